@@ -125,9 +125,10 @@ struct thread_state {
 	__u64 woken_ns;
 	__u64 preempted;
 	__u64 send_ns;
-	/* The address and the operation of the futex that it sleeps at. */
+	/* The address and the operation of the futex that it sleeps at, and 1 more than its stack's number. */
 	__u64 futex;
 	__u64 operation;
+	__u64 stack;
 };
 
 struct {
@@ -136,6 +137,14 @@ struct {
 	__type(key, int);
 	__type(value, struct thread_state);
 } threads SEC(".maps");
+
+/* The callers of futexes, by the number of their stack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, 4096);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, REQUEST_STACK_FRAMES * sizeof(__u64));
+} stacks SEC(".maps");
 
 /* The flow of the last packet that a processor received: a datagram's socket is notified right after it. */
 struct {
@@ -482,10 +491,12 @@ int BPF_PROG(woken, struct task_struct *task)
 	return 0;
 }
 
-/* Notes the futex that the present thread is about to sleep at, from the registers of its system call. */
-static __always_inline void note_futex(struct task_struct *from, struct thread_state *state)
+/* Notes the futex that the present thread is about to sleep at, from the registers of its system call, and who called
+ * it, by the chain of frame pointers. */
+static __always_inline void note_futex(void *context, struct task_struct *from, struct thread_state *state)
 {
 	struct pt_regs *registers;
+	long stack;
 
 	state->futex = 0;
 	if (state->preempted)
@@ -495,6 +506,8 @@ static __always_inline void note_futex(struct task_struct *from, struct thread_s
 		return;
 	state->futex = FIRST_ARGUMENT(registers);
 	state->operation = SECOND_ARGUMENT(registers);
+	stack = bpf_get_stackid(context, &stacks, BPF_F_USER_STACK);
+	state->stack = stack < 0 ? 0 : stack + 1;
 }
 
 SEC("tp_btf/sched_switch")
@@ -511,7 +524,7 @@ int BPF_PROG(switched, bool preempted, struct task_struct *from, struct task_str
 			state->woken_ns = 0;
 			/* TASK_RUNNING is 0: such a thread stays in the run queue. */
 			state->preempted = preempted || from_state == 0;
-			note_futex(from, state);
+			note_futex(ctx, from, state);
 		}
 	}
 	if (to->pid && is_server(to->tgid)) {
@@ -522,8 +535,8 @@ int BPF_PROG(switched, bool preempted, struct task_struct *from, struct task_str
 			thread = (__u64)to->tgid << 32 | (__u32)to->pid;
 			emit(now, REQUEST_RESUMED, thread, 0, state->preempted, state->stopped_ns, state->woken_ns);
 			if (state->futex && state->stopped_ns)
-				emit(now, REQUEST_WAITED, thread, state->futex, state->operation, state->stopped_ns,
-				     state->woken_ns);
+				emit(now, REQUEST_WAITED | state->stack << 8, thread, state->futex, state->operation,
+				     state->stopped_ns, state->woken_ns);
 			state->futex = 0;
 		}
 	}

@@ -355,6 +355,9 @@ struct dctcp_vector {
 /// A thread of the server continues after it slept at a futex: `flow` is its address, `bytes` the operation.
 #define REQUEST_WAITED 9
 
+/// The callers of a futex that are noted, at most.
+#define REQUEST_STACK_FRAMES 16
+
 /// The constants of the programs that trace requests.
 struct request_settings {
 	/// The inode number of the server's network namespace.
@@ -373,7 +376,8 @@ struct request_settings {
 struct request_record {
 	/// The time of the event by CLOCK_MONOTONIC, in ns.
 	__u64 time_ns;
-	/// The kind of event (REQUEST_*), and the index of the device above the lowest 8 bits.
+	/// The kind of event (REQUEST_*). Above the lowest 8 bits, the index of the device; for REQUEST_WAITED, 1 more than
+	/// the number of the thread's stack, 0 if unknown.
 	__u64 kind;
 	/// The thread on the processor (or that resumed): process in the upper 32 bits, thread in the lower.
 	__u64 thread;
@@ -386,6 +390,20 @@ struct request_record {
 	__u64 first;
 	/// When the sending system call began; for REQUEST_RESUMED the time of the wake-up. In ns, 0 if unknown.
 	__u64 second;
+};
+
+/// A place in the code where samples found a processor.
+struct sample_place {
+	/// The process whose code it is; 0 for the kernel's.
+	__u64 process;
+	/// The address of the instruction.
+	__u64 address;
+};
+
+/// The counts of the program that samples.
+struct sample_counts {
+	/// The samples that found no room in the map.
+	__u64 lost;
 };
 
 /// The counts of the programs that trace requests.

@@ -30,6 +30,8 @@ mod phantom_queue;
 #[cfg(feature = "kernel")]
 pub mod pinned;
 #[cfg(feature = "kernel")]
+mod profile;
+#[cfg(feature = "kernel")]
 mod program;
 #[cfg(feature = "kernel")]
 mod qjump;
@@ -52,6 +54,7 @@ pub use {
     held_link::{CgroupPoint, HeldLink},
     pacer::{ChosenCgroup, Pacer, PacerFeedback, flow_number},
     phantom_queue::PhantomQueue,
+    profile::Profile,
     program::{Attached, Direction, Inputs, Packet, Program, Size, TestRun},
     qjump::{
         CgroupLink, Limiter, PacketClassifier, PortClassifier, SocketClassifier, Tag, TrafficClassifier,

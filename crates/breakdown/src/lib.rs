@@ -24,12 +24,18 @@ mod matcher;
 mod part;
 #[cfg(target_os = "linux")]
 pub mod privileges;
+#[cfg(target_os = "linux")]
+mod profile;
 mod recorder;
 mod report;
 mod request;
 #[cfg(all(target_os = "linux", feature = "kernel"))]
+mod sampler;
+#[cfg(all(target_os = "linux", feature = "kernel"))]
 mod session;
 mod sorter;
+#[cfg(target_os = "linux")]
+mod symbols;
 #[cfg(target_os = "linux")]
 pub mod target;
 mod threads;
@@ -38,14 +44,20 @@ pub use error::Error;
 
 pub use event::{Event, Flow, Kind, Packet, Protocol, Thread};
 #[cfg(target_os = "linux")]
-pub use locks::{Lock, Locks};
+pub use locks::{Lock, Locks, Sleep};
 pub use matcher::Matcher;
 pub use part::{Layer, PARTS, Part, Span};
+#[cfg(target_os = "linux")]
+pub use profile::{HotFunction, ProfileReport, SampledPlace};
 pub use recorder::Recorder;
 pub use report::{LayerReport, PartReport, Quantiles, Report, SlowRequest, UnmatchedReport};
 pub use request::{Reason, Request, Unmatched};
 #[cfg(all(target_os = "linux", feature = "kernel"))]
+pub use sampler::{HERTZ, Sampler};
+#[cfg(all(target_os = "linux", feature = "kernel"))]
 pub use session::Session;
 pub use sorter::Sorter;
+#[cfg(target_os = "linux")]
+pub use symbols::{Symbol, Symbols};
 #[cfg(target_os = "linux")]
 pub use target::{Port, Target};

@@ -1,9 +1,9 @@
-//! [`Locks`] sums up how long the server's threads slept at each futex, and where in memory each is.
-
-use std::fs;
+//! [`Locks`] sums up how long the server's threads slept at each futex, where in memory each is, and who called it.
 
 use hashbrown::HashMap;
 use serde::Serialize;
+
+use crate::symbols::{Symbol, Symbols};
 
 /// The sleeps at one futex.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -22,23 +22,44 @@ pub struct Lock {
     pub total_ns: u64,
     /// The longest sleep, in ns.
     pub max_ns: u64,
+    /// The functions of the commonest stack at these sleeps, the innermost first: as far as its frames have pointers to
+    /// their callers.
+    pub callers: Vec<Symbol>,
+}
+
+/// A sleep of a thread at a futex.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sleep {
+    /// The process of the thread.
+    pub process: u32,
+    /// The address of the futex.
+    pub address: u64,
+    /// The futex operation with its flags.
+    pub operation: u64,
+    /// The number of the thread's stack, if known.
+    pub stack: Option<u32>,
+    /// How long it was, in ns.
+    pub slept_ns: u64,
 }
 
 /// The sleeps at all futexes of the server.
 #[derive(Debug, Default)]
 pub struct Locks(HashMap<(u32, u64), Waits>);
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Waits {
     operation: u64,
     waits: u64,
     total_ns: u64,
     max_ns: u64,
+    /// The first few different stacks, with the sleeps of each.
+    stacks: Vec<(u32, u64)>,
 }
 
 impl Locks {
-    /// Adds a sleep of a thread of `process` at the futex `address`.
-    pub fn add(&mut self, process: u32, address: u64, operation: u64, slept_ns: u64) {
+    /// Adds a sleep.
+    pub fn add(&mut self, sleep: Sleep) {
+        let Sleep { process, address, operation, stack, slept_ns } = sleep;
         if self.0.len() >= LOCKS_MAX && !self.0.contains_key(&(process, address)) {
             return;
         }
@@ -47,48 +68,54 @@ impl Locks {
         waits.waits += 1;
         waits.total_ns += slept_ns;
         waits.max_ns = waits.max_ns.max(slept_ns);
+        let Some(stack) = stack else { return };
+        let has_room = waits.stacks.len() < STACKS_MAX;
+        match waits.stacks.iter_mut().find(|(known, _)| *known == stack) {
+            Some((_, sleeps)) => *sleeps += 1,
+            None if has_room => waits.stacks.push((stack, 1)),
+            None => {}
+        }
     }
 
-    /// Returns the futexes where threads slept longest in sum. The processes must still run to find the places.
-    pub fn longest(&self, most: usize) -> Vec<Lock> {
+    /// Returns the number of sleeps and their sum in ns, at the futexes whose last sleep was by this operation, such as
+    /// `FUTEX_WAIT`; at all futexes without one.
+    pub fn sum(&self, operation: Option<&str>) -> (u64, u64) {
+        let is_meant =
+            |waits: &&Waits| operation.is_none_or(|operation| name_of(waits.operation) == operation);
+        let meant = self.0.values().filter(is_meant);
+        meant.fold((0, 0), |(waits, ns), one| (waits + one.waits, ns + one.total_ns))
+    }
+
+    /// Returns the futexes where threads slept longest in sum; `stack` returns the addresses of a stack by its number.
+    /// The processes must still run to find the places and the callers.
+    pub fn longest(&self, most: usize, symbols: &mut Symbols, stack: impl Fn(u32) -> Vec<u64>) -> Vec<Lock> {
         let mut all: Vec<_> = self.0.iter().collect();
         all.sort_by_key(|(key, waits)| (std::cmp::Reverse(waits.total_ns), **key));
-        let lock = |(&(process, address), waits): (&(u32, u64), &Waits)| Lock {
-            process,
-            address: format!("{address:#x}"),
-            place: place(&maps(process), address).unwrap_or_default(),
-            operation: name_of(waits.operation),
-            waits: waits.waits,
-            total_ns: waits.total_ns,
-            max_ns: waits.max_ns,
+        let lock = |(&(process, address), waits): (&(u32, u64), &Waits)| {
+            let commonest = waits.stacks.iter().max_by_key(|(number, sleeps)| (*sleeps, *number));
+            let addresses = commonest.map_or_else(Vec::new, |(number, _)| stack(*number));
+            let mut callers = Vec::new();
+            // Each address is the one behind a call, which may be the begin of the next function. Where there is no
+            // code, the chain of frames has ended.
+            for call in addresses.iter().map(|address| address.saturating_sub(1)) {
+                if !symbols.is_code(process, call) {
+                    break;
+                }
+                callers.push(symbols.of_process(process, call));
+            }
+            Lock {
+                process,
+                address: format!("{address:#x}"),
+                place: symbols.place(process, address).unwrap_or_default(),
+                operation: name_of(waits.operation),
+                waits: waits.waits,
+                total_ns: waits.total_ns,
+                max_ns: waits.max_ns,
+                callers,
+            }
         };
         all.into_iter().take(most).map(lock).collect()
     }
-}
-
-fn maps(process: u32) -> String {
-    fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default()
-}
-
-/// Finds the mapping of an address in /proc/PID/maps (proc_pid_maps(5)).
-fn place(maps: &str, address: u64) -> Option<String> {
-    let number = |text: &str| u64::from_str_radix(text, 16).ok();
-    maps.lines().find_map(|line| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let (from, to) = fields.first()?.split_once('-')?;
-        let (from, to) = (number(from)?, number(to)?);
-        if !(from..to).contains(&address) {
-            return None;
-        }
-        let name = fields.get(5).copied().unwrap_or("anonymous memory");
-        match name.rsplit_once('/') {
-            Some((_, file)) => {
-                let offset = address - from + number(fields.get(2)?)?;
-                Some(format!("{file}+{offset:#x}"))
-            }
-            None => Some(name.to_owned()),
-        }
-    })
 }
 
 /// Returns the name of a futex operation (futex(2)), without its flags.
@@ -104,6 +131,8 @@ fn name_of(operation: u64) -> &'static str {
 
 /// The operation without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME.
 const FUTEX_COMMAND: u64 = 0x7f;
+/// The stacks of a futex that are told apart.
+const STACKS_MAX: usize = 16;
 /// The futexes that are told apart.
 const LOCKS_MAX: usize = 65_536;
 
@@ -111,21 +140,37 @@ const LOCKS_MAX: usize = 65_536;
 mod tests {
     use super::*;
 
+    fn sleep(process: u32, address: u64, operation: u64, stack: Option<u32>, slept_ns: u64) -> Sleep {
+        Sleep { process, address, operation, stack, slept_ns }
+    }
+
     #[test]
-    fn sleeps_are_summed_by_address_and_placed() {
+    fn sleeps_are_summed_by_address() {
         let mut locks = Locks::default();
-        locks.add(1, 0x5010, 0x80, 10);
-        locks.add(1, 0x5010, 0x80, 30);
-        locks.add(1, 0x9000, 0x189, 25);
-        let longest = locks.longest(1);
-        assert_eq!((longest[0].waits, longest[0].total_ns, longest[0].max_ns), (2, 40, 30));
-        assert_eq!((longest[0].address.as_str(), longest[0].operation), ("0x5010", "FUTEX_WAIT"));
-        assert_eq!(locks.longest(9)[1].operation, "FUTEX_WAIT_BITSET");
-        let maps = "4000-6000 rw-p 00003000 fe:00 42    /usr/bin/server\n8000-9000 rw-p 00000000 00:00 0  [heap]\n\
-                    9000-a000 rw-p 00000000 00:00 0\n";
-        assert_eq!(place(maps, 0x5010).as_deref(), Some("server+0x4010"));
-        assert_eq!(place(maps, 0x8fff).as_deref(), Some("[heap]"));
-        assert_eq!(place(maps, 0x9000).as_deref(), Some("anonymous memory"));
-        assert_eq!(place(maps, 0xa000), None);
+        locks.add(sleep(1, 0x5010, 0x80, None, 10));
+        locks.add(sleep(1, 0x5010, 0x80, None, 30));
+        locks.add(sleep(1, 0x9000, 0x189, None, 25));
+        let longest = |most| locks.longest(most, &mut Symbols::default(), |_| Vec::new());
+        let [lock] = &longest(1)[..] else { panic!("{:?}", longest(1)) };
+        assert_eq!((lock.waits, lock.total_ns, lock.max_ns), (2, 40, 30));
+        assert_eq!((lock.address.as_str(), lock.operation), ("0x5010", "FUTEX_WAIT"));
+        assert_eq!(longest(9)[1].operation, "FUTEX_WAIT_BITSET");
+        assert_eq!((locks.sum(Some("FUTEX_WAIT")), locks.sum(None)), ((2, 40), (3, 65)));
+    }
+
+    #[test]
+    fn the_callers_are_those_of_the_commonest_stack_up_to_what_is_no_code() {
+        let process = std::process::id();
+        let code =
+            (the_callers_are_those_of_the_commonest_stack_up_to_what_is_no_code as fn()) as usize as u64;
+        let mut locks = Locks::default();
+        for stack in [7, 3, 3] {
+            locks.add(sleep(process, code, 0x80, Some(stack), 10));
+        }
+        let stack =
+            |number: u32| if number == 3 { vec![code + 1, code + 2, 1, code + 1] } else { Vec::new() };
+        let longest = locks.longest(1, &mut Symbols::default(), stack);
+        assert_eq!(longest[0].callers.len(), 2, "{longest:?}");
+        assert!(longest[0].callers[0].function.ends_with("up_to_what_is_no_code"), "{longest:?}");
     }
 }

@@ -39,6 +39,12 @@ pub struct Report {
 }
 
 impl Report {
+    /// Returns the time on the wire of a mean request and its reply, as whole frames at this rate, in ns.
+    pub fn serialisation_ns(&self, bits_per_s: u64) -> f64 {
+        let bytes = self.bytes_in + self.bytes_out + FRAME_BYTES * (self.packets_in + self.packets_out);
+        bytes * 8e9 / bits_per_s as f64
+    }
+
     /// Returns the layer with the largest share of the slowest requests' time.
     pub fn owner_of_tail(&self) -> Option<&LayerReport> {
         self.layers.iter().max_by(|a, b| a.share_of_slowest.total_cmp(&b.share_of_slowest))
@@ -49,6 +55,9 @@ impl Report {
         self.parts.iter().max_by(|a, b| a.share_of_slowest.total_cmp(&b.share_of_slowest))
     }
 }
+
+/// Bytes of a frame around the payload: Ethernet 38 with preamble and gap, IPv4 20, TCP 32 with time stamps.
+const FRAME_BYTES: f64 = 90.0;
 
 /// Quantiles of a time, in ns.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]

@@ -8,7 +8,8 @@ use plimsoll_bpf::{CostGuard, RequestTrace, RequestTraceOptions};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::event::{Event, Flow, Kind, Packet, Protocol};
-use crate::{Error, Locks, Matcher, Request, Sorter, Target};
+use crate::locks::Sleep;
+use crate::{Error, Lock, Locks, Matcher, Request, Sorter, Symbols, Target};
 
 /// A server that is being traced. The kernel is as before once this value is dropped, or its process ends.
 #[derive(Debug)]
@@ -126,6 +127,12 @@ impl Session {
         &self.locks
     }
 
+    /// Returns the futexes where the server's threads slept longest in sum. The processes must still run to find the
+    /// places and the callers.
+    pub fn longest_locks(&self, most: usize, symbols: &mut Symbols) -> Vec<Lock> {
+        self.locks.longest(most, symbols, |stack| self.trace.stack(stack).unwrap_or_default())
+    }
+
     /// Returns how many records were lost, since the ring buffer was full, or came too late to be used.
     pub fn lost(&self) -> u64 {
         self.lost + self.sorter.late()
@@ -147,12 +154,8 @@ impl Session {
         let began = self.began.unwrap_or(0);
         for mut record in self.records.drain(..).filter(|record| record.time_ns >= began) {
             forget_before(&mut record, began);
-            if record.kind == REQUEST_WAITED && record.first == 0 {
-                continue;
-            }
-            if record.kind == REQUEST_WAITED {
-                let slept = record.time_ns.saturating_sub(record.first);
-                self.locks.add((record.thread >> 32) as u32, record.flow, record.bytes, slept);
+            if kind_of(&record) == REQUEST_WAITED {
+                sleep_of(&record).into_iter().for_each(|sleep| self.locks.add(sleep));
             } else if let Some(event) = event_of(&record) {
                 self.sorter.push(event);
             }
@@ -175,7 +178,7 @@ impl Session {
 /// Removes from a thread's record what the kernel noted before the programs were attached last: meanwhile the thread
 /// may have run and stopped again.
 fn forget_before(record: &mut RequestRecord, began: u64) {
-    if matches!(record.kind, REQUEST_RESUMED | REQUEST_WAITED) {
+    if matches!(kind_of(record), REQUEST_RESUMED | REQUEST_WAITED) {
         if record.first < began {
             (record.first, record.bytes) = (0, 0);
         }
@@ -183,6 +186,22 @@ fn forget_before(record: &mut RequestRecord, began: u64) {
             record.second = 0;
         }
     }
+}
+
+/// Returns the sleep at a futex that a record is of; none if its begin is not known.
+fn sleep_of(record: &RequestRecord) -> Option<Sleep> {
+    (record.first != 0).then(|| Sleep {
+        process: (record.thread >> 32) as u32,
+        address: record.flow,
+        operation: record.bytes,
+        stack: (record.kind >> KIND_BITS).checked_sub(1).map(|stack| stack as u32),
+        slept_ns: record.time_ns.saturating_sub(record.first),
+    })
+}
+
+/// Returns the kind of a record, without what is above it.
+fn kind_of(record: &RequestRecord) -> u64 {
+    record.kind & ((1 << KIND_BITS) - 1)
 }
 
 /// Translates a record of the programs.
@@ -198,7 +217,7 @@ fn event_of(record: &RequestRecord) -> Option<Event> {
         device: (record.kind >> KIND_BITS) as u32,
         call: record.second,
     };
-    let kind = match record.kind & ((1 << KIND_BITS) - 1) {
+    let kind = match kind_of(record) {
         REQUEST_RECEIVED => Kind::Received {
             flow,
             protocol: if record.second == IPPROTO_UDP { Protocol::Udp } else { Protocol::Tcp },
@@ -229,7 +248,7 @@ fn now() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// The lowest bits of a record's kind; the device is above.
+/// The lowest bits of a record's kind; the device or the stack is above.
 const KIND_BITS: u32 = 8;
 const IPPROTO_UDP: u64 = 17;
 /// A virtual machine's processor can be taken away between a time stamp and its record: 20 ms cover most of that.

@@ -45,6 +45,13 @@ pub struct Captured<'a> {
     pub data: &'a [u8],
 }
 
+impl<'a> Captured<'a> {
+    /// Returns a packet that begins with an Ethernet header, from another source than a capture file.
+    pub fn ethernet(number: u64, time: Time, length: u32, data: &'a [u8]) -> Captured<'a> {
+        Captured { number, time, interface: 0, length, link: Link::Ethernet, data }
+    }
+}
+
 /// An interface of a capture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Interface {

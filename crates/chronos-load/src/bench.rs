@@ -58,6 +58,11 @@ impl Bench {
         Ok(Bench { servers, helpers: Vec::new(), setup, client_threads, limits: validity.limits() })
     }
 
+    /// Returns the processes of the servers, in the order of the recipes.
+    pub fn processes(&self) -> Vec<u32> {
+        self.servers.iter().map(Server::process).collect()
+    }
+
     /// Counts the processor time of these tasks as the servers', such as threads of the kernel that receive for them.
     pub fn count_also(&mut self, tasks: Vec<u32>) {
         self.helpers = tasks;

@@ -79,6 +79,8 @@ pub struct Args {
 /// A study with published values.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Name {
+    /// Where the time of a request to memcached goes, and how often locks are taken; only with `--on kernel`.
+    Breakdown,
     /// Bursts at a server's NIC, and what its network stack costs.
     Bullettrains,
     /// Request steering in a server, and the tail latency of requests to many servers.
@@ -102,19 +104,19 @@ enum On {
     #[default]
     Simulator,
     /// Use this machine's kernel, and the simulator for comparison: network namespaces as for `plimsoll emulate` or,
-    /// for chronos, memcached and the servers of `make servers`.
+    /// for breakdown and chronos, memcached and the servers of `make servers`.
     Kernel,
 }
 
 impl Name {
     fn study(self, on: On) -> anyhow::Result<&'static Study> {
         Ok(match (self, on) {
-            (Name::Bullettrains, On::Simulator) => &plimsoll_reproduce::BULLETTRAINS,
-            (Name::Bullettrains, On::Kernel) => {
-                bail!(
-                    "the gaps of bullettrains are shorter than software timestamps tell; allowed: `--on simulator`"
-                )
+            (Name::Breakdown, On::Simulator) => {
+                bail!("breakdown measures this machine's kernel; allowed: `--on kernel`")
             }
+            (Name::Breakdown, On::Kernel) => &plimsoll_reproduce::BREAKDOWN_KERNEL,
+            (Name::Bullettrains, On::Simulator) => &plimsoll_reproduce::BULLETTRAINS,
+            (Name::Bullettrains, On::Kernel) => &plimsoll_reproduce::BULLETTRAINS_KERNEL,
             (Name::Chronos, On::Simulator) => &plimsoll_reproduce::CHRONOS,
             (Name::Chronos, On::Kernel) => &plimsoll_reproduce::CHRONOS_KERNEL,
             (Name::Detail, On::Simulator) => &plimsoll_reproduce::DETAIL,

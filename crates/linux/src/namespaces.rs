@@ -95,31 +95,12 @@ impl Namespaces {
     /// # Errors
     /// If the system refuses. What was made until then is removed.
     pub fn create(hosts: u32, settings: &HostSettings) -> io::Result<(Namespaces, Vec<File>)> {
-        if hosts > HOSTS_MAX {
-            return Err(io::Error::other(format!("{hosts} hosts; at most {HOSTS_MAX} have addresses")));
-        }
-        clean()?;
-        let state = Folder::make(Path::new(STATE)).map_err(|error| failed(STATE, error))?;
-        let process = std::process::id().to_string();
-        let lock = loop {
-            // Who can open a file can lock it, and nobody else can open this one.
-            let lock = state.file(&process, OFlags::WRONLY | OFlags::CREATE)?;
-            let lock = lock.ok_or_else(|| io::Error::other(format!("{STATE} has gone")))?;
-            flock(&lock, FlockOperation::LockExclusive)?;
-            // Another start may have found it without its lock, and removed it.
-            if state.has(&process)? {
-                break lock;
-            }
-        };
-        let names: Vec<String> = (0..hosts).map(|host| format!("{PREFIX}{process}-h{host}")).collect();
-        let mut namespaces = Namespaces { names: Vec::new(), state, lock };
-        // Known from the first moment on, so that a failure half way leaves none behind.
-        namespaces.names.clone_from(&names);
-        let add: String = names.iter().map(|name| format!("netns add {name}\n")).collect();
+        let namespaces = Namespaces::claim(hosts)?;
         if settings.own_tables {
-            namespaces.add_with_own_tables(&add, &format!("{PREFIX}{process}-h{hosts}"))?;
+            let process = std::process::id();
+            namespaces.add_with_own_tables(&format!("{PREFIX}{process}-h{hosts}"))?;
         } else {
-            ip(&["-batch", "-"], &add, Some(&namespaces.lock))?;
+            namespaces.add()?;
         }
         let mut taps = Vec::new();
         for host in 0..hosts {
@@ -173,14 +154,49 @@ impl Namespaces {
         Ok((namespaces, taps))
     }
 
-    /// Makes namespaces by `add`, a batch for iproute2, whose tables of connections are their own: a namespace has one
-    /// if it was made in a namespace that says so, which is `mould` for as long as that takes. Kernels before 6.1
-    /// cannot.
-    fn add_with_own_tables(&self, add: &str, mould: &str) -> io::Result<()> {
+    /// Takes the names of so many hosts' namespaces, which are not made yet. What an earlier run has left behind is
+    /// removed before.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub(crate) fn claim(hosts: u32) -> io::Result<Namespaces> {
+        if hosts > HOSTS_MAX {
+            return Err(io::Error::other(format!("{hosts} hosts; at most {HOSTS_MAX} have addresses")));
+        }
+        clean()?;
+        let state = Folder::make(Path::new(STATE)).map_err(|error| failed(STATE, error))?;
+        let process = std::process::id().to_string();
+        let lock = loop {
+            // Who can open a file can lock it, and nobody else can open this one.
+            let lock = state.file(&process, OFlags::WRONLY | OFlags::CREATE)?;
+            let lock = lock.ok_or_else(|| io::Error::other(format!("{STATE} has gone")))?;
+            flock(&lock, FlockOperation::LockExclusive)?;
+            // Another start may have found it without its lock, and removed it.
+            if state.has(&process)? {
+                break lock;
+            }
+        };
+        // Known from the first moment on, so that a failure half way leaves none behind.
+        let names = (0..hosts).map(|host| format!("{PREFIX}{process}-h{host}")).collect();
+        Ok(Namespaces { names, state, lock })
+    }
+
+    /// Makes the namespaces.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub(crate) fn add(&self) -> io::Result<()> {
+        let add: String = self.names.iter().map(|name| format!("netns add {name}\n")).collect();
+        ip(&["-batch", "-"], &add, Some(&self.lock))
+    }
+
+    /// Makes namespaces whose tables of connections are their own: a namespace has one if it was made in a namespace
+    /// that says so, which is `mould` for as long as that takes. Kernels before 6.1 cannot.
+    fn add_with_own_tables(&self, mould: &str) -> io::Result<()> {
         ip(&["-batch", "-"], &format!("netns add {mould}\n"), Some(&self.lock))?;
         let added = inside(mould, || {
             let _ = fs::write(OWN_TABLES, OWN_TABLE_SIZE.to_string());
-            ip(&["-batch", "-"], add, Some(&self.lock))
+            self.add()
         });
         remove(&[mould.to_owned()]);
         added
@@ -208,16 +224,22 @@ impl Namespaces {
              addr add {v4}/8 dev {DEVICE} noprefixroute\n\
              route add 10.0.0.0/8 dev {DEVICE} src {v4}{rto_min} initcwnd {initial_window}{congestion}\n"
         );
-        let name = &self.names[host as usize];
-        let ip = |batch: &str| ip(&["-n", name, "-batch", "-"], batch, Some(&self.lock));
-        ip(&batch)?;
+        self.ip(host, &batch)?;
         if let Some(subflows) = settings.subflows {
-            ip(&endpoints(id, subflows))?;
+            self.ip(host, &endpoints(id, subflows))?;
         }
         // A kernel without IPv6 has hosts without it.
         let v6 = format!("addr add {v6}/64 dev {DEVICE} nodad\n");
-        let _ = ip(&v6);
+        let _ = self.ip(host, &v6);
         Ok(())
+    }
+
+    /// Runs iproute2 with a batch in the namespace of `host`.
+    ///
+    /// # Errors
+    /// If it fails, with its message.
+    pub(crate) fn ip(&self, host: u32, batch: &str) -> io::Result<()> {
+        ip(&["-n", self.name(host), "-batch", "-"], batch, Some(&self.lock))
     }
 
     /// The name of the namespace of `host`, for `ip netns exec`.

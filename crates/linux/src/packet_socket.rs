@@ -14,6 +14,7 @@ use nix::sys::socket::{
     ControlMessageOwned, LinkAddr, MsgFlags, MultiHeaders, TimestampingFlag, recvmmsg, setsockopt, sockopt,
 };
 use nix::sys::time::{TimeSpec, TimeValLike as _};
+use rustix::net::netdevice::name_to_index;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 /// A socket that receives what a device sends and receives.
@@ -85,17 +86,32 @@ impl PacketSocket {
             NONE => DeviceKind::Ip,
             kind => return Err(PacketSocketError::Kind { name: name.to_owned(), kind }),
         };
+        PacketSocket::on(name, index, device_kind, kind == LOOPBACK)
+    }
+
+    /// Opens a socket on the Ethernet device `name` of the network namespace that this thread is in, which may be
+    /// another one than `/sys` shows.
+    ///
+    /// # Errors
+    /// If there is no such device, or the system refuses.
+    pub fn open_ethernet(name: &str) -> Result<PacketSocket, PacketSocketError> {
+        let failed = |source| PacketSocketError::Socket { name: name.to_owned(), source };
+        let any = Socket::new(Domain::IPV4, Type::DGRAM, None).map_err(failed)?;
+        let index = name_to_index(&any, name).map_err(|errno| failed(errno.into()))?;
+        PacketSocket::on(name, index, DeviceKind::Ethernet, false)
+    }
+
+    fn on(
+        name: &str,
+        index: u32,
+        kind: DeviceKind,
+        is_loopback: bool,
+    ) -> Result<PacketSocket, PacketSocketError> {
         let socket = bound(index).map_err(|source| match source.kind() {
             io::ErrorKind::PermissionDenied => PacketSocketError::NotAllowed { name: name.to_owned() },
             _ => PacketSocketError::Socket { name: name.to_owned(), source },
         })?;
-        Ok(PacketSocket {
-            socket,
-            kind: device_kind,
-            is_loopback: kind == LOOPBACK,
-            buffers: vec![[0; SNAP]; BATCH],
-            dropped: 0,
-        })
+        Ok(PacketSocket { socket, kind, is_loopback, buffers: vec![[0; SNAP]; BATCH], dropped: 0 })
     }
 
     /// Returns the outermost header of the packets.

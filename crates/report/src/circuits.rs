@@ -16,7 +16,7 @@ use crate::chart::{
 };
 use crate::figures::{self, SIZES, Unit};
 use crate::plots;
-use crate::table::blocks::PERCENT;
+use crate::table::blocks::{PERCENT, cell_label};
 use crate::table::numbers::{Numbers, assemble};
 use crate::table::{Cell, Column, Grid, Row};
 
@@ -238,13 +238,7 @@ pub(crate) fn summary_grid(summary: &Summary) -> Option<Grid> {
         Numbers::new(bytes, "circuits", Some(SIZES), all(|c| c.circuit_bytes as f64)),
         Numbers::new(bytes, "packet switch", Some(SIZES), all(|c| c.packet_bytes as f64)),
     ];
-    let schemes = plots::schemes(summary);
-    let label = |(cell, _): &(&plimsoll_results::summary::Cell, _)| {
-        let point = plots::point_name(&cell.sweep);
-        let name = if point.is_empty() { cell.variant.clone() } else { format!("{point}, {}", cell.variant) };
-        (name, schemes.find(&cell.variant))
-    };
-    let labels = known.iter().map(label).collect();
+    let labels = known.iter().map(|(cell, _)| cell_label(summary, cell)).collect();
     let mut grid = assemble("Circuits".to_owned(), "variant", labels, &columns);
     grid.notes.push(format!(
         "Wasted: the share of circuit time in circuits that carried less than {:.0} % of what fits.",

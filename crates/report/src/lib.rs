@@ -9,6 +9,7 @@ mod escape;
 pub mod figures;
 pub mod html;
 pub mod plots;
+mod processors;
 pub mod svg;
 pub mod table;
 pub mod verdict;

@@ -342,6 +342,14 @@ pub fn point_name(point: &Point) -> String {
     sweep_label(point)
 }
 
+/// Names a variant at a sweep point: `HULL`, or `load = 0.4, HULL` in a sweep.
+pub(crate) fn with_point(variant: &str, sweep: &[(String, String)]) -> String {
+    match point_name(sweep) {
+        at if at.is_empty() => variant.to_owned(),
+        at => format!("{at}, {variant}"),
+    }
+}
+
 fn whisker(estimate: &Estimate) -> Whisker {
     Whisker {
         value: estimate.value,

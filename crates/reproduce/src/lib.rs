@@ -14,6 +14,8 @@
 
 #![forbid(unsafe_code)]
 
+mod breakdown_kernel;
+mod bullettrains_kernel;
 mod bursts;
 mod chronos;
 mod chronos_kernel;
@@ -58,7 +60,7 @@ pub use orderings::Ordering;
 pub use row::{Row, State};
 pub use run::{Build, Reproduction, reproduce};
 pub use studies::{
-    BULLETTRAINS, CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL, HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL,
-    REACTOR, REACTOR_KERNEL, SOLSTICE, every,
+    BREAKDOWN_KERNEL, BULLETTRAINS, BULLETTRAINS_KERNEL, CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL,
+    HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL, REACTOR, REACTOR_KERNEL, SOLSTICE, every,
 };
 pub use study::Study;

@@ -2,8 +2,8 @@
 
 use crate::study::{Exact, MakeTask, Named, RunRows, Summary};
 use crate::{
-    chronos, chronos_kernel, detail, detail_kernel, hull, hull_kernel, qjump, qjump_kernel, reactor,
-    reactor_kernel, solstice,
+    breakdown_kernel, bullettrains_kernel, chronos, chronos_kernel, detail, detail_kernel, hull, hull_kernel,
+    qjump, qjump_kernel, reactor, reactor_kernel, solstice,
 };
 
 pub(crate) const RUN_ROWS: Named<RunRows> =
@@ -28,10 +28,17 @@ pub(crate) const SUMMARY: Named<Summary> = &[
     ("reactor-kernel.claims", reactor_kernel::claims),
     ("chronos.claims", chronos::claims),
     ("chronos-kernel.summary", chronos_kernel::summary),
+    ("breakdown-kernel.summary", breakdown_kernel::summary),
     ("solstice.claims", solstice::claims),
 ];
 
-const TASKS: [Named<MakeTask>; 3] = [chronos::TASKS, chronos_kernel::TASKS, solstice::TASKS];
+const TASKS: [Named<MakeTask>; 5] = [
+    breakdown_kernel::TASKS,
+    bullettrains_kernel::TASKS,
+    chronos::TASKS,
+    chronos_kernel::TASKS,
+    solstice::TASKS,
+];
 
 /// Finds a function by name; the error says which names there are.
 pub(crate) fn find<F: Copy>(what: &str, name: &str, among: Named<F>) -> Result<F, String> {

@@ -14,7 +14,7 @@ struct Folder {
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 /// Returns every study, in the order of the ledger.
-pub fn every() -> [&'static Study; 12] {
+pub fn every() -> [&'static Study; 14] {
     [
         &HULL,
         &HULL_KERNEL,
@@ -24,15 +24,21 @@ pub fn every() -> [&'static Study; 12] {
         &DETAIL_KERNEL,
         &CHRONOS,
         &CHRONOS_KERNEL,
+        &BREAKDOWN_KERNEL,
         &BULLETTRAINS,
+        &BULLETTRAINS_KERNEL,
         &SOLSTICE,
         &REACTOR,
         &REACTOR_KERNEL,
     ]
 }
 
+/// Table 5.1 of Chronos's dissertation, and its locks, on this machine.
+pub static BREAKDOWN_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("breakdown-kernel"));
 /// BulletTrains in the simulator.
 pub static BULLETTRAINS: LazyLock<Study> = LazyLock::new(|| shipped("bullettrains"));
+/// BulletTrains on this machine's kernel.
+pub static BULLETTRAINS_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("bullettrains-kernel"));
 /// Chronos by a model of its server.
 pub static CHRONOS: LazyLock<Study> = LazyLock::new(|| shipped("chronos"));
 /// Chronos's servers on this machine.

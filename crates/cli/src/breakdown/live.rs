@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
-use plimsoll_breakdown::{Recorder, Request, Session, Target, privileges};
+use plimsoll_breakdown::{Error, Recorder, Request, Sampler, Session, Symbols, Target, privileges};
 use plimsoll_stdio::note;
 use plimsoll_units::Rate;
 use plimsoll_units::text::printable_json;
@@ -38,7 +38,10 @@ pub(super) fn run(args: &Args) -> Done {
     let mut trace = Trace::begin(args, &target)?;
     let ended = trace.follow(args, &target, &interrupt)?;
     trace.end()?;
-    let Trace { session, recorder, first, meter, .. } = trace;
+    let Trace { session, recorder, first, meter, sampler, .. } = trace;
+    let mut symbols = Symbols::default();
+    let profile =
+        sampler.and_then(|sampler| sampler.end(FUNCTIONS, &mut symbols)).map_err(|error| error.to_string());
     let shown = Shown {
         report: recorder.report(session.matcher().unmatched(), session.seconds()),
         rate: args.rate.or_else(|| rate_of_device(&target)),
@@ -46,7 +49,8 @@ pub(super) fn run(args: &Args) -> Done {
         duty: args.duty,
         lost_records: session.lost(),
         records: session.records(),
-        locks: session.locks().longest(LOCKS),
+        locks: session.longest_locks(LOCKS, &mut symbols),
+        profile,
         cost: meter.cost(),
         ended: ended.clone(),
         target,
@@ -82,6 +86,8 @@ struct Trace {
     first: Vec<Request>,
     meter: Meter,
     slices: Slices,
+    /// Samples all the time, also between slices.
+    sampler: Result<Sampler, Error>,
 }
 
 impl Trace {
@@ -89,6 +95,7 @@ impl Trace {
         let meter = Meter::new(if args.duty < 1.0 { SLICE.min(length(args)) } else { length(args) });
         let mut session = Session::load(target, args.sample)?;
         let slices = Slices::begin(args.duty, &mut session)?;
+        let sampler = Sampler::begin(target);
         let ports: Vec<String> = target.ports.iter().map(ToString::to_string).collect();
         note!(
             "Tracing  {} (process {}), {}, for {}",
@@ -97,7 +104,8 @@ impl Trace {
             ports.join(", "),
             args.duration
         );
-        Ok(Trace { session, recorder: Recorder::new(SLOWEST_KEPT), first: Vec::new(), meter, slices })
+        let recorder = Recorder::new(SLOWEST_KEPT);
+        Ok(Trace { session, recorder, first: Vec::new(), meter, slices, sampler })
     }
 
     /// Traces; returns why it ended before the time was over.
@@ -209,7 +217,8 @@ fn show(args: &Args, shown: &Shown, first: &[Request]) -> anyhow::Result<()> {
 
 /// Returns the report as JSON, after what it is of.
 fn as_json(shown: &Shown) -> anyhow::Result<String> {
-    let Shown { report, target, rate, sample, duty, lost_records, records, locks, cost, ended } = shown;
+    let Shown { report, target, rate, sample, duty, lost_records, records, locks, profile, cost, ended } =
+        shown;
     let mut whole = Map::new();
     whole.insert("server".to_owned(), json!(target.name));
     whole.insert("processes".to_owned(), json!(target.processes));
@@ -223,12 +232,13 @@ fn as_json(shown: &Shown) -> anyhow::Result<String> {
     whole.insert("cost".to_owned(), json!(cost));
     whole.insert(
         "serialisation_ns".to_owned(),
-        json!(rate.map(|rate| tables::serialisation_ns(report, rate))),
+        json!(rate.map(|rate| report.serialisation_ns(rate.as_bps()))),
     );
     if let Value::Object(numbers) = serde_json::to_value(report).context("the report is no JSON object")? {
         whole.extend(numbers);
     }
     whole.insert("locks".to_owned(), json!(locks));
+    whole.insert("profile".to_owned(), json!(profile.as_ref().ok()));
     Ok(format!("{}\n", printable_json(&format!("{:#}", Value::Object(whole)))))
 }
 
@@ -278,4 +288,6 @@ fn check_extension(option: &str, path: Option<&Path>, wanted: &str) -> anyhow::R
 const SLOWEST_KEPT: usize = 1_000;
 /// The futexes that are listed.
 const LOCKS: usize = 10;
+/// The functions that are listed.
+const FUNCTIONS: usize = 25;
 const PS_PER_NS: u64 = 1_000;

@@ -3,7 +3,7 @@
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, anyhow};
-use plimsoll_breakdown::{Recorder, Session, Target};
+use plimsoll_breakdown::{Recorder, Sampler, Session, Target};
 use plimsoll_report::figures::{fixed, time};
 use plimsoll_report::table::{Cell, Column, Grid, Row};
 use plimsoll_stdio::note;
@@ -91,6 +91,7 @@ fn turn(
 ) -> anyhow::Result<Turn> {
     let mut session = if traced { Some(Session::load(target, args.sample)?) } else { None };
     let mut slices = session.as_mut().map(|session| Slices::begin(args.duty, session)).transpose()?;
+    let _sampler = traced.then(|| Sampler::begin(target));
     let mut recorder = Recorder::new(0);
     let before = target.processor_ns();
     let mut child = Command::new("sh")

@@ -1,6 +1,6 @@
 //! [`Shown`]: everything that the tables, the page and the timeline show.
 
-use plimsoll_breakdown::{Lock, Report, Target};
+use plimsoll_breakdown::{Lock, ProfileReport, Report, Target};
 use plimsoll_units::Rate;
 
 use super::cost::Cost;
@@ -18,6 +18,8 @@ pub(super) struct Shown {
     pub(super) records: u64,
     /// The futexes at which the server's threads slept longest.
     pub(super) locks: Vec<Lock>,
+    /// The functions that the processors ran for the server, or why they are not known.
+    pub(super) profile: Result<ProfileReport, String>,
     /// What tracing cost, where that was measured.
     pub(super) cost: Option<Cost>,
     /// Why tracing ended early.

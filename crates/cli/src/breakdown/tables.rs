@@ -1,9 +1,8 @@
 //! The tables of `plimsoll breakdown`, and its CSV.
 
-use plimsoll_breakdown::{Layer, Quantiles, Report, SlowRequest};
+use plimsoll_breakdown::{HERTZ, Layer, Lock, ProfileReport, Quantiles, Report, SlowRequest};
 use plimsoll_report::figures::{self, count, fixed, number, time};
 use plimsoll_report::table::{Cell, Column, Grid, Row, csv_line};
-use plimsoll_units::Rate;
 
 use super::shown::Shown;
 
@@ -129,6 +128,12 @@ pub(super) fn warnings(shown: &Shown) -> Vec<String> {
             count(report.unmatched.cut_off)
         ));
     }
+    all.extend(
+        shown.profile.as_ref().err().map(|error| format!("the use of processors was not sampled: {error}")),
+    );
+    if let Some(profile) = shown.profile.as_ref().ok().filter(|profile| profile.lost > 0) {
+        all.push(format!("{} samples of processors found no room", count(profile.lost)));
+    }
     all.extend(shown.ended.as_ref().map(|ended| format!("the trace is shorter than asked for: {ended}")));
     all
 }
@@ -142,6 +147,7 @@ pub(super) fn grids(shown: &Shown, slowest: usize) -> Vec<Grid> {
     if !shown.locks.is_empty() {
         all.push(locks(shown));
     }
+    all.extend(shown.profile.as_ref().ok().filter(|profile| profile.samples > 0).map(functions));
     all
 }
 
@@ -182,7 +188,7 @@ fn layers(shown: &Shown) -> Grid {
         Some(rate) => outside(
             &format!("serialisation at {}", figures::rate(rate.as_bps() as f64 / 1e6)),
             "given",
-            Some(serialisation_ns(report, rate)),
+            Some(report.serialisation_ns(rate.as_bps())),
         ),
         None => outside("serialisation", "needs --rate", None),
     });
@@ -250,15 +256,41 @@ fn locks(shown: &Shown) -> Grid {
             time(lock.total_ns as f64 / 1e3 / lock.waits.max(1) as f64),
             us(lock.max_ns),
             time(lock.total_ns as f64 / 1e3),
+            callers(lock),
         ];
         let place = if lock.place.is_empty() { "?" } else { &lock.place };
         Row { label: format!("{} {place}", lock.address), scheme: None, cells: cells.map(Cell::plain).into() }
     });
-    let columns = ["operation", "sleeps", "a request", "mean", "max", "sum"];
+    let columns = ["operation", "sleeps", "a request", "mean", "max", "sum", "called from"];
     Grid {
         title: "Sleeps at futexes: locks, conditions, idle threads".to_owned(),
         corner: "address".to_owned(),
         columns: columns.map(|name| Column::new("", name)).into(),
+        rows: rows.collect(),
+        notes: vec![],
+    }
+}
+
+/// Lists the functions that called a futex, the innermost first.
+fn callers(lock: &Lock) -> String {
+    let functions = lock.callers.iter().take(CALLERS_SHOWN);
+    functions.map(|symbol| format!("{} ({})", symbol.function, symbol.module)).collect::<Vec<_>>().join(" < ")
+}
+
+/// Makes the table of the functions that the processors ran.
+fn functions(profile: &ProfileReport) -> Grid {
+    let rows = profile.hottest.iter().map(|hot| {
+        let cells = [hot.symbol.module.clone(), count(hot.samples), fixed(100.0 * hot.share, 1)];
+        Row { label: hot.symbol.function.clone(), scheme: None, cells: cells.map(Cell::plain).into() }
+    });
+    Grid {
+        title: format!(
+            "Processor use by function: {} samples at {HERTZ} a second, {} in the kernel",
+            count(profile.samples),
+            percent(profile.kernel_share)
+        ),
+        corner: "function".to_owned(),
+        columns: ["in", "samples", "% of samples"].map(|name| Column::new("", name)).into(),
         rows: rows.collect(),
         notes: vec![],
     }
@@ -278,12 +310,6 @@ fn largest(slow: &SlowRequest) -> String {
         text.push(format!("{} {}", part.name(), us(ns)));
     }
     text.join(", ")
-}
-
-/// Returns the time on the wire of a mean request and its reply, as whole frames at this rate, in ns.
-pub(super) fn serialisation_ns(report: &Report, rate: Rate) -> f64 {
-    let bytes = report.bytes_in + report.bytes_out + FRAME_BYTES * (report.packets_in + report.packets_out);
-    bytes * 8e9 / rate.as_bps() as f64
 }
 
 /// Writes the parts and the total as CSV, times in ns.
@@ -312,6 +338,8 @@ fn percent(share: f64) -> String {
     format!("{} %", number(100.0 * share))
 }
 
+/// The callers of a futex that a table has; the JSON has all.
+const CALLERS_SHOWN: usize = 4;
 const CSV_COLUMNS: [&str; 11] = [
     "part",
     "layer",
@@ -333,5 +361,3 @@ const TAIL_REQUESTS_MIN: u64 = 1_000;
 const COST_MAX: f64 = 0.05;
 /// The share of unexplained time above which the report says so.
 const REMAINDER_MAX: f64 = 0.05;
-/// Bytes of a frame around the payload: Ethernet 38 with preamble and gap, IPv4 20, TCP 32 with time stamps.
-const FRAME_BYTES: f64 = 90.0;

@@ -42,6 +42,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "reproduce",
         &[
+            "breakdown",
             "bursts",
             "chronos-load",
             "circuits",

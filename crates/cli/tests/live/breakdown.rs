@@ -222,6 +222,55 @@ fn sleeps_at_a_lock_are_listed() {
     let lock = lock.unwrap_or_else(|| panic!("{address} is not in {locks:#?}"));
     assert!(lock["waits"].as_u64().unwrap() > 10 && lock["max_ns"].as_u64().unwrap() > 500_000, "{lock:#}");
     assert!(lock["place"].as_str().unwrap().starts_with("live-"), "{lock:#}");
+    // The standard library sleeps by the C library's function for system calls.
+    let callers = lock["callers"].as_array().unwrap();
+    assert!(callers.first().is_some_and(|caller| caller["function"] == "syscall"), "{lock:#}");
+}
+
+/// Computes without a call, so that every sample of it is in it.
+#[inline(never)]
+fn burn(mut value: u64) -> u64 {
+    let mut round = 0;
+    while round < 1_000_000 {
+        round += 1;
+        value ^= value << 13;
+        value ^= value >> 7;
+        value ^= value << 17;
+    }
+    value
+}
+
+/// A thread of this process computes all the time, which the samples show; they show the kernel's part, too.
+#[test]
+fn the_functions_that_use_processors_are_listed() {
+    if !able() {
+        return;
+    }
+    let load = Load::tcp();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = stop.clone();
+    let burning = thread::spawn(move || {
+        let mut value = 1;
+        while !stopped.load(Ordering::Relaxed) {
+            value = burn(value);
+        }
+        value
+    });
+    let output = load.traced(&["--duration", "2s", "--format", "json"]);
+    stop.store(true, Ordering::Relaxed);
+    assert_ne!(burning.join().unwrap(), 0);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let profile = &report["profile"];
+    let functions = profile["hottest"].as_array().unwrap();
+    let share = |function: &Value| function["share"].as_f64().unwrap();
+    let burning = functions.iter().find(|function| function["function"].as_str().unwrap().ends_with("burn"));
+    let burning = burning.unwrap_or_else(|| panic!("{profile:#}"));
+    assert!(share(burning) > 0.1 && burning["module"].as_str().unwrap().starts_with("live-"), "{profile:#}");
+    assert!(functions.iter().any(|function| function["module"] == "kernel"), "{profile:#}");
+    assert!(functions.iter().map(share).sum::<f64>() <= 1.0 + 1e-9, "{profile:#}");
+    let kernel = profile["kernel_share"].as_f64().unwrap();
+    assert!(kernel > 0.0 && kernel < 0.9, "{profile:#}");
+    assert!(profile["samples"].as_u64().unwrap() > 200, "{profile:#}");
 }
 
 #[test]

@@ -19,6 +19,7 @@ use crate::chart::Chart;
 use crate::circuits;
 use crate::escape::escape;
 use crate::plots;
+use crate::processors;
 use crate::svg::{self, Key, Size};
 use crate::table::{self, Grid, blocks};
 use crate::verdict;
@@ -263,7 +264,7 @@ fn numbers(summary: &Summary, swept: bool) -> String {
             inside.push_str(&table);
         }
     }
-    if let Some(grid) = circuits::summary_grid(summary) {
+    for grid in [circuits::summary_grid(summary), processors::summary_grid(summary)].into_iter().flatten() {
         inside.push_str(&page::table(&grid, true));
     }
     let lead = if swept { "One table for each point of the sweep." } else { "" };

@@ -8,7 +8,7 @@ use plimsoll_results::{Curves, Summary};
 use crate::chart::Color;
 use crate::figures::{self, TIMES};
 use crate::plots;
-use crate::table::blocks::PERCENT;
+use crate::table::blocks::{PERCENT, cell_label};
 use crate::table::numbers::{Footnote, Numbers, assemble};
 use crate::table::{Cell, Column, Grid, Row};
 
@@ -32,7 +32,7 @@ pub(super) fn percentiles(summary: &Summary, workload: &str) -> Grid {
         column("p99.9", 0.999, |d| d.p999),
         column("most", 0.0, |d| Estimate::bare(d.max, d.mean.samples)),
     ];
-    let labels = known.iter().map(|(cell, _)| label(summary, cell)).collect();
+    let labels = known.iter().map(|(cell, _)| cell_label(summary, cell)).collect();
     let title = format!("{} of {workload}", summary.quantity(workload));
     let mut grid = assemble(title, "variant", labels, &columns);
     for (row, (cell, _)) in grid.rows.iter_mut().zip(&known) {
@@ -53,7 +53,7 @@ pub(super) fn times(summary: &Summary, workload: &str) -> Grid {
             columns = split.parts.iter().map(|part| Column::new("us", part)).collect();
         }
         for (which, us) in [("slowest 1 %", &split.slowest_us), ("mean of all", &split.mean_us)] {
-            let (name, scheme) = label(summary, cell);
+            let (name, scheme) = cell_label(summary, cell);
             let cells = us.iter().map(|&us| Cell::plain(figures::number(us))).collect();
             rows.push(Row { label: format!("{name}, {which}"), scheme, cells });
         }
@@ -69,7 +69,7 @@ pub(super) fn queues(summary: &Summary, key: &(String, String)) -> Grid {
         .iter()
         .filter_map(|cell| {
             let queue = cell.queues.iter().find(|q| q.name == key.0 && q.port == key.1)?;
-            Some((label(summary, cell), queue))
+            Some((cell_label(summary, cell), queue))
         })
         .collect();
     let bare = |value: f64| Estimate::bare(value, 1);
@@ -100,7 +100,7 @@ pub(super) fn slowdowns(summary: &Summary, curves: &Curves, workload: &str, shar
     for slowdown in curves.slowdowns.iter().filter(|slowdown| slowdown.workload == workload) {
         for bucket in &slowdown.buckets {
             let ratio = |value: Option<f64>| Cell::plain(value.map_or_else(String::new, figures::number));
-            let label = with_point(&slowdown.variant, &slowdown.sweep);
+            let label = plots::with_point(&slowdown.variant, &slowdown.sweep);
             let cells = vec![Cell::plain(figures::count(bucket.messages)), ratio(bucket.slowdown[share])];
             let label = format!("{label}: up to {}", figures::size(bucket.up_to as f64));
             rows.push(Row { label, scheme: schemes.find(&slowdown.variant), cells });
@@ -112,17 +112,5 @@ pub(super) fn slowdowns(summary: &Summary, curves: &Curves, workload: &str, shar
         columns,
         rows,
         notes: Vec::new(),
-    }
-}
-
-/// Names a cell and its colour: `HULL`, or `load = 0.4, HULL` in a sweep.
-fn label(summary: &Summary, cell: &PointCell) -> (String, Option<Color>) {
-    (with_point(&cell.variant, &cell.sweep), plots::schemes(summary).find(&cell.variant))
-}
-
-fn with_point(variant: &str, sweep: &[(String, String)]) -> String {
-    match plots::point_name(sweep) {
-        at if at.is_empty() => variant.to_owned(),
-        at => format!("{at}, {variant}"),
     }
 }

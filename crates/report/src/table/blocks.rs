@@ -10,6 +10,7 @@ use crate::chart::Color;
 use crate::circuits;
 use crate::figures::{self, RATES, TIMES, Unit};
 use crate::plots;
+use crate::processors;
 
 /// Makes all tables of a summary, in the order in which they are read.
 pub(super) fn grids(summary: &Summary) -> Vec<Grid> {
@@ -24,6 +25,7 @@ pub(super) fn grids(summary: &Summary) -> Vec<Grid> {
         grids.extend(queue_names(summary.cells.iter()).iter().map(|name| sweep_queue_grid(summary, name)));
     }
     grids.extend(circuits::summary_grid(summary));
+    grids.extend(processors::summary_grid(summary));
     grids
 }
 
@@ -50,6 +52,11 @@ pub(crate) fn variants_grid(summary: &Summary, cells: &[&PointCell]) -> Grid {
 fn labels(summary: &Summary, cells: &[&PointCell]) -> Vec<(String, Option<Color>)> {
     let schemes = plots::schemes(summary);
     cells.iter().map(|cell| (cell.variant.clone(), schemes.find(&cell.variant))).collect()
+}
+
+/// Names a cell and its colour: `HULL`, or `load = 0.4, HULL` in a sweep.
+pub(crate) fn cell_label(summary: &Summary, cell: &PointCell) -> (String, Option<Color>) {
+    (plots::with_point(&cell.variant, &cell.sweep), plots::schemes(summary).find(&cell.variant))
 }
 
 fn workload_columns(summary: &Summary, name: &str, cells: &[&PointCell], columns: &mut Vec<Numbers>) {

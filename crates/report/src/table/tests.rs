@@ -1,8 +1,9 @@
 //! The tables as they are printed.
 
-use plimsoll_results::outcome::{ExtraLoad, Observation};
+use plimsoll_results::outcome::{ExtraLoad, Observation, ProcessorTotals};
 use plimsoll_results::summary::Options;
 use plimsoll_results::synthetic::{self, Shape};
+use plimsoll_units::Time;
 
 use super::*;
 
@@ -43,6 +44,30 @@ fn circuits_have_a_table_of_their_own() {
         serde_json::from_str(&render(&summary, Format::Json, &Style::default())).unwrap();
     assert_eq!(json["cells"][1]["circuits"]["lost_dark"], 7);
     assert!(render(&summary, Format::Md, &Style::default()).contains("configurations a week"));
+}
+
+#[test]
+fn processors_have_a_table_of_their_own() {
+    let mut points = synthetic::experiment(&Shape::default(), &["TCP", "HULL"], &[], 1, 1);
+    let outcome = &mut points[1].outcome;
+    let time = outcome.end.saturating_since(Time::ZERO + outcome.warmup);
+    let totals = |host, first, last| ProcessorTotals {
+        host,
+        busy: vec![time / first, time / last],
+        frames_received: 1_000,
+        frames_sent: 700,
+        ring_drops: 3,
+    };
+    outcome.processors = vec![totals(0, 2, 10), totals(1, 4, 5)];
+    let summary = Summary::of(&points, &Options::default());
+    let text = render(&summary, Format::Table, &Style { color: false, width: 120 });
+    let from = text.find("Processors").expect("the table has a title");
+    let table: Vec<Vec<&str>> =
+        text[from..].lines().take(4).map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(table[3], ["HULL", "37.5", "15.0", "50.0", "2,000", "1,400", "6"], "{text}");
+    let csv = render(&summary, Format::Csv, &Style::default());
+    assert!(csv.contains("HULL,processors,busiest_core_busy,0.5,,,1"), "{csv}");
+    assert!(!csv.contains("TCP,processors"), "{csv}");
 }
 
 #[test]

@@ -140,6 +140,7 @@ fn numbers(cell: &Cell) -> Vec<(String, String, Estimate)> {
         push("marks", Some(Estimate::bare(queue.marks as f64, 1)));
     }
     out.extend(circuits(cell));
+    out.extend(processors(cell));
     let counters = &cell.counters;
     let network = [("drops", counters.drops()), ("marks", counters.marks)];
     let faults = [("link_drops", counters.link_drops), ("no_route_drops", counters.no_route_drops)];
@@ -169,6 +170,22 @@ fn circuits(cell: &Cell) -> Vec<(String, String, Estimate)> {
     ];
     let row =
         |(metric, value): (&str, f64)| ("circuits".to_owned(), metric.to_owned(), Estimate::bare(value, 1));
+    metrics.map(row).into()
+}
+
+/// The numbers of the hosts' processors.
+fn processors(cell: &Cell) -> Vec<(String, String, Estimate)> {
+    let Some(processors) = &cell.processors else { return Vec::new() };
+    let metrics = [
+        ("interrupts_busy", processors.interrupts),
+        ("application_busy", processors.application),
+        ("busiest_core_busy", processors.busiest),
+        ("frames_received", processors.frames_received as f64),
+        ("frames_sent", processors.frames_sent as f64),
+        ("ring_drops", processors.ring_drops as f64),
+    ];
+    let row =
+        |(metric, value): (&str, f64)| ("processors".to_owned(), metric.to_owned(), Estimate::bare(value, 1));
     metrics.map(row).into()
 }
 

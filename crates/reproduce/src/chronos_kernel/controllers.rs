@@ -16,7 +16,7 @@ use crate::study::{Measured, Point, Task};
 
 const CHRONOS: &str = "chronos-openflow";
 
-/// Switches that wait for an answer each, at two controllers in turn.
+/// Switches that wait for an answer each, at the controllers in turn.
 pub(super) struct Controllers {
     switches: u32,
     /// Packet-ins outstanding at each switch.
@@ -50,13 +50,15 @@ impl Controllers {
         let words = [
             vec!["env", "OVS_RUNDIR={folder}", CONTROLLERS[0], "ptcp:{port}:127.0.0.1"],
             vec![ours.as_str(), "--listen", "127.0.0.1:{port}"],
+            vec![ours.as_str(), "--poll", "spin", "--listen", "127.0.0.1:{port}"],
         ];
-        let recipes = [0, 1].map(|side: usize| {
+        let recipes = [0, 1, 2].map(|side: usize| {
             Recipe::new(CONTROLLERS[side], words[side].iter().map(|word| (*word).to_owned()).collect())
         });
-        let turns =
-            in_rounds(2, self.rounds.count, goes_on, |side, _| turn(&plan, &recipes[side], &[server]))?;
-        let sides = [(CONTROLLERS[0], &[][..]), (CONTROLLERS[1], &[Beside::FIRST])];
+        let turn = |side: usize, _| turn(&plan, &recipes[side], &[server]);
+        let turns = in_rounds(recipes.len(), self.rounds.count, goes_on, turn)?;
+        let beside: [&[Beside]; 3] = [&[], &[Beside::FIRST], &[Beside::FIRST]];
+        let sides = [0, 1, 2].map(|side| (CONTROLLERS[side], beside[side]));
         Ok(medians(&sides, &turns, |turn| !turn.report.suspect.is_empty(), &readings()))
     }
 }

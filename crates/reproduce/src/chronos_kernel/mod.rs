@@ -16,15 +16,15 @@ mod claims;
 mod controllers;
 mod copies;
 mod model;
-mod plan;
+pub(crate) mod plan;
 mod points;
 #[cfg(target_os = "linux")]
-mod rounds;
+pub(crate) mod rounds;
 mod tasks;
 #[cfg(target_os = "linux")]
-mod turns;
+pub(crate) mod turns;
 #[cfg(target_os = "linux")]
-mod veth;
+pub(crate) mod veth;
 #[cfg(target_os = "linux")]
 mod wake_up;
 

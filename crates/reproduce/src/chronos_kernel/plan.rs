@@ -6,28 +6,28 @@ use crate::study::Point;
 
 /// A server that takes turns with others.
 #[derive(Clone, Debug)]
-pub(super) struct Side {
+pub(crate) struct Side {
     /// Its name in the rows.
-    pub(super) series: &'static str,
+    pub(crate) series: &'static str,
     /// The program that is started.
-    pub(super) program: Program,
+    pub(crate) program: Program,
     /// Threads of each process.
-    pub(super) threads: u32,
+    pub(crate) threads: u32,
     /// Processes; keys are shared out to them.
-    pub(super) processes: u32,
+    pub(crate) processes: u32,
     /// Words of its command line beyond what all have.
-    pub(super) options: &'static [&'static str],
+    pub(crate) options: &'static [&'static str],
     /// The way on which requests reach it.
-    pub(super) stack: Stack,
+    pub(crate) stack: Stack,
     /// Whether a job beside it receives bulk streams during the measurement.
-    pub(super) has_neighbour: bool,
+    pub(crate) has_neighbour: bool,
     /// The servers that its numbers are set beside.
-    pub(super) beside: Vec<Beside>,
+    pub(crate) beside: Vec<Beside>,
 }
 
 /// The way on which requests reach a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Stack {
+pub(crate) enum Stack {
     /// TCP over the loopback.
     Loopback,
     /// TCP over a veth pair.
@@ -40,11 +40,11 @@ pub(super) enum Stack {
 
 /// Another server of the same rounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Beside {
+pub(crate) struct Beside {
     /// Its place in the order of the servers.
-    pub(super) place: usize,
+    pub(crate) place: usize,
     /// The name that ratios have for it: `p99_of_first`.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
 }
 
 impl Stack {
@@ -70,7 +70,7 @@ impl Beside {
 
 /// A program that answers memcached's protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Program {
+pub(crate) enum Program {
     /// memcached, from the system.
     Memcached,
     /// chronos-memcached, from the folder of the servers.
@@ -85,7 +85,7 @@ pub(super) enum Program {
 
 impl Program {
     /// Returns the name of a program of this project; None for memcached.
-    pub(super) fn built(self) -> Option<&'static str> {
+    pub(crate) fn built(self) -> Option<&'static str> {
         match self {
             Program::Memcached => None,
             Program::Chronos => Some("chronos-memcached"),
@@ -98,7 +98,7 @@ impl Program {
 
 impl Side {
     /// Returns memcached, or chronos-memcached, with so many threads.
-    pub(super) fn new(series: &'static str, program: Program, threads: u32) -> Side {
+    pub(crate) fn new(series: &'static str, program: Program, threads: u32) -> Side {
         let (options, stack) = (&[][..], Stack::Loopback);
         Side {
             series,
@@ -113,7 +113,7 @@ impl Side {
     }
 
     /// Returns the words of its command line, with `{port}` still in them; `place` is its address and its device.
-    pub(super) fn words(&self, servers: &Path, (address, device): (&str, &str)) -> Vec<String> {
+    pub(crate) fn words(&self, servers: &Path, (address, device): (&str, &str)) -> Vec<String> {
         let own = self.program.built().map(|name| servers.join(name).display().to_string());
         let program = own.unwrap_or_else(|| "memcached".to_owned());
         let threads = self.threads.to_string();
@@ -130,12 +130,12 @@ impl Side {
     }
 }
 
-/// The controllers that take turns; the second is set beside the first.
-pub(super) const CONTROLLERS: [&str; 2] = ["ovs-testcontroller", "Chronos-OF"];
+/// The controllers that take turns; the others are set beside the first. The third never sleeps.
+pub(super) const CONTROLLERS: [&str; 3] = ["ovs-testcontroller", "Chronos-OF", "Chronos-OF spin"];
 
 /// On which processors servers and generator run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Processors {
+pub(crate) enum Processors {
     /// Servers on the first, the generator on the second, where it spins.
     Apart,
     /// Both on both, and a generator of two threads that sleep when there is nothing to do.
@@ -220,15 +220,15 @@ pub(super) struct TurnsPlan {
 
 /// How often every server has its turn, and how long a turn is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rounds {
-    pub(super) count: u32,
-    pub(super) warm_up_ms: u64,
-    pub(super) turn_ms: u64,
+pub(crate) struct Rounds {
+    pub(crate) count: u32,
+    pub(crate) warm_up_ms: u64,
+    pub(crate) turn_ms: u64,
 }
 
 impl Rounds {
     /// Returns the rounds of a point, of turns of so many milliseconds in full and in a quick look.
-    pub(super) fn of(point: &Point<'_>, (full, quick): (u64, u64)) -> Rounds {
+    pub(crate) fn of(point: &Point<'_>, (full, quick): (u64, u64)) -> Rounds {
         if point.quick {
             Rounds { count: ROUNDS_QUICK, warm_up_ms: 50, turn_ms: quick }
         } else {

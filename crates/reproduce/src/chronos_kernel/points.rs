@@ -121,7 +121,7 @@ fn side(series: &'static str, place: usize) -> Side {
 
 /// Returns how a server's numbers are set beside another one's of the figure; None if they are not.
 pub(super) fn beside(figure: &str, series: &str, other: &str) -> Option<Beside> {
-    if [series, other] == [CONTROLLERS[1], CONTROLLERS[0]] {
+    if CONTROLLERS[1..].contains(&series) && other == CONTROLLERS[0] {
         return Some(Beside::FIRST);
     }
     let of = groups(figure).iter().find(|of| of.contains(&series))?;

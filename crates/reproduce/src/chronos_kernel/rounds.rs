@@ -7,16 +7,16 @@ use super::plan::Beside;
 use crate::study::Measured;
 
 /// A number that is read of a turn.
-pub(super) struct Reading<'a, T> {
-    pub(super) metric: &'static str,
-    pub(super) unit: &'static str,
+pub(crate) struct Reading<'a, T> {
+    pub(crate) metric: &'static str,
+    pub(crate) unit: &'static str,
     /// Whether it is set beside another server's.
-    pub(super) is_compared: bool,
-    pub(super) read: Box<dyn Fn(&T) -> f64 + 'a>,
+    pub(crate) is_compared: bool,
+    pub(crate) read: Box<dyn Fn(&T) -> f64 + 'a>,
 }
 
 /// Gives every side its turn in every round, in the other order in each other round. Turns are by side, then by round.
-pub(super) fn in_rounds<T>(
+pub(crate) fn in_rounds<T>(
     sides: usize,
     rounds: u32,
     goes_on: &dyn Fn() -> bool,
@@ -37,7 +37,7 @@ pub(super) fn in_rounds<T>(
 
 /// Returns medians of the rounds, and of the rounds' ratios to the side that a side is set beside. A side is suspect if
 /// more than half of its turns are.
-pub(super) fn medians<T>(
+pub(crate) fn medians<T>(
     sides: &[(&'static str, &[Beside])],
     turns: &[Vec<T>],
     is_doubted: impl Fn(&T) -> bool,

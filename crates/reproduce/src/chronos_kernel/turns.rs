@@ -36,20 +36,9 @@ impl Turns {
 
     /// Returns the words that chronos-load would be given for the load.
     fn words(&self, cpus: [usize; 2], side: &Side) -> Vec<String> {
-        let [server, generator] = cpus;
-        let place = match self.plan.processors {
-            Processors::Apart => format!("--cpus {generator} --wait spin"),
-            Processors::Shared => {
-                format!("--threads 2 --cpus {server},{generator} --wait block --shared-cpus")
-            }
-        };
-        let common = format!(
-            "--keys {KEYS} --connections {} --seed {} --timeout 2s {place}",
-            self.plan.load.clients, self.seed
-        );
-        let words = common.split(' ').map(str::to_owned);
+        let words = common_words(self.plan.processors, self.plan.load.clients, self.seed, cpus);
         let own = copies::words(side.series).iter().map(|word| (*word).to_owned());
-        words.chain(self.plan.load.words.iter().cloned()).chain(own).collect()
+        words.into_iter().chain(self.plan.load.words.iter().cloned()).chain(own).collect()
     }
 
     fn load(&self, cpus: [usize; 2], side: &Side) -> anyhow::Result<LoadOptions> {
@@ -112,7 +101,7 @@ impl Turns {
             Pace::Closed => setup::Pace::Closed(1),
             Pace::UnderWay(count) => setup::Pace::Closed(count),
             Pace::Share(share) => {
-                let most = self.most(&benches[0], warm_up)?;
+                let most = most(&benches[0], self.plan.load.clients, warm_up)?;
                 setup::Pace::Open(load.timetable.arrivals, share * most)
             }
         };
@@ -128,17 +117,6 @@ impl Turns {
             Ok(turn)
         })?;
         Ok(self.rows(&turns))
-    }
-
-    /// Measures the highest rate of the first server: the median of three closed loops.
-    fn most(&self, bench: &Bench, warm_up: Span) -> anyhow::Result<f64> {
-        let outstanding = OUTSTANDING.div_ceil(self.plan.load.clients);
-        let mut rates = Vec::new();
-        for index in 0..MOST_TURNS {
-            let phase = phase(index, setup::Pace::Closed(outstanding), warm_up, MOST_TIME);
-            rates.push(bench.measure(phase)?.report.rate);
-        }
-        Ok(stats::median(&rates).map_or(0.0, |median| median.value))
     }
 
     fn rows(&self, turns: &[Vec<Measure>]) -> Vec<Measured> {
@@ -157,9 +135,34 @@ impl Turns {
     }
 }
 
+/// Returns the words that chronos-load is given for every load.
+pub(crate) fn common_words(
+    processors: Processors,
+    clients: u32,
+    seed: u64,
+    [server, generator]: [usize; 2],
+) -> Vec<String> {
+    let place = match processors {
+        Processors::Apart => format!("--cpus {generator} --wait spin"),
+        Processors::Shared => format!("--threads 2 --cpus {server},{generator} --wait block --shared-cpus"),
+    };
+    let words = format!("--keys {KEYS} --connections {clients} --seed {seed} --timeout 2s {place}");
+    words.split(' ').map(str::to_owned).collect()
+}
+
+/// Measures the highest rate of a server: the median of three closed loops of its clients.
+pub(crate) fn most(bench: &Bench, clients: u32, warm_up: Span) -> anyhow::Result<f64> {
+    let mut rates = Vec::new();
+    for index in 0..MOST_TURNS {
+        let phase = phase(index, setup::Pace::Closed(OUTSTANDING.div_ceil(clients)), warm_up, MOST_TIME);
+        rates.push(bench.measure(phase)?.report.rate);
+    }
+    Ok(stats::median(&rates).map_or(0.0, |median| median.value))
+}
+
 /// Checks that every value that was read is what had been stored, and that nothing was refused: else numbers mean
 /// nothing.
-fn verify(turn: &Measure, series: &str) -> anyhow::Result<()> {
+pub(crate) fn verify(turn: &Measure, series: &str) -> anyhow::Result<()> {
     let counts = turn.report.counts;
     anyhow::ensure!(
         (counts.wrong, counts.refused, counts.closed, counts.misses) == (0, 0, 0, 0),
@@ -221,7 +224,7 @@ impl Task for Turns {
 }
 
 /// Returns the two processors that servers and generator have.
-pub(super) fn two_processors() -> Result<[usize; 2], String> {
+pub(crate) fn two_processors() -> Result<[usize; 2], String> {
     let cpus = allowed_cpus().map_err(|error| format!("cannot ask which processors there are: {error}"))?;
     match cpus[..] {
         [server, generator, ..] => Ok([server, generator]),
@@ -232,7 +235,7 @@ pub(super) fn two_processors() -> Result<[usize; 2], String> {
 }
 
 /// Checks that a program of this project is in the folder of the servers.
-pub(super) fn built(servers: &Path, name: &str) -> Result<(), String> {
+pub(crate) fn built(servers: &Path, name: &str) -> Result<(), String> {
     let path = servers.join(name);
     if path.is_file() {
         return Ok(());
@@ -244,7 +247,7 @@ pub(super) fn built(servers: &Path, name: &str) -> Result<(), String> {
 }
 
 /// Checks that a program of the system is in the search path.
-pub(super) fn installed(name: &str, package: &str) -> Result<(), String> {
+pub(crate) fn installed(name: &str, package: &str) -> Result<(), String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     if std::env::split_paths(&path).any(|folder| folder.join(name).is_file()) {
         return Ok(());
@@ -253,7 +256,7 @@ pub(super) fn installed(name: &str, package: &str) -> Result<(), String> {
 }
 
 /// Checks that this process may lay a network, and has the programs for it.
-fn network_tools() -> Result<(), String> {
+pub(crate) fn network_tools() -> Result<(), String> {
     if !rustix::process::geteuid().is_root() {
         return Err("network namespaces and AF_XDP need root; --only leaves their figures out".to_owned());
     }
@@ -281,10 +284,10 @@ fn bypasses(server: &Path, options: &[&str]) -> Result<(), String> {
 }
 
 /// Keys of 64 bytes with values of 1 KB, as in the dissertation: 24 MB in memory.
-const KEYS: u32 = 20_000;
+pub(crate) const KEYS: u32 = 20_000;
 /// Requests outstanding where the first server's most is measured, at least.
 const OUTSTANDING: u32 = 32;
 const MOST_TURNS: u8 = 3;
 const MOST_TIME: Span = Span::from_ms(300);
 /// The phase of the first round: other phases draw other requests.
-const FIRST: u8 = 16;
+pub(crate) const FIRST: u8 = 16;

@@ -27,7 +27,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use super::plan::Stack;
 
 /// The namespaces and veth pairs of a point's servers, which are removed when this is dropped.
-pub(super) struct Network {
+pub(crate) struct Network {
     id: String,
     servers: usize,
 }
@@ -37,7 +37,7 @@ impl Network {
     ///
     /// # Errors
     /// Returns an error if the kernel refuses a namespace, a device or an address.
-    pub(super) fn new(servers: usize, queues: u32) -> anyhow::Result<Network> {
+    pub(crate) fn new(servers: usize, queues: u32) -> anyhow::Result<Network> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         // Names of devices have 15 letters at most.
         let id = format!("p{:x}{:x}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -66,7 +66,7 @@ impl Network {
     ///
     /// # Errors
     /// Returns the error of `run`, or that of the kernel.
-    pub(super) fn at_clients<T>(&self, run: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    pub(crate) fn at_clients<T>(&self, run: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
         let home = File::open("/proc/thread-self/ns/net").context("cannot open the network namespace")?;
         let enter = |namespace: &File| {
             move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
@@ -79,17 +79,17 @@ impl Network {
     }
 
     /// Returns the address of a server.
-    pub(super) fn address(&self, server: usize) -> IpAddr {
+    pub(crate) fn address(&self, server: usize) -> IpAddr {
         IpAddr::V4(Ipv4Addr::new(10, 231, server as u8, 1))
     }
 
     /// Returns the name of a server's device.
-    pub(super) fn near(&self, server: usize) -> String {
+    pub(crate) fn near(&self, server: usize) -> String {
         format!("{}n{server}", self.id)
     }
 
     /// Returns the words that start a program at a server's end.
-    pub(super) fn prefix(&self, server: usize) -> [String; 2] {
+    pub(crate) fn prefix(&self, server: usize) -> [String; 2] {
         ["nsenter".to_owned(), format!("--net=/run/netns/{}", self.server(server))]
     }
 
@@ -98,7 +98,7 @@ impl Network {
     ///
     /// # Errors
     /// Returns an error if the kernel does not allow it.
-    pub(super) fn settle(
+    pub(crate) fn settle(
         &self,
         server: usize,
         stack: Stack,

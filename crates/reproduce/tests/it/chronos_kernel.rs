@@ -1,6 +1,6 @@
 //! Real servers for a few seconds, what is told where they are missing, and the committed page.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use plimsoll_reproduce::{CHRONOS_KERNEL, Journal, Options, Reproduction, Row, reproduce};
 
@@ -14,33 +14,9 @@ fn look(part: &str, servers: &Path) -> Result<Reproduction, String> {
     made.map_err(|error| error.to_string())
 }
 
-/// The folder of this build's programs, if what the study needs is here.
-fn servers() -> Option<PathBuf> {
-    let test = std::env::current_exe().expect("a program has a path");
-    let folder = test.ancestors().nth(2).expect("tests are in a folder of the build's").to_owned();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let skip = |why: &str| {
-        plimsoll_testing::skipped!("{why}");
-        None
-    };
-    if !std::env::split_paths(&path).any(|folder| folder.join("memcached").is_file()) {
-        return skip("memcached is not installed (Debian's package memcached)");
-    }
-    if std::thread::available_parallelism().map_or(1, Into::into) < 2 {
-        return skip("a server and its clients need two processors");
-    }
-    if !folder.join("chronos-memcached").is_file() {
-        return skip(
-            "chronos-memcached is not built; `cargo build -p plimsoll-chronos-memcached` does, as do the \
-                     workspace's tests",
-        );
-    }
-    Some(folder)
-}
-
 #[test]
 fn servers_take_turns_and_every_value_is_verified() {
-    let Some(servers) = servers() else { return };
+    let Some(servers) = common::servers() else { return };
     let made = look("fig6.4@40", &servers).expect("both servers answer");
     let of = |series: &str, metric: &str| {
         let is = |row: &&Row| (row.series.as_str(), row.metric.as_str()) == (series, metric);
@@ -70,7 +46,7 @@ fn servers_take_turns_and_every_value_is_verified() {
 /// Over UDP between namespaces, through the kernel's stack and past it; root, `ip` and eBPF are needed.
 #[test]
 fn datagrams_past_the_kernels_stack_are_answered_and_verified() {
-    let Some(servers) = servers() else { return };
+    let Some(servers) = common::servers() else { return };
     let made = match look("udp@saturation", &servers) {
         Err(error) => {
             let lacks =

@@ -1,7 +1,9 @@
 //! The tests of `plimsoll-reproduce`, in one program: one build and one link for all of them.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod breakdown_kernel;
 mod bullettrains;
+mod bullettrains_kernel;
 mod chronos;
 mod chronos_kernel;
 mod common;

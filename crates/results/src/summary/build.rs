@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::workload::{Runs, Subject};
 use super::{
     Best, Cell, Comparison, CounterTotals, Distribution, FORMAT, Options, RunInfo, Summary, WorkloadChange,
-    circuits, queue, tier, warning,
+    circuits, processors, queue, tier, warning,
 };
 use crate::outcome::Outcome;
 use crate::point::PointOutcome;
@@ -107,6 +107,7 @@ fn cell(variant: &str, sweep: &[(String, String)], runs: &[&PointOutcome], optio
             .collect(),
         tiers: tier::summarise(&outcomes),
         circuits: circuits::summarise(&outcomes),
+        processors: processors::summarise(&outcomes),
         counters,
         faults: outcomes
             .first()

@@ -11,6 +11,7 @@
 mod build;
 pub mod circuits;
 pub mod one_run;
+mod processors;
 pub(crate) mod queue;
 mod tier;
 mod warning;
@@ -99,6 +100,9 @@ pub struct Cell {
     /// The circuits of a hybrid network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub circuits: Option<CircuitSummary>,
+    /// The processors of the hosts, where they have such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<ProcessorSummary>,
     /// Totals over all replicates.
     pub counters: CounterTotals,
     /// Links that were slow or dead for a while, in words.
@@ -304,6 +308,27 @@ pub struct CircuitSummary {
     pub lost_dark: u64,
     /// Packets that the circuit switch lost because their sender had no circuit to their receiver.
     pub lost_unmatched: u64,
+}
+
+/// The processors of all hosts, all replicates together: shares are of the time from the warm-up to the end.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ProcessorSummary {
+    /// The number of hosts with a processor.
+    pub hosts: u64,
+    /// The most cores of a host.
+    pub cores: u64,
+    /// Share of the time in which the core with the interrupts was busy, the mean over hosts.
+    pub interrupts: f64,
+    /// Share of the time in which the core with the applications was busy, the mean over hosts; with one core the same.
+    pub application: f64,
+    /// Share of the time in which the busiest core of all hosts and replicates was busy.
+    pub busiest: f64,
+    /// Frames that hosts took from their NICs in the whole run.
+    pub frames_received: u64,
+    /// Frames that hosts handed to their NICs in the whole run.
+    pub frames_sent: u64,
+    /// Packets that found no room in a receive ring in the whole run.
+    pub ring_drops: u64,
 }
 
 /// Time-weighted percentiles of the delay at an instant, in us.

@@ -1,4 +1,4 @@
-//! What holds for the committed page of every study.
+//! What the tests of several studies have in common: the committed pages, and the programs of real servers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,30 @@ pub fn committed(study: &Study) -> (PathBuf, Reproduction) {
     let folder = folder();
     let rows = fs::read_to_string(folder.join(&study.id).join("rows.json")).expect("the rows are committed");
     (folder, serde_json::from_str(&rows).expect("the rows are a reproduction"))
+}
+
+/// The folder of this build's programs, if what a study of real servers needs is here.
+pub fn servers() -> Option<PathBuf> {
+    let test = std::env::current_exe().expect("a program has a path");
+    let folder = test.ancestors().nth(2).expect("tests are in a folder of the build's").to_owned();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let skip = |why: &str| {
+        plimsoll_testing::skipped!("{why}");
+        None
+    };
+    if !std::env::split_paths(&path).any(|folder| folder.join("memcached").is_file()) {
+        return skip("memcached is not installed (Debian's package memcached)");
+    }
+    if std::thread::available_parallelism().map_or(1, Into::into) < 2 {
+        return skip("a server and its clients need two processors");
+    }
+    if !folder.join("chronos-memcached").is_file() {
+        return skip(
+            "chronos-memcached is not built; `cargo build -p plimsoll-chronos-memcached` does, as do the \
+                     workspace's tests",
+        );
+    }
+    Some(folder)
 }
 
 /// The page and its figures are what the rows give.

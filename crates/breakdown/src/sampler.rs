@@ -1,0 +1,47 @@
+//! [`Sampler`] samples what the processors run for a live server.
+
+use plimsoll_bpf::Profile;
+
+use crate::profile::{ProfileReport, SampledPlace};
+use crate::symbols::Symbols;
+use crate::{Error, Target};
+
+/// A server whose processor use is sampled as long as this value exists.
+#[derive(Debug)]
+pub struct Sampler(Profile);
+
+impl Sampler {
+    /// Samples every processor on which a thread of the server runs, [`HERTZ`] times a second.
+    ///
+    /// # Errors
+    /// Returns [`Error::Programs`] if the program cannot be loaded, or the kernel has no clock for it.
+    pub fn begin(target: &Target) -> Result<Sampler, Error> {
+        let mut profile = Profile::load()?;
+        target.processes.iter().try_for_each(|process| profile.add_process(*process))?;
+        profile.attach(HERTZ)?;
+        Ok(Sampler(profile))
+    }
+
+    /// Ends the sampling, and names the functions with the most samples. The processes must still run for their names.
+    ///
+    /// # Errors
+    /// Returns [`Error::Programs`] if the samples cannot be read.
+    pub fn end(mut self, most: usize, symbols: &mut Symbols) -> Result<ProfileReport, Error> {
+        self.0.detach();
+        let places: Vec<SampledPlace> = self
+            .0
+            .samples()?
+            .into_iter()
+            .map(|(place, samples)| SampledPlace {
+                process: (place.process != 0).then_some(place.process as u32),
+                address: place.address,
+                samples,
+            })
+            .collect();
+        Ok(ProfileReport::new(&places, self.0.lost()?, most, symbols))
+    }
+}
+
+/// Samples a second of a processor's time. It is no multiple of what timers are set to, so that samples do not fall in
+/// step with the work.
+pub const HERTZ: u64 = 499;
