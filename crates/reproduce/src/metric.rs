@@ -78,7 +78,7 @@ pub(crate) enum Population {
     DayFilledPercent {
         /// The name of the watched queue.
         queue: String,
-        /// The length of a day.
+        /// How long the circuit of a day stands.
         day: Span,
     },
     /// Percent of a workload's messages that had to wait for a segment sent again: one number.
