@@ -79,7 +79,7 @@ impl Rounds {
 }
 
 impl Arm {
-    /// Both offloads on.
+    /// Makes an arm with both offloads on.
     fn new(pattern: Pattern) -> Arm {
         Arm {
             hosts: HOSTS,
