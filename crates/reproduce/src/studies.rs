@@ -35,6 +35,11 @@ pub fn every() -> [&'static Study; 14] {
 
 /// Table 5.1 of Chronos's dissertation, and its locks, on this machine.
 pub static BREAKDOWN_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("breakdown-kernel"));
+/// Finds a study by the name of its folder.
+pub(crate) fn find(id: &str) -> Option<&'static Study> {
+    every().into_iter().find(|study| study.id == id)
+}
+
 /// BulletTrains in the simulator.
 pub static BULLETTRAINS: LazyLock<Study> = LazyLock::new(|| shipped("bullettrains"));
 /// BulletTrains on this machine's kernel.

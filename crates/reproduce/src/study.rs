@@ -169,6 +169,8 @@ pub struct Point<'a> {
     pub seed: u64,
     /// Where the servers' programs are.
     pub servers: &'a Path,
+    /// Finds a study by the name of its folder.
+    pub study: fn(&str) -> Option<&'static Study>,
 }
 
 /// Something that is measured by other means than a scenario: a formula, the model of a server, a server.

@@ -1,28 +1,13 @@
-//! The arms of every figure: traffic and offloads by series and x.
-
-use std::sync::Arc;
+//! [`Arm`]: what is measured in a run, its traffic and offloads.
 
 use plimsoll_units::Rate;
 
-use super::{simulated, tasks};
-use crate::study::{Base, MakeTask, Named, Point, Task};
+use crate::study::Point;
 
-pub(crate) const TASKS: Named<MakeTask> = &[
-    ("bullettrains-kernel.patterns", patterns),
-    ("bullettrains-kernel.offloads", offloads),
-    ("bullettrains-kernel.one-to-all", one_to_all),
-    ("bullettrains-kernel.iperf", iperf),
-    ("bullettrains-kernel.output-limit", output_limit),
-];
-
-/// What points begin with whose links have a rate.
-const LINKS: &str = "links of 500 Mb/s";
 /// The number of hosts of the thesis.
 pub(super) const HOSTS: u32 = 7;
 /// The thesis raised `tcp_limit_output_bytes` from 128 KB to this.
 const OUTPUT_LIMIT: u64 = 2 << 20;
-/// The rate of links where they have one: a twentieth of the thesis's.
-const RATE: Rate = Rate::from_mbps(500);
 /// The largest segment of a Linux that is not told otherwise.
 const SEGMENT: u32 = 65_536;
 
@@ -70,7 +55,7 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    fn of(point: &Point<'_>) -> Rounds {
+    pub(super) fn of(point: &Point<'_>) -> Rounds {
         match point.quick {
             true => Rounds { count: 1, warm_up_ms: 300, time_ms: 300 },
             false => Rounds { count: 6, warm_up_ms: 400, time_ms: 600 },
@@ -79,8 +64,8 @@ impl Rounds {
 }
 
 impl Arm {
-    /// Both offloads on.
-    fn new(pattern: Pattern) -> Arm {
+    /// Makes an arm with both offloads on.
+    pub(super) fn new(pattern: Pattern) -> Arm {
         Arm {
             hosts: HOSTS,
             pattern,
@@ -93,75 +78,4 @@ impl Arm {
             rate: None,
         }
     }
-}
-
-/// Makes the task of a point: the arm on the kernel, or the figure, x and series of the simulated study, whose links
-/// have a rate.
-fn task(
-    point: &Point<'_>,
-    arm: Arm,
-    [figure, x, series]: [&'static str; 3],
-    set: &[String],
-) -> Option<Arc<dyn Task>> {
-    match point.base {
-        Base::Simulated => arm.rate.map(|_| simulated::task(point, figure, x, series, set)),
-        _ => Some(tasks::on_kernel(arm, Rounds::of(point), point)),
-    }
-}
-
-/// Returns the rate that links have where `text` says so.
-fn rate(text: &str) -> Option<Rate> {
-    text.starts_with(LINKS).then_some(RATE)
-}
-
-fn patterns(point: &Point<'_>) -> Option<Arc<dyn Task>> {
-    let pattern = match point.series {
-        "stride" => Pattern::Stride,
-        "pstride" => Pattern::Pstride,
-        "hstride" => Pattern::Hstride,
-        "all-to-all" => Pattern::AllToAll,
-        _ => return None,
-    };
-    let arm = Arm { rate: rate(point.x), ..Arm::new(pattern) };
-    task(point, arm, ["fig3.2", "on", point.series], &[])
-}
-
-fn offloads(point: &Point<'_>) -> Option<Arc<dyn Task>> {
-    let (segmentation_offload, receive_offload, one_by_one, simulated) = match point.series {
-        "tso-gro" => (true, true, false, "tso-lro"),
-        "tso" => (true, false, false, "tso"),
-        "gro" => (false, true, false, "lro"),
-        "none" => (false, false, false, "none"),
-        "one-by-one" => (false, true, true, "lro"),
-        _ => return None,
-    };
-    let rate = rate(point.x);
-    let arm = Arm { segmentation_offload, receive_offload, one_by_one, rate, ..Arm::new(Pattern::AllToAll) };
-    task(point, arm, ["table3.1", "all-to-all", simulated], &[])
-}
-
-fn one_to_all(point: &Point<'_>) -> Option<Arc<dyn Task>> {
-    let segment_bytes = point.x.parse().ok()?;
-    let xs = ["16384", "32768", "65536", "102400", "151552"];
-    let x = xs.into_iter().find(|x| *x == point.x)?;
-    let arm = Arm { segment_bytes, rate: rate(point.series), ..Arm::new(Pattern::OneToAll) };
-    task(point, arm, ["fig3.7", x, "one-queue"], &[])
-}
-
-fn iperf(point: &Point<'_>) -> Option<Arc<dyn Task>> {
-    let (receive_offload, simulated) = match point.series {
-        "gro" => (true, "lro"),
-        "no-gro" => (false, "no-lro"),
-        _ => return None,
-    };
-    let low_water = point.x.ends_with("reads of 128 KB").then_some(128 << 10);
-    let arm = Arm { hosts: 2, receive_offload, low_water, rate: rate(point.x), ..Arm::new(Pattern::One) };
-    task(point, arm, ["table3.2", "together", simulated], &[])
-}
-
-fn output_limit(point: &Point<'_>) -> Option<Arc<dyn Task>> {
-    let kilobytes: u64 = point.x.parse().ok()?;
-    let arm = Arm { output_limit: kilobytes << 10, rate: Some(RATE), ..Arm::new(Pattern::AllToAll) };
-    let limit = format!("host.bursts.output_limit=\"{}B\"", kilobytes << 10);
-    task(point, arm, ["fig3.2", "on", "all-to-all"], &[limit])
 }

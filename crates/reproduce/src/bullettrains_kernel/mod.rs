@@ -13,6 +13,7 @@
 mod arms;
 #[cfg(target_os = "linux")]
 mod bursts;
+mod points;
 #[cfg(target_os = "linux")]
 mod run;
 mod simulated;
@@ -20,4 +21,4 @@ mod tasks;
 #[cfg(target_os = "linux")]
 mod traffic;
 
-pub(crate) use arms::TASKS;
+pub(crate) use points::TASKS;

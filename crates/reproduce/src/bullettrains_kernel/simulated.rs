@@ -6,8 +6,7 @@ use plimsoll_scenario::Overrides;
 use plimsoll_units::Span;
 
 use crate::single_run::load;
-use crate::studies::BULLETTRAINS;
-use crate::study::{Base, Measured, Point, Runs, Task};
+use crate::study::{Base, Measured, Point, Runs, Study, Task};
 
 /// A point of `studies/bullettrains`, with further settings.
 struct Simulated {
@@ -16,6 +15,7 @@ struct Simulated {
     series: &'static str,
     set: Vec<String>,
     seed: u64,
+    study: fn(&str) -> Option<&'static Study>,
 }
 
 /// The simulated study's metrics, and the names that they have here.
@@ -39,17 +39,17 @@ pub(super) fn task(
 ) -> Arc<dyn Task> {
     let quick = QUICK.iter().filter(|_| point.quick).map(|&set| set.to_owned());
     let set = set.iter().cloned().chain(quick).collect();
-    Arc::new(Simulated { figure, x, series, set, seed: point.seed })
+    Arc::new(Simulated { figure, x, series, set, seed: point.seed, study: point.study })
 }
 
 impl Task for Simulated {
     fn settings(&self) -> String {
-        let Simulated { figure, x, series, set, seed } = self;
+        let Simulated { figure, x, series, set, seed, .. } = self;
         format!("bullettrains {figure} at {x}, {series}: {set:?}, seed {seed}")
     }
 
     fn measure(&self, goes_on: &dyn Fn() -> bool) -> Result<Vec<Measured>, String> {
-        let study = &*BULLETTRAINS;
+        let study = (self.study)("bullettrains").ok_or("there is no study `bullettrains`")?;
         let figure = study.figure(self.figure).expect("the study has the figures that the arms name");
         let case = figure.cases.iter().find(|case| case.x == self.x);
         let case = case.expect("the figure has the points that the arms name");

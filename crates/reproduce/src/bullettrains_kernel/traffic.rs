@@ -36,9 +36,9 @@ pub(super) struct Flows {
 /// When a sender turns to its next destination.
 #[derive(Clone, Copy)]
 enum Turn {
-    /// At times that are the same for all.
+    /// It turns at times that are the same for all.
     Periods(Instant),
-    /// After so many bytes.
+    /// It turns after so many bytes.
     Bytes(usize),
 }
 

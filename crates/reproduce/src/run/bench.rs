@@ -110,9 +110,10 @@ impl Bench<'_> {
             Runs::Nothing => return Ok(Vec::new()),
             Runs::Scenario(name) => name,
             Runs::Task(task) => {
-                let servers = self.options.servers.as_path();
+                let (servers, study) =
+                    (self.options.servers.as_path(), crate::studies::find as fn(&str) -> _);
                 let job = |&series: &&'static str| {
-                    let task = task(&Point { x: &cases[case].x, series, base, quick, seed, servers })?;
+                    let task = task(&Point { x: &cases[case].x, series, base, quick, seed, servers, study })?;
                     let digest = Digest::of_text(&task.settings()).low();
                     Some(job(series, digest, Work::Task(task)))
                 };
