@@ -99,7 +99,7 @@ impl Row {
         self.published.is_some() || self.within.is_some()
     }
 
-    /// Holds the row to [`FACTOR`], if nothing else holds it and a number is published; none by a published zero.
+    /// Holds the row to [`FACTOR`], or to zero where that is published, unless something else holds it.
     fn hold(&mut self) {
         if self.within.is_some() || self.order_only || self.suspect || self.quick {
             return;

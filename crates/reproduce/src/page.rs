@@ -244,7 +244,8 @@ fn table(page: &mut String, study: &Study, rows: &[&Row]) {
 
 fn explanations(page: &mut String, study: &Study, reproduction: &Reproduction) {
     let is_explained = |row: &&Row| {
-        (row.state == Some(State::Explained) || row.is_apart()) && study.explanation(row).is_some()
+        let is_told = row.state == Some(State::Explained) || row.state != Some(State::Open) && row.is_apart();
+        is_told && study.explanation(row).is_some()
     };
     let explained: Vec<&Row> = reproduction.rows.iter().filter(is_explained).collect();
     if !explained.is_empty() {
@@ -257,19 +258,25 @@ fn explanations(page: &mut String, study: &Study, reproduction: &Reproduction) {
         page.push_str("\n## Open differences\n");
     }
     groups(page, study, &open, &study.open, Study::open_question);
-    let rest = |suspect: bool| -> Vec<&Row> {
-        let is_in = |row: &&Row| row.suspect == suspect && study.open_question(row).is_none();
+    let rest = |is_of: fn(&Row) -> bool| -> Vec<&Row> {
+        let is_in = |row: &&Row| is_of(row) && study.open_question(row).is_none();
         open.iter().copied().filter(is_in).collect()
     };
-    for (suspect, title, text) in [
+    let rests: [(fn(&Row) -> bool, &str, &str); 3] = [
+        (|row| row.is_off(), "Not looked into", "What makes the difference is not known."),
         (
-            false,
-            "Not looked into",
-            "What makes the difference is not known, or the intervals do not decide it.",
+            |row| !row.is_off() && !row.suspect,
+            "Undecided",
+            "The interval of the rounds leaves the order open.",
         ),
-        (true, "Suspect", "The machine was too slow for these runs, which therefore show nothing."),
-    ] {
-        let rows = rest(suspect);
+        (
+            |row| row.suspect,
+            "Suspect",
+            "The machine was too slow for these runs, which therefore show nothing.",
+        ),
+    ];
+    for (is_of, title, text) in rests {
+        let rows = rest(is_of);
         if !rows.is_empty() {
             let _ = writeln!(page, "\n### {title}\n\n{text}\n");
             table(page, study, &rows);
