@@ -262,26 +262,23 @@ fn explanations(page: &mut String, study: &Study, reproduction: &Reproduction) {
         let is_in = |row: &&Row| is_of(row) && study.open_question(row).is_none();
         open.iter().copied().filter(is_in).collect()
     };
-    let rests: [(fn(&Row) -> bool, &str, &str); 3] = [
-        (|row| row.is_off(), "Not looked into", "What makes the difference is not known."),
-        (
-            |row| !row.is_off() && !row.suspect,
-            "Undecided",
-            "The interval of the rounds leaves the order open.",
-        ),
-        (
-            |row| row.suspect,
-            "Suspect",
-            "The machine was too slow for these runs, which therefore show nothing.",
-        ),
-    ];
-    for (is_of, title, text) in rests {
-        let rows = rest(is_of);
+    let mut write = |rows: Vec<&Row>, title: &str, text: &str| {
         if !rows.is_empty() {
             let _ = writeln!(page, "\n### {title}\n\n{text}\n");
             table(page, study, &rows);
         }
-    }
+    };
+    write(rest(Row::is_off), "Not looked into", "What makes the difference is not known.");
+    write(
+        rest(|row| !row.is_off() && !row.suspect),
+        "Undecided",
+        "The interval of the rounds leaves the order open.",
+    );
+    write(
+        rest(|row| row.suspect),
+        "Suspect",
+        "The machine was too slow for these runs, which therefore show nothing.",
+    );
 }
 
 /// Writes each of `texts` above the rows that it is the first to account for.
