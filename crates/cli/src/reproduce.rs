@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_reproduce::{
-    Journal, Ledger, Options, Part, ReproduceError, Reproduction, Row, State, Study, page,
+    Journal, Ledger, Options, Part, Replay, ReproduceError, Reproduction, Row, State, Study, page,
 };
 use plimsoll_scenario::Registry;
 use plimsoll_stdio::note;
@@ -60,6 +60,9 @@ pub struct Args {
     /// Run again those runs whose lines in the journal are damaged.
     #[arg(long, conflicts_with_all = ["redraw", "fresh"])]
     repair: bool,
+    /// First run one in N of the finished runs again, and stop if one has other numbers than the journal.
+    #[arg(long, value_name = "N", conflicts_with_all = ["redraw", "fresh"], value_parser = whole::<u16>(1..))]
+    replay: Option<u16>,
     /// Seed of every run.
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     seed: u64,
@@ -240,7 +243,15 @@ fn measure(study: &'static Study, args: &Args, memory: Memory, folder: &Path) ->
     let options =
         Options { quick: args.quick, threads, seed: args.seed, only: args.only.clone(), servers, commit };
     let asked = memory.asked();
-    let reproduction = plimsoll_reproduce::reproduce(study, &options, &mut journal, &progress);
+    let replay = args.replay.map(|one_in| {
+        plimsoll_reproduce::replay(study, &options, &mut journal, usize::from(one_in), &progress)
+    });
+    let replay = replay.transpose();
+    if let Ok(Some(replay)) = &replay {
+        is_as_kept(replay)?;
+    }
+    let reproduction =
+        replay.and_then(|_| plimsoll_reproduce::reproduce(study, &options, &mut journal, &progress));
     drop(asked);
     bar.finish_and_clear();
     match (reproduction, interrupt.and_then(|interrupt| interrupt.signal())) {
@@ -253,6 +264,20 @@ fn measure(study: &'static Study, args: &Args, memory: Memory, folder: &Path) ->
             .context(format!("stopped; the finished runs are kept in {}", folder.display()))),
         (Err(error), None) => Err(error.into()),
     }
+}
+
+/// Says how many runs were replayed, or which of them have other numbers than the journal.
+fn is_as_kept(replay: &Replay) -> anyhow::Result<()> {
+    let Replay { replayed, of, differing } = replay;
+    if let Some(first) = differing.first() {
+        let (first, differing) = (first.join(", "), differing.len());
+        bail!(
+            "{differing} of {replayed} replayed runs have other numbers than the journal, the first: {first}; without \
+             --replay and with --fresh, all runs are made again"
+        );
+    }
+    note!("replayed {replayed} of {of} finished runs: the numbers are those of the journal");
+    Ok(())
 }
 
 /// Returns the folder of this program.

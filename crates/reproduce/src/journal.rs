@@ -28,6 +28,10 @@ pub struct Entry {
     /// The commit that it was built from, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// The digest of what the simulator made of its scenario then, by the committed table: a run from before a change
+    /// of results does not count. None of what is not simulated, or from before this was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcomes: Option<String>,
     /// The seed that the run was made with.
     pub seed: u64,
     /// The figure that the run is of.
@@ -50,6 +54,18 @@ pub struct Entry {
 pub struct Journal {
     entries: BTreeMap<(String, String, String), Entry>,
     file: Option<(PathBuf, File)>,
+}
+
+impl Entry {
+    /// Returns the digest of what the run was told, with that of what the simulator made of its scenario.
+    pub fn identity(&self) -> String {
+        identity(&self.digest, self.outcomes.as_deref())
+    }
+}
+
+/// Joins the digest of a run's settings with that of the outcomes of its scenario.
+pub(crate) fn identity(digest: &str, outcomes: Option<&str>) -> String {
+    outcomes.map_or_else(|| digest.to_owned(), |outcomes| format!("{digest}-{outcomes}"))
 }
 
 impl Journal {
@@ -116,6 +132,19 @@ impl Journal {
     pub fn forget(&mut self, parts: &[Part]) -> io::Result<()> {
         let is_asked = |entry: &Entry| parts.iter().any(|part| part.has(&entry.figure, &entry.x));
         self.entries.retain(|_, entry| !is_asked(entry));
+        self.write_all()
+    }
+
+    /// Puts these runs in the place of those that the journal has of them.
+    ///
+    /// # Errors
+    /// If the file cannot be written; it is then as it was.
+    pub(crate) fn replace(&mut self, entries: Vec<Entry>) -> io::Result<()> {
+        self.entries.extend(entries.into_iter().map(|entry| (key(&entry), entry)));
+        self.write_all()
+    }
+
+    fn write_all(&mut self) -> io::Result<()> {
         let Some((path, _)) = &self.file else { return Ok(()) };
         let lines = self.entries.values().map(line_of).collect::<io::Result<String>>()?;
         replace(path, &lines)?;
@@ -206,6 +235,7 @@ mod tests {
             digest: text(digest),
             version: VERSION.to_owned(),
             commit: Some("aaaa".to_owned()),
+            outcomes: None,
             seed: 1,
             figure: "fig11".to_owned(),
             base: "source".to_owned(),

@@ -10,6 +10,9 @@
 mod bench;
 mod compose;
 mod gather;
+#[cfg(test)]
+mod pages;
+mod replay;
 
 use std::collections::BTreeSet;
 
@@ -24,6 +27,7 @@ use crate::row::Row;
 use crate::study::{Figure, Study};
 use bench::{Bench, Job};
 use compose::Composed;
+pub use replay::{Replay, replay};
 
 /// Everything that was measured.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -51,7 +55,8 @@ pub struct Reproduction {
 pub struct Build {
     /// The commit that it was built from.
     pub commit: String,
-    /// The digests of what its runs were told, as the journal has them, each once and sorted.
+    /// What its runs were told, and what the simulator made of their scenarios: [`Entry::identity`](crate::journal::Entry::identity) of each, once and
+    /// sorted.
     pub digests: BTreeSet<String>,
 }
 
@@ -87,11 +92,7 @@ pub fn reproduce(
     check(&options.only, &study.figures)?;
     let bench = Bench { study, folder: study.laid_out()?, options };
     let jobs = bench.jobs(options.quick, options.seed)?;
-    let is_wanted = |job: &Job| {
-        let Figure { id, cases, .. } = &study.figures[job.figure];
-        options.only.is_empty() || options.only.iter().any(|part| part.has(id, &cases[job.case].x))
-    };
-    let mut wanted: Vec<Job> = jobs.iter().filter(|job| is_wanted(job)).cloned().collect();
+    let mut wanted: Vec<Job> = jobs.iter().filter(|job| bench.is_wanted(job)).cloned().collect();
     // The longest first, so that no core is left with one at the end.
     wanted.sort_by_key(|job| std::cmp::Reverse(job.duration()));
     bench.run(&wanted, journal, progress)?;

@@ -18,8 +18,7 @@ const KEYS: u64 = 500;
 const BATCH: u64 = 16;
 const SHORT: u64 = 100;
 const LONG: u64 = 600;
-/// A count may be so far from the table: cargo's incremental builds, of which the table is, are cut into smaller pieces
-/// than others, and take up to a tenth more.
+/// A count may be so far from the table.
 const TOLERANCE: f64 = 1.1;
 /// Instructions an operation, making the request included.
 const TABLE: [(&str, f64); 3] = [("text", 2045.0), ("meta", 2135.0), ("binary", 1687.0)];

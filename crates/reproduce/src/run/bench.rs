@@ -17,6 +17,7 @@ use crate::journal::{self, Entry, Journal};
 use crate::kernel;
 use crate::ns2::PairArrivals;
 use crate::options::{OnProgress, Options};
+use crate::outcomes;
 use crate::row::Row;
 use crate::single_run::load;
 use crate::study::{Base, Case, Figure, FinishedRun, Measured, Point, Runs, Study, Task};
@@ -39,6 +40,8 @@ pub(super) struct Job {
     pub(super) quick: bool,
     pub(super) seed: u64,
     pub(super) digest: u64,
+    /// The digest of what the simulator makes of its scenario today, where the table of digests has that.
+    pub(super) outcomes: Option<String>,
     pub(super) work: Work,
 }
 
@@ -105,7 +108,17 @@ impl Bench<'_> {
         seed: u64,
     ) -> Result<Vec<Job>, ReproduceError> {
         let Figure { runs, cases, .. } = &self.study.figures[figure];
-        let job = |series, digest, work| Job { figure, case, series, base, quick, seed, digest, work };
+        let job = |series, digest, outcomes, work| Job {
+            figure,
+            case,
+            series,
+            base,
+            quick,
+            seed,
+            digest,
+            outcomes,
+            work,
+        };
         let name = match runs {
             Runs::Nothing => return Ok(Vec::new()),
             Runs::Scenario(name) => name,
@@ -115,7 +128,7 @@ impl Bench<'_> {
                 let job = |&series: &&'static str| {
                     let task = task(&Point { x: &cases[case].x, series, base, quick, seed, servers, study })?;
                     let digest = Digest::of_text(&task.settings()).low();
-                    Some(job(series, digest, Work::Task(task)))
+                    Some(job(series, digest, None, Work::Task(task)))
                 };
                 return Ok(series.iter().filter_map(job).collect());
             }
@@ -135,13 +148,28 @@ impl Bench<'_> {
         let scenario = load(name, &self.study.text(name, base), self.folder.path(), &overrides)?;
         let job = |&series: &&'static str| {
             let point = scenario.points().iter().find(|point| point.variant == series)?;
-            Some(job(series, point.settings_digest(), Work::Network(point.model.clone())))
+            let outcomes =
+                (!base.is_live()).then(|| outcomes::of(&self.study.id, name, base, series)).flatten();
+            Some(job(series, point.settings_digest(), outcomes, Work::Network(point.model.clone())))
         };
         Ok(series.iter().filter_map(job).collect())
     }
 
     pub(super) fn finished<'j>(&self, journal: &'j Journal, job: &Job) -> Option<&'j Entry> {
-        journal.get(job.digest, &self.study.figures[job.figure].id, job.base.name())
+        let entry = journal.get(job.digest, &self.study.figures[job.figure].id, job.base.name());
+        entry.filter(|entry| entry.outcomes.is_none() || entry.outcomes == job.outcomes)
+    }
+
+    /// Returns whether the options ask for a run.
+    pub(super) fn is_wanted(&self, job: &Job) -> bool {
+        let Figure { id, cases, .. } = &self.study.figures[job.figure];
+        self.options.only.is_empty() || self.options.only.iter().any(|part| part.has(id, &cases[job.case].x))
+    }
+
+    /// Returns the figure, base, x and scheme of a run.
+    pub(super) fn names(&self, job: &Job) -> [String; 4] {
+        let Figure { id, cases, .. } = &self.study.figures[job.figure];
+        [id, job.base.name(), &cases[job.case].x, job.series].map(str::to_owned)
     }
 
     /// Runs the jobs that are not in the journal.
@@ -282,6 +310,7 @@ impl Bench<'_> {
             digest: journal::text(job.digest),
             version: journal::VERSION.to_owned(),
             commit: self.options.commit.clone(),
+            outcomes: job.outcomes.clone(),
             seed: job.seed,
             figure: figure.id.clone(),
             base: job.base.name().to_owned(),

@@ -9,7 +9,6 @@ use crate::journal::Journal;
 use crate::options::OnProgress;
 use crate::published::Kind;
 use crate::row::Row;
-use crate::study::Figure;
 
 /// The rows that the journal gives, with their jobs.
 pub(super) struct Composed {
@@ -41,9 +40,7 @@ impl Bench<'_> {
             let stands_in = full.is_none() && !self.options.quick;
             let found = full.or_else(|| quick.and_then(found));
             if stands_in || found.is_none() && quick.is_some() {
-                let Figure { id, cases, .. } = &self.study.figures[job.figure];
-                let names = [id, job.base.name(), &cases[job.case].x, job.series];
-                of.missing.push(names.map(str::to_owned));
+                of.missing.push(self.names(job));
             }
             let Some((job, entry)) = found else { continue };
             of.packet_hops += entry.packet_hops;
@@ -55,7 +52,7 @@ impl Bench<'_> {
                     of.builds.push(Build { commit: commit.clone(), digests: BTreeSet::new() });
                     of.builds.len() - 1
                 });
-                of.builds[at].digests.insert(entry.digest.clone());
+                of.builds[at].digests.insert(entry.identity());
             }
         }
         of
