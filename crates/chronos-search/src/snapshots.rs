@@ -5,7 +5,7 @@
 //! arc-swap's debts take the place of grace periods, and the number of buckets is fixed.
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use arc_swap::{ArcSwap, Guard};
 use plimsoll_chronos::KeyHash;
@@ -19,7 +19,8 @@ use crate::index::{Counts, Entry, Posting, Postings};
 pub struct Snapshots {
     budget: Arc<Budget>,
     hash: KeyHash,
-    buckets: Box<[ArcSwap<Bucket>]>,
+    /// A bucket is made with its first word: to drop one looks at every thread that reads.
+    buckets: Box<[OnceLock<ArcSwap<Bucket>>]>,
     writing: Mutex<()>,
 }
 
@@ -37,14 +38,13 @@ const BUCKETS: usize = 1 << 16;
 impl Snapshots {
     /// Without words, which will take memory of `budget`.
     pub fn new(hash: KeyHash, budget: Arc<Budget>) -> Snapshots {
-        let empty = Arc::new(Bucket::new());
-        let buckets = std::iter::repeat_with(|| ArcSwap::new(empty.clone())).take(BUCKETS).collect();
+        let buckets = std::iter::repeat_with(OnceLock::new).take(BUCKETS).collect();
         Snapshots { budget, hash, buckets, writing: Mutex::new(()) }
     }
 
     /// What is kept of a word.
     pub fn get(&self, term: Term<'_>) -> Option<Found> {
-        let bucket = self.bucket(term).load();
+        let bucket = self.bucket(term).get()?.load();
         let index = bucket.iter().position(|entry| *entry.word == *term.word)?;
         Some(Found { bucket, index })
     }
@@ -101,7 +101,7 @@ impl Snapshots {
     /// Counts; looks at every word.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
-        for bucket in &self.buckets {
+        for bucket in self.buckets.iter().filter_map(OnceLock::get) {
             for entry in bucket.load().iter() {
                 counts.add(&entry.postings);
             }
@@ -115,7 +115,7 @@ impl Snapshots {
         term: Term<'_>,
         change: impl FnOnce(Option<&Postings>) -> Option<Postings>,
     ) -> (bool, bool) {
-        let place = self.bucket(term);
+        let place = self.bucket(term).get_or_init(ArcSwap::default);
         let mut bucket = Bucket::clone(&place.load());
         let index = bucket.iter().position(|entry| *entry.word == *term.word);
         let now = change(index.map(|index| &bucket[index].postings));
@@ -131,7 +131,7 @@ impl Snapshots {
         known
     }
 
-    fn bucket(&self, term: Term<'_>) -> &ArcSwap<Bucket> {
+    fn bucket(&self, term: Term<'_>) -> &OnceLock<ArcSwap<Bucket>> {
         &self.buckets[term.hash as usize % BUCKETS]
     }
 
