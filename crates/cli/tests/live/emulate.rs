@@ -380,3 +380,31 @@ fn an_unmodified_memcached_answers_at_a_level() {
     let log = fs::read_to_string(point.path().join("program-h0.log")).unwrap();
     assert_eq!(log.trim(), "200 right", "{said}");
 }
+
+#[test]
+fn an_unmodified_ptpd_takes_the_time_across_the_fabric() {
+    if lacks() {
+        return;
+    }
+    if Command::new("ptpd").arg("-v").output().is_err() {
+        return plimsoll_testing::skipped!("no ptpd (Debian package)");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/programs/ptpd.toml");
+    let output = plimsoll()
+        .args(["emulate", scenario, "--variant", "beside bulk, QJump", "--duration", "6s", "--out"])
+        .arg(&out)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    let point = fs::read_dir(out.join("programs")).unwrap().flatten().next().unwrap();
+    let log = fs::read_to_string(point.path().join("program-h0.log")).unwrap();
+    // Timestamp, state, clock, one-way delay, offset from the master, ...
+    let offsets = log.lines().filter(|line| line.contains(", slv, "));
+    let offsets: Vec<f64> = offsets.filter_map(|line| line.split(',').nth(4)?.trim().parse().ok()).collect();
+    assert!(offsets.len() >= 20, "{} offsets in\n{log}", offsets.len());
+    // The clocks are one clock; what a frame waits for is far less than a second.
+    assert!(offsets.iter().all(|offset| offset.abs() < 1.0), "{offsets:?}");
+}

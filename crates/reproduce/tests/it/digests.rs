@@ -50,6 +50,7 @@ const CUT: &[(&str, &str)] = &[
     ("parity/single-flow.toml", "600ms"),
     ("parity/small-buffer.toml", "600ms"),
     ("programs/memcached.toml", "2100ms"),
+    ("programs/ptpd.toml", "200ms"),
     ("qjump-kernel/apps.toml", "100ms"),
     ("qjump-kernel/barrier.toml", "60ms"),
     ("qjump-kernel/commit.toml", "200ms"),
