@@ -276,7 +276,14 @@ impl Bench<'_> {
         self.entry_of(job, outcome.counters.packet_hops, rows)
     }
 
-    fn entry_of(&self, job: &Job, packet_hops: u64, rows: Vec<Row>) -> Entry {
+    /// Returns whether a row is one of those that a run measures.
+    pub(super) fn is_of(&self, job: &Job, row: &Row) -> bool {
+        let figure = &self.study.figures[job.figure];
+        (row.figure.as_str(), row.base.as_str()) == (figure.id.as_str(), job.base.name())
+            && (row.x.as_str(), row.series.as_str()) == (figure.cases[job.case].x.as_str(), job.series)
+    }
+
+    pub(super) fn entry_of(&self, job: &Job, packet_hops: u64, rows: Vec<Row>) -> Entry {
         let figure = &self.study.figures[job.figure];
         Entry {
             digest: journal::text(job.digest),
