@@ -66,7 +66,7 @@ impl Flows {
                 let (receiving, _) = listeners[to as usize].accept()?;
                 low_water.map_or(Ok(()), |bytes| set_low_water(&receiving, bytes))?;
                 flows.streams.extend([sending.try_clone()?, receiving.try_clone()?]);
-                flows.receive(receiving)?;
+                flows.receive(receiving, arm)?;
                 streams.push(sending);
             }
             senders.push((streams, turn));
@@ -81,10 +81,12 @@ impl Flows {
         self.received.load(Ordering::Relaxed)
     }
 
-    fn receive(&mut self, mut stream: TcpStream) -> io::Result<()> {
+    fn receive(&mut self, mut stream: TcpStream, arm: &Arm) -> io::Result<()> {
         let received = Arc::clone(&self.received);
+        // A window that is read in two parts would open in two parts.
+        let bytes = arm.window_bytes().map_or(RECEIVE, |window| RECEIVE.max(window as usize));
         let work = move || {
-            let mut buffer = vec![0; RECEIVE];
+            let mut buffer = vec![0; bytes];
             while let Ok(bytes @ 1..) = stream.read(&mut buffer) {
                 received.fetch_add(bytes as u64, Ordering::Relaxed);
             }
