@@ -130,13 +130,21 @@ pub fn keep(
         |row: &&Row| study.figures.iter().any(|figure| figure.id == row.figure && !figure.cases.is_empty());
     let mut left = earlier.rows.iter().filter(measured).count();
     let mut packet_hops = earlier.packet_hops;
-    for job in bench.jobs(earlier.quick, earlier.seed)? {
-        let rows: Vec<Row> = earlier.rows.iter().filter(|row| bench.is_of(&job, row)).cloned().collect();
+    let jobs = bench.jobs(earlier.quick, earlier.seed)?;
+    let point = |job: &Job| (job.figure, job.case, job.base);
+    for (number, job) in jobs.iter().enumerate() {
+        // A task may measure several schemes in one run, that of the point's first.
+        let is_first = !jobs[..number].iter().any(|other| point(other) == point(job));
+        let has_none =
+            |row: &Row| !jobs.iter().any(|other| point(other) == point(job) && other.series == row.series);
+        let is_of =
+            |row: &&Row| bench.is_at(job, row) && (row.series == job.series || is_first && has_none(row));
+        let rows: Vec<Row> = earlier.rows.iter().filter(is_of).cloned().collect();
         left -= rows.len();
-        if rows.is_empty() || bench.finished(journal, &job).is_some() {
+        if rows.is_empty() || bench.finished(journal, job).is_some() {
             continue;
         }
-        let mut entry = bench.entry_of(&job, std::mem::take(&mut packet_hops), rows);
+        let mut entry = bench.entry_of(job, std::mem::take(&mut packet_hops), rows);
         let build = match &earlier.builds[..] {
             [only] => Some(only),
             several => several.iter().find(|build| build.digests.contains(&entry.digest)),

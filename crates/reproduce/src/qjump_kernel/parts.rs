@@ -1,8 +1,8 @@
 //! Fig. 3a: what a ping's hosts take, which is as long at any rate, and what the network takes, which goes by the rate.
 //!
 //! ```text
-//! round trip alone = host + network / rate         from 20 and 50 Mb/s; 100 and 200 Mb/s are predicted
-//! one way          = round trip - host - network / (2 x rate)              the way back is through an idle port
+//! round trip = host + network / rate               from 20 and 50 Mb/s; 100 and 200 Mb/s are predicted
+//! one way    = round trip - host - network of a ping alone / (2 x rate)    the way back is through an idle port
 //! ```
 
 use super::ratios::Measured;
@@ -12,7 +12,7 @@ use crate::row::Row;
 const FROM: [(&str, f64); 2] = [("20", 20.0), ("50", 50.0)];
 const PREDICTED: [(&str, f64); 2] = [("100", 100.0), ("200", 200.0)];
 
-/// A round trip alone in us: `host`, and `network` over the rate in Mb/s.
+/// A round trip in us: `host`, and `network` over the rate in Mb/s.
 #[derive(Clone, Copy)]
 struct Line {
     host: f64,
@@ -30,45 +30,47 @@ impl Line {
     }
 }
 
+/// The round trips that a line goes through: the scheme, the percentile, and the rates that are predicted.
+const LINES: [(&str, &str, usize); 3] =
+    [("alone", "p50", 2), ("+iperf,QJump", "p50", 1), ("+iperf,QJump", "p99", 1)];
+
 pub(super) fn parts(of: &Measured<'_>) -> Vec<Row> {
-    let alone = |rate: &str, metric: &str| of.find("fig3a", "alone", rate, metric);
-    let [slow, fast] = FROM.map(|(x, rate)| Some((rate, alone(x, "rtt_us_p50")?.measured)));
-    let (Some(slow), Some(fast)) = (slow, fast) else { return Vec::new() };
-    let line = Line::through([slow, fast]);
-    let row = |series: &str, x: &str, metric: &str, unit: &str, measured: f64| Row {
+    let ping = |series: &str, x: &str, metric: &str| of.find("fig3a", series, x, &format!("rtt_us_{metric}"));
+    let row = |series: &str, x: &str, metric: String, unit: &str, measured: f64| Row {
         measured,
-        ..Row::new("parts", of.base, series, x, metric, unit)
+        ..Row::new("parts", of.base, series, x, &metric, unit)
     };
-    let mut rows = vec![
-        row("alone", "20 and 50 Mb/s", "host_us", "us", line.host),
-        row("alone", "20 and 50 Mb/s", "network_us_mbps", "us x Mb/s", line.network),
-    ];
-    for (x, rate) in PREDICTED {
-        rows.push(row("alone", &format!("{x} Mb/s"), "predicted_us_p50", "us", line.at(rate)));
+    let line = |series: &str, metric: &str| {
+        let [slow, fast] = FROM.map(|(x, rate)| Some((rate, ping(series, x, metric)?.measured)));
+        Some(Line::through([slow?, fast?]))
+    };
+    let mut rows = Vec::new();
+    for (series, metric, predicted) in LINES {
+        let Some(line) = line(series, metric) else { continue };
+        let from = "20 and 50 Mb/s";
+        rows.push(row(series, from, format!("host_us_{metric}"), "us", line.host));
+        rows.push(row(series, from, format!("network_us_mbps_{metric}"), "us x Mb/s", line.network));
+        for (x, rate) in &PREDICTED[..predicted] {
+            rows.push(row(
+                series,
+                &format!("{x} Mb/s"),
+                format!("predicted_us_{metric}"),
+                "us",
+                line.at(*rate),
+            ));
+        }
     }
-    for (x, rate) in FROM.into_iter().chain([PREDICTED[0]]) {
-        let back = line.network / (2.0 * rate);
-        // What the hosts take of the slowest hundredth is that of a ping alone.
-        let tail = alone(x, "rtt_us_p99").map(|row| row.measured - line.network / rate);
-        for (figure, series, name) in [
-            ("fig3a", "alone", "alone"),
-            ("fig3a", "+iperf,QJump", "+iperf,QJump"),
-            ("fig3a-two-frames", "+iperf,QJump", "+iperf,QJump; two frames"),
-        ] {
-            let mut one_way = |metric: &str, host: Option<f64>| {
-                let (Some(found), Some(host)) =
-                    (of.find(figure, series, x, &format!("rtt_us_{metric}")), host)
-                else {
-                    return;
-                };
-                let less = |us: f64| us - host - back;
-                let mut row = row(name, &format!("{x} Mb/s"), &format!("one_way_us_{metric}"), "us", 0.0);
-                (row.measured, row.suspect) = (less(found.measured), found.suspect);
-                row.ci = found.ci.map(|(low, high)| (less(low), less(high)));
-                rows.push(row);
-            };
-            one_way("p50", Some(line.host));
-            one_way("p99", tail.filter(|_| series != "alone"));
+    let Some(alone) = line("alone", "p50") else { return rows };
+    for (series, metric, _) in &LINES[..2] {
+        let Some(own) = line(series, metric) else { continue };
+        for (x, rate) in FROM.into_iter().chain([PREDICTED[0]]) {
+            let Some(found) = ping(series, x, metric) else { continue };
+            let one_way = |us: f64| us - own.host - alone.network / (2.0 * rate);
+            let name = format!("one_way_us_{metric}");
+            let mut row = row(series, &format!("{x} Mb/s"), name, "us", one_way(found.measured));
+            row.suspect = found.suspect;
+            row.ci = found.ci.map(|(low, high)| (one_way(low), one_way(high)));
+            rows.push(row);
         }
     }
     rows

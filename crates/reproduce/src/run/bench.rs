@@ -276,11 +276,11 @@ impl Bench<'_> {
         self.entry_of(job, outcome.counters.packet_hops, rows)
     }
 
-    /// Returns whether a row is one of those that a run measures.
-    pub(super) fn is_of(&self, job: &Job, row: &Row) -> bool {
+    /// Returns whether a row is of a run's point.
+    pub(super) fn is_at(&self, job: &Job, row: &Row) -> bool {
         let figure = &self.study.figures[job.figure];
         (row.figure.as_str(), row.base.as_str()) == (figure.id.as_str(), job.base.name())
-            && (row.x.as_str(), row.series.as_str()) == (figure.cases[job.case].x.as_str(), job.series)
+            && row.x == figure.cases[job.case].x
     }
 
     pub(super) fn entry_of(&self, job: &Job, packet_hops: u64, rows: Vec<Row>) -> Entry {
