@@ -57,6 +57,9 @@ pub struct Args {
     /// Run again what is in the journal; with `--only`, these parts alone.
     #[arg(long, conflicts_with = "redraw")]
     fresh: bool,
+    /// Take over the runs of the page in DIR that the journal lacks, as if they had been made with today's settings.
+    #[arg(long, conflicts_with_all = ["redraw", "quick"])]
+    keep: bool,
     /// Run again those runs whose lines in the journal are damaged.
     #[arg(long, conflicts_with_all = ["redraw", "fresh"])]
     repair: bool,
@@ -142,7 +145,7 @@ pub fn run(args: &Args, _: &Registry) -> Done {
     let memory = args.budget.watch()?;
     let study = args.study.study(args.on)?;
     let folder = args.out.join(&study.id);
-    let rows_file = folder.join("rows.json");
+    let rows_file = folder.join(ROWS);
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let began = Instant::now();
     let reproduction = if args.redraw {
@@ -221,10 +224,18 @@ fn measure(study: &'static Study, args: &Args, memory: Memory, folder: &Path) ->
         Journal::repair(&path).with_context(|| format!("cannot repair {}", path.display()))?;
     }
     let mut journal = Journal::open(&path).with_context(|| format!("cannot use {}", path.display()))?;
+    let threads = batch::threads(args.threads.map(usize::from));
+    let servers = args.server_dir.clone().or_else(beside_this_program).unwrap_or_default();
+    let commit = output::commit().map(str::to_owned);
+    let options =
+        Options { quick: args.quick, threads, seed: args.seed, only: args.only.clone(), servers, commit };
+    if args.keep {
+        let earlier = read(&folder.join(ROWS))?;
+        plimsoll_reproduce::keep(study, &options, &mut journal, &earlier)?;
+    }
     if args.fresh {
         journal.forget(&args.only).with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let threads = batch::threads(args.threads.map(usize::from));
     // An interrupted run removes what it has created outside this process.
     let interrupt = study.is_live().then(Interrupt::watch).transpose().context("cannot watch for Ctrl-C")?;
     let bar = if args.quiet { ProgressBar::hidden() } else { ProgressBar::new(0) };
@@ -238,10 +249,6 @@ fn measure(study: &'static Study, args: &Args, memory: Memory, folder: &Path) ->
         }
         interrupt.as_ref().is_none_or(|interrupt| interrupt.signal().is_none()) && !memory.is_exceeded()
     };
-    let servers = args.server_dir.clone().or_else(beside_this_program).unwrap_or_default();
-    let commit = output::commit().map(str::to_owned);
-    let options =
-        Options { quick: args.quick, threads, seed: args.seed, only: args.only.clone(), servers, commit };
     let asked = memory.asked();
     let replay = args.replay.map(|one_in| {
         plimsoll_reproduce::replay(study, &options, &mut journal, usize::from(one_in), &progress)
@@ -279,6 +286,9 @@ fn is_as_kept(replay: &Replay) -> anyhow::Result<()> {
     note!("replayed {replayed} of {of} finished runs: the numbers are those of the journal");
     Ok(())
 }
+
+/// The file of a page's rows, in the study's folder.
+const ROWS: &str = "rows.json";
 
 /// Returns the folder of this program.
 fn beside_this_program() -> Option<PathBuf> {

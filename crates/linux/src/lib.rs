@@ -50,7 +50,7 @@ pub use demand::Readings;
 pub use emulate::{EmulateError, Emulated, Options, check, emulate};
 pub use features::{Feature, features};
 pub use lateness::{Spread, rough};
-pub use low_water::set_low_water;
+pub use low_water::{clamp_window, set_low_water};
 pub use multipath::{MultipathCounts, SUBFLOWS};
 pub use namespaces::clean;
 pub use programs::{Program, ProgramEnd};

@@ -1,22 +1,34 @@
-//! The bytes that a program waits for before it reads.
+//! Options of receiving sockets: the bytes that a program waits for before it reads, and the window that it offers.
 
 use std::io;
-use std::net::TcpStream;
-use std::os::fd::AsRawFd as _;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsRawFd as _, RawFd};
 
 /// Has a read of a connection wait until so many bytes are there (`SO_RCVLOWAT`). Until then the kernel acknowledges by
 /// itself, without waiting for the read.
 ///
 /// # Errors
 /// If the system refuses.
-#[expect(unsafe_code, reason = "no safe crate of this workspace sets this")]
 pub fn set_low_water(stream: &TcpStream, bytes: libc::c_int) -> io::Result<()> {
+    set(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
+}
+
+/// Has connections that a listener accepts offer a window of at most so many bytes (`TCP_WINDOW_CLAMP`).
+///
+/// # Errors
+/// If the system refuses.
+pub fn clamp_window(listener: &TcpListener, bytes: libc::c_int) -> io::Result<()> {
+    set(listener.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes)
+}
+
+#[expect(unsafe_code, reason = "no safe crate of this workspace sets these")]
+fn set(socket: RawFd, level: libc::c_int, option: libc::c_int, bytes: libc::c_int) -> io::Result<()> {
     // SAFETY: the call reads the bytes of `bytes`, which lives until it returns.
     let answer = unsafe {
         libc::setsockopt(
-            stream.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_RCVLOWAT,
+            socket,
+            level,
+            option,
             (&raw const bytes).cast(),
             size_of::<libc::c_int>() as libc::socklen_t,
         )

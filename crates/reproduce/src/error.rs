@@ -43,4 +43,9 @@ pub enum ReproduceError {
     /// The journal could not be written.
     #[error("{0}")]
     Journal(std::io::Error),
+    /// A page has rows, so many, that no run of today measures.
+    #[error(
+        "the page has {0} rows of runs that the study does not have any more; a call without `--keep` runs all"
+    )]
+    Keep(usize),
 }

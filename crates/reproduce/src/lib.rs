@@ -59,7 +59,7 @@ pub use ledger::Ledger;
 pub use options::{Options, Part};
 pub use orderings::Ordering;
 pub use row::{Row, State};
-pub use run::{Build, Replay, Reproduction, replay, reproduce};
+pub use run::{Build, Replay, Reproduction, keep, replay, reproduce};
 pub use studies::{
     BREAKDOWN_KERNEL, BULLETTRAINS, BULLETTRAINS_KERNEL, CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL,
     HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL, REACTOR, REACTOR_KERNEL, SOLSTICE, every,

@@ -115,6 +115,52 @@ pub fn reproduce(
     Ok(Reproduction { quick, seed, rows, orderings, packet_hops, builds, missing })
 }
 
+/// Takes the runs of an earlier page over into the journal, where that has none of them: their rows are known by their
+/// place, and the settings are assumed to be those of today, which [`replay`] checks. The first such run stands for the
+/// packet-hops of all.
+///
+/// # Errors
+/// If the journal cannot be written, or the page has rows of a figure that no point of today has.
+pub fn keep(
+    study: &'static Study,
+    options: &Options,
+    journal: &mut Journal,
+    earlier: &Reproduction,
+) -> Result<(), ReproduceError> {
+    let bench = Bench { study, folder: study.laid_out()?, options };
+    let measured =
+        |row: &&Row| study.figures.iter().any(|figure| figure.id == row.figure && !figure.cases.is_empty());
+    let mut left = earlier.rows.iter().filter(measured).count();
+    let mut packet_hops = earlier.packet_hops;
+    let jobs = bench.jobs(earlier.quick, earlier.seed)?;
+    let point = |job: &Job| (job.figure, job.case, job.base);
+    for (number, job) in jobs.iter().enumerate() {
+        // A task may measure several schemes in one run, that of the point's first.
+        let is_first = !jobs[..number].iter().any(|other| point(other) == point(job));
+        let has_none =
+            |row: &Row| !jobs.iter().any(|other| point(other) == point(job) && other.series == row.series);
+        let is_of =
+            |row: &&Row| bench.is_at(job, row) && (row.series == job.series || is_first && has_none(row));
+        let rows: Vec<Row> = earlier.rows.iter().filter(is_of).cloned().collect();
+        left -= rows.len();
+        if rows.is_empty() || bench.finished(journal, job).is_some() {
+            continue;
+        }
+        let mut entry = bench.entry_of(job, std::mem::take(&mut packet_hops), rows);
+        // Whether results have changed since is known only of runs that the page names with their outcomes.
+        let build = earlier.builds.iter().find(|build| build.digests.contains(&entry.identity()));
+        if build.is_none() {
+            entry.outcomes = None;
+        }
+        entry.commit = build.map(|build| build.commit.clone());
+        journal.keep(entry).map_err(ReproduceError::Journal)?;
+    }
+    if left > 0 {
+        return Err(ReproduceError::Keep(left));
+    }
+    Ok(())
+}
+
 fn check(only: &[Part], figures: &[Figure]) -> Result<(), ReproduceError> {
     for part in only {
         let Some(figure) = figures.iter().find(|figure| figure.id == part.figure) else {

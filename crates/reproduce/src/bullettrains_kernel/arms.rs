@@ -2,6 +2,7 @@
 
 use plimsoll_units::Rate;
 
+use super::bursts::PACKET_PAYLOAD;
 use crate::study::Point;
 
 /// The number of hosts of the thesis.
@@ -10,6 +11,8 @@ pub(super) const HOSTS: u32 = 7;
 const OUTPUT_LIMIT: u64 = 2 << 20;
 /// The largest segment of a Linux that is not told otherwise.
 const SEGMENT: u32 = 65_536;
+/// The flows that a host of `Hstride` has at a time: a choice.
+const FLOWS: u32 = 16;
 
 /// The traffic among the hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +45,10 @@ pub(super) struct Arm {
     pub(super) output_limit: u64,
     /// The bytes that a receiver waits for before it reads; without it, any.
     pub(super) low_water: Option<i32>,
+    /// The segments of the largest size that a receiver has a window for; without it, as many as its buffer takes.
+    pub(super) window: Option<u32>,
+    /// The flows that a host of `Hstride` has at a time.
+    pub(super) flows: u32,
     /// The rate of the hosts' links, where they have one.
     pub(super) rate: Option<Rate>,
 }
@@ -75,7 +82,18 @@ impl Arm {
             one_by_one: false,
             output_limit: OUTPUT_LIMIT,
             low_water: None,
+            window: None,
+            flows: FLOWS,
             rate: None,
         }
     }
+
+    /// Returns the bytes of the window that receivers offer, where they limit it: whole packets of each segment.
+    pub(super) fn window_bytes(&self) -> Option<i32> {
+        let packets = (self.segment_bytes - SEGMENT_HEADERS) / PACKET_PAYLOAD;
+        self.window.map(|segments| (segments * packets * PACKET_PAYLOAD) as i32)
+    }
 }
+
+/// What the kernel keeps of the bytes of a segment for headers, at the least.
+const SEGMENT_HEADERS: u32 = 320;

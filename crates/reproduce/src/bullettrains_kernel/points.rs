@@ -14,6 +14,8 @@ pub(crate) const TASKS: Named<MakeTask> = &[
     ("bullettrains-kernel.one-to-all", one_to_all),
     ("bullettrains-kernel.iperf", iperf),
     ("bullettrains-kernel.output-limit", output_limit),
+    ("bullettrains-kernel.window", window),
+    ("bullettrains-kernel.flows", flows),
 ];
 
 /// What points begin with whose links have a rate.
@@ -90,4 +92,22 @@ fn output_limit(point: &Point<'_>) -> Option<Arc<dyn Task>> {
     let arm = Arm { output_limit: kilobytes << 10, rate: Some(RATE), ..Arm::new(Pattern::AllToAll) };
     let limit = format!("host.bursts.output_limit=\"{}B\"", kilobytes << 10);
     task(point, arm, ["fig3.2", "on", "all-to-all"], &[limit])
+}
+
+/// Makes `one_to_all` with links of a rate and receivers that have a window for so many segments.
+fn window(point: &Point<'_>) -> Option<Arc<dyn Task>> {
+    let segment_bytes = point.x.parse().ok()?;
+    let segments = match point.series {
+        "one segment" => 1,
+        "two segments" => 2,
+        _ => return None,
+    };
+    let arm = Arm { segment_bytes, window: Some(segments), rate: Some(RATE), ..Arm::new(Pattern::OneToAll) };
+    Some(tasks::on_kernel(arm, Rounds::of(point), point))
+}
+
+fn flows(point: &Point<'_>) -> Option<Arc<dyn Task>> {
+    let flows = point.x.parse().ok()?;
+    let arm = Arm { flows, rate: rate(point.series), ..Arm::new(Pattern::Hstride) };
+    Some(tasks::on_kernel(arm, Rounds::of(point), point))
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_fabric::net::HostId;
 use plimsoll_linux::frame::ipv6;
-use plimsoll_linux::{Star, set_low_water};
+use plimsoll_linux::{Star, clamp_window, set_low_water};
 
 use super::arms::{Arm, Pattern};
 
@@ -19,8 +19,7 @@ const SEND: usize = 128 << 10;
 const RECEIVE: usize = 128 << 10;
 /// How long all hosts of `Pstride` have one destination.
 const PERIOD: Duration = Duration::from_millis(100);
-/// The flows that a host of `Hstride` has at a time, and what each sends to a destination before it turns to the next.
-const FLOWS: u32 = 16;
+/// What a flow of `Hstride` sends to a destination before it turns to the next.
 const FLOW_BYTES: usize = 2 << 20;
 /// Threads do little but call the kernel.
 const STACK: usize = 128 << 10;
@@ -48,13 +47,18 @@ impl Flows {
     /// # Errors
     /// If a host does not listen, connect or accept.
     pub(super) fn start(star: &Star, arm: &Arm) -> io::Result<Flows> {
-        let Arm { hosts, pattern, low_water, .. } = *arm;
-        let listen = |host| star.inside(host, || TcpListener::bind((ipv6(HostId(host)), 0)));
-        let listeners = (0..hosts).map(listen).collect::<io::Result<Vec<_>>>()?;
+        let Arm { hosts, low_water, .. } = *arm;
+        let listen = |host| {
+            let listener = star.inside(host, || TcpListener::bind((ipv6(HostId(host)), 0)))?;
+            // Before a connection is asked for: it scales its window by it.
+            arm.window_bytes().map_or(Ok(()), |bytes| clamp_window(&listener, bytes))?;
+            Ok(listener)
+        };
+        let listeners: Vec<TcpListener> = (0..hosts).map(listen).collect::<io::Result<_>>()?;
         let (stop, received) = (Arc::default(), Arc::default());
         let mut flows = Flows { streams: Vec::new(), threads: Vec::new(), stop, received };
         let mut senders = Vec::new();
-        for (host, destinations, turn) in senders_of(hosts, pattern, Instant::now()) {
+        for (host, destinations, turn) in senders_of(arm, Instant::now()) {
             let mut streams = Vec::new();
             for to in destinations {
                 let at = listeners[to as usize].local_addr()?;
@@ -62,7 +66,7 @@ impl Flows {
                 let (receiving, _) = listeners[to as usize].accept()?;
                 low_water.map_or(Ok(()), |bytes| set_low_water(&receiving, bytes))?;
                 flows.streams.extend([sending.try_clone()?, receiving.try_clone()?]);
-                flows.receive(receiving)?;
+                flows.receive(receiving, arm)?;
                 streams.push(sending);
             }
             senders.push((streams, turn));
@@ -77,10 +81,12 @@ impl Flows {
         self.received.load(Ordering::Relaxed)
     }
 
-    fn receive(&mut self, mut stream: TcpStream) -> io::Result<()> {
+    fn receive(&mut self, mut stream: TcpStream, arm: &Arm) -> io::Result<()> {
         let received = Arc::clone(&self.received);
+        // A window that is read in two parts would open in two parts.
+        let bytes = arm.window_bytes().map_or(RECEIVE, |window| RECEIVE.max(window as usize));
         let work = move || {
-            let mut buffer = vec![0; RECEIVE];
+            let mut buffer = vec![0; bytes];
             while let Ok(bytes @ 1..) = stream.read(&mut buffer) {
                 received.fetch_add(bytes as u64, Ordering::Relaxed);
             }
@@ -126,7 +132,8 @@ impl Drop for Flows {
 }
 
 /// Returns the senders of a pattern: host, destinations in their order, and when it turns to the next.
-fn senders_of(hosts: u32, pattern: Pattern, begin: Instant) -> Vec<(u32, Vec<u32>, Turn)> {
+fn senders_of(arm: &Arm, begin: Instant) -> Vec<(u32, Vec<u32>, Turn)> {
+    let Arm { hosts, pattern, flows, .. } = *arm;
     let others = |host: u32| (1..hosts).map(move |place| (host + place) % hosts);
     let never = Turn::Bytes(usize::MAX);
     let each = |host: u32| -> Vec<(u32, Vec<u32>, Turn)> {
@@ -134,7 +141,7 @@ fn senders_of(hosts: u32, pattern: Pattern, begin: Instant) -> Vec<(u32, Vec<u32
             Pattern::Stride => vec![(host, vec![(host + 1) % hosts], never)],
             Pattern::Pstride => vec![(host, others(host).collect(), Turn::Periods(begin))],
             Pattern::Hstride => {
-                (0..FLOWS).map(|_| (host, others(host).collect(), Turn::Bytes(FLOW_BYTES))).collect()
+                (0..flows).map(|_| (host, others(host).collect(), Turn::Bytes(FLOW_BYTES))).collect()
             }
             Pattern::AllToAll => others(host).map(|to| (host, vec![to], never)).collect(),
             Pattern::OneToAll if host == 0 => others(host).map(|to| (host, vec![to], never)).collect(),

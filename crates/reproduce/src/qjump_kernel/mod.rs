@@ -1,5 +1,6 @@
 //! What `studies/qjump-kernel` computes beyond its figures.
 
+mod parts;
 mod ratios;
 
 pub(crate) use ratios::summary;

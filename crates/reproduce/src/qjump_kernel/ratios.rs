@@ -1,5 +1,6 @@
 //! What the rows say together, for both bases: ratios to the application alone, Fig. 7, what the text says.
 
+use super::parts::parts;
 use crate::row::Row;
 use crate::study::Study;
 
@@ -14,19 +15,20 @@ pub(crate) fn summary(study: &Study, rows: &[Row]) -> Vec<Row> {
         }
         summary.extend(schemes(&of));
         summary.extend(beside_idle(&of));
+        summary.extend(parts(&of));
     }
     summary
 }
 
 /// The rows of one base.
-struct Measured<'a> {
+pub(super) struct Measured<'a> {
     study: &'a Study,
     rows: &'a [Row],
-    base: &'a str,
+    pub(super) base: &'a str,
 }
 
 impl Measured<'_> {
-    fn find(&self, figure: &str, series: &str, x: &str, metric: &str) -> Option<&Row> {
+    pub(super) fn find(&self, figure: &str, series: &str, x: &str, metric: &str) -> Option<&Row> {
         let is = |row: &&Row| {
             (row.base.as_str(), row.figure.as_str(), row.series.as_str()) == (self.base, figure, series)
                 && (row.x.as_str(), row.metric.as_str()) == (x, metric)
@@ -185,7 +187,7 @@ fn beside_idle(of: &Measured<'_>) -> Vec<Row> {
     let mut shares = Vec::new();
     for series in ["TCP", "UDP", "QJump"] {
         let at = |x: &str| of.find("fig6", series, x, "commits_per_s");
-        // The first load is as good as none.
+        // The first load is none.
         let mut loads = of.study.xs("fig6");
         let idle = loads.next().and_then(at);
         for x in loads {
@@ -193,6 +195,12 @@ fn beside_idle(of: &Measured<'_>) -> Vec<Row> {
             let Some(row) = of.over(row, at(x), idle) else { continue };
             // The claim is that bursts do not matter to QJump.
             shares.push(of.beside(row, (series == "QJump").then_some(1.2)));
+        }
+        for x in of.study.xs("fig6-bursts") {
+            let long = of.find("fig6-bursts", series, x, "commits_per_s");
+            let x = format!("{x}, bursts of 12.5 s");
+            let row = Row::new("fig6-share", of.base, series, &x, "commits_over_idle", "x idle");
+            shares.extend(of.over(row, long, idle));
         }
     }
     shares
@@ -243,7 +251,7 @@ mod tests {
     #[test]
     fn commits_are_compared_with_those_beside_no_bursts() {
         let rows = [
-            row("fig6", "QJump", "0.01", "commits_per_s", 50.0),
+            row("fig6", "QJump", "0", "commits_per_s", 50.0),
             row("fig6", "QJump", "1.5", "commits_per_s", 49.0),
             row("fig6", "TCP", "1.5", "commits_per_s", 9.0),
         ];

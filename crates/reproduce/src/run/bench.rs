@@ -304,7 +304,14 @@ impl Bench<'_> {
         self.entry_of(job, outcome.counters.packet_hops, rows)
     }
 
-    fn entry_of(&self, job: &Job, packet_hops: u64, rows: Vec<Row>) -> Entry {
+    /// Returns whether a row is of a run's point.
+    pub(super) fn is_at(&self, job: &Job, row: &Row) -> bool {
+        let figure = &self.study.figures[job.figure];
+        (row.figure.as_str(), row.base.as_str()) == (figure.id.as_str(), job.base.name())
+            && row.x == figure.cases[job.case].x
+    }
+
+    pub(super) fn entry_of(&self, job: &Job, packet_hops: u64, rows: Vec<Row>) -> Entry {
         let figure = &self.study.figures[job.figure];
         Entry {
             digest: journal::text(job.digest),
