@@ -150,7 +150,7 @@ pub fn run(args: &Args, _: &Registry) -> Done {
     let began = Instant::now();
     let reproduction = if args.redraw {
         let mut reproduction = read(&rows_file)?;
-        reproduction.settle(study);
+        reproduction.sum_up(study);
         reproduction
     } else {
         match measure(study, args, memory, &folder)? {

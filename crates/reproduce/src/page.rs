@@ -122,11 +122,17 @@ fn verdict(page: &mut String, study: &Study, reproduction: &Reproduction) {
         1 => "One more is an input or a formula's, and not counted. ".to_owned(),
         inputs => format!("{inputs} more are inputs or a formula's, and not counted. "),
     };
+    let ours = reproduction.rows.iter().filter(|row| study.is_bound_of_ours(row)).count();
+    let ours = match ours {
+        0 => String::new(),
+        1 => "One row is held to a bound of ours (†): the text says it in words only. ".to_owned(),
+        rows => format!("{rows} rows are held to bounds of ours (†): the text says them in words only. "),
+    };
     let Ledger { held, explained, open, .. } = ledger;
     let _ = writeln!(
         page,
-        "**{held} held, {explained} explained, {open} open** of {} published. {inputs}{claims}{suspect}{ordered}{hops}\
-         {seed} {}.\n",
+        "**{held} held, {explained} explained, {open} open** of {} published. {inputs}{ours}{claims}{suspect}{ordered}\
+         {hops}{seed} {}.\n",
         ledger.published(),
         reproduction.seed,
     );
@@ -221,11 +227,12 @@ fn table(page: &mut String, study: &Study, rows: &[&Row]) {
             Some(State::Input) => "input",
             None => "",
         };
+        let ours = if study.is_bound_of_ours(row) { " †" } else { "" };
         let published = row.published.map_or_else(|| "none published".to_owned(), number);
         let flows = row.flows.map_or_else(String::new, |flows| flows.to_string());
         let _ = writeln!(
             page,
-            "| {} | {} | {} ({}) | {} | {} |{}{}{} {mark} | {} |{}{}",
+            "| {} | {} | {} ({}) | {} | {} |{}{}{} {mark}{ours} | {} |{}{}",
             row.series,
             row.x,
             row.metric,

@@ -66,6 +66,19 @@ impl Reproduction {
         ledger::settle(study, &mut self.rows);
     }
 
+    /// Computes anew the rows that are made of others, and judges all.
+    pub fn sum_up(&mut self, study: &Study) {
+        if let Some(summary) = study.summary {
+            let measured = |row: &&Row| study.figure(&row.figure).is_some();
+            let measured: Vec<Row> = self.rows.iter().filter(measured).cloned().collect();
+            let mut computed = summary(study, &measured);
+            computed.iter_mut().filter(|row| row.suspect).for_each(Row::let_go);
+            self.rows.retain(|row| computed.iter().all(|other| other.figure != row.figure));
+            self.rows.extend(computed);
+        }
+        self.settle(study);
+    }
+
     /// Counts the published values in each state.
     pub fn ledger(&self) -> Ledger {
         Ledger::of(&self.rows)

@@ -58,6 +58,8 @@ pub struct Study {
     pub has_original: bool,
     /// The rows whose published value was given to a model or is a formula's.
     pub inputs: Vec<RowFilter>,
+    /// The rows whose bound or tolerance is ours: the paper says it in words only.
+    pub bounds_of_ours: Vec<RowFilter>,
     /// Every known deviation.
     pub explanations: Vec<Explanation>,
     /// The deviations that are not understood.
@@ -291,6 +293,11 @@ impl Study {
     /// Returns the open question that a row belongs to, if it does.
     pub fn open_question(&self, row: &Row) -> Option<&Explanation> {
         self.open.iter().find(|open| open.accounts_for(row))
+    }
+
+    /// Returns whether a row is judged by a bound of ours.
+    pub fn is_bound_of_ours(&self, row: &Row) -> bool {
+        row.state.is_some() && self.bounds_of_ours.iter().any(|rows| rows.has(row))
     }
 
     /// Returns whether its measured runs go by the wall's clock.

@@ -60,6 +60,9 @@ struct StudyFile {
     /// The rows whose published value was given to a model or is a formula's.
     #[serde(default)]
     inputs: Vec<RowFilter>,
+    /// The rows whose bound or tolerance is ours: the paper says it in words only.
+    #[serde(default)]
+    bounds_of_ours: Vec<RowFilter>,
     /// The deviations that are not understood.
     #[serde(default)]
     open: Vec<ExplanationFile>,
@@ -276,6 +279,7 @@ fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String
         tables: table.into_iter().map(|TableFile { figure, title }| Table { figure, title }).collect(),
         has_original: file.has_original,
         inputs: file.inputs,
+        bounds_of_ours: file.bounds_of_ours,
         explanations: explained(explanation),
         open: explained(open),
         head: String::new(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use plimsoll_models::server::{Arrivals, Dispatch, Locking, ServerModel, Spacing};
 use plimsoll_units::Span;
 
+use super::evaluation;
 use super::points::in_step;
 use super::tasks::{Gauge, P99, P999, ServerTask};
 use super::testbed::{self, Kind, THREADS};
@@ -25,6 +26,48 @@ pub(super) fn of_chronos(point: &Point<'_>) -> Option<Arc<dyn Task>> {
     let mut model = testbed::server(Kind::Chronos, rate, point);
     vary_chronos(&mut model, point.x);
     ServerTask::of(model, point, &[Gauge::Mean, P99, P999, Gauge::Moves])
+}
+
+/// Measures an OpenFlow controller that takes less of its thread for a request than memcached does, without and with
+/// the tail of the switch before it.
+pub(super) fn of_controller(point: &Point<'_>) -> Option<Arc<dyn Task>> {
+    let kind = if point.series.starts_with("OpenFlow") { Kind::Baseline } else { Kind::Chronos };
+    let mut model = evaluation::controller(kind, point);
+    let has_tail = point.series.ends_with("switch's tail");
+    let ways = if has_tail { testbed::SWITCH_WAYS_NS } else { 0 };
+    let [delivery, on_thread, deviation] = match kind {
+        Kind::Baseline => [KERNEL_NS - PACKET_IN_KERNEL_NS, PACKET_IN_KERNEL_NS, PACKET_IN_KERNEL_SD_NS],
+        _ => [2_500, PACKET_IN_NS, PACKET_IN_NS / 6],
+    };
+    model.costs.delivery = match has_tail {
+        true => testbed::lognormal(delivery + ways, SWITCH_SD_NS),
+        false => testbed::constant(Span::from_ns(delivery)),
+    };
+    model.costs.network = model.costs.network - Span::from_ns(ways);
+    model.costs.system = testbed::constant(Span::ZERO);
+    model.costs.application = testbed::lognormal(on_thread, deviation);
+    model.costs.line = [Span::from_ns(96); 2];
+    ServerTask::of(model, point, &[Gauge::Mean, P99, Gauge::Rate])
+}
+
+/// The kernel's mean time, of which the controller takes a part of its thread.
+const KERNEL_NS: u64 = testbed::KERNEL_NS;
+/// What a packet-in takes of the thread behind the kernel's sockets: fitted to the mean of sixteen switches.
+const PACKET_IN_KERNEL_NS: u64 = 7_300;
+/// Its standard deviation: fitted to the 99th percentile of sixteen switches.
+const PACKET_IN_KERNEL_SD_NS: u64 = 10_000;
+/// What it takes with user-level networking: fitted to the mean of sixteen switches.
+const PACKET_IN_NS: u64 = 600;
+/// The standard deviation of what the switch takes and user-level networking: a 99th percentile of 50 us, where Table
+/// 5.1 has 40 to 60 us for the switch.
+const SWITCH_SD_NS: u64 = 14_100;
+
+/// Measures memcached by the number of requests that its socket's buffer holds.
+pub(super) fn of_socket(point: &Point<'_>) -> Option<Arc<dyn Task>> {
+    let rate = if point.series == "MC, 120k/s" { 120_000.0 } else { 200_000.0 };
+    let mut model = testbed::server(Kind::Baseline, rate, point);
+    model.queue_limit = Some(testbed::number(point.x) as u32);
+    ServerTask::of(model, point, &[Gauge::Mean, P99, Gauge::Lost])
 }
 
 fn vary_baseline(model: &mut ServerModel, x: &str) {

@@ -134,13 +134,18 @@ pub(super) fn memory(point: &Point<'_>) -> Option<Arc<dyn Task>> {
 
 /// Measures an OpenFlow controller.
 pub(super) fn openflow(point: &Point<'_>) -> Option<Arc<dyn Task>> {
-    // One thread; Cbench's switches wait for an answer each. What the controller costs is not published: memcached's.
+    // What the controller costs is not published: memcached's.
     let kind = if point.series == "OpenFlow" { Kind::Baseline } else { Kind::Chronos };
+    ServerTask::of(controller(kind, point), point, &[Gauge::Mean, P99, Gauge::Rate])
+}
+
+/// Returns a server of one thread, and as many of Cbench's switches as x says, which wait for an answer each.
+pub(super) fn controller(kind: Kind, point: &Point<'_>) -> ServerModel {
     let mut model = testbed::server(kind, 1.0, point);
     (model.threads, model.dispatch, model.locking) = (1, Dispatch::Shared, Locking::None);
     let think = testbed::constant(Span::ZERO);
     let arrivals = Arrivals::Closed { clients: number(point.x) as u32, think, rate: None };
-    ServerTask::of(testbed::asked_by(model, arrivals), point, &[Gauge::Mean, P99, Gauge::Rate])
+    testbed::asked_by(model, arrivals)
 }
 
 /// Measures a design by the number of threads, keys alike.

@@ -31,6 +31,8 @@ pub(crate) const TASKS: Named<MakeTask> = &[
     ("chronos.one-partition", evaluation::one_partition),
     ("chronos.memory", evaluation::memory),
     ("chronos.openflow", evaluation::openflow),
+    ("chronos.controller", assumed::of_controller),
+    ("chronos.socket", assumed::of_socket),
     ("chronos.designs", evaluation::designs),
     ("chronos.designs-by-zipf", evaluation::designs_by_zipf),
     ("chronos.replicas", copies::replicas),

@@ -34,7 +34,7 @@ pub(super) const THREADS: u32 = 4;
 /// The kernel's time on the thread: 2/3 of what four threads have for each of 120 000 requests/s, less the application.
 pub(super) const SYSTEM_NS: u64 = 20_222;
 /// The kernel's mean time in all.
-const KERNEL_NS: u64 = 76_000;
+pub(super) const KERNEL_NS: u64 = 76_000;
 /// Its standard deviation.
 const KERNEL_SD_NS: u64 = 50_000;
 /// The application's mean time.
@@ -47,6 +47,8 @@ pub(super) const WAKE: Span = Span::from_us(7);
 pub(super) const GRACE: Span = Span::from_us(9);
 /// A change of the count of a read/write lock: a cache line from another core of the E5520.
 const COUNT: Span = Span::from_ns(100);
+/// The switch's part of the network, there and back.
+pub(super) const SWITCH_WAYS_NS: u64 = 2_000;
 /// Partitions: 16 for each thread.
 pub(super) const PARTITIONS: u32 = 64;
 /// How long the load balancer waits between two runs.

@@ -11,7 +11,9 @@ pub(crate) fn claims(study: &Study, rows: &[Row]) -> Vec<Row> {
         let other = |series: &str| rows.iter().find(|row| is_tail(row, series) && is_beside(row, baseline));
         claims.extend(other("DeTail").and_then(|detail| cut(study, baseline, detail, "cut_percent")));
         if baseline.figure == "pages" {
-            claims.extend(other("push-back").map(|alone| over(study, baseline, alone, "over_baseline")));
+            for alone in ["push-back", "without-balancing"] {
+                claims.extend(other(alone).map(|alone| over(study, baseline, alone, "over_baseline")));
+            }
             if let Some(evicting) = other("evicting") {
                 claims.extend(
                     other("DeTail")

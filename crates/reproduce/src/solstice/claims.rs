@@ -4,6 +4,8 @@ use crate::published::Kind;
 use crate::row::Row;
 use crate::study::Study;
 
+use super::tasks::SWITCHING;
+
 /// Computes how much better Solstice uses the circuits than the traditional schedulers, and how far it is from the best
 /// schedule at most.
 pub(crate) fn claims(study: &Study, rows: &[Row]) -> Vec<Row> {
@@ -27,6 +29,9 @@ pub(crate) fn claims(study: &Study, rows: &[Row]) -> Vec<Row> {
             }
         }
         for x in study.xs("fig4") {
+            if base == "source" {
+                claims.extend(shape(study, x, &find));
+            }
             if let Some(times) = find(base, "Solstice", x, "times_lb_f") {
                 let mut row = Row::new("claims", base, "Solstice", x, "over_optimum_at_most_pct", "%");
                 row.measured = 100.0 * (times - 1.0);
@@ -35,6 +40,41 @@ pub(crate) fn claims(study: &Study, rows: &[Row]) -> Vec<Row> {
         }
     }
     claims
+}
+
+/// Computes what the numbers of Fig. 4 imply, ours and the published ones: how long circuits are lit, which is the time
+/// less a night a configuration, and how much of a port's demand they carry, in ms of its circuit.
+fn shape<'a>(
+    study: &'a Study,
+    x: &'a str,
+    measured: &'a dyn Fn(&str, &str, &str, &str) -> Option<f64>,
+) -> impl Iterator<Item = Row> + 'a {
+    let of = move |prefix: &str, series: &str, value: &dyn Fn(&str) -> Option<f64>| {
+        let all = ["schedule_time_ms", "configurations", "circuit_util_pct"].map(value);
+        let [Some(time), Some(configurations), Some(use_pct)] = all else { return Vec::new() };
+        let night = SWITCHING.night.as_ms_f64();
+        let implied = [
+            ("days_ms", time - configurations * night),
+            ("by_circuits_ms", use_pct / 100.0 * time.max(SWITCHING.window.as_ms_f64())),
+        ];
+        let row = |(metric, value)| {
+            let mut row = Row::new("shape", "source", series, x, &format!("{prefix}{metric}"), "ms");
+            row.measured = value;
+            row
+        };
+        implied.into_iter().map(row).collect()
+    };
+    ["Solstice", "BvN", "iSLIP"]
+        .into_iter()
+        .flat_map(move |series| {
+            let published = |metric: &str| study.published.value(Kind::About, "fig4", series, x, metric);
+            // Ours only where there is something beside it.
+            published("configurations")?;
+            let mut rows = of("", series, &|metric| measured("source", series, x, metric));
+            rows.extend(of("published_", series, &published));
+            Some(rows)
+        })
+        .flatten()
 }
 
 /// Returns a row beside the number or the bound that the text has for it; the standard base is held to nothing.
