@@ -11,8 +11,8 @@
 //! times as often as they would by chance.
 //!
 //! [`RoundRobinTransfers`]: the transfers of HULL's semester project, because a run of 100 s has so few of them that
-//! their percentiles are those of the draw. Its scripts take all from ns-2's default generator, whose seed is 1, in this
-//! order: two numbers for each TCP agent (six agents a server), the gaps between all queries, the gaps between all
+//! their percentiles are those of the draw. Its scripts take all from ns-2's default generator, whose seed is 1, in
+//! this order: two numbers for each TCP agent (six agents a server), the gaps between all queries, the gaps between all
 //! transfers, the gaps between all small requests. The rule of two numbers an agent is the only one that gives the
 //! numbers of requests in the study's raw data (Table II: 1868 and 1892 transfers, 9366 and 9493 small requests).
 
