@@ -31,6 +31,8 @@ pub struct Metric {
 pub(crate) enum Population {
     /// Means over intervals of the watched queue, as delay in us.
     Queue,
+    /// The same, of all intervals until the last message was complete, empty ones as well.
+    QueueUntilDone,
     /// Means over intervals of the watched queue of that name, as delay in us.
     QueueOf(String),
     /// Megabits per second that passed the watched queue of that name: one number.
@@ -122,6 +124,9 @@ pub(crate) enum Population {
     WindowCuts(String),
     /// The percent of its largest congestion window so far that the window of each connection of a workload fell to.
     WindowKeptPercent(String),
+    /// The congestion windows of a workload's connections in segments of so many bytes, at the samples of
+    /// `observe.flow_series` while a message is under way.
+    WindowSegments(String, u32),
     /// Completion times of a workload in us.
     CompletionUs(String),
     /// Completion times of a workload in ms.
@@ -288,6 +293,7 @@ pub(crate) fn samples(of: &Population, outcome: &Outcome, warmup: Span) -> Vec<f
             vec![bytes as f64 * 8.0 / us]
         }
         Population::Queue => queue_delays(outcome.queues.first(), warmup),
+        Population::QueueUntilDone => queue_delays_until_done(outcome, warmup),
         Population::QueueOf(name) => queue_delays(queue_of(outcome, name), warmup),
         Population::Throughput(name) => throughput(outcome, name).into_iter().collect(),
         Population::TimeUpTo(name, bytes) => {
@@ -356,6 +362,10 @@ pub(crate) fn samples(of: &Population, outcome: &Outcome, warmup: Span) -> Vec<f
         Population::AllTimeouts => vec![outcome.counters.timeouts as f64],
         Population::WindowCuts(name) => windows::cuts(outcome, number(name)),
         Population::WindowKeptPercent(name) => windows::kept_percent(outcome, number(name)),
+        Population::WindowSegments(name, bytes) => {
+            let segments = |window: f64| window / f64::from(*bytes);
+            windows::samples(outcome, number(name)).into_iter().map(segments).collect()
+        }
         Population::CompletionUs(name) => messages(name).map(Span::as_us_f64).collect(),
         Population::CompletionMs(name) => messages(name).map(Span::as_ms_f64).collect(),
         Population::Query => queries(|query| Some((query.completed? - query.created).as_ms_f64())),
@@ -422,11 +432,26 @@ fn percent_up_to(queue: &Queue, bytes: u64) -> Option<f64> {
 /// Returns interval means of a watched queue as delay, without the empty intervals before the first packet and after
 /// the last: the study's scripts trim those and keep empty ones between.
 fn queue_delays(queue: Option<&Queue>, warmup: Span) -> Vec<f64> {
-    let Some(queue) = queue else { return Vec::new() };
+    queue.map_or_else(Vec::new, |queue| trimmed(all_queue_delays(queue, warmup)))
+}
+
+/// Returns interval means of the first watched queue as delay, until the last message was complete.
+fn queue_delays_until_done(outcome: &Outcome, warmup: Span) -> Vec<f64> {
+    let Some(queue) = outcome.queues.first() else { return Vec::new() };
+    let done = outcome.messages.iter().filter_map(|message| message.completed).max();
+    let from = queue.from.max(Time::ZERO + warmup);
+    let busy = done.map_or(Span::ZERO, |done| done.saturating_since(from));
+    let mut delays = all_queue_delays(queue, warmup);
+    // An interval that the recorder did not keep was empty.
+    delays.resize(busy.as_ps().div_ceil(queue.every.as_ps().max(1)) as usize, 0.0);
+    delays
+}
+
+/// Returns interval means of a queue as delay in us.
+fn all_queue_delays(queue: &Queue, warmup: Span) -> Vec<f64> {
     let us_per_byte = 8e6 / queue.rate.as_bps() as f64;
     let skipped = (warmup.as_ps() / queue.every.as_ps().max(1)) as usize;
-    let delays = queue.mean_bytes.iter().skip(skipped).map(|bytes| bytes * us_per_byte);
-    trimmed(delays.collect())
+    queue.mean_bytes.iter().skip(skipped).map(|bytes| bytes * us_per_byte).collect()
 }
 
 fn goodput(outcome: &Outcome) -> Vec<f64> {

@@ -1,5 +1,7 @@
-//! The flows that pFabric's ns-2 scripts start, and every study that took them over: recomputed from the seeds in
-//! the scripts, because what these do to the flows is no Poisson process.
+//! The flows that ns-2 scripts start, recomputed from their seeds.
+//!
+//! [`PairArrivals`]: pFabric's scripts, and those of every study that took them over, because what they do to the flows
+//! is no Poisson process.
 //!
 //! Every ordered pair (i, j) of hosts has two generators: gaps are drawn with the seed 17 i + 1244 j, sizes with
 //! 33 i + 4369 j. ns-2 writes a seed into all six words of MRG32k3a's state, and the generator is linear: its k-th
@@ -7,6 +9,12 @@
 //! differs by a hundred-and-seventieth of the range, and a size by a ninetieth: hosts next to each other start flows of
 //! about the same size to the same destination shortly after each other. Large flows meet at their destination 1.8
 //! times as often as they would by chance.
+//!
+//! [`RoundRobinTransfers`]: the transfers of HULL's semester project, because a run of 100 s has so few of them that
+//! their percentiles are those of the draw. Its scripts take all from ns-2's default generator, whose seed is 1, in
+//! this order: two numbers for each TCP agent (six agents a server), the gaps between all queries, the gaps between all
+//! transfers, the gaps between all small requests. The rule of two numbers an agent is the only one that gives the
+//! numbers of requests in the study's raw data (Table II: 1868 and 1892 transfers, 9366 and 9493 small requests).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,6 +35,19 @@ pub struct PairArrivals {
     pub mean_packets: f64,
     /// The sizes as a bundled CSV: bytes and cumulative share.
     pub sizes: &'static str,
+}
+
+/// Transfers of 10 MB to one client, from its servers in turn, after the queries of the same run were drawn.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RoundRobinTransfers {
+    /// Servers, h1 to h(n); the client is h0.
+    pub servers: u64,
+    /// The mean gap between queries in seconds, which ask every server; `None` if there are none.
+    pub query_gap: Option<f64>,
+    /// Megabits of transfers per second.
+    pub mbps: f64,
+    /// How long requests are created, in seconds.
+    pub seconds: f64,
 }
 
 /// MRG32k3a (L'Ecuyer 1999), with its state as ns-2 seeds it.
@@ -54,6 +75,11 @@ impl Mrg32k3a {
         self.second = [b, c, other];
         let difference = if next > other { next - other } else { next - other + M1 };
         difference as f64 / (M1 + 1) as f64
+    }
+
+    /// Draws from the exponential distribution with this mean.
+    fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * libm::log(self.uniform())
     }
 }
 
@@ -98,6 +124,56 @@ impl PairArrivals {
         }
         list
     }
+}
+
+impl RoundRobinTransfers {
+    /// Returns them as a flow list.
+    pub fn list(&self) -> String {
+        let mut list = "start,source,destination,size,class\n".to_owned();
+        for (seconds, server) in self.starts(&mut self.default_generator()) {
+            // Writing to a text does not fail.
+            let _ = writeln!(list, "{}ps,h{server},h0,10MB,", picoseconds(seconds));
+        }
+        list
+    }
+
+    /// Returns ns-2's default generator as it is when the first request is drawn.
+    fn default_generator(&self) -> Mrg32k3a {
+        const AGENTS_A_SERVER: u64 = 6;
+        const NUMBERS_AN_AGENT: u64 = 2;
+        let mut generator = Mrg32k3a::new(1);
+        for _ in 0..self.servers * AGENTS_A_SERVER * NUMBERS_AN_AGENT {
+            generator.uniform();
+        }
+        generator
+    }
+
+    /// Returns when each transfer starts, in seconds, and the number of its server.
+    fn starts(&self, generator: &mut Mrg32k3a) -> Vec<(f64, u64)> {
+        if let Some(gap) = self.query_gap {
+            let mut next = generator.exponential(gap);
+            while next < self.seconds {
+                next += generator.exponential(gap);
+            }
+        }
+        const MEGABITS: f64 = 80.0;
+        requests_in_turn(generator, self.servers, MEGABITS / self.mbps, self.seconds)
+    }
+}
+
+/// Draws requests to servers in turn as the scripts do: by whole rounds, of which those after the end are not sent.
+fn requests_in_turn(generator: &mut Mrg32k3a, servers: u64, gap: f64, seconds: f64) -> Vec<(f64, u64)> {
+    let mut starts = Vec::new();
+    let mut next = generator.exponential(gap);
+    while next < seconds {
+        for server in 1..=servers {
+            if next < seconds {
+                starts.push((next, server));
+            }
+            next += generator.exponential(gap);
+        }
+    }
+    starts
 }
 
 fn picoseconds(seconds: f64) -> u64 {
@@ -148,6 +224,20 @@ mod tests {
         let starts: Vec<&str> = list.lines().skip(1).collect();
         assert_eq!(starts[0], "8285059ps,h5,h36,477420B,");
         assert_eq!(starts[1], "16570202ps,h10,h72,26280B,");
+    }
+
+    /// The numbers of requests in the raw data of Table II, which say how the generator's numbers are used.
+    #[test]
+    fn as_many_requests_as_in_the_raw_data_of_hull() {
+        for (mbps, seconds, transfers, small) in
+            [(200.0, 750.0, 1868, 9366), (400.0, 380.0, 1892, 9493), (600.0, 250.0, 1868, 9366)]
+        {
+            let of = RoundRobinTransfers { servers: 9, query_gap: None, mbps, seconds };
+            let mut generator = of.default_generator();
+            assert_eq!(of.starts(&mut generator).len(), transfers, "{mbps} Mb/s");
+            let small_gap = 7_200.0 / (mbps * 450.0);
+            assert_eq!(requests_in_turn(&mut generator, 9, small_gap, seconds).len(), small, "{mbps} Mb/s");
+        }
     }
 
     /// What the page says of them: sizes have the right mean, and large flows meet at their destination.

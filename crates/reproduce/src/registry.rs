@@ -10,7 +10,7 @@ pub(crate) const RUN_ROWS: Named<RunRows> =
     &[("hull.association", hull::association), ("hull-kernel.occupancy", hull_kernel::occupancy)];
 
 pub(crate) const EXACT: Named<Exact> = &[
-    ("hull.idle", hull::idle),
+    ("hull.exact", hull::exact),
     ("qjump.theory", qjump::theory),
     ("detail.theory", detail::theory),
     ("chronos.normal-law", chronos::normal_law),

@@ -10,7 +10,7 @@ use plimsoll_units::Span;
 use crate::distribution::Distribution;
 use crate::error::ReproduceError;
 use crate::metric::Metric;
-use crate::ns2::PairArrivals;
+use crate::ns2::{PairArrivals, RoundRobinTransfers};
 use crate::published::Published;
 use crate::row::Row;
 use crate::row_filter::RowFilter;
@@ -230,6 +230,8 @@ pub struct Case {
     /// Where the workload `flows` has those of the study, recomputed; without it the scenario's own, of which
     /// there are so many.
     pub arrivals: Option<PairArrivals>,
+    /// Where the workload `background` has the transfers of the study, recomputed.
+    pub transfers: Option<RoundRobinTransfers>,
 }
 
 /// A deviation and its mechanism.

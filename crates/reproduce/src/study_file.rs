@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::distribution::Distribution;
 use crate::metric::{Metric, Of, Population};
-use crate::ns2::PairArrivals;
+use crate::ns2::{PairArrivals, RoundRobinTransfers};
 use crate::published::Published;
 use crate::registry::{self, EXACT, RUN_ROWS, SUMMARY};
 use crate::row_filter::RowFilter;
@@ -124,6 +124,8 @@ struct FigureFile {
     tolerance: Vec<ToleranceFile>,
     /// The flows of ns-2's scripts, at the load that x names.
     arrivals: Option<ArrivalsFile>,
+    /// The transfers of HULL's scripts, at the Mb/s that x names, in place of the workload `background`.
+    transfers: Option<TransfersFile>,
     /// Points that differ by their x alone.
     #[serde(default)]
     xs: Vec<String>,
@@ -180,6 +182,16 @@ struct ArrivalsFile {
     mean_packets: f64,
     /// A bundled distribution, a file of `scenarios/cdf`.
     sizes: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct TransfersFile {
+    servers: u64,
+    /// The mean seconds between queries, which the scripts draw first.
+    query_gap: f64,
+    /// How long requests are created, in seconds.
+    seconds: f64,
 }
 
 #[derive(Deserialize)]
@@ -360,6 +372,7 @@ impl Known<'_> {
     fn case(&self, own: PointFile, all: &FigureFile) -> Result<Case, String> {
         let x = own.x;
         let arrivals = all.arrivals.as_ref().map(|arrivals| self.arrivals(arrivals, &x)).transpose()?;
+        let transfers = all.transfers.as_ref().map(|of| transfers(of, &x)).transpose()?.flatten();
         let set = own.set.or_else(|| all.set.clone()).unwrap_or_default();
         Ok(Case {
             set: set.iter().map(|setting| setting.replace("{x}", &x)).collect(),
@@ -368,17 +381,29 @@ impl Known<'_> {
             duration: own.duration.or(all.duration),
             flows: own.flows.or(all.flows),
             arrivals,
+            transfers,
             x,
         })
     }
 
     fn arrivals(&self, of: &ArrivalsFile, x: &str) -> Result<PairArrivals, String> {
-        let load = x.parse().map_err(|_| format!("x `{x}` is no load; allowed: a number"))?;
+        let load = number_of_load(x)?;
         let file = format!("{}.csv", of.sizes);
         one_of("file of sizes", &file, self.cdfs.iter().map(|(name, _)| *name))?;
         let (_, sizes) = self.cdfs.iter().find(|(name, _)| *name == file).expect("it is one of them");
         Ok(PairArrivals { hosts: of.hosts, load, mean_packets: of.mean_packets, sizes })
     }
+}
+
+/// Returns the transfers at the load `x`; at a load of nothing, there are none.
+fn transfers(of: &TransfersFile, x: &str) -> Result<Option<RoundRobinTransfers>, String> {
+    let TransfersFile { servers, query_gap, seconds } = *of;
+    let mbps = number_of_load(x)?;
+    Ok((mbps > 0.0).then_some(RoundRobinTransfers { servers, query_gap: Some(query_gap), mbps, seconds }))
+}
+
+fn number_of_load(x: &str) -> Result<f64, String> {
+    x.parse().map_err(|_| format!("x `{x}` is no load; allowed: a number"))
 }
 
 /// Checks that a name is one of those that are known.

@@ -35,12 +35,18 @@ pub(crate) fn kept_percent(outcome: &Outcome, workload: Option<usize>) -> Vec<f6
     by_connection(outcome, workload, |of| of.values().map(kept).fold(100.0, f64::min))
 }
 
-/// Returns a number of each connection of a workload, made of the windows of its subflows.
-fn by_connection(
+/// Returns every sample of the windows of a workload's connections, in bytes.
+pub(crate) fn samples(outcome: &Outcome, workload: Option<usize>) -> Vec<f64> {
+    let all = |of: &BTreeMap<u8, Vec<f64>>| of.values().flatten().copied().collect::<Vec<f64>>();
+    by_connection(outcome, workload, all).into_iter().flatten().collect()
+}
+
+/// Returns something of each connection of a workload, made of the windows of its subflows.
+fn by_connection<T>(
     outcome: &Outcome,
     workload: Option<usize>,
-    number: impl Fn(&BTreeMap<u8, Vec<f64>>) -> f64,
-) -> Vec<f64> {
+    number: impl Fn(&BTreeMap<u8, Vec<f64>>) -> T,
+) -> Vec<T> {
     let mut windows: BTreeMap<u32, BTreeMap<u8, Vec<f64>>> = BTreeMap::new();
     for point in &outcome.series {
         let of = outcome.connections.get(point.connection as usize);

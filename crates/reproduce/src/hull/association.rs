@@ -11,6 +11,11 @@ pub(crate) fn association(study: &Study, run: &FinishedRun<'_>) -> Vec<Row> {
     if figure.id != "fig4" || case.x != "200" || series != "DCTCP-PQ-Pacer" {
         return rows;
     }
+    let percent = |name: &str, metric: &str, measured: f64| {
+        let mut row = Row::new("association", base.name(), name, "200", metric, "%");
+        row.measured = measured;
+        row
+    };
     for name in ["search", "background"] {
         let workload = outcome.workloads.iter().position(|info| info.name == name);
         let of = || outcome.connections.iter().filter(|c| Some(usize::from(c.workload)) == workload);
@@ -22,10 +27,17 @@ pub(crate) fn association(study: &Study, run: &FinishedRun<'_>) -> Vec<Row> {
             ("associated_percent_of_packets", share(associations, packets)),
             ("dissociated_percent_of_associations", share(dissociations, associations)),
         ] {
-            let mut row = Row::new("association", base.name(), name, "200", metric, "%");
-            row.measured = measured;
-            rows.push(study.published.beside(row, None));
+            rows.push(study.published.beside(percent(name, metric, measured), None));
         }
+        // The study counted at one server.
+        let of_one = of().map(|c| share(c.pacer_dissociations, c.pacer_associations + c.pacer_renewals));
+        let of_one: Vec<f64> = of_one.collect();
+        let least = of_one.iter().copied().min_by(f64::total_cmp);
+        let most = of_one.iter().copied().max_by(f64::total_cmp);
+        let ends = [("least", least), ("most", most)];
+        rows.extend(ends.into_iter().filter_map(|(end, share)| {
+            Some(percent(name, &format!("dissociated_percent_of_associations_{end}"), share?))
+        }));
     }
     rows
 }

@@ -5,5 +5,5 @@ mod oracles;
 mod summary;
 
 pub(crate) use association::association;
-pub(crate) use oracles::idle;
+pub(crate) use oracles::exact;
 pub(crate) use summary::reductions;

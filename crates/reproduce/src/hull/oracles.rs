@@ -1,16 +1,25 @@
-//! Completion times that the study's raw data settle exactly.
+//! Completion times that the study's raw data settle exactly, and how far the draw of who is paced moves a queue.
 
 use std::path::Path;
 
 use plimsoll_results::outcome::{Message, Outcome};
+use plimsoll_units::Span;
 
 use crate::error::ReproduceError;
+use crate::metric::{Metric, Of, Population};
 use crate::row::Row;
 use crate::single_run::run_once;
 use crate::study::Study;
 
+/// Measures both.
+pub(crate) fn exact(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError> {
+    let mut rows = idle(study, seed, folder)?;
+    rows.extend(draws(study, seed, folder)?);
+    Ok(rows)
+}
+
 /// Measures requests so rare that nothing is ever in their way.
-pub(crate) fn idle(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError> {
+fn idle(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError> {
     let set = [
         "run.duration=\"600s\"",
         "workload.small.load=\"1Kbps\"",
@@ -30,6 +39,37 @@ pub(crate) fn idle(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Row>, 
     }
     Ok(rows)
 }
+
+/// Measures the queue of three flows under HULL with other draws of which packets associate their flow.
+fn draws(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError> {
+    let set = ["sweep.\"workload.bulk.from\"=[\"h1..h3\"]", "topology.delay=\"5us\""];
+    let mut delays = Vec::new();
+    for other in 0..DRAWS {
+        let outcome = run_once(study, "static.toml", "DCTCP-PQ-Pacer", &set, seed + other, folder)?;
+        let metric = Metric {
+            name: "queue_us_p99".to_owned(),
+            unit: "us".to_owned(),
+            of: Population::Queue,
+            statistic: Of::P99,
+        };
+        delays.extend(metric.measure(&outcome, Span::ZERO).map(|estimate| estimate.value));
+    }
+    delays.sort_by(f64::total_cmp);
+    let row = |metric: &str, measured: f64| {
+        let mut row = Row::new("draws", "source", "DCTCP-PQ-Pacer", "3 flows, 40 seeds", metric, "us");
+        row.measured = measured;
+        row
+    };
+    let (Some(&least), Some(&most)) = (delays.first(), delays.last()) else { return Ok(Vec::new()) };
+    Ok(vec![
+        row("queue_us_p99_least", least),
+        row("queue_us_p99_median", delays[delays.len() / 2]),
+        row("queue_us_p99_most", most),
+    ])
+}
+
+/// The number of seeds with which three flows are run.
+const DRAWS: u64 = 40;
 
 /// How close to the raw data a time must be.
 const EXACT: f64 = 1.001;

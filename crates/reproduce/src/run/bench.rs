@@ -15,7 +15,7 @@ use super::gather::Gather;
 use crate::error::ReproduceError;
 use crate::journal::{self, Entry, Journal};
 use crate::kernel;
-use crate::ns2::PairArrivals;
+use crate::ns2::{PairArrivals, RoundRobinTransfers};
 use crate::options::{OnProgress, Options};
 use crate::outcomes;
 use crate::row::Row;
@@ -143,6 +143,12 @@ impl Bench<'_> {
                 std::fs::write(path, arrivals.list(flows))?;
             }
             set.push(format!("workload.flows={{kind=\"flow-list\",path=\"{file}\"}}"));
+        }
+        if let Some(transfers) = &cases[case].transfers {
+            let RoundRobinTransfers { servers, mbps, seconds, .. } = transfers;
+            let file = format!("transfers-of-{servers}-at-{mbps}-for-{seconds}.csv");
+            std::fs::write(self.folder.path().join(&file), transfers.list())?;
+            set.push(format!("workload.background={{kind=\"flow-list\",path=\"{file}\"}}"));
         }
         let overrides = Overrides { set, seed: Some(seed), replicates: 1 };
         let scenario = load(name, &self.study.text(name, base), self.folder.path(), &overrides)?;

@@ -20,6 +20,11 @@ pub(super) struct Composed {
     pub(super) builds: Vec<Build>,
 }
 
+/// Returns whether two runs of a point measured the same number.
+fn is_same_number(a: &Row, b: &Row) -> bool {
+    (&a.figure, &a.series, &a.x, &a.metric) == (&b.figure, &b.series, &b.x, &b.metric)
+}
+
 impl Bench<'_> {
     /// Makes the rows of every point from its full run if that is there, else from its quick one, which is then held
     /// to nothing.
@@ -81,7 +86,7 @@ impl Bench<'_> {
         for (index, job) in of.into_iter().zip(&again) {
             let Some(entry) = self.finished(journal, job) else { continue };
             for row in &mut rows[index] {
-                let Some(other) = entry.rows.iter().find(|other| other.metric == row.metric) else {
+                let Some(other) = entry.rows.iter().find(|other| is_same_number(row, other)) else {
                     continue;
                 };
                 let (low, high) = row.seeds.unwrap_or((row.measured, row.measured));

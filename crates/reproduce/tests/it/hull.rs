@@ -7,8 +7,9 @@ use crate::common;
 #[test]
 fn exact_completion_times_are_those_of_the_raw_data() {
     let rows = HULL.measure_exact(1).expect("the shipped scenarios load");
-    assert_eq!(rows.len(), 8);
-    for row in rows {
+    let (exact, draws): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.figure == "oracles");
+    assert_eq!((exact.len(), draws.len()), (8, 3));
+    for row in exact {
         assert_eq!(row.within, Some(true), "{row:?}");
     }
 }
