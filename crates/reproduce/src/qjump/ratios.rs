@@ -60,7 +60,13 @@ fn ranking(study: &Study, rows: &Rows<'_>) -> Vec<Row> {
         let row = rows.find(figure, series, x, application.1)?;
         over_ideal(rows, ("apps", "shared"), application.0, row)
     };
-    let best = best_setting(study, "fig7-wred", &|x, application| of("fig7-wred", "ECN", x, application));
+    // The smallest product of the three.
+    let cost = |x: &str| -> Option<f64> {
+        let all = APPLICATIONS.iter().map(|application| of("fig7-wred", "ECN", x, application));
+        all.map(|row| Some(row?.measured.max(1.0))).product()
+    };
+    let settings = study.xs("fig7-wred").filter_map(|x| Some((x, cost(x)?)));
+    let best = settings.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(x, _)| x);
     let schemes = [
         ("contended", Some(("apps", "TCP", "shared"))),
         ("EFC", Some(("apps", "EFC", "shared"))),
@@ -83,19 +89,6 @@ fn ranking(study: &Study, rows: &Rows<'_>) -> Vec<Row> {
         ranking.push(study.published.beside(row, None));
     }
     ranking
-}
-
-/// Returns the setting of a figure with the smallest product of the three applications' ratios.
-fn best_setting<'a>(
-    study: &'a Study,
-    figure: &'a str,
-    of: &dyn Fn(&str, &(&str, &str)) -> Option<Row>,
-) -> Option<&'a str> {
-    let cost = |x: &str| -> Option<f64> {
-        APPLICATIONS.iter().map(|application| Some(of(x, application)?.measured.max(1.0))).product()
-    };
-    let settings = study.xs(figure).filter_map(|x| Some((x, cost(x)?)));
-    settings.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(x, _)| x)
 }
 
 /// Computes Fig. 7's clocks and requests where memcached has the hosts' own time and the job never pauses.
