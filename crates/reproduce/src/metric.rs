@@ -207,6 +207,8 @@ pub(crate) enum Of {
     Mean,
     /// The root of the mean square.
     Rms,
+    /// The root of the mean square of the samples that are at most so large.
+    RmsUpTo(f64),
     /// A percentile, as a share.
     Percentile(f64),
     P99,
@@ -226,6 +228,7 @@ impl Metric {
         match self.statistic {
             Of::Mean => Samples::new(vec![samples]).estimate(Statistic::Mean),
             Of::Rms => rms(samples),
+            Of::RmsUpTo(most) => rms(samples.into_iter().filter(|&sample| sample <= most).collect()),
             Of::Percentile(share) => Samples::new(vec![samples]).estimate(Statistic::Percentile(share)),
             Of::P99 => Samples::new(vec![samples]).estimate(Statistic::Percentile(0.99)),
             Of::WorstPercent => worst_percent(samples),

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use plimsoll_fabric::Unbuildable;
-use plimsoll_fabric::engine::Stream;
+use plimsoll_fabric::engine::{Stream, Streams};
 use plimsoll_fabric::net::{HostId, Packet};
 use plimsoll_units::quantity::Load;
 use plimsoll_units::{Bytes, Span, Time};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::arrivals::Arrivals;
 use crate::check::{Check, Demand};
 use crate::distribution::{Sampler, SizeDistribution, exponential};
-use crate::draw::stretched;
+use crate::draw::{stretched, uniform_choice};
 use crate::hosts::{HostName, Hosts};
 use crate::kind::{Context, Input, Kind, LoadKey, cdf_inputs};
 use crate::raw_packet::raw_packet;
@@ -46,6 +46,9 @@ pub struct Packets {
     /// Stop after this many packets of each sender.
     #[serde(default)]
     pub count: Option<u64>,
+    /// Each sender starts at a time drawn uniformly from zero to this; only without `burst`.
+    #[serde(default, skip_serializing_if = "at_once")]
+    pub start_within: Span,
 }
 
 impl Kind for Packets {
@@ -98,9 +101,23 @@ impl Packets {
                 check.error("burst", "a burst of no length", "more than 0s");
                 1.0
             }
+            Some(_) if !self.start_within.is_zero() => {
+                check.error(
+                    "start_within",
+                    "bursts are at the same times for all senders",
+                    "only without `burst`",
+                );
+                1.0
+            }
             Some(burst) => burst.as_secs_f64() / (burst + self.pause).as_secs_f64(),
         }
     }
+}
+
+/// A scenario without `start_within` has the digest that it had before there was this key.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn at_once(start_within: &Span) -> bool {
+    start_within.is_zero()
 }
 
 /// The source: senders of single packets.
@@ -156,8 +173,11 @@ impl RawPackets {
             due: BinaryHeap::new(),
             in_flight: 0,
         };
+        let starts = context.streams.word(&format!("workload/{}/starts", context.name));
         for sender in 0..packets.senders.len() {
-            packets.schedule(sender, Time::ZERO);
+            let mut stream = Streams::keyed(starts, sender as u64);
+            let late = uniform_choice(&mut stream, params.start_within.as_ps().max(1));
+            packets.schedule(sender, Time::ZERO + Span::from_ps(late));
         }
         Ok(packets)
     }

@@ -6,9 +6,13 @@ use crate::study::Study;
 pub(super) fn rows(study: &Study, rows: &[Row]) -> Vec<Row> {
     let rows = Rows(rows);
     let mut summary = ranking(study, &rows);
-    summary.extend(ratios(&rows, "fig3b"));
-    summary.extend(ratios(&rows, "fig3c"));
-    summary.extend(beside_idle(study, &rows));
+    summary.extend(ranking_with_hosts(&rows));
+    summary.extend(pings_with_hosts(&rows));
+    summary.extend(ratios(&rows, "fig3b", "memcached"));
+    summary.extend(ratios(&rows, "fig3b-hosts", "memcached with the hosts' time"));
+    summary.extend(ratios(&rows, "fig3c", "barrier"));
+    summary.extend(beside_idle(study, &rows, "fig6", &["TCP", "UDP", "QJump"]));
+    summary.extend(beside_idle(study, &rows, "fig6-bursts", &["TCP", "UDP", "UDP,bytes", "QJump"]));
     summary.extend(claims(study, &rows));
     summary
 }
@@ -34,11 +38,12 @@ impl Rows<'_> {
 const APPLICATIONS: &[(&str, &str)] =
     &[("hadoop", "hadoop_gbps"), ("ptpd", "ptp_us_rms"), ("memcached", "memcached_us_rms")];
 
-/// Divides a row by the application's alone; of a job's throughput the inverse counts, as its runtime does.
-fn over_ideal(rows: &Rows<'_>, application: &str, row: &Row) -> Option<Row> {
+/// Divides a row by the application's alone in the figure `apps` at `x`; of a job's throughput the inverse counts, as
+/// its runtime does.
+fn over_ideal(rows: &Rows<'_>, (apps, x): (&str, &str), application: &str, row: &Row) -> Option<Row> {
     let metric = &row.metric;
     let alone = if application == "hadoop" { "hadoop" } else { "ideal" };
-    let ideal = rows.measured("apps", alone, "shared", metric)?;
+    let ideal = rows.measured(apps, alone, x, metric)?;
     let mut over = Row::new("fig7", "source", "", application, "rms_over_ideal", "x ideal");
     if application == "hadoop" {
         over.measured = ideal / row.measured;
@@ -52,7 +57,8 @@ fn over_ideal(rows: &Rows<'_>, application: &str, row: &Row) -> Option<Row> {
 /// Computes Fig. 7: five ways to share the testbed, ECN with the best of its settings.
 fn ranking(study: &Study, rows: &Rows<'_>) -> Vec<Row> {
     let of = |figure: &str, series: &str, x: &str, application: &(&str, &str)| {
-        over_ideal(rows, application.0, rows.find(figure, series, x, application.1)?)
+        let row = rows.find(figure, series, x, application.1)?;
+        over_ideal(rows, ("apps", "shared"), application.0, row)
     };
     // The smallest product of the three.
     let cost = |x: &str| -> Option<f64> {
@@ -85,15 +91,53 @@ fn ranking(study: &Study, rows: &Rows<'_>) -> Vec<Row> {
     ranking
 }
 
+/// Computes Fig. 7's clocks and requests where memcached has the hosts' own time and the job never pauses.
+fn ranking_with_hosts(rows: &Rows<'_>) -> Vec<Row> {
+    let (figure, x) = ("apps-hosts", "512 KB a port");
+    let applications = [
+        ("ptpd", "ptp_us_rms"),
+        ("memcached", "memcached_us_rms"),
+        ("memcached in time", "memcached_us_rms_in_time"),
+    ];
+    let mut ranking = Vec::new();
+    for (application, metric) in applications {
+        for (series, run) in
+            [("contended", "TCP"), ("EFC", "EFC"), ("ECN", "ECN"), ("DCTCP", "DCTCP"), ("QJump", "QJump")]
+        {
+            let Some(row) = rows.find(figure, run, x, metric) else { continue };
+            let Some(mut row) = over_ideal(rows, (figure, x), application, row) else { continue };
+            (row.figure, row.series) = ("fig7-hosts".to_owned(), series.to_owned());
+            ranking.push(row);
+        }
+    }
+    ranking
+}
+
+/// Computes Table 1's 99th percentiles as the published one of the idle path and what ours has above its own.
+fn pings_with_hosts(rows: &Rows<'_>) -> Vec<Row> {
+    let at = |x: &str| rows.find("table1", "TCP", x, "rtt_us_p99");
+    let Some((idle, published)) = at("idle").and_then(|row| Some((row.measured, row.published?))) else {
+        return Vec::new();
+    };
+    let above = |x: &str| {
+        let mut row = Row::new("table1-hosts", "source", "TCP", x, "rtt_us_p99", "us");
+        row.measured = published + at(x)?.measured - idle;
+        Some(row)
+    };
+    ["shared switch", "shared source", "shared destination", "shared both"]
+        .into_iter()
+        .filter_map(above)
+        .collect()
+}
+
 /// Computes a distribution over the same application's alone. With QJump it is the application's alone; how much it
 /// suffers without depends on how hard, and where, the job pushes.
-fn ratios(rows: &Rows<'_>, figure: &str) -> Vec<Row> {
+fn ratios(rows: &Rows<'_>, figure: &str, id: &str) -> Vec<Row> {
     let mut ratios = Vec::new();
     for series in ["+Hadoop", "+Hadoop,QJump"] {
         for x in ["50", "90", "95", "99"] {
             let find = |series| rows.find(figure, series, x, "latency_us");
             let (Some(alone), Some(other)) = (find("alone"), find(series)) else { continue };
-            let id = if figure == "fig3b" { "memcached" } else { "barrier" };
             let mut row = Row::new("ratios", "source", series, &format!("{id} p{x}"), "over_alone", "x");
             row.measured = other.measured / alone.measured;
             row.ci = other.ci.map(|(low, high)| (low / alone.measured, high / alone.measured));
@@ -105,15 +149,16 @@ fn ratios(rows: &Rows<'_>, figure: &str) -> Vec<Row> {
     ratios
 }
 
-/// Computes Fig. 6 over itself without bursts.
-fn beside_idle(study: &Study, rows: &Rows<'_>) -> Vec<Row> {
+/// Computes a figure of commits over itself without bursts.
+fn beside_idle(study: &Study, rows: &Rows<'_>, figure: &str, series: &[&str]) -> Vec<Row> {
     let mut shares = Vec::new();
-    for series in ["TCP", "UDP", "QJump"] {
-        let at = |x: &str| rows.measured("fig6", series, x, "commits_per_s");
+    for &series in series {
+        let at = |x: &str| rows.measured(figure, series, x, "commits_per_s");
         let Some(idle) = at("0.01") else { continue };
         for x in ["0.3", "0.6", "0.9", "1", "1.1", "1.5", "2"] {
             let Some(measured) = at(x) else { continue };
-            let mut row = Row::new("fig6-share", "source", series, x, "commits_over_idle", "x idle");
+            let share = format!("{figure}-share");
+            let mut row = Row::new(&share, "source", series, x, "commits_over_idle", "x idle");
             row.measured = measured / idle;
             // The claim is that bursts do not matter to QJump.
             shares.push(study.published.beside(row, (series == "QJump").then_some(1.06)));
