@@ -14,19 +14,13 @@ use crate::study::{Base, Figure, Study};
 
 /// Studies whose pages were made before runs were kept with their builds and outcomes: their next run names them.
 const WITHOUT_BUILDS: &[&str] = &[
-    "hull",
     "hull-kernel",
     "qjump",
     "qjump-kernel",
-    "detail",
     "detail-kernel",
-    "chronos",
     "chronos-kernel",
     "breakdown-kernel",
-    "bullettrains",
     "bullettrains-kernel",
-    "solstice",
-    "reactor",
     "reactor-kernel",
 ];
 
