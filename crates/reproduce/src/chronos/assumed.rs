@@ -43,7 +43,7 @@ pub(super) fn of_controller(point: &Point<'_>) -> Option<Arc<dyn Task>> {
         true => testbed::lognormal(delivery + ways, SWITCH_SD_NS),
         false => testbed::constant(Span::from_ns(delivery)),
     };
-    model.costs.network = model.costs.network - Span::from_ns(ways);
+    model.costs.network -= Span::from_ns(ways);
     model.costs.system = testbed::constant(Span::ZERO);
     model.costs.application = testbed::lognormal(on_thread, deviation);
     model.costs.line = [Span::from_ns(96); 2];
