@@ -55,8 +55,8 @@ pub struct Reproduction {
 pub struct Build {
     /// The commit that it was built from.
     pub commit: String,
-    /// What its runs were told, and what the simulator made of their scenarios: [`Entry::identity`](crate::journal::Entry::identity) of each, once and
-    /// sorted.
+    /// What its runs were told, and what the simulator made of their scenarios:
+    /// [`Entry::identity`](crate::journal::Entry::identity) of each, once and sorted.
     pub digests: BTreeSet<String>,
 }
 
