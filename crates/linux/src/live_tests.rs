@@ -429,6 +429,9 @@ proptest! {
         if let Entry::Frame(first) = &mut log[0] {
             first.size += 1;
         }
-        prop_assert!(replay(LiveFabric::new(&model).unwrap(), &log, end) != fabric.digest());
+        // The size of a frame that a dead link lost changes nothing.
+        if !seen.lost.contains(&0) {
+            prop_assert!(replay(LiveFabric::new(&model).unwrap(), &log, end) != fabric.digest());
+        }
     }
 }
