@@ -11,7 +11,7 @@ use crate::row::Row;
 use crate::single_run::run_once;
 use crate::study::Study;
 
-/// Measures both.
+/// Computes the rows that follow from an idle network and from the draws of arrivals.
 pub(crate) fn exact(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError> {
     let mut rows = idle(study, seed, folder)?;
     rows.extend(draws(study, seed, folder)?);
