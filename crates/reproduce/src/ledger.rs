@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! rows ──settle──> the second base has no published value (a value counts once, where it is reproduced)
+//!                  a row beside another figure's value has no verdict, for the same reason
 //!                  a published value without a tolerance of its figure's is held to FACTOR
 //!                  every row with a published value, or that is judged, has a State ──> Ledger: how many of each
 //! ```
@@ -69,6 +70,11 @@ pub(crate) fn settle(study: &Study, rows: &mut [Row]) {
     for row in rows {
         if row.base != study.bases[0].name() {
             (row.published, row.ratio, row.tolerance, row.within) = (None, None, None, None);
+            row.state = None;
+            continue;
+        }
+        if study.repeats.iter().any(|repeats| repeats.has(row)) {
+            row.let_go();
             row.state = None;
             continue;
         }

@@ -58,6 +58,8 @@ pub struct Study {
     pub has_original: bool,
     /// The rows whose published value was given to a model or is a formula's.
     pub inputs: Vec<RowFilter>,
+    /// The rows beside a published value that another figure reproduces: it counts there.
+    pub repeats: Vec<RowFilter>,
     /// The rows whose bound or tolerance is ours: the paper says it in words only.
     pub bounds_of_ours: Vec<RowFilter>,
     /// Every known deviation.

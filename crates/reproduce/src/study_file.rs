@@ -60,6 +60,9 @@ struct StudyFile {
     /// The rows whose published value was given to a model or is a formula's.
     #[serde(default)]
     inputs: Vec<RowFilter>,
+    /// The rows beside a published value that another figure reproduces: it counts there.
+    #[serde(default)]
+    repeats: Vec<RowFilter>,
     /// The rows whose bound or tolerance is ours: the paper says it in words only.
     #[serde(default)]
     bounds_of_ours: Vec<RowFilter>,
@@ -291,6 +294,7 @@ fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String
         tables: table.into_iter().map(|TableFile { figure, title }| Table { figure, title }).collect(),
         has_original: file.has_original,
         inputs: file.inputs,
+        repeats: file.repeats,
         bounds_of_ours: file.bounds_of_ours,
         explanations: explained(explanation),
         open: explained(open),
