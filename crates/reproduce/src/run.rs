@@ -141,11 +141,12 @@ pub fn keep(
     earlier: &Reproduction,
 ) -> Result<(), ReproduceError> {
     let bench = Bench { study, folder: study.laid_out()?, options };
-    let measured =
-        |row: &&Row| study.figures.iter().any(|figure| figure.id == row.figure && !figure.cases.is_empty());
+    let jobs = bench.jobs(earlier.quick, earlier.seed)?;
+    // Rows of a base that no run of their figure has are a model's: they are computed from the others.
+    let place = |job: &Job| (study.figures[job.figure].id.as_str(), job.base.name());
+    let measured = |row: &&Row| jobs.iter().any(|job| place(job) == (row.figure.as_str(), row.base.as_str()));
     let mut left = earlier.rows.iter().filter(measured).count();
     let mut packet_hops = earlier.packet_hops;
-    let jobs = bench.jobs(earlier.quick, earlier.seed)?;
     let point = |job: &Job| (job.figure, job.case, job.base);
     for (number, job) in jobs.iter().enumerate() {
         // A task may measure several schemes in one run, that of the point's first.

@@ -74,6 +74,8 @@ fn cancelled() {
 fn two_at_once() {
     let place = Place::new();
     let mut child = begun(&place);
+    // Stopped, it holds its run directory however long the other takes to start.
+    signal(&child, signal_hook::consts::SIGSTOP);
     place.plimsoll(&RUN).ends_with(2).says("another plimsoll is writing to out");
     child.kill().unwrap();
     child.wait().unwrap();

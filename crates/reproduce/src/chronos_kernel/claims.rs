@@ -89,7 +89,7 @@ fn beside_a_job(study: &Study, rows: &[Row], base: Base) -> impl Iterator<Item =
 fn held(study: &Study, row: Row) -> Row {
     let is_kernel = row.base == Base::Kernel.name() && !row.suspect;
     let mut row = study.published.beside(row, None);
-    let is_unchanged = row.published == Some(1.0) && row.x.starts_with("neighbour");
+    let is_unchanged = row.published == Some(1.0);
     row.order_only = row.base == Base::Kernel.name();
     let order = |(low, high): (f64, f64)| (low > 1.0).then_some(true).or((high < 1.0).then_some(false));
     let same = |(low, high): (f64, f64)| {
