@@ -14,11 +14,8 @@ use crate::study::{Base, Figure, Study};
 
 /// Studies whose pages were made before runs were kept with their builds and outcomes: their next run names them.
 const WITHOUT_BUILDS: &[&str] = &[
-    "hull-kernel",
     "qjump-kernel",
     "detail-kernel",
-    "chronos-kernel",
-    "breakdown-kernel",
     "bullettrains-kernel",
     "reactor-kernel",
 ];
