@@ -70,7 +70,8 @@ pub struct Args {
     /// Seed of every run.
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     seed: u64,
-    /// Folder of chronos-memcached and chronos-openflow; the folder of this program by default.
+    /// Folder of chronos-memcached and chronos-openflow; by default the folder of this program, or the one beside it in
+    /// which `make servers` builds them.
     #[arg(long, value_name = "DIR")]
     server_dir: Option<PathBuf>,
     /// Suppress progress and closing notes; warnings and errors remain.
@@ -309,9 +310,12 @@ fn is_as_kept(replay: &Replay) -> anyhow::Result<()> {
 /// The file of a page's rows, in the study's folder.
 const ROWS: &str = "rows.json";
 
-/// Returns the folder of this program.
+/// Returns the folder of this program; if the servers are not there, but in `release` beside it, that folder.
 fn beside_this_program() -> Option<PathBuf> {
-    Some(std::env::current_exe().ok()?.parent()?.to_owned())
+    let own = std::env::current_exe().ok()?.parent()?.to_owned();
+    let release = own.with_file_name("release");
+    let has_servers = |folder: &Path| folder.join("chronos-memcached").is_file();
+    Some(if !has_servers(&own) && has_servers(&release) { release } else { own })
 }
 
 fn printed(study: &Study, reproduction: &Reproduction, format: Format) -> anyhow::Result<String> {
