@@ -17,6 +17,7 @@ mod config;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod export;
+mod figure;
 #[cfg(target_os = "linux")]
 mod host;
 mod import;
@@ -87,6 +88,7 @@ subcommands! {
     #[cfg(target_os = "linux")]
     RunAtLevel in run_at_level,
     Compare in compare,
+    Figure in figure,
     Merge in merge,
     Import in import,
     Export in export,

@@ -17,6 +17,7 @@ mod import_circles;
 mod kept;
 mod limits;
 mod line;
+mod links;
 mod models;
 mod pages;
 mod parity;

@@ -28,6 +28,10 @@ fn commands(page: &str) -> Vec<String> {
             in_block = !in_block;
         } else if in_block && let Some(command) = line.strip_prefix("$ ") {
             commands.push(command.split("  # ").next().unwrap().trim_end().to_owned());
+        } else if in_block && let Some(begun) = commands.last_mut().filter(|begun| begun.ends_with('\\')) {
+            // The rest of a command that is longer than a line.
+            begun.pop();
+            begun.push_str(line.trim());
         }
     }
     assert!(commands.len() >= 3, "{page} has commands");
@@ -64,10 +68,21 @@ fn stand_in(place: &Place, name: &str, line: &str) {
     fs::set_permissions(place.path(&file), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Makes the scenarios of this repository reachable under their folder's name.
-fn scenarios(place: &Place) {
-    let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    std::os::unix::fs::symlink(scenarios, place.path("scenarios")).unwrap();
+/// Makes runs of the quickstart as short as this, in place of the minutes that a page's own would take.
+fn shorten(place: &Place, duration: &str) {
+    let short = format!("--replicates 1 --set run.duration={duration} --set run.warmup=0s --set {SMALL}");
+    let quickstart = format!("'run scenarios/quickstart.toml'*) set -- \"$@\" {short};;");
+    let program = env!("CARGO_BIN_EXE_plimsoll");
+    stand_in(place, "plimsoll", &format!("case \"$*\" in {quickstart} esac\nexec {program} \"$@\""));
+}
+
+/// Transfers of which some complete in so short a run.
+const SMALL: &str = "workload.background.size=100KB";
+
+/// Makes a folder of this repository reachable under its name.
+fn link(place: &Place, folder: &str) {
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
+    std::os::unix::fs::symlink(target, place.path(folder)).unwrap();
 }
 
 /// A server at the port that the page names, which sends back what it receives, and a client that asks it every
@@ -109,12 +124,37 @@ impl Drop for EchoServer {
 }
 
 #[test]
+fn the_first_steps() {
+    let place = Place::new();
+    link(&place, "scenarios");
+    link(&place, "deploy");
+    shorten(&place, "100ms");
+    run_page("start.md", &place, &[]);
+    for made in ["results/compared/report.html", "results/line/report.html", "time.svg", "tail.svg"] {
+        assert!(place.path(made).exists(), "{made}");
+    }
+    assert_ne!(place.read("time.svg"), place.read("tail.svg"));
+}
+
+#[test]
+fn the_gallery() {
+    let place = Place::new();
+    link(&place, "scenarios");
+    shorten(&place, "60ms");
+    run_page("gallery.md", &place, &[]);
+    for figure in ["knee", "cost", "time", "tail", "who-pays", "queue", "circuits"] {
+        assert!(place.read(&format!("{figure}.svg")).ends_with("</svg>\n"), "{figure}");
+    }
+    assert!(place.read("knee.svg").contains("p99(small) &lt; 300us"));
+}
+
+#[test]
 fn the_page_of_tail_models() {
     let place = Place::new();
     place.write("get.hlog", crate::models::LOG);
     place.write("get.csv", "ms\n0.1\n0.2\n0.4\n3\n");
     place.write("requests.csv", "verb,latency_us\nget,80\nget,95\nset,310\n");
-    let quick = ["--set", "run.duration=0.3s", "--set", "run.warmup=0s", "-q"];
+    let quick = ["--set", "run.duration=0.3s", "--set", "run.warmup=0s", "--replicates", "1", "-q"];
     let run = [&["run", crate::common::QUICKSTART, "--out", "results/quickstart"], &quick[..]].concat();
     place.plimsoll(&run).ends_with(0);
     run_page("models.md", &place, &[]);
@@ -130,7 +170,7 @@ fn the_page_of_bursts() {
     let _traffic = crate::bursts::Traffic::start();
     fs::write(place.path("link.pcap"), crate::bursts::capture(3)).unwrap();
     stand_in(&place, "tcpdump", "cat link.pcap");
-    scenarios(&place);
+    link(&place, "scenarios");
     run_page("bursts.md", &place, &["head -c 7029"]);
 }
 
@@ -145,7 +185,7 @@ fn the_page_of_the_tail() {
     // The load generator has tests of its own, with a server to ask.
     place.write("measured.hlog", crate::models::LOG);
     stand_in(&place, "chronos-load", "cp measured.hlog get.hlog");
-    scenarios(&place);
+    link(&place, "scenarios");
     // Requests are traced by programs in the kernel, which a build may lack.
     let traces = cfg!(feature = "kernel");
     let server = traces.then(EchoServer::start);
