@@ -132,8 +132,10 @@ docs: toolchain ## Build the documentation as a site, target/book/index.html; ne
 	@command -v mdbook >/dev/null || { \
 	  echo "mdbook is missing. Install it with: cargo install mdbook --version $(MDBOOK_VERSION) --locked" >&2; exit 2; }
 	@said=$$(mdbook build docs 2>&1) || { echo "$$said" >&2; exit 2; }; \
-	  if grep -E "WARN|ERROR" <<< "$$said" >&2; then exit 1; fi; \
-	  echo "target/book/index.html"
+	  if grep -E "WARN|ERROR" <<< "$$said" >&2; then exit 1; fi
+	@rm -rf target/book/examples && cp -r examples target/book/ && \
+	  sed -i 's#href="\.\./examples/#href="examples/#g' target/book/*.html
+	@echo "target/book/index.html"
 
 .PHONY: check-all
 check-all: ## What is too slow for `make test`, one line each: the site.

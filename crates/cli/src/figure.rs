@@ -10,9 +10,9 @@ use plimsoll_line::{Lines, Slo};
 use plimsoll_report::chart::{Chart, Format};
 use plimsoll_report::html::{self, Figure};
 use plimsoll_report::svg::{self, Size};
+use plimsoll_results::Summary;
 use plimsoll_results::curves::{Curves, Detail};
 use plimsoll_results::summary::Options;
-use plimsoll_results::{PointOutcome, Summary};
 use plimsoll_scenario::Registry;
 use plimsoll_units::spelling::did_you_mean;
 use plimsoll_units::text::{printable, printable_lines};
@@ -31,7 +31,7 @@ pub struct Args {
     /// Figure, by its name in the list.
     name: Option<String>,
     /// Sweep point of a figure that shows one of several: the values of the swept keys, such as `0.4`.
-    #[arg(long, value_name = "POINT")]
+    #[arg(long, value_name = "POINT", requires = "name")]
     at: Option<String>,
     /// View of a figure that has several, as in the list; by default the first.
     #[arg(long, value_name = "VIEW", requires = "name")]
@@ -54,12 +54,12 @@ pub struct Args {
 
 pub fn run(args: &Args, _: &Registry) -> Done {
     args.budget.watch()?;
-    let known = Known::read(&args.run, args.at.as_deref())?;
+    let known = Known::read(&args.run, args.name.as_deref())?;
     let Some(name) = &args.name else {
         output::print(&known.list())?;
         return Ok(ExitCode::SUCCESS);
     };
-    let chart = view(known.chart(name)?, args.view.as_deref())?;
+    let chart = view(known.chart(name, args.at.as_deref())?, args.view.as_deref())?;
     let chart = match &args.slo {
         Some(slo) => with_objective(chart, slo)?,
         None => chart,
@@ -80,49 +80,46 @@ pub fn run(args: &Args, _: &Registry) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The figures of a report, and the sweep points that some of them show one by one.
+/// The figures of a report, and the values of the sweep points that some of them show one by one.
 struct Known {
     figures: Vec<Figure>,
     points: Vec<String>,
 }
 
 impl Known {
-    /// Reads a run directory: that of a search has its knees, any other the figures of its points, or of the one point
-    /// `at`.
-    fn read(path: &Path, at: Option<&str>) -> anyhow::Result<Known> {
+    /// Reads a run directory: that of a search has its knees, any other the figures of its points. Points are only read
+    /// where `name` needs more than the summary, since that may take long.
+    fn read(path: &Path, name: Option<&str>) -> anyhow::Result<Known> {
         let run = output::open_run(path)?;
         let lines = path.join("lines.json");
         if lines.exists() {
-            if at.is_some() {
-                bail!("--at: the figures of a search have no sweep points");
-            }
             let text =
                 fs::read_to_string(&lines).with_context(|| format!("cannot read {}", lines.display()))?;
             let lines: Lines = serde_json::from_str(&text)
                 .with_context(|| format!("{} has no lines; run the search again", lines.display()))?;
             return Ok(Known { figures: lines.figures(), points: Vec::new() });
         }
-        let mut outcomes = output::read_points(&run)?;
+        let known = run.read_summary().ok().map(|summary| Known::of(&summary, &Curves::default()));
+        if let Some(known) = known
+            && known.figures.iter().any(|figure| Some(figure.id()) == name)
+        {
+            return Ok(known);
+        }
+        let outcomes = output::read_points(&run)?;
         if outcomes.is_empty() {
             bail!("{} has no finished point, so its report has no figures", path.display());
         }
-        let mut points: Vec<String> = Vec::new();
-        for label in outcomes.iter().map(|point| point.key.sweep_label()) {
-            if !points.contains(&label) {
-                points.push(label);
-            }
-        }
-        if let Some(at) = at {
-            let is_here = |point: &PointOutcome| point.key.sweep_label() == at;
-            if !outcomes.iter().any(is_here) {
-                let hint = hint(at, &points);
-                bail!("--at {at}: the run has no such sweep point; {hint}allowed: {}", listed(&points));
-            }
-            outcomes.retain(is_here);
-        }
-        let summary = Summary::of(&outcomes, &Options::default());
         let curves = Curves::of(&outcomes, Detail::for_runs(outcomes.len()));
-        Ok(Known { figures: html::figures(&summary, &curves), points })
+        Ok(Known::of(&Summary::of(&outcomes, &Options::default()), &curves))
+    }
+
+    fn of(summary: &Summary, curves: &Curves) -> Known {
+        let values = |point: &[(String, String)]| {
+            let values: Vec<&str> = point.iter().map(|(_, value)| value.as_str()).collect();
+            values.join(", ")
+        };
+        let points = summary.sweep_points().into_iter().map(values).collect();
+        Known { figures: html::figures(summary, curves), points }
     }
 
     /// Writes one line a figure: its name, its title and its views.
@@ -138,16 +135,25 @@ impl Known {
         self.figures.iter().filter_map(line).collect()
     }
 
-    fn chart(&self, name: &str) -> anyhow::Result<Chart> {
+    fn chart(&self, name: &str, at: Option<&str>) -> anyhow::Result<Chart> {
         let names: Vec<String> = self.figures.iter().map(|figure| figure.id().to_owned()).collect();
         let found = self.figures.iter().find(|figure| figure.id() == name).ok_or_else(|| {
             anyhow!("the report has no figure `{name}`; {}allowed: {}", hint(name, &names), listed(&names))
         })?;
-        match found.charts() {
-            [only] => Ok(only.clone()),
+        let charts = found.charts();
+        match (charts, at) {
+            ([only], None) => Ok(only.clone()),
+            (_, Some(at)) if charts.len() > 1 && charts.len() == self.points.len() => {
+                let found = self.points.iter().position(|point| point == at).ok_or_else(|| {
+                    let (hint, allowed) = (hint(at, &self.points), self.points.join("; "));
+                    anyhow!("--at {at}: the run has no such sweep point; {hint}allowed: {allowed}")
+                })?;
+                Ok(charts[found].clone())
+            }
+            (_, Some(_)) => Err(anyhow!("--at: `{name}` is not of one sweep point")),
             _ => Err(anyhow!(
                 "`{name}` shows one sweep point at a time; name one with --at: {}",
-                listed(&self.points)
+                self.points.join("; ")
             )),
         }
     }

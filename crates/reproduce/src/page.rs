@@ -186,7 +186,10 @@ fn section(page: &mut String, study: &Study, reproduction: &Reproduction, figure
     if rows.is_empty() {
         return;
     }
-    let _ = writeln!(page, "\n## {}: {}\n", figure.id, figure.title);
+    // A figure that is not the paper's own keeps the name that `--only` takes.
+    let name =
+        words::figure(&figure.id).filter(|_| !figure.id.contains('-')).unwrap_or_else(|| figure.id.clone());
+    let _ = writeln!(page, "\n## {name}: {}\n", figure.title);
     for metric in &figure.drawn {
         let _ = writeln!(page, "![{}]({}/{}-{metric}.svg)\n", title(figure, metric), study.id, figure.id);
     }

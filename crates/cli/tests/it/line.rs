@@ -86,6 +86,29 @@ fn a_queue_has_its_line_in_every_form() {
 }
 
 #[test]
+fn a_search_may_be_of_one_variant_and_its_knee_is_a_figure() {
+    let place = Place::new();
+    let two = "[variant.one]\n[variant.two]\n";
+    place.write("queue.toml", &format!("{QUEUE}{two}"));
+    let ran = place.plimsoll(&with(&["--variant", "two"])).ends_with(0).says("--variant two");
+    assert!(ran.stdout.contains("\ntwo: meets") && !ran.stdout.contains("one"), "{}", ran.stdout);
+    place.plimsoll(&["figure", "out"]).ends_with(0).prints("knee-0  mean(w) against the load\n");
+    place
+        .plimsoll(&["figure", "out", "knee-0"])
+        .ends_with(0)
+        .prints("line of two: ")
+        .prints("mean(w) &lt; 24us");
+    place
+        .plimsoll(&with(&["--variant", "tow"]))
+        .ends_with(2)
+        .says("`tow`: expected one of one, two; did you mean `two`?");
+    // The rest follows in the same directory, and repeats nothing.
+    let runs = place.read("out/runs.jsonl");
+    place.plimsoll(&LINE).ends_with(0).prints("one: meets").prints("two: meets");
+    assert!(place.read("out/runs.jsonl").starts_with(&runs));
+}
+
+#[test]
 fn a_load_above_the_line_is_a_finding() {
     let place = queue();
     place

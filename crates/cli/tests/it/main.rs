@@ -12,6 +12,7 @@ mod compare;
 mod damage;
 mod english;
 mod exchange;
+mod figures;
 mod hostile;
 mod import_circles;
 mod kept;

@@ -194,7 +194,7 @@ fn a_browser_draws_every_figure() {
 }
 
 /// Reports labels that a figure cuts, what the arrow keys and a pointer show, and the file of a figure.
-const PROBE: &str = "<script>(async () => {
+const PROBE: &str = "<script>(() => {
   const cut = [];
   for (const text of document.querySelectorAll('.plot text')) {
     const [box, figure] = [text.getBoundingClientRect(), text.closest('svg').getBoundingClientRect()];
@@ -221,10 +221,12 @@ const PROBE: &str = "<script>(async () => {
   timetable.querySelector('.target').dispatchEvent(new PointerEvent('pointerdown', at));
   const circuit = tip();
   const kept = [];
-  URL.createObjectURL = (blob) => { kept.push(blob); return '#'; };
+  window.Blob = class { constructor(parts) { kept.push(parts[0]); } };
+  URL.createObjectURL = () => '#';
+  HTMLAnchorElement.prototype.click = () => {};
   document.querySelector('#time-small .keys input').click();
   document.querySelector('#time-small .save').click();
-  const file = new DOMParser().parseFromString(await kept[0].text(), 'image/svg+xml');
+  const file = new DOMParser().parseFromString(kept[0], 'image/svg+xml');
   const texts = [...file.querySelectorAll('text')].map((text) => text.textContent);
   const report = { cut, circuit, first, second, after, tapped, width: innerWidth,
     wide: document.documentElement.scrollWidth, texts,
