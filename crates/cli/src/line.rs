@@ -62,7 +62,8 @@ pub struct Args {
     /// some thousands in all runs of a load together.
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..))]
     messages: Option<u64>,
-    /// Search only this variant; may be repeated. The run directory is that of all variants, so that the rest can follow.
+    /// Search only this variant; may be repeated. The run directory is that of all variants, so that the rest can
+    /// follow.
     #[arg(long, value_name = "NAME")]
     variant: Vec<String>,
     /// Number of concurrent runs; all cores by default. Results do not depend on it.

@@ -37,7 +37,8 @@ pub enum Body {
 }
 
 impl Chart {
-    /// Adds a dashed line at a limit of the vertical axis; `None` if that axis has other quantities than `format` writes.
+    /// Adds a dashed line at a limit of the vertical axis; `None` if that axis has other quantities than `format`
+    /// writes.
     pub fn with_limit(mut self, name: &str, limit: f64, format: Format) -> Option<Chart> {
         let Body::Lines(lines) = &mut self.body else { return None };
         if lines.y.format != format {

@@ -27,8 +27,8 @@ pub fn files(study: &Study, reproduction: &Reproduction) -> BTreeMap<String, Str
     files
 }
 
-/// Makes the page as HTML, with figures that have tooltips and can be downloaded. `version` and `commit` are those of the
-/// program that makes it.
+/// Makes the page as HTML, with figures that have tooltips and can be downloaded. `version` and `commit` are those of
+/// the program that makes it.
 pub fn html(study: &Study, reproduction: &Reproduction, version: &str, commit: Option<&str>) -> String {
     let figure = |(name, chart): (String, Chart)| {
         (format!("{}/{name}.svg", study.id), html::Figure::new(name, chart, Vec::new()))

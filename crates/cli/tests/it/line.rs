@@ -88,23 +88,23 @@ fn a_queue_has_its_line_in_every_form() {
 #[test]
 fn a_search_may_be_of_one_variant_and_its_knee_is_a_figure() {
     let place = Place::new();
-    let two = "[variant.one]\n[variant.two]\n";
+    let two = "[variant.alpha]\n[variant.beta]\n";
     place.write("queue.toml", &format!("{QUEUE}{two}"));
-    let ran = place.plimsoll(&with(&["--variant", "two"])).ends_with(0).says("--variant two");
-    assert!(ran.stdout.contains("\ntwo: meets") && !ran.stdout.contains("one"), "{}", ran.stdout);
+    let ran = place.plimsoll(&with(&["--variant", "beta"])).ends_with(0).says("--variant beta");
+    assert!(ran.stdout.contains("\nbeta: meets") && !ran.stdout.contains("alpha"), "{}", ran.stdout);
     place.plimsoll(&["figure", "out"]).ends_with(0).prints("knee-0  mean(w) against the load\n");
     place
         .plimsoll(&["figure", "out", "knee-0"])
         .ends_with(0)
-        .prints("line of two: ")
+        .prints("line of beta: ")
         .prints("mean(w) &lt; 24us");
     place
-        .plimsoll(&with(&["--variant", "tow"]))
+        .plimsoll(&with(&["--variant", "bet"]))
         .ends_with(2)
-        .says("`tow`: expected one of one, two; did you mean `two`?");
+        .says("`bet`: expected one of alpha, beta; did you mean `beta`?");
     // The rest follows in the same directory, and repeats nothing.
     let runs = place.read("out/runs.jsonl");
-    place.plimsoll(&LINE).ends_with(0).prints("one: meets").prints("two: meets");
+    place.plimsoll(&LINE).ends_with(0).prints("alpha: meets").prints("beta: meets");
     assert!(place.read("out/runs.jsonl").starts_with(&runs));
 }
 

@@ -68,12 +68,14 @@ fn stand_in(place: &Place, name: &str, line: &str) {
     fs::set_permissions(place.path(&file), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Makes runs of the quickstart as short as this, in place of the minutes that a page's own would take.
+/// Makes runs of the quickstart as short as this, and a search as narrow as possible, in place of the minutes that a
+/// page's own would take.
 fn shorten(place: &Place, duration: &str) {
     let short = format!("--replicates 1 --set run.duration={duration} --set run.warmup=0s --set {SMALL}");
-    let quickstart = format!("'run scenarios/quickstart.toml'*) set -- \"$@\" {short};;");
+    let run = format!("'run scenarios/quickstart.toml'*) set -- \"$@\" {short};;");
+    let search = "'line scenarios/quickstart.toml'*) set -- \"$@\" --within 0.1..0.4;;";
     let program = env!("CARGO_BIN_EXE_plimsoll");
-    stand_in(place, "plimsoll", &format!("case \"$*\" in {quickstart} esac\nexec {program} \"$@\""));
+    stand_in(place, "plimsoll", &format!("case \"$*\" in {run} {search} esac\nexec {program} \"$@\""));
 }
 
 /// Transfers of which some complete in so short a run.
