@@ -127,6 +127,21 @@ bench: toolchain ## Speed beside ns-3 on equal work, instructions per packet-hop
 	cargo run --release --quiet --locked -p plimsoll-benches -- instructions
 	cargo bench --quiet --locked -p plimsoll-benches --bench circuits
 
+MDBOOK_VERSION := 0.5.4
+.PHONY: docs
+docs: toolchain ## Build the documentation as a site, target/book/index.html; needs mdbook.
+	@command -v mdbook >/dev/null || { \
+	  echo "mdbook is missing. Install it with: cargo install mdbook --version $(MDBOOK_VERSION) --locked" >&2; exit 2; }
+	@said=$$(mdbook build docs 2>&1) || { echo "$$said" >&2; exit 2; }; \
+	  if grep -E "WARN|ERROR" <<< "$$said" >&2; then exit 1; fi
+	@rm -rf target/book/examples && cp -r examples target/book/ && \
+	  sed -i 's#href="\.\./examples/#href="examples/#g' target/book/*.html
+	@echo "target/book/index.html"
+
+.PHONY: check-all
+check-all: ## What is too slow for `make test`, one line each: the site.
+	$(MAKE) docs
+
 .PHONY: reproduce
 reproduce: toolchain ## The HULL evaluation, measured beside published.
 	cargo build --release --quiet --locked -p plimsoll-cli

@@ -1,9 +1,13 @@
 //! Implements `plimsoll compare`, which compares each variant with itself in the first run.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::{Context, bail};
+use plimsoll_report::html;
+use plimsoll_results::curves::{Curves, Detail};
 use plimsoll_results::summary::Options;
 use plimsoll_results::{Digest, PointKey, PointOutcome, RunDir, Summary};
 use plimsoll_scenario::{Overrides, Registry, Scenario};
@@ -11,7 +15,8 @@ use plimsoll_stdio::note;
 
 use crate::job;
 use crate::memory::Budget;
-use crate::output::{self, Done, Format};
+use crate::output::{self, Done, Shown};
+use crate::source::quoted;
 
 /// Compare run directories: each variant of the first with the same variant of the others.
 ///
@@ -26,15 +31,22 @@ pub struct Args {
     /// Run directories to compare with it; without any, the first is shown alone.
     #[arg(value_name = "RUN")]
     others: Vec<PathBuf>,
-    /// Form of the printed results.
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    shown: Shown,
+    /// Also write a page with the figures, report.html, and summary.json into this folder.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     #[command(flatten)]
     budget: Budget,
 }
 
 pub fn run(args: &Args, registry: &Registry) -> Done {
     args.budget.watch()?;
+    if let Some(out) = &args.out
+        && RunDir::open(out).is_ok()
+    {
+        bail!("--out {}: this is a run directory; choose another folder for the comparison", out.display());
+    }
     let paths: Vec<&Path> = std::iter::once(&args.first).chain(&args.others).map(PathBuf::as_path).collect();
     let runs: Vec<RunDir> = paths.iter().map(|path| output::open_run(path)).collect::<anyhow::Result<_>>()?;
     let mut samples = Samples::default();
@@ -62,9 +74,60 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
             );
         }
     }
-    let summary = side_by_side(points, &names);
-    output::print_compared(&summary, &runs, args.format)?;
-    Ok(ExitCode::SUCCESS)
+    let (summary, points) = side_by_side(points, &names);
+    let printed = output::print_compared(&summary, &runs, args.shown);
+    if let Some(out) = &args.out {
+        fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+        let page = page(&summary, &points, &runs, &names, &command(&paths, out));
+        output::write_whole(&out.join("report.html"), &page)?;
+        output::write_whole(&out.join("summary.json"), &output::as_json(&summary, &runs)?)?;
+        note!("\nReport   {}", out.join("report.html").display());
+    }
+    printed.map(|()| ExitCode::SUCCESS)
+}
+
+/// Returns the command that makes the page again.
+fn command(paths: &[&Path], out: &Path) -> String {
+    let paths: Vec<String> = paths.iter().map(|path| quoted(&path.to_string_lossy())).collect();
+    format!("plimsoll compare {} --out {}", paths.join(" "), quoted(&out.to_string_lossy()))
+}
+
+/// Renders the page: a report whose variants are named after their runs.
+fn page(
+    summary: &Summary,
+    points: &[PointOutcome],
+    runs: &[&RunDir],
+    names: &[String],
+    command: &str,
+) -> String {
+    let first = runs[0].manifest();
+    let mut carriers: Vec<&str> = Vec::new();
+    let mut warnings = Vec::new();
+    for (run, name) in runs.iter().zip(names) {
+        let manifest = run.manifest();
+        if !carriers.contains(&manifest.carrier.as_str()) {
+            carriers.push(&manifest.carrier);
+        }
+        warnings.extend(manifest.warnings.iter().map(|warning| format!("{name}: {warning}")));
+    }
+    let title = match names {
+        [only] => only.clone(),
+        [first, others @ ..] => format!("{} compared with {first}", others.join(", ")),
+        [] => String::new(),
+    };
+    html::render(&html::Page {
+        title: &title,
+        description: &first.title,
+        summary,
+        curves: &Curves::of(points, Detail::for_runs(points.len())),
+        command,
+        carrier: &carriers.join(" and "),
+        seed: first.seed,
+        version: env!("CARGO_PKG_VERSION"),
+        commit: output::commit(),
+        scenario: &runs[0].scenario().unwrap_or_default(),
+        warnings: &warnings,
+    })
 }
 
 /// The samples of the run directories so far, each with the first directory that contains it.
@@ -142,8 +205,8 @@ fn inputs(registry: &Registry, run: &RunDir, path: &Path) -> anyhow::Result<BTre
 }
 
 /// Merges all runs into one summary, with each variant named after its run and compared with the same variant in the
-/// first run that has it.
-fn side_by_side(runs: Vec<Vec<PointOutcome>>, names: &[String]) -> Summary {
+/// first run that has it. Returns it with the points behind it.
+fn side_by_side(runs: Vec<Vec<PointOutcome>>, names: &[String]) -> (Summary, Vec<PointOutcome>) {
     let mut variants: Vec<String> = Vec::new();
     for point in runs.iter().flatten() {
         if !variants.contains(&point.key.variant) {
@@ -162,7 +225,7 @@ fn side_by_side(runs: Vec<Vec<PointOutcome>>, names: &[String]) -> Summary {
     let comparisons: Vec<_> =
         by_variant.iter().flat_map(|points| Summary::of(points, &options).comparisons).collect();
     let all: Vec<PointOutcome> = by_variant.into_iter().flatten().collect();
-    Summary { comparisons, ..Summary::of(&all, &options) }
+    (Summary { comparisons, ..Summary::of(&all, &options) }, all)
 }
 
 /// Returns the folders' names, or the whole paths where two folders have the same name.

@@ -17,7 +17,7 @@ use plimsoll_units::{Span, whole};
 
 use crate::batch::Stopped;
 use crate::job::{self, Job, key, label};
-use crate::output::{self, Done, Format};
+use crate::output::{self, Done, Shown};
 use crate::signals::Interrupt;
 use crate::source::{Source, quoted};
 use crate::{batch, run};
@@ -66,9 +66,8 @@ pub struct Args {
     /// Capture only this many bytes of each frame.
     #[arg(long, value_name = "N", requires = "capture", value_parser = whole::<u32>(14..))]
     capture_bytes: Option<u32>,
-    /// Form of the printed results.
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    shown: Shown,
     /// Run directory; results/emulate-SCENARIO-DIGEST by default.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -170,11 +169,10 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         dir.write_point(&PointOutcome::new(key(point), point.seed, emulated.outcome))?;
     }
     let summary = batch::conclude(&dir, false)?;
-    let printed = output::print_summary(&summary, &[&dir], args.format);
+    let printed = output::print_summary(&summary, &[&dir], args.shown);
     if !args.quiet {
-        let report = dir.path().join("report.html");
-        let (results, report) = (dir.path().display(), report.display());
-        note!("\nResults  {results}\nReport   {report}\nRepeat   {}", plan.command);
+        output::note_places(dir.path(), args.shown);
+        note!("Repeat   {}", plan.command);
     }
     printed?;
     if is_another {

@@ -9,6 +9,7 @@ use anyhow::anyhow;
 use plimsoll_results::run_dir::{Plan, PlannedPoint, SIMULATOR};
 use plimsoll_results::{Digest, PointKey, RunDir};
 use plimsoll_scenario::{Point, Scenario};
+use plimsoll_units::spelling::did_you_mean;
 use plimsoll_units::text::printable;
 
 use crate::output;
@@ -121,11 +122,19 @@ impl<'a> Job<'a> {
     }
 }
 
-fn check_variants(points: &[Point], variants: &[String]) -> anyhow::Result<()> {
+/// Checks that the points have variants of these names.
+///
+/// # Errors
+/// Returns an error that names the unknown one and those that are allowed.
+pub fn check_variants(points: &[Point], variants: &[String]) -> anyhow::Result<()> {
     let mut names: Vec<&str> = points.iter().map(|point| point.variant.as_str()).collect();
     names.dedup();
     match variants.iter().find(|variant| !names.contains(&variant.as_str())) {
-        Some(variant) => Err(anyhow!("unknown variant `{variant}`: expected one of {}", names.join(", "))),
+        Some(variant) => {
+            let hint = did_you_mean(variant, names.iter().copied());
+            let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
+            Err(anyhow!("unknown variant `{variant}`: expected one of {}{hint}", names.join(", ")))
+        }
         None => Ok(()),
     }
 }

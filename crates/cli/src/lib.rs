@@ -17,6 +17,7 @@ mod config;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod export;
+mod figure;
 #[cfg(target_os = "linux")]
 mod host;
 mod import;
@@ -89,6 +90,7 @@ subcommands! {
     #[cfg(target_os = "linux")]
     RunAtLevel in run_at_level,
     Compare in compare,
+    Figure in figure,
     Merge in merge,
     Sbatch in sbatch,
     Import in import,

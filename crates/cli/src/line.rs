@@ -62,6 +62,10 @@ pub struct Args {
     /// some thousands in all runs of a load together.
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..))]
     messages: Option<u64>,
+    /// Search only this variant; may be repeated. The run directory is that of all variants, so that the rest can
+    /// follow.
+    #[arg(long, value_name = "NAME")]
+    variant: Vec<String>,
     /// Number of concurrent runs; all cores by default. Results do not depend on it.
     #[arg(long, value_name = "N", value_parser = whole::<u16>(1..))]
     threads: Option<u16>,
@@ -100,11 +104,13 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         ));
     }
     let scenario = args.source.load_with(registry, 1)?;
+    job::check_variants(scenario.points(), &args.variant)?;
     let slos = objectives(args, &scenario)?;
     let over = over(args, &scenario)?;
     let at =
         args.at.as_deref().map(|text| over.parse(text).map_err(|why| anyhow!("--at: {why}"))).transpose()?;
     let options = Options {
+        variants: args.variant.clone(),
         precision: args.precision,
         replicates_max: args.replicates_max,
         messages: args.messages,
@@ -230,6 +236,9 @@ fn plan(args: &Args, scenario: &Scenario, slos: &[Slo], over: &Over) -> Plan {
     let flags = [("at", args.at.clone()), ("within", args.within.clone())];
     for (flag, value) in flags.into_iter().filter_map(|(flag, value)| Some((flag, value?))) {
         command.push_str(&format!(" --{flag} {}", quoted(&value)));
+    }
+    for variant in &args.variant {
+        command.push_str(&format!(" --variant {}", quoted(variant)));
     }
     if args.precision != 0.05 {
         command.push_str(&format!(" --precision {}", args.precision));

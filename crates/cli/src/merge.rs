@@ -9,7 +9,7 @@ use plimsoll_stdio::note;
 
 use crate::batch;
 use crate::memory::Budget;
-use crate::output::{self, Done, Format};
+use crate::output::{self, Done, Shown};
 
 /// Merge the run directories of shards into one.
 ///
@@ -23,9 +23,8 @@ pub struct Args {
     /// Run directories of the same scenario, seed and version.
     #[arg(required = true, value_name = "DIR")]
     parts: Vec<PathBuf>,
-    /// Form of the printed results.
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    shown: Shown,
     #[command(flatten)]
     budget: Budget,
     /// Suppress closing notes; warnings and errors remain.
@@ -37,10 +36,9 @@ pub fn run(args: &Args, _: &Registry) -> Done {
     args.budget.watch()?;
     let merged = run_dir::merge(&args.out, &args.parts).map_err(output::with_repair)?;
     let summary = batch::conclude(&merged, false)?;
-    let printed = output::print_summary(&summary, &[&merged], args.format);
+    let printed = output::print_summary(&summary, &[&merged], args.shown);
     if !args.quiet {
-        note!("\nResults  {}", merged.path().display());
-        note!("Report   {}", merged.path().join("report.html").display());
+        output::note_places(merged.path(), args.shown);
     }
     let open = merged.missing();
     if !open.is_empty() {

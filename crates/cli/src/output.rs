@@ -9,6 +9,7 @@ use anyhow::{Context, anyhow};
 use clap::ValueEnum;
 use plimsoll_report::{Style, table};
 use plimsoll_results::{Digest, PointOutcome, RunDir, Summary, run_dir};
+use plimsoll_stdio::note;
 use plimsoll_units::text::printable_json;
 use serde_json::{Map, Value, json};
 
@@ -131,14 +132,32 @@ pub fn with_repair(error: run_dir::Error) -> anyhow::Error {
 
 const SCENARIO: &str = "scenario.toml";
 
+/// How the results of runs are printed.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct Shown {
+    /// Form of the printed results.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Also print means, goodputs, queues, losses, and where the slowest messages spent their time. JSON and CSV have
+    /// them anyway.
+    #[arg(long)]
+    pub details: bool,
+}
+
+impl Shown {
+    fn style(self) -> Style {
+        Style { details: self.details, ..style() }
+    }
+}
+
 /// Prints a summary of one run, or of several side by side.
 ///
 /// # Errors
 /// Returns an error if stdout cannot be written.
-pub fn print_summary(summary: &Summary, runs: &[&RunDir], format: Format) -> anyhow::Result<()> {
-    match format {
+pub fn print_summary(summary: &Summary, runs: &[&RunDir], shown: Shown) -> anyhow::Result<()> {
+    match shown.format {
         Format::Json => print(&as_json(summary, runs)?),
-        other => print(&table::render(summary, other.of_report(), &style())),
+        other => print(&table::render(summary, other.of_report(), &shown.style())),
     }
 }
 
@@ -146,10 +165,20 @@ pub fn print_summary(summary: &Summary, runs: &[&RunDir], format: Format) -> any
 ///
 /// # Errors
 /// Returns an error if stdout cannot be written.
-pub fn print_compared(summary: &Summary, runs: &[&RunDir], format: Format) -> anyhow::Result<()> {
-    match format {
+pub fn print_compared(summary: &Summary, runs: &[&RunDir], shown: Shown) -> anyhow::Result<()> {
+    match shown.format {
         Format::Json => print(&as_json(summary, runs)?),
-        other => print(&table::render_compared(summary, other.of_report(), &style())),
+        other => print(&table::render_compared(summary, other.of_report(), &shown.style())),
+    }
+}
+
+/// Prints to stderr where the run directory and its report are.
+pub fn note_places(dir: &Path, shown: Shown) {
+    note!();
+    note!("Results  {}", dir.display());
+    note!("Report   {}", dir.join("report.html").display());
+    if !shown.details && matches!(shown.format, Format::Table | Format::Md) {
+        note!("Details  the report, or the same command with `--details`");
     }
 }
 
@@ -166,7 +195,10 @@ impl Format {
 }
 
 /// Returns the summary as JSON, preceded by the runs and the digest of all.
-fn as_json(summary: &Summary, runs: &[&RunDir]) -> anyhow::Result<String> {
+///
+/// # Errors
+/// Returns an error if the summary cannot be written as JSON.
+pub fn as_json(summary: &Summary, runs: &[&RunDir]) -> anyhow::Result<String> {
     let text = table::render(summary, table::Format::Json, &Style::default());
     let numbers: Map<String, Value> = serde_json::from_str(&text).context("the summary is no JSON object")?;
     let about: Vec<Value> = runs
@@ -202,5 +234,9 @@ pub fn style() -> Style {
     let stdout = io::stdout();
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let width = terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0));
-    Style { color: stdout.is_terminal() && !plain, width: width.unwrap_or(Style::default().width) }
+    Style {
+        color: stdout.is_terminal() && !plain,
+        width: width.unwrap_or(Style::default().width),
+        ..Style::default()
+    }
 }

@@ -1,46 +1,90 @@
-//! Renders SVG figures as PNG by a program of the system: a built-in renderer would be the largest part of this
+//! Renders SVG figures as PNG or PDF by a program of the system: a built-in renderer would be the largest part of this
 //! program.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
+
+use crate::output;
 
 /// The programs that can render an SVG, by name; the first installed one is used.
 const RENDERERS: [&str; 4] = ["rsvg-convert", "chromium", "chromium-browser", "google-chrome"];
 /// The number of pixels for each pixel of the figure.
 const SCALE: u32 = 2;
 
-/// Renders `svg`, of `size` (width, height), to a PNG next to it, and returns its path.
+/// The kinds of file that a figure can be rendered as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    Png,
+    Pdf,
+}
+
+/// Renders the text of an SVG that [`svg`](plimsoll_report::svg) has made as a file of this kind.
 ///
 /// # Errors
 /// Returns an error if no renderer is installed, or it fails.
-pub fn png(svg: &Path, size: (u32, u32)) -> anyhow::Result<PathBuf> {
-    let png = svg.with_extension("png");
+pub fn draw(svg: &str, kind: Kind, out: &Path) -> anyhow::Result<()> {
+    let (width, height) = size(svg).ok_or_else(|| anyhow!("the figure has no size"))?;
+    // A browser prints a page, which has the size of the figure.
+    let page = format!(
+        "<!DOCTYPE html><meta charset=\"utf-8\"><style>@page {{ size: {width}px {height}px; margin: 0 }} \
+         body {{ margin: 0 }} svg {{ display: block }}</style>{svg}"
+    );
+    let source = beside(out, "unfinished.svg");
+    let page_file = beside(out, "unfinished.html");
+    output::write_whole(&source, svg)?;
+    let drawn = output::write_whole(&page_file, &page)
+        .and_then(|()| with_any(kind, &source, &page_file, (width, height), out));
+    // They only take space, so an error here is ignored.
+    let _ = (fs::remove_file(&source), fs::remove_file(&page_file));
+    drawn
+}
+
+/// Returns a hidden file in the folder of `out`.
+fn beside(out: &Path, extension: &str) -> PathBuf {
+    let name = out.file_name().unwrap_or_default().to_string_lossy();
+    out.with_file_name(format!(".{name}.{extension}"))
+}
+
+fn with_any(kind: Kind, svg: &Path, page: &Path, size: (u32, u32), out: &Path) -> anyhow::Result<()> {
+    let before = fs::metadata(out).and_then(|file| file.modified()).ok();
     for name in RENDERERS {
         let mut command = Command::new(name);
         if name == "rsvg-convert" {
-            command.arg("--zoom").arg(SCALE.to_string()).arg("--background-color=white").arg("--output");
-            command.arg(&png).arg(svg);
+            match kind {
+                Kind::Png => command.arg("--zoom").arg(SCALE.to_string()).arg("--background-color=white"),
+                Kind::Pdf => command.arg("--format=pdf"),
+            };
+            command.arg("--output").arg(out).arg(svg);
         } else {
-            let svg = svg.canonicalize().with_context(|| format!("cannot find {}", svg.display()))?;
+            let page = page.canonicalize().with_context(|| format!("cannot find {}", page.display()))?;
             let (width, height) = size;
             command.args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]);
-            command.arg(format!("--force-device-scale-factor={SCALE}"));
-            command.arg(format!("--window-size={width},{height}"));
-            command.arg(format!("--screenshot={}", png.display())).arg(format!("file://{}", svg.display()));
+            match kind {
+                Kind::Png => command
+                    .arg(format!("--force-device-scale-factor={SCALE}"))
+                    .arg(format!("--window-size={width},{height}"))
+                    .arg(format!("--screenshot={}", out.display())),
+                Kind::Pdf => {
+                    command.arg("--no-pdf-header-footer").arg(format!("--print-to-pdf={}", out.display()))
+                }
+            };
+            command.arg(format!("file://{}", page.display()));
         }
         let drawn = match command.stdin(Stdio::null()).output() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             drawn => drawn.with_context(|| format!("cannot run {name}"))?,
         };
-        if !drawn.status.success() || !png.exists() {
+        let after = fs::metadata(out).and_then(|file| file.modified()).ok();
+        if !drawn.status.success() || after.is_none() || after == before {
             let said = String::from_utf8_lossy(&drawn.stderr);
-            bail!("{name} cannot draw {}: {}", svg.display(), said.lines().last().unwrap_or(""));
+            bail!("{name} cannot draw {}: {}", out.display(), said.lines().last().unwrap_or(""));
         }
-        return Ok(png);
+        return Ok(());
     }
-    bail!("a PNG needs one of {}, and none is installed", RENDERERS.join(", "))
+    bail!("a PNG or a PDF needs one of {}, and none is installed", RENDERERS.join(", "))
 }
 
 /// Returns the width and height of a generated SVG, from its first tag.

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_reproduce::{
-    Journal, Ledger, Options, Part, Replay, ReproduceError, Reproduction, Row, State, Study, page,
+    Journal, Options, Part, Replay, ReproduceError, Reproduction, Row, State, Study, page,
 };
 use plimsoll_scenario::Registry;
 use plimsoll_stdio::note;
@@ -21,7 +21,7 @@ use plimsoll_units::whole;
 use crate::batch;
 use crate::memory::{Budget, Memory};
 use crate::output::{self, Done, Format};
-use crate::raster;
+use crate::raster::{self, Kind};
 use crate::signals::Interrupt;
 
 /// Run a paper's experiments and print measured and published values.
@@ -42,6 +42,9 @@ pub struct Args {
     /// Form of the printed table.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    /// Print every number of a quick look, too; a full run's are always printed.
+    #[arg(long)]
+    details: bool,
     /// Folder for the page, its figures and its rows.
     #[arg(long, value_name = "DIR", default_value = "results/reproductions")]
     out: PathBuf,
@@ -172,17 +175,19 @@ pub fn run(args: &Args, _: &Registry) -> Done {
     }
     // The table is printed before the files are written, which a full disk may prevent; a full stdout does not prevent
     // the files.
-    let is_printed = output::print(&printed(study, &reproduction, args.format)?);
+    let is_printed = output::print(&printed(study, args, &reproduction)?);
     for (name, text) in page::files(study, &reproduction) {
         let text = if name.ends_with(".json") { printable_json(&text) } else { printable_lines(&text) };
         let file = args.out.join(name);
         output::write_whole(&file, &text)?;
-        if args.png
-            && let Some(size) = raster::size(&text)
-        {
-            note!("figure   {}", raster::png(&file, size)?.display());
+        if args.png && raster::size(&text).is_some() {
+            let png = file.with_extension("png");
+            raster::draw(&text, Kind::Png, &png)?;
+            note!("figure   {}", png.display());
         }
     }
+    let html = page::html(study, &reproduction, env!("CARGO_PKG_VERSION"), output::commit());
+    output::write_whole(&args.out.join(format!("{}.html", study.id)), &printable_lines(&html))?;
     if !args.quiet {
         closing_notes(study, args, &reproduction, began);
     }
@@ -193,7 +198,7 @@ pub fn run(args: &Args, _: &Registry) -> Done {
 }
 
 fn closing_notes(study: &Study, args: &Args, reproduction: &Reproduction, began: Instant) {
-    note!("page     {}", args.out.join(format!("{}.md", study.id)).display());
+    note!("page     {}, and the same as HTML", args.out.join(format!("{}.md", study.id)).display());
     note!("rows     {}", args.out.join(&study.id).join("rows.json").display());
     if study.is_live() && !args.redraw {
         note!("time     {:.1} minutes", began.elapsed().as_secs_f64() / 60.0);
@@ -318,8 +323,8 @@ fn beside_this_program() -> Option<PathBuf> {
     Some(if !has_servers(&own) && has_servers(&release) { release } else { own })
 }
 
-fn printed(study: &Study, reproduction: &Reproduction, format: Format) -> anyhow::Result<String> {
-    Ok(match format {
+fn printed(study: &Study, args: &Args, reproduction: &Reproduction) -> anyhow::Result<String> {
+    Ok(match args.format {
         Format::Json => {
             printable_json(&serde_json::to_string_pretty(&reproduction.rows)?).into_owned() + "\n"
         }
@@ -328,7 +333,13 @@ fn printed(study: &Study, reproduction: &Reproduction, format: Format) -> anyhow
             let page = page::files(study, reproduction).remove(&format!("{}.md", study.id));
             printable_lines(&page.unwrap_or_default()).into_owned()
         }
-        Format::Table => printable_lines(&table(study, reproduction)).into_owned(),
+        Format::Table => {
+            let has_table = !reproduction.quick || args.details;
+            let table = if has_table { table(study, reproduction) + "\n" } else { String::new() };
+            let page = args.out.join(format!("{}.html", study.id));
+            let end = plimsoll_reproduce::in_brief(study, reproduction, &page.display().to_string());
+            printable_lines(&(table + &end)).into_owned()
+        }
     })
 }
 
@@ -402,14 +413,5 @@ fn table(study: &Study, reproduction: &Reproduction) -> String {
             optional(row.ratio, 3),
         );
     }
-    let quick = if reproduction.quick { " (a quick look: runs are short)" } else { "" };
-    text.push('\n');
-    let ledger = reproduction.ledger();
-    let Ledger { held, explained, open, .. } = ledger;
-    let _ = writeln!(
-        text,
-        "{held} held, {explained} explained, {open} open of {} published{quick}.",
-        ledger.published()
-    );
     text
 }

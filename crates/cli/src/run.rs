@@ -15,7 +15,7 @@ use plimsoll_units::whole;
 use crate::batch::{self, Stopped};
 use crate::job::{self, Job, Shard, key};
 use crate::memory::Budget;
-use crate::output::{self, Done, Format};
+use crate::output::{self, Done, Shown};
 use crate::progress::Show;
 use crate::source::Source;
 
@@ -32,9 +32,8 @@ pub struct Args {
     threads: Option<u16>,
     #[command(flatten)]
     budget: Budget,
-    /// Form of the printed results.
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    shown: Shown,
     /// Run directory; results/SCENARIO-DIGEST by default.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -102,9 +101,9 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     }
     let summary = batch::conclude(&dir, args.perfetto)?;
     // All results are on disk by now, and the notes say where: a full stdout prevents neither.
-    let printed = output::print_summary(&summary, &[&dir], args.format);
+    let printed = output::print_summary(&summary, &[&dir], args.shown);
     if !args.quiet {
-        closing_notes(&job, &dir);
+        closing_notes(args, &job, &dir);
     }
     printed.map(|()| ExitCode::SUCCESS)
 }
@@ -226,10 +225,8 @@ pub fn stop(stopped: Stopped, dir: &RunDir, share: &[&Point]) -> Done {
 /// The most finished points that are listed when a run stops; `--list` lists all.
 const NAMED_AT_MOST: usize = 20;
 
-fn closing_notes(job: &Job<'_>, dir: &RunDir) {
-    note!();
-    note!("Results  {}", dir.path().display());
-    note!("Report   {}", dir.path().join("report.html").display());
+fn closing_notes(args: &Args, job: &Job<'_>, dir: &RunDir) {
+    output::note_places(dir.path(), args.shown);
     note!("Repeat   {}", job.plan().command);
     let open = dir.missing().len();
     let all = job.points().len();

@@ -18,8 +18,10 @@ use crate::search::{Ask, Line, Range, Search, State, rounded};
 use crate::slo::Slo;
 
 /// The options of a search.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Options {
+    /// The variants to search, by name; none stands for all.
+    pub variants: Vec<String>,
     /// The wanted width of a line's interval, as a share of the load.
     pub precision: f64,
     /// Most runs of one load.
@@ -121,7 +123,10 @@ pub fn draw(
 ) -> Result<Lines, Stopped> {
     let journal = Journal::open(dir, options.anew, options.repair)?;
     watch.on_begin(journal.len());
-    let variants = variants(scenario.points(), &over.key);
+    let mut variants = variants(scenario.points(), &over.key);
+    if !options.variants.is_empty() {
+        variants.retain(|variant| options.variants.contains(&variant.name));
+    }
     let mut driver = Driver {
         scenario,
         over,

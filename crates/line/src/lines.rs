@@ -3,7 +3,7 @@
 use plimsoll_report::figures;
 use plimsoll_results::stats::{Estimate, Interval};
 use plimsoll_scenario::Scenario;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::drive::Options;
 use crate::measure::{Run, Sample, estimate, strain};
@@ -12,7 +12,7 @@ use crate::search::{Found, Line, Search, State};
 use crate::slo::{Metric, Slo};
 
 /// The lines of all variants.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Lines {
     /// The scenario's title.
     pub title: String,
@@ -31,7 +31,7 @@ pub struct Lines {
 }
 
 /// The line of one variant.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Variant {
     /// The variant, with its point of a sweep if there is one.
     pub name: String,
@@ -55,7 +55,7 @@ pub struct Variant {
 
 /// The component of the latency that grew most on the way to the line, among the messages that the binding
 /// objective is about.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Part {
     /// The name of the component, as in the tables of `plimsoll run`.
     pub name: String,
@@ -70,7 +70,7 @@ pub struct Part {
 }
 
 /// Two variants at one load, run by run with the same messages.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Versus {
     /// The load at which both variants were run.
     pub load: f64,
@@ -87,7 +87,7 @@ pub struct Versus {
 }
 
 /// One load of one variant.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct AtLoad {
     /// The load of the runs, in the unit of the search.
     pub load: f64,

@@ -4,12 +4,12 @@ use plimsoll_scenario::model::{Model, Workload};
 use plimsoll_scenario::{Point, did_you_mean};
 use plimsoll_traffic::kind::LoadKey;
 use plimsoll_units::quantity::Load;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::search::rounded;
 
 /// The key of a scenario that is searched.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Over {
     /// The dotted key: `workload.background.load`.
     pub key: String,
@@ -24,7 +24,7 @@ pub struct Over {
 }
 
 /// The units in which a load is given.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
     /// The load is a share of a link's rate.

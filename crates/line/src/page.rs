@@ -35,18 +35,22 @@ impl Lines {
         Schemes::of([self.variants.iter().map(|variant| variant.name.as_str())])
     }
 
+    /// Returns the figures of the page: the knee of each objective.
+    pub fn figures(&self) -> Vec<Figure> {
+        let knee =
+            |slo: usize| Figure::new(format!("knee-{slo}"), self.knee(slo), vec![self.loads_grid(slo)]);
+        (0..self.slos.len()).map(knee).collect()
+    }
+
     /// Renders `report.html` with its figures and tables.
     pub fn page(&self, about: &About<'_>) -> String {
-        let figures = (0..self.slos.len())
-            .map(|slo| Figure::new(format!("knee-{slo}"), self.knee(slo), vec![self.loads_grid(slo)]))
-            .collect();
         let sections = [
             Section {
                 id: "knee",
                 name: "The knee",
                 lead: "Each objective at the loads that were run. A variant's line is between the loads that meet its \
                        limit and those that violate it.",
-                figures,
+                figures: self.figures(),
                 tables: Vec::new(),
             },
             Section {

@@ -17,7 +17,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::measure::{Run, Sample, Verdict, judge, strain};
 use crate::slo::Slo;
@@ -47,7 +47,7 @@ pub struct Ask {
 }
 
 /// Whether a load meets every objective.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// Every objective is met.
@@ -61,7 +61,7 @@ pub enum State {
 }
 
 /// The kinds of result that a search has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Found {
     /// Already the lowest load violates an objective.
@@ -73,7 +73,7 @@ pub enum Found {
 }
 
 /// The line of one variant.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Line {
     /// Whether there is one.
     pub found: Found,

@@ -37,6 +37,21 @@ pub enum Body {
 }
 
 impl Chart {
+    /// Adds a dashed line at a limit of the vertical axis; `None` if that axis has other quantities than `format`
+    /// writes.
+    pub fn with_limit(mut self, name: &str, limit: f64, format: Format) -> Option<Chart> {
+        let Body::Lines(lines) = &mut self.body else { return None };
+        if lines.y.format != format {
+            return None;
+        }
+        let x = lines.series.iter().flat_map(|line| line.x.iter().copied());
+        let (left, right) =
+            x.fold((f64::INFINITY, f64::NEG_INFINITY), |(left, right), x| (left.min(x), right.max(x)));
+        let line = Line::new(name, Color::Reference, vec![left, right], vec![limit; 2]);
+        lines.series.push(Line { stroke: Stroke::Dashed, ..line });
+        Some(self)
+    }
+
     /// The ways to look at the same data that a report offers, each with its name; the first is shown at the start.
     pub fn views(&self) -> Vec<(&'static str, Cow<'_, Chart>)> {
         let other = |body| Cow::Owned(Chart { body, ..self.clone() });

@@ -11,6 +11,7 @@ use crate::chart::{
     Around, Axis, Body, Chart, Color, DotRow, Dots, Format, Line, Lines, Part, Read, Schemes, Shape,
     StackPart, StackRow, Stacked, Whisker,
 };
+use crate::verdict;
 
 /// A sweep point: swept keys and their values.
 pub type Point = [(String, String)];
@@ -150,10 +151,10 @@ pub fn timeline(summary: &Summary, curves: &Curves, queue: &(String, String), po
     }
 }
 
-/// Charts the paired ratio of every variant to the first, for every workload. `None` where there
-/// is nothing to compare.
+/// Charts the paired ratio of every variant to the one that it is compared with, for every workload. `None` where
+/// there is nothing to compare.
 pub fn who_pays(summary: &Summary, point: &Point) -> Option<Chart> {
-    let base = summary.variants.first()?;
+    let base = verdict::base(summary).unwrap_or(verdict::FIRST_RUN);
     let schemes = schemes(summary);
     let mut rows = Vec::new();
     for workload in summary.workloads() {

@@ -17,6 +17,16 @@ pub fn sentences(summary: &Summary) -> Vec<String> {
     faults(summary).into_iter().chain(comparisons(summary)).collect()
 }
 
+/// Returns the variant that all others are compared with; `None` where runs are compared, each variant with itself in
+/// the first of them.
+pub(crate) fn base(summary: &Summary) -> Option<&str> {
+    let first = &summary.comparisons.first()?.base;
+    summary.comparisons.iter().all(|other| other.base == *first).then_some(first)
+}
+
+/// The name of what variants are compared with where there is no [`base`].
+pub(crate) const FIRST_RUN: &str = "the first run";
+
 /// Writes one sentence for all variants if they have the same faults, else one for each that has any.
 fn faults(summary: &Summary) -> Vec<String> {
     let Some(first) = summary.cells.first() else { return Vec::new() };

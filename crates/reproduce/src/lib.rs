@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod breakdown_kernel;
+mod brief;
 mod bullettrains_kernel;
 mod bursts;
 mod chronos;
@@ -53,7 +54,9 @@ mod studies;
 pub mod study;
 mod study_file;
 mod windows;
+mod words;
 
+pub use brief::in_brief;
 pub use error::ReproduceError;
 pub use journal::Journal;
 pub use ledger::Ledger;

@@ -5,12 +5,14 @@ use std::fmt::Write;
 
 use plimsoll_report::chart::{Around, Axis, Body, Chart, Format, Line, Lines, Read, Schemes, Shape, Stroke};
 use plimsoll_report::figures::number;
+use plimsoll_report::html;
 use plimsoll_report::svg::{self, Size};
 
 use crate::ledger::Ledger;
 use crate::row::{Row, State};
 use crate::run::Reproduction;
 use crate::study::{Base, Explanation, Figure, Study, StudySources, Table};
+use crate::words;
 
 /// Makes the files of a page: names below `docs/reproductions`, and contents.
 pub fn files(study: &Study, reproduction: &Reproduction) -> BTreeMap<String, String> {
@@ -23,6 +25,22 @@ pub fn files(study: &Study, reproduction: &Reproduction) -> BTreeMap<String, Str
     let json = serde_json::to_string(reproduction).expect("rows are plain data");
     files.insert(format!("{id}/rows.json"), json.replace("},{", "},\n{") + "\n");
     files
+}
+
+/// Makes the page as HTML, with figures that have tooltips and can be downloaded. `version` and `commit` are those of
+/// the program that makes it.
+pub fn html(study: &Study, reproduction: &Reproduction, version: &str, commit: Option<&str>) -> String {
+    let figure = |(name, chart): (String, Chart)| {
+        (format!("{}/{name}.svg", study.id), html::Figure::new(name, chart, Vec::new()))
+    };
+    html::document(&html::Document {
+        kind: "Plimsoll study",
+        markdown: &page(study, reproduction),
+        figures: &charts(study, reproduction).into_iter().map(figure).collect(),
+        command: &format!("plimsoll reproduce {}", study.command),
+        version,
+        commit,
+    })
 }
 
 /// Makes the page that has the ledger of every study, `ledger.md`.
@@ -181,9 +199,12 @@ fn section(page: &mut String, study: &Study, reproduction: &Reproduction, figure
     if rows.is_empty() {
         return;
     }
-    let _ = writeln!(page, "\n## {}: {}\n", figure.id, figure.title);
+    // A figure that is not the paper's own keeps the name that `--only` takes.
+    let name =
+        words::figure(&figure.id).filter(|_| !figure.id.contains('-')).unwrap_or_else(|| figure.id.clone());
+    let _ = writeln!(page, "\n## {name}: {}\n", figure.title);
     for metric in &figure.drawn {
-        let _ = writeln!(page, "![{} {metric}]({}/{}-{metric}.svg)\n", figure.id, study.id, figure.id);
+        let _ = writeln!(page, "![{}]({}/{}-{metric}.svg)\n", title(figure, metric), study.id, figure.id);
     }
     let _ = writeln!(page, "<details><summary>Every number</summary>\n");
     table(page, study, &rows);
@@ -360,6 +381,12 @@ fn charts(study: &Study, reproduction: &Reproduction) -> Vec<(String, Chart)> {
     charts
 }
 
+/// Writes the title of a drawn figure: `Fig. 2b: Mean queueing delay`.
+fn title(figure: &Figure, metric: &str) -> String {
+    let quantity = words::metric(metric).unwrap_or_else(|| metric.to_owned());
+    words::figure(&figure.id).map_or_else(|| quantity.clone(), |name| format!("{name}: {quantity}"))
+}
+
 /// Draws measured lines, and in the same colour the published values and those of the base `beside`.
 fn chart(figure: &Figure, schemes: &Schemes, metric: &str, rows: &[&Row], beside: &[&Row]) -> Chart {
     let mut lines = Vec::new();
@@ -399,7 +426,7 @@ fn chart(figure: &Figure, schemes: &Schemes, metric: &str, rows: &[&Row], beside
         }
     }
     let unit = rows.first().map_or("", |row| row.unit.as_str());
-    let label = format!("{metric} ({unit})");
+    let label = format!("{} ({unit})", words::metric(metric).unwrap_or_else(|| metric.to_owned()));
     let spread = rows
         .iter()
         .map(|row| row.measured)
@@ -417,7 +444,7 @@ fn chart(figure: &Figure, schemes: &Schemes, metric: &str, rows: &[&Row], beside
         Axis { label: figure.axis.clone(), ..Axis::default() }
     };
     Chart {
-        title: format!("{}: {metric}", figure.id),
+        title: title(figure, metric),
         note: figure.title.clone(),
         body: Body::Lines(Lines { x, y, series: lines, read: Read::AtX, tail_view: false }),
     }

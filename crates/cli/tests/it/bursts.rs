@@ -221,7 +221,18 @@ fn a_device_that_is_not_there_is_an_error_with_those_that_are() {
 #[test]
 fn each_capture_of_a_run_has_a_report() {
     let place = Place::new();
-    let quick = ["--set", "run.duration=0.02s", "--set", "run.warmup=0s", "--out", "run", "-q", "--pcap"];
+    let quick = [
+        "--set",
+        "run.duration=0.02s",
+        "--set",
+        "run.warmup=0s",
+        "--replicates",
+        "1",
+        "--out",
+        "run",
+        "-q",
+        "--pcap",
+    ];
     place.plimsoll(&[&["run", crate::common::QUICKSTART], &quick[..]].concat()).ends_with(0);
     let files = names(&place.path("run/pcap"));
     assert_eq!(files.len(), 3);

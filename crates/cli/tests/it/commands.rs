@@ -82,6 +82,8 @@ fn runs_are_compared() {
             "run.warmup=0s",
             "--set",
             &buffer,
+            "--replicates",
+            "1",
             "--out",
             out,
             "--quiet",

@@ -86,6 +86,29 @@ fn a_queue_has_its_line_in_every_form() {
 }
 
 #[test]
+fn a_search_may_be_of_one_variant_and_its_knee_is_a_figure() {
+    let place = Place::new();
+    let two = "[variant.alpha]\n[variant.beta]\n";
+    place.write("queue.toml", &format!("{QUEUE}{two}"));
+    let ran = place.plimsoll(&with(&["--variant", "beta"])).ends_with(0).says("--variant beta");
+    assert!(ran.stdout.contains("\nbeta: meets") && !ran.stdout.contains("alpha"), "{}", ran.stdout);
+    place.plimsoll(&["figure", "out"]).ends_with(0).prints("knee-0  mean(w) against the load\n");
+    place
+        .plimsoll(&["figure", "out", "knee-0"])
+        .ends_with(0)
+        .prints("line of beta: ")
+        .prints("mean(w) &lt; 24us");
+    place
+        .plimsoll(&with(&["--variant", "bet"]))
+        .ends_with(2)
+        .says("`bet`: expected one of alpha, beta; did you mean `beta`?");
+    // The rest follows in the same directory, and repeats nothing.
+    let runs = place.read("out/runs.jsonl");
+    place.plimsoll(&LINE).ends_with(0).prints("alpha: meets").prints("beta: meets");
+    assert!(place.read("out/runs.jsonl").starts_with(&runs));
+}
+
+#[test]
 fn a_load_above_the_line_is_a_finding() {
     let place = queue();
     place

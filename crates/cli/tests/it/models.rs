@@ -31,7 +31,8 @@ fn a_log_is_read_and_a_suspect_one_is_a_warning() {
 #[test]
 fn a_run_directory_is_read_by_point_and_workload() {
     let place = Place::new();
-    let quick = ["--set", "run.duration=0.3s", "--set", "run.warmup=0s", "--out", "run", "-q"];
+    let quick =
+        ["--set", "run.duration=0.3s", "--set", "run.warmup=0s", "--replicates", "1", "--out", "run", "-q"];
     place.plimsoll(&[&["run", QUICKSTART], &quick[..]].concat()).ends_with(0);
     let model = |more: &[&str]| place.plimsoll(&[&["model", "page", "--from", "run"], more].concat());
     model(&[]).ends_with(2).says("name one with --point: `DCTCP`; `HULL`; `TCP`");

@@ -28,6 +28,10 @@ fn commands(page: &str) -> Vec<String> {
             in_block = !in_block;
         } else if in_block && let Some(command) = line.strip_prefix("$ ") {
             commands.push(command.split("  # ").next().unwrap().trim_end().to_owned());
+        } else if in_block && let Some(begun) = commands.last_mut().filter(|begun| begun.ends_with('\\')) {
+            // The rest of a command that is longer than a line.
+            begun.pop();
+            begun.push_str(line.trim());
         }
     }
     assert!(commands.len() >= 3, "{page} has commands");
@@ -64,10 +68,23 @@ fn stand_in(place: &Place, name: &str, line: &str) {
     fs::set_permissions(place.path(&file), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Makes the scenarios of this repository reachable under their folder's name.
-fn scenarios(place: &Place) {
-    let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    std::os::unix::fs::symlink(scenarios, place.path("scenarios")).unwrap();
+/// Makes runs of the quickstart as short as this, and a search as narrow as possible, in place of the minutes that a
+/// page's own would take.
+fn shorten(place: &Place, duration: &str) {
+    let short = format!("--replicates 1 --set run.duration={duration} --set run.warmup=0s --set {SMALL}");
+    let run = format!("'run scenarios/quickstart.toml'*) set -- \"$@\" {short};;");
+    let search = "'line scenarios/quickstart.toml'*) set -- \"$@\" --within 0.1..0.4;;";
+    let program = env!("CARGO_BIN_EXE_plimsoll");
+    stand_in(place, "plimsoll", &format!("case \"$*\" in {run} {search} esac\nexec {program} \"$@\""));
+}
+
+/// Transfers of which some complete in so short a run.
+const SMALL: &str = "workload.background.size=100KB";
+
+/// Makes a folder of this repository reachable under its name.
+fn link(place: &Place, folder: &str) {
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
+    std::os::unix::fs::symlink(target, place.path(folder)).unwrap();
 }
 
 /// A server at the port that the page names, which sends back what it receives, and a client that asks it every
@@ -108,13 +125,69 @@ impl Drop for EchoServer {
     }
 }
 
+/// Returns the lines of a table of completion times without its numbers and units.
+fn skeleton(text: &str) -> Vec<String> {
+    let word = |word: &str| match word {
+        "ns" | "us" | "ms" | "s" | ".." => None,
+        number if !number.chars().any(char::is_alphabetic) => None,
+        word => Some(word.to_owned()),
+    };
+    let lines = text.lines().take_while(|line| !line.is_empty());
+    lines.map(|line| line.split_whitespace().filter_map(word).collect::<Vec<_>>().join(" ")).collect()
+}
+
+/// The numbers are those of a run of minutes, which a test cannot make.
+#[test]
+fn the_readme_shows_what_the_quickstart_prints() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let readme = fs::read_to_string(readme).unwrap();
+    let block = readme.split("<!-- quickstart").nth(1).unwrap().split("```").nth(1).unwrap();
+    let block = block.trim_start_matches("text\n");
+    let place = Place::new();
+    let short = ["--set", "run.duration=60ms", "--set", "run.warmup=0s", "--set", SMALL, "--quiet"];
+    let ran = place.plimsoll(&[&["run", crate::common::QUICKSTART], &short[..]].concat()).ends_with(0);
+    assert_eq!(skeleton(block), skeleton(&ran.stdout), "refresh the block: `make run`");
+    let table: Vec<&str> = block.lines().take_while(|line| !line.is_empty()).collect();
+    assert_eq!(table.len(), 6, "{block}");
+    assert!(table[3..].iter().all(|row| row.matches(" .. ").count() == 4), "{block}");
+    assert!(!block.contains('¹') && !block.contains("warning"), "{block}");
+    for sentence in ["DCTCP: p99(small)", "HULL: p99(small)"] {
+        assert!(block.contains(sentence), "{block}");
+    }
+}
+
+#[test]
+fn the_first_steps() {
+    let place = Place::new();
+    link(&place, "scenarios");
+    link(&place, "deploy");
+    shorten(&place, "100ms");
+    run_page("start.md", &place, &[]);
+    for made in ["results/compared/report.html", "results/line/report.html", "time.svg", "tail.svg"] {
+        assert!(place.path(made).exists(), "{made}");
+    }
+    assert_ne!(place.read("time.svg"), place.read("tail.svg"));
+}
+
+#[test]
+fn the_gallery() {
+    let place = Place::new();
+    link(&place, "scenarios");
+    shorten(&place, "60ms");
+    run_page("gallery.md", &place, &[]);
+    for figure in ["knee", "cost", "time", "tail", "who-pays", "queue", "circuits"] {
+        assert!(place.read(&format!("{figure}.svg")).ends_with("</svg>\n"), "{figure}");
+    }
+    assert!(place.read("knee.svg").contains("p99(small) &lt; 1ms"));
+}
+
 #[test]
 fn the_page_of_tail_models() {
     let place = Place::new();
     place.write("get.hlog", crate::models::LOG);
     place.write("get.csv", "ms\n0.1\n0.2\n0.4\n3\n");
     place.write("requests.csv", "verb,latency_us\nget,80\nget,95\nset,310\n");
-    let quick = ["--set", "run.duration=0.3s", "--set", "run.warmup=0s", "-q"];
+    let quick = ["--set", "run.duration=0.3s", "--set", "run.warmup=0s", "--replicates", "1", "-q"];
     let run = [&["run", crate::common::QUICKSTART, "--out", "results/quickstart"], &quick[..]].concat();
     place.plimsoll(&run).ends_with(0);
     run_page("models.md", &place, &[]);
@@ -130,7 +203,7 @@ fn the_page_of_bursts() {
     let _traffic = crate::bursts::Traffic::start();
     fs::write(place.path("link.pcap"), crate::bursts::capture(3)).unwrap();
     stand_in(&place, "tcpdump", "cat link.pcap");
-    scenarios(&place);
+    link(&place, "scenarios");
     run_page("bursts.md", &place, &["head -c 7029"]);
 }
 
@@ -145,7 +218,7 @@ fn the_page_of_the_tail() {
     // The load generator has tests of its own, with a server to ask.
     place.write("measured.hlog", crate::models::LOG);
     stand_in(&place, "chronos-load", "cp measured.hlog get.hlog");
-    scenarios(&place);
+    link(&place, "scenarios");
     // Requests are traced by programs in the kernel, which a build may lack.
     let traces = cfg!(feature = "kernel");
     let server = traces.then(EchoServer::start);

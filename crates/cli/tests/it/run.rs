@@ -5,7 +5,9 @@ use crate::common::{Place, QUICKSTART, SWEEP, names};
 use serde_json::Value;
 
 /// Two short points a variant.
-const SHORT: [&str; 6] = [
+const SHORT: [&str; 8] = [
+    "--set",
+    "replicates=1",
     "--set",
     "sweep.\"workload.background.load\"=[0.2, 0.4]",
     "--set",

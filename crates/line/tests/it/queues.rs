@@ -42,6 +42,7 @@ fn line(size: &str, objective: &str, today: f64) -> (f64, f64, f64) {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let options = Options {
         precision: 0.02,
+        variants: Vec::new(),
         replicates_max: 16,
         messages: None,
         at: None,

@@ -6,11 +6,13 @@
 //! forbids the page to load anything at all.
 
 mod article;
+mod document;
 mod links;
 mod page;
 mod tables;
 
 pub use article::{Article, Section, article};
+pub use document::{Document, document};
 
 use plimsoll_results::by_size::SHARES;
 use plimsoll_results::{Curves, Summary};
@@ -57,6 +59,8 @@ pub struct Page<'a> {
 }
 
 /// A figure on the page: one chart, or one for each sweep point, and the tables below it.
+///
+/// Its id is the name by which `plimsoll figure` finds it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figure {
     id: String,
@@ -74,6 +78,16 @@ impl Figure {
     /// Makes a figure over the whole width of the page. `id` is that of its element and unique on the page.
     pub fn new(id: String, chart: Chart, tables: Vec<Grid>) -> Figure {
         Figure { id, charts: vec![chart], tables, half_width: false }
+    }
+
+    /// Returns the id of its element, unique on the page: `time-small`.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Returns its charts: one, or one for each sweep point.
+    pub fn charts(&self) -> &[Chart] {
+        &self.charts
     }
 
     /// Builds the legend: every name of any of the charts once.
@@ -125,29 +139,33 @@ impl Figure {
     }
 }
 
+/// Returns the figures of a report in the order of its page.
+pub fn figures(summary: &Summary, curves: &Curves) -> Vec<Figure> {
+    groups(summary, curves).into_iter().flat_map(|(_, _, figures)| figures).collect()
+}
+
+/// Returns the figures by sections, each with its id and its name. The first is of the sweep, if there is one.
+fn groups(summary: &Summary, curves: &Curves) -> [(&'static str, &'static str, Vec<Figure>); 7] {
+    let swept = summary.sweep_points().len() > 1;
+    [
+        ("sweep", "Sweep", if swept { sweep_figures(summary) } else { Vec::new() }),
+        ("trade", "Who pays", trade_figure(summary)),
+        ("time", "Where the time went", time_figures(summary)),
+        ("distributions", "Distributions", distribution_figures(summary, curves)),
+        ("slowdown", "Slowdown", slowdown_figures(summary, curves)),
+        ("queues", "Queues", queue_figures(summary, curves)),
+        ("circuits", "Circuits", circuit_figures(summary, curves)),
+    ]
+}
+
 /// Renders a report as one HTML file.
 pub fn render(page: &Page<'_>) -> String {
     let summary = page.summary;
     let swept = summary.sweep_points().len() > 1;
-    let sweep = if swept { sweep_figures(summary) } else { Vec::new() };
-    let trade = trade_figure(summary);
-    let times = time_figures(summary);
-    let distributions = distribution_figures(page);
-    let slowdowns = slowdown_figures(page);
-    let queues = queue_figures(page);
-    let circuits = circuit_figures(page);
+    let groups = groups(summary, page.curves);
     let links = links::section(summary, page.curves);
 
     let mut sections: Vec<(&str, &str)> = vec![("numbers", "Numbers")];
-    let groups: [(&str, &str, &[Figure]); 7] = [
-        ("sweep", "Sweep", &sweep),
-        ("trade", "Who pays", &trade),
-        ("time", "Where the time went", &times),
-        ("distributions", "Distributions", &distributions),
-        ("slowdown", "Slowdown", &slowdowns),
-        ("queues", "Queues", &queues),
-        ("circuits", "Circuits", &circuits),
-    ];
     let filled = groups.iter().filter(|(_, _, figures)| !figures.is_empty());
     sections.extend(filled.map(|(id, name, _)| (*id, *name)));
     if !links.is_empty() {
@@ -168,7 +186,7 @@ pub fn render(page: &Page<'_>) -> String {
         rules: &rules(groups.iter().flat_map(|(_, _, figures)| figures.iter())),
     });
     if swept {
-        out.push_str(&page::section("sweep", "Over the sweep", "", &place(&sweep)));
+        out.push_str(&page::section("sweep", "Over the sweep", "", &place(&groups[0].2)));
     }
     out.push_str(&numbers(summary, swept));
     if swept {
@@ -225,8 +243,8 @@ fn heading(id: &str) -> (&'static str, &'static str) {
     match id {
         "trade" => (
             "Who pays and who gains",
-            "Every variant carried the same messages, so each is compared with its own twin under the first \
-             variant; what both suffer cancels out.",
+            "What is compared carried the same messages, so each message is compared with itself; what happens to both \
+             cancels out.",
         ),
         "time" => (
             "Where the time went",
@@ -282,29 +300,42 @@ fn point_chooser(summary: &Summary) -> String {
     )
 }
 
+/// Makes the id of a figure: its kind and the name of its subject, or its number where a name has other characters than
+/// an id.
+fn id(kind: &str, subject: &str, number: usize) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !subject.is_empty() && subject.chars().all(plain) {
+        format!("{kind}-{subject}")
+    } else {
+        format!("{kind}-{number}")
+    }
+}
+
 fn sweep_figures(summary: &Summary) -> Vec<Figure> {
     let mut figures = Vec::new();
     let mut push = |id: String, charts: Vec<Chart>, table: Option<Grid>| {
         figures.push(Figure { id, charts, tables: table.into_iter().collect(), half_width: true });
     };
     for (number, workload) in summary.workloads().into_iter().enumerate() {
+        let id = id("sweep", workload, number);
         let table = blocks::sweep_grid(summary, workload);
         let p50 = plots::over_sweep(summary, workload, "p50", |d| d.p50);
         let p99 = plots::over_sweep(summary, workload, "p99", |d| d.p99);
         let mean = plots::over_sweep(summary, workload, "Mean", |d| d.mean);
-        push(format!("sweep-{number}-p99"), vec![p99], Some(table));
-        push(format!("sweep-{number}-p50"), vec![p50], None);
-        push(format!("sweep-{number}-mean"), vec![mean], None);
+        push(format!("{id}-p99"), vec![p99], Some(table));
+        push(format!("{id}-p50"), vec![p50], None);
+        push(format!("{id}-mean"), vec![mean], None);
         if let Some(slowdown) = plots::slowdown_over_sweep(summary, workload) {
-            push(format!("sweep-{number}-slowdown"), vec![slowdown], None);
+            push(format!("{id}-slowdown"), vec![slowdown], None);
         }
     }
     for (number, key) in blocks::queue_names(summary.cells.iter()).iter().enumerate() {
         let table = blocks::sweep_queue_grid(summary, key);
         let p99 = plots::queue_over_sweep(summary, key, "p99", |queue| queue.p99_us);
         let mean = plots::queue_over_sweep(summary, key, "Mean", |queue| queue.mean_us);
-        push(format!("sweep-queue-{number}-p99"), vec![p99], Some(table));
-        push(format!("sweep-queue-{number}-mean"), vec![mean], None);
+        let id = id("sweep-queue", &key.0, number);
+        push(format!("{id}-p99"), vec![p99], Some(table));
+        push(format!("{id}-mean"), vec![mean], None);
     }
     figures
 }
@@ -333,55 +364,53 @@ fn time_figures(summary: &Summary) -> Vec<Figure> {
             .collect();
         if !charts.is_empty() {
             let tables = vec![tables::times(summary, workload)];
-            figures.push(Figure { id: format!("time-{number}"), charts, tables, half_width: false });
+            figures.push(Figure { id: id("time", workload, number), charts, tables, half_width: false });
         }
     }
     figures
 }
 
-fn distribution_figures(page: &Page<'_>) -> Vec<Figure> {
+fn distribution_figures(summary: &Summary, curves: &Curves) -> Vec<Figure> {
     let mut figures = Vec::new();
-    for (number, workload) in page.summary.workloads().into_iter().enumerate() {
-        if !page.curves.cdfs.iter().any(|cdf| cdf.workload == workload) {
+    for (number, workload) in summary.workloads().into_iter().enumerate() {
+        if !curves.cdfs.iter().any(|cdf| cdf.workload == workload) {
             continue;
         }
-        let charts = page
-            .summary
+        let charts = summary
             .sweep_points()
             .into_iter()
-            .map(|point| plots::distribution(page.summary, page.curves, workload, point))
+            .map(|point| plots::distribution(summary, curves, workload, point))
             .collect();
-        let tables = vec![tables::percentiles(page.summary, workload)];
-        figures.push(Figure { id: format!("distribution-{number}"), charts, tables, half_width: true });
+        let tables = vec![tables::percentiles(summary, workload)];
+        figures.push(Figure { id: id("distribution", workload, number), charts, tables, half_width: true });
     }
     figures
 }
 
 /// Makes the figures of each workload whose messages differ in size: p99 over the whole width with the table, then p50
 /// and p95.
-fn slowdown_figures(page: &Page<'_>) -> Vec<Figure> {
+fn slowdown_figures(summary: &Summary, curves: &Curves) -> Vec<Figure> {
     let mut figures = Vec::new();
-    for (number, workload) in page.summary.workloads().into_iter().enumerate() {
-        if !page.curves.slowdowns.iter().any(|slowdown| slowdown.workload == workload) {
+    for (number, workload) in summary.workloads().into_iter().enumerate() {
+        if !curves.slowdowns.iter().any(|slowdown| slowdown.workload == workload) {
             continue;
         }
         for (share, (_, name)) in SHARES.iter().enumerate().rev() {
-            let charts = page
-                .summary
+            let charts = summary
                 .sweep_points()
                 .into_iter()
-                .map(|point| plots::slowdown(page.summary, page.curves, workload, point, share))
+                .map(|point| plots::slowdown(summary, curves, workload, point, share))
                 .collect();
-            if !page.curves.slowdowns.iter().any(|found| {
+            if !curves.slowdowns.iter().any(|found| {
                 found.workload == workload
                     && found.buckets.iter().any(|bucket| bucket.slowdown[share].is_some())
             }) {
                 continue;
             }
             figures.push(Figure {
-                id: format!("slowdown-{number}-{name}"),
+                id: format!("{}-{name}", id("slowdown", workload, number)),
                 charts,
-                tables: vec![tables::slowdowns(page.summary, page.curves, workload, share)],
+                tables: vec![tables::slowdowns(summary, curves, workload, share)],
                 half_width: share + 1 < SHARES.len(),
             });
         }
@@ -389,32 +418,31 @@ fn slowdown_figures(page: &Page<'_>) -> Vec<Figure> {
     figures
 }
 
-fn queue_figures(page: &Page<'_>) -> Vec<Figure> {
+fn queue_figures(summary: &Summary, curves: &Curves) -> Vec<Figure> {
     let mut figures = Vec::new();
-    for (number, key) in blocks::queue_names(page.summary.cells.iter()).iter().enumerate() {
-        let charts = page
-            .summary
+    for (number, key) in blocks::queue_names(summary.cells.iter()).iter().enumerate() {
+        let charts = summary
             .sweep_points()
             .into_iter()
-            .map(|point| plots::timeline(page.summary, page.curves, key, point))
+            .map(|point| plots::timeline(summary, curves, key, point))
             .collect();
-        let tables = vec![tables::queues(page.summary, key)];
-        figures.push(Figure { id: format!("queue-{number}"), charts, tables, half_width: false });
+        let tables = vec![tables::queues(summary, key)];
+        figures.push(Figure { id: id("queue", &key.0, number), charts, tables, half_width: false });
     }
     figures
 }
 
 /// Makes two figures of the circuits of each variant: the first weeks circuit by circuit, and the bytes of all weeks.
-fn circuit_figures(page: &Page<'_>) -> Vec<Figure> {
+fn circuit_figures(summary: &Summary, curves: &Curves) -> Vec<Figure> {
     let mut figures = Vec::new();
-    for (number, variant) in page.summary.variants.iter().enumerate() {
-        let known: Vec<_> = page.curves.circuits.iter().filter(|curves| curves.variant == *variant).collect();
+    for (number, variant) in summary.variants.iter().enumerate() {
+        let known: Vec<_> = curves.circuits.iter().filter(|curves| curves.variant == *variant).collect();
         if known.is_empty() {
             continue;
         }
-        let receivers = circuits::Receivers::of(page.curves);
+        let receivers = circuits::Receivers::of(curves);
         let mut push = |name: &str, charts: Vec<Chart>, tables| {
-            figures.push(Figure { id: format!("{name}-{number}"), charts, tables, half_width: false });
+            figures.push(Figure { id: id(name, variant, number), charts, tables, half_width: false });
         };
         let timetables = known.iter().map(|curves| circuits::timetable(curves, &receivers)).collect();
         push("timetable", timetables, known.iter().map(|curves| circuits::pairs_grid(curves)).collect());

@@ -104,7 +104,7 @@ fn hybrid(variants: &[&str]) -> Vec<PointOutcome> {
 #[test]
 fn circuits_have_a_timetable_and_their_bytes_for_every_variant() {
     let html = of_points(&hybrid(&["TCP", "HULL"]));
-    for id in ["timetable-0", "circuit-bytes-0", "timetable-1", "circuit-bytes-1"] {
+    for id in ["timetable-TCP", "circuit-bytes-TCP", "timetable-HULL", "circuit-bytes-HULL"] {
         assert!(html.contains(&format!("<figure class=\"card\" id=\"{id}\">")), "{id}");
     }
     assert!(html.contains("<a href=\"#circuits\">Circuits</a>"));
@@ -193,7 +193,7 @@ fn a_browser_draws_every_figure() {
     }
 }
 
-/// Reports labels that a figure cuts, and what the arrow keys and a pointer show.
+/// Reports labels that a figure cuts, what the arrow keys and a pointer show, and the file of a figure.
 const PROBE: &str = "<script>(() => {
   const cut = [];
   for (const text of document.querySelectorAll('.plot text')) {
@@ -217,11 +217,21 @@ const PROBE: &str = "<script>(() => {
   figure.querySelector('.target').dispatchEvent(new PointerEvent('pointerdown', at));
   const tapped = tip();
   const visible = (svg) => svg.getBoundingClientRect().width;
-  const timetable = [...document.querySelectorAll('#timetable-0 .plot svg')].find(visible);
+  const timetable = [...document.querySelectorAll('#timetable-TCP .plot svg')].find(visible);
   timetable.querySelector('.target').dispatchEvent(new PointerEvent('pointerdown', at));
   const circuit = tip();
+  const kept = [];
+  window.Blob = class { constructor(parts) { kept.push(parts[0]); } };
+  URL.createObjectURL = () => '#';
+  HTMLAnchorElement.prototype.click = () => {};
+  document.querySelector('#time-small .keys input').click();
+  document.querySelector('#time-small .save').click();
+  const file = new DOMParser().parseFromString(kept[0], 'image/svg+xml');
+  const texts = [...file.querySelectorAll('text')].map((text) => text.textContent);
   const report = { cut, circuit, first, second, after, tapped, width: innerWidth,
-    wide: document.documentElement.scrollWidth };
+    wide: document.documentElement.scrollWidth, texts,
+    saved: [...file.documentElement.querySelectorAll('g')].length, targets: file.querySelectorAll('.target').length,
+    broken: file.querySelectorAll('parsererror').length, size: file.documentElement.getAttribute('viewBox') };
   parent.document.body.append(`PROBE${JSON.stringify(report)}PROBE`);
 })();</script></body>";
 
@@ -232,7 +242,7 @@ fn a_phone_shows_every_label_and_keys_and_taps_show_the_numbers() {
     let mut points = synthetic::experiment(&Shape::default(), &["TCP", "DCTCP", "HULL"], &[], 2, 1);
     synthetic::with_circuits(&mut points[0].outcome, 8, 40);
     let html = of_points(&points);
-    assert!(html.contains("id=\"timetable-0\""));
+    assert!(html.contains("id=\"timetable-TCP\""));
     let probed = html.replace("</body>", PROBE);
     for width in [360u64, 800, 1200] {
         // No window of this browser is as narrow as a phone, but a frame is.
@@ -254,6 +264,15 @@ fn a_phone_shows_every_label_and_keys_and_taps_show_the_numbers() {
         assert_eq!(found["after"], "nothing");
         assert_eq!(found["tapped"], found["first"]);
         // The first week behind a warm-up of 10 ms.
+        // The file of a figure has its title and its legend, without the component that was switched off.
+        let texts: Vec<&str> =
+            found["texts"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
+        assert_eq!(texts[0], "Where the time of small went", "{found}");
+        assert!(texts.contains(&"NIC queue") && !texts.contains(&"recovery"), "{found}");
+        assert!(
+            found["saved"].as_u64() > Some(3) && found["targets"] == 0 && found["broken"] == 0,
+            "{found}"
+        );
         let circuit = found["circuit"].as_str().unwrap();
         assert!(circuit.contains("h0, week 7") && circuit.contains("to h1"), "{found}");
         assert!(circuit.contains("50.0 % filled"), "{found}");

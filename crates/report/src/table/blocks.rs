@@ -12,17 +12,23 @@ use crate::figures::{self, RATES, TIMES, Unit};
 use crate::plots;
 use crate::processors;
 
-/// Makes all tables of a summary, in the order in which they are read.
-pub(super) fn grids(summary: &Summary) -> Vec<Grid> {
+/// Makes the tables of a summary in the order in which they are read: all of them, or without the details.
+pub(super) fn grids(summary: &Summary, details: bool) -> Vec<Grid> {
     let points = summary.sweep_points();
     let mut grids = Vec::new();
-    if points.len() <= 1 {
-        let cells: Vec<&PointCell> = summary.cells.iter().collect();
-        grids.push(variants_grid(summary, &cells));
-        grids.extend(summary.workloads().iter().filter_map(|workload| time_grid(summary, workload, &cells)));
-    } else {
-        grids.extend(summary.workloads().iter().map(|workload| sweep_grid(summary, workload)));
-        grids.extend(queue_names(summary.cells.iter()).iter().map(|name| sweep_queue_grid(summary, name)));
+    let cells: Vec<&PointCell> = summary.cells.iter().collect();
+    match points.len() {
+        0 | 1 if details => {
+            grids.push(variants_grid(summary, &cells));
+            let times = |workload: &&str| time_grid(summary, workload, &cells);
+            grids.extend(summary.workloads().iter().filter_map(times));
+        }
+        0 | 1 => grids.push(percentiles_grid(summary, &cells)),
+        _ => {
+            grids.extend(summary.workloads().iter().map(|workload| sweep_grid(summary, workload)));
+            let queues = queue_names(summary.cells.iter().filter(|_| details));
+            grids.extend(queues.iter().map(|name| sweep_queue_grid(summary, name)));
+        }
     }
     grids.extend(circuits::summary_grid(summary));
     grids.extend(processors::summary_grid(summary));
@@ -32,7 +38,7 @@ pub(super) fn grids(summary: &Summary) -> Vec<Grid> {
 /// A function that picks one estimate of a distribution.
 type Pick = fn(&Distribution) -> Estimate;
 
-/// Makes a table with one row a variant.
+/// Makes a table of all numbers with one row a variant.
 pub(crate) fn variants_grid(summary: &Summary, cells: &[&PointCell]) -> Grid {
     let mut columns: Vec<Numbers> = Vec::new();
     for name in summary.workloads() {
@@ -40,12 +46,29 @@ pub(crate) fn variants_grid(summary: &Summary, cells: &[&PointCell]) -> Grid {
     }
     queue_columns(cells, &mut columns);
     network_columns(cells, &mut columns);
-    let replicates = cells.iter().map(|cell| cell.runs.len()).max().unwrap_or(0);
-    let title = match replicates {
-        0 | 1 => "Completion times and queues".to_owned(),
-        n => format!("Completion times and queues, {n} replicates"),
-    };
+    let title = with_replicates("Completion times and queues", cells);
     assemble(title, "variant", labels(summary, cells), &columns)
+}
+
+/// Makes the table that a run prints without its details: the median and the 99th percentile of each workload. A
+/// workload that has none, since its flows have no end, has its goodput.
+fn percentiles_grid(summary: &Summary, cells: &[&PointCell]) -> Grid {
+    let mut columns: Vec<Numbers> = Vec::new();
+    for name in summary.workloads() {
+        let mut of_workload = Vec::new();
+        workload_columns(summary, name, cells, &mut of_workload);
+        let has_times = of_workload.iter().any(|column| column.name == "p50");
+        of_workload.retain(|column| !has_times || !["mean", "goodput"].contains(&column.name));
+        columns.append(&mut of_workload);
+    }
+    assemble(with_replicates("Completion times", cells), "variant", labels(summary, cells), &columns)
+}
+
+fn with_replicates(title: &str, cells: &[&PointCell]) -> String {
+    match cells.iter().map(|cell| cell.runs.len()).max().unwrap_or(0) {
+        0 | 1 => title.to_owned(),
+        n => format!("{title}, {n} replicates"),
+    }
 }
 
 /// Returns the names of variants with their colours.

@@ -22,12 +22,7 @@ pub fn differences(summary: &Summary) -> Grid {
             }
         }
     }
-    let title = match summary.comparisons.as_slice() {
-        [first, rest @ ..] if rest.iter().all(|other| other.base == first.base) => {
-            format!("Differences from {}", first.base)
-        }
-        _ => "Differences from the first run".to_owned(),
-    };
+    let title = format!("Differences from {}", verdict::base(summary).unwrap_or(verdict::FIRST_RUN));
     Grid { title, corner: "variant".to_owned(), columns: columns.to_vec(), rows, notes: Vec::new() }
 }
 

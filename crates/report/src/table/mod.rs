@@ -1,10 +1,10 @@
 //! The table that `plimsoll run` prints, and the same data as JSON, CSV and Markdown.
 //!
-//! Without a sweep: one row a variant; for each workload its percentiles with intervals, then the
-//! watched queues and the counters of the network. Then, for each workload, the latency breakdown of its slowest
-//! hundredth. With a sweep: one table a workload and one row a sweep point. Where runs are compared
-//! ([`render_compared`]), every paired difference with its interval. Last, one sentence a variant
-//! ([`crate::verdict`]) and the warnings.
+//! Without a sweep: one row a variant, and for each workload its median and its 99th percentile with intervals. With a
+//! sweep: one table a workload and one row a sweep point. Where runs are compared ([`render_compared`]), every paired
+//! difference with its interval. Last, one sentence a variant ([`crate::verdict`]) and the warnings. With
+//! [`Style::details`] also means and goodputs, the watched queues, the counters of the network and, for each workload,
+//! the latency breakdown of its slowest hundredth.
 
 pub(crate) mod blocks;
 mod differences;
@@ -42,7 +42,7 @@ pub fn render(summary: &Summary, format: Format, style: &Style) -> String {
         Format::Table => terminal(summary, style),
         Format::Json => tidy::json(summary),
         Format::Csv => tidy::csv(summary),
-        Format::Md => markdown(summary),
+        Format::Md => markdown(summary, style),
     }
 }
 
@@ -53,7 +53,7 @@ pub fn render_compared(summary: &Summary, format: Format, style: &Style) -> Stri
         Format::Table if !table.rows.is_empty() => {
             tables(summary, style) + &table.to_terminal(style) + "\n" + &sentences(summary, style)
         }
-        Format::Md if !table.rows.is_empty() => table.to_markdown() + "\n" + &markdown(summary),
+        Format::Md if !table.rows.is_empty() => table.to_markdown() + "\n" + &markdown(summary, style),
         Format::Csv => tidy::csv(summary) + &tidy::differences(summary),
         _ => render(summary, format, style),
     }
@@ -61,7 +61,7 @@ pub fn render_compared(summary: &Summary, format: Format, style: &Style) -> Stri
 
 /// Makes all tables of a summary, for renderers of other forms.
 pub fn grids(summary: &Summary) -> Vec<Grid> {
-    blocks::grids(summary)
+    blocks::grids(summary, true)
 }
 
 fn terminal(summary: &Summary, style: &Style) -> String {
@@ -69,7 +69,7 @@ fn terminal(summary: &Summary, style: &Style) -> String {
 }
 
 fn tables(summary: &Summary, style: &Style) -> String {
-    let grids = grids(summary);
+    let grids = blocks::grids(summary, style.details);
     let mut out = String::new();
     for grid in &grids {
         out.push_str(&grid.to_terminal(style));
@@ -127,8 +127,8 @@ pub(crate) fn alarms(summary: &Summary) -> impl Iterator<Item = String> + '_ {
     others.map(ToString::to_string)
 }
 
-fn markdown(summary: &Summary) -> String {
-    let grids = grids(summary);
+fn markdown(summary: &Summary, style: &Style) -> String {
+    let grids = blocks::grids(summary, style.details);
     let mut out: String = grids.iter().map(|grid| grid.to_markdown() + "\n").collect();
     let notes = notes(summary, &grids, true);
     out.extend(notes.iter().map(|note| format!("{}\n\n", escape_markdown(note))));

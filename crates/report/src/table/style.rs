@@ -1,6 +1,6 @@
 //! [`Style`]: how a terminal shows tables.
 
-/// The style of a table on a terminal.
+/// How much of a result is shown, and how a terminal shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Style {
     /// Colours and bold type by ANSI escapes; for a terminal only.
@@ -8,10 +8,12 @@ pub struct Style {
     /// Columns of the terminal; tables wider than this are cut between column groups and go on
     /// below.
     pub width: usize,
+    /// Shows every table; without it, the percentiles of each workload alone.
+    pub details: bool,
 }
 
 impl Default for Style {
     fn default() -> Style {
-        Style { color: false, width: 100 }
+        Style { color: false, width: 100, details: true }
     }
 }

@@ -1,0 +1,200 @@
+//! Implements `plimsoll figure`, which writes a figure of a report as a file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, anyhow, bail};
+use plimsoll_line::slo::Metric;
+use plimsoll_line::{Lines, Slo};
+use plimsoll_report::chart::{Chart, Format};
+use plimsoll_report::html::{self, Figure};
+use plimsoll_report::svg::{self, Size};
+use plimsoll_results::Summary;
+use plimsoll_results::curves::{Curves, Detail};
+use plimsoll_results::summary::Options;
+use plimsoll_scenario::Registry;
+use plimsoll_units::spelling::did_you_mean;
+use plimsoll_units::text::{printable, printable_lines};
+
+use crate::memory::Budget;
+use crate::output::{self, Done};
+use crate::raster::{self, Kind};
+
+/// Write a figure of a run's report as SVG, PNG or PDF.
+///
+/// Without NAME, the figures that the report has are listed. Without a file, the SVG goes to stdout.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Run directory of `plimsoll run`, `emulate`, `merge` or `line`.
+    run: PathBuf,
+    /// Figure, by its name in the list.
+    name: Option<String>,
+    /// Sweep point of a figure that shows one of several: the values of the swept keys, such as `0.4`.
+    #[arg(long, value_name = "POINT", requires = "name")]
+    at: Option<String>,
+    /// View of a figure that has several, as in the list; by default the first.
+    #[arg(long, value_name = "VIEW", requires = "name")]
+    view: Option<String>,
+    /// Also draw the limit of an objective, such as `p99(query) < 1ms`, as a dashed line.
+    #[arg(long, value_name = "OBJECTIVE", requires = "name")]
+    slo: Option<String>,
+    /// Write the figure as SVG.
+    #[arg(long, value_name = "FILE", requires = "name")]
+    svg: Option<PathBuf>,
+    /// Write the figure as PNG, which needs rsvg-convert or Chromium.
+    #[arg(long, value_name = "FILE", requires = "name")]
+    png: Option<PathBuf>,
+    /// Write the figure as PDF, which needs rsvg-convert or Chromium.
+    #[arg(long, value_name = "FILE", requires = "name")]
+    pdf: Option<PathBuf>,
+    #[command(flatten)]
+    budget: Budget,
+}
+
+pub fn run(args: &Args, _: &Registry) -> Done {
+    args.budget.watch()?;
+    let known = Known::read(&args.run, args.name.as_deref())?;
+    let Some(name) = &args.name else {
+        output::print(&known.list())?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let chart = view(known.chart(name, args.at.as_deref())?, args.view.as_deref())?;
+    let chart = match &args.slo {
+        Some(slo) => with_objective(chart, slo)?,
+        None => chart,
+    };
+    let text = svg::render(&chart, Size::default());
+    let text = printable_lines(&text);
+    if let Some(file) = &args.svg {
+        output::write_whole(file, &text)?;
+    }
+    for (file, kind) in [(&args.png, Kind::Png), (&args.pdf, Kind::Pdf)] {
+        if let Some(file) = file {
+            raster::draw(&text, kind, file)?;
+        }
+    }
+    if args.svg.is_none() && args.png.is_none() && args.pdf.is_none() {
+        output::print(&text)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The figures of a report, and the values of the sweep points that some of them show one by one.
+struct Known {
+    figures: Vec<Figure>,
+    points: Vec<String>,
+}
+
+impl Known {
+    /// Reads a run directory: that of a search has its knees, any other the figures of its points. Points are only read
+    /// where `name` needs more than the summary, since that may take long.
+    fn read(path: &Path, name: Option<&str>) -> anyhow::Result<Known> {
+        let run = output::open_run(path)?;
+        let lines = path.join("lines.json");
+        if lines.exists() {
+            let text =
+                fs::read_to_string(&lines).with_context(|| format!("cannot read {}", lines.display()))?;
+            let lines: Lines = serde_json::from_str(&text)
+                .with_context(|| format!("{} has no lines; run the search again", lines.display()))?;
+            return Ok(Known { figures: lines.figures(), points: Vec::new() });
+        }
+        let known = run.read_summary().ok().map(|summary| Known::of(&summary, &Curves::default()));
+        if let Some(known) = known
+            && known.figures.iter().any(|figure| Some(figure.id()) == name)
+        {
+            return Ok(known);
+        }
+        let outcomes = output::read_points(&run)?;
+        if outcomes.is_empty() {
+            bail!("{} has no finished point, so its report has no figures", path.display());
+        }
+        let curves = Curves::of(&outcomes, Detail::for_runs(outcomes.len()));
+        Ok(Known::of(&Summary::of(&outcomes, &Options::default()), &curves))
+    }
+
+    fn of(summary: &Summary, curves: &Curves) -> Known {
+        let values = |point: &[(String, String)]| {
+            let values: Vec<&str> = point.iter().map(|(_, value)| value.as_str()).collect();
+            values.join(", ")
+        };
+        let points = summary.sweep_points().into_iter().map(values).collect();
+        Known { figures: html::figures(summary, curves), points }
+    }
+
+    /// Writes one line a figure: its name, its title and its views.
+    fn list(&self) -> String {
+        let width = self.figures.iter().map(|figure| figure.id().len()).max().unwrap_or(0);
+        let line = |figure: &Figure| {
+            let chart = figure.charts().first()?;
+            let views: Vec<&str> = chart.views().iter().map(|(name, _)| *name).collect();
+            let views = if views.len() > 1 { format!(" ({})", views.join(", ")) } else { String::new() };
+            let each = if figure.charts().len() > 1 { ", at each sweep point" } else { "" };
+            Some(format!("{:<width$}  {}{each}{views}\n", figure.id(), printable(&chart.title)))
+        };
+        self.figures.iter().filter_map(line).collect()
+    }
+
+    fn chart(&self, name: &str, at: Option<&str>) -> anyhow::Result<Chart> {
+        let names: Vec<String> = self.figures.iter().map(|figure| figure.id().to_owned()).collect();
+        let found = self.figures.iter().find(|figure| figure.id() == name).ok_or_else(|| {
+            anyhow!("the report has no figure `{name}`; {}allowed: {}", hint(name, &names), listed(&names))
+        })?;
+        let charts = found.charts();
+        match (charts, at) {
+            ([only], None) => Ok(only.clone()),
+            (_, Some(at)) if charts.len() > 1 && charts.len() == self.points.len() => {
+                let found = self.points.iter().position(|point| point == at).ok_or_else(|| {
+                    let (hint, allowed) = (hint(at, &self.points), self.points.join("; "));
+                    anyhow!("--at {at}: the run has no such sweep point; {hint}allowed: {allowed}")
+                })?;
+                Ok(charts[found].clone())
+            }
+            (_, Some(_)) => Err(anyhow!("--at: `{name}` is not of one sweep point")),
+            _ => Err(anyhow!(
+                "`{name}` shows one sweep point at a time; name one with --at: {}",
+                self.points.join("; ")
+            )),
+        }
+    }
+}
+
+/// Returns the chart in the view of this name, or in its first.
+fn view(chart: Chart, name: Option<&str>) -> anyhow::Result<Chart> {
+    let views = chart.views();
+    let found = match name {
+        None => views.first(),
+        Some(name) => views.iter().find(|(known, _)| *known == name),
+    };
+    match (found, name) {
+        (Some((_, view)), _) => Ok(view.clone().into_owned()),
+        (None, Some(name)) if views.len() > 1 => {
+            let names: Vec<String> = views.iter().map(|(name, _)| (*name).to_owned()).collect();
+            Err(anyhow!("--view {name}: no such view; {}allowed: {}", hint(name, &names), listed(&names)))
+        }
+        _ => Err(anyhow!("--view: the figure has only one view")),
+    }
+}
+
+/// Returns the chart with the objective's limit.
+fn with_objective(chart: Chart, text: &str) -> anyhow::Result<Chart> {
+    let slo = Slo::parse(text).map_err(|error| anyhow!("--slo: {error}"))?;
+    let format = match slo.metric {
+        Metric::Goodput => Format::Rate,
+        Metric::Deadline => Format::Percent,
+        Metric::Mean | Metric::Percentile(_) | Metric::Max => Format::Time,
+    };
+    let title = chart.title.clone();
+    chart.with_limit(&slo.text, slo.limit, format).ok_or_else(|| {
+        let what = if format == Format::Time { "a time" } else { "such a quantity" };
+        anyhow!("--slo: the vertical axis of `{title}` is not {what}")
+    })
+}
+
+fn listed(names: &[String]) -> String {
+    names.join(", ")
+}
+
+fn hint(name: &str, names: &[String]) -> String {
+    did_you_mean(name, names.iter().map(String::as_str)).map_or_else(String::new, |hint| hint + " ")
+}

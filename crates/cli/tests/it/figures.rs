@@ -1,0 +1,128 @@
+//! Tests `plimsoll figure`, and the page of `plimsoll compare --out`.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use crate::common::{Place, names};
+
+/// Two variants at two loads, with a queue.
+const SCENARIO: &str = r#"
+version = 1
+title = "Drawn"
+[run]
+duration = "20ms"
+[topology]
+kind = "rack"
+hosts = 3
+rate = "1Gbps"
+delay = "5us"
+[workload.transfers]
+kind = "transfer"
+size = "20KB"
+load = 0.3
+[variant.TCP]
+transport.kind = "tcp"
+[variant.DCTCP]
+transport.kind = "dctcp"
+port.switch.ecn = { threshold = "30KB" }
+[sweep]
+"workload.transfers.load" = [0.3, 0.6]
+[observe]
+queue.client = { port = "client", every = "1ms" }
+"#;
+
+fn drawn() -> Place {
+    let place = Place::new();
+    place.write("scenario.toml", SCENARIO);
+    place.plimsoll(&["run", "scenario.toml", "--out", "out", "-q"]).ends_with(0);
+    place
+}
+
+#[test]
+fn the_figures_of_a_report_are_listed_and_written() {
+    let place = drawn();
+    let list = place.plimsoll(&["figure", "out"]).ends_with(0).stdout;
+    let report = place.read("out/report.html");
+    let listed: Vec<&str> = list.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+    assert_eq!(listed.len(), report.matches("<figure ").count(), "{list}");
+    for name in &listed {
+        assert!(report.contains(&format!("<figure class=\"card\" id=\"{name}\">")), "{name}");
+    }
+    assert!(
+        list.contains("time-transfers") && list.contains(", at each sweep point (share, time)"),
+        "{list}"
+    );
+    // Whether a figure is made from the summary alone or from the points, it is the same.
+    let sweep = ["figure", "out", "sweep-transfers-p99"];
+    let svg = place.plimsoll(&sweep).ends_with(0).stdout;
+    std::fs::remove_file(place.path("out/summary.json")).unwrap();
+    assert_eq!(place.plimsoll(&sweep).ends_with(0).stdout, svg);
+    assert!(svg.starts_with("<svg ") && svg.contains("p99 completion time of transfers"), "{svg}");
+    let slo = place.plimsoll(&[&sweep[..], &["--slo", "p99(transfers) < 2ms"]].concat()).ends_with(0).stdout;
+    assert!(slo.contains("p99(transfers) &lt; 2ms") && slo.contains("stroke-dasharray"), "{slo}");
+
+    let time = ["figure", "out", "time-transfers", "--at", "0.6"];
+    place.plimsoll(&[&time[..], &["--svg", "share.svg"]].concat()).ends_with(0).prints_nothing();
+    place.plimsoll(&[&time[..], &["--svg", "time.svg", "--view", "time"]].concat()).ends_with(0);
+    assert_ne!(place.read("share.svg"), place.read("time.svg"));
+    let other = place.plimsoll(&["figure", "out", "time-transfers", "--at", "0.3"]).ends_with(0).stdout;
+    assert_ne!(place.read("share.svg"), other);
+    // Without a run the folder has no figures, and no file is left behind.
+    assert_eq!(names(&place.path(".")), ["out", "scenario.toml", "share.svg", "time.svg"]);
+}
+
+#[test]
+fn what_cannot_be_drawn_is_told() {
+    let place = drawn();
+    place.plimsoll(&["run", "scenario.toml", "--set", "run.duration=10ms", "--list"]).ends_with(0);
+    for (more, words) in [
+        (&["time-transfer"][..], "no figure `time-transfer`; did you mean `time-transfers`? allowed: "),
+        (&["time-transfers"], "shows one sweep point at a time; name one with --at: 0.3; 0.6"),
+        (&["time-transfers", "--at", "0.5"], "--at 0.5: the run has no such sweep point; "),
+        (&["sweep-transfers-p99", "--at", "0.3"], "`sweep-transfers-p99` is not of one sweep point"),
+        (&["time-transfers", "--at", "0.3", "--view", "shares"], "no such view; did you mean `share`?"),
+        (&["sweep-transfers-p99", "--slo", "p99(transfers) < 2"], "--slo: "),
+        (&["sweep-transfers-p99", "--slo", "goodput(transfers) > 2Mbps"], "is not such a quantity"),
+        (&["--svg", "a.svg"], "NAME"),
+    ] {
+        place.plimsoll(&[&["figure", "out"], more].concat()).ends_with(2).says(words).prints_nothing();
+    }
+    place.plimsoll(&["figure", "nowhere"]).ends_with(2).prints_nothing();
+}
+
+#[test]
+fn a_browser_or_a_converter_draws_png_and_pdf() {
+    let place = drawn();
+    let args = ["figure", "out", "sweep-transfers-p99", "--png", "a.png", "--pdf", "a.pdf"];
+    let ran = place.plimsoll(&args);
+    if ran.stderr.contains("none is installed") {
+        plimsoll_testing::skipped!("neither rsvg-convert nor Chromium is installed");
+        return;
+    }
+    ran.ends_with(0);
+    let begins = |name: &str, with: &[u8]| std::fs::read(place.path(name)).unwrap().starts_with(with);
+    assert!(begins("a.png", b"\x89PNG") && begins("a.pdf", b"%PDF"));
+    assert_eq!(names(&place.path(".")), ["a.pdf", "a.png", "out", "scenario.toml"]);
+}
+
+#[test]
+fn compared_runs_have_a_page() {
+    let place = drawn();
+    place.plimsoll(&["run", "scenario.toml", "--seed", "2", "--out", "other", "-q"]).ends_with(0);
+    place
+        .plimsoll(&["compare", "out", "other", "--out", "both"])
+        .ends_with(0)
+        .says("Report   both/report.html");
+    let page = place.read("both/report.html");
+    for words in [
+        "<h1>other compared with out</h1>",
+        "Completion time relative to the first run",
+        "TCP (other)",
+        "plimsoll compare out other --out both",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert_eq!(place.summary("both")["comparisons"].as_array().unwrap().len(), 4);
+    place
+        .plimsoll(&["compare", "out", "--out", "other"])
+        .ends_with(2)
+        .says("--out other: this is a run directory");
+}

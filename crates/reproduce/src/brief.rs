@@ -1,0 +1,125 @@
+//! A reproduction in ten lines: the count, the values that are farthest from the published ones, and where the page is.
+
+use std::fmt::Write;
+
+use plimsoll_report::figures::number;
+
+use crate::ledger::Ledger;
+use crate::row::{Row, State};
+use crate::run::Reproduction;
+use crate::study::Study;
+use crate::words;
+
+/// The number of values that are named.
+const FARTHEST: usize = 5;
+
+/// Writes the lines; `page` is the path of the page.
+pub fn in_brief(study: &Study, reproduction: &Reproduction, page: &str) -> String {
+    let mut text = String::new();
+    let ledger = reproduction.ledger();
+    let Ledger { held, explained, open, .. } = ledger;
+    let quick = if reproduction.quick { ", by a quick look" } else { "" };
+    let of = ledger.published();
+    let _ = writeln!(
+        text,
+        "{}{quick}: {held} held, {explained} explained, {open} open of {of} published.",
+        study.command
+    );
+    let decided = || reproduction.orderings.iter().filter_map(|ordering| ordering.holds);
+    let (in_order, pairs) = (decided().filter(|holds| *holds).count(), decided().count());
+    if pairs > 0 {
+        let _ =
+            writeln!(text, "{in_order} of {pairs} pairs of schemes that differ have the published order.");
+    }
+    let farthest = farthest(study, reproduction);
+    if !farthest.is_empty() {
+        text.push_str("Farthest from the published values:\n");
+        let names: Vec<String> = farthest.iter().map(|(row, _)| name(row)).collect();
+        let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        for (name, (row, ratio)) in names.iter().zip(&farthest) {
+            let measured = format!("{} {}", number(row.measured), row.unit);
+            let published = row.published.map_or_else(String::new, number);
+            let state = row.state.map_or("", State::name);
+            let ratio = format!("{}x", number(*ratio));
+            let _ = writeln!(
+                text,
+                "  {name:<width$}  {measured:>14}, published {published:>8}  {ratio:>7}  {state}"
+            );
+        }
+    }
+    if reproduction.quick {
+        text.push_str(
+            "The runs are short, so their tails mean little; without --quick they are the paper's.\n",
+        );
+        text.push_str("Every number: the page, or the same command with --details.\n");
+    }
+    let _ = writeln!(text, "Page: {page}");
+    text
+}
+
+/// Returns the judged rows with the largest factors from their published values, either way, and these factors.
+fn farthest<'a>(study: &Study, reproduction: &'a Reproduction) -> Vec<(&'a Row, f64)> {
+    let held = study.bases[0].name();
+    let judged = |row: &&Row| {
+        row.base == held
+            && !row.suspect
+            && !row.order_only
+            && row.state.is_some_and(|state| state != State::Input)
+    };
+    let mut rows: Vec<(&Row, f64)> = reproduction
+        .rows
+        .iter()
+        .filter(judged)
+        .filter_map(|row| Some((row, row.ratio.filter(|ratio| *ratio > 0.0)?)))
+        .collect();
+    rows.sort_by(|(_, a), (_, b)| b.ln().abs().total_cmp(&a.ln().abs()));
+    rows.truncate(FARTHEST);
+    rows
+}
+
+/// Names a row: `Fig. 2b, TCP at 2: mean queueing delay`.
+fn name(row: &Row) -> String {
+    let figure = words::figure(&row.figure).unwrap_or_else(|| row.figure.clone());
+    let metric = words::metric(&row.metric).unwrap_or_else(|| row.metric.clone());
+    format!("{figure}, {} at {}: {metric}", row.series, row.x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::studies::HULL;
+
+    #[test]
+    fn ten_lines_have_the_count_the_farthest_values_and_the_page() {
+        let row = |x: &str, measured: f64, within: bool| {
+            let mut row = Row::new("fig2b", HULL.bases[0].name(), "TCP", x, "queue_us_mean", "us");
+            row.measured = measured;
+            let mut row = row.compare(Some(100.0), None, Some(1.35));
+            row.state = Some(if within { State::Held } else { State::Open });
+            row
+        };
+        let reproduction = Reproduction {
+            quick: true,
+            seed: 1,
+            rows: (2..9)
+                .map(|x| row(&x.to_string(), 100.0 * f64::from(x), false))
+                .chain([row("1", 90.0, true)])
+                .collect(),
+            orderings: Vec::new(),
+            packet_hops: 0,
+            builds: Vec::new(),
+            missing: Vec::new(),
+        };
+        let text = in_brief(&HULL, &reproduction, "out/hull.html");
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines.len() <= 10, "{text}");
+        assert_eq!(lines[0], "hull, by a quick look: 1 held, 0 explained, 7 open of 8 published.");
+        assert!(lines[2].starts_with("  Fig. 2b, TCP at 8: Mean queueing delay"), "{text}");
+        assert!(
+            lines[2].ends_with("8.00x  open") && lines[2].contains("800 us, published      100"),
+            "{text}"
+        );
+        assert_eq!(text.matches("published ").count(), 6, "{text}");
+        assert_eq!(lines.last(), Some(&"Page: out/hull.html"));
+    }
+}
