@@ -10,6 +10,8 @@ TEST_PACKAGES := g++ chromium tshark valgrind python3 python3-pandas clang libel
 # The eBPF programs, where what compiles them is here (asked after the packages are installed).
 KERNEL = $(if $(shell command -v clang >/dev/null && ls /usr/include/libelf.h 2>/dev/null),--features plimsoll-bpf/kernel$(COMMA)plimsoll-host/kernel$(COMMA)plimsoll-linux/kernel$(COMMA)plimsoll-cli/kernel$(COMMA)plimsoll-chronos-memcached/kernel)
 COMMA := ,
+# Builds with the eBPF programs are in target/kernel, those without in target/release.
+PROFILE = $(if $(KERNEL),kernel,release)
 SCENARIO ?= scenarios/quickstart.toml
 # On the build machine the fuzz targets run for a minute in all, before the tests; `make fuzz` is for longer.
 FUZZ := $(if $(CI),FUZZ_SECONDS=$${FUZZ_SECONDS:-9} CARGO_PROFILE_RELEASE_DEBUG=0 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 fuzz/run)
@@ -41,10 +43,10 @@ run: toolchain ## Build, then TCP, DCTCP and HULL on a rack, in a table and a re
 	@target/release/plimsoll run $(SCENARIO)
 
 .PHONY: kernel
-kernel: toolchain ## Build target/release/plimsoll with the eBPF programs, for `emulate` and `host`.
+kernel: toolchain ## Build target/kernel/plimsoll, with the eBPF programs, for `emulate`, `host` and `breakdown`.
 	@command -v clang >/dev/null && [ -f /usr/include/libelf.h ] || { \
 	  echo "The eBPF programs need more. Install it with: apt-get install clang libelf-dev zlib1g-dev pkg-config" >&2; exit 2; }
-	cargo build --release --locked -p plimsoll-cli --features kernel
+	cargo build --profile kernel --locked -p plimsoll-cli --features kernel
 
 .PHONY: servers
 servers: toolchain ## Build chronos-memcached, chronos-search, chronos-openflow, chronos-load and the lock baselines.
@@ -52,28 +54,27 @@ servers: toolchain ## Build chronos-memcached, chronos-search, chronos-openflow,
 	  $(if $(KERNEL),--features plimsoll-chronos-memcached/kernel$(COMMA)plimsoll-chronos-locked/kernel)
 
 PREFIX ?= /usr/local
-# Where systemd is to find the units; of prefixes it knows /usr/local and /usr.
-UNITS ?= $(PREFIX)/lib/systemd/system
-BUILT ?= target/release
+# DESTDIR, UNITS and BUILT: deploy/install explains them.
+INSTALL := PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" UNITS="$(UNITS)" BUILT="$(BUILT)" deploy/install
 .PHONY: install
-install: ## Copy what has been built, the command with its systemd units and the servers, to PREFIX (/usr/local).
-	@echo "$(PREFIX)" | grep -Eqx '(/[A-Za-z0-9._+-]+)*' || { \
-	  echo "PREFIX=$(PREFIX): an absolute path of letters, digits, '.', '_', '+' and '-' is needed, as units name it" >&2; exit 2; }
-	@install -d "$(DESTDIR)$(PREFIX)/bin"
-	@for name in plimsoll chronos-memcached chronos-search chronos-openflow chronos-load; do \
-	  [ ! -x "$(BUILT)/$$name" ] || install -v -m 755 "$(BUILT)/$$name" "$(DESTDIR)$(PREFIX)/bin/"; done
-	@[ ! -x "$(BUILT)/plimsoll" ] || { \
-	  install -d "$(DESTDIR)$(UNITS)" "$(DESTDIR)$(PREFIX)/share/doc/plimsoll"; \
-	  install -v -m 644 docs/host.md "$(DESTDIR)$(PREFIX)/share/doc/plimsoll/"; \
-	  for unit in deploy/systemd/*.service; do \
-	    to="$(DESTDIR)$(UNITS)/$${unit##*/}"; \
-	    sed -e 's#/usr/bin/plimsoll#$(PREFIX)/bin/plimsoll#g' -e 's#/usr/share/doc/#$(PREFIX)/share/doc/#g' "$$unit" | \
-	      install -m 644 /dev/stdin "$$to"; \
-	    echo "'$$unit' -> '$$to'"; \
-	  done; \
-	  case "$(UNITS)" in /usr/lib/systemd/system|/usr/local/lib/systemd/system|/lib/systemd/system|/etc/systemd/system) ;; \
-	    *) echo "systemd does not look in $(UNITS) by itself: systemctl link $(UNITS)/plimsoll-host@.service, or make install UNITS=..." ;; \
-	  esac; }
+install: ## Install what has been built to PREFIX (/usr/local): programs, manual pages, completions, scenarios, units.
+	@$(INSTALL)
+
+.PHONY: uninstall
+uninstall: ## Remove what `make install` has installed.
+	@$(INSTALL) uninstall
+
+.PHONY: deb
+deb: kernel servers ## Build a Debian package in target/deb; needs debhelper.
+	deploy/debian/build
+
+.PHONY: tarball
+tarball: toolchain ## Build statically linked programs, and pack them into target/tarball with what an installation has.
+	deploy/tarball
+
+.PHONY: check-all
+check-all: toolchain ## The long checks that do not fit the suite; docs/internals/check-all.md has their latest results.
+	deploy/check-all
 
 .PHONY: test
 test: toolchain test-packages ## Format, lints, and every test.
@@ -101,10 +102,10 @@ TORTURE_SECONDS ?= 1800
 SEED ?= 1
 .PHONY: torture
 torture: toolchain ## Attack every program from outside for 30 minutes: `make torture SEED=2 TORTURE_SECONDS=600`.
-	cargo build --release --quiet --locked -p plimsoll-cli -p plimsoll-torture \
+	cargo build --profile $(PROFILE) --quiet --locked -p plimsoll-cli -p plimsoll-torture \
 	  $(if $(KERNEL),--features plimsoll-cli/kernel$(COMMA)plimsoll-chronos-memcached/kernel) \
 	  $(foreach name,memcached search openflow,-p plimsoll-chronos-$(name))
-	target/release/plimsoll-torture --seconds $(TORTURE_SECONDS) --seed $(SEED)
+	target/$(PROFILE)/plimsoll-torture --seconds $(TORTURE_SECONDS) --seed $(SEED)
 
 .PHONY: kernels
 kernels: toolchain ## The kernel's side on a distribution's kernel, in a virtual machine: `make kernels KERNEL_PACKAGE=NAME[/SUITE]`.
@@ -136,10 +137,6 @@ docs: toolchain ## Build the documentation as a site, target/book/index.html; ne
 	@rm -rf target/book/examples && cp -r examples target/book/ && \
 	  sed -i 's#href="\.\./examples/#href="examples/#g' target/book/*.html
 	@echo "target/book/index.html"
-
-.PHONY: check-all
-check-all: ## What is too slow for `make test`, one line each: the site.
-	$(MAKE) docs
 
 .PHONY: reproduce
 reproduce: toolchain ## The HULL evaluation, measured beside published.

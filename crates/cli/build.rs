@@ -1,5 +1,5 @@
-//! Adds the commit to `plimsoll --version`, where the build is of a checkout. It reads git's files itself: git may not
-//! be installed, and there may be no checkout.
+//! Adds the commit to `plimsoll --version`, where the build is of a checkout, and whether it has the eBPF programs. It
+//! reads git's files itself: git may not be installed, and there may be no checkout.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,16 @@ use std::path::{Path, PathBuf};
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let commit = checkout().and_then(|git| commit(&git)).unwrap_or_default();
-    println!("cargo::rustc-env=PLIMSOLL_COMMIT={}", commit.get(..12).unwrap_or_default());
+    let commit = commit.get(..12).unwrap_or_default();
+    println!("cargo::rustc-env=PLIMSOLL_COMMIT={commit}");
+    let number = std::env::var("CARGO_PKG_VERSION").expect("cargo sets it");
+    let version = if commit.is_empty() { number } else { format!("{number} (commit {commit})") };
+    println!("cargo::rustc-env=PLIMSOLL_VERSION={version}");
+    let features = match std::env::var_os("CARGO_FEATURE_KERNEL") {
+        Some(_) => "with the eBPF programs (feature kernel)",
+        None => "without the eBPF programs (feature kernel), which emulate uses, and host and breakdown need",
+    };
+    println!("cargo::rustc-env=PLIMSOLL_FEATURES={features}");
 }
 
 /// Returns the folder with git's files; in a linked work tree, a file there names it.

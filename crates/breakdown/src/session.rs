@@ -57,6 +57,15 @@ impl Session {
         })
     }
 
+    /// Loads the programs for servers of TCP, or else of UDP, and unloads them: whether this kernel takes them.
+    ///
+    /// # Errors
+    /// Returns [`Error::Programs`] if it does not.
+    pub fn try_programs(udp: bool) -> Result<(), Error> {
+        RequestTrace::load(RequestTraceOptions { network: 0, sample: 1, tcp: !udp, udp })?;
+        Ok(())
+    }
+
     /// Attaches the programs: tracing begins, or begins again.
     ///
     /// # Errors

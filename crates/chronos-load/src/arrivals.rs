@@ -5,6 +5,7 @@
 //! contains the rest evenly. This is the load of Banga and Druschel that Chronos uses (dissertation, section 6.2.3:
 //! ratio 10, 10 % of the requests in bursts). The bursts of all threads coincide.
 
+use std::fmt;
 use std::str::FromStr;
 
 use plimsoll_units::{Span, Time};
@@ -67,6 +68,18 @@ impl FromStr for Arrivals {
             )));
         }
         Ok(Arrivals::Bursts(Bursts { ratio, duration, share }))
+    }
+}
+
+impl fmt::Display for Arrivals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Arrivals::Poisson => f.write_str("poisson"),
+            Arrivals::Uniform => f.write_str("uniform"),
+            Arrivals::Bursts(Bursts { ratio, duration, share }) => {
+                write!(f, "bursts:{ratio},{}ps,{share}", duration.as_ps())
+            }
+        }
     }
 }
 
@@ -203,6 +216,9 @@ mod tests {
         let bursts = Bursts { ratio: 10.0, duration: Span::from_ms(1), share: 0.1 };
         assert_eq!("bursts:10,1ms,10%".parse(), Ok(Arrivals::Bursts(bursts)));
         assert_eq!("bursts:10, 1ms, 0.1".parse(), Ok(Arrivals::Bursts(bursts)));
+        for arrivals in [Arrivals::Poisson, Arrivals::Uniform, Arrivals::Bursts(bursts)] {
+            assert_eq!(arrivals.to_string().parse(), Ok(arrivals));
+        }
         for (text, part) in [
             ("poison", "`poison` is not a distribution"),
             ("bursts:10,1ms", "not three values"),

@@ -8,6 +8,7 @@ mod datagrams;
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use clap::ValueEnum;
@@ -65,7 +66,7 @@ struct SocketDriver {
     batch: Option<Batch>,
 }
 
-/// Runs `generator` until it is over. `sockets` are its connections, in its order.
+/// Runs `generator` until it is over, or `stop` is set. `sockets` are its connections, in its order.
 ///
 /// # Errors
 /// Returns an error if the system rejects the poll. A server that closes a connection is not an error; it is counted.
@@ -76,6 +77,7 @@ pub fn drive(
     wait: Wait,
     clock: Clock,
     until: Time,
+    stop: &AtomicBool,
 ) -> io::Result<Book> {
     let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     for (index, socket) in sockets.iter().enumerate() {
@@ -86,14 +88,14 @@ pub fn drive(
     let batch = datagrams.then(Batch::new);
     let mut driver = SocketDriver { generator, sockets, poll, clock, buffer: vec![0; READ_BYTES], batch };
     let before = ProcessorTime::of_this_thread().unwrap_or_default();
-    driver.run(wait, until)?;
+    driver.run(wait, until, stop)?;
     let after = ProcessorTime::of_this_thread().unwrap_or_default();
     driver.generator.book().waited = after.waited.saturating_sub(before.waited);
     Ok(driver.generator.finish())
 }
 
 impl SocketDriver {
-    fn run(&mut self, wait: Wait, until: Time) -> io::Result<()> {
+    fn run(&mut self, wait: Wait, until: Time, stop: &AtomicBool) -> io::Result<()> {
         let mut events = Vec::with_capacity(EVENTS_MAX);
         let mut busy = Span::ZERO;
         let mut now = self.clock.now();
@@ -101,7 +103,7 @@ impl SocketDriver {
             let began = now;
             self.generator.advance(now);
             let mut worked = self.send_all()?;
-            if self.generator.is_over(now) {
+            if self.generator.is_over(now) || stop.load(Ordering::Relaxed) {
                 break;
             }
             let before_wait = if wait == Wait::Block { self.clock.now() } else { now };

@@ -3,10 +3,13 @@
 //! ```text
 //!  Setup, Phase ──> Generator (no clock, no socket) <──> drive (sockets, clock) <──> servers
 //!                       └──> Book ──> Report ──> table, JSON, HDR
+//!                             └──> rounds at rate after rate (line) ──> the highest rate that meets an objective
 //! ```
 //! The requests are a pure function of the seed ([`setup`], [`draws`]), and the counts one of the arrival times of
-//! bytes ([`generator`]). Only [`drive`] and [`phase`] read a clock. `docs/chronos/load.md` is the user's guide.
+//! bytes ([`generator`]). Only [`drive`] and [`phase`] read a clock. [`agent`] has other machines
+//! send a share of the load. `docs/chronos/load.md` is the user's guide.
 
+pub mod agent;
 pub mod arrivals;
 pub mod bench;
 pub mod book;
@@ -17,8 +20,10 @@ pub mod drive;
 pub mod endpoint;
 pub mod generator;
 pub mod keys;
+pub mod line;
 pub mod link;
 pub mod neighbour;
+pub mod objective;
 pub mod openflow;
 pub mod options;
 pub mod phase;

@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use plimsoll_chronos_load::commands::{
+    agent::Agent,
     compare::Compare,
+    line::LoadLine,
     openflow::{CompareOpenFlow, OpenFlow},
     run::Run,
     saturate::Saturate,
@@ -27,6 +29,8 @@ struct Cli {
 enum Command {
     Run(Run),
     Saturate(Saturate),
+    Line(LoadLine),
+    Agent(Agent),
     Compare(Compare),
     #[command(name = "openflow")]
     OpenFlow(OpenFlow),
@@ -39,6 +43,8 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Run(run) => run.execute(),
         Command::Saturate(saturate) => saturate.execute(),
+        Command::Line(line) => line.execute(),
+        Command::Agent(agent) => agent.execute(),
         Command::Compare(compare) => compare.execute(),
         Command::OpenFlow(openflow) => openflow.execute(),
         Command::CompareOpenFlow(compare) => compare.execute(),
@@ -61,11 +67,13 @@ mod tests {
     /// An option without a heading of its own would get that of the group that was declared before it.
     #[test]
     fn options_are_grouped_by_what_they_do() {
-        let groups: [(&str, &[&str]); 11] = [
+        let groups: [(&str, &[&str]); 13] = [
             ("Servers", &["servers", "transport", "server_cpus"]),
             ("Controller", &["controller"]),
             ("Controllers", &["servers", "server_cpus"]),
             ("Comparison", &["pairs"]),
+            ("Search", &["slos", "from", "to", "resolution", "rounds"]),
+            ("Agents", &["agents", "listen", "token_file"]),
             (
                 "Keys and values",
                 &["keys", "key_size", "key_prefix", "terms", "popularity", "value_size", "no_load"],

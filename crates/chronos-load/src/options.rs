@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, bail, ensure};
-use clap::{ArgGroup, Args, Command, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{ArgGroup, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use plimsoll_units::{Span, whole};
 
 use crate::arrivals::Arrivals;
 use crate::drive::Wait;
 use crate::endpoint::Endpoint;
 use crate::keys::{KeyChoice, KeyText, Popularity};
-use crate::phase::ClientThreads;
+use crate::phase::{ClientThreads, Share};
 use crate::placement::{Placement, Sharding};
 use crate::protocol::{Protocol, Texts};
 use crate::report::SuspectLimits;
@@ -171,6 +172,61 @@ pub struct Load {
     pub validity: ValidityOptions,
 }
 
+/// Options together with their words, so that another process can be given the same.
+#[derive(Clone, Debug)]
+pub struct Recorded<T> {
+    /// The meaning of the options.
+    pub options: T,
+    /// The options that the command line has, each as `--name=value` or `--name`.
+    pub words: Vec<String>,
+}
+
+impl<T: Args> Args for Recorded<T> {
+    fn augment_args(command: Command) -> Command {
+        T::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        T::augment_args_for_update(command)
+    }
+}
+
+impl<T: Args> FromArgMatches for Recorded<T> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Recorded<T>, clap::Error> {
+        let words = words_of::<T>(matches);
+        Ok(Recorded { options: T::from_arg_matches(matches)?, words })
+    }
+
+    fn from_arg_matches_mut(matches: &mut ArgMatches) -> Result<Recorded<T>, clap::Error> {
+        // Parsing takes the values out.
+        let words = words_of::<T>(matches);
+        Ok(Recorded { options: T::from_arg_matches_mut(matches)?, words })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.words.extend(words_of::<T>(matches));
+        self.options.update_from_arg_matches(matches)
+    }
+}
+
+/// Returns the options of `T` that a command line has.
+fn words_of<T: Args>(matches: &ArgMatches) -> Vec<String> {
+    let mut words = Vec::new();
+    for argument in T::augment_args(Command::new("chronos-load")).get_arguments() {
+        let (Some(name), id) = (argument.get_long(), argument.get_id().as_str()) else { continue };
+        if matches.value_source(id) != Some(ValueSource::CommandLine) {
+            continue;
+        }
+        if argument.get_action().takes_values() {
+            let values = matches.get_raw(id).into_iter().flatten();
+            words.extend(values.map(|value| format!("--{name}={}", value.to_string_lossy())));
+        } else {
+            words.push(format!("--{name}"));
+        }
+    }
+    words
+}
+
 /// The form of a printed report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Format {
@@ -318,6 +374,7 @@ impl Clients {
             cpus: self.cpus.clone(),
             wait: self.wait,
             congestion: self.congestion.clone(),
+            share: Share::WHOLE,
         }
     }
 }
@@ -332,6 +389,27 @@ mod tests {
             Ok(workload) => format!("{:#}", workload.setup(&servers, 1).unwrap_err()),
             Err(error) => error.to_string(),
         }
+    }
+
+    #[test]
+    fn recorded_options_say_the_same_again() {
+        let words =
+            ["--keys", "500", "--ratio=5:5", "--no-check", "--value-size", "uniform:1,9", "--retry=9ms"];
+        let read_again = [&words[..], &["--replicas=2"]].concat();
+        let recorded: Recorded<Workload> = read(&read_again).unwrap();
+        assert_eq!(
+            recorded.words,
+            [
+                "--keys=500",
+                "--value-size=uniform:1,9",
+                "--ratio=5:5",
+                "--replicas=2",
+                "--retry=9ms",
+                "--no-check"
+            ]
+        );
+        let again: Workload = read(&recorded.words.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+        assert_eq!(format!("{again:?}"), format!("{:?}", recorded.options));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Runs one phase of load on its threads.
 
 use std::io;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use anyhow::ensure;
 use plimsoll_units::{Span, Time};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
+use serde::{Deserialize, Serialize};
 
 use crate::book::Book;
 use crate::drive::{Clock, Wait, drive};
@@ -30,6 +32,23 @@ pub struct ClientThreads {
     pub wait: Wait,
     /// The clients' congestion control over TCP; none for the system's.
     pub congestion: Option<String>,
+    /// Which of several generators these clients are, if they are not all.
+    pub share: Share,
+}
+
+/// Which of several generators, which together act as one, a generator is.
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Share {
+    /// The number of the generator, from 0.
+    pub index: u32,
+    /// The number of generators.
+    pub of: u32,
+}
+
+impl Share {
+    /// The share of a generator that has all of the load.
+    pub const WHOLE: Share = Share { index: 0, of: 1 };
 }
 
 /// The start or the end of the measured time, at which callers may observe the servers.
@@ -86,18 +105,38 @@ impl ClientThreads {
         &self,
         setup: &Arc<Setup>,
         phase: Phase,
-        mut look: impl FnMut(MeasurementEdge),
+        look: impl FnMut(MeasurementEdge),
     ) -> Result<Book, PhaseError> {
+        self.run_after(|| Ok(()), setup, phase, &AtomicBool::new(false), look)
+    }
+
+    /// Runs `phase` as [`ClientThreads::run`] does: `begin` is called once all connections are open, and the load ends
+    /// early when `stop` is set.
+    ///
+    /// # Errors
+    /// Returns an error if a connection cannot be opened, or a processor does not exist, and the error of `begin`.
+    pub fn run_after<E: From<PhaseError>>(
+        &self,
+        begin: impl FnOnce() -> Result<(), E>,
+        setup: &Arc<Setup>,
+        phase: Phase,
+        stop: &AtomicBool,
+        mut look: impl FnMut(MeasurementEdge),
+    ) -> Result<Book, E> {
         let loads = matches!(phase.pace, Pace::Load(_));
         // The keys to load are divided among the clients of a single thread.
         let threads = if loads { 1 } else { self.threads.min(self.clients).max(1) };
         let clients = if loads { self.clients.min(LOADERS_MAX) } else { self.clients };
+        // Generators that are one number their clients and threads as one would.
+        let Share { index, of } = if loads { Share::WHOLE } else { self.share };
+        let (first_client, first_thread, all_threads) = (index * clients, index * threads, of * threads);
         let mut groups = Vec::new();
         for thread in 0..threads {
             let share = |thread: u32| (u64::from(clients) * u64::from(thread) / u64::from(threads)) as u32;
-            let own = share(thread)..share(thread + 1);
+            let own = first_client + share(thread)..first_client + share(thread + 1);
             groups.push((self.connect(own.len(), clients as usize)?, own));
         }
+        begin()?;
         let clock = Clock::start();
         let (ended, all_ended) = mpsc::channel::<()>();
         thread::scope(|scope| {
@@ -109,8 +148,10 @@ impl ClientThreads {
                         // The sender is dropped when the thread ends.
                         let _ended = ended;
                         self.settle(thread)?;
-                        let generator = Generator::new(Arc::clone(setup), phase, own, thread, threads);
-                        Ok(drive(generator, sockets, setup.datagrams, self.wait, clock, phase.to)?)
+                        let (number, setup) = (first_thread + thread, Arc::clone(setup));
+                        let datagrams = setup.datagrams;
+                        let generator = Generator::new(setup, phase, own, number, all_threads);
+                        Ok(drive(generator, sockets, datagrams, self.wait, clock, phase.to, stop)?)
                     })
                 })
                 .collect();

@@ -64,6 +64,8 @@ pub struct Distribution {
 pub struct SuspectLimits {
     /// The generator's own lag, as a share of the latency, at the median and at the 99th percentile.
     pub lag_share: f64,
+    /// The lag in microseconds that never makes a run suspect, since it does not matter for what is measured.
+    pub lag_us: f64,
     /// The share of the time for which the generator may wait for a processor.
     pub waited_share: f64,
     /// The share by which the rate of an open loop may fall short.
@@ -72,7 +74,7 @@ pub struct SuspectLimits {
 
 impl Default for SuspectLimits {
     fn default() -> SuspectLimits {
-        SuspectLimits { lag_share: 0.5, waited_share: 0.05, short_share: 0.02 }
+        SuspectLimits { lag_share: 0.5, lag_us: 0.0, waited_share: 0.05, short_share: 0.02 }
     }
 }
 
@@ -151,25 +153,8 @@ impl Report {
     }
 
     fn suspect_reasons(&self, limits: SuspectLimits) -> Vec<String> {
-        let Report { latency, lag, counts, .. } = self;
-        let mut found = Vec::new();
-        for (name, lag, latency) in [("p50", lag.p50, latency.p50), ("p99", lag.p99, latency.p99)] {
-            if self.latency.samples > 0 && lag > limits.lag_share * latency {
-                found.push(format!(
-                    "the generator's own lag is {lag:.1} us at {name}, more than {:.0} % of the latency's {latency:.1} \
-                     us: this measures the generator; give it a processor of its own (--cpus), spin (--wait spin), or \
-                     ask for less",
-                    100.0 * limits.lag_share
-                ));
-            }
-        }
-        if self.generator_waited > limits.waited_share {
-            found.push(format!(
-                "the generator waited for a processor for {:.0} % of the time: other programs are running, or it and \
-                 the server share a processor",
-                100.0 * self.generator_waited
-            ));
-        }
+        let Report { latency, counts, .. } = self;
+        let mut found = self.generator_reasons(limits);
         if let Some(asked) = self.rate_asked
             && self.rate < (1.0 - limits.short_share) * asked
         {
@@ -194,6 +179,30 @@ impl Report {
         }
         if latency.samples == 0 {
             found.push("no operation was measured".to_owned());
+        }
+        found
+    }
+
+    /// Returns the reasons why the generator, rather than the server, was too slow in this run.
+    pub fn generator_reasons(&self, limits: SuspectLimits) -> Vec<String> {
+        let Report { latency, lag, .. } = self;
+        let mut found = Vec::new();
+        for (name, lag, latency) in [("p50", lag.p50, latency.p50), ("p99", lag.p99, latency.p99)] {
+            if self.latency.samples > 0 && lag > (limits.lag_share * latency).max(limits.lag_us) {
+                found.push(format!(
+                    "the generator's own lag is {lag:.1} us at {name}, more than {:.0} % of the latency's {latency:.1} \
+                     us: this measures the generator; give it a processor of its own (--cpus), spin (--wait spin), or \
+                     ask for less",
+                    100.0 * limits.lag_share
+                ));
+            }
+        }
+        if self.generator_waited > limits.waited_share {
+            found.push(format!(
+                "the generator waited for a processor for {:.0} % of the time: other programs are running, or it and \
+                 the server share a processor",
+                100.0 * self.generator_waited
+            ));
         }
         found
     }

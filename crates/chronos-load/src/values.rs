@@ -137,8 +137,8 @@ impl Values {
     /// Returns a version that neither client `client` (counted from 0) nor any other has written yet.
     pub fn next_version(&self, client: u32, number: u64) -> u64 {
         if let Some(written) = &self.written {
-            // Only one thread runs this client.
-            written[client as usize].store(number + 1, Ordering::Release);
+            // A phase may repeat the numbers of an earlier one.
+            written[client as usize].fetch_max(number + 1, Ordering::Release);
         }
         (u64::from(client) + 1) << CLIENT_SHIFT | number
     }

@@ -17,7 +17,7 @@ use plimsoll_units::whole;
 
 /// A memcached whose requests go to the thread that owns their data.
 ///
-/// Flags have memcached's letters and meanings. What is ours is under -o chronos_*.
+/// Flags have memcached's letters and meanings. What is ours is under -o chronos_*, and --metrics.
 #[derive(Parser, Debug)]
 #[command(
     name = "chronos-memcached",
@@ -139,6 +139,10 @@ pub struct Options {
     /// Not supported: NAPI ids
     #[arg(short = 'N', long, alias = "napi_ids", value_name = "num", value_parser = whole::<u32>(0..))]
     napi_ids: Option<u32>,
+    /// Serve metrics as OpenMetrics at this address, by HTTP at /metrics: an address and port, or unix:<file>; not one
+    /// of memcached's
+    #[arg(long, value_name = "addr")]
+    pub metrics: Option<String>,
     /// Extended options, comma-separated
     #[arg(short = 'o', long, value_name = "options", value_delimiter = ',')]
     extended: Vec<String>,

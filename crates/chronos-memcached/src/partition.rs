@@ -10,8 +10,8 @@ use crate::{binary, text};
 /// A partition: its items, and what it counted.
 #[derive(Debug)]
 pub struct Partition {
-    /// True for the one that counts what goes to all.
-    pub first: bool,
+    /// The number of the partition; the first counts what goes to all.
+    pub number: u32,
     /// What appending and prepending may make of an item at most.
     pub item_limit: ItemLimit,
     /// The items of the partition.

@@ -7,7 +7,7 @@ use std::sync::{Arc, mpsc};
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use plimsoll_chronos::{Config, Running, StartError};
+use plimsoll_chronos::{Config, Running, StartError, metrics::MetricsSocket};
 use plimsoll_stdio::{note, outln};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
@@ -52,7 +52,10 @@ pub fn run(
     let verbose = settings.verbosity;
     // Before there are threads, so that all of them leave these signals to this one.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP]).context("cannot wait for signals")?;
-    let service = Memcached::new(settings)?;
+    let mut service = Memcached::new(settings)?;
+    let bind = |address| MetricsSocket::bind(address).with_context(|| format!("--metrics {address}"));
+    let metrics = options.metrics.as_deref().map(bind).transpose()?;
+    let metrics = metrics.map(|socket| (socket, service.publish()));
     service.on_shutdown(|| {
         // Only a signal that does not exist is refused.
         let _ = signal_hook::low_level::raise(SIGINT);
@@ -63,6 +66,13 @@ pub fn run(
     }
     let shared = Arc::clone(service.shared());
     let running = start(service, &config)?;
+    if let Some((socket, shown)) = metrics {
+        note!("metrics at {}, path /metrics", socket.address());
+        let more = move |out: &mut _| shown.expose(out);
+        socket
+            .serve("chronos-memcached", env!("CARGO_PKG_VERSION"), (&running, &config), more)
+            .context("--metrics")?;
+    }
     let pid_file = options.pidfile.as_deref().filter(|_| options.daemon);
     let pid_file = pid_file.map(std::path::absolute).transpose().context("-P")?;
     if let Some(path) = &pid_file {

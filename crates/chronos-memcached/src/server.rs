@@ -19,6 +19,8 @@ pub struct Memcached {
     pub(crate) budget: Arc<Budget>,
     pub(crate) layout: Arc<Layout>,
     pub(crate) hash: KeyHash,
+    /// What partitions count, if metrics show it.
+    pub(crate) published: Option<Arc<stats::Published>>,
 }
 
 /// Settings that contradict each other.
@@ -101,7 +103,15 @@ impl Memcached {
             hash: KeyHash::new(settings.hash_secret),
             shared: Arc::new(shared),
             settings,
+            published: None,
         })
+    }
+
+    /// Has partitions publish their counts, before the server starts; returns what metrics show.
+    pub fn publish(&mut self) -> stats::Shown {
+        let published = Arc::new(stats::Published::new(self.settings.partitions));
+        self.published = Some(Arc::clone(&published));
+        stats::Shown { published, shared: Arc::clone(&self.shared), budget: Arc::clone(&self.budget) }
     }
 
     /// Returns the settings.

@@ -47,7 +47,7 @@ impl Service for Memcached {
         let (layout, budget) = (Arc::clone(&self.layout), Arc::clone(&self.budget));
         let store = Store::new(layout, budget, u64::from(id.0) + 1, step);
         Partition {
-            first: id.0 == 0,
+            number: id.0,
             item_limit: self.settings.item_limit(),
             counters: Counters::default(),
             prefixes: Prefixes::default(),
@@ -144,7 +144,7 @@ impl Service for Memcached {
         let (clock, before) = (Clock::new(now), reply.len());
         match request.head.verb {
             Verb::Flush => {
-                partition.counters.flush_commands += u64::from(partition.first);
+                partition.counters.flush_commands += u64::from(partition.number == 0);
                 if self.settings.flush {
                     partition.store.flush(request.head.expiry, clock.second);
                 }
@@ -222,7 +222,12 @@ impl Service for Memcached {
     }
 
     fn housekeeping(&self, partition: &mut Partition, now: Now) -> bool {
-        partition.store.housekeeping(Clock::new(now).second, self.shared.crawler.load(Ordering::Relaxed))
+        let second = Clock::new(now).second;
+        let has_more = partition.store.housekeeping(second, self.shared.crawler.load(Ordering::Relaxed));
+        if let Some(published) = self.published.as_ref().filter(|_| !has_more) {
+            published.publish(partition.number, &partition.counters, &partition.gauges(second));
+        }
+        has_more
     }
 
     fn listens(&self, socket: BorrowedFd<'_>) {

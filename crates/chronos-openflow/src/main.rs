@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use plimsoll_chronos::Listen;
 use plimsoll_chronos_openflow::{Limits, OpenFlow, Settings, Version, Versions};
-use plimsoll_chronos_options::{RuntimeOptions, end, parse_listen, secret, serve};
+use plimsoll_chronos_options::{RuntimeOptions, Shown, end, parse_listen, secret, serve};
 use plimsoll_units::whole;
 
 /// An OpenFlow learning-switch controller for OpenFlow 1.0 and 1.3.
@@ -127,5 +127,7 @@ fn run() -> Result<()> {
         Command::try_parse().unwrap_or_else(|said| plimsoll_stdio::end(said.print(), said.exit_code()));
     let config = command.runtime.config(command.listen.clone(), INPUT_BYTES)?;
     let controller = OpenFlow::new(command.settings(), config.partitions(), secret());
-    serve(controller, &config, &command.runtime)
+    let shown =
+        Shown { name: "chronos-openflow", version: env!("CARGO_PKG_VERSION"), more: Box::new(|_| ()) };
+    serve(controller, &config, &command.runtime, shown)
 }

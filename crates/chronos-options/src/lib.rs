@@ -14,8 +14,9 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 use plimsoll_chronos::{
     AcrossNodes, Balancing, Config, IoBackend, Limits, Listen, LoadMetric, Poll, Running, Runtime, Service,
-    StartError, Tls, TlsError,
+    StartError, Tls, TlsError, metrics::MetricsSocket,
 };
+use plimsoll_metrics::Exposition;
 use plimsoll_stdio::note;
 use plimsoll_units::{Span, whole};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -78,6 +79,20 @@ pub struct RuntimeOptions {
         value_parser = whole::<u64>(1 << 20..)
     )]
     pub connection_memory: u64,
+    /// Serve metrics as OpenMetrics at this address, by HTTP at /metrics: an address and port, or `unix:PATH`. Nobody
+    /// is asked who they are. They are not served if nothing is said.
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<String>,
+}
+
+/// A server, as metrics show it.
+pub struct Shown {
+    /// The name of the program.
+    pub name: &'static str,
+    /// Its version.
+    pub version: &'static str,
+    /// Writes what the server counts beside its runtime, without a lock that requests take.
+    pub more: Box<dyn Fn(&mut Exposition) + Send + Sync>,
 }
 
 /// What a thread without work does.
@@ -277,8 +292,8 @@ pub fn parse_listen(text: &str) -> Result<Listen, String> {
 ///
 /// # Errors
 /// If the server cannot start, or a thread fails.
-pub fn serve<S: Service>(service: S, config: &Config, runtime: &RuntimeOptions) -> Result<()> {
-    serve_with(|| Runtime::start(service, config), config, runtime)
+pub fn serve<S: Service>(service: S, config: &Config, runtime: &RuntimeOptions, shown: Shown) -> Result<()> {
+    serve_with(|| Runtime::start(service, config), config, runtime, shown)
 }
 
 /// Serves as [`serve`] does, with a server that `start` starts.
@@ -289,12 +304,19 @@ pub fn serve_with(
     start: impl FnOnce() -> Result<Running, StartError>,
     config: &Config,
     runtime: &RuntimeOptions,
+    shown: Shown,
 ) -> Result<()> {
+    let bind = |address| MetricsSocket::bind(address).with_context(|| format!("--metrics {address}"));
+    let metrics = runtime.metrics.as_deref().map(bind).transpose()?;
     let mut signals = Signals::new([SIGINT, SIGTERM]).context("signals")?;
     if runtime.tls_certificate.is_some() {
         signals.add_signal(SIGHUP).context("signals")?;
     }
     let running = start()?;
+    if let Some(metrics) = metrics {
+        note!("metrics at {}, path /metrics", metrics.address());
+        metrics.serve(shown.name, shown.version, (&running, config), shown.more).context("--metrics")?;
+    }
     let places: String = running.bound().iter().map(listening).collect();
     // A server is as good to its clients where nobody reads its stdout.
     if let Err(error) = plimsoll_stdio::print(&places) {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Result, ensure};
 use clap::{Parser, ValueEnum};
 use plimsoll_chronos::{Config, Listen, Running, StartError, TlsError};
-use plimsoll_chronos_options::{RuntimeOptions, end, parse_listen, secret, serve_with};
+use plimsoll_chronos_options::{RuntimeOptions, Shown, end, parse_listen, secret, serve_with};
 use plimsoll_stdio::note;
 use plimsoll_units::whole;
 
@@ -123,5 +123,7 @@ pub fn run(
         };
         note!("{}: {} documents{left_out}", file.display(), loaded.documents);
     }
-    serve_with(|| start(search, &config), &config, &command.runtime)
+    let more = Box::new(search.metrics());
+    let shown = Shown { name: "chronos-search", version: env!("CARGO_PKG_VERSION"), more };
+    serve_with(|| start(search, &config), &config, &command.runtime, shown)
 }

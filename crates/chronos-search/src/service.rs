@@ -12,12 +12,13 @@
 use std::sync::{Arc, OnceLock};
 
 use plimsoll_chronos::{KeyHash, Now, PartitionId, RuntimeStats, Service, Step, Transport};
+use plimsoll_metrics::Exposition;
 
 use crate::budget::{Budget, Full};
 use crate::catalogue::{Catalogue, Change};
 use crate::document::{About, Document, Terms};
 use crate::index::{Counts, Partition, Posting, Postings};
-use crate::rank::{Ranking, rank};
+use crate::rank::{Collection, Ranking, rank};
 use crate::request::{Answer, Query, Request};
 use crate::snapshots::Snapshots;
 use crate::{answer, ascii, http, parts};
@@ -74,7 +75,7 @@ pub struct Search {
     hash: KeyHash,
     partitions: u32,
     budget: Arc<Budget>,
-    catalogue: Catalogue,
+    catalogue: Arc<Catalogue>,
     snapshots: Option<Snapshots>,
     /// What the runtime counts, if there is one.
     runtime: OnceLock<Arc<RuntimeStats>>,
@@ -87,7 +88,7 @@ impl Search {
         let hash = KeyHash::new(secret);
         let budget = Arc::new(Budget::new(settings.memory_max));
         let snapshots = settings.snapshots.then(|| Snapshots::new(hash, budget.clone()));
-        let catalogue = Catalogue::new(budget.clone());
+        let catalogue = Arc::new(Catalogue::new(budget.clone()));
         Search { settings, hash, partitions, budget, catalogue, snapshots, runtime: OnceLock::new() }
     }
 
@@ -103,6 +104,28 @@ impl Search {
     /// Returns the table of documents.
     pub fn catalogue(&self) -> &Catalogue {
         &self.catalogue
+    }
+
+    /// Returns a function that writes what the index holds as metrics, without a lock.
+    pub fn metrics(&self) -> impl Fn(&mut Exposition) + Send + Sync + 'static {
+        let (catalogue, budget) = (self.catalogue.clone(), self.budget.clone());
+        move |out| {
+            let Collection { documents, words } = catalogue.collection();
+            out.gauge("chronos_search_documents", "Documents in the index.", documents);
+            out.gauge(
+                "chronos_search_document_words",
+                "Words of all documents, repetitions included.",
+                words,
+            );
+            out.gauge(
+                "chronos_search_memory_bytes",
+                "Memory of documents, words and values.",
+                budget.taken(),
+            );
+            if let Some(limit) = budget.limit() {
+                out.gauge("chronos_search_memory_limit_bytes", "The memory that they may take.", limit);
+            }
+        }
     }
 
     pub(crate) fn settings(&self) -> &Settings {

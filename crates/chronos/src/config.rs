@@ -55,6 +55,11 @@ impl Config {
         self.partitions.unwrap_or_else(count)
     }
 
+    /// The quantity that is counted as a partition's load, even if no balancer looks at it.
+    pub fn load_metric(&self) -> LoadMetric {
+        self.balancing.map_or(LoadMetric::Requests, |balancing| balancing.metric)
+    }
+
     /// Partitions that begin as one group.
     fn ways(&self) -> u32 {
         self.balancing.and_then(|balancing| balancing.split).unwrap_or(1)

@@ -55,6 +55,7 @@ mod key_hash;
 mod look_ahead;
 mod mail;
 mod memory;
+pub mod metrics;
 mod mmsg;
 mod nodes;
 mod output;

@@ -25,7 +25,7 @@ use crate::sockets::{Listener, Sockets};
 use crate::steering::Steering;
 use crate::uring::UringDriver;
 use crate::worker::{Clock, Worker};
-use crate::{Config, IoBackend, Listen, LoadMetric, PartitionId, RuntimeStats, Service, StartError};
+use crate::{Config, IoBackend, Listen, PartitionId, RuntimeStats, Service, StartError};
 
 /// The entry point, which starts servers.
 #[derive(Debug)]
@@ -333,7 +333,7 @@ impl<S: Service> ThreadSetup<S> {
             limits: config.limits,
             reply_budget: ReplyBudget::new(&config.limits),
             memory: Memory::new(&config.limits, self.shared.clone()),
-            metric: config.balancing.map_or(LoadMetric::Requests, |balancing| balancing.metric),
+            metric: config.load_metric(),
             now: self.clock.now(),
             arrived: Vec::new(),
             newcomers: Vec::new(),

@@ -36,6 +36,7 @@ mod reproduce;
 mod run;
 #[cfg(target_os = "linux")]
 mod run_at_level;
+mod sbatch;
 mod scenario;
 mod signals;
 mod source;
@@ -49,7 +50,8 @@ use plimsoll_stdio::note;
 /// Finds a network's load line: how much load it carries before its tail latency violates an objective, and which
 /// mechanism raises the line.
 #[derive(Parser)]
-#[command(name = "plimsoll", version = output::VERSION, arg_required_else_help = true)]
+#[command(name = "plimsoll", version = output::VERSION, long_version = output::LONG_VERSION)]
+#[command(arg_required_else_help = true)]
 #[command(after_help = "\
 Results go to stdout, progress and messages to stderr.
 Exit status: 0, 1 (a finding: a figure is off, a load is above its line), 2 (an error), 130 (Ctrl-C).")]
@@ -90,6 +92,7 @@ subcommands! {
     Compare in compare,
     Figure in figure,
     Merge in merge,
+    Sbatch in sbatch,
     Import in import,
     Export in export,
     Model in model,

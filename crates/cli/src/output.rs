@@ -27,11 +27,10 @@ pub const NO_PROGRAMS: &str =
     "this plimsoll was built without the eBPF programs; `make kernel` builds one with them";
 
 /// The version and, where known, the commit of the build.
-pub const VERSION: &str = if COMMIT.is_empty() {
-    env!("CARGO_PKG_VERSION")
-} else {
-    concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("PLIMSOLL_COMMIT"), ")")
-};
+pub const VERSION: &str = env!("PLIMSOLL_VERSION");
+
+/// The version, and on a second line whether the build has the eBPF programs.
+pub const LONG_VERSION: &str = concat!(env!("PLIMSOLL_VERSION"), "\n", env!("PLIMSOLL_FEATURES"));
 
 const COMMIT: &str = env!("PLIMSOLL_COMMIT");
 

@@ -1,5 +1,6 @@
 //! Implements `plimsoll reproduce`, which measures a paper's experiments and compares them with its published values.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -72,7 +73,8 @@ pub struct Args {
     /// Seed of every run.
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     seed: u64,
-    /// Folder of chronos-memcached and chronos-openflow; the folder of this program by default.
+    /// Folder of chronos-memcached and chronos-openflow; by default the folder of this program, or the one beside it in
+    /// which `make servers` builds them.
     #[arg(long, value_name = "DIR")]
     server_dir: Option<PathBuf>,
     /// Suppress progress and closing notes; warnings and errors remain.
@@ -234,9 +236,9 @@ fn measure(study: &'static Study, args: &Args, memory: Memory, folder: &Path) ->
     let commit = output::commit().map(str::to_owned);
     let options =
         Options { quick: args.quick, threads, seed: args.seed, only: args.only.clone(), servers, commit };
-    if args.keep {
-        let earlier = read(&folder.join(ROWS))?;
-        plimsoll_reproduce::keep(study, &options, &mut journal, &earlier)?;
+    let earlier = args.keep.then(|| read(&folder.join(ROWS))).transpose()?;
+    if let Some(earlier) = &earlier {
+        plimsoll_reproduce::keep(study, &options, &mut journal, earlier)?;
     }
     if args.fresh {
         journal.forget(&args.only).with_context(|| format!("cannot write {}", path.display()))?;
@@ -267,7 +269,10 @@ fn measure(study: &'static Study, args: &Args, memory: Memory, folder: &Path) ->
     drop(asked);
     bar.finish_and_clear();
     match (reproduction, interrupt.and_then(|interrupt| interrupt.signal())) {
-        (Ok(reproduction), _) => Ok(Ended::Whole(Box::new(reproduction))),
+        (Ok(reproduction), _) => {
+            earlier.map_or(Ok(()), |earlier| has_all_rows_of(&reproduction, &earlier))?;
+            Ok(Ended::Whole(Box::new(reproduction)))
+        }
         (Err(_), Some(signal)) => Ok(Ended::Cancelled(signal)),
         (Err(_), None) if memory.is_exceeded() => Err(memory
             .error()
@@ -276,6 +281,21 @@ fn measure(study: &'static Study, args: &Args, memory: Memory, folder: &Path) ->
             .context(format!("stopped; the finished runs are kept in {}", folder.display()))),
         (Err(error), None) => Err(error.into()),
     }
+}
+
+/// Checks that a page made of an earlier one's runs has all of its rows: some runs measure more than their figure shows.
+fn has_all_rows_of(made: &Reproduction, earlier: &Reproduction) -> anyhow::Result<()> {
+    let name = |row: &Row| [&row.figure, &row.base, &row.series, &row.x, &row.metric].map(String::clone);
+    let rows: BTreeSet<_> = made.rows.iter().map(name).collect();
+    let mut lost = earlier.rows.iter().map(name).filter(|row| !rows.contains(row));
+    if let Some(first) = lost.next() {
+        let (first, lost) = (first.join(", "), 1 + lost.count());
+        bail!(
+            "{lost} rows of the page would be lost, the first: {first}; the page is left as it was. Make the runs that \
+             measure them with --only and --fresh, or all without --keep"
+        );
+    }
+    Ok(())
 }
 
 /// Says how many runs were replayed, or which of them have other numbers than the journal.
@@ -295,9 +315,12 @@ fn is_as_kept(replay: &Replay) -> anyhow::Result<()> {
 /// The file of a page's rows, in the study's folder.
 const ROWS: &str = "rows.json";
 
-/// Returns the folder of this program.
+/// Returns the folder of this program; if the servers are not there, but in `release` beside it, that folder.
 fn beside_this_program() -> Option<PathBuf> {
-    Some(std::env::current_exe().ok()?.parent()?.to_owned())
+    let own = std::env::current_exe().ok()?.parent()?.to_owned();
+    let release = own.with_file_name("release");
+    let has_servers = |folder: &Path| folder.join("chronos-memcached").is_file();
+    Some(if !has_servers(&own) && has_servers(&release) { release } else { own })
 }
 
 fn printed(study: &Study, args: &Args, reproduction: &Reproduction) -> anyhow::Result<String> {

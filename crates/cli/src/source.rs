@@ -56,11 +56,22 @@ impl Source {
 
     /// Returns the same for another subcommand that accepts a scenario.
     pub fn command_of(&self, subcommand: &str, seed: u64) -> String {
+        self.words(subcommand, Some(seed))
+    }
+
+    /// Returns the command that runs this scenario with the overrides that were given, quoted for a shell.
+    pub fn command_as_given(&self) -> String {
+        self.words("run", self.seed)
+    }
+
+    fn words(&self, subcommand: &str, seed: Option<u64>) -> String {
         let mut words = vec![quoted(&program()), subcommand.to_owned(), quoted(&self.path.to_string_lossy())];
         for set in &self.set {
             words.extend(["--set".to_owned(), quoted(set)]);
         }
-        words.extend(["--seed".to_owned(), seed.to_string()]);
+        if let Some(seed) = seed {
+            words.extend(["--seed".to_owned(), seed.to_string()]);
+        }
         if let Some(replicates) = self.replicates {
             words.extend(["--replicates".to_owned(), replicates.to_string()]);
         }

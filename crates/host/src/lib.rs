@@ -62,7 +62,7 @@ pub use launch::{Launch, launch};
 #[cfg(feature = "kernel")]
 pub use levels::attach_unit;
 pub use lock::Lock;
-pub use metrics::{Listener, open_metrics, serve};
+pub use metrics::{bind, open_metrics, serve};
 pub use names::{CgroupPath, DeviceName, InvalidName, PolicyName, Prefix, UnitName};
 #[cfg(feature = "kernel")]
 pub use observe::observe;

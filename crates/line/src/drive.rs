@@ -14,7 +14,7 @@ use crate::journal::{Journal, JournalError, Key};
 use crate::lines::{self, Lines, Versus};
 use crate::measure::{Run, Sample, strain};
 use crate::over::Over;
-use crate::search::{Ask, Line, Range, Search, State, rounded};
+use crate::search::{Ask, Line, Range, Search, Slos, State, rounded};
 use crate::slo::Slo;
 
 /// The options of a search.
@@ -147,7 +147,8 @@ pub fn draw(
         precision: options.precision,
         replicates_max: options.replicates_max,
     };
-    let mut searches: Vec<Search<'_>> = driver.variants.iter().map(|_| Search::new(slos, range)).collect();
+    let mut searches: Vec<Search<'_>> =
+        driver.variants.iter().map(|_| Search::new(Slos(slos), range)).collect();
     driver.search(&mut searches)?;
     let versus = driver.tell_apart(&searches)?;
     let labels: Vec<&str> = driver.variants.iter().map(|variant| variant.label.as_str()).collect();

@@ -2,17 +2,14 @@
 //!
 //! *The rule.* Every run gives one number an objective: the share of its messages that were over the
 //! limit (for a percentile: `p99 < 1ms` holds where less than 1 % are over), or its mean, or its
-//! goodput. Runs with different seeds are independent, so Student's t gives an interval of that
-//! number's mean, and the objective is decided where the interval excludes the limit. A share is
-//! estimated far better than a percentile: it has no jumps, and a message that never completed is
-//! simply over the limit. Neighbouring messages of one run are not independent, but runs are; and
-//! because a few runs may agree by chance, a share is not decided either where as many independent
-//! messages would leave it open (binomial).
+//! goodput; [`plimsoll_stats::verdict`] judges by them. A share is estimated far better than a percentile: it
+//! has no jumps, and a message that never completed is simply over the limit. Neighbouring messages of one run
+//! are not independent, but runs with different seeds are.
 
 use plimsoll_results::outcome::Outcome;
-use plimsoll_results::stats::special::incomplete_beta;
 use plimsoll_results::stats::{self, Estimate, Interval};
 use plimsoll_results::summary::one_run::OneRun;
+use plimsoll_stats::verdict::{self, Share, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::slo::{Metric, Slo};
@@ -139,18 +136,6 @@ impl Sample {
     }
 }
 
-/// Whether an objective is met.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// The interval lies on the good side of the limit.
-    Keeps,
-    /// The interval lies beyond the limit.
-    Breaks,
-    /// The interval holds the limit.
-    Open,
-}
-
 /// Judges an objective by runs that differ in their seed. `level` is the probability that a verdict
 /// other than [`Verdict::Open`] is not chance.
 pub fn judge(slo: &Slo, samples: &[&Sample], level: f64) -> Verdict {
@@ -165,31 +150,11 @@ pub fn judge(slo: &Slo, samples: &[&Sample], level: f64) -> Verdict {
     let strains: Vec<f64> = samples.iter().filter_map(|sample| sample.strain(slo)).collect();
     // At a low load a run may have no message of a rare workload; the others speak for it.
     let enough = strains.len() >= SPEAKING.min(samples.len());
-    let Some(interval) = stats::mean_interval(&strains, level).filter(|_| enough) else {
+    if !enough {
         return Verdict::Open;
-    };
-    let chance = |keeps: bool| {
-        slo.budget()
-            .is_some_and(|budget| binomial(over as f64, messages as f64, budget, keeps) > (1.0 - level) / 2.0)
-    };
-    if interval.high < 1.0 && !chance(true) {
-        Verdict::Keeps
-    } else if interval.low > 1.0 && !chance(false) {
-        Verdict::Breaks
-    } else {
-        Verdict::Open
     }
-}
-
-/// Computes the probability that of `of` independent messages, each over the limit with probability `share`,
-/// at most (or, unless `below`, at least) `over` are.
-fn binomial(over: f64, of: f64, share: f64, below: bool) -> f64 {
-    match below {
-        true if over >= of => 1.0,
-        true => 1.0 - incomplete_beta(over + 1.0, of - over, share),
-        false if over <= 0.0 => 1.0,
-        false => incomplete_beta(over, of - over + 1.0, share),
-    }
+    let share = slo.budget().map(|allowed| Share { messages, over, allowed });
+    verdict::judge(&strains, share, level)
 }
 
 fn totals(samples: &[&Sample]) -> (u64, u64) {

@@ -1,328 +1,40 @@
-//! [`Search`]: which loads to run next, and where the line is. It runs nothing itself: it returns the runs that it
-//! needs, takes their results and ends in a [`Line`].
-//!
-//! 1. Today's load and the lowest are run first: the lowest shows whether there is a line at all, and
-//!    what the latency is made of where nothing waits.
-//! 2. From a load that meets every objective, the search goes upwards by half until one is violated; between two
-//!    such loads it takes the geometric mean, until the two are as close as the wanted precision.
-//! 3. Each load is run with 4, 8, 16, ... seeds until its interval decides. All these looks together are
-//!    wrong about a load less than once in twenty: each is taken at a level of 1 - 0.05 / looks, the
-//!    first two at 99.9 %.
-//! 4. A load that stays open with all seeds is within the noise of the line. Then both ends of the
-//!    noise are looked for in the same way, each to a quarter of the whole.
-//!
-//! The 95 % confidence *interval* of the line runs from the highest load that meets every objective to the lowest that
-//! violates one. The line itself is where the mean of the measured numbers, taken
-//! linearly between the loads in the interval, meets the limit of the first objective to be broken.
+//! The search for a variant's line ([`plimsoll_stats::search`]), by the objectives of a scenario.
 
-use std::collections::BTreeMap;
+use plimsoll_stats::search;
+use plimsoll_stats::verdict::Verdict;
 
-use serde::{Deserialize, Serialize};
+pub use plimsoll_stats::search::{Ask, Found, Line, Range, State, rounded};
 
-use crate::measure::{Run, Sample, Verdict, judge, strain};
+use crate::measure::{Run, Sample, judge, strain};
 use crate::slo::Slo;
 
-/// The range and the precision of a search.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Range {
-    /// The lowest load that is tried, in the unit of the load.
-    pub low: f64,
-    /// The load at which the search begins.
-    pub start: f64,
-    /// The highest load that is tried.
-    pub high: f64,
-    /// The wanted width of the interval, as a share of the load.
-    pub precision: f64,
-    /// The greatest number of runs of one load.
-    pub replicates_max: u32,
-}
-
-/// A run that a search needs.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Ask {
-    /// The load of the run, in the unit of the search.
-    pub load: f64,
-    /// The replicate, whose seed is the same for all variants and loads.
-    pub replicate: u32,
-}
-
-/// Whether a load meets every objective.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum State {
-    /// Every objective is met.
-    Keeps,
-    /// An objective is violated.
-    Sinks,
-    /// The runs so far do not decide.
-    Running,
-    /// As many runs as are allowed do not decide: the load is within the noise of the line.
-    Open,
-}
-
-/// The kinds of result that a search has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Found {
-    /// Already the lowest load violates an objective.
-    Never,
-    /// Even the highest load meets every objective.
-    Always,
-    /// The line lies between two loads that were run.
-    Line,
-}
-
-/// The line of one variant.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Line {
-    /// Whether there is one.
-    pub found: Found,
-    /// The highest load that meets every objective, in the unit of the load; `None` unless found.
-    pub load: Option<f64>,
-    /// The highest load that meets them at the level of the interval; `None` where none does.
-    pub low: Option<f64>,
-    /// The lowest load that violates one at that level; `None` where none does.
-    pub high: Option<f64>,
-    /// The number of the objective that is violated first.
-    pub binding: Option<usize>,
-    /// A load above a violated one met every objective.
-    pub not_monotone: bool,
-}
-
 /// The search of one variant.
-#[derive(Clone, Debug)]
-pub struct Search<'a> {
-    slos: &'a [Slo],
-    range: Range,
-    /// The runs by the bits of the load: loads are positive, so the bits are in their order.
-    loads: BTreeMap<u64, BTreeMap<u32, Run>>,
-}
+pub type Search<'a> = search::Search<Slos<'a>>;
 
-/// The number of runs of a load before it is first judged.
-const FIRST_LOOK: u32 = 4;
-/// Fewer runs than these often agree by chance where a number is skewed (most runs low, some very high),
-/// for which Student's t is too narrow: then the level is [`LEVEL_OF_FEW`].
-const FEW: usize = 16;
-const LEVEL_OF_FEW: f64 = 0.999;
-/// The step upwards while every load meets the objectives.
-const STEP: f64 = 1.5;
+/// The objectives of a search, all of which a load has to meet.
+#[derive(Clone, Copy, Debug)]
+pub struct Slos<'a>(pub &'a [Slo]);
 
-/// Rounds a load to the four significant digits with which it is run.
-pub fn rounded(load: f64) -> f64 {
-    format!("{load:.3e}").parse().unwrap_or(load)
-}
+impl search::Objectives for Slos<'_> {
+    type Run = Run;
 
-impl<'a> Search<'a> {
-    /// Makes a search that has not begun. The loads of `range` are rounded to four significant digits.
-    pub fn new(slos: &'a [Slo], range: Range) -> Search<'a> {
-        let (low, high) = (rounded(range.low), rounded(range.high));
-        let start = rounded(range.start).clamp(low, high);
-        let mut search = Search { slos, range: Range { low, start, high, ..range }, loads: BTreeMap::new() };
-        for load in [low, start] {
-            search.loads.insert(load.to_bits(), BTreeMap::new());
-        }
-        search
+    fn count(&self) -> usize {
+        self.0.len()
     }
 
-    /// Returns the runs that are needed now; none when the line is known.
-    pub fn asks(&mut self) -> Vec<Ask> {
-        loop {
-            let open = self.loads.keys().copied().find(|&bits| self.state(bits) == State::Running);
-            if open.is_none() {
-                match self.next_load() {
-                    Some(load) => drop(self.loads.entry(load.to_bits()).or_default()),
-                    None => return Vec::new(),
-                }
-                continue;
-            }
-            let running = self.loads.keys().copied().filter(|&bits| self.state(bits) == State::Running);
-            return running.flat_map(|bits| self.missing(bits)).collect();
-        }
+    fn is_overloaded(&self, runs: &[&Run]) -> bool {
+        runs.iter().any(|run| run.undrained.is_some())
     }
 
-    /// Takes the result of a run that the search needed.
-    pub fn take(&mut self, ask: Ask, run: Run) {
-        self.loads.entry(ask.load.to_bits()).or_default().insert(ask.replicate, run);
+    fn judge(&self, objective: usize, runs: &[&Run], level: f64) -> Verdict {
+        judge(&self.0[objective], &samples(runs, objective), level)
     }
 
-    /// Returns the loads that have been run, ascending, with their state and their runs.
-    pub fn loads(&self) -> impl Iterator<Item = (f64, State, Vec<&Run>)> {
-        self.loads
-            .iter()
-            .filter(|(_, runs)| !runs.is_empty())
-            .map(|(&bits, runs)| (f64::from_bits(bits), self.state(bits), runs.values().collect()))
-    }
-
-    /// Returns the line as far as it is known; it is final once no more runs are needed.
-    pub fn line(&self) -> Line {
-        let Known { kept, sunk, above, .. } = self.known();
-        let found = match (kept, sunk) {
-            (None, Some(high)) if high <= self.range.low => Found::Never,
-            (_, None) if self.state(self.range.high.to_bits()) == State::Keeps => Found::Always,
-            _ => Found::Line,
-        };
-        let (crossing, binding) = self.crossing(kept, sunk);
-        Line {
-            found,
-            load: crossing.filter(|_| found == Found::Line),
-            low: kept,
-            high: sunk,
-            binding: binding.filter(|_| found != Found::Always),
-            not_monotone: above,
-        }
-    }
-
-    /// Whether a load that has been run meets the objectives.
-    pub fn state_of(&self, load: f64) -> State {
-        self.state(load.to_bits())
-    }
-
-    /// Counts how often a load is judged: after 4 runs, 8, 16, ..., and after the last.
-    fn looks(&self) -> Vec<u32> {
-        let max = self.range.replicates_max.max(2);
-        let doubling = std::iter::successors(Some(FIRST_LOOK), |look| look.checked_mul(2));
-        doubling.take_while(|&look| look < max).chain([max]).collect()
-    }
-
-    /// Returns the confidence level of a look at so many runs.
-    fn level(&self, runs: usize) -> f64 {
-        let all = 1.0 - (1.0 - plimsoll_results::stats::LEVEL) / self.looks().len() as f64;
-        if runs < FEW { all.max(LEVEL_OF_FEW) } else { all }
-    }
-
-    /// Returns the missing runs up to the next look.
-    fn missing(&self, bits: u64) -> Vec<Ask> {
-        let runs = &self.loads[&bits];
-        let next = self.looks().into_iter().find(|&look| runs.len() < look as usize).unwrap_or(0);
-        let load = f64::from_bits(bits);
-        (0..next)
-            .filter(|replicate| !runs.contains_key(replicate))
-            .map(|replicate| Ask { load, replicate })
-            .collect()
-    }
-
-    fn state(&self, bits: u64) -> State {
-        let Some(runs) = self.loads.get(&bits) else { return State::Running };
-        let looks = self.looks();
-        if !looks.contains(&(runs.len() as u32)) {
-            return State::Running;
-        }
-        if runs.values().any(|run| run.undrained.is_some()) {
-            return State::Sinks;
-        }
-        let verdicts: Vec<Verdict> = (0..self.slos.len())
-            .map(|slo| judge(&self.slos[slo], &samples(runs, slo), self.level(runs.len())))
-            .collect();
-        if verdicts.contains(&Verdict::Breaks) {
-            State::Sinks
-        } else if verdicts.iter().all(|verdict| *verdict == Verdict::Keeps) {
-            State::Keeps
-        } else if runs.len() as u32 >= looks[looks.len() - 1] {
-            State::Open
-        } else {
-            State::Running
-        }
-    }
-
-    /// Chooses the next load to try, once all that have been tried are judged.
-    fn next_load(&self) -> Option<f64> {
-        let Range { low, high, precision, .. } = self.range;
-        let Known { kept, sunk, open, .. } = self.known();
-        let Some(sunk) = sunk else {
-            let most = f64::from_bits(*self.loads.keys().next_back()?);
-            let next = rounded((most * STEP).min(high));
-            return (most < high && next > most).then_some(next);
-        };
-        // The lowest load is always tried, so without a kept one it is sunk or open.
-        if kept.is_none() && sunk <= low {
-            return None;
-        }
-        let kept = kept.unwrap_or(low);
-        let first = open.first().copied().unwrap_or(sunk);
-        let last = open.last().copied().unwrap_or(kept);
-        // As steps of the load's logarithm: without noise the whole, with noise a quarter of it.
-        let whole = if open.is_empty() { 0.0 } else { (sunk / kept).ln() / 4.0 };
-        let near = whole.max((1.0 + precision).ln());
-        for (from, to) in [(kept, first), (last, sunk)] {
-            let middle = rounded((from * to).sqrt());
-            if (to / from).ln() > near && !self.loads.contains_key(&middle.to_bits()) {
-                return Some(middle);
-            }
-        }
-        None
-    }
-
-    fn known(&self) -> Known {
-        let states: Vec<(f64, State)> =
-            self.loads.keys().map(|&bits| (f64::from_bits(bits), self.state(bits))).collect();
-        let of =
-            |wanted: State| states.iter().filter(move |(_, state)| *state == wanted).map(|(load, _)| *load);
-        let sunk = of(State::Sinks).next();
-        let below = |load: &f64| sunk.is_none_or(|sunk| *load < sunk);
-        let kept = of(State::Keeps).rfind(below);
-        Known {
-            kept,
-            sunk,
-            open: of(State::Open).filter(below).filter(|load| kept.is_none_or(|kept| *load > kept)).collect(),
-            above: of(State::Keeps).any(|load| !below(&load)),
-        }
-    }
-
-    /// Returns the load at which the first objective reaches its limit, and the number of that objective.
-    fn crossing(&self, kept: Option<f64>, sunk: Option<f64>) -> (Option<f64>, Option<usize>) {
-        let inside = |load: f64| kept.is_none_or(|kept| load >= kept) && sunk.is_none_or(|sunk| load <= sunk);
-        let middle = || {
-            Some(match (kept, sunk) {
-                (Some(kept), Some(sunk)) => (kept * sunk).sqrt(),
-                (Some(one), None) | (None, Some(one)) => one,
-                (None, None) => return None,
-            })
-        };
-        let mut first: Option<(f64, usize)> = None;
-        for (number, slo) in self.slos.iter().enumerate() {
-            let points =
-                self.loads.iter().filter(|(bits, runs)| !runs.is_empty() && inside(f64::from_bits(**bits)));
-            let strains: Vec<(f64, f64)> = points
-                .filter_map(|(bits, runs)| {
-                    Some((f64::from_bits(*bits), strain(slo, &samples(runs, number))?))
-                })
-                .collect();
-            let here = match strains.first() {
-                Some(&(load, strain)) if strain > 1.0 => Some(load),
-                _ => strains.windows(2).find(|pair| pair[0].1 <= 1.0 && pair[1].1 > 1.0).map(between),
-            };
-            if let Some(load) = here
-                && first.is_none_or(|(least, _)| load < least)
-            {
-                first = Some((load, number));
-            }
-        }
-        match first {
-            Some((load, number)) => (Some(load), Some(number)),
-            // No number crosses: the runs at the upper end did not drain.
-            None => (middle(), None),
-        }
+    fn strain(&self, objective: usize, runs: &[&Run]) -> Option<f64> {
+        strain(&self.0[objective], &samples(runs, objective))
     }
 }
 
-/// The bracket that the judged loads give.
-struct Known {
-    /// The highest load that meets the objectives below every violated one.
-    kept: Option<f64>,
-    /// The lowest violated load.
-    sunk: Option<f64>,
-    /// The open loads between the two.
-    open: Vec<f64>,
-    /// A load that meets the objectives lies above a violated one.
-    above: bool,
-}
-
-fn samples(runs: &BTreeMap<u32, Run>, slo: usize) -> Vec<&Sample> {
-    runs.values().filter_map(|run| run.samples.get(slo)).collect()
-}
-
-/// Returns the position at which the line through two points is 1.
-fn between(pair: &[(f64, f64)]) -> f64 {
-    let [(x0, y0), (x1, y1)] = [pair[0], pair[1]];
-    x0 + (x1 - x0) * (1.0 - y0) / (y1 - y0)
+fn samples<'a>(runs: &[&'a Run], objective: usize) -> Vec<&'a Sample> {
+    runs.iter().filter_map(|run| run.samples.get(objective)).collect()
 }

@@ -15,17 +15,20 @@ pub struct Feature {
     pub name: &'static str,
     /// What needs it, and what it does without.
     pub needed_for: String,
-    /// Whether nothing can be emulated without it.
+    /// Whether nothing can be done without it.
     pub required: bool,
     /// Whether the system has the feature.
     pub found: bool,
+    /// What brings the feature, for a system that lacks it.
+    pub fix: String,
 }
 
 /// Bits of the effective capabilities (linux/capability.h).
 const CAP_NET_ADMIN: u32 = 12;
 const CAP_SYS_ADMIN: u32 = 21;
 
-fn has_capability(bit: u32) -> bool {
+/// Returns whether this process has the capability of this number (linux/capability.h).
+pub fn has_capability(bit: u32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let set = line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
@@ -38,57 +41,94 @@ pub fn has_congestion_control(name: &str) -> bool {
     socket.is_ok_and(|socket| socket.set_tcp_congestion(name.as_bytes()).is_ok())
 }
 
-fn runs(program: &str) -> bool {
+/// Returns whether `program -V` ends well.
+pub fn runs(program: &str) -> bool {
     let tried = Command::new(program).arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status();
     tried.is_ok_and(|status| status.success())
 }
 
 /// Everything that a live run may need.
 pub fn features() -> Vec<Feature> {
-    let optional = |name, needed_for: &str, found| feature(name, needed_for, false, found);
+    let optional = |name, needed_for: &str, found, fix: &str| feature(name, needed_for, false, found, fix);
     let by_release = |needs: Needs, needed_for| {
-        optional(needs.name(), &format!("{needed_for} (since {})", needs.since()), needs.is_here())
+        optional(needs.name(), needed_for, needs.is_here(), &format!("{} or later", needs.since()))
     };
     let has = has_congestion_control;
+    let programs = lacks_programs();
     let mut all = required();
     all.extend([
-        optional("IPv6", "IPv6 between hosts", there("/proc/net/if_inet6")),
-        optional("reno", "transport.kind = \"tcp\"", has("reno")),
-        optional("cubic", "transport.kind = \"cubic\"", has("cubic")),
-        optional("dctcp", "transport.kind = \"dctcp\"; without it, eBPF's", has("dctcp")),
-        optional("bbr", "`plimsoll emulate --congestion-control bbr`", has("bbr")),
-        optional("MPTCP", "`plimsoll emulate --mptcp`", multipath::is_here()),
-        optional("eBPF programs", EBPF_NEEDED_FOR, qjump::lacks().is_none()),
+        optional("IPv6", "IPv6 between hosts", there("/proc/net/if_inet6"), "a kernel with CONFIG_IPV6"),
+        optional("reno", "transport.kind = \"tcp\"", has("reno"), "a kernel with TCP"),
+        optional("cubic", "transport.kind = \"cubic\"", has("cubic"), "modprobe tcp_cubic"),
+        optional(
+            "dctcp",
+            "transport.kind = \"dctcp\"; without it, eBPF's",
+            has("dctcp"),
+            "modprobe tcp_dctcp, or a kernel with CONFIG_TCP_CONG_DCTCP",
+        ),
+        optional("bbr", "`plimsoll emulate --congestion-control bbr`", has("bbr"), "modprobe tcp_bbr"),
+        optional(
+            "MPTCP",
+            "`plimsoll emulate --mptcp`",
+            multipath::is_here(),
+            "a kernel with CONFIG_MPTCP, and sysctl net.mptcp.enabled=1",
+        ),
+        optional(
+            "eBPF programs",
+            "transport.kind = \"dctcp\" where the kernel has none; host.qjump; levels of programs",
+            programs.is_none(),
+            &programs.unwrap_or_default(),
+        ),
         by_release(Needs::StructOpsLinks, "eBPF's dctcp; without them, only the kernel's own"),
-        by_release(Needs::DeviceLinks, "`plimsoll host`; without them, filters of a clsact queue"),
-        optional("cgroups (version 2)", "levels of programs", cgroups::are_here()),
+        optional(
+            "cgroups (version 2)",
+            "levels of programs",
+            cgroups::are_here(),
+            "mount -t cgroup2 none /sys/fs/cgroup",
+        ),
     ]);
     all
+}
+
+/// Returns why this system does not load eBPF programs; `None` if it does.
+#[cfg(feature = "kernel")]
+pub fn lacks_programs() -> Option<String> {
+    plimsoll_bpf::Program::empty().err().map(|error| error.to_string())
+}
+
+/// Returns why this build has no eBPF programs.
+#[cfg(not(feature = "kernel"))]
+pub fn lacks_programs() -> Option<String> {
+    qjump::lacks()
 }
 
 fn there(path: &str) -> bool {
     fs::exists(path).unwrap_or(false)
 }
 
-#[cfg(feature = "kernel")]
-const EBPF_NEEDED_FOR: &str =
-    "transport.kind = \"dctcp\" where the kernel has none; host.qjump; levels of programs";
-#[cfg(not(feature = "kernel"))]
-const EBPF_NEEDED_FOR: &str =
-    "transport.kind = \"dctcp\" where the kernel has none; host.qjump; levels of programs (`make kernel`)";
-
-fn feature(name: &'static str, needed_for: &str, required: bool, found: bool) -> Feature {
-    Feature { name, needed_for: needed_for.to_owned(), required, found }
+fn feature(name: &'static str, needed_for: &str, required: bool, found: bool, fix: &str) -> Feature {
+    Feature { name, needed_for: needed_for.to_owned(), required, found, fix: fix.to_owned() }
 }
 
 fn required() -> Vec<Feature> {
-    let required = |name, needed_for, found| feature(name, needed_for, true, found);
+    let required = |name, needed_for, found, fix| feature(name, needed_for, true, found, fix);
+    let root = "run it as root, with sudo";
     vec![
-        required("CAP_SYS_ADMIN", "network namespaces", has_capability(CAP_SYS_ADMIN)),
-        required("CAP_NET_ADMIN", "devices, addresses and routes in them", has_capability(CAP_NET_ADMIN)),
-        required("network namespaces", "hosts", there("/proc/self/ns/net")),
-        required("/dev/net/tun", "the hosts' TAP devices", there("/dev/net/tun")),
-        required("ip (iproute2)", "addresses and routes", runs("ip")),
+        required("CAP_SYS_ADMIN", "network namespaces", has_capability(CAP_SYS_ADMIN), root),
+        required(
+            "CAP_NET_ADMIN",
+            "devices, addresses and routes in them",
+            has_capability(CAP_NET_ADMIN),
+            root,
+        ),
+        required("network namespaces", "hosts", there("/proc/self/ns/net"), "a kernel with CONFIG_NET_NS"),
+        required(
+            "/dev/net/tun",
+            "the hosts' TAP devices",
+            there("/dev/net/tun"),
+            "modprobe tun; in a container, pass the device in",
+        ),
+        required("ip (iproute2)", "addresses and routes", runs("ip"), "apt-get install iproute2"),
     ]
 }
 

@@ -48,7 +48,7 @@ pub use capture::CaptureTo;
 pub use congestion::NoCongestionControl;
 pub use demand::Readings;
 pub use emulate::{EmulateError, Emulated, Options, check, emulate};
-pub use features::{Feature, features};
+pub use features::{Feature, features, has_capability, has_congestion_control, lacks_programs, runs};
 pub use lateness::{Spread, rough};
 pub use low_water::{clamp_window, set_low_water};
 pub use multipath::{MultipathCounts, SUBFLOWS};

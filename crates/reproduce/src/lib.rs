@@ -49,6 +49,7 @@ pub mod row_filter;
 mod run;
 mod single_run;
 mod solstice;
+pub mod sources;
 mod studies;
 pub mod study;
 mod study_file;

@@ -14,6 +14,7 @@ use crate::ns2::{PairArrivals, RoundRobinTransfers};
 use crate::published::Published;
 use crate::row::Row;
 use crate::row_filter::RowFilter;
+use crate::sources::Source;
 
 /// Computes rows of a finished run beyond its figure's metrics.
 pub(crate) type RunRows = fn(&Study, &FinishedRun<'_>) -> Vec<Row>;
@@ -36,6 +37,8 @@ pub struct Study {
     pub command: String,
     /// The base that is held to the published values, and the one printed beside it.
     pub bases: [Base; 2],
+    /// The publications that it reproduces and builds on.
+    pub sources: StudySources,
     /// The name and text of every scenario file, so that the program needs none of them beside it.
     pub scenarios: &'static [(&'static str, &'static str)],
     /// The figures, in the study's order.
@@ -74,6 +77,17 @@ pub struct Study {
     pub closing: String,
     /// The section about pairs of schemes in the other order.
     pub orderings: String,
+}
+
+/// The publications behind a study.
+#[derive(Clone, Debug)]
+pub struct StudySources {
+    /// The publication whose evaluation is reproduced.
+    pub of: &'static Source,
+    /// The part of it that is reproduced, if not all.
+    pub part: Option<String>,
+    /// The papers that describe what is evaluated.
+    pub papers: Vec<&'static Source>,
 }
 
 /// A table of the page that is no figure of the study.

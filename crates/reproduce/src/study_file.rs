@@ -13,7 +13,8 @@ use crate::ns2::{PairArrivals, RoundRobinTransfers};
 use crate::published::Published;
 use crate::registry::{self, EXACT, RUN_ROWS, SUMMARY};
 use crate::row_filter::RowFilter;
-use crate::study::{Base, Case, Explanation, Figure, Runs, Study, Table, Tolerance};
+use crate::sources::{self, Source};
+use crate::study::{Base, Case, Explanation, Figure, Runs, Study, StudySources, Table, Tolerance};
 
 /// A study's file that cannot be used: its path, and what is wrong where.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +35,8 @@ struct StudyFile {
     command: String,
     /// The base that is held to the published values, and the one printed beside it.
     bases: [Base; 2],
+    /// The publications behind it, by their keys in `studies/sources.toml`.
+    source: SourceFile,
     /// The figures whose schemes are not compared.
     #[serde(default)]
     unordered: Vec<String>,
@@ -69,6 +72,18 @@ struct StudyFile {
     /// The deviations that are not understood.
     #[serde(default)]
     open: Vec<ExplanationFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct SourceFile {
+    /// The publication whose evaluation is reproduced.
+    of: String,
+    /// The part of it that is reproduced, if not all.
+    part: Option<String>,
+    /// The papers that describe what is evaluated.
+    #[serde(default)]
+    papers: Vec<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -253,7 +268,7 @@ const PUBLISHED: &str = "published.csv";
 const NOTHING_PUBLISHED: &str = "figure,series,x,metric,kind,value,text\n";
 
 fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String> {
-    let StudyFile { computed, metrics, figure, table, explanation, open, .. } = file;
+    let StudyFile { computed, metrics, figure, table, explanation, open, source, .. } = file;
     let named = |name, of: MetricFile| Metric {
         name: of.name.unwrap_or(name),
         unit: of.unit,
@@ -283,6 +298,11 @@ fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String
         id: String::new(),
         command: file.command,
         bases: file.bases,
+        sources: StudySources {
+            of: named_source(&source.of)?,
+            part: source.part,
+            papers: source.papers.iter().map(|key| named_source(key)).collect::<Result<_, _>>()?,
+        },
         scenarios: &[],
         figures,
         published: Published::default(),
@@ -303,6 +323,12 @@ fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String
         closing: String::new(),
         orderings: String::new(),
     })
+}
+
+/// Finds a source by its key.
+fn named_source(key: &str) -> Result<&'static Source, String> {
+    one_of("source", key, sources::keys())?;
+    Ok(sources::find(key).expect("it is one of them"))
 }
 
 /// The names that a figure may use.
@@ -426,6 +452,7 @@ mod tests {
     const STUDY_FILE: &str = r#"
 command = "one"
 bases = ["source", "standard"]
+source = { of = "kapoor", part = "chapter 3", papers = ["chronos"] }
 [metrics]
 wait = { unit = "us", of = { completion-us = "ping" }, statistic = "p99" }
 [[figure]]
@@ -477,7 +504,8 @@ warmup = "1s"
             ("completion-us", "completion-s", "unknown variant `completion-s`, expected one of `queue`"),
             ("\"p99\"", "\"p98\"", "unknown variant `p98`, expected one of `mean`"),
             ("series = [\"TCP\"], factor", "serie = [\"TCP\"], factor", "unknown field `serie`"),
-            ("\"2s\"", "\"2\"", "line 14"),
+            ("\"2s\"", "\"2\"", "line 15"),
+            ("\"chronos\"", "\"chrono\"", "there is no source `chrono`; allowed: bullettrains, "),
             (
                 "series = [\"TCP\"]\n",
                 "series = [\"TCP\"]\nof = \"fig2\"\n",

@@ -16,7 +16,6 @@ pub mod outcome;
 pub mod point;
 pub mod run_dir;
 pub mod sealed_line;
-pub mod stats;
 pub mod summary;
 #[cfg(any(test, feature = "synthetic"))]
 pub mod synthetic;
@@ -24,7 +23,8 @@ pub mod synthetic;
 pub use curves::Curves;
 pub use digest::Digest;
 pub use outcome::Outcome;
+pub use plimsoll_stats as stats;
+pub use plimsoll_stats::{Estimate, Interval};
 pub use point::{PointKey, PointOutcome};
 pub use run_dir::RunDir;
-pub use stats::{Estimate, Interval};
 pub use summary::Summary;

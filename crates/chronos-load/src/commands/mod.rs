@@ -1,7 +1,9 @@
 //! The commands of `chronos-load`. Results go to stdout; the exit status is 0, or 1 for a suspect run, or 2 for an
 //! error.
 
+pub mod agent;
 pub mod compare;
+pub mod line;
 pub mod openflow;
 pub mod run;
 pub mod saturate;

@@ -9,6 +9,7 @@ use plimsoll_units::whole;
 
 use super::target::Target;
 use super::{Done, print, status};
+use crate::line::Measured;
 use crate::options::{Format, Timetable};
 use crate::setup::Pace;
 
@@ -62,7 +63,7 @@ impl Run {
             Some(rate) => Pace::Open(self.timetable.arrivals, rate),
             None => Pace::Closed(self.outstanding),
         };
-        let (book, report) = self.target.prepare()?.run(1, pace)?;
+        let Measured { book, report, .. } = self.target.prepare()?.run(1, pace)?;
         let json = serde_json::to_string_pretty(&report)? + "\n";
         if let Some(path) = &self.output.json {
             fs::write(path, &json).with_context(|| format!("cannot write {}", path.display()))?;

@@ -30,14 +30,14 @@ impl Saturate {
     /// # Errors
     /// Returns an error if options contradict each other, or a server cannot be reached.
     pub fn execute(&self) -> Done {
-        let ready = self.target.prepare()?;
+        let mut ready = self.target.prepare()?;
         let steps = std::iter::successors(Some(1), |outstanding| Some(outstanding * 2));
         let mut found: Vec<(u32, Report)> = Vec::new();
         for (index, outstanding) in
             (1..).zip(steps.take_while(|&outstanding| outstanding <= self.outstanding))
         {
-            let (_, report) = ready.run(index, Pace::Closed(outstanding))?;
-            found.push((outstanding, report));
+            let measured = ready.run(index, Pace::Closed(outstanding))?;
+            found.push((outstanding, measured.report));
         }
         let suspect = found.iter().any(|(_, report)| !report.suspect.is_empty());
         match self.format {

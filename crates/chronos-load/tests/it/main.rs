@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod faults;
+mod line;
 mod memcached;
 mod openflow;
 mod streams;

@@ -7,7 +7,7 @@ use plimsoll_chronos_load::process::{Recipe, Server, Transport};
 use plimsoll_chronos_load::report::Report;
 
 /// Starts memcached; returns none where it is not installed.
-fn memcached(transport: Transport) -> Option<Server> {
+pub fn memcached(transport: Transport) -> Option<Server> {
     if Command::new("memcached").arg("-V").output().is_err() {
         plimsoll_testing::missing("memcached is not installed (Debian's package memcached)");
         return None;

@@ -1,9 +1,10 @@
 //! Counters, and the reports that `stats` makes of them.
 //!
 //! Each partition counts for itself; `stats` goes to all of them and `report` adds up what they answer. What belongs
-//! to no partition is in [`Shared`].
+//! to no partition is in [`Shared`], and [`Published`] is for metrics, which no partition is asked for.
 
 mod prefixes;
+mod published;
 mod report;
 mod roster;
 mod sink;
@@ -17,6 +18,7 @@ pub use roster::{Member, Roster, SocketState};
 
 use crate::store::ClassCounts;
 pub use prefixes::{Prefixed, Prefixes};
+pub use published::{Published, Shown};
 pub use report::{detail, general, items, settings, slabs};
 pub use sink::Sink;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};

@@ -8,6 +8,7 @@ mod differential;
 mod fuzz;
 mod instructions;
 mod memory;
+mod metrics;
 mod operation;
 mod reload;
 mod server;

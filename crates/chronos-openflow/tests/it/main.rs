@@ -3,6 +3,7 @@
 
 mod conversations;
 mod hostile;
+mod metrics;
 mod ofp_print;
 mod open_vswitch;
 mod silent;

@@ -4,6 +4,7 @@
 mod conversations;
 mod hostile;
 mod memory;
+mod metrics;
 mod ranking;
 mod server;
 mod silent;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use plimsoll_host::{ApplyPlan, Error, Kernel, Listener, Lock, Progress, RolledBack, Status};
+use plimsoll_host::{ApplyPlan, Error, Kernel, Lock, Progress, RolledBack, Status};
 use plimsoll_stdio::note;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -156,9 +156,9 @@ pub fn statuses(name: Option<&PolicyName>, folders: &StateFolders) -> Result<Vec
 }
 
 pub fn serve(args: &MetricsArgs, folders: &StateFolders) -> Done {
-    let listener = Listener::bind(&args.listen)?;
+    let listener = plimsoll_host::bind(&args.listen)?;
     note!("metrics at {}, path /metrics", listener.address());
-    plimsoll_host::serve(&listener, &mut || Ok(plimsoll_host::open_metrics(&statuses(None, folders)?)))?;
+    plimsoll_host::serve(&listener, &|| Ok(plimsoll_host::open_metrics(&statuses(None, folders)?)))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -13,6 +13,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("stdio", &["units"]),
     // This is the state that privileged programs trust.
     ("state", &[]),
+    // Estimates and verdicts, for simulated and real systems.
+    ("stats", &[]),
+    // OpenMetrics text, and the socket that serves it.
+    ("metrics", &[]),
     // This is for the tests of all others.
     ("testing", &[]),
     ("mechanisms", &["units"]),
@@ -26,7 +30,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // Workloads and their sources; a run records what they did, so results are above.
     ("traffic", &["fabric", "units"]),
     ("scenario", &["circuits", "fabric", "mechanisms", "traffic", "units"]),
-    ("results", &["fabric", "traffic", "units"]),
+    ("results", &["fabric", "stats", "traffic", "units"]),
     ("report", &["results", "units"]),
     // The simulator depends neither on published values nor on how results are displayed.
     ("sim", &["circuits", "fabric", "mechanisms", "results", "scenario", "traffic", "units"]),
@@ -36,7 +40,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["bpf", "circuits", "fabric", "mechanisms", "results", "scenario", "state", "traffic", "units"],
     ),
     // This installs mechanisms on a real host, without scenarios and a fabric.
-    ("host", &["bpf", "mechanisms", "state", "units"]),
+    ("host", &["bpf", "mechanisms", "metrics", "state", "units"]),
     // These need no network: formulas of the tail, and the inside of a server.
     ("models", &["fabric", "mechanisms", "traffic", "units"]),
     (
@@ -56,20 +60,20 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "units",
         ],
     ),
-    ("line", &["report", "results", "scenario", "sim", "traffic", "units"]),
+    ("line", &["report", "results", "scenario", "sim", "stats", "traffic", "units"]),
     // The kernel's programs are compared with the mechanisms, not the other way round.
     ("bpf", &["mechanisms", "units"]),
     // These are servers: a runtime, and its users. They reach the network only by sockets.
-    ("chronos", &["bpf", "mechanisms"]),
+    ("chronos", &["bpf", "mechanisms", "metrics"]),
     // Datagrams past the kernel's stack, which a program hands to the runtime.
     ("chronos-xdp", &["bpf", "chronos"]),
-    ("chronos-memcached", &["chronos", "chronos-xdp", "stdio", "units"]),
-    ("chronos-options", &["chronos", "stdio", "units"]),
-    ("chronos-search", &["chronos", "chronos-options", "stdio", "units"]),
+    ("chronos-memcached", &["chronos", "chronos-xdp", "metrics", "stdio", "units"]),
+    ("chronos-options", &["chronos", "metrics", "stdio", "units"]),
+    ("chronos-search", &["chronos", "chronos-options", "metrics", "stdio", "units"]),
     ("chronos-openflow", &["chronos", "chronos-options", "stdio", "units"]),
     // Lock baselines, which only measurements run.
     ("chronos-locked", &["chronos", "chronos-memcached", "chronos-search"]),
-    ("chronos-load", &["stdio", "units"]),
+    ("chronos-load", &["stats", "stdio", "units"]),
     (
         "cli",
         &[

@@ -108,6 +108,10 @@ fn shells_are_completed_and_the_version_told() {
     let place = Place::new();
     place.plimsoll(&["completions", "bash"]).ends_with(0).prints("plimsoll");
     place.plimsoll(&["--version"]).ends_with(0).prints(concat!("plimsoll ", env!("CARGO_PKG_VERSION")));
+    let kernel = if cfg!(feature = "kernel") { "with" } else { "without" };
+    place.plimsoll(&["--version"]).ends_with(0).prints(&format!("\n{kernel} the eBPF programs"));
+    let short = place.plimsoll(&["-V"]).ends_with(0);
+    assert_eq!(short.stdout.lines().count(), 1, "{}", short.stdout);
     place.plimsoll(&["rum"]).ends_with(2).says("similar subcommand exists: 'run'").prints_nothing();
 }
 

@@ -13,7 +13,7 @@ const SCENARIOS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/qj
 #[test]
 fn with_qjump_a_ping_does_not_wait_for_bulk_flows() {
     let place = Place::new();
-    let check = place.plimsoll(&["check"]);
+    let check = place.plimsoll(&["check", "emulate"]);
     if check.code != Some(0) {
         return plimsoll_testing::skipped!("this system lacks something\n{}", check.stdout);
     }
@@ -34,7 +34,7 @@ fn with_qjump_a_ping_does_not_wait_for_bulk_flows() {
 #[test]
 fn with_qjump_commits_do_not_wait_for_bursts() {
     let place = Place::new();
-    let check = place.plimsoll(&["check"]);
+    let check = place.plimsoll(&["check", "emulate"]);
     if check.code != Some(0) {
         return plimsoll_testing::skipped!("this system lacks something\n{}", check.stdout);
     }

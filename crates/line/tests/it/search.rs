@@ -3,7 +3,7 @@
 
 use plimsoll_line::Slo;
 use plimsoll_line::measure::{Run, Sample};
-use plimsoll_line::search::{Found, Line, Range, Search, State};
+use plimsoll_line::search::{Found, Line, Range, Search, Slos, State};
 use proptest::prelude::*;
 
 const RANGE: Range = Range { low: 0.004, start: 0.4, high: 0.99, precision: 0.05, replicates_max: 32 };
@@ -35,7 +35,7 @@ fn run_of(share: f64) -> Run {
 /// Searches a network in which `share(load, replicate)` of the messages are over the limit.
 fn search(range: Range, share: impl Fn(f64, u32) -> f64) -> (Line, usize, Vec<(f64, State)>) {
     let slos = [Slo::parse("p99(w) < 1ms").unwrap()];
-    let mut search = Search::new(&slos, range);
+    let mut search = Search::new(Slos(&slos), range);
     let mut runs = 0;
     loop {
         let asks = search.asks();
@@ -72,7 +72,7 @@ fn never_and_always() {
 #[test]
 fn a_run_that_does_not_drain_is_sunk() {
     let slos = [Slo::parse("p99(w) < 1ms").unwrap()];
-    let mut search = Search::new(&slos, RANGE);
+    let mut search = Search::new(Slos(&slos), RANGE);
     for _ in 0..100 {
         for ask in search.asks() {
             let undrained = (ask.load > 0.7).then(|| "bulk".to_owned());

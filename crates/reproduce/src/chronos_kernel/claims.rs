@@ -84,14 +84,18 @@ fn beside_a_job(study: &Study, rows: &[Row], base: Base) -> impl Iterator<Item =
     })
 }
 
-/// Returns the claim beside what is published. It is held to the order, where the interval leaves one; or to there
-/// being no change, where that is published and the interval decides it. A suspect row is held to nothing.
+/// Returns the claim beside what is published. It is held to the order, where the interval leaves one or shows that
+/// there is none; or to there being no change, where that is published and the interval decides it. A suspect row is
+/// held to nothing.
 fn held(study: &Study, row: Row) -> Row {
     let is_kernel = row.base == Base::Kernel.name() && !row.suspect;
     let mut row = study.published.beside(row, None);
     let is_unchanged = row.published == Some(1.0);
     row.order_only = row.base == Base::Kernel.name();
-    let order = |(low, high): (f64, f64)| (low > 1.0).then_some(true).or((high < 1.0).then_some(false));
+    let order = |(low, high): (f64, f64)| {
+        let is_none = low >= 1.0 / NEGLIGIBLE && high <= NEGLIGIBLE;
+        (low > 1.0).then_some(true).or((high < 1.0 || is_none).then_some(false))
+    };
     let same = |(low, high): (f64, f64)| {
         let (least, most) = (1.0 / UNCHANGED, UNCHANGED);
         if low >= least && high <= most { Some(true) } else { (low > most || high < least).then_some(false) }
@@ -103,6 +107,8 @@ fn held(study: &Study, row: Row) -> Row {
 
 /// The factor within which a tail counts as unchanged.
 const UNCHANGED: f64 = 1.35;
+/// The factor within which the whole interval of a published order has to lie for there to be no order here.
+const NEGLIGIBLE: f64 = 1.1;
 
 #[cfg(test)]
 mod tests {
@@ -136,6 +142,7 @@ mod tests {
         assert!((low - 1.0 / 0.6).abs() < 1e-9 && (high - 1.0 / 0.4).abs() < 1e-9);
         assert_eq!(claimed(2.0, 0.5, false).within, Some(false));
         assert_eq!(claimed(0.9, 0.2, false).within, None);
+        assert_eq!(claimed(1.0, 0.05, false).within, Some(false), "no order, and that for sure");
         assert_eq!(claimed(0.5, 0.1, true).within, None, "a suspect row decides nothing");
     }
 

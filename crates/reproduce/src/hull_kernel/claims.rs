@@ -19,19 +19,27 @@ const CLAIMS: &[Claim] = &[
     ("queue_us_mean", "DCTCP-PQ-Pacer", "DCTCP-PQ", None),
 ];
 
-/// Computes the claims at every number of hosts, for both bases.
+/// The figures that the claims are of, and what their points are called: the text's own setting has no delay.
+const SETTINGS: [(&str, &str); 2] = [("all", ""), ("near", ", no delay")];
+
+/// Computes the claims at every number of hosts, for both bases, with the study's delay and without it.
 pub(crate) fn claims(_: &Study, rows: &[Row]) -> Vec<Row> {
+    SETTINGS.iter().flat_map(|setting| claims_of(*setting, rows)).collect()
+}
+
+fn claims_of((figure, setting): (&str, &str), rows: &[Row]) -> Vec<Row> {
     let mut claims = Vec::new();
     for (metric, arm, other, said) in CLAIMS {
         let of =
-            |row: &&Row, series: &str| row.figure == "all" && row.metric == *metric && row.series == series;
+            |row: &&Row, series: &str| row.figure == figure && row.metric == *metric && row.series == series;
         for row in rows.iter().filter(|row| of(row, arm)) {
             let same = |other_row: &&Row| {
                 of(other_row, other) && (&other_row.x, &other_row.base) == (&row.x, &row.base)
             };
             let Some(beside) = rows.iter().find(same) else { continue };
             let name = format!("{metric}_over_{other}");
-            let mut claim = Row::new("claims", &row.base, arm, &row.x, &name, "%");
+            let x = format!("{}{setting}", row.x);
+            let mut claim = Row::new("claims", &row.base, arm, &x, &name, "%");
             claim.measured = 100.0 * row.measured / beside.measured;
             claim.suspect = row.suspect || beside.suspect;
             claim.within =
@@ -41,10 +49,11 @@ pub(crate) fn claims(_: &Study, rows: &[Row]) -> Vec<Row> {
     }
     // "the number of packets in the queue was always between 0 and 2".
     let is_occupancy = |row: &&Row| {
-        row.figure == "all" && row.series == "DCTCP-PQ" && row.metric == "time_with_0_to_2_packets"
+        row.figure == figure && row.series == "DCTCP-PQ" && row.metric == "time_with_0_to_2_packets"
     };
     claims.extend(rows.iter().filter(is_occupancy).map(|row| Row {
         figure: "claims".to_owned(),
+        x: format!("{}{setting}", row.x),
         within: is_held(row).then_some(row.measured >= NEARLY_ALWAYS),
         ..row.clone()
     }));

@@ -13,15 +13,7 @@ use crate::studies::every;
 use crate::study::{Base, Figure, Study};
 
 /// Studies whose pages were made before runs were kept with their builds and outcomes: their next run names them.
-const WITHOUT_BUILDS: &[&str] = &[
-    "hull-kernel",
-    "qjump-kernel",
-    "detail-kernel",
-    "chronos-kernel",
-    "breakdown-kernel",
-    "bullettrains-kernel",
-    "reactor-kernel",
-];
+const WITHOUT_BUILDS: &[&str] = &["qjump-kernel", "detail-kernel", "bullettrains-kernel", "reactor-kernel"];
 
 /// Flows of the runs that are passed over: each has a list to recompute, which takes seconds.
 const LONGEST: u64 = 100_000;

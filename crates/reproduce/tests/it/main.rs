@@ -19,3 +19,4 @@ mod reactor;
 mod reactor_kernel;
 mod resume;
 mod solstice;
+mod sources;

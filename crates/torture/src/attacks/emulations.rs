@@ -9,15 +9,17 @@ use crate::trial::{Broken, Outcome, Trial, hold};
 
 /// Writes a random scenario of `milliseconds` whose load this machine can emulate.
 fn begin(trial: &mut Trial, programs: &Programs, milliseconds: u64) -> Outcome {
-    let check = run(&mut programs.plimsoll(trial.folder(), &["check"]))?;
+    let check = run(&mut programs.plimsoll(trial.folder(), &["check", "emulate"]))?;
     if check.code() != Some(0) {
-        return Err(Broken::NotTried("`plimsoll check` finds something missing".to_owned()));
+        return Err(Broken::NotTried("`plimsoll check emulate` finds something missing".to_owned()));
     }
     let kind = trial.one_of(&["tcp", "cubic", "dctcp"]);
     let mut host = String::new();
-    if trial.once_in(3)
-        && check.stdout.lines().any(|line| line.starts_with("eBPF programs") && line.contains("found"))
-    {
+    let has_programs = |line: &str| {
+        let state = line.trim_start().strip_prefix("eBPF programs").map(str::trim_start);
+        state.is_some_and(|state| state.starts_with("found"))
+    };
+    if trial.once_in(3) && check.stdout.lines().any(has_programs) {
         host = "[host]\nqjump = {}\n".to_owned();
     }
     let text = format!(

@@ -9,8 +9,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::special::student_t;
-use super::{
+use crate::special::student_t;
+use crate::{
     BATCHES, Estimate, Interval, LEVEL, REPLICATES_FOR_INTERVAL, Statistic, mean, percentile, samples_needed,
     section_interval,
 };
@@ -182,7 +182,7 @@ fn jackknife_interval(centre: f64, left_out: &[f64]) -> Option<Interval> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::tests::Noise;
+    use crate::tests::Noise;
 
     /// Both sides share a heavy common part; the other side is `factor` times slower on top.
     fn pairs(noise: &mut Noise, len: usize, factor: f64) -> Vec<Pair> {

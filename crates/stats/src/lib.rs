@@ -12,10 +12,16 @@
 //! * Two variants that saw the same arrivals are compared message by message ([`paired`]).
 //!
 //! All intervals cover 95 %; `tests` checks that they do on made-up sequences whose truth is known.
+//!
+//! [`verdict`] judges a limit by repeated runs, and [`search`] finds the highest load that meets every limit.
+
+#![forbid(unsafe_code)]
 
 pub mod paired;
 mod samples;
+pub mod search;
 pub mod special;
+pub mod verdict;
 
 use serde::{Deserialize, Serialize};
 
@@ -155,4 +161,5 @@ fn batch_range(batch: usize, batches: usize, len: usize) -> std::ops::Range<usiz
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests;

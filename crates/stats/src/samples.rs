@@ -1,7 +1,7 @@
 //! [`Samples`]: what one statistic is estimated from, by replicate and in order of creation.
 
-use super::special::{incomplete_beta, student_t};
-use super::{
+use crate::special::{incomplete_beta, student_t};
+use crate::{
     BATCHES, Estimate, Interval, LEVEL, REPLICATES_FOR_INTERVAL, SAMPLES_FOR_INTERVAL, batch_range, mean,
     percentile, section_interval,
 };

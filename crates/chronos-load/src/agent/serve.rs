@@ -1,0 +1,240 @@
+//! The agent's side: takes one caller at a time, and sends load only as that caller says.
+
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use clap::Args;
+use plimsoll_stdio::note;
+use plimsoll_units::Span;
+
+use super::wire::{Wire, is_timeout};
+use super::{AGENTS_MAX, Answer, Call, Preparation, Round, RoundPace, SentBook, Token, VERSION};
+use crate::book::Book;
+use crate::endpoint::Endpoint;
+use crate::options::{Clients, Workload, read};
+use crate::phase::{ClientThreads, Share, phase};
+use crate::setup::{Pace, Phase, Setup};
+
+/// What an agent is told of the load by options.
+#[derive(Debug, Args)]
+struct AgentOptions {
+    #[command(flatten)]
+    workload: Workload,
+    #[command(flatten)]
+    clients: Clients,
+}
+
+/// The agent, as all its connections see it.
+#[derive(Debug)]
+struct Agent {
+    token: Token,
+    /// Whether a caller uses it.
+    is_taken: AtomicBool,
+    /// The connections that have not shown the token yet.
+    strangers: AtomicUsize,
+}
+
+/// A load that is ready to be sent.
+struct Prepared {
+    setup: Arc<Setup>,
+    client_threads: ClientThreads,
+}
+
+/// Serves callers that hold `token`, one at a time, until the listener fails.
+///
+/// # Errors
+/// Returns the error of the listener.
+pub fn serve(listener: &TcpListener, token: Token) -> io::Result<()> {
+    let agent = Arc::new(Agent { token, is_taken: AtomicBool::new(false), strangers: AtomicUsize::new(0) });
+    loop {
+        let (stream, caller) = match listener.accept() {
+            Ok(accepted) => accepted,
+            Err(error) if is_passing(&error) => continue,
+            Err(error) => return Err(error),
+        };
+        if agent.strangers.fetch_add(1, Ordering::Relaxed) >= STRANGERS_MAX {
+            agent.strangers.fetch_sub(1, Ordering::Relaxed);
+            continue;
+        }
+        let agent = Arc::clone(&agent);
+        thread::spawn(move || {
+            if let Err(error) = agent.receive(stream) {
+                note!("{caller}: {error:#}");
+            }
+        });
+    }
+}
+
+/// Whether another connection may be accepted after this error.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted)
+}
+
+impl Agent {
+    /// Serves a connection, whoever it is from.
+    fn receive(&self, stream: TcpStream) -> anyhow::Result<()> {
+        let greeted = Wire::new(stream).map_err(anyhow::Error::from).and_then(|wire| self.greet(wire));
+        self.strangers.fetch_sub(1, Ordering::Relaxed);
+        let mut wire = greeted?;
+        let done = self.answer(&mut wire);
+        self.is_taken.store(false, Ordering::Release);
+        if let Err(error) = &done {
+            // The caller may have gone.
+            let _ = wire.send(&Answer::Error(format!("{error:#}")));
+        }
+        done
+    }
+
+    /// Lets a caller in that holds the token, if there is no other.
+    fn greet(&self, mut wire: Wire) -> anyhow::Result<Wire> {
+        let hello = wire.receive(HELLO_BYTES_MAX, HELLO_PATIENCE)?;
+        let refusal = match hello {
+            Call::Hello { token, .. } if !self.token.is(&token) => "the token is wrong".to_owned(),
+            Call::Hello { version, .. } if version != VERSION => {
+                format!("the caller has version {version} of the messages, this agent has {VERSION}")
+            }
+            Call::Hello { .. } if self.is_taken.swap(true, Ordering::Acquire) => {
+                "another caller uses this agent".to_owned()
+            }
+            Call::Hello { .. } => {
+                if let Err(error) = wire.send(&Answer::Welcome) {
+                    self.is_taken.store(false, Ordering::Release);
+                    return Err(error.into());
+                }
+                return Ok(wire);
+            }
+            Call::Prepare(_) | Call::Run(_) | Call::Go => "the first message must be a hello".to_owned(),
+        };
+        // A stranger need not read it.
+        let _ = wire.send(&Answer::Error(refusal.clone()));
+        bail!("refused: {refusal}")
+    }
+
+    /// Does what the caller says until it ends the connection.
+    fn answer(&self, wire: &mut Wire) -> anyhow::Result<()> {
+        let mut prepared = None;
+        loop {
+            let call = match wire.receive(CALL_BYTES_MAX, CALLER_PATIENCE) {
+                Err(super::wire::WireError::Ended) => return Ok(()),
+                call => call?,
+            };
+            match call {
+                Call::Prepare(preparation) => {
+                    prepared = Some(prepare(&preparation)?);
+                    wire.send(&Answer::Ready)?;
+                }
+                Call::Run(round) => {
+                    let prepared = prepared.as_ref().context("run: nothing is prepared")?;
+                    let Some(book) = run(wire, prepared, &round)? else { return Ok(()) };
+                    wire.send(&Answer::Done(Box::new(SentBook::of(&book))))?;
+                }
+                Call::Hello { .. } | Call::Go => bail!("this message is not expected here"),
+            }
+        }
+    }
+}
+
+/// Resolves what the caller has sent, and stores the keys if this agent is to.
+fn prepare(preparation: &Preparation) -> anyhow::Result<Prepared> {
+    let Preparation { servers, options, share, stores } = preparation;
+    let Share { index, of } = *share;
+    ensure!(
+        (1..=AGENTS_MAX).contains(&of) && index < of,
+        "share {index} of {of}: expected 0 to {}",
+        AGENTS_MAX - 1
+    );
+    let words: Vec<&str> = options.iter().map(String::as_str).collect();
+    let AgentOptions { mut workload, clients } =
+        read(&words).map_err(|error| anyhow::anyhow!("{}", error.to_string().trim()))?;
+    ensure!(workload.terms.is_none(), "--terms: an agent reads no files for its caller");
+    let servers: Vec<Endpoint> = servers.iter().map(|server| server.parse()).collect::<Result<_, _>>()?;
+    ensure!(!servers.is_empty(), "there is no server");
+    ensure!(
+        !servers.iter().any(|server| matches!(server, Endpoint::Unix(_))),
+        "--server: an agent connects to addresses, not to UNIX sockets"
+    );
+    let client_threads = ClientThreads { share: *share, ..clients.client_threads(servers.clone()) };
+    if *stores && workload.loads() {
+        client_threads.store(&workload.setup(&servers, clients.connections)?)?;
+    }
+    // The other agents write values, too.
+    workload.no_load = true;
+    let setup = workload.setup(&servers, clients.connections)?;
+    Ok(Prepared { setup, client_threads })
+}
+
+/// Runs a round once the caller says go; none if the caller went away before its end.
+fn run(wire: &mut Wire, prepared: &Prepared, round: &Round) -> anyhow::Result<Option<Book>> {
+    let phase = phase_of(round)?;
+    let stop = AtomicBool::new(false);
+    let caller = wire.stream().try_clone()?;
+    let book = thread::scope(|scope| {
+        let go = || -> anyhow::Result<()> {
+            wire.send(&Answer::Connected)?;
+            match wire.receive(CALL_BYTES_MAX, GO_PATIENCE)? {
+                Call::Go => {}
+                _ => bail!("expected go"),
+            }
+            scope.spawn(|| watch(&caller, &stop));
+            Ok(())
+        };
+        let book = prepared.client_threads.run_after(go, &prepared.setup, phase, &stop, |_| ());
+        // Ends the watch, too.
+        let was_stopped = stop.swap(true, Ordering::Relaxed);
+        book.map(|book| (!was_stopped).then_some(book))
+    })?;
+    Ok(book)
+}
+
+/// Sets `stop` when the caller ends the connection, or says anything before the round ends: the load stops at once.
+fn watch(caller: &TcpStream, stop: &AtomicBool) {
+    // A stream without a timeout would keep the agent from its next caller.
+    if caller.set_read_timeout(Some(WATCH_EVERY)).is_err() {
+        return stop.store(true, Ordering::Relaxed);
+    }
+    while !stop.load(Ordering::Relaxed) {
+        match caller.peek(&mut [0]) {
+            Err(error) if is_timeout(&error) || error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(_) | Err(_) => return stop.store(true, Ordering::Relaxed),
+        }
+    }
+}
+
+fn phase_of(round: &Round) -> anyhow::Result<Phase> {
+    let pace = match &round.pace {
+        RoundPace::Open { arrivals, rate } => {
+            ensure!((1e-3..=1e9).contains(rate), "the rate {rate} is not from 0.001 to 1000000000");
+            Pace::Open(arrivals.parse()?, *rate)
+        }
+        RoundPace::Closed { outstanding } => {
+            ensure!((1..=10_000).contains(outstanding), "{outstanding} outstanding; expected 1 to 10000");
+            Pace::Closed(*outstanding)
+        }
+    };
+    let (warm_up, time) = (Span::from_ps(round.warm_up_ps), Span::from_ps(round.time_ps));
+    let is_allowed = |span: Span| span <= ROUND_MAX;
+    ensure!(
+        is_allowed(warm_up) && is_allowed(time) && !time.is_zero(),
+        "a round has at most {ROUND_MAX} of load"
+    );
+    Ok(phase(round.index, pace, warm_up, time))
+}
+
+/// Most connections at a time that have not shown the token.
+const STRANGERS_MAX: usize = 8;
+const HELLO_BYTES_MAX: usize = 1024;
+const HELLO_PATIENCE: Duration = Duration::from_secs(5);
+const CALL_BYTES_MAX: usize = 64 * 1024;
+/// How long a caller may say nothing between rounds, such as while other agents store keys.
+const CALLER_PATIENCE: Duration = Duration::from_secs(900);
+/// How long the other agents may take to connect.
+const GO_PATIENCE: Duration = Duration::from_secs(60);
+/// How often the end of the round is looked for while the caller is watched.
+const WATCH_EVERY: Duration = Duration::from_millis(20);
+/// The longest warm-up, and the longest measured time.
+const ROUND_MAX: Span = Span::from_secs(3600);

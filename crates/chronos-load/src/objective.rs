@@ -1,0 +1,193 @@
+//! [`Objective`]: a limit for the latency of a server's operations, such as `p99 < 1ms`.
+
+use std::str::FromStr;
+
+use plimsoll_units::Span;
+use serde::Serialize;
+
+use crate::book::Book;
+
+/// The number that an objective limits.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Metric {
+    /// The mean latency.
+    Mean,
+    /// A percentile of the latency, as a share (0 to 1).
+    Percentile(f64),
+}
+
+/// A service level objective for the latency of operations.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Objective {
+    /// The text of the objective, with single spaces.
+    pub text: String,
+    /// The number that the objective limits.
+    pub metric: Metric,
+    /// The limit of the number.
+    pub limit: Span,
+    /// Whether the limit itself violates the objective: `<` rather than `<=`.
+    pub strict: bool,
+}
+
+/// The measurements of one round for an objective.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Sample {
+    /// The operations that were due.
+    pub operations: u64,
+    /// The number of them that were over the limit, or failed.
+    pub over: u64,
+    /// The mean latency in microseconds, in which a lost operation counts as its timeout or longer.
+    pub mean_us: f64,
+}
+
+/// The reason why a text is not an [`Objective`].
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "`{text}` is not an objective: {problem}; write METRIC < LIMIT, such as 'p99 < 1ms' (mean, or pN: p50, p99.9)"
+)]
+pub struct BadObjective {
+    text: String,
+    problem: String,
+}
+
+impl FromStr for Objective {
+    type Err = BadObjective;
+
+    fn from_str(text: &str) -> Result<Objective, BadObjective> {
+        let bad = |problem: String| BadObjective { text: text.to_owned(), problem };
+        let Some((name, rest)) = text.split_once('<') else {
+            let problem = if text.contains('>') {
+                "a latency has a highest value, not a lowest (`<` or `<=`)"
+            } else {
+                "it has no `<` or `<=`"
+            };
+            return Err(bad(problem.to_owned()));
+        };
+        let (operator, limit) = rest.strip_prefix('=').map_or(("<", rest), |rest| ("<=", rest));
+        let (name, limit_text) = (name.trim(), limit.trim());
+        let metric = parse_metric(name).map_err(bad)?;
+        let limit: Span =
+            limit_text.parse().map_err(|error: plimsoll_units::ParseQuantityError| bad(error.to_string()))?;
+        if limit.is_zero() {
+            return Err(bad(format!("the limit `{limit_text}` is zero")));
+        }
+        let text = format!("{name} {operator} {limit_text}");
+        Ok(Objective { text, metric, limit, strict: operator == "<" })
+    }
+}
+
+fn parse_metric(name: &str) -> Result<Metric, String> {
+    if name == "mean" {
+        return Ok(Metric::Mean);
+    }
+    match name.strip_prefix('p').map(str::parse::<f64>) {
+        Some(Ok(percent)) if percent > 0.0 && percent < 100.0 => {
+            // 99.9 / 100 is not 0.999 in binary.
+            Ok(Metric::Percentile((percent * 1e9).round() / 1e11))
+        }
+        Some(Ok(_)) => Err(format!("`{name}` is not a percentile, which is above p0 and below p100")),
+        _ => {
+            let known = ["mean", "p50", "p90", "p99", "p99.9"];
+            let near = known.iter().min_by_key(|known| strsim::levenshtein(known, name));
+            let near = near.expect("there are some");
+            Err(format!("there is no metric `{name}`; did you mean `{near}`?"))
+        }
+    }
+}
+
+impl Objective {
+    /// Returns the share of operations that may be over the limit; `None` for a mean.
+    pub fn allowed(&self) -> Option<f64> {
+        match self.metric {
+            Metric::Percentile(share) => Some(1.0 - share),
+            Metric::Mean => None,
+        }
+    }
+
+    /// Measures the operations of a round. Those that were rejected or not sent are over any limit, and those that were
+    /// lost took their timeout or longer.
+    pub fn measure(&self, book: &Book) -> Sample {
+        let waits = book.waits();
+        let failed = book.counts.refused + book.counts.unsent;
+        let limit_ns = self.limit.as_ps() / 1_000;
+        let within_ns = if self.strict { limit_ns.saturating_sub(1) } else { limit_ns };
+        let within = waits.count_between(0, within_ns);
+        Sample {
+            operations: waits.len() + failed,
+            over: waits.len().saturating_sub(within) + failed,
+            mean_us: waits.mean() / 1e3,
+        }
+    }
+
+    /// Returns the measured number as a multiple of what the objective allows; `None` if nothing was measured.
+    pub fn strain(&self, sample: &Sample) -> Option<f64> {
+        if sample.operations == 0 {
+            return None;
+        }
+        Some(match self.allowed() {
+            Some(allowed) => sample.over as f64 / sample.operations as f64 / allowed,
+            None => sample.mean_us / self.limit.as_us_f64(),
+        })
+    }
+
+    /// Returns the number that the objective limits, in microseconds, over all operations of `book`.
+    pub fn value_us(&self, book: &Book) -> f64 {
+        let waits = book.waits();
+        match self.metric {
+            Metric::Mean => waits.mean() / 1e3,
+            Metric::Percentile(share) => waits.value_at_quantile(share) as f64 / 1e3,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objectives_are_read() {
+        for (text, metric, limit, strict) in [
+            ("p99<1ms", Metric::Percentile(0.99), Span::from_ms(1), true),
+            (" p99.9 <= 200us ", Metric::Percentile(0.999), Span::from_us(200), false),
+            ("mean < 1.5ms", Metric::Mean, Span::from_us(1_500), true),
+        ] {
+            let objective: Objective = text.parse().unwrap();
+            assert_eq!(
+                (objective.metric, objective.limit, objective.strict),
+                (metric, limit, strict),
+                "{text}"
+            );
+            assert_eq!(objective.text.parse(), Ok(objective));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_what_is_allowed() {
+        for (text, part) in [
+            ("p99", "it has no `<`"),
+            ("p99 > 1ms", "a latency has a highest value"),
+            ("p100 < 1ms", "above p0 and below p100"),
+            ("meen < 1ms", "did you mean `mean`?"),
+            ("p99 < 1", "unit"),
+            ("p99 < 0us", "is zero"),
+        ] {
+            let error = text.parse::<Objective>().unwrap_err().to_string();
+            assert!(error.contains(part) && error.contains("such as 'p99 < 1ms'"), "{error}");
+        }
+    }
+
+    #[test]
+    fn operations_that_failed_or_were_lost_are_over_the_limit() {
+        let mut book = Book::default();
+        (0..900).for_each(|_| Book::record(&mut book.latency, Span::from_us(100)));
+        (0..70).for_each(|_| Book::record(&mut book.latency, Span::from_us(2_000)));
+        (0..10).for_each(|_| Book::record(&mut book.given_up, Span::from_ms(500)));
+        (book.counts.refused, book.counts.unsent) = (5, 15);
+        let objective: Objective = "p90 < 1ms".parse().unwrap();
+        let sample = objective.measure(&book);
+        assert_eq!((sample.operations, sample.over), (1_000, 100));
+        assert!((objective.strain(&sample).unwrap() - 1.0).abs() < 1e-9);
+        let mean: Objective = "mean < 10ms".parse().unwrap();
+        assert!(mean.measure(&book).mean_us > 5_000.0, "a lost operation counts with its timeout");
+    }
+}

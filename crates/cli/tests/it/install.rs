@@ -1,0 +1,70 @@
+//! Tests `make install` and `make uninstall`: what is documented is installed, and nothing is left.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::common::{Place, Ran};
+
+fn make(place: &Place, target: &str, more: &[&str]) -> Ran {
+    let built = Path::new(env!("CARGO_BIN_EXE_plimsoll")).parent().unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut make = Command::new("make");
+    make.args(["-s", "-C"]).arg(root).arg(target).arg(format!("DESTDIR={}", place.path("root").display()));
+    Ran::of(&[target], make.arg(format!("BUILT={}", built.display())).args(more).output().unwrap())
+}
+
+/// Returns all files and folders below a folder.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        found.push(entry.path());
+        found.extend(entries(&entry.path()));
+    }
+    found
+}
+
+#[test]
+fn an_installation_is_whole_and_goes_without_a_trace() {
+    if Command::new("make").arg("--version").output().is_err() {
+        return plimsoll_testing::skipped!("no make");
+    }
+    let place = Place::new();
+    fs::create_dir_all(place.path("root/usr/share")).unwrap();
+    place.write("root/usr/share/of-others", "");
+    let prefix = ["PREFIX=/usr"];
+    make(&place, "install", &prefix).ends_with(0).prints("plimsoll ");
+    for file in [
+        "bin/plimsoll",
+        "share/man/man1/plimsoll.1",
+        "share/man/man1/plimsoll-run.1",
+        "share/bash-completion/completions/plimsoll",
+        "share/zsh/site-functions/_plimsoll",
+        "share/fish/vendor_completions.d/plimsoll.fish",
+        "share/plimsoll/scenarios/quickstart.toml",
+        "share/plimsoll/scenarios/cdf/websearch.csv",
+        "share/plimsoll/scenarios/schema.json",
+        "share/plimsoll/policies/qjump.toml",
+        "share/doc/plimsoll/host.md",
+        "share/doc/plimsoll/LICENSE-MIT",
+        "lib/systemd/system/plimsoll-host@.service",
+    ] {
+        let bytes = fs::metadata(place.path("root/usr").join(file)).map_or(0, |about| about.len());
+        assert!(bytes > 0, "{file} is not installed");
+    }
+    let installed = entries(&place.path("root"));
+    // A file of an earlier version that this one does not have.
+    place.write("root/usr/bin/plimsoll-old", "");
+    let list = "root/usr/share/plimsoll/installed";
+    place.write(list, &format!("file /usr/bin/plimsoll-old\n{}", place.read(list)));
+    make(&place, "install", &prefix).ends_with(0);
+    assert_eq!(entries(&place.path("root")), installed);
+
+    make(&place, "uninstall", &prefix).ends_with(0);
+    let left: Vec<PathBuf> =
+        ["usr", "usr/share", "usr/share/of-others"].map(|path| place.path("root").join(path)).into();
+    assert_eq!(entries(&place.path("root")), left);
+    make(&place, "uninstall", &prefix).ends_with(2).says("nothing is installed");
+    make(&place, "install", &["PREFIX=usr"]).ends_with(2).says("an absolute path");
+}

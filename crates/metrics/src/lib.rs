@@ -1,0 +1,16 @@
+//! OpenMetrics text, and the socket that serves it to Prometheus.
+//!
+//! ```text
+//! counters ──> Exposition (families, samples) ──> text ──> serve, on threads of its own ──> GET /metrics
+//! ```
+//! The format is that of the OpenMetrics specification 1.0.0.
+
+#![forbid(unsafe_code)]
+
+mod exposition;
+mod process;
+mod serve;
+
+pub use exposition::{Exposition, Kind};
+pub use process::process;
+pub use serve::{Listener, Reach, serve, spawn};

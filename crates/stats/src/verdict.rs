@@ -1,0 +1,130 @@
+//! Judges whether a system meets a limit by repeated runs of it.
+//!
+//! *The rule.* Every run gives one number, as a multiple of what the limit allows: the share of its messages that were
+//! over the limit divided by the share that may be, or its mean divided by the limit. Runs are independent, so
+//! Student's t gives an interval of that number's mean, and the limit is decided where the interval excludes 1. Because
+//! a few runs may agree by chance, a share is not decided either where as many independent messages would leave it open
+//! (binomial). Runs are added until the interval decides ([`Looks`]).
+
+use serde::Serialize;
+
+use crate::special::incomplete_beta;
+use crate::{LEVEL, mean_interval};
+
+/// Whether an objective is met.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The interval lies on the good side of the limit.
+    Keeps,
+    /// The interval lies beyond the limit.
+    Breaks,
+    /// The interval holds the limit.
+    Open,
+}
+
+/// The messages of all runs, for an objective that limits a share of them.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Share {
+    /// The number of messages.
+    pub messages: u64,
+    /// The number of them that were over the limit.
+    pub over: u64,
+    /// The share that may be over the limit, 0 to 1.
+    pub allowed: f64,
+}
+
+/// Judges an objective by its runs: `strains` are their numbers as multiples of the limit, above 1 if they violate it.
+/// `level` is the probability that a verdict other than [`Verdict::Open`] is not chance.
+pub fn judge(strains: &[f64], share: Option<Share>, level: f64) -> Verdict {
+    let Some(interval) = mean_interval(strains, level) else { return Verdict::Open };
+    let chance = |keeps: bool| {
+        share.is_some_and(|Share { messages, over, allowed }| {
+            binomial(over as f64, messages as f64, allowed, keeps) > (1.0 - level) / 2.0
+        })
+    };
+    if interval.high < 1.0 && !chance(true) {
+        Verdict::Keeps
+    } else if interval.low > 1.0 && !chance(false) {
+        Verdict::Breaks
+    } else {
+        Verdict::Open
+    }
+}
+
+/// Computes the probability that of `of` independent messages, each over the limit with probability `share`,
+/// at most (or, unless `below`, at least) `over` are.
+fn binomial(over: f64, of: f64, share: f64, below: bool) -> f64 {
+    match below {
+        true if over >= of => 1.0,
+        true => 1.0 - incomplete_beta(over + 1.0, of - over, share),
+        false if over <= 0.0 => 1.0,
+        false => incomplete_beta(over, of - over + 1.0, share),
+    }
+}
+
+/// The numbers of runs after which a load is judged: 4, 8, 16, ..., and the last.
+///
+/// All these looks together are wrong about a load less than once in twenty: each is taken at a level of
+/// 1 - 0.05 / looks, the first two at 99.9 %.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Looks {
+    /// The greatest number of runs; at least 2 are made.
+    pub max: u32,
+}
+
+/// The number of runs of a load before it is first judged.
+const FIRST_LOOK: u32 = 4;
+/// Fewer runs than these often agree by chance where a number is skewed (most runs low, some very high),
+/// for which Student's t is too narrow: then the level is [`LEVEL_OF_FEW`].
+const FEW: usize = 16;
+const LEVEL_OF_FEW: f64 = 0.999;
+
+impl Looks {
+    /// Returns all of them, ascending.
+    pub fn all(self) -> Vec<u32> {
+        let max = self.max.max(2);
+        let doubling = std::iter::successors(Some(FIRST_LOOK), |look| look.checked_mul(2));
+        doubling.take_while(|&look| look < max).chain([max]).collect()
+    }
+
+    /// Returns the confidence level of a look at so many runs.
+    pub fn level(self, runs: usize) -> f64 {
+        let all = 1.0 - (1.0 - LEVEL) / self.all().len() as f64;
+        if runs < FEW { all.max(LEVEL_OF_FEW) } else { all }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_decided_by_the_spread_of_runs_and_by_the_messages() {
+        let share = |over: [u64; 4], messages: u64| {
+            let strains = over.map(|over| over as f64 / messages as f64 / 0.01);
+            let all = Share { messages: 4 * messages, over: over.iter().sum(), allowed: 0.01 };
+            judge(&strains, Some(all), 0.99)
+        };
+        for (over, messages, verdict) in [
+            ([50, 52, 48, 51], 10_000, Verdict::Keeps),
+            ([150, 152, 148, 151], 10_000, Verdict::Breaks),
+            ([50, 250, 48, 51], 10_000, Verdict::Open),
+            // None of 400 may be over by chance where one in a hundred is; none of 4,000 may not.
+            ([0, 0, 0, 0], 100, Verdict::Open),
+            ([0, 0, 0, 0], 1_000, Verdict::Keeps),
+        ] {
+            assert_eq!(share(over, messages), verdict, "{over:?} of {messages}");
+        }
+        assert_eq!(judge(&[0.5], None, 0.99), Verdict::Open);
+    }
+
+    #[test]
+    fn looks_double_up_to_the_last() {
+        for (max, looks) in [(1, vec![2]), (4, vec![4]), (9, vec![4, 8, 9]), (16, vec![4, 8, 16])] {
+            assert_eq!(Looks { max }.all(), looks, "{max}");
+        }
+        assert_eq!(Looks { max: 16 }.level(8), LEVEL_OF_FEW);
+        assert!((Looks { max: 16 }.level(16) - (1.0 - 0.05 / 3.0)).abs() < 1e-12);
+    }
+}
