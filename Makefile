@@ -138,10 +138,6 @@ docs: toolchain ## Build the documentation as a site, target/book/index.html; ne
 	  sed -i 's#href="\.\./examples/#href="examples/#g' target/book/*.html
 	@echo "target/book/index.html"
 
-.PHONY: check-all
-check-all: ## What is too slow for `make test`, one line each: the site.
-	$(MAKE) docs
-
 .PHONY: reproduce
 reproduce: toolchain ## The HULL evaluation, measured beside published.
 	cargo build --release --quiet --locked -p plimsoll-cli

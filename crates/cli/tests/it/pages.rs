@@ -73,9 +73,13 @@ fn stand_in(place: &Place, name: &str, line: &str) {
 fn shorten(place: &Place, duration: &str) {
     let short = format!("--replicates 1 --set run.duration={duration} --set run.warmup=0s --set {SMALL}");
     let run = format!("'run scenarios/quickstart.toml'*) set -- \"$@\" {short};;");
-    let search = "'line scenarios/quickstart.toml'*) set -- \"$@\" --within 0.1..0.4;;";
+    let quick =
+        format!("--within 0.3..0.4 --replicates-max 4 --set run.duration={duration} --set run.warmup=0s");
+    let more = format!("--set workload.small.load=72Mbps --set {SMALL}");
+    let search = format!("'line scenarios/quickstart.toml'*) set -- \"$@\" {quick} {more};;");
+    let mine = "'run mine.toml'*) set -- \"$@\" --set run.duration=20ms --set run.warmup=0s;;";
     let program = env!("CARGO_BIN_EXE_plimsoll");
-    stand_in(place, "plimsoll", &format!("case \"$*\" in {run} {search} esac\nexec {program} \"$@\""));
+    stand_in(place, "plimsoll", &format!("case \"$*\" in {run} {search} {mine} esac\nexec {program} \"$@\""));
 }
 
 /// Transfers of which some complete in so short a run.
