@@ -88,6 +88,10 @@ test: toolchain test-packages ## Format, lints, and every test.
 	  > $(BUILT_TESTS)
 	crates/testing/run $(BUILT_TESTS)
 
+.PHONY: check-all
+check-all: toolchain ## Checks that take too long, or need too much, for `make test`.
+	PATH="$$(crates/testing/memcached-exporter):$$PATH" cargo test -p plimsoll-chronos-memcached --locked --test it -- exporter::
+
 .PHONY: fuzz
 fuzz: toolchain ## Coverage-guided fuzzing, on stable Rust: `make fuzz TARGET=memcached FUZZ_SECONDS=600`.
 	fuzz/run $(TARGET)
