@@ -24,13 +24,13 @@ use crate::report::{Report, SuspectLimits};
 pub struct Measured {
     /// The counts and distributions of all generators.
     pub book: Book,
-    /// Their report.
+    /// The report of these counts.
     pub report: Report,
     /// The reasons why a generator, rather than the servers, was too slow; empty if none was.
     pub generator: Vec<String>,
 }
 
-/// One round of a rate.
+/// The measurements of one round of a rate.
 #[derive(Clone, Debug)]
 pub struct Round {
     /// Fewer operations ended than were due: the queue grows as long as the round lasts.
