@@ -143,7 +143,7 @@ fn inputs(registry: &Registry, run: &RunDir, path: &Path) -> anyhow::Result<BTre
 
 /// Merges all runs into one summary, with each variant named after its run and compared with the same variant in the
 /// first run that has it.
-fn side_by_side(runs: Vec<Vec<PointOutcome>>, names: &[String]) -> Summary {
+pub fn side_by_side(runs: Vec<Vec<PointOutcome>>, names: &[String]) -> Summary {
     let mut variants: Vec<String> = Vec::new();
     for point in runs.iter().flatten() {
         if !variants.contains(&point.key.variant) {
