@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use plimsoll_bpf::Needs;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::{cgroups, multipath, qjump};
+use crate::{cgroups, multipath};
 
 /// Something that the system has or has not.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -104,7 +104,7 @@ pub fn lacks_programs() -> Option<String> {
 /// Returns why this build has no eBPF programs.
 #[cfg(not(feature = "kernel"))]
 pub fn lacks_programs() -> Option<String> {
-    qjump::lacks()
+    crate::qjump::lacks()
 }
 
 fn there(path: &str) -> bool {
