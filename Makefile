@@ -89,6 +89,33 @@ test: toolchain test-packages ## Format, lints, and every test.
 	  > $(BUILT_TESTS)
 	crates/testing/run $(BUILT_TESTS)
 
+# What tests that fit no everyday suite need is installed by them; none of it is part of the repository.
+PYTHON ?= python3
+PYTHON_BUILD := $(abspath $(or $(CARGO_TARGET_DIR),target))/python
+.PHONY: python
+python: toolchain ## Build the Python wheel `plimsoll-net` into target/wheels.
+	@[ -x $(PYTHON_BUILD)/maturin/bin/maturin ] || { \
+	  $(PYTHON) -m venv $(PYTHON_BUILD)/maturin && \
+	  $(PYTHON_BUILD)/maturin/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'; }
+	CARGO_TARGET_DIR=$(PYTHON_BUILD)/build $(PYTHON_BUILD)/maturin/bin/maturin build --release --locked \
+	  --manifest-path python/Cargo.toml --out $(dir $(PYTHON_BUILD))wheels
+
+.PHONY: test-python
+test-python: python ## Install the wheel into a fresh environment, and run its tests, mypy and pyright there.
+	cargo fmt --manifest-path python/Cargo.toml --check
+	CARGO_TARGET_DIR=$(PYTHON_BUILD)/build cargo clippy --release --locked --manifest-path python/Cargo.toml -- -D warnings
+	rm -rf $(PYTHON_BUILD)/test
+	$(PYTHON) -m venv $(PYTHON_BUILD)/test
+	$(PYTHON_BUILD)/test/bin/pip install --quiet --disable-pip-version-check -r python/tests/requirements.txt \
+	  "$$(ls -t $(dir $(PYTHON_BUILD))wheels/plimsoll_net-*.whl | head -1)"
+	cd python/tests && $(PYTHON_BUILD)/test/bin/python -m pytest -c ../pyproject.toml --rootdir . .
+	cd python && $(PYTHON_BUILD)/test/bin/mypy --cache-dir $(PYTHON_BUILD)/mypy plimsoll tests/typed.py
+	cd python/tests && $(PYTHON_BUILD)/test/bin/stubtest --ignore-disjoint-bases plimsoll._plimsoll
+	cd python && $(PYTHON_BUILD)/test/bin/pyright --pythonpath $(PYTHON_BUILD)/test/bin/python
+
+.PHONY: check-all
+check-all: test-python ## Checks that take too long for `make test`.
+
 .PHONY: fuzz
 fuzz: toolchain ## Coverage-guided fuzzing, on stable Rust: `make fuzz TARGET=memcached FUZZ_SECONDS=600`.
 	fuzz/run $(TARGET)

@@ -8,7 +8,6 @@ fn main() -> io::Result<()> {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");
     let mut list = String::new();
     constant(&mut list, "STUDIES", &folders(&root.join("studies"))?)?;
-    constant(&mut list, "SCENARIOS", &folders(&root.join("scenarios"))?)?;
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     fs::write(out.join("files.rs"), list)
 }

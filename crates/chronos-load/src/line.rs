@@ -24,13 +24,13 @@ use crate::report::{Report, SuspectLimits};
 pub struct Measured {
     /// The counts and distributions of all generators.
     pub book: Book,
-    /// Their report.
+    /// The report of these counts.
     pub report: Report,
     /// The reasons why a generator, rather than the servers, was too slow; empty if none was.
     pub generator: Vec<String>,
 }
 
-/// One round of a rate.
+/// The measurements of one round of a rate.
 #[derive(Clone, Debug)]
 pub struct Round {
     /// Fewer operations ended than were due: the queue grows as long as the round lasts.
@@ -230,7 +230,7 @@ impl Rounds {
     fn note(&self) -> String {
         match self.suspect_rounds {
             0 => String::new(),
-            count => format!(" ({count} rounds did not count: {})", self.suspect.join("; ")),
+            count => format!(" ({} did not count: {})", rounds_in_words(count), self.suspect.join("; ")),
         }
     }
 }
@@ -323,6 +323,10 @@ fn sentence(slos: &[String], line: &Line, rates: &[AtRate]) -> String {
     text
 }
 
+fn rounds_in_words(count: usize) -> String {
+    if count == 1 { "1 round".to_owned() } else { format!("{count} rounds") }
+}
+
 fn word(state: State) -> &'static str {
     match state {
         State::Keeps => "met",
@@ -356,7 +360,8 @@ impl fmt::Display for ServerLine {
         }
         for at in &self.rates {
             for reason in &at.suspect {
-                writeln!(f, "SUSPECT: {} operations/s, {} rounds: {reason}", at.rate, at.suspect_rounds)?;
+                let rounds = rounds_in_words(at.suspect_rounds);
+                writeln!(f, "SUSPECT: {} operations/s, {rounds}: {reason}", at.rate)?;
             }
         }
         writeln!(f, "{}", self.sentence)

@@ -10,7 +10,7 @@ use crate::book::Book;
 /// The number that an objective limits.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Metric {
-    /// The mean latency.
+    /// The mean of the latency.
     Mean,
     /// A percentile of the latency, as a share (0 to 1).
     Percentile(f64),

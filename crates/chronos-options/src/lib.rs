@@ -89,7 +89,7 @@ pub struct RuntimeOptions {
 pub struct Shown {
     /// The name of the program.
     pub name: &'static str,
-    /// Its version.
+    /// The version of the program.
     pub version: &'static str,
     /// Writes what the server counts beside its runtime, without a lock that requests take.
     pub more: Box<dyn Fn(&mut Exposition) + Send + Sync>,

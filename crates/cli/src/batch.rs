@@ -119,12 +119,7 @@ impl Watch for Keeper<'_> {
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let point = self.points[index];
         let hops = outcome.counters.packet_hops;
-        // The packets are written before the point counts as done, since it will not be run again for them.
-        write_capture(self.run, point, &outcome.capture)
-            .inspect_err(|_| self.failed.store(true, Ordering::Relaxed))?;
-        self.run
-            .write_point(&PointOutcome::new(key(point), point.seed, outcome))
-            .inspect_err(|_| self.failed.store(true, Ordering::Relaxed))?;
+        keep(self.run, point, outcome).inspect_err(|_| self.failed.store(true, Ordering::Relaxed))?;
         self.board.on_done(index, hops);
         match self.interrupt.signal() {
             // Points that are shorter than a step of progress are cancelled here.
@@ -132,6 +127,18 @@ impl Watch for Keeper<'_> {
             None => Ok(()),
         }
     }
+}
+
+/// Writes the outcome of a point to a run directory, with the packets that it captured.
+///
+/// # Errors
+/// Returns an error if a file cannot be written.
+pub fn keep(run: &RunDir, point: &Point, outcome: Outcome) -> anyhow::Result<PointOutcome> {
+    // The packets are written before the point counts as done, since it will not be run again for them.
+    write_capture(run, point, &outcome.capture)?;
+    let outcome = PointOutcome::new(key(point), point.seed, outcome);
+    run.write_point(&outcome)?;
+    Ok(outcome)
 }
 
 /// Makes a panic, which is a defect of the simulator, report its point and that finished points are safe.
@@ -152,11 +159,24 @@ fn name_the_point_in_panics() {
 /// Summarizes the finished points. Writes `summary.json` and `report.html`, and a timeline of each point if
 /// `timelines`.
 pub fn conclude(run: &RunDir, timelines: bool) -> anyhow::Result<Summary> {
-    run.finish()?;
     let points = output::read_points(run)?;
-    let summary = Summary::of(&points, &Options::default());
+    let summary = conclude_points(run, &points)?;
+    if timelines {
+        write_timelines(&run.path().join("perfetto"), &points)?;
+    }
+    Ok(summary)
+}
+
+/// Summarizes `points`, which are the finished points of a run directory. Writes the manifest, `summary.json` and
+/// `report.html`.
+///
+/// # Errors
+/// Returns an error if a file cannot be written.
+pub fn conclude_points(run: &RunDir, points: &[PointOutcome]) -> anyhow::Result<Summary> {
+    run.finish()?;
+    let summary = Summary::of(points, &Options::default());
     run.write_summary(&summary)?;
-    let curves = Curves::of(&points, Detail::for_runs(points.len()));
+    let curves = Curves::of(points, Detail::for_runs(points.len()));
     let manifest = run.manifest();
     let scenario = fs::read_to_string(run.path().join("scenario.toml")).unwrap_or_default();
     run.write_report(&html::render(&html::Page {
@@ -172,9 +192,6 @@ pub fn conclude(run: &RunDir, timelines: bool) -> anyhow::Result<Summary> {
         scenario: shown(&scenario),
         warnings: &manifest.warnings,
     }))?;
-    if timelines {
-        write_timelines(&run.path().join("perfetto"), &points)?;
-    }
     Ok(summary)
 }
 

@@ -29,11 +29,15 @@ enum What {
 }
 
 pub fn run(args: &Args, _: &Registry) -> Done {
-    let text = match &args.what {
+    output::print(&printed(args)?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns what the subcommand prints.
+pub fn printed(args: &Args) -> anyhow::Result<String> {
+    match &args.what {
         What::Schedule(schedule) => schedule.printed(),
         What::Compare(compare) => compare.printed(),
         What::Demand(generate) => generate.printed(),
-    };
-    output::print(&text?)?;
-    Ok(ExitCode::SUCCESS)
+    }
 }

@@ -206,7 +206,7 @@ fn inputs(registry: &Registry, run: &RunDir, path: &Path) -> anyhow::Result<BTre
 
 /// Merges all runs into one summary, with each variant named after its run and compared with the same variant in the
 /// first run that has it. Returns it with the points behind it.
-fn side_by_side(runs: Vec<Vec<PointOutcome>>, names: &[String]) -> (Summary, Vec<PointOutcome>) {
+pub fn side_by_side(runs: Vec<Vec<PointOutcome>>, names: &[String]) -> (Summary, Vec<PointOutcome>) {
     let mut variants: Vec<String> = Vec::new();
     for point in runs.iter().flatten() {
         if !variants.contains(&point.key.variant) {

@@ -64,19 +64,7 @@ impl<'a> Job<'a> {
         for variant in variants {
             command.push_str(&format!(" --variant {}", quoted(variant)));
         }
-        let plan = Plan {
-            title: scenario.title().to_owned(),
-            description: points.first().map_or_else(String::new, |point| point.model.description.clone()),
-            carrier: SIMULATOR.to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: output::commit().map(str::to_owned),
-            command,
-            seed,
-            scenario: record(scenario),
-            shard: shard.map(|shard| (shard.number, shard.of)),
-            points: points.iter().map(|p| PlannedPoint { key: key(p), seed: p.seed }).collect(),
-            warnings: scenario.warnings().iter().map(|w| format!("`{}`: {}", w.key, w.message)).collect(),
-        };
+        let plan = plan(scenario, command, shard);
         Ok(Job { scenario, shard, variants, plan })
     }
 
@@ -97,16 +85,7 @@ impl<'a> Job<'a> {
 
     /// Returns the points of this shard and of the selected variants, each once.
     pub fn share(&self) -> Vec<&'a Point> {
-        let mut share: Vec<&Point> = Vec::new();
-        let mut known = BTreeSet::new();
-        for (index, point) in self.points().iter().enumerate() {
-            let mine = self.shard.is_none_or(|shard| index as u32 % shard.of + 1 == shard.number);
-            let wanted = self.variants.is_empty() || self.variants.contains(&point.variant);
-            if mine && wanted && known.insert(key(point)) {
-                share.push(point);
-            }
-        }
-        share
+        share(self.points(), self.shard, self.variants)
     }
 
     /// Returns the default run directory: the same for the same scenario and overrides, so that the same command
@@ -122,10 +101,42 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Checks that the points have variants of these names.
+/// Returns what a run directory records of a simulation of all points, or of a shard. `command` repeats it.
+pub fn plan(scenario: &Scenario, command: String, shard: Option<Shard>) -> Plan {
+    let points = scenario.points();
+    Plan {
+        title: scenario.title().to_owned(),
+        description: points.first().map_or_else(String::new, |point| point.model.description.clone()),
+        carrier: SIMULATOR.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: output::commit().map(str::to_owned),
+        command,
+        seed: points.first().map_or(0, |point| point.seed),
+        scenario: record(scenario),
+        shard: shard.map(|shard| (shard.number, shard.of)),
+        points: points.iter().map(|p| PlannedPoint { key: key(p), seed: p.seed }).collect(),
+        warnings: scenario.warnings().iter().map(|w| format!("`{}`: {}", w.key, w.message)).collect(),
+    }
+}
+
+/// Returns the points of a shard and of these variants, or of all variants if none is named, each once.
+pub fn share<'a>(points: &'a [Point], shard: Option<Shard>, variants: &[String]) -> Vec<&'a Point> {
+    let mut share: Vec<&Point> = Vec::new();
+    let mut known = BTreeSet::new();
+    for (index, point) in points.iter().enumerate() {
+        let mine = shard.is_none_or(|shard| index as u32 % shard.of + 1 == shard.number);
+        let wanted = variants.is_empty() || variants.contains(&point.variant);
+        if mine && wanted && known.insert(key(point)) {
+            share.push(point);
+        }
+    }
+    share
+}
+
+/// Checks that a scenario has each of these variants.
 ///
 /// # Errors
-/// Returns an error that names the unknown one and those that are allowed.
+/// Returns an error that names the first unknown one, and those that there are.
 pub fn check_variants(points: &[Point], variants: &[String]) -> anyhow::Result<()> {
     let mut names: Vec<&str> = points.iter().map(|point| point.variant.as_str()).collect();
     names.dedup();

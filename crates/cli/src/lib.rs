@@ -1,5 +1,6 @@
 //! The `plimsoll` command as a library, with one file a subcommand and no simulation logic in any of them.
-//! [`main_with`] runs it with mechanisms from outside (`docs/extending.md`).
+//! [`main_with`] runs it with mechanisms from outside (`docs/extending.md`), [`main_of`] with words that are not those
+//! of this process, and [`library`] has what the Python package shares with it.
 //!
 //! Results go to stdout; everything else goes to stderr. The exit status is 0, 1 (a finding: a figure is off, a load is
 //! above its line), 2 (an error), or 128 plus the signal's number after Ctrl-C.
@@ -22,6 +23,7 @@ mod figure;
 mod host;
 mod import;
 mod job;
+pub mod library;
 mod line;
 mod man;
 mod memory;
@@ -41,6 +43,7 @@ mod scenario;
 mod signals;
 mod source;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -110,7 +113,16 @@ subcommands! {
 /// Runs the command line of this process. Scenarios may name the mechanisms of `registry`, which every subcommand that
 /// reads a scenario then has.
 pub fn main_with(registry: &Registry) -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|said| plimsoll_stdio::end(said.print(), said.exit_code()));
+    main_of(registry, std::env::args_os())
+}
+
+/// Runs the command line of these words, the first of which is the name of the program. The words `--help`, and an
+/// error in the words, end the process.
+pub fn main_of(registry: &Registry, words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().collect();
+    source::called(words.first().map_or("plimsoll".as_ref(), OsString::as_os_str));
+    let cli =
+        Cli::try_parse_from(words).unwrap_or_else(|said| plimsoll_stdio::end(said.print(), said.exit_code()));
     cli.command.run(registry).unwrap_or_else(|error| {
         match error.downcast_ref::<source::BadScenario>() {
             // These errors have their own form, with the wrong line.

@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_line::page::About;
 use plimsoll_line::search::{Found, Line};
 use plimsoll_line::{Lines, Options, Over, Slo, Stopped, Watch};
+use plimsoll_results::RunDir;
 use plimsoll_results::run_dir::{Plan, SIMULATOR};
 use plimsoll_scenario::{Registry, Scenario};
 use plimsoll_stdio::note;
@@ -36,36 +37,8 @@ use crate::source::{Source, quoted};
 pub struct Args {
     #[command(flatten)]
     source: Source,
-    /// Objective: `p99(query) < 1ms`; also mean and max, `goodput(bulk) > 800Mbps`, and `deadline(query) > 99%`. May be
-    /// repeated: all must be met. By default those of the scenario's table `slo`.
-    #[arg(long, value_name = "OBJECTIVE")]
-    slo: Vec<String>,
-    /// The load to search, by its key or its workload. By default the only workload that has a load, or the one called
-    /// `background`.
-    #[arg(long, value_name = "KEY")]
-    over: Option<String>,
-    /// Load to judge against the line, written as in the scenario; the exit status is 1 if it is above a line. By
-    /// default the scenario's own load.
-    #[arg(long, value_name = "LOAD")]
-    at: Option<String>,
-    /// Lowest and highest load of the search. By default from a hundredth of the scenario's load to 0.99 of a host's
-    /// link.
-    #[arg(long, value_name = "LOW..HIGH")]
-    within: Option<String>,
-    /// Largest width of a line's interval.
-    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent)]
-    precision: f64,
-    /// Most runs of one load. A load that they leave undecided is within the noise of the line.
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = whole::<u32>(2..=4096))]
-    replicates_max: u32,
-    /// Length of a run, in messages of the objectives' workloads; by default the scenario's `run.duration`. A p99 needs
-    /// some thousands in all runs of a load together.
-    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..))]
-    messages: Option<u64>,
-    /// Search only this variant; may be repeated. The run directory is that of all variants, so that the rest can
-    /// follow.
-    #[arg(long, value_name = "NAME")]
-    variant: Vec<String>,
+    #[command(flatten)]
+    question: Question,
     /// Number of concurrent runs; all cores by default. Results do not depend on it.
     #[arg(long, value_name = "N", value_parser = whole::<u16>(1..))]
     threads: Option<u16>,
@@ -88,6 +61,41 @@ pub struct Args {
     quiet: bool,
 }
 
+/// The question of a search: objectives, load, and how exact the line shall be.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Question {
+    /// Objective: `p99(query) < 1ms`; also mean and max, `goodput(bulk) > 800Mbps`, and `deadline(query) > 99%`. May be
+    /// repeated: all must be met. By default those of the scenario's table `slo`.
+    #[arg(long, value_name = "OBJECTIVE")]
+    pub slo: Vec<String>,
+    /// The load to search, by its key or its workload. By default the only workload that has a load, or the one called
+    /// `background`.
+    #[arg(long, value_name = "KEY")]
+    pub over: Option<String>,
+    /// Load to judge against the line, written as in the scenario; the exit status is 1 if it is above a line. By
+    /// default the scenario's own load.
+    #[arg(long, value_name = "LOAD")]
+    pub at: Option<String>,
+    /// Lowest and highest load of the search. By default from a hundredth of the scenario's load to 0.99 of a host's
+    /// link.
+    #[arg(long, value_name = "LOW..HIGH")]
+    pub within: Option<String>,
+    /// Largest width of a line's interval.
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent)]
+    pub precision: f64,
+    /// Most runs of one load. A load that they leave undecided is within the noise of the line.
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = whole::<u32>(2..=4096))]
+    pub replicates_max: u32,
+    /// Length of a run, in messages of the objectives' workloads; by default the scenario's `run.duration`. A p99 needs
+    /// some thousands in all runs of a load together.
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..))]
+    pub messages: Option<u64>,
+    /// Search only this variant; may be repeated. The run directory is that of all variants, so that the rest can
+    /// follow.
+    #[arg(long, value_name = "NAME")]
+    pub variant: Vec<String>,
+}
+
 /// Parses a share in per cent or as a number: `5%`, or `0.05`.
 fn percent(text: &str) -> Result<f64, String> {
     let share = plimsoll_units::parse_share(text).ok();
@@ -104,22 +112,17 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         ));
     }
     let scenario = args.source.load_with(registry, 1)?;
-    job::check_variants(scenario.points(), &args.variant)?;
-    let slos = objectives(args, &scenario)?;
-    let over = over(args, &scenario)?;
-    let at =
-        args.at.as_deref().map(|text| over.parse(text).map_err(|why| anyhow!("--at: {why}"))).transpose()?;
+    let question = &args.question;
+    job::check_variants(scenario.points(), &question.variant)?;
+    let slos = question.objectives(&scenario)?;
+    let over = question.over(&scenario)?;
     let options = Options {
-        variants: args.variant.clone(),
-        precision: args.precision,
-        replicates_max: args.replicates_max,
-        messages: args.messages,
-        at,
-        threads: batch::threads(args.threads.map(usize::from)),
         anew: args.force,
         repair: args.repair,
+        ..question.options(&over, batch::threads(args.threads.map(usize::from)))?
     };
-    let plan = plan(args, &scenario, &slos, &over);
+    let seed = scenario.points().first().map_or(0, |point| point.seed);
+    let plan = line_plan(question, &scenario, &slos, &over, args.source.command_of("line", seed));
     let out = args.out.clone().unwrap_or_else(|| job::default_dir("line-", &scenario, &plan.scenario, ""));
     let dir = run::create(&out, &plan, run::existing(args.force, args.repair))?;
     let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;
@@ -132,6 +135,24 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         Ok(lines) => lines,
         Err(error) => return stopped(&board, error, &out),
     };
+    // The lines are printed before the files are written, which a full disk may prevent; a full stdout does not prevent
+    // the files.
+    let printed = output::print(&lines.render(args.format.of_report(), &output::style()));
+    keep_lines(&dir, &scenario, &lines)?;
+    if !args.quiet {
+        note!();
+        note!("Results  {}", out.display());
+        note!("Report   {}", out.join("report.html").display());
+        note!("Repeat   {}", dir.manifest().command);
+    }
+    printed.map(|()| verdict(args, &lines))
+}
+
+/// Writes `lines.json` and `report.html` of a search, and returns the latter.
+///
+/// # Errors
+/// Returns an error if a file cannot be written.
+pub fn keep_lines(dir: &RunDir, scenario: &Scenario, lines: &Lines) -> anyhow::Result<String> {
     let manifest = dir.manifest();
     let page = lines.page(&About {
         description: scenario.points().first().map_or("", |point| &point.model.description),
@@ -142,24 +163,15 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         scenario: scenario.text(),
         warnings: &manifest.warnings,
     });
-    // The lines are printed before the files are written, which a full disk may prevent; a full stdout does not prevent
-    // the files.
-    let printed = output::print(&lines.render(args.format.of_report(), &output::style()));
     dir.write_report(&page)?;
     dir.write_file("lines.json", &lines.render(Format::Json.of_report(), &output::style()))?;
-    if !args.quiet {
-        note!();
-        note!("Results  {}", out.display());
-        note!("Report   {}", out.join("report.html").display());
-        note!("Repeat   {}", manifest.command);
-    }
-    printed.map(|()| verdict(args, &lines))
+    Ok(page)
 }
 
 /// Returns a load above the line is a finding only where the user has named a load.
 fn verdict(args: &Args, lines: &Lines) -> ExitCode {
     let overloaded = lines.overloaded();
-    if args.at.is_none() || overloaded.is_empty() {
+    if args.question.at.is_none() || overloaded.is_empty() {
         return ExitCode::SUCCESS;
     }
     let names: Vec<&str> = overloaded.iter().map(|variant| variant.name.as_str()).collect();
@@ -194,63 +206,90 @@ fn stopped(board: &Board<'_>, error: Stopped, out: &std::path::Path) -> Done {
     }
 }
 
-/// Returns the objectives of the command line, else those of the file; each must be observed in every variant.
-fn objectives(args: &Args, scenario: &Scenario) -> anyhow::Result<Vec<Slo>> {
-    let given = args.slo.iter().map(|text| ("--slo".to_owned(), text.as_str()));
-    let own = scenario.objectives().iter().map(|(name, text)| (format!("slo.{name}"), text.as_str()));
-    let texts: Vec<(String, &str)> = if args.slo.is_empty() { own.collect() } else { given.collect() };
-    if texts.is_empty() {
-        return Err(anyhow!(
-            "no objective; give one with `--slo 'p99(NAME) < 1ms'`, or in the scenario's table `slo`"
-        ));
+impl Question {
+    /// Returns the objectives of the question, else those of the file; each must be observed in every variant.
+    ///
+    /// # Errors
+    /// Returns an error for an objective that cannot be read or observed, and if there is none.
+    pub fn objectives(&self, scenario: &Scenario) -> anyhow::Result<Vec<Slo>> {
+        let given = self.slo.iter().map(|text| ("--slo".to_owned(), text.as_str()));
+        let own = scenario.objectives().iter().map(|(name, text)| (format!("slo.{name}"), text.as_str()));
+        let texts: Vec<(String, &str)> = if self.slo.is_empty() { own.collect() } else { given.collect() };
+        if texts.is_empty() {
+            return Err(anyhow!(
+                "no objective; give one with `--slo 'p99(NAME) < 1ms'`, or in the scenario's table `slo`"
+            ));
+        }
+        let models = || scenario.points().iter().map(|point| &point.model);
+        let read = |(place, text): (String, &str)| {
+            let slo = Slo::parse(text).and_then(|slo| slo.check(models()).map(|()| slo));
+            slo.map_err(|error| anyhow!("{place}: {error}"))
+        };
+        texts.into_iter().map(read).collect()
     }
-    let models = || scenario.points().iter().map(|point| &point.model);
-    let read = |(place, text): (String, &str)| {
-        let slo = Slo::parse(text).and_then(|slo| slo.check(models()).map(|()| slo));
-        slo.map_err(|error| anyhow!("{place}: {error}"))
-    };
-    texts.into_iter().map(read).collect()
-}
 
-fn over(args: &Args, scenario: &Scenario) -> anyhow::Result<Over> {
-    let over = Over::find(scenario.points(), args.over.as_deref())?;
-    let Some(within) = &args.within else { return Ok(over) };
-    let ends =
-        within.split_once("..").ok_or_else(|| anyhow!("--within: write LOW..HIGH, such as 0.05..0.9"))?;
-    let read = |text: &str| over.parse(text).map_err(|why| anyhow!("--within: {why}"));
-    let (low, high) = (read(ends.0)?, read(ends.1)?);
-    Ok(over.within(low, high)?)
+    /// Returns the load to search.
+    ///
+    /// # Errors
+    /// Returns an error if the scenario has no such load, or the range is empty.
+    pub fn over(&self, scenario: &Scenario) -> anyhow::Result<Over> {
+        let over = Over::find(scenario.points(), self.over.as_deref())?;
+        let Some(within) = &self.within else { return Ok(over) };
+        let ends =
+            within.split_once("..").ok_or_else(|| anyhow!("--within: write LOW..HIGH, such as 0.05..0.9"))?;
+        let read = |text: &str| over.parse(text).map_err(|why| anyhow!("--within: {why}"));
+        let (low, high) = (read(ends.0)?, read(ends.1)?);
+        Ok(over.within(low, high)?)
+    }
+
+    /// Returns the options of a search that resumes an earlier one.
+    ///
+    /// # Errors
+    /// Returns an error if the load to judge cannot be read.
+    pub fn options(&self, over: &Over, threads: usize) -> anyhow::Result<Options> {
+        let at = self.at.as_deref();
+        let at = at.map(|text| over.parse(text).map_err(|why| anyhow!("--at: {why}"))).transpose()?;
+        let Question { precision, replicates_max, messages, .. } = *self;
+        let variants = self.variant.clone();
+        Ok(Options { variants, precision, replicates_max, messages, at, threads, anew: false, repair: false })
+    }
 }
 
 /// Returns what the run directory records of the search. Its scenario begins with the question, so that another
-/// question is another run; precision and speed are not part of it.
-fn plan(args: &Args, scenario: &Scenario, slos: &[Slo], over: &Over) -> Plan {
+/// question is another run; precision and speed are not part of it. `command` is the one that repeats the search,
+/// without the question.
+pub fn line_plan(
+    question: &Question,
+    scenario: &Scenario,
+    slos: &[Slo],
+    over: &Over,
+    mut command: String,
+) -> Plan {
     let seed = scenario.points().first().map_or(0, |point| point.seed);
-    let mut command = args.source.command_of("line", seed);
     for slo in slos {
         command.push_str(&format!(" --slo {}", quoted(&slo.text)));
     }
     command.push_str(&format!(" --over {}", over.key));
     let mut asked: String = slos.iter().map(|slo| format!("# {}\n", slo.text)).collect();
     asked.push_str(&format!("# over {}\n", over.key));
-    let flags = [("at", args.at.clone()), ("within", args.within.clone())];
+    let flags = [("at", question.at.clone()), ("within", question.within.clone())];
     for (flag, value) in flags.into_iter().filter_map(|(flag, value)| Some((flag, value?))) {
         command.push_str(&format!(" --{flag} {}", quoted(&value)));
     }
-    for variant in &args.variant {
+    for variant in &question.variant {
         command.push_str(&format!(" --variant {}", quoted(variant)));
     }
-    if args.precision != 0.05 {
-        command.push_str(&format!(" --precision {}", args.precision));
+    if question.precision != 0.05 {
+        command.push_str(&format!(" --precision {}", question.precision));
     }
-    if args.replicates_max != 32 {
-        command.push_str(&format!(" --replicates-max {}", args.replicates_max));
+    if question.replicates_max != 32 {
+        command.push_str(&format!(" --replicates-max {}", question.replicates_max));
     }
-    if let Some(messages) = args.messages {
+    if let Some(messages) = question.messages {
         command.push_str(&format!(" --messages {messages}"));
         asked.push_str(&format!("# runs of {messages} messages"));
         // Another initial load changes the length of a run.
-        asked.push_str(&format!(" at {}\n", args.at.as_deref().unwrap_or("today's load")));
+        asked.push_str(&format!(" at {}\n", question.at.as_deref().unwrap_or("today's load")));
     }
     Plan {
         title: scenario.title().to_owned(),

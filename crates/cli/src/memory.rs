@@ -152,7 +152,7 @@ fn taken() -> Option<u64> {
 
 /// Returns half of the free memory of the machine and of the control group, or the total where the free part is
 /// unknown. A growing vector doubles its capacity, so half always leaves space for that.
-fn default_limit() -> u64 {
+pub fn default_limit() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|info| kilobytes(&info, "MemAvailable:"));
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let free = [machine, limit_of_groups(Path::new("/sys/fs/cgroup"), &groups), limit_of_addresses()];

@@ -5,9 +5,9 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::Subcommand;
-use plimsoll_scenario::{Point, Registry};
+use plimsoll_scenario::{Overrides, Point, Registry, did_you_mean};
 use plimsoll_stdio::note;
 use plimsoll_units::text::{printable, printable_json};
 
@@ -30,7 +30,12 @@ enum Command {
         /// Name of the scenario; the file is NAME.toml.
         #[arg(default_value = "scenario")]
         name: String,
+        /// Built-in scenario to copy, with the files that it names; by default the file is a commented example.
+        #[arg(long, value_name = "BUILT-IN")]
+        from: Option<String>,
     },
+    /// Print the built-in scenarios: `plimsoll run NAME` runs one.
+    List,
     /// Check a scenario and print the runs that it defines.
     Check {
         #[command(flatten)]
@@ -53,7 +58,8 @@ const STARTER: &str = include_str!("starter.toml");
 pub fn run(args: &Args, registry: &Registry) -> Done {
     memory::watch_by_default()?;
     match &args.command {
-        Command::New { name } => new(name),
+        Command::New { name, from } => new(name, from.as_deref()),
+        Command::List => list(registry),
         Command::Check { source } => check(source, registry),
         Command::Show { source, point } => show(source, registry, point.as_deref()),
         Command::Schema => {
@@ -63,7 +69,12 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     }
 }
 
-fn new(name: &str) -> Done {
+fn new(name: &str, from: Option<&str>) -> Done {
+    let title = Path::new(name).file_stem().unwrap_or_default().to_string_lossy();
+    let text = match from {
+        None => STARTER.replace("@TITLE@", &title.replace(['"', '\\'], "")),
+        Some(from) => plimsoll_shipped::text(from).ok_or_else(|| no_built_in(from))?,
+    };
     let path = PathBuf::from(format!("{}.toml", name.strip_suffix(".toml").unwrap_or(name)));
     let mut file = match File::create_new(&path) {
         Ok(file) => file,
@@ -72,11 +83,30 @@ fn new(name: &str) -> Done {
         }
         Err(error) => return Err(error).with_context(|| format!("cannot write {}", path.display())),
     };
-    let title = Path::new(name).file_stem().unwrap_or_default().to_string_lossy();
-    let text = STARTER.replace("@TITLE@", &title.replace(['"', '\\'], ""));
     file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
     output::print(&format!("{}\n", path.display()))?;
     note!("Now: plimsoll run {}", path.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn no_built_in(name: &str) -> anyhow::Error {
+    let names: Vec<String> = plimsoll_shipped::names().collect();
+    let nearest = did_you_mean(name, names.iter().map(String::as_str));
+    let nearest = nearest.map_or_else(String::new, |nearest| format!("; {nearest}"));
+    anyhow!("there is no built-in scenario `{name}`{nearest}; `plimsoll scenario list` prints all")
+}
+
+/// Prints the name and the title of every built-in scenario that can be run as it is.
+fn list(registry: &Registry) -> Done {
+    let mut rows = Vec::new();
+    for name in plimsoll_shipped::names() {
+        if let Ok(scenario) = plimsoll_shipped::load(registry, Path::new(&name), &Overrides::default()) {
+            rows.push((name, scenario.title().to_owned()));
+        }
+    }
+    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let line = |(name, title): &(String, String)| format!("{name:<width$}  {}\n", printable(title));
+    output::print(&rows.iter().map(line).collect::<String>())?;
     Ok(ExitCode::SUCCESS)
 }
 

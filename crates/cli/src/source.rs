@@ -1,7 +1,9 @@
 //! The scenario of a command, and the overrides on its command line.
 
+use std::ffi::OsStr;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use clap::Args;
 use plimsoll_scenario::{Overrides, Registry, Scenario, ScenarioError};
@@ -11,7 +13,7 @@ use plimsoll_units::whole;
 /// A scenario file with overrides.
 #[derive(Args, Clone, Debug)]
 pub struct Source {
-    /// Scenario file; `plimsoll scenario new` writes one to start from.
+    /// Scenario file, or the name of a built-in scenario such as `quickstart`: `plimsoll scenario list` prints them.
     #[arg(value_name = "SCENARIO")]
     pub path: PathBuf,
     /// Override a key: `--set workload.background.load=0.4`; may be repeated. `plimsoll config` lists the keys.
@@ -41,7 +43,7 @@ impl Source {
     /// [`BadScenario`], with all its errors.
     pub fn load_with(&self, registry: &Registry, replicates: u32) -> anyhow::Result<Scenario> {
         let overrides = Overrides { set: self.set.clone(), seed: self.seed, replicates };
-        let scenario = Scenario::load_from(registry, &self.path, &overrides)
+        let scenario = plimsoll_shipped::load(registry, &self.path, &overrides)
             .map_err(|errors| BadScenario::new(self.path.display().to_string(), "run", errors))?;
         for warning in scenario.warnings() {
             note!("{warning}\n");
@@ -65,7 +67,7 @@ impl Source {
     }
 
     fn words(&self, subcommand: &str, seed: Option<u64>) -> String {
-        let mut words = vec![quoted(&program()), subcommand.to_owned(), quoted(&self.path.to_string_lossy())];
+        let mut words = vec![quoted(program()), subcommand.to_owned(), quoted(&self.path.to_string_lossy())];
         for set in &self.set {
             words.extend(["--set".to_owned(), quoted(set)]);
         }
@@ -79,11 +81,18 @@ impl Source {
     }
 }
 
-/// Returns the name by which this program was called: `plimsoll`, or a program that registers its own mechanisms.
-fn program() -> String {
-    let called = std::env::args_os().next().unwrap_or_default();
-    let name = std::path::Path::new(&called).file_name().unwrap_or("plimsoll".as_ref());
-    name.to_string_lossy().into_owned()
+/// The name by which the command line was called: `plimsoll`, or a program that registers its own mechanisms.
+static PROGRAM: OnceLock<String> = OnceLock::new();
+
+/// Notes how the command line was called, for commands that repeat a run.
+pub fn called(program: &OsStr) {
+    let name = Path::new(program).file_name().unwrap_or("plimsoll".as_ref());
+    PROGRAM.get_or_init(|| name.to_string_lossy().into_owned());
+}
+
+/// Returns the name by which the command line was called, and `plimsoll` where a program uses it as a library.
+fn program() -> &'static str {
+    PROGRAM.get().map_or("plimsoll", String::as_str)
 }
 
 /// Quotes a word for a shell.

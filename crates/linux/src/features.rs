@@ -26,6 +26,8 @@ pub struct Feature {
 /// Bits of the effective capabilities (linux/capability.h).
 const CAP_NET_ADMIN: u32 = 12;
 const CAP_SYS_ADMIN: u32 = 21;
+#[cfg(feature = "kernel")]
+const CAP_BPF: u32 = 39;
 
 /// Returns whether this process has the capability of this number (linux/capability.h).
 pub fn has_capability(bit: u32) -> bool {
@@ -93,6 +95,9 @@ pub fn features() -> Vec<Feature> {
 /// Returns why this system does not load eBPF programs; `None` if it does.
 #[cfg(feature = "kernel")]
 pub fn lacks_programs() -> Option<String> {
+    if !has_capability(CAP_BPF) && !has_capability(CAP_SYS_ADMIN) {
+        return Some("run it as root, with sudo: to load programs needs CAP_BPF".to_owned());
+    }
     plimsoll_bpf::Program::empty().err().map(|error| error.to_string())
 }
 

@@ -1,15 +1,11 @@
-//! The studies that the program holds: their folders under `studies/` and `scenarios/`, which `build.rs` lists.
+//! The studies that the program holds: their folders under `studies/`, which `build.rs` lists, and under `scenarios/`.
 
 use std::sync::LazyLock;
 
+use plimsoll_shipped::{FOLDERS as SCENARIOS, Folder};
+
 use crate::study::Study;
 use crate::study_file::{self, Files};
-
-/// A folder with the texts of its files.
-struct Folder {
-    name: &'static str,
-    files: Files,
-}
 
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 

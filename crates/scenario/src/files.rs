@@ -143,6 +143,11 @@ pub(crate) struct Flags {
     pub(crate) replicates: Option<u32>,
 }
 
+/// Returns a scenario with files in its table `files`, by the names that it has for them.
+pub fn with_files(text: &str, files: &BTreeMap<String, String>) -> String {
+    self_contained(text, &[], &Flags::default(), files)
+}
+
 /// A scenario with flags and files put into its text. `places` are those of the keys `set` and
 /// `replicates` in it, which make way for those of `flags`.
 pub(crate) fn self_contained(

@@ -33,6 +33,7 @@ mod show;
 mod source;
 
 pub use error::{Report, ScenarioError, Warning, did_you_mean};
+pub use files::with_files;
 pub use plimsoll_traffic::cdf::{CdfError, CdfTable};
 pub use plimsoll_traffic::distribution;
 pub use plimsoll_traffic::hosts::UnknownHost;

@@ -30,7 +30,8 @@ pub trait Objectives {
     /// Returns the number of objectives.
     fn count(&self) -> usize;
 
-    /// Whether the runs of one load show by themselves that the system does not carry it: what was sent did not complete.
+    /// Whether the runs of one load show by themselves that the system does not carry it: not all that was sent
+    /// completed.
     fn is_overloaded(&self, runs: &[&Self::Run]) -> bool;
 
     /// Judges an objective by the runs of one load, so that a verdict is wrong with a probability of 1 - `level`.

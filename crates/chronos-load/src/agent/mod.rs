@@ -59,7 +59,7 @@ struct Preparation {
     stores: bool,
 }
 
-/// A phase of load.
+/// A phase of load, without its requests.
 #[derive(Serialize, Deserialize, Clone, Debug)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Round {

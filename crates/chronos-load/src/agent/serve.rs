@@ -11,6 +11,7 @@ use anyhow::{Context, bail, ensure};
 use clap::Args;
 use plimsoll_stdio::note;
 use plimsoll_units::Span;
+use rustix::io::Errno;
 
 use super::wire::{Wire, is_timeout};
 use super::{AGENTS_MAX, Answer, Call, Preparation, Round, RoundPace, SentBook, Token, VERSION};
@@ -54,7 +55,11 @@ pub fn serve(listener: &TcpListener, token: Token) -> io::Result<()> {
     loop {
         let (stream, caller) = match listener.accept() {
             Ok(accepted) => accepted,
-            Err(error) if is_passing(&error) => continue,
+            Err(error) if is_passing(&error) => {
+                // Connections of a load may use up the descriptors; they come back with its end.
+                thread::sleep(RETRY_AFTER);
+                continue;
+            }
             Err(error) => return Err(error),
         };
         if agent.strangers.fetch_add(1, Ordering::Relaxed) >= STRANGERS_MAX {
@@ -70,9 +75,10 @@ pub fn serve(listener: &TcpListener, token: Token) -> io::Result<()> {
     }
 }
 
-/// Whether another connection may be accepted after this error.
+/// Whether connections may be accepted after this error: what failed was one of them, or a lack that passes.
 fn is_passing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted)
+    let passing = [Errno::CONNABORTED, Errno::INTR, Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+    Errno::from_io_error(error).is_some_and(|error| passing.contains(&error))
 }
 
 impl Agent {
@@ -234,6 +240,8 @@ const CALL_BYTES_MAX: usize = 64 * 1024;
 const CALLER_PATIENCE: Duration = Duration::from_secs(900);
 /// How long the other agents may take to connect.
 const GO_PATIENCE: Duration = Duration::from_secs(60);
+/// How long to wait until a connection may be accepted again.
+const RETRY_AFTER: Duration = Duration::from_millis(50);
 /// How often the end of the round is looked for while the caller is watched.
 const WATCH_EVERY: Duration = Duration::from_millis(20);
 /// The longest warm-up, and the longest measured time.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use socket2::{SockRef, TcpKeepalive};
 
 /// A connection between a caller and an agent.
 #[derive(Debug)]
@@ -34,6 +35,9 @@ impl Wire {
     pub(super) fn new(stream: TcpStream) -> io::Result<Wire> {
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(WRITE_MAX))?;
+        // A machine that is gone does not end its connections.
+        let keepalive = TcpKeepalive::new().with_time(SILENCE_MAX).with_interval(SILENCE_MAX).with_retries(3);
+        SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
         Ok(Wire { stream, rest: Vec::new() })
     }
 
@@ -80,10 +84,12 @@ impl Wire {
     }
 }
 
-/// Whether a read or a write ended because its time was over.
+/// Whether a read ended because its time was over, rather than since the other machine is gone (`TimedOut`).
 pub(super) fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+    error.kind() == ErrorKind::WouldBlock
 }
 
+/// How long the other side may be silent before it is asked whether it is there, three times.
+const SILENCE_MAX: Duration = Duration::from_secs(5);
 const WRITE_MAX: Duration = Duration::from_secs(10);
 const PIECE_BYTES: usize = 16 * 1024;

@@ -15,7 +15,7 @@ use super::memcached::memcached;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 const SHORT: [&str; 6] =
-    ["--time=60ms", "--warm-up=10ms", "--wait=block", "--keys=200", "--connections=4", "--shared-cpus"];
+    ["--time=30ms", "--warm-up=0s", "--wait=block", "--keys=200", "--connections=4", "--shared-cpus"];
 
 fn load(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_chronos-load")).args(words).output().unwrap()
@@ -88,8 +88,10 @@ fn the_line_of_memcached_is_found_in_a_range() {
         assert!(line["rates"].as_array().unwrap().iter().any(|at| at["rounds"] == 4), "{line}");
         assert!(errors.contains("operations/s: "), "{errors}");
     }
-    let table =
-        load(&[&["line", &server, "--to=300", "--slo=mean < 60s", "--rounds=4"], &SHORT[..]].concat());
+    let table = load(
+        &[&["line", &server, "--from=200", "--to=300", "--slo=mean < 60s", "--rounds=4"], &SHORT[..]]
+            .concat(),
+    );
     let text = String::from_utf8_lossy(&table.stdout);
     assert!(
         text.starts_with("Load line of 127.0.0.1:") && text.contains("mean < 60s is met up to 300"),

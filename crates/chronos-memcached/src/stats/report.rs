@@ -59,6 +59,9 @@ pub fn general(
         ("crawler_reclaimed", counts.swept),
         ("crawler_items_checked", counts.looked_at),
         ("lrutail_reflocked", 0),
+        ("moves_to_cold", 0),
+        ("moves_to_warm", 0),
+        ("moves_within_lru", 0),
         ("direct_reclaims", 0),
         ("store_too_large", shared.too_large.load(Ordering::Relaxed)),
         ("store_no_memory", counters.no_memory),
@@ -174,9 +177,14 @@ fn classes(parts: &[Vec<u8>]) -> BTreeMap<u64, ClassReport> {
 pub fn items(parts: &[Vec<u8>], sink: &mut dyn Sink) {
     for (number, class) in classes(parts) {
         let counts = class.counts;
-        // Those of memcached with a flat LRU, and what it has beside.
+        // There is one list for all ages of items, as memcached's cold one is where its LRU is flat.
         for (name, value) in [
             ("number", class.used),
+            ("number_hot", 0),
+            ("number_warm", 0),
+            ("number_cold", class.used),
+            ("age_hot", 0),
+            ("age_warm", 0),
             ("age", class.age),
             ("mem_requested", class.requested),
             ("evicted", counts.evicted),
@@ -191,7 +199,14 @@ pub fn items(parts: &[Vec<u8>], sink: &mut dyn Sink) {
             ("crawler_reclaimed", counts.swept),
             ("crawler_items_checked", counts.looked_at),
             ("lrutail_reflocked", 0),
+            ("moves_to_cold", 0),
+            ("moves_to_warm", 0),
+            ("moves_within_lru", 0),
             ("direct_reclaims", 0),
+            ("hits_to_hot", 0),
+            ("hits_to_warm", 0),
+            ("hits_to_cold", counts.get_hits),
+            ("hits_to_temp", 0),
         ] {
             sink.line(&format!("items:{}:{name}", number + 1), &value);
         }
@@ -290,6 +305,11 @@ pub fn settings(settings: &Settings, shared: &Shared, memory_limit: u64, sink: &
     sink.line("dump_enabled", &yes_no(settings.dump));
     sink.line("lru_maintainer_thread", &"no");
     sink.line("lru_segmented", &"no");
+    // memcached's defaults, which change nothing here.
+    sink.line("hot_lru_pct", &20);
+    sink.line("warm_lru_pct", &40);
+    sink.line("hot_max_factor", &"0.20");
+    sink.line("warm_max_factor", &"2.00");
     sink.line("temp_lru", &"no");
     sink.line("idle_timeout", &settings.idle_timeout);
     sink.line("track_sizes", &"no");

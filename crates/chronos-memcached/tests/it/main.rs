@@ -5,6 +5,7 @@ mod clients;
 mod common;
 mod device;
 mod differential;
+mod exporter;
 mod fuzz;
 mod instructions;
 mod memory;

@@ -105,3 +105,22 @@ fn an_address_that_cannot_be_bound_is_told() {
         assert!(errors.contains(&format!("--metrics {address}: ")) && errors.contains(part), "{errors}");
     }
 }
+
+/// Every metric in a panel exists, and every metric of this server is in a panel.
+#[test]
+fn the_dashboard_asks_for_metrics_that_there_are() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/grafana/chronos.json");
+    let dashboard = std::fs::read_to_string(path).expect("the dashboard");
+    // Time is shown where it is measured.
+    let server = Server::start(&["--metrics", "127.0.0.1:0", "-o", "chronos_metric=time"], &[]);
+    let shown = plimsoll_testing::metrics::shown(&metrics(&server));
+    let ours = |name: &String| name.starts_with("chronos_") && !name.starts_with("chronos_search_");
+    let asked = plimsoll_testing::metrics::asked(&dashboard, "");
+    let of_chronos = |names: &std::collections::BTreeSet<String>| -> Vec<String> {
+        names.iter().filter(|name| ours(name)).cloned().collect()
+    };
+    assert_eq!(of_chronos(&asked), of_chronos(&shown));
+    for name in asked.iter().filter(|name| name.starts_with("process_")) {
+        assert!(shown.contains(name), "{name}");
+    }
+}

@@ -31,4 +31,10 @@ fn what_the_index_holds_is_shown() {
         text.contains("chronos_search_memory_bytes ") && text.contains("chronos_execution_seconds_total "),
         "{text}"
     );
+    // Every metric of the index is in a panel of the dashboard, and every panel has one.
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/grafana/chronos.json");
+    let asked = plimsoll_testing::metrics::asked(&std::fs::read_to_string(path).unwrap(), "chronos_search_");
+    let mut shown = plimsoll_testing::metrics::shown(&text);
+    shown.retain(|name| name.starts_with("chronos_search_"));
+    assert_eq!(asked, shown);
 }

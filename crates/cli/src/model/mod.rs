@@ -39,7 +39,13 @@ enum Model {
 }
 
 pub fn run(args: &Args, _: &Registry) -> Done {
-    let text = match &args.model {
+    output::print(&printed(args)?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns what the subcommand prints.
+pub fn printed(args: &Args) -> anyhow::Result<String> {
+    match &args.model {
         Model::Qjump(qjump) => qjump.printed(),
         Model::FanOut(fan_out) => fan_out.printed(),
         Model::Sequential(sequential) => sequential.printed(),
@@ -48,7 +54,5 @@ pub fn run(args: &Args, _: &Registry) -> Done {
         Model::Hedge(hedge) => hedge.printed(),
         Model::Retry(retry) => retry.printed(),
         Model::Stragglers(stragglers) => stragglers.printed(),
-    };
-    output::print(&text?)?;
-    Ok(ExitCode::SUCCESS)
+    }
 }

@@ -34,6 +34,24 @@ fn a_new_scenario_is_checked_shown_and_run() {
 }
 
 #[test]
+fn built_in_scenarios_are_run_and_copied_by_name() {
+    let place = Place::new();
+    let list = place.plimsoll(&["scenario", "list"]).ends_with(0);
+    assert!(list.stdout.contains("\nhull/dynamic  "), "{}", list.stdout);
+    assert!(!list.stdout.contains("hull/source"), "it is only there to be included");
+    let words = ["run", "quickstart", "--set", "run.duration=1001ms", "--variant", "TCP"];
+    let ran = place.plimsoll(&words).ends_with(0);
+    ran.says("plimsoll run quickstart --set run.duration=1001ms --seed 1");
+    // The copy has the files that the scenario names, so that it can be edited anywhere.
+    place.plimsoll(&["scenario", "new", "mine", "--from", "hull/dynamic"]).ends_with(0).prints("mine.toml");
+    assert!(place.read("mine.toml").contains("\n[files.\"source.toml\"]\n"));
+    place.plimsoll(&["scenario", "check", "mine.toml"]).ends_with(0);
+    for wrong in [["run", "quikstart"].as_slice(), &["scenario", "new", "x", "--from", "quikstart"]] {
+        place.plimsoll(wrong).ends_with(2).says("did you mean `quickstart`?").says("plimsoll scenario list");
+    }
+}
+
+#[test]
 fn a_bad_scenario_is_told_with_its_line() {
     let place = Place::new();
     place.write(

@@ -8,11 +8,13 @@ use std::process::Command;
 use crate::common::{Place, Ran};
 
 fn make(place: &Place, target: &str, more: &[&str]) -> Ran {
-    let built = Path::new(env!("CARGO_BIN_EXE_plimsoll")).parent().unwrap();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut make = Command::new("make");
     make.args(["-s", "-C"]).arg(root).arg(target).arg(format!("DESTDIR={}", place.path("root").display()));
-    Ran::of(&[target], make.arg(format!("BUILT={}", built.display())).args(more).output().unwrap())
+    Ran::of(
+        &[target],
+        make.arg(format!("BUILT={}", place.path("built").display())).args(more).output().unwrap(),
+    )
 }
 
 /// Returns all files and folders below a folder.
@@ -31,6 +33,9 @@ fn an_installation_is_whole_and_goes_without_a_trace() {
         return plimsoll_testing::skipped!("no make");
     }
     let place = Place::new();
+    // The command alone, without the servers that may be built beside it.
+    fs::create_dir(place.path("built")).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_plimsoll"), place.path("built/plimsoll")).unwrap();
     fs::create_dir_all(place.path("root/usr/share")).unwrap();
     place.write("root/usr/share/of-others", "");
     let prefix = ["PREFIX=/usr"];

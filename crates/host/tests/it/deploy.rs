@@ -1,11 +1,11 @@
 //! Checks that this crate accepts the policies, units and dashboards of `deploy/`.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use plimsoll_host::{Policy, open_metrics};
+use plimsoll_testing::metrics;
 
 fn deploy(path: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(path)
@@ -23,27 +23,10 @@ fn every_policy_is_one() {
 #[test]
 fn the_dashboard_asks_for_metrics_that_there_are() {
     let text = fs::read_to_string(deploy("grafana/plimsoll.json")).unwrap();
-    let dashboard: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let there = open_metrics(&[]);
-    let types = there.lines().filter_map(|line| line.strip_prefix("# TYPE "));
-    let known: Vec<String> = types
-        .map(|line| {
-            let (name, kind) = line.split_once(' ').unwrap();
-            if kind == "counter" { format!("{name}_total") } else { name.to_owned() }
-        })
-        .collect();
-    let mut asked = BTreeSet::new();
-    for panel in dashboard["panels"].as_array().unwrap() {
-        for target in panel["targets"].as_array().unwrap() {
-            let query = target["expr"].as_str().unwrap();
-            let words = query.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-            for name in words.filter(|word| word.starts_with("plimsoll_")) {
-                assert!(known.contains(&name.to_owned()), "{name} of {query}");
-                asked.insert(name.to_owned());
-            }
-        }
-    }
-    let unasked: Vec<&String> = known.iter().filter(|name| !asked.contains(*name)).collect();
+    let (known, asked) = (metrics::shown(&open_metrics(&[])), metrics::asked(&text, "plimsoll_"));
+    let unknown: Vec<&String> = asked.difference(&known).collect();
+    assert!(unknown.is_empty(), "metrics that there are not: {unknown:?}");
+    let unasked: Vec<&String> = known.difference(&asked).collect();
     assert!(unasked.is_empty(), "metrics that no panel shows: {unasked:?}");
 }
 

@@ -150,7 +150,23 @@ fn classes_count_the_same() {
     }
     let (got, expected) = both("items");
     // Of a segmented LRU memcached tells these, and ours can, too.
-    let beside = ["items:1:evicted_active", "items:1:direct_reclaims"].map(str::to_owned).into();
+    let beside = [
+        "number_hot",
+        "number_warm",
+        "number_cold",
+        "age_hot",
+        "age_warm",
+        "evicted_active",
+        "moves_to_cold",
+        "moves_to_warm",
+        "moves_within_lru",
+        "direct_reclaims",
+        "hits_to_hot",
+        "hits_to_warm",
+        "hits_to_cold",
+        "hits_to_temp",
+    ];
+    let beside = beside.map(|name| format!("items:1:{name}")).into();
     assert_eq!(names(&got).difference(&names(&expected)).cloned().collect::<BTreeSet<_>>(), beside);
     assert_eq!(names(&expected).difference(&names(&got)).collect::<Vec<_>>(), [] as [&String; 0]);
     for (name, value) in

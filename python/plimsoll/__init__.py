@@ -1,0 +1,67 @@
+"""Plimsoll finds a network's load line: how much load it carries before its tail latency violates an objective.
+
+    >>> import plimsoll
+    >>> result = plimsoll.run("quickstart", set={"run.duration": "2s"})
+    >>> print(result)
+
+A scenario is a TOML file, the name of a built-in scenario, TOML text, or a dict. ``run`` simulates it, ``sweep`` does
+so for several values of a key, and ``line`` finds the highest load that meets an objective.
+"""
+
+from . import circuits, model
+from ._plimsoll import (
+    Cancelled,
+    DeadlockError,
+    DefectError,
+    ModelError,
+    ObjectiveError,
+    PlimsollError,
+    RunDirectoryError,
+    RunError,
+    ScenarioError,
+    StudyError,
+    Table,
+    TooLargeError,
+)
+from ._plimsoll import (
+    version as __version__,
+)
+from ._progress import Progress
+from ._results import Comparison, LoadLine, LoadLines, Point, Reproduction, Result
+from ._run import compare, line, load, reproduce, run, sweep
+from ._scenario import Scenario, built_in
+from .circuits import schedule
+
+__all__ = [
+    "Cancelled",
+    "Comparison",
+    "DeadlockError",
+    "DefectError",
+    "LoadLine",
+    "LoadLines",
+    "ModelError",
+    "ObjectiveError",
+    "PlimsollError",
+    "Point",
+    "Progress",
+    "Reproduction",
+    "Result",
+    "RunDirectoryError",
+    "RunError",
+    "Scenario",
+    "ScenarioError",
+    "StudyError",
+    "Table",
+    "TooLargeError",
+    "__version__",
+    "built_in",
+    "circuits",
+    "compare",
+    "line",
+    "load",
+    "model",
+    "reproduce",
+    "run",
+    "schedule",
+    "sweep",
+]

@@ -1,0 +1,125 @@
+"""Scenarios: files, built-in ones, TOML text and dicts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Union
+
+from . import _plimsoll, _toml
+
+#: What can be run: a file, the name of a built-in scenario, TOML text, a dict, or a checked scenario.
+Source = Union[str, "os.PathLike[str]", Mapping[str, Any], "Scenario"]
+
+
+class Scenario:
+    """A checked scenario.
+
+    ``source`` is the path of a file, the name of a built-in scenario such as ``"quickstart"``, a text of several lines
+    in TOML, or a dict of the same form. ``set`` overrides keys: ``{"workload.background.load": 0.6}``. ``seed`` is that
+    of every random stream, and ``replicates`` runs each point so often with different seeds.
+
+    Raises ``ScenarioError``, which names the line, the key and the nearest spelling, if the scenario is invalid.
+    """
+
+    _source: Source
+    _settings: list[str]
+    _seed: int | None
+    _replicates: int | None
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        set: Mapping[str, Any] | None = None,
+        seed: int | None = None,
+        replicates: int | None = None,
+    ) -> None:
+        settings = _toml.settings(set)
+        if isinstance(source, Scenario):
+            self._source = source._source
+            settings = [*source._settings, *settings]
+            seed = source._seed if seed is None else seed
+            replicates = source._replicates if replicates is None else replicates
+        else:
+            self._source = dict(source) if isinstance(source, Mapping) else source
+        self._settings = settings
+        self._seed = seed
+        self._replicates = replicates
+        self._checked = self._check()
+
+    def _check(self) -> _plimsoll.Scenario:
+        source = self._source
+        if isinstance(source, Mapping):
+            name, text = "<dict>", _toml.document(source)
+        elif isinstance(source, str) and "\n" in source:
+            name, text = "<text>", source
+        else:
+            path = os.fspath(source)  # type: ignore[arg-type]
+            return _plimsoll.Scenario.load(path, self._settings, self._seed, self._replicates)
+        return _plimsoll.Scenario.parse(name, text, ".", self._settings, self._seed, self._replicates)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process may have other files, so the scenario travels with all that it reads.
+        return _of_text, (self.self_contained,)
+
+    @property
+    def name(self) -> str:
+        """The file or the built-in scenario, as it was named."""
+        return self._checked.name
+
+    @property
+    def title(self) -> str:
+        """The title of the experiment."""
+        return self._checked.title
+
+    @property
+    def text(self) -> str:
+        """The scenario as it was read."""
+        return self._checked.text
+
+    @property
+    def self_contained(self) -> str:
+        """The scenario with its overrides and all files that it reads; it gives the same runs anywhere."""
+        return self._checked.self_contained
+
+    @property
+    def variants(self) -> list[str]:
+        """The variants, in the order of the scenario."""
+        return list(dict.fromkeys(point[0] for point in self._checked.points))
+
+    @property
+    def objectives(self) -> dict[str, str]:
+        """The objectives of the table ``slo``, by their names."""
+        return dict(self._checked.objectives)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is allowed and probably not meant."""
+        return self._checked.warnings
+
+    def __len__(self) -> int:
+        """Return the number of runs: variants, times sweep points, times replicates."""
+        return len(self._checked.points)
+
+    def show(self, point: int = 0) -> str:
+        """Return a point as it is run, in TOML: every key, and the source of its value."""
+        return self._checked.show(point)
+
+    def __repr__(self) -> str:
+        return f"<Scenario {self.name!r}: {self.title}, {len(self)} runs>"
+
+
+def _of_text(text: str) -> Scenario:
+    return Scenario(text + "\n")
+
+
+def built_in() -> dict[str, str]:
+    """Return the titles of the built-in scenarios by their names."""
+    titles: dict[str, str] = {}
+    for name in _plimsoll.built_in():
+        try:
+            titles[name] = _plimsoll.Scenario.load(name, [], None, None).title
+        except _plimsoll.ScenarioError:
+            pass  # It is only there to be included by others.
+    return titles

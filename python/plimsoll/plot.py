@@ -1,0 +1,216 @@
+"""Figures with matplotlib, in the colours of the report: ``plimsoll.plot.cdf(result, "small")``.
+
+Each function draws one figure into ``ax`` (a new one by default) and returns its axes. Swept values are chosen by the
+last word of their keys: ``cdf(result, "small", load=0.4)``; by default the first sweep point is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ._results import LoadLines, Result, is_at
+from .circuits import Schedule
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Okabe and Ito's colours, as the report has them: a variant has the same colour in every figure.
+COLORS = ["#0072b2", "#d55e00", "#009e73", "#c0619a", "#b07500", "#3f9fd8", "#7a4fbf", "#5f6368"]
+#: The colour of each component of a latency; those of switch tiers begin with the one next to the hosts.
+PARTS = {
+    "window": "#8357a4",
+    "recovery": "#c0392b",
+    "NIC queue": "#e69f00",
+    "pacer": "#56b4e9",
+    "waiting for a circuit": "#c0619a",
+    "serialisation": "#8a8f98",
+    "propagation": "#c3c7cd",
+    "service": "#009e73",
+}
+TIERS = ["#0072b2", "#4f97c8", "#00466e"]
+_INK, _FAINT, _GRID = "#1d2430", "#5b6472", "#e3e6eb"
+
+
+def cdf(result: Result, workload: str | None = None, *, ax: Axes | None = None, **at: Any) -> Axes:
+    """Draw the distribution of a workload's completion times, a line for each variant."""
+    ax = _axes(ax, "completion time (us)", "share of messages")
+    for curve in _curves(result, "cdfs", workload, at):
+        ax.plot(curve["us"], curve["share"], color=_color(result, curve["variant"]), label=curve["variant"])
+    ax.set(xscale="log", ylim=(0, 1), title=f"Completion times of {_of(result, 'cdfs', workload)}")
+    return _legend(ax)
+
+
+def tail(result: Result, workload: str | None = None, *, ax: Axes | None = None, **at: Any) -> Axes:
+    """Draw the share of a workload's messages that take longer than a time, both on logarithmic axes."""
+    ax = _axes(ax, "completion time (us)", "share of messages that take longer")
+    for curve in _curves(result, "cdfs", workload, at):
+        above = [(us, 1 - share) for us, share in zip(curve["us"], curve["share"]) if share < 1]
+        us, shares = zip(*above) if above else ((), ())
+        ax.plot(us, shares, color=_color(result, curve["variant"]), label=curve["variant"], drawstyle="steps-post")
+    ax.set(xscale="log", yscale="log", title=f"Tail of {_of(result, 'cdfs', workload)}")
+    return _legend(ax)
+
+
+def slowdown(
+    result: Result, workload: str | None = None, percentile: str = "p99", *, ax: Axes | None = None, **at: Any
+) -> Axes:
+    """Draw how many times as long as on idle links messages take, by their size; ``percentile`` is p50, p95 or p99."""
+    which = {"p50": 0, "p95": 1, "p99": 2}[percentile]
+    ax = _axes(ax, "message size (bytes)", f"{percentile} of the slowdown")
+    for curve in _curves(result, "slowdowns", workload, at):
+        buckets = [bucket for bucket in curve["buckets"] if bucket["slowdown"][which] is not None]
+        sizes = [bucket["up_to"] for bucket in buckets]
+        values = [bucket["slowdown"][which] for bucket in buckets]
+        ax.plot(sizes, values, color=_color(result, curve["variant"]), label=curve["variant"], marker="o", markersize=4)
+    ax.set(xscale="log", yscale="log", title=f"Slowdown of {_of(result, 'slowdowns', workload)} by size")
+    return _legend(ax)
+
+
+def queue(result: Result, name: str | None = None, *, ax: Axes | None = None, **at: Any) -> Axes:
+    """Draw the delay of a watched queue over time: the mean as a line, and up to the most as a band."""
+    ax = _axes(ax, "time (ms)", "queueing delay (us)")
+    name = name if name is not None else _first(result.curves["timelines"], "queue", "no queue is watched")
+    for curve in result.curves["timelines"]:
+        if curve["queue"] == name and _is_here(result, curve, at):
+            color = _color(result, curve["variant"])
+            ax.plot(curve["ms"], curve["mean_us"], color=color, label=curve["variant"], linewidth=1)
+            ax.fill_between(curve["ms"], curve["least_us"], curve["most_us"], color=color, alpha=0.15, linewidth=0)
+    ax.set(title=f"Queue {name}")
+    ax.set_ylim(bottom=0)
+    return _legend(ax)
+
+
+def breakdown(
+    result: Result, workload: str | None = None, *, slowest: bool = True, ax: Axes | None = None, **at: Any
+) -> Axes:
+    """Draw where the time of a workload's messages went, a bar for each variant: the slowest hundredth's, or all's."""
+    what = "slowest 1 %" if slowest else "messages"
+    ax = _axes(ax, f"mean time of the {what} (us)", "")
+    cells = [cell for cell in result.summary["cells"] if _is_here(result, cell, at)]
+    shown: list[str] = []
+    tiers: dict[str, str] = {}
+    name = workload
+    for cell in reversed(cells):
+        for summary in cell["workloads"]:
+            if summary["time"] is None or (name is not None and summary["name"] != name):
+                continue
+            name = summary["name"]
+            left = 0.0
+            for part, us in zip(summary["time"]["parts"], summary["time"]["slowest_us" if slowest else "mean_us"]):
+                color = PARTS.get(part) or tiers.setdefault(part, TIERS[min(len(tiers), 2)])
+                label = part if us > 0 and part not in shown else None
+                shown += [part] if label else []
+                ax.barh(cell["variant"], us, left=left, color=color, label=label, height=0.6)
+                left += us
+            break
+    ax.set(title=f"Where the time of {name} went")
+    return _legend(ax)
+
+
+def load_line(lines: LoadLines, objective: int = 0, *, ax: Axes | None = None) -> Axes:
+    """Draw the metric of an objective against the load, with the limit and every variant's line."""
+    details = lines.details
+    slo, over = details["slos"][objective], details["over"]
+    ax = _axes(ax, over["key"], slo["text"].split("<")[0].split(">")[0].strip())
+    for number, variant in enumerate(details["variants"]):
+        color = COLORS[number % len(COLORS)]
+        loads = [at for at in variant["loads"] if at["metrics"][objective] is not None]
+        values = [at["metrics"][objective]["value"] for at in loads]
+        ax.plot([at["load"] for at in loads], values, color=color, label=variant["name"], marker="o", markersize=4)
+        if variant["load"] is not None:
+            ax.axvline(variant["load"], color=color, linewidth=1, linestyle=":")
+    ax.axhline(slo["limit"], color=_FAINT, linewidth=1, linestyle="--", label=slo["text"])
+    ax.set(yscale="log", title=f"Load line for {' and '.join(each['text'] for each in details['slos'])}")
+    return _legend(ax)
+
+
+def circuits(of: Result | Schedule, variant: str | None = None, *, ax: Axes | None = None, **at: Any) -> Axes:
+    """Draw which sender has a circuit to which receiver, and when: of a run, or of a schedule."""
+    if isinstance(of, Schedule):
+        bars: list[tuple[float, float, int, int]] = []
+        begin = 0.0
+        for configuration in of.configurations:
+            begin += of.night_us
+            for sender, receiver in enumerate(configuration.receivers):
+                if receiver is not None:
+                    bars.append((begin, configuration.duration_us, sender, receiver))
+            begin += configuration.duration_us
+        title, unit = "Schedule", "time (us)"
+    else:
+        chosen = variant if variant is not None else _first(of.curves.get("circuits", []), "variant", "no circuits")
+        all = of.curves.get("circuits", [])
+        curves = [curve for curve in all if curve["variant"] == chosen and _is_here(of, curve, at)]
+        if not curves:
+            raise KeyError(f"there are no circuits of {chosen!r}")
+        bars = [(bar["from"], bar["until"] - bar["from"], bar["sender"], bar["receiver"]) for bar in curves[0]["bars"]]
+        title, unit = f"Circuits of {chosen}", f"week, of {curves[0]['week_us'] / 1e3:.2f} ms each"
+    ax = _axes(ax, unit, "sender")
+    named: list[int] = []
+    for begin, length, sender, receiver in bars:
+        label = f"to h{receiver}" if receiver not in named and len(named) < len(COLORS) else None
+        named += [receiver] if label else []
+        ax.barh(sender, length, left=begin, color=COLORS[receiver % len(COLORS)], height=0.7, label=label)
+    ax.set(title=title)
+    ax.set_yticks(sorted({sender for _, _, sender, _ in bars}))
+    ax.invert_yaxis()
+    return _legend(ax)
+
+
+def _axes(ax: Axes | None, x: str, y: str) -> Axes:
+    if ax is None:
+        try:
+            from matplotlib import pyplot
+        except ImportError as error:
+            raise ImportError("figures need matplotlib: pip install 'plimsoll-net[plot]'") from error
+        ax = pyplot.subplots(figsize=(7, 4), layout="constrained")[1]
+    ax.set_xlabel(x, color=_FAINT)
+    ax.set_ylabel(y, color=_FAINT)
+    ax.tick_params(colors=_FAINT)
+    ax.grid(color=_GRID, linewidth=0.8)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.title.set_color(_INK)
+    return ax
+
+
+def _legend(ax: Axes) -> Axes:
+    if ax.get_legend_handles_labels()[1]:
+        ax.legend(frameon=False, labelcolor=_INK)
+    return ax
+
+
+def _color(result: Result, variant: str) -> str:
+    variants: list[str] = result.summary["variants"]
+    return COLORS[variants.index(variant) % len(COLORS)]
+
+
+def _curves(result: Result, kind: str, workload: str | None, at: dict[str, Any]) -> list[dict[str, Any]]:
+    name = _of(result, kind, workload)
+    found = [curve for curve in result.curves[kind] if curve["workload"] == name and _is_here(result, curve, at)]
+    if not found:
+        known = sorted({curve["workload"] for curve in result.curves[kind]})
+        raise KeyError(f"there is nothing to draw of {name!r} at {at or 'the first sweep point'}; there is {known}")
+    return found
+
+
+def _of(result: Result, kind: str, workload: str | None) -> str:
+    return workload if workload is not None else _first(result.curves[kind], "workload", "there is nothing to draw")
+
+
+def _first(curves: Sequence[dict[str, Any]], key: str, otherwise: str) -> str:
+    if not curves:
+        raise KeyError(otherwise)
+    name: str = curves[0][key]
+    return name
+
+
+def _is_here(result: Result, curve: dict[str, Any], at: dict[str, Any]) -> bool:
+    """Return whether a curve is of the sweep point asked for, or of the first one."""
+    if not at:
+        sweep: list[list[str]] = result.summary["cells"][0]["sweep"]
+        return bool(curve["sweep"] == sweep)
+    return all(is_at(curve["sweep"], word, value) for word, value in at.items())
+
+
+__all__ = ["COLORS", "PARTS", "breakdown", "cdf", "circuits", "load_line", "queue", "slowdown", "tail"]

@@ -1,0 +1,362 @@
+//! Runs of a scenario, and what they observed.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::{Arc, Mutex};
+
+use plimsoll_cli::library::{self, Shard};
+use plimsoll_report::{Format, Style, html, table, verdict};
+use plimsoll_results::curves::{Curves, Detail};
+use plimsoll_results::run_dir::{self, Existing, Plan};
+use plimsoll_results::summary::Options;
+use plimsoll_results::{Digest, Outcome, PointKey, PointOutcome, RunDir, Summary};
+use plimsoll_scenario::Point;
+use plimsoll_scenario::model::Model;
+use plimsoll_sim::batch::{self, Watch};
+use plimsoll_sim::{Progress, RunError};
+use pyo3::prelude::*;
+
+use crate::errors;
+use crate::scenario::Scenario;
+use crate::tables::{self, Table};
+use crate::watch::{Board, supervise};
+
+/// What runs observed, and what is known of them.
+#[pyclass(frozen, module = "plimsoll._plimsoll")]
+pub(crate) struct Outcomes {
+    points: Arc<Vec<PointOutcome>>,
+    summary: Summary,
+    about: Plan,
+    #[pyo3(get)]
+    path: Option<PathBuf>,
+    /// Points of the scenario without a result.
+    #[pyo3(get)]
+    missing: usize,
+}
+
+/// Runs the points of a shard and of these variants that `out` does not have yet.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "Python has keywords for them")]
+pub(crate) fn run(
+    py: Python<'_>,
+    scenario: &Scenario,
+    variants: Vec<String>,
+    shard: Option<&str>,
+    threads: Option<usize>,
+    memory_max: Option<u64>,
+    out: Option<PathBuf>,
+    force: bool,
+    command: Option<String>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Outcomes> {
+    let points = scenario.scenario.points();
+    let shard = shard.map(Shard::from_str).transpose().map_err(errors::PlimsollError::new_err)?;
+    library::check_variants(points, &variants)
+        .map_err(|error| errors::PlimsollError::new_err(error.to_string()))?;
+    let share = library::share(points, shard, &variants);
+    let command = command.unwrap_or_else(|| scenario.command("run", out.as_deref()));
+    let plan = library::plan(&scenario.scenario, command, shard);
+    let existing = if force { Existing::Replace } else { Existing::Resume };
+    let dir = out.as_deref().map(|out| library::create(out, &plan, existing));
+    let dir = dir.transpose().map_err(|error| errors::run_directory(&error))?;
+    let todo = match &dir {
+        Some(dir) => library::missing(dir, &share, false).map_err(|error| errors::run_directory(&error))?,
+        None => share.clone(),
+    };
+    let models: Vec<&Model> = todo.iter().map(|point| &point.model).collect();
+    let board = Board::of(todo.len());
+    let keeper = Keeper {
+        board: &board,
+        points: &todo,
+        dir: dir.as_ref(),
+        memory_max: memory_max.unwrap_or_else(library::default_limit),
+        kept: Mutex::default(),
+    };
+    let threads = library::threads(threads);
+    let ended = supervise(py, &board, progress, || batch::run_all(&models, threads, &keeper));
+    if let Some(dir) = &dir {
+        // Complete points are noted however the runs ended.
+        dir.finish().map_err(|error| errors::run_dir(&error))?;
+    }
+    ended?.map_err(|error| errors::batch(py, error))?;
+    let kept = keeper.kept.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    py.detach(|| conclude(dir, plan, points, kept))
+}
+
+/// Puts points in the scenario's order, with those that the run directory had before, and summarizes them.
+fn conclude(
+    dir: Option<RunDir>,
+    plan: Plan,
+    points: &[Point],
+    mut kept: BTreeMap<PointKey, PointOutcome>,
+) -> PyResult<Outcomes> {
+    let Some(dir) = dir else {
+        let order = points.iter().filter_map(|point| kept.remove(&library::key(point)));
+        let points: Vec<PointOutcome> = order.collect();
+        let missing = plan.points.len() - points.len();
+        let summary = Summary::of(&points, &Options::default());
+        return Ok(Outcomes { points: Arc::new(points), summary, about: plan, path: None, missing });
+    };
+    let finished = finished(&dir, kept)?;
+    let summary = library::conclude_points(&dir, &finished).map_err(|error| errors::run_directory(&error))?;
+    Ok(Outcomes {
+        missing: dir.missing().len(),
+        points: Arc::new(finished),
+        summary,
+        about: Plan { warnings: dir.manifest().warnings.clone(), ..plan },
+        path: Some(dir.path().to_owned()),
+    })
+}
+
+/// Returns the finished points of a run directory; those that have just been kept are not read again.
+fn finished(dir: &RunDir, mut kept: BTreeMap<PointKey, PointOutcome>) -> PyResult<Vec<PointOutcome>> {
+    let mut points = Vec::new();
+    for (planned, status) in dir.status() {
+        if let Some(point) = kept.remove(&planned.key) {
+            points.push(point);
+        } else if let run_dir::Status::Done(_) = status {
+            points.push(dir.read_point(&planned.key).map_err(|error| errors::run_dir(&error))?);
+        }
+    }
+    Ok(points)
+}
+
+/// Keeps the outcomes of a batch in memory, and in a run directory if there is one.
+struct Keeper<'a> {
+    board: &'a Board,
+    points: &'a [&'a Point],
+    dir: Option<&'a RunDir>,
+    memory_max: u64,
+    kept: Mutex<BTreeMap<PointKey, PointOutcome>>,
+}
+
+impl Watch for Keeper<'_> {
+    fn on_progress(&self, index: usize, progress: Progress) -> bool {
+        self.board.on_progress(index, progress)
+    }
+
+    fn memory_max(&self) -> u64 {
+        self.memory_max
+    }
+
+    fn on_done(
+        &self,
+        index: usize,
+        outcome: Outcome,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let point = self.points[index];
+        let packet_hops = outcome.counters.packet_hops;
+        let outcome = match self.dir {
+            Some(dir) => library::keep(dir, point, outcome)?,
+            None => PointOutcome::new(library::key(point), point.seed, outcome),
+        };
+        self.kept
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+            .insert(outcome.key.clone(), outcome);
+        self.board.on_done(index, packet_hops);
+        if self.board.goes_on() { Ok(()) } else { Err(Box::new(RunError::Cancelled)) }
+    }
+}
+
+/// Reads the finished points of a run directory.
+#[pyfunction]
+pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<Outcomes> {
+    py.detach(|| {
+        let dir = RunDir::open(&path).map_err(|error| errors::run_dir(&error))?;
+        let points = dir.read_points().map_err(|error| errors::run_dir(&error))?;
+        let scenario = dir.scenario().map_err(|error| errors::run_dir(&error))?;
+        Ok(loaded(&dir, points, scenario))
+    })
+}
+
+fn loaded(dir: &RunDir, points: Vec<PointOutcome>, scenario: String) -> Outcomes {
+    let manifest = dir.manifest();
+    let about = Plan {
+        title: manifest.title.clone(),
+        description: manifest.description.clone(),
+        carrier: manifest.carrier.clone(),
+        version: manifest.plimsoll.clone(),
+        commit: manifest.commit.clone(),
+        command: manifest.command.clone(),
+        seed: manifest.seed,
+        scenario,
+        shard: manifest.shard,
+        points: Vec::new(),
+        warnings: manifest.warnings.clone(),
+    };
+    Outcomes {
+        missing: dir.missing().len(),
+        summary: Summary::of(&points, &Options::default()),
+        points: Arc::new(points),
+        about,
+        path: Some(dir.path().to_owned()),
+    }
+}
+
+/// Merges run directories of the same scenario into `out`. Points are checked against their digests; two directories
+/// that have a point must agree on it.
+#[pyfunction]
+pub(crate) fn merge(py: Python<'_>, out: PathBuf, parts: Vec<PathBuf>) -> PyResult<()> {
+    py.detach(|| run_dir::merge(&out, &parts)).map_err(|error| errors::run_dir(&error))?;
+    Ok(())
+}
+
+#[pymethods]
+impl Outcomes {
+    #[getter]
+    fn title(&self) -> &str {
+        &self.about.title
+    }
+
+    #[getter]
+    fn command(&self) -> &str {
+        &self.about.command
+    }
+
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.about.seed
+    }
+
+    #[getter]
+    fn scenario(&self) -> &str {
+        &self.about.scenario
+    }
+
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        let of_summary = self.summary.warnings.iter().map(ToString::to_string);
+        self.about.warnings.iter().cloned().chain(of_summary).collect()
+    }
+
+    /// The digest of all runs in their order: the same digest means the same results.
+    #[getter]
+    fn digest(&self) -> String {
+        let digests = self.summary.cells.iter().flat_map(|cell| &cell.runs).map(|run| run.digest.to_string());
+        Digest::of_text(&digests.collect::<String>()).to_string()
+    }
+
+    /// Variant, swept keys with their values, replicate, seed and digest of every run.
+    #[getter]
+    fn points(&self) -> Vec<(String, Vec<(String, String)>, u32, u64, String)> {
+        let points = self.points.iter();
+        points
+            .map(|PointOutcome { key, seed, digest, .. }| {
+                (key.variant.clone(), key.sweep.clone(), key.replicate, *seed, digest.to_string())
+            })
+            .collect()
+    }
+
+    /// The sentences that compare the variants.
+    #[getter]
+    fn verdicts(&self) -> Vec<String> {
+        verdict::sentences(&self.summary)
+    }
+
+    fn summary_json(&self) -> PyResult<String> {
+        json(&self.summary)
+    }
+
+    fn curves_json(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| json(&Curves::of(&self.points, Detail::for_runs(self.points.len()))))
+    }
+
+    fn table_text(&self, format: &str, width: usize) -> PyResult<String> {
+        Ok(table::render(&self.summary, form(format)?, &Style { color: false, width }))
+    }
+
+    fn report_html(&self, py: Python<'_>) -> String {
+        let about = &self.about;
+        py.detach(|| {
+            html::render(&html::Page {
+                title: &about.title,
+                description: &about.description,
+                summary: &self.summary,
+                curves: &Curves::of(&self.points, Detail::for_runs(self.points.len())),
+                command: &about.command,
+                carrier: &about.carrier,
+                seed: about.seed,
+                version: &about.version,
+                commit: about.commit.as_deref(),
+                scenario: &about.scenario,
+                warnings: &about.warnings,
+            })
+        })
+    }
+
+    /// The records of one kind: `messages`, `queues`, ...
+    fn table(&self, py: Python<'_>, kind: &str) -> PyResult<Table> {
+        py.detach(|| tables::of(&self.points, kind))
+    }
+}
+
+/// The summary of several results side by side.
+#[pyclass(frozen, module = "plimsoll._plimsoll")]
+pub(crate) struct Compared {
+    summary: Summary,
+}
+
+/// Compares each variant of the first outcomes with the same variant of the others. A run that is in several counts
+/// once, in the first.
+#[pyfunction]
+pub(crate) fn compare(py: Python<'_>, all: Vec<PyRef<'_, Outcomes>>, names: Vec<String>) -> Compared {
+    let all: Vec<Arc<Vec<PointOutcome>>> = all.iter().map(|outcomes| outcomes.points.clone()).collect();
+    py.detach(|| {
+        let mut seen: Vec<(&PointKey, u64, Digest)> = Vec::new();
+        let mut runs = Vec::new();
+        for points in &all {
+            let is_new = |point: &&PointOutcome| !seen.contains(&(&point.key, point.seed, point.digest));
+            let new: Vec<&PointOutcome> = points.iter().filter(is_new).collect();
+            seen.extend(new.iter().map(|point| (&point.key, point.seed, point.digest)));
+            runs.push(new.into_iter().cloned().collect());
+        }
+        Compared { summary: library::side_by_side(runs, &names).0 }
+    })
+}
+
+#[pymethods]
+impl Compared {
+    #[getter]
+    fn verdicts(&self) -> Vec<String> {
+        verdict::sentences(&self.summary)
+    }
+
+    fn summary_json(&self) -> PyResult<String> {
+        json(&self.summary)
+    }
+
+    fn table_text(&self, format: &str, width: usize) -> PyResult<String> {
+        Ok(table::render_compared(&self.summary, form(format)?, &Style { color: false, width }))
+    }
+}
+
+/// Returns a form by its name.
+pub(crate) fn form(name: &str) -> PyResult<Format> {
+    Ok(match name {
+        "table" => Format::Table,
+        "json" => Format::Json,
+        "csv" => Format::Csv,
+        "md" => Format::Md,
+        other => {
+            let message = format!("there is no form {other:?}; allowed: table, json, csv, md");
+            return Err(errors::PlimsollError::new_err(message));
+        }
+    })
+}
+
+pub(crate) fn json(value: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| errors::DefectError::new_err(error.to_string()))
+}
+
+/// Returns the path of a run directory that lasts until the guard is dropped, where none is given.
+pub(crate) fn place(out: Option<&Path>) -> PyResult<(PathBuf, Option<tempfile::TempDir>)> {
+    match out {
+        Some(out) => Ok((out.to_owned(), None)),
+        None => {
+            let folder = tempfile::tempdir()?;
+            Ok((folder.path().to_owned(), Some(folder)))
+        }
+    }
+}

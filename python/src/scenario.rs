@@ -1,0 +1,136 @@
+//! [`Scenario`]: a checked scenario with what was laid over it.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_cli::library::{self, Source};
+use plimsoll_scenario::{Overrides, Registry, ScenarioError};
+use pyo3::prelude::*;
+
+use crate::errors;
+
+/// A point as Python sees it: variant, swept keys with their values, replicate, seed, name and digest of the input.
+type Point = (String, Vec<(String, String)>, u32, u64, String, String);
+
+/// A checked scenario with what was laid over it.
+#[pyclass(frozen, module = "plimsoll._plimsoll")]
+pub(crate) struct Scenario {
+    pub(crate) scenario: plimsoll_scenario::Scenario,
+    /// The file or the built-in scenario, and the overrides; a scenario of a text has none.
+    source: Option<Source>,
+}
+
+#[pymethods]
+impl Scenario {
+    /// Reads and checks a file, or the built-in scenario of that name.
+    #[staticmethod]
+    fn load(
+        py: Python<'_>,
+        path: PathBuf,
+        set: Vec<String>,
+        seed: Option<u64>,
+        replicates: Option<u32>,
+    ) -> PyResult<Scenario> {
+        let overrides = Overrides { set: set.clone(), seed, replicates: replicates.unwrap_or(0) };
+        let loaded = py.detach(|| plimsoll_shipped::load(&Registry::new(), &path, &overrides));
+        Scenario::checked(py, loaded, Some(Source { path, set, seed, replicates }))
+    }
+
+    /// Checks a text; paths in it are relative to `folder`.
+    #[staticmethod]
+    fn parse(
+        py: Python<'_>,
+        name: &str,
+        text: &str,
+        folder: PathBuf,
+        set: Vec<String>,
+        seed: Option<u64>,
+        replicates: Option<u32>,
+    ) -> PyResult<Scenario> {
+        let overrides = Overrides { set, seed, replicates: replicates.unwrap_or(0) };
+        let parse = || plimsoll_scenario::Scenario::parse_with(name, text, &folder, &overrides);
+        Scenario::checked(py, py.detach(parse), None)
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        self.scenario.name()
+    }
+
+    #[getter]
+    fn title(&self) -> &str {
+        self.scenario.title()
+    }
+
+    /// The scenario as it was read.
+    #[getter]
+    fn text(&self) -> &str {
+        self.scenario.text()
+    }
+
+    /// The scenario with its overrides and with all files that it reads.
+    #[getter]
+    fn self_contained(&self) -> &str {
+        self.scenario.self_contained()
+    }
+
+    #[getter]
+    fn objectives(&self) -> Vec<(String, String)> {
+        self.scenario.objectives().to_vec()
+    }
+
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.scenario.warnings().iter().map(ToString::to_string).collect()
+    }
+
+    #[getter]
+    fn points(&self) -> Vec<Point> {
+        let points = self.scenario.points().iter();
+        points
+            .map(|point| {
+                let digest = format!("{:016x}", point.digest);
+                let sweep = point.sweep.clone();
+                (point.variant.clone(), sweep, point.replicate, point.seed, point.id.clone(), digest)
+            })
+            .collect()
+    }
+
+    /// Returns the text that a run directory records, which repeats the run anywhere.
+    fn recorded(&self) -> String {
+        library::plan(&self.scenario, String::new(), None).scenario
+    }
+
+    /// Returns a point as it is run: every key, and the source of its value.
+    fn show(&self, index: usize) -> PyResult<String> {
+        let point = self.scenario.points().get(index);
+        let point =
+            point.ok_or_else(|| errors::PlimsollError::new_err(format!("there is no point {index}")))?;
+        Ok(point.show())
+    }
+}
+
+impl Scenario {
+    fn checked(
+        py: Python<'_>,
+        checked: Result<plimsoll_scenario::Scenario, Vec<ScenarioError>>,
+        source: Option<Source>,
+    ) -> PyResult<Scenario> {
+        match checked {
+            Ok(scenario) => Ok(Scenario { scenario, source }),
+            Err(errors) => Err(errors::scenario(py, &errors)),
+        }
+    }
+
+    /// Returns the command that repeats a run or a search of the scenario, whose run directory is `out`.
+    pub(crate) fn command(&self, subcommand: &str, out: Option<&Path>) -> String {
+        let seed = self.scenario.points().first().map_or(0, |point| point.seed);
+        match &self.source {
+            Some(source) => source.command_of(subcommand, seed),
+            // The scenario that is recorded there has its overrides and its seed.
+            None => {
+                let recorded = out.unwrap_or(Path::new(".")).join("scenario.toml");
+                format!("plimsoll {subcommand} {}", library::quoted(&recorded.to_string_lossy()))
+            }
+        }
+    }
+}

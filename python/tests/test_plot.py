@@ -1,0 +1,76 @@
+"""Figures: each draws what its result has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib
+import pytest
+
+matplotlib.use("Agg")
+
+from matplotlib import colors, pyplot
+from matplotlib.axes import Axes
+
+import plimsoll
+from plimsoll import plot
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Any:
+    yield
+    pyplot.close("all")
+
+
+def labels(ax: Axes) -> list[str]:
+    return ax.get_legend_handles_labels()[1]
+
+
+def test_distributions(result: plimsoll.Result) -> None:
+    for draw in (plot.cdf, plot.tail):
+        ax = draw(result, "small")
+        assert labels(ax) == ["TCP", "DCTCP"]
+        assert [colors.to_hex(line.get_color()) for line in ax.lines] == plot.COLORS[:2]
+        assert len(ax.lines[0].get_xdata()) > 20
+    assert plot.cdf(result).get_title() == "Completion times of small"
+    with pytest.raises(KeyError, match="there is nothing to draw of 'smal'"):
+        plot.cdf(result, "smal")
+
+
+def test_swept_values_choose_the_point(swept: plimsoll.Result) -> None:
+    low, high = plot.cdf(swept, "small", load=0.2), plot.cdf(swept, "small", load=0.4)
+    assert list(low.lines[0].get_xdata()) != list(high.lines[0].get_xdata())
+    assert list(plot.cdf(swept, "small").lines[0].get_xdata()) == list(low.lines[0].get_xdata())
+
+
+def test_queues_and_breakdown(result: plimsoll.Result) -> None:
+    ax = plot.queue(result)
+    assert labels(ax) == ["TCP", "DCTCP"] and len(ax.collections) == 2
+    ax = plot.breakdown(result, "small")
+    time = result.workload("small", "TCP")["time"]
+    assert set(labels(ax)) <= set(time["parts"]) and "tor queue" in labels(ax)
+    widths = sum(bar.get_width() for bar in ax.patches if abs(bar.get_y() + 0.3 - 1) < 0.01)
+    assert widths == pytest.approx(sum(time["slowest_us"]))
+
+
+def test_slowdown_by_size(small: dict[str, Any]) -> None:
+    sizes = {"run.duration": "1s", "workload.background.size": {"kind": "cdf", "cdf": "websearch"}}
+    result = plimsoll.run(small, set=sizes)
+    ax = plot.slowdown(result, "background", "p50")
+    assert labels(ax) == ["TCP", "DCTCP"] and min(ax.lines[0].get_ydata()) >= 1
+
+
+def test_the_load_line(small: dict[str, Any]) -> None:
+    lines = plimsoll.line(small, "p99(small) < 2ms", within=(0.1, 0.6), precision=0.5, replicates_max=4)
+    ax = plot.load_line(lines)
+    assert labels(ax) == ["TCP", "DCTCP", "p99(small) < 2ms"]
+    assert list(ax.lines[-1].get_ydata()) == [2000, 2000]
+
+
+def test_circuits_of_a_schedule_and_of_a_run() -> None:
+    schedule = plimsoll.schedule([[0, 9_000_000], [9_000_000, 0]])
+    ax = plot.circuits(schedule)
+    assert len(ax.patches) == 2 * len(schedule.configurations)
+    result = plimsoll.run("hybrid/one-to-all", set={"run.duration": "30ms"})
+    ax = plot.circuits(result)
+    assert len(ax.patches) > 3 and ax.get_title().startswith("Circuits of ")

@@ -1,0 +1,160 @@
+"""Runs: what they return, keep, resume and compare; progress and how they end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import plimsoll
+
+
+def test_a_result_has_numbers_with_intervals(result: plimsoll.Result) -> None:
+    assert [point.variant for point in result.points] == ["TCP", "DCTCP"]
+    assert result.missing == 0 and result.path is None and result.title == "small"
+    p50 = result.workload("small", "DCTCP")["completion_us"]["p50"]
+    assert 20 < p50["value"] < 1000 and p50["samples"] > 100
+    assert "Completion times and queues" in str(result)
+    assert "<table>" in result._repr_html_() and "<th>variant</th>" in result._repr_html_()
+    assert result.report().startswith("<!doctype html>") or "<html" in result.report()[:200]
+    with pytest.raises(KeyError, match="there are TCP, DCTCP"):
+        result.cell("HULL")
+
+
+def test_a_run_is_that_of_the_command(tmp_path: Path, small: dict[str, Any], result: plimsoll.Result) -> None:
+    """The same scenario has the same digests by the command, by another number of threads, and by this module."""
+    file = tmp_path / "small.toml"
+    file.write_text(plimsoll.Scenario(small).text)
+    command = [sys.executable, "-m", "plimsoll", "run", str(file), "--out", str(tmp_path / "run"), "--quiet"]
+    subprocess.run(command, check=True, capture_output=True)
+    of_command = plimsoll.load(tmp_path / "run")
+    assert of_command.digest == result.digest
+    assert plimsoll.run(small, threads=1).digest == result.digest
+    assert plimsoll.run(small, seed=2).digest != result.digest
+
+
+def test_a_run_directory_is_kept_and_resumed(tmp_path: Path, small: dict[str, Any], result: plimsoll.Result) -> None:
+    out = tmp_path / "run"
+    half = plimsoll.run(small, variants=["TCP"], out=out)
+    assert half.missing == 1 and len(half.points) == 1
+    seen: list[plimsoll.Progress] = []
+
+    def progress(now: plimsoll.Progress) -> None:
+        seen.append(now)
+
+    whole = plimsoll.run(small, out=out, progress=progress)
+    assert (whole.missing, whole.digest) == (0, result.digest)
+    assert seen[-1].done == seen[-1].total == 1, "only the other variant is run"
+    assert (out / "report.html").exists() and whole.path == out
+    assert plimsoll.load(out).summary == whole.summary
+    # The command that a run directory names resumes it.
+    words = whole.command.split()
+    command = [sys.executable, "-m", *words, "--out", str(out)]
+    repeated = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert "2 of 2 points are finished already" in repeated.stderr
+    with pytest.raises(plimsoll.RunDirectoryError, match="holds another run"):
+        plimsoll.run(small, seed=2, out=out)
+    assert plimsoll.run(small, seed=2, out=out, force=True).seed == 2
+
+
+def test_variants_and_shards(small: dict[str, Any]) -> None:
+    with pytest.raises(plimsoll.PlimsollError, match="unknown variant `HULL`: expected one of TCP, DCTCP"):
+        plimsoll.run(small, variants=["HULL"])
+    assert [point.variant for point in plimsoll.run(small, shard="2/2").points] == ["DCTCP"]
+    with pytest.raises(plimsoll.PlimsollError, match="write I/N"):
+        plimsoll.run(small, shard="3/2")
+
+
+def test_a_sweep_has_a_point_for_each_value(swept: plimsoll.Result) -> None:
+    assert len(swept.points) == 4
+    assert swept.points[0].sweep == {"workload.background.load": "0.2"}
+    mean = [swept.workload("small", "TCP", load=load)["completion_us"]["mean"]["value"] for load in (0.2, 0.4)]
+    assert mean[0] < mean[1]
+    with pytest.raises(KeyError, match="swept are workload.background.load"):
+        swept.cell("TCP", load=0.9)
+
+
+def test_progress_can_cancel(small: dict[str, Any], tmp_path: Path) -> None:
+    long = {"run.duration": "1000s", "workload.background.load": 0.5}
+    with pytest.raises(plimsoll.Cancelled, match="returned False"):
+        plimsoll.run(small, set=long, progress=lambda now: now.packet_hops == 0)
+    with pytest.raises(ZeroDivisionError):
+        plimsoll.run(small, set=long, progress=lambda now: bool(1 / 0))
+
+
+def test_other_threads_of_python_go_on(small: dict[str, Any]) -> None:
+    """A run holds no lock of Python: a thread that counts does so meanwhile."""
+    counted = [0]
+    over = threading.Event()
+
+    def count() -> None:
+        while not over.is_set():
+            counted[0] += 1
+            time.sleep(0)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    before = counted[0]
+    plimsoll.run(small, set={"run.duration": "2s"}, threads=1, progress=False)
+    after = counted[0]
+    over.set()
+    thread.join()
+    assert after - before > 100
+
+
+def test_ctrl_c_ends_a_run_and_keeps_what_is_finished(small: dict[str, Any], tmp_path: Path) -> None:
+    script = f"""
+import plimsoll
+try:
+    plimsoll.run({small!r}, set={{"run.duration": "1000s"}}, progress=lambda now: print("under way", flush=True))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "under way\n"
+    os.kill(process.pid, signal.SIGINT)
+    said, _ = process.communicate(timeout=20)
+    assert said.splitlines()[-1] == "interrupted" and process.returncode == 0
+
+
+def test_memory_is_bounded(small: dict[str, Any]) -> None:
+    with pytest.raises(plimsoll.TooLargeError, match="memory_max") as caught:
+        plimsoll.run(small, set={"run.duration": "100000s"}, memory_max="100MB")
+    assert caught.value.key.startswith("workload.")
+
+
+def test_results_side_by_side(small: dict[str, Any], result: plimsoll.Result) -> None:
+    faster = plimsoll.run(small, set={"workload.background.load": 0.1})
+    compared = plimsoll.compare(result, faster, names=["today", "less"])
+    assert compared.summary["variants"] == ["TCP (today)", "TCP (less)", "DCTCP (today)", "DCTCP (less)"]
+    assert compared.summary["comparisons"] and "TCP (less)" in str(compared)
+    again = plimsoll.compare(result, result, names=["one", "two"])
+    assert again.summary["variants"] == ["TCP (one)", "DCTCP (one)"], "the same runs count once"
+
+
+def test_the_load_line(small: dict[str, Any]) -> None:
+    lines = plimsoll.line(
+        small, "p99(small) < 2ms", at=0.3, within=(0.05, 0.9), precision=0.3, replicates_max=8, progress=False
+    )
+    assert [line.name for line in lines.variants] == ["TCP", "DCTCP"]
+    tcp = lines["TCP"]
+    assert tcp.found in {"line", "always", "never"}
+    assert (tcp.load is not None) == (tcp.found == "line")
+    assert str(lines).startswith("Load line of workload.background.load for p99(small) < 2ms")
+    with pytest.raises(plimsoll.ObjectiveError, match="no workload `smal`") as caught:
+        plimsoll.line(small, "p99(smal) < 2ms")
+    assert "did you mean" in str(caught.value) and "--" not in str(caught.value)
+
+
+def test_a_reproduction_has_published_values(tmp_path: Path) -> None:
+    reproduction = plimsoll.reproduce("solstice", quick=True, only="unit", out=tmp_path, progress=False)
+    assert reproduction.rows and (tmp_path / "solstice.md").exists()
+    with pytest.raises(plimsoll.StudyError, match="did you mean `hull`"):
+        plimsoll.reproduce("hul")

@@ -1,0 +1,34 @@
+"""What type checkers make of the package: mypy and pyright read this file, and nothing runs it."""
+
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from typing_extensions import assert_type
+
+import plimsoll
+from plimsoll import model, plot
+
+result = plimsoll.run("quickstart", set={"run.duration": "1s"}, out=Path("out"), progress=False)
+assert_type(result, plimsoll.Result)
+assert_type(result.messages, plimsoll.Table)
+assert_type(result.summary, dict[str, Any])
+assert_type(result.points[0].digest, str)
+assert_type(result.path, Path | None)
+assert_type(plimsoll.line("quickstart", ["p99(small) < 1ms"])["TCP"].load, float | None)
+assert_type(plimsoll.sweep({"version": 1}, {"run.seed": [1]}, executor=ProcessPoolExecutor()), plimsoll.Result)
+assert_type(plimsoll.compare(result, "other").verdicts, list[str])
+assert_type(plimsoll.reproduce("hull", quick=True).figures, dict[str, str])
+assert_type(model.fanout([1, 2], law="normal"), list[dict[str, Any]])
+assert_type(plimsoll.schedule([[0, 1], [1, 0]]).configurations[0].receivers, list[int | None])
+assert_type(plot.cdf(result, "small", load=0.4), Axes)
+
+
+def watch(now: plimsoll.Progress) -> bool:
+    return now.done < 3
+
+
+plimsoll.run("quickstart", progress=watch)
+plimsoll.run("quickstart", seeds=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+model.fanout(law="pareto")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
