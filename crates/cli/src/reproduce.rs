@@ -283,7 +283,8 @@ fn measure(study: &'static Study, args: &Args, memory: Memory, folder: &Path) ->
     }
 }
 
-/// Checks that a page made of an earlier one's runs has all of its rows: some runs measure more than their figure shows.
+/// Checks that a page made of an earlier one's runs has all of its rows: some runs measure more than their figure
+/// shows.
 fn has_all_rows_of(made: &Reproduction, earlier: &Reproduction) -> anyhow::Result<()> {
     let name = |row: &Row| [&row.figure, &row.base, &row.series, &row.x, &row.metric].map(String::clone);
     let rows: BTreeSet<_> = made.rows.iter().map(name).collect();

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 pub enum Listener {
     /// A UNIX socket of a path.
     Unix(UnixListener),
-    /// A TCP socket.
+    /// A TCP socket at this address.
     Tcp(TcpListener),
 }
 

@@ -14,7 +14,7 @@ pub struct Source {
     pub kind: Kind,
     /// The authors, each as "family name, given names".
     pub authors: Vec<String>,
-    /// The title.
+    /// The title of the publication.
     pub title: String,
     /// The conference with its year, the journal with its volume, the institution or the site.
     pub venue: String,

@@ -8,7 +8,7 @@ use super::{Figure, foot, page, rules};
 use crate::chart::Schemes;
 use crate::escape::escape;
 
-/// A page of Markdown.
+/// A page of Markdown with the texts around it.
 #[derive(Clone, Copy, Debug)]
 pub struct Document<'a> {
     /// The kind of page: `Plimsoll study`.
