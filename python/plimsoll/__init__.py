@@ -9,8 +9,11 @@ so for several values of a key, and ``line`` finds the highest load that meets a
 """
 
 from . import circuits, model
+from ._controller import Controller
 from ._plimsoll import (
+    Ack,
     Cancelled,
+    Cut,
     DeadlockError,
     DefectError,
     ModelError,
@@ -22,6 +25,7 @@ from ._plimsoll import (
     StudyError,
     Table,
     TooLargeError,
+    Window,
 )
 from ._plimsoll import (
     version as __version__,
@@ -33,8 +37,11 @@ from ._scenario import Scenario, built_in
 from .circuits import schedule
 
 __all__ = [
+    "Ack",
     "Cancelled",
     "Comparison",
+    "Controller",
+    "Cut",
     "DeadlockError",
     "DefectError",
     "LoadLine",
@@ -53,6 +60,7 @@ __all__ = [
     "StudyError",
     "Table",
     "TooLargeError",
+    "Window",
     "__version__",
     "built_in",
     "circuits",

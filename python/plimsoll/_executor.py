@@ -11,9 +11,11 @@ from concurrent.futures import CancelledError, Executor, Future, as_completed
 from pathlib import Path
 
 from . import _plimsoll
+from ._controller import Controller
 from ._progress import Report
 
 Files = dict[str, bytes]
+Controllers = list[tuple[str, str, type[Controller]]]
 
 
 def map_points(
@@ -23,6 +25,7 @@ def map_points(
     memory_max: int | None,
     out: str | None,
     force: bool,
+    controllers: Controllers,
     report: Report | None,
 ) -> _plimsoll.Outcomes:
     """Run each point that ``out`` does not have as a task of ``executor``, and merge what comes back."""
@@ -41,7 +44,7 @@ def map_points(
             if key not in seen:
                 seen.add(key)
                 shard = f"{index + 1}/{points}"
-                futures.append(executor.submit(run_shard, text, shard, threads, memory_max, command))
+                futures.append(executor.submit(run_shard, text, shard, threads, memory_max, command, controllers))
         error = _collect(futures, folder, Path(temporary) / "shard", report)
         if error is not None:
             raise error
@@ -76,9 +79,11 @@ def _cancel(futures: list[Future[Files]]) -> None:
         future.cancel()
 
 
-def run_shard(text: str, shard: str, threads: int, memory_max: int | None, command: str) -> Files:
+def run_shard(
+    text: str, shard: str, threads: int, memory_max: int | None, command: str, controllers: Controllers
+) -> Files:
     """Run a shard, and return the files of its run directory. This is what a worker executes."""
-    scenario = _plimsoll.Scenario.parse("scenario.toml", text, ".", [], None, None)
+    scenario = _plimsoll.Scenario.parse("scenario.toml", text, ".", [], None, None, controllers)
     with tempfile.TemporaryDirectory() as folder:
         _plimsoll.run(scenario, [], shard, threads, memory_max, folder, False, command, None)
         root = Path(folder)

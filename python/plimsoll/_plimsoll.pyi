@@ -1,14 +1,98 @@
 """The compiled module. Its classes and functions are used by the package, which has the forms for users."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, final
 
-__all__: list[str]
+__all__ = [
+    "Ack",
+    "Cancelled",
+    "Compared",
+    "Cut",
+    "DeadlockError",
+    "DefectError",
+    "Lines",
+    "ModelError",
+    "ObjectiveError",
+    "Outcomes",
+    "PlimsollError",
+    "RunDirectoryError",
+    "RunError",
+    "Scenario",
+    "ScenarioError",
+    "StudyError",
+    "Table",
+    "TooLargeError",
+    "Window",
+    "built_in",
+    "compare",
+    "line",
+    "load",
+    "main",
+    "merge",
+    "printed",
+    "reproduce",
+    "run",
+    "schedule",
+    "version",
+]
 version: Final[str]
 
 _Point = tuple[str, list[tuple[str, str]], int, int, str, str]
 _Outcome = tuple[str, list[tuple[str, str]], int, int, str]
 _Report = Callable[[int, int, float, int, str], bool | None]
+
+_Controller = tuple[str, str, Callable[..., object]]
+
+@final
+class Window:
+    """The congestion window of one end of a connection, in bytes."""
+
+    cwnd: int
+    ssthresh: int
+    @property
+    def segment(self) -> int: ...
+    @property
+    def max_window(self) -> int: ...
+    @property
+    def initial_window(self) -> int: ...
+    @property
+    def in_slow_start(self) -> bool: ...
+
+@final
+class Ack:
+    """An ACK of new data; times are in microseconds."""
+
+    @property
+    def now_us(self) -> float: ...
+    @property
+    def acked(self) -> int: ...
+    @property
+    def ack(self) -> int: ...
+    @property
+    def nxt(self) -> int: ...
+    @property
+    def ece(self) -> bool: ...
+    @property
+    def rtt_us(self) -> float | None: ...
+    @property
+    def srtt_us(self) -> float | None: ...
+    @property
+    def window_limited(self) -> bool: ...
+
+@final
+class Cut:
+    """The reason for a smaller window: ``cause`` is loss, timeout or ecn."""
+
+    @property
+    def now_us(self) -> float: ...
+    @property
+    def cause(self) -> str: ...
+    @property
+    def base(self) -> int: ...
+    @property
+    def una(self) -> int: ...
+    @property
+    def srtt_us(self) -> float | None: ...
 
 class PlimsollError(Exception): ...
 
@@ -43,10 +127,18 @@ class DefectError(PlimsollError): ...
 @final
 class Scenario:
     @staticmethod
-    def load(path: str, set: list[str], seed: int | None, replicates: int | None) -> Scenario: ...
+    def load(
+        path: str, set: list[str], seed: int | None, replicates: int | None, controllers: Sequence[_Controller]
+    ) -> Scenario: ...
     @staticmethod
     def parse(
-        name: str, text: str, folder: str, set: list[str], seed: int | None, replicates: int | None
+        name: str,
+        text: str,
+        folder: str,
+        set: list[str],
+        seed: int | None,
+        replicates: int | None,
+        controllers: Sequence[_Controller],
     ) -> Scenario: ...
     @property
     def name(self) -> str: ...

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Union
 
 from . import _plimsoll, _toml
+from ._controller import registered
 from ._executor import map_points
 from ._progress import Callback, reporting
 from ._results import Comparison, LoadLines, Reproduction, Result
@@ -92,7 +93,16 @@ def sweep(
     if executor is None:
         return run(checked, threads=threads, memory_max=memory_max, out=out, force=force, progress=progress)
     with reporting(progress, "point") as report:
-        outcomes = map_points(checked._checked, executor, threads or 1, _bytes(memory_max), _path(out), force, report)
+        outcomes = map_points(
+            checked._checked,
+            executor,
+            threads or 1,
+            _bytes(memory_max),
+            _path(out),
+            force,
+            registered(checked._controllers),
+            report,
+        )
     return Result(outcomes)
 
 

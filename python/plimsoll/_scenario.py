@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Union
 
 from . import _plimsoll, _toml
+from ._controller import Controller, registered
 
 #: What can be run: a file, the name of a built-in scenario, TOML text, a dict, or a checked scenario.
 Source = Union[str, "os.PathLike[str]", Mapping[str, Any], "Scenario"]
@@ -17,7 +18,8 @@ class Scenario:
 
     ``source`` is the path of a file, the name of a built-in scenario such as ``"quickstart"``, a text of several lines
     in TOML, or a dict of the same form. ``set`` overrides keys: ``{"workload.background.load": 0.6}``. ``seed`` is that
-    of every random stream, and ``replicates`` runs each point so often with different seeds.
+    of every random stream, and ``replicates`` runs each point so often with different seeds. ``controllers`` has
+    classes of congestion controllers (``Controller``) by the names that ``transport.kind`` has for them.
 
     Raises ``ScenarioError``, which names the line, the key and the nearest spelling, if the scenario is invalid.
     """
@@ -26,6 +28,7 @@ class Scenario:
     _settings: list[str]
     _seed: int | None
     _replicates: int | None
+    _controllers: dict[str, type[Controller]]
 
     def __init__(
         self,
@@ -34,6 +37,7 @@ class Scenario:
         set: Mapping[str, Any] | None = None,
         seed: int | None = None,
         replicates: int | None = None,
+        controllers: Mapping[str, type[Controller]] | None = None,
     ) -> None:
         settings = _toml.settings(set)
         if isinstance(source, Scenario):
@@ -41,11 +45,13 @@ class Scenario:
             settings = [*source._settings, *settings]
             seed = source._seed if seed is None else seed
             replicates = source._replicates if replicates is None else replicates
+            controllers = {**source._controllers, **(controllers or {})}
         else:
             self._source = dict(source) if isinstance(source, Mapping) else source
         self._settings = settings
         self._seed = seed
         self._replicates = replicates
+        self._controllers = dict(controllers or {})
         self._checked = self._check()
 
     def _check(self) -> _plimsoll.Scenario:
@@ -56,12 +62,16 @@ class Scenario:
             name, text = "<text>", source
         else:
             path = os.fspath(source)  # type: ignore[arg-type]
-            return _plimsoll.Scenario.load(path, self._settings, self._seed, self._replicates)
-        return _plimsoll.Scenario.parse(name, text, ".", self._settings, self._seed, self._replicates)
+            return _plimsoll.Scenario.load(
+                path, self._settings, self._seed, self._replicates, registered(self._controllers)
+            )
+        return _plimsoll.Scenario.parse(
+            name, text, ".", self._settings, self._seed, self._replicates, registered(self._controllers)
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process may have other files, so the scenario travels with all that it reads.
-        return _of_text, (self.self_contained,)
+        return _of_text, (self.self_contained, self._controllers)
 
     @property
     def name(self) -> str:
@@ -110,8 +120,8 @@ class Scenario:
         return f"<Scenario {self.name!r}: {self.title}, {len(self)} runs>"
 
 
-def _of_text(text: str) -> Scenario:
-    return Scenario(text + "\n")
+def _of_text(text: str, controllers: dict[str, type[Controller]]) -> Scenario:
+    return Scenario(text + "\n", controllers=controllers)
 
 
 def built_in() -> dict[str, str]:
@@ -119,7 +129,7 @@ def built_in() -> dict[str, str]:
     titles: dict[str, str] = {}
     for name in _plimsoll.built_in():
         try:
-            titles[name] = _plimsoll.Scenario.load(name, [], None, None).title
+            titles[name] = _plimsoll.Scenario.load(name, [], None, None, []).title
         except _plimsoll.ScenarioError:
             pass  # It is only there to be included by others.
     return titles

@@ -5,6 +5,7 @@
 //! signals meanwhile (`watch.rs`).
 
 mod circuits;
+mod controllers;
 mod errors;
 mod line;
 mod reproduce;
@@ -46,6 +47,9 @@ fn built_in() -> Vec<String> {
 fn _plimsoll(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("version", plimsoll_cli::library::VERSION)?;
     module.add_class::<scenario::Scenario>()?;
+    module.add_class::<controllers::Window>()?;
+    module.add_class::<controllers::Ack>()?;
+    module.add_class::<controllers::Cut>()?;
     module.add_class::<runs::Outcomes>()?;
     module.add_class::<runs::Compared>()?;
     module.add_class::<tables::Table>()?;

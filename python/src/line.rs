@@ -10,6 +10,7 @@ use plimsoll_report::Style;
 use plimsoll_results::run_dir::Existing;
 use pyo3::prelude::*;
 
+use crate::controllers::Failure;
 use crate::errors;
 use crate::runs::{form, json, place};
 use crate::scenario::Scenario;
@@ -59,9 +60,14 @@ pub(crate) fn line(
         memory_max: memory_max.unwrap_or_else(library::default_limit),
         done: AtomicUsize::new(0),
         over: &over,
+        failure: &scenario.failure,
     };
     let draw = || plimsoll_line::draw(checked, &over, &slos, &options, dir.path(), &board);
-    let lines = supervise(py, &board.board, progress, draw)?.map_err(|error| errors::search(py, error))?;
+    let ended = supervise(py, &board.board, progress, draw);
+    if let Some(raised) = scenario.failure.take() {
+        return Err(raised);
+    }
+    let lines = ended?.map_err(|error| errors::search(py, error))?;
     let page = library::keep_lines(&dir, checked, &lines).map_err(|error| errors::run_directory(&error))?;
     drop(temporary);
     Ok(Lines { lines, page })
@@ -72,6 +78,7 @@ struct SearchBoard<'a> {
     memory_max: u64,
     done: AtomicUsize,
     over: &'a plimsoll_line::Over,
+    failure: &'a Failure,
 }
 
 impl Watch for SearchBoard<'_> {
@@ -102,7 +109,7 @@ impl Watch for SearchBoard<'_> {
     }
 
     fn goes_on(&self) -> bool {
-        self.board.goes_on()
+        self.board.goes_on() && !self.failure.is_set()
     }
 }
 

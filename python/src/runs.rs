@@ -17,10 +17,14 @@ use plimsoll_sim::batch::{self, Watch};
 use plimsoll_sim::{Progress, RunError};
 use pyo3::prelude::*;
 
+use crate::controllers::Failure;
 use crate::errors;
 use crate::scenario::Scenario;
 use crate::tables::{self, Table};
 use crate::watch::{Board, supervise};
+
+/// A run as Python sees it: variant, swept keys with their values, replicate, seed and digest.
+type Run = (String, Vec<(String, String)>, u32, u64, String);
 
 /// What runs observed, and what is known of them.
 #[pyclass(frozen, module = "plimsoll._plimsoll")]
@@ -72,12 +76,16 @@ pub(crate) fn run(
         dir: dir.as_ref(),
         memory_max: memory_max.unwrap_or_else(library::default_limit),
         kept: Mutex::default(),
+        failure: &scenario.failure,
     };
     let threads = library::threads(threads);
     let ended = supervise(py, &board, progress, || batch::run_all(&models, threads, &keeper));
     if let Some(dir) = &dir {
         // Complete points are noted however the runs ended.
         dir.finish().map_err(|error| errors::run_dir(&error))?;
+    }
+    if let Some(raised) = scenario.failure.take() {
+        return Err(raised);
     }
     ended?.map_err(|error| errors::batch(py, error))?;
     let kept = keeper.kept.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -129,11 +137,12 @@ struct Keeper<'a> {
     dir: Option<&'a RunDir>,
     memory_max: u64,
     kept: Mutex<BTreeMap<PointKey, PointOutcome>>,
+    failure: &'a Failure,
 }
 
 impl Watch for Keeper<'_> {
     fn on_progress(&self, index: usize, progress: Progress) -> bool {
-        self.board.on_progress(index, progress)
+        self.board.on_progress(index, progress) && !self.failure.is_set()
     }
 
     fn memory_max(&self) -> u64 {
@@ -145,6 +154,9 @@ impl Watch for Keeper<'_> {
         index: usize,
         outcome: Outcome,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        if self.failure.is_set() {
+            return Err(Box::new(RunError::Cancelled));
+        }
         let point = self.points[index];
         let packet_hops = outcome.counters.packet_hops;
         let outcome = match self.dir {
@@ -238,9 +250,8 @@ impl Outcomes {
         Digest::of_text(&digests.collect::<String>()).to_string()
     }
 
-    /// Variant, swept keys with their values, replicate, seed and digest of every run.
     #[getter]
-    fn points(&self) -> Vec<(String, Vec<(String, String)>, u32, u64, String)> {
+    fn points(&self) -> Vec<Run> {
         let points = self.points.iter();
         points
             .map(|PointOutcome { key, seed, digest, .. }| {

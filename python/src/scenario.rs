@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_cli::library::{self, Source};
-use plimsoll_scenario::{Overrides, Registry, ScenarioError};
+use plimsoll_scenario::{Overrides, ScenarioError};
 use pyo3::prelude::*;
 
+use crate::controllers::{self, Failure};
 use crate::errors;
 
 /// A point as Python sees it: variant, swept keys with their values, replicate, seed, name and digest of the input.
@@ -17,11 +18,14 @@ pub(crate) struct Scenario {
     pub(crate) scenario: plimsoll_scenario::Scenario,
     /// The file or the built-in scenario, and the overrides; a scenario of a text has none.
     source: Option<Source>,
+    /// What has gone wrong in a controller in Python.
+    pub(crate) failure: Failure,
 }
 
 #[pymethods]
 impl Scenario {
-    /// Reads and checks a file, or the built-in scenario of that name.
+    /// Reads and checks a file, or the built-in scenario of that name. `controllers` has the name, the version and the
+    /// class of each congestion controller in Python.
     #[staticmethod]
     fn load(
         py: Python<'_>,
@@ -29,10 +33,13 @@ impl Scenario {
         set: Vec<String>,
         seed: Option<u64>,
         replicates: Option<u32>,
+        controllers: Vec<(String, String, Py<PyAny>)>,
     ) -> PyResult<Scenario> {
+        let failure = Failure::default();
+        let registry = controllers::registry(controllers, &failure)?;
         let overrides = Overrides { set: set.clone(), seed, replicates: replicates.unwrap_or(0) };
-        let loaded = py.detach(|| plimsoll_shipped::load(&Registry::new(), &path, &overrides));
-        Scenario::checked(py, loaded, Some(Source { path, set, seed, replicates }))
+        let loaded = py.detach(|| plimsoll_shipped::load(&registry, &path, &overrides));
+        Scenario::checked(py, loaded, Some(Source { path, set, seed, replicates }), failure)
     }
 
     /// Checks a text; paths in it are relative to `folder`.
@@ -45,10 +52,13 @@ impl Scenario {
         set: Vec<String>,
         seed: Option<u64>,
         replicates: Option<u32>,
+        controllers: Vec<(String, String, Py<PyAny>)>,
     ) -> PyResult<Scenario> {
+        let failure = Failure::default();
+        let registry = controllers::registry(controllers, &failure)?;
         let overrides = Overrides { set, seed, replicates: replicates.unwrap_or(0) };
-        let parse = || plimsoll_scenario::Scenario::parse_with(name, text, &folder, &overrides);
-        Scenario::checked(py, py.detach(parse), None)
+        let parse = || plimsoll_scenario::Scenario::parse_from(&registry, name, text, &folder, &overrides);
+        Scenario::checked(py, py.detach(parse), None, failure)
     }
 
     #[getter]
@@ -114,9 +124,10 @@ impl Scenario {
         py: Python<'_>,
         checked: Result<plimsoll_scenario::Scenario, Vec<ScenarioError>>,
         source: Option<Source>,
+        failure: Failure,
     ) -> PyResult<Scenario> {
         match checked {
-            Ok(scenario) => Ok(Scenario { scenario, source }),
+            Ok(scenario) => Ok(Scenario { scenario, source, failure }),
             Err(errors) => Err(errors::scenario(py, &errors)),
         }
     }
