@@ -16,6 +16,7 @@ mod completions;
 mod config;
 #[cfg(target_os = "linux")]
 mod emulate;
+mod explore;
 mod export;
 #[cfg(target_os = "linux")]
 mod host;
@@ -31,6 +32,7 @@ mod progress;
 mod raster;
 #[cfg(test)]
 mod reference;
+mod replay;
 mod reproduce;
 mod run;
 #[cfg(target_os = "linux")]
@@ -95,6 +97,8 @@ subcommands! {
     Bursts in bursts,
     #[cfg(target_os = "linux")]
     Breakdown in breakdown,
+    Replay in replay,
+    Explore in explore,
     Reproduce in reproduce,
     Scenario in scenario,
     Config in config,

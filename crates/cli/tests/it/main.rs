@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod architecture;
+mod browser;
 mod bursts;
 mod capture;
 mod circuits;
@@ -12,6 +13,7 @@ mod compare;
 mod damage;
 mod english;
 mod exchange;
+mod explore;
 mod hostile;
 mod import_circles;
 mod kept;
@@ -21,6 +23,7 @@ mod models;
 mod pages;
 mod parity;
 mod recipes;
+mod replay;
 mod run;
 mod stopped;
 mod streams;

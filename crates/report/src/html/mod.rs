@@ -6,11 +6,15 @@
 //! forbids the page to load anything at all.
 
 mod article;
+mod explore;
 mod links;
 mod page;
+mod replay;
 mod tables;
 
 pub use article::{Article, Section, article};
+pub use explore::{Control, ExplorePage, Knob, explore, results};
+pub use replay::{ReplayPage, replay};
 
 use plimsoll_results::by_size::SHARES;
 use plimsoll_results::{Curves, Summary};
@@ -165,6 +169,7 @@ pub fn render(page: &Page<'_>) -> String {
         warnings: &texts.collect::<Vec<_>>(),
         sections: &sections,
         schemes: &schemes,
+        is_served: false,
         rules: &rules(groups.iter().flat_map(|(_, _, figures)| figures.iter())),
     });
     if swept {
