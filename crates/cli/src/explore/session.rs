@@ -36,7 +36,7 @@ use crate::replay::{self, Drawn};
 use crate::source::{Source, quoted};
 
 /// What the first look at a turn may take.
-const FIRST_LOOK: Duration = Duration::from_millis(500);
+const FIRST_LOOK: Duration = Duration::from_millis(350);
 
 /// How long a run is watched to know its speed.
 const PROBE: Duration = Duration::from_millis(120);
