@@ -113,9 +113,6 @@ test-python: python ## Install the wheel into a fresh environment, and run its t
 	cd python/tests && $(PYTHON_BUILD)/test/bin/stubtest --ignore-disjoint-bases plimsoll._plimsoll
 	cd python && $(PYTHON_BUILD)/test/bin/pyright --pythonpath $(PYTHON_BUILD)/test/bin/python
 
-.PHONY: check-all
-check-all: test-python ## Checks that take too long for `make test`.
-
 .PHONY: fuzz
 fuzz: toolchain ## Coverage-guided fuzzing, on stable Rust: `make fuzz TARGET=memcached FUZZ_SECONDS=600`.
 	fuzz/run $(TARGET)

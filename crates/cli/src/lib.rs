@@ -17,6 +17,7 @@ mod completions;
 mod config;
 #[cfg(target_os = "linux")]
 mod emulate;
+mod explore;
 mod export;
 mod figure;
 #[cfg(target_os = "linux")]
@@ -34,6 +35,7 @@ mod progress;
 mod raster;
 #[cfg(test)]
 mod reference;
+mod replay;
 mod reproduce;
 mod run;
 #[cfg(target_os = "linux")]
@@ -103,6 +105,8 @@ subcommands! {
     Bursts in bursts,
     #[cfg(target_os = "linux")]
     Breakdown in breakdown,
+    Replay in replay,
+    Explore in explore,
     Reproduce in reproduce,
     Scenario in scenario,
     Config in config,

@@ -121,6 +121,11 @@ impl Memory {
         EXCEEDED.load(Ordering::Relaxed)
     }
 
+    /// Forgets that the limit has been exceeded: the command goes on without what exceeded it.
+    pub fn resume(self) {
+        EXCEEDED.store(false, Ordering::Relaxed);
+    }
+
     /// Declares that the caller polls [`Memory::is_exceeded`] until the guard is dropped.
     pub fn asked(self) -> Asked {
         IS_ASKED.store(true, Ordering::Relaxed);

@@ -187,12 +187,12 @@ impl<H: Hooks> Fabric<H> {
                 return NextHop::Nowhere;
             }
             Passage::Lost => {
-                self.links.lost_in_circuit_switch(now, packet);
+                self.links.lost_in_circuit_switch(now, port, packet);
                 return NextHop::Nowhere;
             }
         }
         if self.selector.is_some() && !self.survives(left, now, port, packet) {
-            self.links.lost_on_link(now, packet);
+            self.links.lost_on_link(now, port, packet);
             return NextHop::Nowhere;
         }
         self.links.counters.packet_hops += 1;
@@ -209,7 +209,7 @@ impl<H: Hooks> Fabric<H> {
             Some(selector) => selector.next_port(now, &self.network, &self.ports, switch, packet),
         };
         if next.is_none() {
-            self.links.no_route(now, packet);
+            self.links.no_route(now, port, packet);
         }
         next.map_or(NextHop::Nowhere, NextHop::Port)
     }
@@ -234,6 +234,7 @@ impl<H: Hooks> Fabric<H> {
         while let Some(control) = &mut self.links.flow_control
             && let Some(signal) = control.take_due(now, port)
         {
+            self.links.hooks.on_signal(now, port, signal);
             self.ports[port.0 as usize].on_signal(port, now, signal, &mut self.links);
         }
     }
@@ -292,8 +293,11 @@ impl<H: Hooks> Fabric<H> {
             circuits.on_sent(now, &packet);
         }
         self.links.counters.packets_sent += 1;
-        if self.gates.get_mut(nic.0 as usize).is_some_and(HostGate::loses) {
-            return self.links.lost_at_host(now, &packet);
+        if let Some(gate) = self.gates.get_mut(nic.0 as usize) {
+            self.links.hooks.on_sent(now, &packet);
+            if gate.loses() {
+                return self.links.lost_at_host(now, &packet);
+            }
         }
         self.ports[nic.0 as usize].on_arrival(nic, now, packet, &mut self.links);
     }

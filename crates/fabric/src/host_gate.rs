@@ -24,10 +24,10 @@ struct HostLoss {
     stream: Stream,
 }
 
-/// Builds the gates of all hosts; none where packets pass nothing.
-pub(crate) fn host_gates(spec: &FabricSpec, streams: &Streams) -> Vec<HostGate> {
+/// Builds the gates of all hosts; none where packets pass nothing and are not observed.
+pub(crate) fn host_gates(spec: &FabricSpec, streams: &Streams, observed: bool) -> Vec<HostGate> {
     let pacers = host_pacers(spec, streams);
-    if pacers.is_empty() && spec.host_loss <= 0.0 {
+    if pacers.is_empty() && spec.host_loss <= 0.0 && !observed {
         return Vec::new();
     }
     let mut pacers = pacers.into_iter();
@@ -51,6 +51,7 @@ impl HostGate {
         nic: &mut Port,
         links: &mut Links<H>,
     ) -> Option<Time> {
+        links.hooks.on_sent(now, &packet);
         if self.loses() {
             links.lost_at_host(now, &packet);
             return None;

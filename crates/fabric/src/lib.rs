@@ -36,7 +36,7 @@ pub use circuits::{
 };
 pub use fabric::{Fabric, Handled, LinkReading};
 pub use flow_control::Deadlock;
-pub use links::Hooks;
+pub use links::{Hooks, LostAt};
 pub use observed::{MeasurementWindow, WatchedQueue, port_name};
 pub use spec::{CircuitSpec, Extensions, FabricSpec, MakeDiscipline, PortSpec};
 pub use unbuildable::Unbuildable;

@@ -10,6 +10,7 @@
 //!
 //! It lies beside the ports, so that a port and its sink can be borrowed at the same time.
 
+use plimsoll_mechanisms::pfc::Signal;
 use plimsoll_mechanisms::shared_buffer::SharedBuffer;
 use plimsoll_units::Time;
 
@@ -32,11 +33,30 @@ pub trait Hooks {
     /// A packet has completed the link of `port`, which its last bit left at `left`.
     fn on_hop(&mut self, _left: Time, _port: PortId, _packet: &Packet) {}
 
+    /// A host hands a packet to its gate. Called where hosts have gates, as all have where hops are observed.
+    fn on_sent(&mut self, _now: Time, _packet: &Packet) {}
+
     /// A packet was lost by its host, was dropped by a port, was lost on a dead link, or found no route.
-    fn on_lost(&mut self, _now: Time, _packet: &Packet) {}
+    fn on_lost(&mut self, _now: Time, _at: LostAt, _packet: &Packet) {}
+
+    /// The far end of the link of `port` pauses or resumes priorities.
+    fn on_signal(&mut self, _now: Time, _port: PortId, _signal: Signal) {}
 
     /// A packet has left the queue of a NIC for which senders wait.
     fn on_room(&mut self, _nic: PortId) {}
+}
+
+/// The place at which a packet is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LostAt {
+    /// In its host, before the NIC.
+    Host,
+    /// In the queue of a port, which has no room for it.
+    Port(PortId),
+    /// On the link of a port, which is dead or leads to a circuit switch that does not pass it on.
+    Link(PortId),
+    /// At the switch at the far end of the link of a port, which it has completed.
+    FarEnd(PortId),
 }
 
 /// A world that needs no hook.
@@ -79,28 +99,28 @@ impl<H: Hooks> Links<H> {
     #[cold]
     pub(crate) fn lost_at_host(&mut self, now: Time, packet: &Packet) {
         self.counters.host_drops += 1;
-        self.hooks.on_lost(now, packet);
+        self.hooks.on_lost(now, LostAt::Host, packet);
     }
 
-    /// Counts a packet that was on a link while it was dead.
+    /// Counts a packet that was on the link of `port` while it was dead.
     #[cold]
-    pub(crate) fn lost_on_link(&mut self, now: Time, packet: &Packet) {
+    pub(crate) fn lost_on_link(&mut self, now: Time, port: PortId, packet: &Packet) {
         self.counters.link_drops += 1;
-        self.hooks.on_lost(now, packet);
+        self.hooks.on_lost(now, LostAt::Link(port), packet);
     }
 
-    /// Counts a packet that the circuit switch has lost.
+    /// Counts a packet that the circuit switch at the end of the link of `port` has lost.
     #[cold]
-    pub(crate) fn lost_in_circuit_switch(&mut self, now: Time, packet: &Packet) {
+    pub(crate) fn lost_in_circuit_switch(&mut self, now: Time, port: PortId, packet: &Packet) {
         self.counters.circuit_drops += 1;
-        self.hooks.on_lost(now, packet);
+        self.hooks.on_lost(now, LostAt::Link(port), packet);
     }
 
-    /// Counts a packet at a switch from which no live link leads to its host.
+    /// Counts a packet at the switch at the end of the link of `port`, from which no live link leads to its host.
     #[cold]
-    pub(crate) fn no_route(&mut self, now: Time, packet: &Packet) {
+    pub(crate) fn no_route(&mut self, now: Time, port: PortId, packet: &Packet) {
         self.counters.no_route_drops += 1;
-        self.hooks.on_lost(now, packet);
+        self.hooks.on_lost(now, LostAt::FarEnd(port), packet);
     }
 
     /// Observes a packet that has completed the link of `port`, which its last bit left at `left`.
@@ -143,7 +163,7 @@ impl<H: Hooks> Sink for Links<H> {
         } else {
             self.counters.switch_drops += 1;
         }
-        self.hooks.on_lost(now, packet);
+        self.hooks.on_lost(now, LostAt::Port(port), packet);
     }
 
     fn room(&mut self, port: PortId) {

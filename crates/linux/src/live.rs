@@ -13,7 +13,8 @@ use plimsoll_circuits::{AckPath, Demand};
 use plimsoll_fabric::engine::Streams;
 use plimsoll_fabric::net::{Ecn, Flags, HostId, Network, Packet, PathClass, Wait};
 use plimsoll_fabric::{
-    CircuitLosses, CircuitUse, CircuitWeek, Extensions, Fabric, Handled, Hooks, ScheduleTimes, Unbuildable,
+    CircuitLosses, CircuitUse, CircuitWeek, Extensions, Fabric, Handled, Hooks, LostAt, ScheduleTimes,
+    Unbuildable,
 };
 use plimsoll_mechanisms::pfc::Priorities;
 use plimsoll_results::outcome::{Counters, Queue};
@@ -64,7 +65,7 @@ struct Hybrid {
 struct Losses(Vec<(Time, Packet)>);
 
 impl Hooks for Losses {
-    fn on_lost(&mut self, now: Time, packet: &Packet) {
+    fn on_lost(&mut self, now: Time, _: LostAt, packet: &Packet) {
         self.0.push((now, *packet));
     }
 }

@@ -3,7 +3,7 @@
 //! Reading order: [`outcome`] is what a run hands over; [`stats`] turns samples into estimates with
 //! intervals; [`summary`] applies them to every variant and sweep point; [`digest`] is how two runs
 //! are told apart; [`run_dir`] keeps it all on disk so that a killed run loses no finished point.
-//! [`capture`] writes packets and timelines for other tools.
+//! [`capture`] writes packets and timelines for other tools; [`replay`] has the packets of a moment, to be drawn.
 
 pub mod by_size;
 pub mod capture;
@@ -14,6 +14,7 @@ pub mod hpcc;
 pub mod link_map;
 pub mod outcome;
 pub mod point;
+pub mod replay;
 pub mod run_dir;
 pub mod sealed_line;
 pub mod summary;

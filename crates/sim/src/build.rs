@@ -6,8 +6,9 @@ use plimsoll_fabric::{CircuitLosses, Extensions as FabricExtensions, Fabric, Fab
 use plimsoll_mechanisms::nic_burst::{NicBurstParams, SegmentationOffload};
 use plimsoll_mechanisms::tcp::{Config, Connections, MakeController};
 use plimsoll_results::outcome::{self, Outcome, WorkloadInfo};
+use plimsoll_results::replay::ReplayWindow;
 use plimsoll_scenario::model::{Completion, ControlParams, Fault, Model, Topology};
-use plimsoll_traffic::Traffic;
+use plimsoll_traffic::{Traffic, workload_of_raw};
 use plimsoll_units::{Bytes, Span, Time};
 
 use crate::classes::Classes;
@@ -21,6 +22,7 @@ use crate::look_ahead::LOOK_AHEAD_PORTS;
 use crate::multipath::Multipath;
 use crate::observe::{Recorder, connection_record};
 use crate::packet_capture::PacketCapture;
+use crate::packet_recorder::PacketRecorder;
 use crate::receive_offload::ReceiveOffload;
 use crate::reorder::ReorderBuffers;
 use crate::rules::Rules;
@@ -46,11 +48,25 @@ pub(crate) struct Build {
 }
 
 pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunError> {
+    build_with(model, extensions, None)
+}
+
+/// Builds the run of `model` with an observer of its packets.
+pub(crate) fn build_recording(model: &Model, window: ReplayWindow) -> Result<Build, RunError> {
+    build_with(model, Extensions::default(), Some(window))
+}
+
+fn build_with(
+    model: &Model,
+    extensions: Extensions,
+    window: Option<ReplayWindow>,
+) -> Result<Build, RunError> {
     let streams = Streams::new(model.run.seed);
     let spec = model.fabric_spec()?;
     let hooks = SimHooks {
         has_aftermath: spec.has_flow_control(),
         capture: model.observe.packets.map(|room| Box::new(packet_capture(room, &spec))),
+        recorder: window.map(|window| Box::new(PacketRecorder::new(window, &spec.network))),
         ..SimHooks::default()
     };
     let from_outside = FabricExtensions {
@@ -237,6 +253,21 @@ impl Build {
              a longer `circuits.drain` gives what is on its way time to pass",
             losses.total()
         ))
+    }
+
+    /// Returns the number of the workload that a flow belongs to; of a flow that is unknown, the first.
+    pub(crate) fn workload_of(&self, flow: u32) -> u16 {
+        if let Some(workload) = workload_of_raw(flow) {
+            return workload;
+        }
+        let World { hosts, recorder, .. } = &self.world;
+        let multipath = hosts.multipath.as_ref();
+        let number = multipath.and_then(|multipath| multipath.connection_of(flow)).unwrap_or(flow);
+        let open = hosts.connections.get(number as usize).and_then(Option::as_ref);
+        let of_open = open.map(|connection| connection.workload);
+        let of_multipath = || Some(multipath?.record(number)?.workload);
+        let of_closed = || Some(recorder.closed.get(&number)?.workload);
+        of_open.or_else(of_multipath).or_else(of_closed).unwrap_or(0)
     }
 
     /// Returns what is kept of every connection, with the counts of its pacer.

@@ -27,11 +27,13 @@ mod messages;
 mod multipath;
 mod observe;
 mod packet_capture;
+mod packet_recorder;
 mod parallel;
 mod progress;
 mod receive;
 mod receive_offload;
 mod reorder;
+mod replay;
 mod rules;
 mod sim_hooks;
 mod sources;
@@ -48,6 +50,7 @@ pub use extensions::Extensions;
 pub use parallel::{obstacle, run_in_parts, run_on};
 pub use plimsoll_fabric::MakeDiscipline;
 pub use progress::Progress;
+pub use replay::{Extent, RecordError, record};
 
 /// Runs `model`. `progress` is called about every hundred thousand events; the run is cancelled when it
 /// returns false.

@@ -1,11 +1,13 @@
 //! [`SimHooks`]: what a simulated world notes of what its fabric does.
 
-use plimsoll_fabric::Hooks;
 use plimsoll_fabric::net::{Packet, PortId};
+use plimsoll_fabric::{Hooks, LostAt};
+use plimsoll_mechanisms::pfc::Signal;
 use plimsoll_traffic::workload_of_raw;
 use plimsoll_units::Time;
 
 use crate::packet_capture::PacketCapture;
+use crate::packet_recorder::PacketRecorder;
 
 /// What a simulated world notes of what its fabric does.
 #[derive(Debug, Default)]
@@ -19,22 +21,42 @@ pub(crate) struct SimHooks {
     pub(crate) has_aftermath: bool,
     /// Keeps packets, where the scenario asks for a capture.
     pub(crate) capture: Option<Box<PacketCapture>>,
+    /// Keeps hops, where the run is repeated for a replay.
+    pub(crate) recorder: Option<Box<PacketRecorder>>,
 }
 
 impl Hooks for SimHooks {
     fn observes_hops(&self) -> bool {
-        self.capture.is_some()
+        self.capture.is_some() || self.recorder.is_some()
     }
 
     fn on_hop(&mut self, left: Time, port: PortId, packet: &Packet) {
         if let Some(capture) = &mut self.capture {
             capture.on_packet(left, port, packet);
         }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.on_hop(left, port, packet);
+        }
     }
 
-    fn on_lost(&mut self, _: Time, packet: &Packet) {
+    fn on_sent(&mut self, now: Time, packet: &Packet) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.on_sent(now, packet);
+        }
+    }
+
+    fn on_lost(&mut self, now: Time, at: LostAt, packet: &Packet) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.on_lost(now, at, packet);
+        }
         self.lost.extend(workload_of_raw(packet.flow));
         self.has_aftermath |= !self.lost.is_empty();
+    }
+
+    fn on_signal(&mut self, now: Time, port: PortId, signal: Signal) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.on_signal(now, port, signal);
+        }
     }
 
     fn on_room(&mut self, nic: PortId) {

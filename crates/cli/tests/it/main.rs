@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod architecture;
+mod browser;
 mod bursts;
 mod capture;
 mod circuits;
@@ -12,6 +13,7 @@ mod compare;
 mod damage;
 mod english;
 mod exchange;
+mod explore;
 mod figures;
 mod hostile;
 mod import_circles;
@@ -24,6 +26,7 @@ mod models;
 mod pages;
 mod parity;
 mod recipes;
+mod replay;
 mod run;
 mod sbatch;
 mod stopped;

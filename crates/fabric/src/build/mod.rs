@@ -51,7 +51,7 @@ impl<H: Hooks> Fabric<H> {
         builder.counts_drain_bytes = extensions.path_selector.is_some();
         let mut ports = builder.ports();
         let mut selector = selector(&spec, streams, extensions.path_selector).map(Box::new);
-        let gates = host_gates(&spec, streams);
+        let gates = host_gates(&spec, streams, hooks.observes_hops());
         let nights = spec.tdma.as_ref().and_then(Nights::new).map(NightClock::new);
         let faults = Faults::new(schedule, &mut ports);
         let mut events = EventQueue::new();

@@ -4,7 +4,7 @@ use plimsoll_fabric::engine::Streams;
 use plimsoll_fabric::net::port::BufferLimit;
 use plimsoll_fabric::net::topology::LinkClass;
 use plimsoll_fabric::net::{HostId, Network, Node, Packet, PortId};
-use plimsoll_fabric::{Extensions, Fabric, FabricSpec, Handled, Hooks};
+use plimsoll_fabric::{Extensions, Fabric, FabricSpec, Handled, Hooks, LostAt};
 use plimsoll_units::{Rate, Span, Time};
 
 /// A rack of 1 Gb/s: a packet of 1000 B takes 8 us a link, and 1 us to cross it.
@@ -41,7 +41,7 @@ fn run<H: Hooks>(fabric: &mut Fabric<H>, last: Time) -> Vec<(Time, u32)> {
 struct Lost(Vec<u32>);
 
 impl Hooks for Lost {
-    fn on_lost(&mut self, _: Time, packet: &Packet) {
+    fn on_lost(&mut self, _: Time, _: LostAt, packet: &Packet) {
         self.0.push(packet.flow);
     }
 }

@@ -63,6 +63,7 @@ pub fn article(article: &Article<'_>) -> String {
         warnings: article.warnings,
         sections: &names,
         schemes: article.schemes,
+        is_served: false,
         rules: &rules(article.sections.iter().flat_map(|section| &section.figures)),
     });
     for section in article.sections {

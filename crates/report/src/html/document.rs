@@ -30,6 +30,7 @@ pub fn document(document: &Document<'_>) -> String {
     let Body { title, contents, html } = body(document);
     let mut out = page::head(&page::Head {
         kind: document.kind,
+        is_served: false,
         title: &title,
         description: "",
         found: &[],

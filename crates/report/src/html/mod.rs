@@ -7,12 +7,16 @@
 
 mod article;
 mod document;
+mod explore;
 mod links;
 mod page;
+mod replay;
 mod tables;
 
 pub use article::{Article, Section, article};
 pub use document::{Document, document};
+pub use explore::{Control, ExplorePage, Knob, explore, results};
+pub use replay::{ReplayPage, replay};
 
 use plimsoll_results::by_size::SHARES;
 use plimsoll_results::{Curves, Summary};
@@ -183,6 +187,7 @@ pub fn render(page: &Page<'_>) -> String {
         warnings: &texts.collect::<Vec<_>>(),
         sections: &sections,
         schemes: &schemes,
+        is_served: false,
         rules: &rules(groups.iter().flat_map(|(_, _, figures)| figures.iter())),
     });
     if swept {

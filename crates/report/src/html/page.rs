@@ -26,6 +26,8 @@ pub(super) struct Head<'a> {
     pub(super) schemes: &'a Schemes,
     /// The style rules of the page's figures.
     pub(super) rules: &'a str,
+    /// A server has the page, which may ask that server and no other.
+    pub(super) is_served: bool,
 }
 
 /// Renders everything before the first section: head, title, findings, warnings.
@@ -35,8 +37,10 @@ pub(super) fn head(head: &Head<'_>) -> String {
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         script-src 'unsafe-inline'; img-src data:\">\n<title>{title}</title>\n<style>\n{STYLE}{}{}</style>\n</head>\n\
+         script-src 'unsafe-inline'; img-src data:{}\">\n<title>{title}</title>\n<style>\n{STYLE}{}{}\
+         </style>\n</head>\n\
          <body>\n<header><div>\n<div class=\"bar\">{MARK}<span>{}</span><nav>",
+        if head.is_served { "; connect-src 'self'; frame-src 'self'" } else { "" },
         colors(),
         head.rules,
         escape(head.kind)
@@ -97,7 +101,7 @@ const MARK: &str = "<svg class=\"mark\" viewBox=\"0 0 20 20\" aria-hidden=\"true
                     r=\"6.2\" fill=\"none\" stroke=\"var(--accent)\" stroke-width=\"2\"/><path d=\"M0 10h20\" \
                     stroke=\"var(--accent)\" stroke-width=\"2\"/></svg>";
 
-fn found(sentences: &[String], schemes: &Schemes) -> String {
+pub(super) fn found(sentences: &[String], schemes: &Schemes) -> String {
     if sentences.is_empty() {
         return String::new();
     }
@@ -116,7 +120,7 @@ pub(super) fn marked(scheme: Option<Color>) -> String {
     scheme.map_or_else(String::new, |color| svg::glyph(color, Glyph::Marker))
 }
 
-fn warnings(texts: &[String]) -> String {
+pub(super) fn warnings(texts: &[String]) -> String {
     if texts.is_empty() {
         return String::new();
     }

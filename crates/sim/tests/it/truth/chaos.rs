@@ -9,7 +9,7 @@
 //! ```
 #![allow(clippy::print_stderr, reason = "a test; its runner shows it where it fails")]
 
-mod draw;
+pub(super) mod draw;
 
 use std::collections::BTreeSet;
 

@@ -18,6 +18,7 @@ mod lab;
 mod mptcp;
 mod parallel;
 mod queueing;
+mod replay;
 mod standing_queue;
 mod swift;
 mod wred;

@@ -1,0 +1,118 @@
+//! Implements `plimsoll explore`, which serves a page on which one turns a scenario's knobs and sees what comes of it.
+//!
+//! ```text
+//! scenario ──> knobs ──> page (crate report) ──> browser ── turn ──> gate ──> server ──> Session: one worker
+//!    ^                                              ^                                      │ run, line, record
+//!    └── saved: the scenario with the changes       └── state: results rendered <──────────┘
+//! ```
+//!
+//! A change is laid over the scenario as `--set` does it, so whatever is shown can be saved, and has its digest.
+
+mod gate;
+mod knobs;
+mod server;
+mod session;
+
+use std::process::ExitCode;
+use std::thread;
+
+use anyhow::{Context, anyhow};
+use plimsoll_report::html::{self, ExplorePage};
+use plimsoll_scenario::{Point, Registry, Scenario};
+use plimsoll_sim::estimate;
+use plimsoll_stdio::note;
+use plimsoll_units::whole;
+use tiny_http::Server;
+
+use crate::batch;
+use crate::job;
+use crate::memory::Budget;
+use crate::output::{self, Done};
+use crate::signals::Interrupt;
+use crate::source::Source;
+
+use gate::Gate;
+use session::Session;
+
+/// Explore a scenario in the browser: turn its keys as knobs, and see tail, breakdown, load line and packets at once.
+///
+/// Serves one page on this machine only, at the address that it prints, until Ctrl-C. A first look takes about a
+/// second; longer runs follow until the scenario has been run as it is. What is shown can be saved as a scenario, and
+/// repeats with the same digest.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    source: Source,
+    /// Port of the page; any free one by default.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = whole::<u16>(..))]
+    port: u16,
+    /// Number of concurrent runs; all cores by default. Results do not depend on it.
+    #[arg(long, value_name = "N", value_parser = whole::<u16>(1..))]
+    threads: Option<u16>,
+    #[command(flatten)]
+    budget: Budget,
+}
+
+/// The threads that answer requests: a browser asks from six connections at most, and every answer is short.
+const SERVERS: usize = 4;
+
+pub fn run(args: &Args, registry: &Registry) -> Done {
+    let memory = args.budget.watch()?;
+    let scenario = args.source.load(registry)?;
+    let points = session::first_points(&scenario);
+    for point in &points {
+        estimate::check(&point.model, memory.limit()).with_context(|| job::label(point))?;
+    }
+    let page = page(&scenario, &points);
+    let address = ("127.0.0.1", args.port);
+    let server = Server::http(address)
+        .map_err(|error| anyhow!("cannot listen on 127.0.0.1, port {}: {error}", args.port))?;
+    let port = server.server_addr().to_ip().map_or(args.port, |address| address.port());
+    let gate = Gate::new(port).context("cannot draw a token")?;
+    let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;
+    let threads = batch::threads(args.threads.map(usize::from));
+    let session = Session::new(args.source.clone(), scenario, threads, memory);
+    output::print(&format!("{}\n", gate.address()))?;
+    note!("Open this address in a browser on this machine. Ctrl-C ends it.");
+    let goes_on = || interrupt.signal().is_none();
+    thread::scope(|scope| {
+        scope.spawn(|| session.work());
+        let servers: Vec<_> = (0..SERVERS)
+            .map(|_| scope.spawn(|| server::serve(&server, &gate, &session, &page, &goes_on)))
+            .collect();
+        for server in servers {
+            // A panic is passed on when the scope ends.
+            let _ = server.join();
+        }
+        session.end();
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Renders the page of a scenario.
+fn page(scenario: &Scenario, points: &[&Point]) -> String {
+    let of_first_replicate: Vec<&Point> =
+        points.iter().copied().filter(|point| point.replicate == 0).collect();
+    let knobs = knobs::knobs(&of_first_replicate, &plimsoll_scenario::schema());
+    let variants: Vec<String> = of_first_replicate.iter().map(|point| point.variant.clone()).collect();
+    let first = points.first().map(|point| &point.model);
+    let objectives: Vec<String> = scenario.objectives().iter().map(|(_, text)| text.clone()).collect();
+    let workloads: Vec<String> =
+        first.map(|model| model.workload.keys().cloned().collect()).unwrap_or_default();
+    let mut notes: Vec<String> =
+        scenario.warnings().iter().map(|warning| format!("`{}`: {}", warning.key, warning.message)).collect();
+    if let Some(point) = points.first().filter(|point| !point.sweep.is_empty()) {
+        let at: Vec<String> = point.sweep.iter().map(|(key, value)| format!("`{key} = {value}`")).collect();
+        notes.push(format!("Of the sweep, the first point is shown: {}.", at.join(", ")));
+    }
+    html::explore(&ExplorePage {
+        title: scenario.title(),
+        description: first.map_or("", |model| &model.description),
+        knobs: &knobs,
+        variants: &variants,
+        objectives: &objectives,
+        workloads: &workloads,
+        replay_from: &first.map(|model| model.run.warmup.to_string()).unwrap_or_default(),
+        notes: &notes,
+    })
+}
