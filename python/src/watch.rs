@@ -108,7 +108,7 @@ pub(crate) fn supervise<T: Send>(
         thread::scope(|scope| {
             let (sender, receiver) = mpsc::channel();
             let worker = scope.spawn(move || {
-                // Attached once, the thread is attached again at a sixth of the cost when it calls into Python.
+                // Attached once, a thread is attached again at a tenth of the cost whenever it calls into Python.
                 let done = Python::attach(|py| py.detach(|| catch_unwind(AssertUnwindSafe(work))));
                 // The receiver waits until this is sent.
                 let _ = sender.send(());
