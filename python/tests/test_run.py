@@ -21,7 +21,7 @@ def test_a_result_has_numbers_with_intervals(result: plimsoll.Result) -> None:
     assert result.missing == 0 and result.path is None and result.title == "small"
     p50 = result.workload("small", "DCTCP")["completion_us"]["p50"]
     assert 20 < p50["value"] < 1000 and p50["samples"] > 100
-    assert "Completion times and queues" in str(result)
+    assert "Completion times" in str(result)
     assert "<table>" in result._repr_html_() and "<th>variant</th>" in result._repr_html_()
     assert result.report().startswith("<!doctype html>") or "<html" in result.report()[:200]
     with pytest.raises(KeyError, match="there are TCP, DCTCP"):

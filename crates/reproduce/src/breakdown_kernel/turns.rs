@@ -17,7 +17,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::lock_counter::{COMPILER, LockCounter, LockCounts};
 use super::trace::{Requests, Trace};
-use crate::chronos_kernel::plan::{Processors, Program, Rounds, Side};
+use crate::chronos_kernel::plan::{Processors, Program, ROUNDS, Rounds, Side};
 use crate::chronos_kernel::rounds::{Reading, in_rounds, medians};
 use crate::chronos_kernel::turns::{
     FIRST, KEYS, built, common_words, installed, most, network_tools, two_processors, verify,
@@ -90,7 +90,7 @@ struct Turn {
 
 impl Turns {
     pub(super) fn new(plan: Plan, point: &Point<'_>) -> Turns {
-        let rounds = Rounds::of(point, TURN_MS);
+        let rounds = Rounds::of(point, ROUNDS, TURN_MS);
         let name = format!("{} at {}", point.series, point.x);
         Turns { plan, rounds, seed: point.seed, point: name, servers: point.servers.to_owned() }
     }

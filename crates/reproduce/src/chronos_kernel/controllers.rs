@@ -9,7 +9,7 @@ use plimsoll_chronos_load::openflow::wire::Version;
 use plimsoll_chronos_load::process::Recipe;
 use plimsoll_units::Span;
 
-use super::plan::{Beside, CONTROLLERS, Rounds};
+use super::plan::{Beside, CONTROLLERS, MANY_ROUNDS, Rounds};
 use super::rounds::{Reading, in_rounds, medians};
 use super::turns::{built, installed, two_processors};
 use crate::study::{Measured, Point, Task};
@@ -27,7 +27,7 @@ pub(super) struct Controllers {
 
 impl Controllers {
     pub(super) fn new(switches: u32, outstanding: usize, point: &Point<'_>) -> Controllers {
-        let rounds = Rounds::of(point, (1_000, 200));
+        let rounds = Rounds::of(point, MANY_ROUNDS, (1_000, 200));
         Controllers { switches, outstanding, rounds, servers: point.servers.to_owned() }
     }
 

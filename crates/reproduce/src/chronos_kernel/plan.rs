@@ -227,18 +227,21 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    /// Returns the rounds of a point, of turns of so many milliseconds in full and in a quick look.
-    pub(crate) fn of(point: &Point<'_>, (full, quick): (u64, u64)) -> Rounds {
+    /// Returns the rounds of a point: `count` in full, of turns of so many milliseconds in full and in a quick look.
+    pub(crate) fn of(point: &Point<'_>, count: u32, (full, quick): (u64, u64)) -> Rounds {
         if point.quick {
             Rounds { count: ROUNDS_QUICK, warm_up_ms: 50, turn_ms: quick }
         } else {
-            Rounds { count: ROUNDS, warm_up_ms: 100, turn_ms: full }
+            Rounds { count, warm_up_ms: 100, turn_ms: full }
         }
     }
 }
 
 /// Pairs: enough for an interval of the median.
-const ROUNDS: u32 = 7;
+pub(crate) const ROUNDS: u32 = 7;
+/// As many where the ratios of seven rounds leave no order: the interval is then between the fourth least and the fourth
+/// largest of them.
+pub(crate) const MANY_ROUNDS: u32 = 15;
 const ROUNDS_QUICK: u32 = 3;
 
 /// Six clients of 440 Mb/s (section 6.3 of the dissertation).

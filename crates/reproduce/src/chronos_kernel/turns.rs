@@ -13,7 +13,7 @@ use plimsoll_results::stats;
 use plimsoll_units::Span;
 
 use super::copies;
-use super::plan::{Gauge, NEIGHBOUR, Pace, Processors, Rounds, Side, Stack, TurnsPlan};
+use super::plan::{Gauge, NEIGHBOUR, Pace, Processors, ROUNDS, Rounds, Side, Stack, TurnsPlan};
 use super::rounds::{Reading, in_rounds, medians};
 use super::veth::Network;
 use crate::study::{Measured, Point, Task};
@@ -29,7 +29,7 @@ pub(super) struct Turns {
 
 impl Turns {
     pub(super) fn new(plan: TurnsPlan, point: &Point<'_>) -> Turns {
-        let rounds = Rounds::of(point, plan.load.turn_ms);
+        let rounds = Rounds::of(point, ROUNDS, plan.load.turn_ms);
         let name = format!("{} at {}", point.series, point.x);
         Turns { plan, rounds, seed: point.seed, point: name, servers: point.servers.to_owned() }
     }
