@@ -239,8 +239,8 @@ impl Rounds {
 
 /// Pairs: enough for an interval of the median.
 pub(crate) const ROUNDS: u32 = 7;
-/// As many where the ratios of seven rounds leave no order: the interval is then between the fourth least and the fourth
-/// largest of them.
+/// As many where the ratios of seven rounds leave no order: the interval is then between the fourth least and the
+/// fourth largest of them.
 pub(crate) const MANY_ROUNDS: u32 = 15;
 const ROUNDS_QUICK: u32 = 3;
 
