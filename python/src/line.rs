@@ -42,7 +42,8 @@ pub(crate) fn line(
     force: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Lines> {
-    let question = Question { slo, over, at, within, precision, replicates_max, messages, variant: Vec::new() };
+    let question =
+        Question { slo, over, at, within, precision, replicates_max, messages, variant: Vec::new() };
     let checked = &scenario.scenario;
     let asked = || -> anyhow::Result<_> {
         let over = question.over(checked)?;
@@ -120,7 +121,7 @@ impl Lines {
     }
 
     fn table_text(&self, format: &str, width: usize) -> PyResult<String> {
-        Ok(self.lines.render(form(format)?, &Style { color: false, width }))
+        Ok(self.lines.render(form(format)?, &Style { width, ..Style::default() }))
     }
 
     /// The report as a page.

@@ -275,7 +275,7 @@ impl Outcomes {
     }
 
     fn table_text(&self, format: &str, width: usize) -> PyResult<String> {
-        Ok(table::render(&self.summary, form(format)?, &Style { color: false, width }))
+        Ok(table::render(&self.summary, form(format)?, &Style { width, ..Style::default() }))
     }
 
     fn report_html(&self, py: Python<'_>) -> String {
@@ -339,7 +339,7 @@ impl Compared {
     }
 
     fn table_text(&self, format: &str, width: usize) -> PyResult<String> {
-        Ok(table::render_compared(&self.summary, form(format)?, &Style { color: false, width }))
+        Ok(table::render_compared(&self.summary, form(format)?, &Style { width, ..Style::default() }))
     }
 }
 
