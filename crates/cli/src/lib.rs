@@ -17,6 +17,7 @@ mod completions;
 mod config;
 #[cfg(target_os = "linux")]
 mod emulate;
+#[cfg(unix)]
 mod explore;
 mod export;
 mod figure;
@@ -106,6 +107,7 @@ subcommands! {
     #[cfg(target_os = "linux")]
     Breakdown in breakdown,
     Replay in replay,
+    #[cfg(unix)]
     Explore in explore,
     Reproduce in reproduce,
     Scenario in scenario,

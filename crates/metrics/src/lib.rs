@@ -1,4 +1,4 @@
-//! OpenMetrics text, and the socket that serves it to Prometheus.
+//! OpenMetrics text, and the small HTTP server that serves it to Prometheus.
 //!
 //! ```text
 //! counters ──> Exposition (families, samples) ──> text ──> serve, on threads of its own ──> GET /metrics
@@ -8,9 +8,12 @@
 #![forbid(unsafe_code)]
 
 mod exposition;
+pub mod http;
+mod listener;
 mod process;
 mod serve;
 
 pub use exposition::{Exposition, Kind};
+pub use listener::{Listener, Reach};
 pub use process::process;
-pub use serve::{Listener, Reach, serve, spawn};
+pub use serve::{serve, spawn};

@@ -21,7 +21,7 @@ pub struct Published(Box<[Slot]>);
 #[derive(Debug)]
 struct Slot([AtomicU64; WORDS]);
 
-/// The numbers of a partition.
+/// How many words the counters and gauges of a partition have together.
 const WORDS: usize = (size_of::<Counters>() + size_of::<Gauges>()) / size_of::<u64>();
 
 impl Published {

@@ -10,7 +10,7 @@
 
 use subtle::ConstantTimeEq as _;
 
-/// The rules of one server.
+/// The token and the port of one server, by which its own page is told from all other askers.
 #[derive(Clone, Debug)]
 pub struct Gate {
     token: String,
@@ -27,7 +27,7 @@ pub struct Credentials<'a> {
     pub changes: bool,
 }
 
-/// Why a request is refused.
+/// Which of the three things a request lacks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
     Token,

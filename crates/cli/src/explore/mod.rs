@@ -14,15 +14,17 @@ mod server;
 mod session;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context as _;
+use plimsoll_metrics::{Listener, Reach};
 use plimsoll_report::html::{self, ExplorePage};
 use plimsoll_scenario::{Point, Registry, Scenario};
 use plimsoll_sim::estimate;
 use plimsoll_stdio::note;
 use plimsoll_units::whole;
-use tiny_http::Server;
 
 use crate::batch;
 use crate::job;
@@ -53,8 +55,8 @@ pub struct Args {
     budget: Budget,
 }
 
-/// The threads that answer requests: a browser asks from six connections at most, and every answer is short.
-const SERVERS: usize = 4;
+/// The interval at which the command looks whether it is to end.
+const LOOK_UP: Duration = Duration::from_millis(100);
 
 pub fn run(args: &Args, registry: &Registry) -> Done {
     let memory = args.budget.watch()?;
@@ -64,28 +66,30 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         estimate::check(&point.model, memory.limit()).with_context(|| job::label(point))?;
     }
     let page = page(&scenario, &points);
-    let address = ("127.0.0.1", args.port);
-    let server = Server::http(address)
-        .map_err(|error| anyhow!("cannot listen on 127.0.0.1, port {}: {error}", args.port))?;
-    let port = server.server_addr().to_ip().map_or(args.port, |address| address.port());
+    let listener = Listener::bind(&format!("127.0.0.1:{}", args.port), Reach::Loopback)
+        .with_context(|| format!("cannot listen on 127.0.0.1, port {}", args.port))?;
+    let port = listener.address().rsplit(':').next().and_then(|port| port.parse().ok()).unwrap_or(args.port);
     let gate = Gate::new(port).context("cannot draw a token")?;
     let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;
     let threads = batch::threads(args.threads.map(usize::from));
-    let session = Session::new(args.source.clone(), scenario, threads, memory);
+    let session = Arc::new(Session::new(args.source.clone(), scenario, threads, memory));
     output::print(&format!("{}\n", gate.address()))?;
     note!("Open this address in a browser on this machine. Ctrl-C ends it.");
-    let goes_on = || interrupt.signal().is_none();
+    let served = Arc::clone(&session);
+    // It ends with the process, whatever its clients do.
+    let server = thread::spawn(move || server::serve(&listener, &gate, &served, &page));
     thread::scope(|scope| {
         scope.spawn(|| session.work());
-        let servers: Vec<_> = (0..SERVERS)
-            .map(|_| scope.spawn(|| server::serve(&server, &gate, &session, &page, &goes_on)))
-            .collect();
-        for server in servers {
-            // A panic is passed on when the scope ends.
-            let _ = server.join();
+        while interrupt.signal().is_none() && !server.is_finished() {
+            thread::sleep(LOOK_UP);
         }
         session.end();
     });
+    if server.is_finished()
+        && let Ok(Err(error)) = server.join()
+    {
+        return Err(anyhow::Error::from(error).context("the page is served no longer"));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -146,7 +146,7 @@ enum Job {
     Replay(String, ReplayWindow),
 }
 
-/// Why a job has no result.
+/// How a job ended without a result.
 enum Failure {
     /// Something newer is wanted.
     Cancelled,

@@ -88,6 +88,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "line",
             "linux",
             "mechanisms",
+            "metrics",
             "models",
             "report",
             "reproduce",

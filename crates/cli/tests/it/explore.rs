@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
-use crate::common::Place;
+use crate::common::{Place, signal};
 
 const SCENARIO: &str = r#"
 version = 1
@@ -69,7 +69,7 @@ impl Server {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        (head.split(' ').nth(1).unwrap().parse().unwrap(), unchunked(head, body))
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
     }
 
     fn host(&self) -> String {
@@ -124,23 +124,6 @@ impl Drop for Server {
     }
 }
 
-/// Returns a body that may have been sent in chunks.
-fn unchunked(head: &str, body: &str) -> String {
-    if !head.to_lowercase().contains("transfer-encoding: chunked") {
-        return body.to_owned();
-    }
-    let (mut rest, mut whole) = (body, String::new());
-    while let Some((size, after)) = rest.split_once("\r\n") {
-        let size = usize::from_str_radix(size.trim(), 16).unwrap();
-        whole.push_str(&after[..size]);
-        rest = after[size..].trim_start_matches("\r\n");
-        if size == 0 {
-            break;
-        }
-    }
-    whole
-}
-
 fn started(flags: &[&str]) -> (Place, Server) {
     let place = Place::new();
     place.write("scenario.toml", SCENARIO);
@@ -173,6 +156,33 @@ fn only_the_users_own_page_may_ask() {
     let many = "x".repeat(70_000);
     assert_eq!(server.post("/turn", &json!({ "set": [many] })).0, 413);
     assert_eq!(server.post("/turn", &json!({ "sett": [] })).0, 400);
+}
+
+/// Any user of the machine reaches the port, without a token: one that announces much or says nothing ends nothing, and
+/// keeps neither the page from its user nor the command from ending.
+#[test]
+fn hostile_clients_keep_nobody_out() {
+    let (_place, mut server) = started(&[]);
+    let begin = |head: &str| {
+        let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    };
+    for length in [10_000_000_000_000, u64::MAX] {
+        let head = format!("POST /turn HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\nabc");
+        let mut answer = String::new();
+        begin(&head).read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+    }
+    let heads = ["GET / HTTP/1.1\r\nX: ", "POST /turn HTTP/1.1\r\nContent-Length: 100\r\n\r\nabc"];
+    let _slow: Vec<TcpStream> = (0..100).map(|number| begin(heads[number % 2])).collect();
+    assert!(server.get("/").contains("</html>"));
+    signal(&server.program, signal_hook::consts::SIGTERM);
+    let began = Instant::now();
+    while server.program.try_wait().unwrap().is_none() {
+        assert!(began.elapsed() < Duration::from_secs(20), "it does not end");
+        thread::yield_now();
+    }
 }
 
 #[test]

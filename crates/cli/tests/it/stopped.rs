@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::process::{Child, Stdio};
 use std::time::SystemTime;
 
-use crate::common::{Place, Ran, SWEEP, names, wait_until};
+use crate::common::{Place, Ran, SWEEP, names, signal, wait_until};
 
 const RUN: [&str; 6] = ["run", "sweep.toml", "--threads", "1", "--out", "out"];
 
@@ -94,12 +94,6 @@ fn a_damaged_point_runs_again() {
     std::fs::write(&messages, &whole[..whole.len() / 2]).unwrap();
     place.plimsoll(&run).ends_with(0).says("it runs again").says("7 of 8 points are finished already");
     assert_eq!(place.read("out/summary.json"), summary);
-}
-
-fn signal(child: &Child, signal: i32) {
-    let pid = child.id().to_string();
-    let sent = std::process::Command::new("kill").arg(format!("-{signal}")).arg(pid).status().unwrap();
-    assert!(sent.success());
 }
 
 /// A small file system of its own, if the system allows it; it is unmounted when dropped.

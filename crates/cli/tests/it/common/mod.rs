@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -177,6 +177,13 @@ pub fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
     names.sort();
     names
+}
+
+/// Sends a signal to a program that a test has started.
+pub fn signal(child: &Child, signal: i32) {
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").arg(format!("-{signal}")).arg(pid).status().unwrap();
+    assert!(sent.success());
 }
 
 /// Waits until `ready` returns true, with a deadline.

@@ -1,0 +1,292 @@
+//! A small HTTP server: a request, an answer, and the connection ends.
+//!
+//! ```text
+//! Listener ──> a thread a connection ──> head and body, within limits ──> the caller's function ──> Answer
+//! ```
+//! A client cannot hold the server up: a request has one deadline for all its bytes, a bounded length that is checked
+//! before anything is allocated for it, and beyond a number of connections the oldest is closed for the newest.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::listener::{Listener, Stream};
+
+/// What a server takes from its clients.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Most bytes of a request's body.
+    pub body: usize,
+    /// Most connections at a time.
+    pub connections: usize,
+}
+
+/// A request that was read as a whole.
+#[derive(Clone, Debug)]
+pub struct Request {
+    method: String,
+    target: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl Request {
+    /// Returns the method, as it was sent: `GET`.
+    pub fn method(&self) -> &str {
+        &self.method
+    }
+
+    /// Returns the path, without what follows a question mark.
+    pub fn path(&self) -> &str {
+        self.target.split('?').next().unwrap_or_default()
+    }
+
+    /// Returns the value of a parameter behind the question mark, as it was sent.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        let (_, query) = self.target.split_once('?')?;
+        query
+            .split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .find(|(key, _)| *key == name)
+            .map(|(_, value)| value)
+    }
+
+    /// Returns the value of a header, in whichever case its name was sent; none if it was sent twice, as there is no
+    /// telling which one counts.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut named = self.headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        let (_, value) = named.next()?;
+        named.next().is_none().then_some(value.as_str())
+    }
+
+    /// Returns the body; empty if there is none.
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+}
+
+/// The answer to a request.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The status with its words: `200 OK`.
+    pub status: &'static str,
+    /// The `Content-Type` of the body.
+    pub kind: &'static str,
+    /// Further headers, by name and value.
+    pub headers: &'static [(&'static str, &'static str)],
+    /// The text that is sent.
+    pub body: String,
+}
+
+impl Answer {
+    /// Makes an answer in plain text.
+    pub fn text(status: &'static str, body: impl Into<String>) -> Answer {
+        Answer { status, kind: "text/plain; charset=utf-8", headers: &[], body: body.into() }
+    }
+}
+
+/// Answers requests until the listener fails. What cannot be read as a request is answered here, with the reason.
+///
+/// # Errors
+/// Returns the error of the listener.
+pub fn serve(
+    listener: &Listener,
+    limits: Limits,
+    answer: &(dyn Fn(&Request) -> Answer + Sync),
+) -> io::Result<()> {
+    thread::scope(|scope| {
+        let mut open: VecDeque<Open> = VecDeque::new();
+        loop {
+            let stream = match listener.accept() {
+                Ok(stream) => stream,
+                Err(error) if is_passing(&error) => {
+                    // Where there are no descriptors left, some come back with the clients that are served.
+                    thread::sleep(RETRY_AFTER);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            open.retain(|open| !open.is_done.load(Ordering::Relaxed));
+            if open.len() >= limits.connections
+                && let Some(oldest) = open.pop_front()
+            {
+                oldest.stream.shut_down();
+            }
+            let Ok(other) = stream.try_clone() else { continue };
+            let is_done = Arc::new(AtomicBool::new(false));
+            open.push_back(Open { stream: other, is_done: Arc::clone(&is_done) });
+            let answering = move || {
+                let mut until = Until::new(stream);
+                // A client that sends nothing, is slow or disconnects is not answered.
+                let _ = exchange(&mut until, limits, answer).and_then(|()| until.end());
+                is_done.store(true, Ordering::Relaxed);
+            };
+            if thread::Builder::new().spawn_scoped(scope, answering).is_err() {
+                open.pop_back();
+            }
+        }
+    })
+}
+
+/// Whether connections may be accepted after this error: what failed was one of them, or a lack that passes.
+fn is_passing(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let passing = [Errno::CONNABORTED, Errno::INTR, Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+    Errno::from_io_error(error).is_some_and(|error| passing.contains(&error))
+}
+
+/// A connection that is being answered.
+struct Open {
+    stream: Stream,
+    is_done: Arc<AtomicBool>,
+}
+
+/// A connection with a deadline for all its reads and writes together.
+struct Until {
+    stream: Stream,
+    deadline: Instant,
+}
+
+impl Until {
+    fn new(stream: Stream) -> Until {
+        Until { stream, deadline: Instant::now() + PATIENCE }
+    }
+
+    /// Ends the answer, and reads what the client has sent beside its request: unread, it would reset the connection,
+    /// and take the answer back.
+    fn end(&mut self) -> io::Result<()> {
+        match &self.stream {
+            Stream::Unix(stream) => stream.shutdown(Shutdown::Write)?,
+            Stream::Tcp(stream) => stream.shutdown(Shutdown::Write)?,
+        }
+        io::copy(&mut self.take(HEAD_MAX as u64), &mut io::sink()).map(drop)
+    }
+
+    fn wait(&mut self) -> io::Result<&mut Stream> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_timeouts(left)?;
+        Ok(&mut self.stream)
+    }
+}
+
+impl Read for Until {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.wait()? {
+            Stream::Unix(stream) => stream.read(buffer),
+            Stream::Tcp(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Until {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.wait()? {
+            Stream::Unix(stream) => stream.write(bytes),
+            Stream::Tcp(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Reads a request and sends its answer.
+fn exchange(
+    stream: &mut (impl Read + Write),
+    limits: Limits,
+    answer: &dyn Fn(&Request) -> Answer,
+) -> io::Result<()> {
+    let (is_head, answer) = match read(stream, limits)? {
+        Ok(request) => (request.method == "HEAD", answer(&request)),
+        Err(refusal) => (false, refusal),
+    };
+    let Answer { status, kind, headers, body } = answer;
+    let more: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 {status}\r\n{more}Content-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes())?;
+    if is_head { Ok(()) } else { stream.write_all(body.as_bytes()) }
+}
+
+/// Reads a request, or says why there is none to be answered.
+fn read(stream: &mut impl Read, limits: Limits) -> io::Result<Result<Request, Answer>> {
+    let mut bytes = Vec::new();
+    let mut piece = [0; 1024];
+    let end = loop {
+        if let Some(at) = bytes.windows(END.len()).position(|four| four == END) {
+            break at;
+        }
+        if bytes.len() >= HEAD_MAX {
+            return Ok(Err(Answer::text(
+                "431 Request Header Fields Too Large",
+                "the headers are too long\n",
+            )));
+        }
+        match stream.read(&mut piece)? {
+            0 => return Ok(Err(Answer::text(BAD_REQUEST, "the request breaks off\n"))),
+            length => bytes.extend_from_slice(&piece[..length]),
+        }
+    };
+    let body = bytes.split_off(end + END.len());
+    let Some(mut request) = std::str::from_utf8(&bytes[..end]).ok().and_then(head) else {
+        return Ok(Err(Answer::text(BAD_REQUEST, "this is no HTTP request\n")));
+    };
+    let is_of = |name: &str| request.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+    let length = match request.header("Content-Length").map(str::parse::<u64>) {
+        None if is_of("Content-Length") || is_of("Transfer-Encoding") => {
+            return Ok(Err(Answer::text("411 Length Required", "one Content-Length is needed\n")));
+        }
+        None => 0,
+        Some(Ok(length)) => length,
+        Some(Err(_)) => return Ok(Err(Answer::text(BAD_REQUEST, "Content-Length is no number\n"))),
+    };
+    if length > limits.body as u64 {
+        return Ok(Err(Answer::text("413 Content Too Large", "the request is too large\n")));
+    }
+    request.body = body;
+    while (request.body.len() as u64) < length {
+        match stream.read(&mut piece)? {
+            0 => return Ok(Err(Answer::text(BAD_REQUEST, "the body breaks off\n"))),
+            count => request.body.extend_from_slice(&piece[..count]),
+        }
+    }
+    request.body.truncate(length as usize);
+    Ok(Ok(request))
+}
+
+/// Parses a request's line and headers.
+fn head(text: &str) -> Option<Request> {
+    let mut lines = text.split("\r\n");
+    let mut words = lines.next()?.split(' ');
+    let (method, target, version) = (words.next()?, words.next()?, words.next()?);
+    if words.next().is_some() || !version.starts_with("HTTP/1.") {
+        return None;
+    }
+    let header = |line: &str| {
+        line.split_once(':')
+            .map(|(name, value)| (name.to_owned(), value.trim_matches([' ', '\t']).to_owned()))
+    };
+    let headers = lines.map(header).collect::<Option<Vec<_>>>()?;
+    Some(Request { method: method.to_owned(), target: target.to_owned(), headers, body: Vec::new() })
+}
+
+const BAD_REQUEST: &str = "400 Bad Request";
+const END: &[u8] = b"\r\n\r\n";
+/// The deadline of a whole exchange: half of Prometheus's timeout.
+const PATIENCE: Duration = Duration::from_secs(5);
+const HEAD_MAX: usize = 8 * 1024;
+const RETRY_AFTER: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests;

@@ -1,0 +1,58 @@
+use std::io::Cursor;
+use std::os::unix::net::UnixStream;
+
+use super::*;
+
+const LIMITS: Limits = Limits { body: 16, connections: 4 };
+
+fn status(request: &str) -> &'static str {
+    match read(&mut Cursor::new(request.as_bytes()), LIMITS).unwrap() {
+        Ok(_) => "read",
+        Err(answer) => answer.status.split(' ').next().unwrap(),
+    }
+}
+
+#[test]
+fn a_request_is_read_or_refused_by_its_head() {
+    for (request, expected) in [
+        ("GET /x HTTP/1.1\r\n\r\n", "read"),
+        ("POST /x HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", "read"),
+        ("POST /x HTTP/1.1\r\nContent-Length: 16\r\n\r\nabc", "400"),
+        ("POST /x HTTP/1.1\r\nContent-Length: 17\r\n\r\nabc", "413"),
+        // Nothing is allocated for what is announced.
+        ("POST /x HTTP/1.1\r\nContent-Length: 18446744073709551615\r\n\r\n", "413"),
+        ("POST /x HTTP/1.1\r\nContent-Length: 18446744073709551616\r\n\r\n", "400"),
+        ("POST /x HTTP/1.1\r\nContent-Length: -1\r\n\r\n", "400"),
+        ("POST /x HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "411"),
+        ("POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "411"),
+        ("GET /x\r\n\r\n", "400"),
+        ("GET  /x HTTP/1.1\r\n\r\n", "400"),
+        ("GET /x HTTP/1.1\r\nno header\r\n\r\n", "400"),
+        ("GET /x HTTP/1.1\r\n", "400"),
+        ("", "400"),
+    ] {
+        assert_eq!(status(request), expected, "{request:?}");
+    }
+}
+
+#[test]
+fn parts_of_a_request() {
+    let text = "POST /x?a=1&b=2 HTTP/1.1\r\nhost:\there \r\nX: 1\r\nx: 2\r\nContent-Length: 2\r\n\r\nabc";
+    let request = read(&mut Cursor::new(text.as_bytes()), LIMITS).unwrap().unwrap();
+    assert_eq!((request.method(), request.path(), request.body()), ("POST", "/x", &b"ab"[..]));
+    assert_eq!((request.parameter("b"), request.parameter("c")), (Some("2"), None));
+    assert_eq!((request.header("Host"), request.header("X")), (Some("here"), None));
+}
+
+/// A request has one deadline, however many bytes a client sends before it.
+#[test]
+fn a_request_is_not_read_beyond_its_deadline() {
+    let (mut client, server) = UnixStream::pair().unwrap();
+    client.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();
+    let mut until = Until::new(Stream::Unix(server));
+    let mut byte = [0];
+    assert_eq!(until.read(&mut byte).unwrap(), 1);
+    until.deadline = Instant::now();
+    assert_eq!(until.read(&mut byte).expect_err("too late").kind(), io::ErrorKind::TimedOut);
+    assert_eq!(until.write(&byte).expect_err("too late").kind(), io::ErrorKind::TimedOut);
+}
