@@ -53,6 +53,7 @@ pub mod sources;
 mod studies;
 pub mod study;
 mod study_file;
+mod timeline;
 mod windows;
 mod words;
 

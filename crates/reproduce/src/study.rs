@@ -15,6 +15,7 @@ use crate::published::Published;
 use crate::row::Row;
 use crate::row_filter::RowFilter;
 use crate::sources::Source;
+use crate::timeline::Timeline;
 
 /// Computes rows of a finished run beyond its figure's metrics.
 pub(crate) type RunRows = fn(&Study, &FinishedRun<'_>) -> Vec<Row>;
@@ -144,6 +145,8 @@ pub struct Figure {
     pub of: Option<String>,
     /// The distribution, of another figure's runs, that the figure shows.
     pub distribution: Option<Distribution>,
+    /// What another figure's runs observed over time, if the figure shows that.
+    pub timeline: Option<Timeline>,
     /// The metrics that are worth a picture.
     pub drawn: Vec<String>,
     /// The factors within which rows count as reproduced: the first that fits a row holds.
@@ -343,6 +346,8 @@ impl Study {
             rows.extend(figure.rows_also_of(run));
             let distribution = figure.distribution.iter().filter(|shown| shown.of == run.figure.id);
             rows.extend(distribution.flat_map(|shown| shown.rows(&figure.id, run)));
+            let timeline = figure.timeline.iter().filter(|shown| shown.of == run.figure.id);
+            rows.extend(timeline.flat_map(|shown| shown.rows(&figure.id, run)));
         }
         rows.extend(self.run_rows.iter().flat_map(|of| of(self, run)));
         rows

@@ -15,6 +15,7 @@ use crate::registry::{self, EXACT, RUN_ROWS, SUMMARY};
 use crate::row_filter::RowFilter;
 use crate::sources::{self, Source};
 use crate::study::{Base, Case, Explanation, Figure, Runs, Study, StudySources, Table, Tolerance};
+use crate::timeline::Timeline;
 
 /// A study's file that cannot be used: its path, and what is wrong where.
 #[derive(Debug, thiserror::Error)]
@@ -167,6 +168,8 @@ struct FigureFile {
     of: Option<String>,
     /// The distribution that the figure shows of another figure's runs.
     distribution: Option<Distribution>,
+    /// What another figure's runs observed over time.
+    timeline: Option<Timeline>,
 }
 
 /// A point, whose keys come before those of its figure.
@@ -386,6 +389,7 @@ impl Known<'_> {
             also: also.collect::<Result<_, String>>()?,
             of: file.of,
             distribution: file.distribution,
+            timeline: file.timeline,
             drawn: file.drawn,
             tolerance: file.tolerance.into_iter().map(tolerance).collect(),
         })
@@ -530,9 +534,10 @@ warmup = "1s"
             for figure in &study.figures {
                 let own = figure.metrics.iter().map(|metric| metric.name.as_str());
                 let shown = figure.distribution.iter().map(|shown| shown.metric.as_str());
+                let over_time = figure.timeline.iter().map(|shown| shown.metric.as_str());
                 let also = figure.also.iter().flat_map(|(_, metrics)| metrics);
-                let names: Vec<&str> =
-                    own.chain(shown).chain(also.map(|metric| metric.name.as_str())).collect();
+                let also = also.map(|metric| metric.name.as_str());
+                let names: Vec<&str> = own.chain(shown).chain(over_time).chain(also).collect();
                 let stray =
                     figure.drawn.iter().find(|drawn| !names.is_empty() && !names.contains(&drawn.as_str()));
                 assert_eq!(stray, None, "{} {}", study.id, figure.id);

@@ -16,6 +16,7 @@
 pub mod arrivals;
 pub mod cdf;
 pub mod check;
+pub mod clock_servo;
 pub mod distribution;
 mod draw;
 mod exchange;

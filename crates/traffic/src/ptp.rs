@@ -5,7 +5,8 @@
 //!        forward                    backward            offset = (forward - backward) / 2
 //! ```
 //!
-//! That is IEEE 1588-2008, 11.3 (the delay request-response mechanism) with perfect clocks.
+//! That is IEEE 1588-2008, 11.3 (the delay request-response mechanism). Clocks are perfect, or steered by a servo:
+//! `clock_servo.rs`.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -17,6 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{Check, Demand};
+use crate::clock_servo::{ClockServo, ClockServoParams};
 use crate::facts::NetworkFacts;
 use crate::hosts::{HostName, Hosts};
 use crate::kind::{Context, ExpectedRecords, Kind, host_count, number};
@@ -24,9 +26,10 @@ use crate::raw_packet::raw_packet;
 use crate::record::{Observation, Split, Supply};
 use crate::source::{Actions, Arrival, Reach, Source};
 
-/// Clocks compared by two-way timestamps, as the Precision Time Protocol does (IEEE 1588). All clocks are
-/// perfect, so that the estimated offset is the asymmetry of the two directions:
-/// `(forward - backward) / 2`. Timestamps are those of software: the waits in NICs count.
+/// Clocks compared by two-way timestamps, as the Precision Time Protocol does (IEEE 1588). Without `servo` all
+/// clocks are perfect, so that the estimated offset is the asymmetry of the two directions:
+/// `(forward - backward) / 2`. With it what counts is how far a client's clock is off when its exchange ends.
+/// Timestamps are those of software: the waits in NICs count.
 ///
 /// The server sends `sync`; the client answers with a delay request as soon as it has it; the server's delay
 /// response tells the client when that came. All three are single packets, and a lost one is a lost exchange.
@@ -51,6 +54,9 @@ pub struct Ptp {
     /// When the first `sync` goes.
     #[serde(default)]
     pub start: Span,
+    /// Steers the clients' clocks by what their exchanges give.
+    #[serde(default)]
+    pub servo: Option<ClockServoParams>,
 }
 
 impl Ptp {
@@ -71,6 +77,9 @@ impl Kind for Ptp {
         check.members("clients", &self.clients, server.as_slice());
         check.one_packet("size", self.size);
         check.interval("interval", self.interval);
+        if let Some(servo) = &self.servo {
+            servo.check(check);
+        }
         Demand { ends: self.count.is_some(), start: self.start, towards: None }
     }
 
@@ -86,6 +95,7 @@ impl Kind for Ptp {
             start: Time::ZERO + self.start,
             until: context.until,
             warmup: context.warmup,
+            servo: self.servo,
         };
         Ok(Box::new(PtpSource::new(config)))
     }
@@ -125,6 +135,7 @@ struct PtpConfig {
     start: Time,
     until: Time,
     warmup: Time,
+    servo: Option<ClockServoParams>,
 }
 
 /// An exchange in progress.
@@ -132,6 +143,8 @@ struct PtpConfig {
 struct Open {
     begun: Time,
     forward: Span,
+    /// By how many picoseconds the client's clock was ahead when `sync` came.
+    ahead: i128,
     /// The time at which the delay request was sent.
     asked: Time,
     backward: Span,
@@ -147,6 +160,8 @@ struct PtpSource {
     due: BinaryHeap<Reverse<(Time, u32)>>,
     /// The exchanges in progress, by client and sequence number.
     open: BTreeMap<(u32, u32), Open>,
+    /// The clients' clocks, if they are steered.
+    servos: Vec<ClockServo>,
     lost: usize,
 }
 
@@ -168,6 +183,11 @@ impl PtpSource {
             begun: vec![0; config.clients.len()],
             due: due.filter(|Reverse((at, _))| *at < config.until).collect(),
             open: BTreeMap::new(),
+            servos: config
+                .servo
+                .iter()
+                .flat_map(|params| (0..clients).map(|_| ClockServo::new(*params)))
+                .collect(),
             lost: 0,
             config,
         }
@@ -181,9 +201,21 @@ impl PtpSource {
         if next < self.config.until && self.config.count.is_none_or(|count| *begun < count) {
             self.due.push(Reverse((next, client)));
         }
-        let open = Open { begun: now, forward: Span::ZERO, asked: now, backward: Span::ZERO };
+        let open = Open { begun: now, forward: Span::ZERO, ahead: 0, asked: now, backward: Span::ZERO };
         self.open.insert((client, number), open);
         self.send(client, number, SYNC, actions);
+    }
+
+    /// Returns how far a client's clock is off when an exchange ends, and steers it; without a servo, how far the
+    /// exchange has a perfect clock off.
+    fn off(&mut self, now: Time, client: u32, [forward, backward]: [Span; 2], ahead: i128) -> Span {
+        let Some(servo) = self.servos.get_mut(client as usize) else {
+            return Span::from_ps(forward.as_ps().abs_diff(backward.as_ps()) / 2);
+        };
+        let (forward, backward) = (i128::from(forward.as_ps()), i128::from(backward.as_ps()));
+        let off = servo.ahead(now).unsigned_abs();
+        servo.steer(now, forward + ahead, (forward + backward) / 2, self.config.interval);
+        Span::from_ps(u64::try_from(off).unwrap_or(u64::MAX))
     }
 
     fn send(&self, client: u32, number: u32, kind: u32, actions: &mut Actions) {
@@ -219,6 +251,7 @@ impl Source for PtpSource {
         match kind {
             SYNC => {
                 (open.forward, open.asked) = (now - open.begun, now);
+                open.ahead = self.servos.get_mut(client as usize).map_or(0, |servo| servo.ahead(now));
                 self.send(client, number, DELAY_REQUEST, actions);
             }
             DELAY_REQUEST => {
@@ -226,16 +259,16 @@ impl Source for PtpSource {
                 self.send(client, number, DELAY_RESPONSE, actions);
             }
             _ => {
-                let Open { begun, forward, backward, .. } = *open;
+                let Open { begun, forward, backward, ahead, .. } = *open;
                 self.open.remove(&(client, number));
+                let off = self.off(now, client, [forward, backward], ahead);
                 if begun >= self.config.warmup {
-                    let apart = forward.as_ps().abs_diff(backward.as_ps());
                     actions.observations.push(Observation {
                         workload: self.config.workload,
                         index: u64::from(number) * self.config.clients.len() as u64 + u64::from(client),
                         host: self.config.clients[client as usize].0,
                         begun,
-                        value: Span::from_ps(apart / 2),
+                        value: off,
                     });
                 }
             }

@@ -55,9 +55,8 @@ impl<S: Service> Worker<S> {
             self.engine.memory.wake_others();
         }
         let excess = self.engine.memory.excess();
-        let mut stalled = self.above_share(|connection| {
-            connection.waits_for_client() && connection.holding.has_stalled(now, is_full)
-        });
+        let mut stalled = self
+            .above_share(|connection| connection.waits_for_client() && connection.holding.has_stalled(now));
         stalled.sort_by_cached_key(|&key| Reverse(self.connections[key as usize].holding.weight(now)));
         if self.close_some(driver, excess, &stalled) {
             self.engine.memory.stuck_since = None;

@@ -1,0 +1,47 @@
+//! [`Timeline`]: a figure over time, made of the runs of another figure.
+
+use std::collections::BTreeMap;
+
+use plimsoll_results::stats::Estimate;
+use plimsoll_units::Span;
+use serde::Deserialize;
+
+use crate::row::Row;
+use crate::study::FinishedRun;
+
+/// What a workload of another figure's runs observed, over time: how far clocks were off.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Timeline {
+    /// The figure whose runs it shows.
+    pub of: String,
+    /// The workload that observed.
+    pub workload: String,
+    /// Each row is the largest value of so long an interval; its x is the interval's end in seconds.
+    pub every: Span,
+    /// The metric of its rows.
+    pub metric: String,
+    /// The runs' schemes, and their names on this figure; the others are not shown.
+    pub series: BTreeMap<String, String>,
+}
+
+impl Timeline {
+    /// Returns the rows that a run gives, in us.
+    pub(crate) fn rows(&self, figure: &str, run: &FinishedRun<'_>) -> Vec<Row> {
+        let Some(series) = self.series.get(run.series) else { return Vec::new() };
+        let workload = run.outcome.workloads.iter().position(|info| info.name == self.workload);
+        let mut intervals: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        for one in run.outcome.observations.iter().filter(|one| Some(usize::from(one.workload)) == workload) {
+            let interval = one.begun.as_ps() / self.every.as_ps();
+            intervals.entry(interval).or_default().push(one.value.as_us_f64());
+        }
+        let row = |(interval, values): (u64, Vec<f64>)| {
+            let x = (self.every * (interval + 1)).as_secs_f64().to_string();
+            let mut row = Row::new(figure, run.base.name(), series, &x, &self.metric, "us");
+            let largest = values.iter().copied().fold(0.0, f64::max);
+            row.set_measured(&Estimate::bare(largest, values.len() as u64));
+            row
+        };
+        intervals.into_iter().map(row).collect()
+    }
+}
