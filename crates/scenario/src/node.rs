@@ -205,7 +205,7 @@ fn replaces_whole(base: &Node, over: &Node, path: &[String]) -> bool {
     match path {
         [first] if first == "topology" => kind_differs(),
         [first, _] if first == "workload" => kind_differs(),
-        // Every table of a workload is a distribution.
+        // Every table of a workload is a distribution, or the servo of its clocks.
         [first, _, _] if first == "workload" => true,
         _ => is_mechanism(path),
     }

@@ -16,42 +16,27 @@ use crate::check::Check;
 /// What steers a client's clock, and how wrong the clock is without it. The defaults are ptpd's (`servo:kp`,
 /// `servo:ki`, `servo:delayfilter_stiffness`), which linuxptp has for timestamps of software as well.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct ClockServoParams {
     /// The share of an offset that one interval takes back.
-    #[serde(default = "ClockServoParams::default_proportional")]
     pub proportional: f64,
     /// The share of an offset by which the correction of each later interval grows.
-    #[serde(default = "ClockServoParams::default_integral")]
     pub integral: f64,
     /// The number of exchanges over which the path's delay is averaged, exponentially.
-    #[serde(default = "ClockServoParams::default_delay_exchanges")]
     pub delay_exchanges: u32,
     /// How fast the free clock runs ahead, in parts per million; negative if it is slow.
-    #[serde(default)]
     pub drift: f64,
     /// The largest correction of the rate, in parts per million; Linux allows 500 (`adjtimex`).
-    #[serde(default = "ClockServoParams::default_most")]
     pub most: f64,
 }
 
+impl Default for ClockServoParams {
+    fn default() -> ClockServoParams {
+        ClockServoParams { proportional: 0.1, integral: 0.001, delay_exchanges: 64, drift: 0.0, most: 500.0 }
+    }
+}
+
 impl ClockServoParams {
-    fn default_proportional() -> f64 {
-        0.1
-    }
-
-    fn default_integral() -> f64 {
-        0.001
-    }
-
-    fn default_delay_exchanges() -> u32 {
-        64
-    }
-
-    fn default_most() -> f64 {
-        500.0
-    }
-
     /// Reports gains that cannot settle and rates that no clock has.
     pub(crate) fn check(&self, check: &mut Check<'_>) {
         for (key, gain) in [("servo.proportional", self.proportional), ("servo.integral", self.integral)] {
@@ -60,7 +45,7 @@ impl ClockServoParams {
             }
         }
         check.one_to_many("servo.delay_exchanges", self.delay_exchanges.into(), "exchanges");
-        if !(self.drift.abs() <= FASTEST) {
+        if !(-FASTEST..=FASTEST).contains(&self.drift) {
             check.error(
                 "servo.drift",
                 format!("{} parts per million", self.drift),
@@ -156,10 +141,6 @@ mod tests {
     const INTERVAL: Span = Span::from_secs(1);
     const DELAY: i128 = 5_000_000;
 
-    fn params() -> ClockServoParams {
-        serde_json::from_str("{}").expect("every key has a default")
-    }
-
     /// Runs `exchanges` in which the way to the client takes `extra` more than the way back, and returns the largest
     /// of the last ten errors, in picoseconds.
     fn error(servo: &mut ClockServo, from: u64, exchanges: u64, extra: i128) -> i128 {
@@ -175,7 +156,8 @@ mod tests {
 
     #[test]
     fn a_drift_is_found_and_held() {
-        let mut servo = ClockServo::new(ClockServoParams { drift: 20.0, integral: 0.003, ..params() });
+        let mut servo =
+            ClockServo::new(ClockServoParams { drift: 20.0, integral: 0.003, ..ClockServoParams::default() });
         assert!(error(&mut servo, 1, 60, 0) > 10_000_000, "the integral takes its time");
         let settled = error(&mut servo, 61, 1000, 0);
         assert!(settled < 10_000, "{settled} ps");
@@ -184,7 +166,8 @@ mod tests {
 
     #[test]
     fn without_a_servo_s_gains_the_clock_runs_free() {
-        let free = ClockServoParams { proportional: 0.0, integral: 0.0, drift: -2.0, ..params() };
+        let free =
+            ClockServoParams { proportional: 0.0, integral: 0.0, drift: -2.0, ..ClockServoParams::default() };
         let mut servo = ClockServo::new(free);
         error(&mut servo, 1, 10, 0);
         assert_eq!(servo.ahead(Time::ZERO + INTERVAL * 10), -20_000_000);
@@ -192,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_lasting_queue_on_one_way_moves_the_clock_by_half_of_it() {
-        let mut servo = ClockServo::new(params());
+        let mut servo = ClockServo::new(ClockServoParams::default());
         error(&mut servo, 1, 100, 0);
         let queue = 300_000_000;
         let moved = error(&mut servo, 101, 2000, queue);
@@ -201,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_correction_is_bounded() {
-        let mut servo = ClockServo::new(ClockServoParams { most: 1.0, ..params() });
+        let mut servo = ClockServo::new(ClockServoParams { most: 1.0, ..ClockServoParams::default() });
         servo.steer(Time::ZERO + INTERVAL, DELAY + 1_000_000_000_000, DELAY, INTERVAL);
         assert_eq!(servo.correction, 1_000_000);
     }

@@ -74,7 +74,7 @@ fn every_table_that_can_be_off_is_a_mechanism() {
 }
 
 #[test]
-fn every_distribution_is_replaced_whole_and_so_is_no_other_table_of_a_workload() {
+fn every_distribution_and_the_servo_are_replaced_whole_and_a_workload_has_no_other_table() {
     let keys = Keys::of_the_schema();
     assert!(keys.distributions.len() > 5, "{:?}", keys.distributions);
     let table = Node::empty_table();
@@ -82,5 +82,8 @@ fn every_distribution_is_replaced_whole_and_so_is_no_other_table_of_a_workload()
         assert!(replaces_whole(&table, &table, path), "{} is merged key by key", dotted(path));
     }
     let of_workloads = keys.tables.iter().filter(|path| path[0] == "workload" && path.len() > 2);
-    assert_eq!(of_workloads.collect::<Vec<_>>(), keys.distributions.iter().collect::<Vec<_>>());
+    let servo = ["workload", "*", "servo"].map(String::from).to_vec();
+    assert!(replaces_whole(&table, &table, &servo));
+    let expected: BTreeSet<&Vec<String>> = keys.distributions.iter().chain([&servo]).collect();
+    assert_eq!(of_workloads.collect::<BTreeSet<_>>(), expected);
 }
