@@ -116,6 +116,13 @@ mod tests {
     }
 
     #[test]
+    fn the_manual_page_is_up_to_date() {
+        plimsoll_testing::manuals::are_up_to_date("chronos-load", |folder| {
+            clap_mangen::generate_to(Cli::command(), folder)
+        });
+    }
+
+    #[test]
     fn bounds_are_told_in_words() {
         for arguments in [
             ["saturate", "--outstanding=0"],

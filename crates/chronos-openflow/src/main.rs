@@ -131,3 +131,17 @@ fn run() -> Result<()> {
         Shown { name: "chronos-openflow", version: env!("CARGO_PKG_VERSION"), more: Box::new(|_| ()) };
     serve(controller, &config, &command.runtime, shown)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_manual_page_is_up_to_date() {
+        plimsoll_testing::manuals::are_up_to_date("chronos-openflow", |folder| {
+            clap_mangen::generate_to(Command::command().name("chronos-openflow"), folder)
+        });
+    }
+}

@@ -127,3 +127,17 @@ pub fn run(
     let shown = Shown { name: "chronos-search", version: env!("CARGO_PKG_VERSION"), more };
     serve_with(|| start(search, &config), &config, &command.runtime, shown)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_manual_page_is_up_to_date() {
+        plimsoll_testing::manuals::are_up_to_date("chronos-search", |folder| {
+            clap_mangen::generate_to(Command::command().name("chronos-search"), folder)
+        });
+    }
+}

@@ -1,9 +1,10 @@
 //! Shared code of tests: reporting a skipped test, measuring the processor time that other programs took, and the names
-//! of metrics.
+//! of metrics, and manual pages.
 //!
 //! The test runner captures what a passing test prints, so a test that skips itself would do so unnoticed. The macros
 //! of this crate write to stderr directly, between the runner's own lines.
 
+pub mod manuals;
 pub mod metrics;
 mod others;
 #[cfg(target_os = "linux")]

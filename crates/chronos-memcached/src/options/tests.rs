@@ -11,6 +11,13 @@ fn resolve(words: &str) -> Result<(Settings, Config)> {
 }
 
 #[test]
+fn the_manual_page_is_up_to_date() {
+    plimsoll_testing::manuals::are_up_to_date("chronos-memcached", |folder| {
+        clap_mangen::generate_to(Options::command(), folder)
+    });
+}
+
+#[test]
 fn defaults_are_memcacheds() {
     let (settings, config) = resolve("").expect("no flags");
     assert_eq!((settings.memory_limit, settings.item_size_max, settings.threads), (64 << 20, 1 << 20, 4));

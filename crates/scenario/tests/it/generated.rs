@@ -2,6 +2,8 @@
 //! `UPDATE=1 cargo test -p plimsoll-scenario --test it generated`
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod python;
+
 use std::path::Path;
 
 fn same(file: &str, made: &str) {
@@ -25,4 +27,9 @@ fn schema_is_up_to_date() {
 #[test]
 fn reference_is_up_to_date() {
     same("docs/reference/scenario.md", &plimsoll_scenario::reference());
+}
+
+#[test]
+fn pythons_types_are_up_to_date() {
+    same("python/plimsoll/schema.py", &python::module(&plimsoll_scenario::schema()));
 }
