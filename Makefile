@@ -43,10 +43,10 @@ run: toolchain ## Build, then TCP, DCTCP and HULL on a rack, in a table and a re
 	@target/release/plimsoll run $(SCENARIO)
 
 .PHONY: kernel
-kernel: toolchain ## Build target/kernel/plimsoll, with the eBPF programs, for `emulate`, `host` and `breakdown`.
+kernel: toolchain ## Build target/kernel/plimsoll, with the eBPF programs (`emulate`, `host`, `breakdown`) and Parquet.
 	@command -v clang >/dev/null && [ -f /usr/include/libelf.h ] || { \
 	  echo "The eBPF programs need more. Install it with: apt-get install clang libelf-dev zlib1g-dev pkg-config" >&2; exit 2; }
-	cargo build --profile kernel --locked -p plimsoll-cli --features kernel
+	cargo build --profile kernel --locked -p plimsoll-cli --features kernel,parquet
 
 .PHONY: servers
 servers: toolchain ## Build chronos-memcached, chronos-search, chronos-openflow, chronos-load and the lock baselines.

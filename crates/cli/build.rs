@@ -16,7 +16,12 @@ fn main() {
         Some(_) => "with the eBPF programs (feature kernel)",
         None => "without the eBPF programs (feature kernel), which emulate uses, and host and breakdown need",
     };
+    let parquet = match std::env::var_os("CARGO_FEATURE_PARQUET") {
+        Some(_) => "with Parquet (feature parquet)",
+        None => "without Parquet (feature parquet), for tables of run directories",
+    };
     println!("cargo::rustc-env=PLIMSOLL_FEATURES={features}");
+    println!("cargo::rustc-env=PLIMSOLL_PARQUET={parquet}");
 }
 
 /// Returns the folder with git's files; in a linked work tree, a file there names it.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::anyhow;
-use plimsoll_results::run_dir::{Plan, PlannedPoint, SIMULATOR};
+use plimsoll_results::run_dir::{self, Plan, PlannedPoint, SIMULATOR};
 use plimsoll_results::{Digest, PointKey, RunDir};
 use plimsoll_scenario::{Point, Scenario};
 use plimsoll_units::spelling::did_you_mean;
@@ -116,6 +116,7 @@ pub fn plan(scenario: &Scenario, command: String, shard: Option<Shard>) -> Plan 
         shard: shard.map(|shard| (shard.number, shard.of)),
         points: points.iter().map(|p| PlannedPoint { key: key(p), seed: p.seed }).collect(),
         warnings: scenario.warnings().iter().map(|w| format!("`{}`: {}", w.key, w.message)).collect(),
+        columns: run_dir::Columns::default(),
     }
 }
 

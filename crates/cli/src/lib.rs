@@ -12,6 +12,7 @@ mod bursts;
 #[cfg(target_os = "linux")]
 mod check;
 mod circuits;
+mod columns;
 mod compare;
 mod completions;
 mod config;

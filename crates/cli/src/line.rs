@@ -12,7 +12,7 @@ use plimsoll_line::page::About;
 use plimsoll_line::search::{Found, Line};
 use plimsoll_line::{Lines, Options, Over, Slo, Stopped, Watch};
 use plimsoll_results::RunDir;
-use plimsoll_results::run_dir::{Plan, SIMULATOR};
+use plimsoll_results::run_dir::{Columns, Plan, SIMULATOR};
 use plimsoll_scenario::{Registry, Scenario};
 use plimsoll_stdio::note;
 use plimsoll_units::text::printable;
@@ -309,6 +309,7 @@ pub fn line_plan(
         shard: None,
         points: Vec::new(),
         warnings: scenario.warnings().iter().map(|w| format!("`{}`: {}", w.key, w.message)).collect(),
+        columns: Columns::Csv,
     }
 }
 

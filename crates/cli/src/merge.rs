@@ -8,6 +8,7 @@ use plimsoll_scenario::Registry;
 use plimsoll_stdio::note;
 
 use crate::batch;
+use crate::columns::Columns;
 use crate::memory::Budget;
 use crate::output::{self, Done, Shown};
 
@@ -23,6 +24,9 @@ pub struct Args {
     /// Run directories of the same scenario, seed and version.
     #[arg(required = true, value_name = "DIR")]
     parts: Vec<PathBuf>,
+    /// Form of the tables of the points that are copied.
+    #[arg(long, value_enum, default_value_t)]
+    columns: Columns,
     #[command(flatten)]
     shown: Shown,
     #[command(flatten)]
@@ -34,7 +38,7 @@ pub struct Args {
 
 pub fn run(args: &Args, _: &Registry) -> Done {
     args.budget.watch()?;
-    let merged = run_dir::merge(&args.out, &args.parts).map_err(output::with_repair)?;
+    let merged = run_dir::merge(&args.out, &args.parts, args.columns.into()).map_err(output::with_repair)?;
     let summary = batch::conclude(&merged, false)?;
     let printed = output::print_summary(&summary, &[&merged], args.shown);
     if !args.quiet {

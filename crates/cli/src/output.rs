@@ -29,8 +29,9 @@ pub const NO_PROGRAMS: &str =
 /// The version and, where known, the commit of the build.
 pub const VERSION: &str = env!("PLIMSOLL_VERSION");
 
-/// The version, and on a second line whether the build has the eBPF programs.
-pub const LONG_VERSION: &str = concat!(env!("PLIMSOLL_VERSION"), "\n", env!("PLIMSOLL_FEATURES"));
+/// The version, and on further lines whether the build has the eBPF programs and Parquet.
+pub const LONG_VERSION: &str =
+    concat!(env!("PLIMSOLL_VERSION"), "\n", env!("PLIMSOLL_FEATURES"), "\n", env!("PLIMSOLL_PARQUET"));
 
 const COMMIT: &str = env!("PLIMSOLL_COMMIT");
 

@@ -13,6 +13,7 @@ use plimsoll_stdio::note;
 use plimsoll_units::whole;
 
 use crate::batch::{self, Stopped};
+use crate::columns::Columns;
 use crate::job::{self, Job, Shard, key};
 use crate::memory::Budget;
 use crate::output::{self, Done, Shown};
@@ -37,6 +38,9 @@ pub struct Args {
     /// Run directory; results/SCENARIO-DIGEST by default.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Form of the tables in the run directory.
+    #[arg(long, value_enum, default_value_t)]
+    columns: Columns,
     /// Remove the runs in the run directory, and run all points again.
     #[arg(long, conflicts_with = "resume")]
     force: bool,
@@ -125,7 +129,8 @@ fn open(args: &Args, job: &Job<'_>, out: &Path) -> anyhow::Result<RunDir> {
     if args.resume && RunDir::open(out).is_err() {
         return Err(anyhow!("{} holds no run to resume; omit `--resume` to start one", out.display()));
     }
-    create(out, job.plan(), existing(args.force, args.repair))
+    let plan = Plan { columns: args.columns.into(), ..job.plan().clone() };
+    create(out, &plan, existing(args.force, args.repair))
 }
 
 /// Returns how to treat an existing run.

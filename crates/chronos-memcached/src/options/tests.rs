@@ -1,5 +1,6 @@
 //! Command lines, and what the server is told by them.
 
+use clap::CommandFactory as _;
 use plimsoll_chronos::Listen;
 
 use super::*;

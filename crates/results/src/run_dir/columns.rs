@@ -30,6 +30,48 @@ pub(super) const KEY_COLUMNS: &[ColumnDoc] = &[
     ("(each swept key)", "its value as the scenario writes it; one column a key, under the key's own name"),
 ];
 
+/// What a column holds, in every row that has a value.
+#[cfg(any(test, feature = "parquet"))]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ColumnKind {
+    Text,
+    /// A signed integer of 64 bits.
+    Integer,
+    Float,
+}
+
+/// Returns what a column of that name holds. Swept keys are texts: a scenario writes them with their unit.
+#[cfg(any(test, feature = "parquet"))]
+pub(super) fn column_kind(name: &str) -> ColumnKind {
+    let texts = ["variant", "workload", "name", "port", "from", "to", "tier"];
+    let is_known = |known: &&ColumnDoc| known.0 == name;
+    if texts.contains(&name)
+        || !ALL_COLUMNS.iter().flat_map(|columns| columns.iter()).any(|known| is_known(&known))
+    {
+        ColumnKind::Text
+    } else if ["mean_bytes", "alpha"].contains(&name) {
+        ColumnKind::Float
+    } else {
+        ColumnKind::Integer
+    }
+}
+
+/// The columns of all files.
+#[cfg(any(test, feature = "parquet"))]
+const ALL_COLUMNS: [&[ColumnDoc]; 11] = [
+    KEY_COLUMNS,
+    Message::COLUMNS,
+    Query::COLUMNS,
+    Observation::COLUMNS,
+    QueueInterval::COLUMNS,
+    LinkTotals::COLUMNS,
+    CircuitUse::COLUMNS,
+    CircuitWeek::COLUMNS,
+    Connection::COLUMNS,
+    SeriesPoint::COLUMNS,
+    GoodputInterval::COLUMNS,
+];
+
 /// Names that records refer to by index.
 pub(super) struct Names {
     workloads: Vec<String>,
@@ -603,6 +645,11 @@ pub fn documentation() -> String {
     for (name, how) in READERS {
         out.push_str(&format!("{name}:\n\n```\n{how}\n```\n\n"));
     }
+    out.push_str(
+        "With `--columns parquet` the files are `points/*/messages.parquet` and so on, with the same columns, whose \
+         types they name: `pandas.read_parquet`, `polars.read_parquet` and DuckDB's `read_parquet` need no options, and \
+         texts are as the scenario has them.\n\n",
+    );
     out.push_str(
         "The options make a reader look at every row before it chooses a column's type. Times are integer \
          picoseconds since the start of the run; columns that are described as mean or share are floating \

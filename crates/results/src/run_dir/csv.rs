@@ -73,6 +73,14 @@ pub(super) fn reader(text: &str) -> csv::Reader<&[u8]> {
     ReaderBuilder::new().flexible(true).terminator(Terminator::Any(b'\n')).from_reader(text.as_bytes())
 }
 
+/// Returns the cells of rows that stand below a header of another text.
+#[cfg(feature = "parquet")]
+pub(super) fn rows_without_header(text: &str) -> impl Iterator<Item = Result<csv::StringRecord, csv::Error>> {
+    let mut builder = ReaderBuilder::new();
+    builder.flexible(true).has_headers(false).terminator(Terminator::Any(b'\n'));
+    builder.from_reader(text.as_bytes()).into_records().collect::<Vec<_>>().into_iter()
+}
+
 #[cfg(test)]
 mod tests {
     use plimsoll_units::text::from_csv_cell;

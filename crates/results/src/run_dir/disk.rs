@@ -32,10 +32,14 @@ impl<'a> Writing<'a> {
         Ok(Writing { path, file: BufWriter::new(file), bytes: 0, checksum: Checksum::default() })
     }
 
-    pub(super) fn put(&mut self, text: &str) -> Result<(), Error> {
-        self.bytes += text.len() as u64;
-        self.checksum.update(text.as_bytes());
-        self.file.write_all(text.as_bytes()).map_err(|source| Error::io("write", self.path, source))
+    pub(super) fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.write_all(bytes).map_err(|source| Error::io("write", self.path, source))
+    }
+
+    /// The path of the file.
+    #[cfg(feature = "parquet")]
+    pub(super) fn path(&self) -> &'a Path {
+        self.path
     }
 
     pub(super) fn finish(self) -> Result<Written, Error> {
@@ -48,10 +52,23 @@ impl<'a> Writing<'a> {
     }
 }
 
+impl Write for Writing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.bytes += written as u64;
+        self.checksum.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
 /// Writes a file and forces it to the disk.
 pub(super) fn write(path: &Path, text: &str) -> Result<Written, Error> {
     let mut writing = Writing::create(path)?;
-    writing.put(text)?;
+    writing.put(text.as_bytes())?;
     writing.finish()
 }
 

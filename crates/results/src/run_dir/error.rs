@@ -68,6 +68,16 @@ pub enum Error {
         /// The path of the run directory.
         path: PathBuf,
     },
+    /// Records are, or are to be, in a form that this build does not know.
+    #[error(
+        "{}this plimsoll is built without Parquet; write `--columns csv`, or build it with the feature `parquet`: \
+         cargo build --release -p plimsoll-cli --features parquet",
+        path.as_ref().map_or_else(String::new, |path| format!("cannot read {}: ", path.display()))
+    )]
+    NoParquet {
+        /// The path of the file, if one was to be read.
+        path: Option<PathBuf>,
+    },
     /// A file ends too early, or is missing: what a power cut does.
     #[error("{} is cut short: {what}", path.display())]
     Cut {

@@ -4,6 +4,7 @@ use plimsoll_units::text::printable_json;
 use serde::{Deserialize, Serialize};
 
 use super::seal;
+use super::table_file::Columns;
 use crate::digest::Digest;
 use crate::point::PointKey;
 
@@ -38,6 +39,8 @@ pub struct Plan {
     pub points: Vec<PlannedPoint>,
     /// What the reader must know before believing a number.
     pub warnings: Vec<String>,
+    /// The form in which the points' records are kept.
+    pub columns: Columns,
 }
 
 /// The carrier of a simulated run.

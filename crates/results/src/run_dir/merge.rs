@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use super::table_file::Columns;
 use super::{Error, Existing, Plan, PlannedPoint, RunDir, Status};
 
 /// Takes the finished points of several run directories into one at `into`, which is made or gone on
 /// with. They must be of the same scenario, carrier, seed and version; a point that two of them have must be
 /// the same in both. Summary and report are for the caller to make from [`RunDir::read_points`].
-pub fn merge(into: &Path, parts: &[PathBuf]) -> Result<RunDir, Error> {
+pub fn merge(into: &Path, parts: &[PathBuf], columns: Columns) -> Result<RunDir, Error> {
     let runs: Vec<RunDir> = parts.iter().map(|part| RunDir::open(part)).collect::<Result<_, _>>()?;
     let Some(first) = runs.first() else {
         return Err(Error::NoRun { path: into.to_owned() });
@@ -17,7 +18,7 @@ pub fn merge(into: &Path, parts: &[PathBuf]) -> Result<RunDir, Error> {
             return Err(Error::Conflict { path: run.path.clone(), why });
         }
     }
-    let merged = RunDir::create(into, &plan(first, &runs)?, Existing::Resume, 0)?;
+    let merged = RunDir::create(into, &Plan { columns, ..plan(first, &runs)? }, Existing::Resume, 0)?;
     for run in &runs {
         for (point, status) in run.status() {
             let Status::Done(digest) = status else { continue };
@@ -64,6 +65,7 @@ fn plan(first: &RunDir, runs: &[RunDir]) -> Result<Plan, Error> {
         shard: None,
         points,
         warnings,
+        columns: Columns::default(),
     })
 }
 

@@ -4,7 +4,7 @@
 //! manifest.json   what was run, how to repeat it, the points and their digests
 //! scenario.toml   the scenario with all that it depends on
 //! columns.md      what the columns of the files below hold
-//! points/<id>/    one folder a point: point.json and CSV files
+//! points/<id>/    one folder a point: point.json and CSV (or Parquet) files
 //! summary.json    every number, with intervals
 //! report.html     the page
 //! ```
@@ -25,8 +25,11 @@ mod disk;
 mod error;
 mod manifest;
 mod merge;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod point_files;
 mod seal;
+mod table_file;
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -38,6 +41,7 @@ pub use columns::{READERS, documentation};
 pub use error::Error;
 pub use manifest::{FORMAT, Manifest, ManifestPoint, Plan, PlannedPoint, SIMULATOR, point_id};
 pub use merge::merge;
+pub use table_file::Columns;
 
 use plimsoll_units::text::printable_json;
 
@@ -93,6 +97,8 @@ pub struct RunDir {
     path: PathBuf,
     manifest: Manifest,
     other_build: Option<String>,
+    /// The form of the points that are written.
+    columns: Columns,
     /// Held while this process writes; the system releases it however the process ends.
     _lock: Option<File>,
 }
@@ -101,6 +107,7 @@ impl RunDir {
     /// Makes or goes on with a run directory, after checking that the place can be written and has
     /// `room` bytes ([`ROOM_AT_LEAST`] if that is more).
     pub fn create(path: &Path, plan: &Plan, existing: Existing, room: u64) -> Result<RunDir, Error> {
+        plan.columns.check()?;
         let points = path.join(POINTS);
         check_free_for_a_run(path, existing)?;
         fs::create_dir_all(&points).map_err(|source| Error::io("make", &points, source))?;
@@ -143,7 +150,8 @@ impl RunDir {
                 }
             }
         }
-        let run = RunDir { path: path.to_owned(), manifest, other_build, _lock: Some(lock) };
+        let run =
+            RunDir { path: path.to_owned(), manifest, other_build, columns: plan.columns, _lock: Some(lock) };
         run.write_file(SCENARIO, &plan.scenario)?;
         run.write_file(COLUMNS, &documentation())?;
         run.write_manifest(&run.manifest)?;
@@ -152,7 +160,8 @@ impl RunDir {
 
     /// Opens a run for reading.
     pub fn open(path: &Path) -> Result<RunDir, Error> {
-        Ok(RunDir { path: path.to_owned(), manifest: read_manifest(path)?, other_build: None, _lock: None })
+        let (manifest, columns) = (read_manifest(path)?, Columns::default());
+        Ok(RunDir { path: path.to_owned(), manifest, other_build: None, columns, _lock: None })
     }
 
     /// Returns the path of the run directory.
@@ -225,7 +234,8 @@ impl RunDir {
         let unfinished = self.path.join(POINTS).join(format!("{UNFINISHED}{id}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&unfinished);
         fs::create_dir(&unfinished).map_err(|source| Error::io("make", &unfinished, source))?;
-        let written = point_files::write(&unfinished, point).and_then(|()| self.put(&unfinished, &id));
+        let written =
+            point_files::write(&unfinished, point, self.columns).and_then(|()| self.put(&unfinished, &id));
         if written.is_err() {
             // What is left would only take room; that it cannot be removed changes nothing.
             let _ = fs::remove_dir_all(&unfinished);

@@ -17,6 +17,7 @@ use super::disk::{self, Writing, Written};
 use super::error::Error;
 use super::manifest::FORMAT;
 use super::seal;
+use super::table_file::{self, Columns, PARQUET, TableWriter};
 use crate::capture::Capture;
 use crate::digest::{Checksum, Digest};
 use crate::outcome::{
@@ -180,23 +181,23 @@ macro_rules! counts {
 }
 
 /// Writes a point into an empty folder; the mark comes last.
-pub(super) fn write(folder: &Path, point: &PointOutcome) -> Result<(), Error> {
+pub(super) fn write(folder: &Path, point: &PointOutcome, columns: Columns) -> Result<(), Error> {
     let outcome = &point.outcome;
     let names = names(&outcome.workloads);
-    let mut files = BTreeMap::new();
+    let mut files = Files { folder, key: &point.key, names: &names, columns, written: BTreeMap::new() };
     let intervals: Vec<QueueInterval> =
         outcome.queues.iter().zip(0..).flat_map(|(queue, number)| intervals(queue, number)).collect();
-    write_records(folder, &point.key, &names, &outcome.messages, &mut files)?;
-    write_records(folder, &point.key, &names, &outcome.queries, &mut files)?;
-    write_records(folder, &point.key, &names, &outcome.observations, &mut files)?;
-    write_records(folder, &point.key, &names, &intervals, &mut files)?;
-    write_records(folder, &point.key, &names, &outcome.links, &mut files)?;
-    write_records(folder, &point.key, &names, &outcome.circuits, &mut files)?;
-    write_records(folder, &point.key, &names, &outcome.circuit_weeks, &mut files)?;
-    write_records(folder, &point.key, &names, &outcome.connections, &mut files)?;
-    write_records(folder, &point.key, &names, &outcome.series, &mut files)?;
-    write_records(folder, &point.key, &names, &outcome.goodput, &mut files)?;
-    let mark = mark(point, files);
+    files.write(&outcome.messages)?;
+    files.write(&outcome.queries)?;
+    files.write(&outcome.observations)?;
+    files.write(&intervals)?;
+    files.write(&outcome.links)?;
+    files.write(&outcome.circuits)?;
+    files.write(&outcome.circuit_weeks)?;
+    files.write(&outcome.connections)?;
+    files.write(&outcome.series)?;
+    files.write(&outcome.goodput)?;
+    let mark = mark(point, files.written);
     let json = serde_json::to_string_pretty(&mark).expect("a mark has text keys only");
     disk::write(&folder.join(MARK), &seal::sealed(&printable_json(&json)))?;
     disk::sync_folder(folder)
@@ -221,7 +222,7 @@ pub(super) fn read_mark(folder: &Path) -> Result<Mark, Error> {
     }
     for (file, about) in &mark.files {
         // Of a stranger's run directory nothing else is opened.
-        if !FILES.contains(&file.as_str()) {
+        if !FILES.contains(&file.replace(PARQUET, ".csv").as_str()) {
             return Err(Error::Damaged { path, what: format!("it names a file `{file}`") });
         }
         let path = folder.join(file);
@@ -264,8 +265,8 @@ pub(super) fn verify(folder: &Path) -> Result<Mark, Error> {
     Ok(mark)
 }
 
-/// The text of a file that is as it was written.
-fn verified(folder: &Path, mark: &Mark, file: &str) -> Result<String, Error> {
+/// The bytes of a file that is as it was written.
+fn verified(folder: &Path, mark: &Mark, file: &str) -> Result<Vec<u8>, Error> {
     let path = folder.join(file);
     let bytes = fs::read(&path).map_err(|source| Error::io("read", &path, source))?;
     if let Some(&FileMark::Whole { checksum, .. }) = mark.files.get(file) {
@@ -276,7 +277,7 @@ fn verified(folder: &Path, mark: &Mark, file: &str) -> Result<String, Error> {
             return Err(Error::Damaged { path, what: format!("its checksum is {found}, not {checksum}") });
         }
     }
-    String::from_utf8(bytes).map_err(|_| Error::Damaged { path, what: "it is no text".to_owned() })
+    Ok(bytes)
 }
 
 /// Reads a point and checks its files and its digest.
@@ -470,50 +471,58 @@ fn queues(mark: &Mark, intervals: Vec<QueueInterval>) -> Vec<Queue> {
     queues
 }
 
-fn write_records<R: Record>(
-    folder: &Path,
-    key: &PointKey,
-    names: &Names,
-    records: &[R],
-    files: &mut BTreeMap<String, FileMark>,
-) -> Result<(), Error> {
-    if records.is_empty() {
-        return Ok(());
-    }
-    let mut writer = Writer::new();
-    writer.text("variant");
-    writer.text("replicate");
-    key.sweep.iter().for_each(|(swept, _)| writer.text(swept));
-    R::COLUMNS.iter().for_each(|(name, _)| writer.text(name));
-    writer.end_row();
-    let mut prefix = format!("{},{}", csv_cell(&key.variant), key.replicate);
-    for (_, value) in &key.sweep {
-        prefix.push(',');
-        prefix.push_str(&csv_cell(value));
-    }
-    let path = folder.join(R::FILE);
-    let mut writing = Writing::create(&path)?;
-    for records in records.chunks(RECORDS_AT_ONCE) {
-        for record in records {
-            writer.prefix(&prefix);
-            record.write(&mut writer, names);
-            writer.end_row();
+/// The files of a point that is being written.
+struct Files<'a> {
+    folder: &'a Path,
+    key: &'a PointKey,
+    names: &'a Names,
+    columns: Columns,
+    written: BTreeMap<String, FileMark>,
+}
+
+impl Files<'_> {
+    fn write<R: Record>(&mut self, records: &[R]) -> Result<(), Error> {
+        if records.is_empty() {
+            return Ok(());
         }
-        writing.put(&writer.take_text())?;
+        let mut writer = Writer::new();
+        writer.text("variant");
+        writer.text("replicate");
+        self.key.sweep.iter().for_each(|(swept, _)| writer.text(swept));
+        R::COLUMNS.iter().for_each(|(name, _)| writer.text(name));
+        writer.end_row();
+        let header = writer.take_text();
+        let mut prefix = format!("{},{}", csv_cell(&self.key.variant), self.key.replicate);
+        for (_, value) in &self.key.sweep {
+            prefix.push(',');
+            prefix.push_str(&csv_cell(value));
+        }
+        let file = self.columns.file(R::FILE);
+        let path = self.folder.join(&*file);
+        let mut table = TableWriter::new(Writing::create(&path)?, self.columns, &header)?;
+        for records in records.chunks(RECORDS_AT_ONCE) {
+            for record in records {
+                writer.prefix(&prefix);
+                record.write(&mut writer, self.names);
+                writer.end_row();
+            }
+            table.put(&writer.take_text())?;
+        }
+        self.written.insert(file.into_owned(), table.finish()?.into());
+        Ok(())
     }
-    files.insert(R::FILE.to_owned(), writing.finish()?.into());
-    Ok(())
 }
 
 /// So many rows are kept as text at once: a point may have more than fit into memory that way.
 const RECORDS_AT_ONCE: usize = 4096;
 
 fn read_records<R: Record>(folder: &Path, mark: &Mark, names: &Names) -> Result<Vec<R>, Error> {
-    if !mark.files.contains_key(R::FILE) {
+    let forms = [Columns::Csv, Columns::Parquet].map(|columns| columns.file(R::FILE));
+    let Some(file) = forms.iter().find(|file| mark.files.contains_key(&***file)) else {
         return Ok(Vec::new());
-    }
-    let path = folder.join(R::FILE);
-    let text = verified(folder, mark, R::FILE)?;
+    };
+    let path = folder.join(&**file);
+    let text = table_file::rows(&path, verified(folder, mark, file)?)?;
     let key_columns = 2 + mark.key.sweep.len();
     let mut records = Vec::new();
     // The header is the first row.

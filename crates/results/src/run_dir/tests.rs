@@ -29,6 +29,7 @@ fn plan_of(points: &[PointOutcome]) -> Plan {
         shard: None,
         points: points.iter().map(|p| PlannedPoint { key: p.key.clone(), seed: p.seed }).collect(),
         warnings: vec![],
+        columns: Columns::Csv,
     }
 }
 
@@ -428,7 +429,7 @@ fn shards_merge_into_the_run_that_they_are_parts_of() {
         let mine = points.iter().skip(number).step_by(2);
         mine.for_each(|point| run.write_point(point).unwrap());
     }
-    let merged = merge(&place.path().join("all"), &shards).unwrap();
+    let merged = merge(&place.path().join("all"), &shards, Columns::Csv).unwrap();
     assert_eq!(merged.missing(), Vec::<&PointKey>::new());
     assert_eq!(merged.manifest().command, "plimsoll run test.toml --seed 7");
     let digests = |points: &[PointOutcome]| points.iter().map(|p| p.digest).collect::<Vec<_>>();
@@ -440,7 +441,7 @@ fn shards_merge_into_the_run_that_they_are_parts_of() {
     other.digest = Digest::of(&other.outcome);
     RunDir::create(&shards[0], &plan_of(&points), Existing::Resume, 0).unwrap().write_point(&other).unwrap();
     drop(merged);
-    let error = merge(&place.path().join("all"), &shards).unwrap_err();
+    let error = merge(&place.path().join("all"), &shards, Columns::Csv).unwrap_err();
     assert!(error.to_string().contains("has digest"), "{error}");
 }
 
@@ -481,6 +482,84 @@ fn columns_are_named_once_and_documented() {
         assert!(column(file, name).iter().all(|value| value.contains(['.', 'e'])), "{name}");
     }
     assert!(column("goodput.csv", "length_ps").iter().all(|length| length == "10000000000"));
+}
+
+#[test]
+fn every_cell_is_of_its_columns_kind() {
+    let place = tempfile::tempdir().unwrap();
+    let points = points();
+    create(place.path(), &points, Existing::Refuse).unwrap().write_point(&points[0]).unwrap();
+    let folder = place.path().join(POINTS).join(point_id(&points[0].key));
+    let mut kinds = Vec::new();
+    for entry in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.extension().is_none_or(|extension| extension != "csv") {
+            continue;
+        }
+        let text = fs::read_to_string(&entry).unwrap();
+        let header = csv::reader(&text).headers().unwrap().clone();
+        for row in csv::reader(&text).into_records().map(Result::unwrap) {
+            for (name, cell) in header.iter().zip(&row).filter(|(_, cell)| !cell.is_empty()) {
+                let kind = columns::column_kind(name);
+                let is_number = cell.parse::<f64>().is_ok();
+                let fits = match kind {
+                    columns::ColumnKind::Text => !is_number || name.starts_with("workload."),
+                    columns::ColumnKind::Integer => cell.parse::<i64>().is_ok(),
+                    columns::ColumnKind::Float => is_number && cell.contains(['.', 'e']),
+                };
+                assert!(fits, "{}: {name} has `{cell}`, which is not {kind:?}", entry.display());
+                kinds.push(kind);
+            }
+        }
+    }
+    for kind in [columns::ColumnKind::Text, columns::ColumnKind::Integer, columns::ColumnKind::Float] {
+        assert!(kinds.contains(&kind), "{kind:?}");
+    }
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn a_build_without_parquet_names_the_feature() {
+    let place = tempfile::tempdir().unwrap();
+    let plan = Plan { columns: Columns::Parquet, ..plan_of(&points()) };
+    let error =
+        RunDir::create(&place.path().join("run"), &plan, Existing::Refuse, 0).unwrap_err().to_string();
+    assert!(error.contains("--features parquet") && !place.path().join("run").exists(), "{error}");
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_reads_back_to_the_same_digests_and_merges_with_csv() {
+    let place = tempfile::tempdir().unwrap();
+    let points = points();
+    let folders = [place.path().join("csv"), place.path().join("parquet")];
+    for (folder, columns) in folders.iter().zip([Columns::Csv, Columns::Parquet]) {
+        let run = RunDir::create(folder, &Plan { columns, ..plan_of(&points) }, Existing::Refuse, 0).unwrap();
+        let of_the_shard = points.iter().skip(usize::from(columns == Columns::Csv)).step_by(2);
+        of_the_shard.for_each(|point| run.write_point(point).unwrap());
+        run.finish().unwrap();
+    }
+    let folder = folders[1].join(POINTS).join(point_id(&points[0].key));
+    let names: Vec<_> = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert!(names.iter().any(|name| name == "messages.parquet"), "{names:?}");
+    assert!(names.iter().all(|name| !name.to_string_lossy().ends_with(".csv")), "{names:?}");
+
+    for columns in [Columns::Csv, Columns::Parquet] {
+        let merged = merge(&place.path().join(format!("{columns:?}")), &folders, columns).unwrap();
+        let digests =
+            |points: &[PointOutcome]| points.iter().map(|p| Digest::of(&p.outcome)).collect::<Vec<_>>();
+        assert_eq!(digests(&merged.read_points().unwrap()), digests(&points));
+    }
+
+    // A file that something else has changed is damaged, in the middle or in its length.
+    let file = folder.join("messages.parquet");
+    let mut bytes = fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&file, &bytes).unwrap();
+    let run = RunDir::open(&folders[1]).unwrap();
+    assert!(matches!(run.verify()[0].1, Status::Damaged(_)), "{:?}", run.verify()[0].1);
+    fs::write(&file, &bytes[..middle]).unwrap();
+    assert!(matches!(run.verify()[0].1, Status::Cut(_)), "{:?}", run.verify()[0].1);
 }
 
 #[test]

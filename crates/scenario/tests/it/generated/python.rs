@@ -80,8 +80,13 @@ impl Module {
     /// Writes a class: required keys are a base of it, as no other way leads to both before Python 3.11.
     fn table(&mut self, name: &str, table: &Json) {
         let properties = table["properties"].as_object().expect("a table has keys");
-        let required: Vec<&str> =
-            table.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str).collect();
+        let required: Vec<&str> = table
+            .get("required")
+            .and_then(Json::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Json::as_str)
+            .collect();
         let is_keyword = |key: &str| KEYWORDS.contains(&key);
         let of = |wanted: &dyn Fn(&str) -> bool| -> Vec<(&String, &Json)> {
             properties.iter().filter(|(key, _)| wanted(key)).collect()
@@ -98,7 +103,8 @@ impl Module {
             let base = format!("_{name}{}", camel_case(key));
             let total = if required.contains(&key.as_str()) { "" } else { ", total=False" };
             let value = type_of(value).replace('"', "'");
-            writeln!(self.text, "\n\n{base} = TypedDict(\"{base}\", {{\"{key}\": \"{value}\"}}{total})").expect("text");
+            writeln!(self.text, "\n\n{base} = TypedDict(\"{base}\", {{\"{key}\": \"{value}\"}}{total})")
+                .expect("text");
             bases.push(base);
         }
         if bases.is_empty() {
@@ -168,7 +174,10 @@ fn type_of(schema: &Json) -> String {
         "array" => format!("list[{}]", type_of(&schema["items"])),
         "object" => {
             let values: Option<&Map<String, Json>> = schema["additionalProperties"].as_object();
-            format!("dict[str, {}]", values.map_or("object".to_owned(), |_| type_of(&schema["additionalProperties"])))
+            format!(
+                "dict[str, {}]",
+                values.map_or("object".to_owned(), |_| type_of(&schema["additionalProperties"]))
+            )
         }
         other => panic!("no Python type for {other}"),
     }
@@ -192,7 +201,11 @@ fn union(types: Vec<String>) -> String {
         [one] => one.clone(),
         _ => {
             let line = joined.join(", ");
-            if line.len() <= 90 { format!("Union[{line}]") } else { format!("Union[\n    {},\n]", joined.join(",\n    ")) }
+            if line.len() <= 90 {
+                format!("Union[{line}]")
+            } else {
+                format!("Union[\n    {},\n]", joined.join(",\n    "))
+            }
         }
     }
 }

@@ -1,0 +1,103 @@
+//! The files that records are kept in: CSV, or Parquet, which is another form of the same rows.
+//!
+//! ```text
+//! record ──> row of CSV ──┬──> FILE.csv
+//!                         └──> columns of one type ──> FILE.parquet ──> row of CSV ──> record
+//! ```
+//!
+//! Parquet is a feature of the build, `parquet`; without it, such files are neither written nor read.
+
+use std::borrow::Cow;
+
+use super::disk::{Writing, Written};
+use super::error::Error;
+
+/// The form in which the records of new points are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Columns {
+    /// Rows of text, which everything reads.
+    #[default]
+    Csv,
+    /// Compressed columns, a fifth as large, which pandas, Polars and DuckDB read many times as fast.
+    Parquet,
+}
+
+impl Columns {
+    /// The forms that this build has.
+    pub const HERE: &[Columns] =
+        if cfg!(feature = "parquet") { &[Columns::Csv, Columns::Parquet] } else { &[Columns::Csv] };
+
+    /// Checks that this build has the form.
+    ///
+    /// # Errors
+    /// Names the feature that it lacks.
+    pub fn check(self) -> Result<(), Error> {
+        if Columns::HERE.contains(&self) { Ok(()) } else { Err(Error::NoParquet { path: None }) }
+    }
+
+    /// Returns the name of the file for the records of `csv`.
+    pub(super) fn file(self, csv: &'static str) -> Cow<'static, str> {
+        match self {
+            Columns::Csv => Cow::Borrowed(csv),
+            Columns::Parquet => Cow::Owned(csv.replace(".csv", PARQUET)),
+        }
+    }
+}
+
+pub(super) const PARQUET: &str = ".parquet";
+
+/// Writes one file of rows.
+pub(super) enum TableWriter<'a> {
+    Csv(Writing<'a>),
+    #[cfg(feature = "parquet")]
+    Parquet(super::parquet::Writer<'a>),
+}
+
+impl<'a> TableWriter<'a> {
+    /// Begins a file with this header, which ends in a line break.
+    pub(super) fn new(
+        mut writing: Writing<'a>,
+        columns: Columns,
+        header: &str,
+    ) -> Result<TableWriter<'a>, Error> {
+        match columns {
+            Columns::Csv => {
+                writing.put(header.as_bytes())?;
+                Ok(TableWriter::Csv(writing))
+            }
+            #[cfg(feature = "parquet")]
+            Columns::Parquet => Ok(TableWriter::Parquet(super::parquet::Writer::new(writing, header)?)),
+            #[cfg(not(feature = "parquet"))]
+            Columns::Parquet => Err(Error::NoParquet { path: None }),
+        }
+    }
+
+    /// Adds whole rows.
+    pub(super) fn put(&mut self, rows: &str) -> Result<(), Error> {
+        match self {
+            TableWriter::Csv(writing) => writing.put(rows.as_bytes()),
+            #[cfg(feature = "parquet")]
+            TableWriter::Parquet(writer) => writer.put(rows),
+        }
+    }
+
+    pub(super) fn finish(self) -> Result<Written, Error> {
+        match self {
+            TableWriter::Csv(writing) => writing.finish(),
+            #[cfg(feature = "parquet")]
+            TableWriter::Parquet(writer) => writer.finish()?.finish(),
+        }
+    }
+}
+
+/// Returns the rows of a file as CSV, with their header.
+pub(super) fn rows(path: &std::path::Path, bytes: Vec<u8>) -> Result<String, Error> {
+    if path.extension().is_some_and(|extension| extension == "parquet") {
+        #[cfg(feature = "parquet")]
+        return super::parquet::rows(path, bytes);
+        #[cfg(not(feature = "parquet"))]
+        return Err(Error::NoParquet { path: Some(path.to_owned()) });
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| Error::Damaged { path: path.to_owned(), what: "it is no text".to_owned() })
+}
