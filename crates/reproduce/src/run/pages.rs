@@ -12,9 +12,6 @@ use crate::row::Row;
 use crate::studies::every;
 use crate::study::{Base, Figure, Study};
 
-/// Studies whose pages were made before runs were kept with their builds and outcomes: their next run names them.
-const WITHOUT_BUILDS: &[&str] = &["qjump-kernel", "detail-kernel", "bullettrains-kernel", "reactor-kernel"];
-
 /// Flows of the runs that are passed over: each has a list to recompute, which takes seconds.
 const LONGEST: u64 = 100_000;
 
@@ -59,10 +56,8 @@ fn committed(study: &Study) -> Reproduction {
 #[test]
 fn every_committed_page_was_made_from_todays_scenarios_and_results() {
     // Without the eBPF programs the breakdown has no settings to compare.
-    let is_left_out = |id: &str| {
-        WITHOUT_BUILDS.contains(&id)
-            || (id == "breakdown-kernel" && !cfg!(all(target_os = "linux", feature = "kernel")))
-    };
+    let is_left_out =
+        |id: &str| id == "breakdown-kernel" && !cfg!(all(target_os = "linux", feature = "kernel"));
     for study in every().into_iter().filter(|study| !is_left_out(&study.id)) {
         let page = committed(study);
         let of_the_page: BTreeSet<&String> = page.builds.iter().flat_map(|build| &build.digests).collect();
