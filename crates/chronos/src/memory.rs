@@ -446,8 +446,8 @@ impl Holding {
         self.request_since.unwrap_or(self.since)
     }
 
-    /// Whether it has moved next to nothing for a while. A client may get no processor for a tenth of a second on a busy
-    /// machine, so the while is longer, also where memory is full.
+    /// Whether it has moved next to nothing for a while. A client may get no processor for a tenth of a second on a
+    /// busy machine, so the while is longer, also where memory is full.
     pub(crate) fn has_stalled(&self, now: Duration) -> bool {
         now.saturating_sub(self.since) >= PATIENCE
     }

@@ -1,7 +1,7 @@
 //! [`ClockServo`]: a clock that follows another by the offsets that two-way timestamps give.
 //!
 //! ```text
-//! forward, backward ──> mean path delay, filtered ──> offset = forward - delay, mean of two ──> PI ──> rate of the clock
+//! forward, backward ──> path delay, filtered ──> offset = forward - delay, mean of two ──> PI ──> the clock's rate
 //! ```
 //!
 //! That is the order of ptpd's and of linuxptp's servo. Times are integers in picoseconds and rates are picoseconds a
@@ -115,7 +115,8 @@ impl ClockServo {
         self.ahead
     }
 
-    /// Steers by an exchange: `forward` is what the way to the client took by the two clocks, `round` half of both ways.
+    /// Steers by an exchange: `forward` is what the way to the client took by the two clocks, `one_way` half of both
+    /// ways.
     pub(crate) fn steer(&mut self, now: Time, forward: i128, one_way: i128, interval: Span) {
         self.ahead(now);
         self.averaged = (self.averaged + 1).min(self.delay_exchanges);

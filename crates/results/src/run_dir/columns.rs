@@ -646,9 +646,9 @@ pub fn documentation() -> String {
         out.push_str(&format!("{name}:\n\n```\n{how}\n```\n\n"));
     }
     out.push_str(
-        "With `--columns parquet` the files are `points/*/messages.parquet` and so on, with the same columns, whose \
-         types they name: `pandas.read_parquet`, `polars.read_parquet` and DuckDB's `read_parquet` need no options, and \
-         texts are as the scenario has them.\n\n",
+        "With `--columns parquet` the files are `points/*/messages.parquet` and so on, with the same columns, \
+         whose types they name: `pandas.read_parquet`, `polars.read_parquet` and DuckDB's `read_parquet` need no \
+         options, and texts are as the scenario has them.\n\n",
     );
     out.push_str(
         "The options make a reader look at every row before it chooses a column's type. Times are integer \

@@ -75,7 +75,7 @@ impl<'a> Writer<'a> {
         Ok(Writer { path, file, columns, rows: 0 })
     }
 
-    /// Adds whole rows.
+    /// Adds whole rows of CSV to the columns.
     pub(super) fn put(&mut self, rows: &str) -> Result<(), Error> {
         for row in csv::rows_without_header(rows) {
             let row = row.map_err(|error| damaged(&self.path, error))?;

@@ -72,7 +72,7 @@ impl<'a> TableWriter<'a> {
         }
     }
 
-    /// Adds whole rows.
+    /// Adds whole rows of CSV to the file.
     pub(super) fn put(&mut self, rows: &str) -> Result<(), Error> {
         match self {
             TableWriter::Csv(writing) => writing.put(rows.as_bytes()),
