@@ -8,6 +8,8 @@ A scenario is a TOML file, the name of a built-in scenario, TOML text, or a dict
 so for several values of a key, and ``line`` finds the highest load that meets an objective.
 """
 
+from typing import TYPE_CHECKING
+
 from . import circuits, model
 from ._controller import Controller
 from ._plimsoll import (
@@ -35,6 +37,19 @@ from ._results import Comparison, LoadLine, LoadLines, Point, Reproduction, Resu
 from ._run import compare, line, load, reproduce, run, sweep
 from ._scenario import Scenario, built_in
 from .circuits import schedule
+
+if TYPE_CHECKING:
+    from . import schema
+else:
+
+    def __getattr__(name: str) -> object:
+        # Few programs need the types of `schema` when they run, and making them takes as long as all the rest.
+        if name == "schema":
+            from importlib import import_module
+
+            return import_module(".schema", __name__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "Ack",
@@ -71,5 +86,6 @@ __all__ = [
     "reproduce",
     "run",
     "schedule",
+    "schema",
     "sweep",
 ]

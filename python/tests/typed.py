@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
+from typed_scenario import SCENARIO
 from typing_extensions import assert_type
 
 import plimsoll
-from plimsoll import model, plot
+from plimsoll import model, plot, schema
 
 result = plimsoll.run("quickstart", set={"run.duration": "1s"}, out=Path("out"), progress=False)
 assert_type(result, plimsoll.Result)
@@ -32,3 +33,12 @@ def watch(now: plimsoll.Progress) -> bool:
 plimsoll.run("quickstart", progress=watch)
 plimsoll.run("quickstart", seeds=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 model.fanout(law="pareto")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+assert_type(plimsoll.run(SCENARIO).digest, str)
+assert_type(plimsoll.Scenario(SCENARIO).variants, list[str])
+flows: schema.FlowsWorkload = {"kind": "flows", "from": "h1..h3", "to": "h0"}
+size: schema.BytesDistribution = {"kind": "pareto", "min": "1KB", "shape": 1.2}
+schema.Run(seed="1")  # type: ignore[typeddict-item]  # pyright: ignore[reportArgumentType]
+schema.Port(order="priority")  # type: ignore[typeddict-item]  # pyright: ignore[reportArgumentType]
+schema.Port(order="fifo", bufer="1MB")  # type: ignore[typeddict-unknown-key]  # pyright: ignore[reportCallIssue]
+schema.RpcWorkload(kind="rpc", request="100B")  # type: ignore[typeddict-item]  # pyright: ignore[reportCallIssue]

@@ -12,7 +12,8 @@ pub fn are_up_to_date(name: &str, make: impl FnOnce(&Path) -> std::io::Result<()
     make(made.path()).expect("pages are written");
     let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/man");
     let of = |folder: &Path| -> Vec<PathBuf> {
-        let files = std::fs::read_dir(folder).into_iter().flatten().map(|file| file.expect("a folder").path());
+        let files =
+            std::fs::read_dir(folder).into_iter().flatten().map(|file| file.expect("a folder").path());
         let is_of = |file: &PathBuf| {
             let stem = file.file_stem().unwrap_or_default().to_string_lossy();
             stem == name || stem.starts_with(&format!("{name}-"))
