@@ -37,7 +37,9 @@ impl Scenario {
     ) -> PyResult<Scenario> {
         let failure = Failure::default();
         let registry = controllers::registry(controllers, &failure)?;
-        let overrides = Overrides { set: set.clone(), seed, replicates: replicates.unwrap_or(0) };
+        let replicates_or_own = replicates.unwrap_or(0);
+        let overrides =
+            Overrides { set: set.clone(), seed, replicates: replicates_or_own, ..Overrides::default() };
         let loaded = py.detach(|| plimsoll_shipped::load(&registry, &path, &overrides));
         Scenario::checked(py, loaded, Some(Source { path, set, seed, replicates }), failure)
     }
@@ -56,7 +58,7 @@ impl Scenario {
     ) -> PyResult<Scenario> {
         let failure = Failure::default();
         let registry = controllers::registry(controllers, &failure)?;
-        let overrides = Overrides { set, seed, replicates: replicates.unwrap_or(0) };
+        let overrides = Overrides { set, seed, replicates: replicates.unwrap_or(0), ..Overrides::default() };
         let parse = || plimsoll_scenario::Scenario::parse_from(&registry, name, text, &folder, &overrides);
         Scenario::checked(py, py.detach(parse), None, failure)
     }
