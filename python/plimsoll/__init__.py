@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from . import circuits, model
 from ._controller import Controller
+from ._discipline import Discipline
+from ._distribution import Distribution
 from ._plimsoll import (
     Ack,
     Cancelled,
@@ -20,6 +22,7 @@ from ._plimsoll import (
     DefectError,
     ModelError,
     ObjectiveError,
+    Packet,
     PlimsollError,
     RunDirectoryError,
     RunError,
@@ -59,10 +62,13 @@ __all__ = [
     "Cut",
     "DeadlockError",
     "DefectError",
+    "Discipline",
+    "Distribution",
     "LoadLine",
     "LoadLines",
     "ModelError",
     "ObjectiveError",
+    "Packet",
     "PlimsollError",
     "Point",
     "Progress",

@@ -2,6 +2,7 @@
 
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -42,3 +43,24 @@ schema.Run(seed="1")  # type: ignore[typeddict-item]  # pyright: ignore[reportAr
 schema.Port(order="priority")  # type: ignore[typeddict-item]  # pyright: ignore[reportArgumentType]
 schema.Port(order="fifo", bufer="1MB")  # type: ignore[typeddict-unknown-key]  # pyright: ignore[reportCallIssue]
 schema.RpcWorkload(kind="rpc", request="100B")  # type: ignore[typeddict-item]  # pyright: ignore[reportCallIssue]
+
+
+def service(numbers: Random) -> float:
+    return numbers.lognormvariate(3, 1)
+
+
+class Lifo(plimsoll.Discipline):
+    def __init__(self) -> None:
+        self.packets: list[plimsoll.Packet] = []
+
+    def enqueue(self, packet: plimsoll.Packet, now_us: float) -> None:
+        self.packets.append(packet)
+
+    def dequeue(self, now_us: float, paused: tuple[int, ...]) -> plimsoll.Packet | None:
+        return self.packets.pop()
+
+
+own = plimsoll.Scenario("own.toml", disciplines={"lifo": Lifo}, distributions={"a.csv": service, "b.csv": [1, 2.5]})
+assert_type(plimsoll.Distribution([100, 900], unit="bytes").mean, float)
+plimsoll.Distribution([1], unit="minutes")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+plimsoll.Scenario("own", disciplines={"l": int})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
