@@ -38,7 +38,7 @@ pub(crate) struct Discipline {
     failure: Failure,
 }
 
-/// A packet that waits.
+/// A packet that waits, as the simulator and as the object have it.
 struct Waiting {
     queued: Queued,
     /// The packet as the object sees it; none if it came after a failure.

@@ -133,7 +133,7 @@ fn docstring(indent: &str, described: &Json) -> String {
     format!("{indent}\"\"\"{}{end}\"\"\"\n", lines.join(&format!("\n{indent}")))
 }
 
-/// A type in Python.
+/// A type as Python writes it in an annotation.
 #[derive(PartialEq)]
 enum Type {
     /// A class or an alias of the module.
