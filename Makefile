@@ -109,7 +109,7 @@ test-python: python ## Install the wheel into a fresh environment, and run its t
 	$(PYTHON_BUILD)/test/bin/pip install --quiet --disable-pip-version-check -r python/tests/requirements.txt \
 	  "$$(ls -t $(dir $(PYTHON_BUILD))wheels/plimsoll_net-*.whl | head -1)"
 	cd python/tests && $(PYTHON_BUILD)/test/bin/python -m pytest -c ../pyproject.toml --rootdir . .
-	cd python && $(PYTHON_BUILD)/test/bin/mypy --cache-dir $(PYTHON_BUILD)/mypy plimsoll tests/typed.py
+	cd python && $(PYTHON_BUILD)/test/bin/mypy --cache-dir $(PYTHON_BUILD)/mypy plimsoll tests/typed.py tests/typed_scenario.py
 	cd python/tests && $(PYTHON_BUILD)/test/bin/stubtest --ignore-disjoint-bases plimsoll._plimsoll
 	cd python && $(PYTHON_BUILD)/test/bin/pyright --pythonpath $(PYTHON_BUILD)/test/bin/python
 

@@ -8,8 +8,12 @@ A scenario is a TOML file, the name of a built-in scenario, TOML text, or a dict
 so for several values of a key, and ``line`` finds the highest load that meets an objective.
 """
 
+from typing import TYPE_CHECKING
+
 from . import circuits, model
 from ._controller import Controller
+from ._discipline import Discipline
+from ._distribution import Distribution
 from ._plimsoll import (
     Ack,
     Cancelled,
@@ -18,6 +22,7 @@ from ._plimsoll import (
     DefectError,
     ModelError,
     ObjectiveError,
+    Packet,
     PlimsollError,
     RunDirectoryError,
     RunError,
@@ -36,6 +41,19 @@ from ._run import compare, line, load, reproduce, run, sweep
 from ._scenario import Scenario, built_in
 from .circuits import schedule
 
+if TYPE_CHECKING:
+    from . import schema
+else:
+
+    def __getattr__(name: str) -> object:
+        # Few programs need the types of `schema` when they run, and making them takes as long as all the rest.
+        if name == "schema":
+            from importlib import import_module
+
+            return import_module(".schema", __name__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [
     "Ack",
     "Cancelled",
@@ -44,10 +62,13 @@ __all__ = [
     "Cut",
     "DeadlockError",
     "DefectError",
+    "Discipline",
+    "Distribution",
     "LoadLine",
     "LoadLines",
     "ModelError",
     "ObjectiveError",
+    "Packet",
     "PlimsollError",
     "Point",
     "Progress",
@@ -71,5 +92,6 @@ __all__ = [
     "reproduce",
     "run",
     "schedule",
+    "schema",
     "sweep",
 ]

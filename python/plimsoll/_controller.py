@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from ._plimsoll import Cut, Window
@@ -27,8 +26,3 @@ class Controller:
     def cut(self, window: Window, cut: Cut) -> int:
         """Return the window in bytes after a loss, a timeout or a mark; by default half of it."""
         return cut.base // 2
-
-
-def registered(controllers: Mapping[str, type[Controller]]) -> list[tuple[str, str, type[Controller]]]:
-    """Return the controllers as the compiled module takes them: name, version and class."""
-    return [(name, str(getattr(made, "version", "1")), made) for name, made in controllers.items()]

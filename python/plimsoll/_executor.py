@@ -11,11 +11,10 @@ from concurrent.futures import CancelledError, Executor, Future, as_completed
 from pathlib import Path
 
 from . import _plimsoll
-from ._controller import Controller
+from ._mechanisms import Mechanisms
 from ._progress import Report
 
 Files = dict[str, bytes]
-Controllers = list[tuple[str, str, type[Controller]]]
 
 
 def map_points(
@@ -25,7 +24,7 @@ def map_points(
     memory_max: int | None,
     out: str | None,
     force: bool,
-    controllers: Controllers,
+    mechanisms: Mechanisms,
     report: Report | None,
 ) -> _plimsoll.Outcomes:
     """Run each point that ``out`` does not have as a task of ``executor``, and merge what comes back."""
@@ -44,7 +43,7 @@ def map_points(
             if key not in seen:
                 seen.add(key)
                 shard = f"{index + 1}/{points}"
-                futures.append(executor.submit(run_shard, text, shard, threads, memory_max, command, controllers))
+                futures.append(executor.submit(run_shard, text, shard, threads, memory_max, command, mechanisms))
         error = _collect(futures, folder, Path(temporary) / "shard", report)
         if error is not None:
             raise error
@@ -80,10 +79,10 @@ def _cancel(futures: list[Future[Files]]) -> None:
 
 
 def run_shard(
-    text: str, shard: str, threads: int, memory_max: int | None, command: str, controllers: Controllers
+    text: str, shard: str, threads: int, memory_max: int | None, command: str, mechanisms: Mechanisms
 ) -> Files:
     """Run a shard, and return the files of its run directory. This is what a worker executes."""
-    scenario = _plimsoll.Scenario.parse("scenario.toml", text, ".", [], None, None, controllers)
+    scenario = _plimsoll.Scenario.parse("scenario.toml", text, ".", [], None, None, mechanisms, {})
     with tempfile.TemporaryDirectory() as folder:
         _plimsoll.run(scenario, [], shard, threads, memory_max, folder, False, command, None)
         root = Path(folder)

@@ -1,6 +1,6 @@
 """The compiled module. Its classes and functions are used by the package, which has the forms for users."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, final
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "ModelError",
     "ObjectiveError",
     "Outcomes",
+    "Packet",
     "PlimsollError",
     "RunDirectoryError",
     "RunError",
@@ -41,7 +42,8 @@ _Point = tuple[str, list[tuple[str, str]], int, int, str, str]
 _Outcome = tuple[str, list[tuple[str, str]], int, int, str]
 _Report = Callable[[int, int, float, int, str], bool | None]
 
-_Controller = tuple[str, str, Callable[..., object]]
+_Mechanism = tuple[str, str, Callable[..., object]]
+_Mechanisms = tuple[Sequence[_Mechanism], Sequence[_Mechanism]]
 
 @final
 class Window:
@@ -94,6 +96,53 @@ class Cut:
     @property
     def srtt_us(self) -> float | None: ...
 
+@final
+class Packet:
+    """A packet that waits at a port. ``number`` counts the packets that have come to the port."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def size(self) -> int:
+        """The number of bytes on the wire."""
+
+    @property
+    def payload(self) -> int:
+        """The number of payload bytes; 0 for an ACK."""
+
+    @property
+    def connection(self) -> int: ...
+    @property
+    def from_server(self) -> bool:
+        """Whether the packet goes from the server of its connection to the client."""
+
+    @property
+    def source(self) -> int:
+        """The number of the host that sends it."""
+
+    @property
+    def destination(self) -> int:
+        """The number of the host that it is addressed to."""
+
+    @property
+    def priority(self) -> int:
+        """The 802.1p priority, 0 to 7."""
+
+    @property
+    def rank(self) -> int:
+        """By ``host.rank``: the bytes that its sender has still to send of the message, or 7 - priority; 0 for ACKs."""
+
+    @property
+    def ecn_capable(self) -> bool: ...
+    @property
+    def marked(self) -> bool:
+        """Whether the packet was marked when it came."""
+
+    @property
+    def arrived_us(self) -> float: ...
+    def mark(self) -> None:
+        """Mark the packet (ECN) when it is sent, if its transport is capable of that."""
+
 class PlimsollError(Exception): ...
 
 class ScenarioError(PlimsollError):
@@ -128,7 +177,12 @@ class DefectError(PlimsollError): ...
 class Scenario:
     @staticmethod
     def load(
-        path: str, set: list[str], seed: int | None, replicates: int | None, controllers: Sequence[_Controller]
+        path: str,
+        set: list[str],
+        seed: int | None,
+        replicates: int | None,
+        mechanisms: _Mechanisms,
+        files: Mapping[str, str],
     ) -> Scenario: ...
     @staticmethod
     def parse(
@@ -138,7 +192,8 @@ class Scenario:
         set: list[str],
         seed: int | None,
         replicates: int | None,
-        controllers: Sequence[_Controller],
+        mechanisms: _Mechanisms,
+        files: Mapping[str, str],
     ) -> Scenario: ...
     @property
     def name(self) -> str: ...

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Union
 
 from . import _plimsoll, _toml
-from ._controller import registered
 from ._executor import map_points
 from ._progress import Callback, reporting
 from ._results import Comparison, LoadLines, Reproduction, Result
@@ -100,7 +99,7 @@ def sweep(
             _bytes(memory_max),
             _path(out),
             force,
-            registered(checked._controllers),
+            checked._mechanisms,
             report,
         )
     return Result(outcomes)

@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from typing import Any, Union
 
 from . import _plimsoll, _toml
-from ._controller import Controller, registered
+from ._controller import Controller
+from ._discipline import Discipline
+from ._distribution import Drawn, file_of
+from ._mechanisms import Mechanisms, registered
 
 #: What can be run: a file, the name of a built-in scenario, TOML text, a dict, or a checked scenario.
 Source = Union[str, "os.PathLike[str]", Mapping[str, Any], "Scenario"]
@@ -18,8 +21,12 @@ class Scenario:
 
     ``source`` is the path of a file, the name of a built-in scenario such as ``"quickstart"``, a text of several lines
     in TOML, or a dict of the same form. ``set`` overrides keys: ``{"workload.background.load": 0.6}``. ``seed`` is that
-    of every random stream, and ``replicates`` runs each point so often with different seeds. ``controllers`` has
-    classes of congestion controllers (``Controller``) by the names that ``transport.kind`` has for them.
+    of every random stream, and ``replicates`` runs each point so often with different seeds.
+
+    ``controllers`` has classes of congestion controllers (``Controller``) by the names that ``transport.kind`` has for
+    them, and ``disciplines`` classes of queue disciplines (``Discipline``) by those that ``port.TIER.discipline`` has.
+    ``distributions`` has distributions by the names of the CSV files that they take the place of: functions that draw
+    microseconds, samples in microseconds, or ``Distribution`` with another unit or number of draws.
 
     Raises ``ScenarioError``, which names the line, the key and the nearest spelling, if the scenario is invalid.
     """
@@ -29,6 +36,8 @@ class Scenario:
     _seed: int | None
     _replicates: int | None
     _controllers: dict[str, type[Controller]]
+    _disciplines: dict[str, type[Discipline]]
+    _files: dict[str, str]
 
     def __init__(
         self,
@@ -38,20 +47,27 @@ class Scenario:
         seed: int | None = None,
         replicates: int | None = None,
         controllers: Mapping[str, type[Controller]] | None = None,
+        disciplines: Mapping[str, type[Discipline]] | None = None,
+        distributions: Mapping[str, Drawn] | None = None,
     ) -> None:
         settings = _toml.settings(set)
+        files = {name: file_of(name, drawn) for name, drawn in (distributions or {}).items()}
         if isinstance(source, Scenario):
             self._source = source._source
             settings = [*source._settings, *settings]
             seed = source._seed if seed is None else seed
             replicates = source._replicates if replicates is None else replicates
             controllers = {**source._controllers, **(controllers or {})}
+            disciplines = {**source._disciplines, **(disciplines or {})}
+            files = {**source._files, **files}
         else:
             self._source = dict(source) if isinstance(source, Mapping) else source
         self._settings = settings
         self._seed = seed
         self._replicates = replicates
         self._controllers = dict(controllers or {})
+        self._disciplines = dict(disciplines or {})
+        self._files = files
         self._checked = self._check()
 
     def _check(self) -> _plimsoll.Scenario:
@@ -63,15 +79,19 @@ class Scenario:
         else:
             path = os.fspath(source)  # type: ignore[arg-type]
             return _plimsoll.Scenario.load(
-                path, self._settings, self._seed, self._replicates, registered(self._controllers)
+                path, self._settings, self._seed, self._replicates, self._mechanisms, self._files
             )
         return _plimsoll.Scenario.parse(
-            name, text, ".", self._settings, self._seed, self._replicates, registered(self._controllers)
+            name, text, ".", self._settings, self._seed, self._replicates, self._mechanisms, self._files
         )
+
+    @property
+    def _mechanisms(self) -> Mechanisms:
+        return registered(self._controllers, self._disciplines)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process may have other files, so the scenario travels with all that it reads.
-        return _of_text, (self.self_contained, self._controllers)
+        return _of_text, (self.self_contained, self._controllers, self._disciplines)
 
     @property
     def name(self) -> str:
@@ -120,8 +140,10 @@ class Scenario:
         return f"<Scenario {self.name!r}: {self.title}, {len(self)} runs>"
 
 
-def _of_text(text: str, controllers: dict[str, type[Controller]]) -> Scenario:
-    return Scenario(text + "\n", controllers=controllers)
+def _of_text(
+    text: str, controllers: dict[str, type[Controller]], disciplines: dict[str, type[Discipline]]
+) -> Scenario:
+    return Scenario(text + "\n", controllers=controllers, disciplines=disciplines)
 
 
 def built_in() -> dict[str, str]:
@@ -129,7 +151,7 @@ def built_in() -> dict[str, str]:
     titles: dict[str, str] = {}
     for name in _plimsoll.built_in():
         try:
-            titles[name] = _plimsoll.Scenario.load(name, [], None, None, []).title
+            titles[name] = _plimsoll.Scenario.load(name, [], None, None, ([], []), {}).title
         except _plimsoll.ScenarioError:
             pass  # It is only there to be included by others.
     return titles

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._results import LoadLines, Result, is_at
+from ._results import LoadLines, Reproduction, Result, is_at
 from .circuits import Schedule
 
 if TYPE_CHECKING:
@@ -125,6 +125,45 @@ def load_line(lines: LoadLines, objective: int = 0, *, ax: Axes | None = None) -
     return _legend(ax)
 
 
+def published(
+    reproduction: Reproduction, figure: str, metric: str, *, base: str = "source", ax: Axes | None = None
+) -> Axes:
+    """Draw the measured numbers of a reproduced figure with their intervals, and the published ones as diamonds."""
+    all = reproduction.rows
+    rows = [row for row in all if row["figure"] == figure and row["metric"] == metric and row["base"] == base]
+    if not rows:
+        known = sorted({f"{row['metric']} of {row['figure']}" for row in all if row["base"] == base})
+        raise KeyError(f"there is no {metric} of {figure} with base {base!r}; there is {', '.join(known)}")
+    names = list(dict.fromkeys(row["x"] for row in rows))
+    series = list(dict.fromkeys(row["series"] for row in rows))
+    is_numeric = len(names) > 1 and _all_numbers(names)
+    ax = _axes(ax, "", f"{metric} ({rows[0]['unit']})")
+    for number, name in enumerate(series):
+        # Points of the same x lie side by side where x is a word.
+        shift = 0.0 if is_numeric else 0.6 * ((number + 0.5) / len(series) - 0.5)
+        color = COLORS[number % len(COLORS)]
+        own = [row for row in rows if row["series"] == name]
+        at = [float(row["x"]) if is_numeric else names.index(row["x"]) + shift for row in own]
+        values = [row["measured"] for row in own]
+        ends = [row["ci"] or (row["measured"], row["measured"]) for row in own]
+        errors = [
+            [max(value - low, 0) for value, (low, _) in zip(values, ends)],
+            [max(high - value, 0) for value, (_, high) in zip(values, ends)],
+        ]
+        line = "-" if is_numeric else "none"
+        ax.errorbar(at, values, errors, color=color, label=name, marker="o", markersize=4, linestyle=line, capsize=2)
+        there = [(x, row["published"]) for x, row in zip(at, own) if row["published"] is not None]
+        xs, ys = [x for x, _ in there], [y for _, y in there]
+        ax.scatter(xs, ys, marker="D", s=45, facecolors="none", edgecolors=color, zorder=3)
+    if not is_numeric:
+        ax.set_xticks(range(len(names)), names)
+    ax.scatter([], [], marker="D", s=45, facecolors="none", edgecolors=_FAINT, label="published")
+    ax.set(title=f"{figure} of {reproduction.study}: measured beside published")
+    ax.margins(0.08)
+    ax.set_ylim(bottom=0)
+    return _legend(ax)
+
+
 def circuits(of: Result | Schedule, variant: str | None = None, *, ax: Axes | None = None, **at: Any) -> Axes:
     """Draw which sender has a circuit to which receiver, and when: of a run, or of a schedule."""
     if isinstance(of, Schedule):
@@ -155,6 +194,13 @@ def circuits(of: Result | Schedule, variant: str | None = None, *, ax: Axes | No
     ax.set_yticks(sorted({sender for _, _, sender, _ in bars}))
     ax.invert_yaxis()
     return _legend(ax)
+
+
+def _all_numbers(texts: Sequence[str]) -> bool:
+    try:
+        return bool([float(text) for text in texts])
+    except ValueError:
+        return False
 
 
 def _axes(ax: Axes | None, x: str, y: str) -> Axes:
@@ -213,4 +259,4 @@ def _is_here(result: Result, curve: dict[str, Any], at: dict[str, Any]) -> bool:
     return all(is_at(curve["sweep"], word, value) for word, value in at.items())
 
 
-__all__ = ["COLORS", "PARTS", "breakdown", "cdf", "circuits", "load_line", "queue", "slowdown", "tail"]
+__all__ = ["COLORS", "PARTS", "breakdown", "cdf", "circuits", "load_line", "published", "queue", "slowdown", "tail"]

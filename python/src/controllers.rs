@@ -1,71 +1,17 @@
 //! Congestion controllers in Python: an object for each end of a connection, whose methods are called for its ACKs.
 //!
-//! A controller has no way to fail in the simulator, so the first exception is kept, the run is cancelled, and the call
-//! that ran it raises the exception. Until then a controller that failed leaves the window alone.
+//! A controller that has raised an exception leaves the window alone until its run has stopped.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
 
 use plimsoll_mechanisms::tcp::{self, Cause, CongestionControl, Limits};
-use plimsoll_scenario::{Parameters, Registry};
 use plimsoll_units::Span;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
-use crate::errors::PlimsollError;
-
-/// The first exception of a scenario's controllers.
-#[derive(Clone, Default)]
-pub(crate) struct Failure(Arc<Mutex<Option<PyErr>>>);
-
-impl Failure {
-    pub(crate) fn is_set(&self) -> bool {
-        self.0.lock().is_ok_and(|failure| failure.is_some())
-    }
-
-    pub(crate) fn take(&self) -> Option<PyErr> {
-        self.0.lock().ok()?.take()
-    }
-
-    fn set(&self, error: PyErr) {
-        if let Ok(mut failure) = self.0.lock() {
-            failure.get_or_insert(error);
-        }
-    }
-}
-
-/// The table of a controller in a scenario, whose keys are the arguments of its class.
-#[derive(Serialize, Deserialize)]
-#[serde(transparent)]
-struct Arguments(Map<String, Value>);
-
-impl Parameters for Arguments {}
-
-/// Returns a registry with these controllers: name, version and class of each.
-pub(crate) fn registry(
-    controllers: Vec<(String, String, Py<PyAny>)>,
-    failure: &Failure,
-) -> PyResult<Registry> {
-    let mut registry = Registry::new();
-    for (name, version, class) in controllers {
-        let (before, failure) = (registry, failure.clone());
-        let make = move |arguments: &Arguments| -> Box<dyn CongestionControl> {
-            Box::new(Controller::make(&class, arguments, failure.clone()))
-        };
-        let add = AssertUnwindSafe(|| before.congestion_controller(&name, &version, make));
-        registry = catch_unwind(add).map_err(|_| {
-            let allowed = "lower-case letters, digits, `-` and `_`, and no name that Plimsoll has";
-            PlimsollError::new_err(format!("a controller cannot be called {name:?}; allowed: {allowed}"))
-        })?;
-    }
-    Ok(registry)
-}
+use crate::mechanisms::{Arguments, Failure};
 
 /// A controller of one end of a connection.
-struct Controller {
+pub(crate) struct Controller {
     /// The object; none if its class has raised an exception.
     object: Option<Py<PyAny>>,
     sets_window: bool,
@@ -81,11 +27,9 @@ impl fmt::Debug for Controller {
 }
 
 impl Controller {
-    fn make(class: &Py<PyAny>, arguments: &Arguments, failure: Failure) -> Controller {
+    pub(crate) fn make(class: &Py<PyAny>, arguments: &Arguments, failure: Failure) -> Controller {
         let made = Python::attach(|py| -> PyResult<_> {
-            let text = serde_json::to_string(arguments).unwrap_or_default();
-            let keywords = py.import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?;
-            let object = class.bind(py).call((), Some(&keywords))?;
+            let object = arguments.call(class.bind(py))?;
             let sets_window =
                 object.getattr_opt("sets_window")?.is_some_and(|sets| sets.is_truthy().unwrap_or(false));
             Ok((sets_window, object.hasattr("on_ack")?, object.hasattr("grow")?, object.unbind()))

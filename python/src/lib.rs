@@ -6,8 +6,10 @@
 
 mod circuits;
 mod controllers;
+mod disciplines;
 mod errors;
 mod line;
+mod mechanisms;
 mod reproduce;
 mod runs;
 mod scenario;
@@ -50,6 +52,7 @@ fn _plimsoll(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<controllers::Window>()?;
     module.add_class::<controllers::Ack>()?;
     module.add_class::<controllers::Cut>()?;
+    module.add_class::<disciplines::Packet>()?;
     module.add_class::<runs::Outcomes>()?;
     module.add_class::<runs::Compared>()?;
     module.add_class::<tables::Table>()?;

@@ -10,8 +10,8 @@ use plimsoll_report::Style;
 use plimsoll_results::run_dir::Existing;
 use pyo3::prelude::*;
 
-use crate::controllers::Failure;
 use crate::errors;
+use crate::mechanisms::Failure;
 use crate::runs::{form, json, place};
 use crate::scenario::Scenario;
 use crate::watch::{Board, supervise};

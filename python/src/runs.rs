@@ -17,8 +17,8 @@ use plimsoll_sim::batch::{self, Watch};
 use plimsoll_sim::{Progress, RunError};
 use pyo3::prelude::*;
 
-use crate::controllers::Failure;
 use crate::errors;
+use crate::mechanisms::Failure;
 use crate::scenario::Scenario;
 use crate::tables::{self, Table};
 use crate::watch::{Board, supervise};

@@ -1,13 +1,14 @@
 //! [`Scenario`]: a checked scenario with what was laid over it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use plimsoll_cli::library::{self, Source};
 use plimsoll_scenario::{Overrides, ScenarioError};
 use pyo3::prelude::*;
 
-use crate::controllers::{self, Failure};
 use crate::errors;
+use crate::mechanisms::{self, Failure, Mechanisms};
 
 /// A point as Python sees it: variant, swept keys with their values, replicate, seed, name and digest of the input.
 type Point = (String, Vec<(String, String)>, u32, u64, String, String);
@@ -16,16 +17,16 @@ type Point = (String, Vec<(String, String)>, u32, u64, String, String);
 #[pyclass(frozen, module = "plimsoll._plimsoll")]
 pub(crate) struct Scenario {
     pub(crate) scenario: plimsoll_scenario::Scenario,
-    /// The file or the built-in scenario, and the overrides; a scenario of a text has none.
+    /// The file or the built-in scenario, and the overrides; a scenario of a text, or with files from Python, has none.
     source: Option<Source>,
-    /// What has gone wrong in a controller in Python.
+    /// The first exception of a mechanism in Python.
     pub(crate) failure: Failure,
 }
 
 #[pymethods]
 impl Scenario {
-    /// Reads and checks a file, or the built-in scenario of that name. `controllers` has the name, the version and the
-    /// class of each congestion controller in Python.
+    /// Reads and checks a file, or the built-in scenario of that name. `files` has texts that are read in place of
+    /// files on the disk.
     #[staticmethod]
     fn load(
         py: Python<'_>,
@@ -33,17 +34,20 @@ impl Scenario {
         set: Vec<String>,
         seed: Option<u64>,
         replicates: Option<u32>,
-        controllers: Vec<(String, String, Py<PyAny>)>,
+        mechanisms: Mechanisms,
+        files: BTreeMap<String, String>,
     ) -> PyResult<Scenario> {
         let failure = Failure::default();
-        let registry = controllers::registry(controllers, &failure)?;
-        let overrides = Overrides { set: set.clone(), seed, replicates: replicates.unwrap_or(0) };
+        let registry = mechanisms::registry(mechanisms, &failure)?;
+        let overrides = Overrides { set: set.clone(), seed, replicates: replicates.unwrap_or(0), files };
         let loaded = py.detach(|| plimsoll_shipped::load(&registry, &path, &overrides));
-        Scenario::checked(py, loaded, Some(Source { path, set, seed, replicates }), failure)
+        let source = Source { path, set, seed, replicates };
+        Scenario::checked(py, loaded, Some(source).filter(|_| overrides.files.is_empty()), failure)
     }
 
     /// Checks a text; paths in it are relative to `folder`.
     #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "Python has keywords for them")]
     fn parse(
         py: Python<'_>,
         name: &str,
@@ -52,11 +56,12 @@ impl Scenario {
         set: Vec<String>,
         seed: Option<u64>,
         replicates: Option<u32>,
-        controllers: Vec<(String, String, Py<PyAny>)>,
+        mechanisms: Mechanisms,
+        files: BTreeMap<String, String>,
     ) -> PyResult<Scenario> {
         let failure = Failure::default();
-        let registry = controllers::registry(controllers, &failure)?;
-        let overrides = Overrides { set, seed, replicates: replicates.unwrap_or(0) };
+        let registry = mechanisms::registry(mechanisms, &failure)?;
+        let overrides = Overrides { set, seed, replicates: replicates.unwrap_or(0), files };
         let parse = || plimsoll_scenario::Scenario::parse_from(&registry, name, text, &folder, &overrides);
         Scenario::checked(py, py.detach(parse), None, failure)
     }

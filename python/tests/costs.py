@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import deque
 from pathlib import Path
 
 import plimsoll
@@ -36,6 +37,35 @@ class Reno(plimsoll.Controller):
     def grow(self, window: plimsoll.Window, ack: plimsoll.Ack) -> None:
         Reno.calls += 1
         window.cwnd += ack.acked if window.in_slow_start else max(1, window.segment**2 // window.cwnd)
+
+
+class Fifo(plimsoll.Discipline):
+    """First come, first served, which counts the packets of all ports."""
+
+    arrived = 0
+
+    def __init__(self) -> None:
+        self.packets: deque[plimsoll.Packet] = deque()
+
+    def enqueue(self, packet: plimsoll.Packet, now_us: float) -> None:
+        Fifo.arrived += 1
+        self.packets.append(packet)
+
+    def dequeue(self, now_us: float, paused: tuple[int, ...]) -> plimsoll.Packet | None:
+        return self.packets.popleft()
+
+
+def of_distribution(draws: int) -> float:
+    """Return the processor time in seconds of drawing samples and reading them into a checked scenario."""
+    text = plimsoll.Scenario("quickstart").text.replace("[workload.small]", "[workload.small]\nservice.cdf = 'a.csv'")
+
+    def once() -> float:
+        before = time.process_time()
+        drawn = plimsoll.Distribution(lambda numbers: numbers.lognormvariate(3, 1), draws=draws)
+        plimsoll.Scenario(text, distributions={"a.csv": drawn})
+        return time.process_time() - before
+
+    return min(once() for _ in range(5))
 
 
 def of_run(scenario: plimsoll.Scenario) -> float:
@@ -75,6 +105,15 @@ def main() -> None:
     calls = Reno.calls / 5
     each = (own - built_in) / calls * 1e6
     print(f"{built_in:.3f} s  a run of TCP; {own:.3f} s with {calls:,.0f} calls of a controller: {each:.2f} us each")
+    text = plimsoll.Scenario("quickstart").text.replace(
+        'transport.kind = "tcp"', 'transport.kind = "tcp"\nport.switch.discipline.own-fifo = {}'
+    )
+    own = of_run(plimsoll.Scenario(text, set=set, replicates=1, disciplines={"own-fifo": Fifo}))
+    packets = Fifo.arrived / 5
+    each = (own - built_in) / packets * 1e9
+    print(f"{own:.3f} s with {packets:,.0f} packets by a discipline: {each:.0f} ns each beyond the built-in queue")
+    for draws in (10_000, 100_000):
+        print(f"{of_distribution(draws):.3f} s  a scenario with a distribution of {draws:,} draws")
 
 
 if __name__ == "__main__":

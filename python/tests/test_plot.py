@@ -74,3 +74,17 @@ def test_circuits_of_a_schedule_and_of_a_run() -> None:
     result = plimsoll.run("hybrid/one-to-all", set={"run.duration": "30ms"})
     ax = plot.circuits(result)
     assert len(ax.patches) > 3 and ax.get_title().startswith("Circuits of ")
+
+
+def test_measured_numbers_beside_published_ones() -> None:
+    reproduction = plimsoll.reproduce("solstice", quick=True, only="fig4@8,64", progress=False)
+    ax = plot.published(reproduction, "fig4", "schedule_time_ms")
+    rows = [row for row in reproduction.rows if row["figure"] == "fig4" and row["base"] == "source"]
+    times = [row for row in rows if row["metric"] == "schedule_time_ms"]
+    assert labels(ax)[0] == "published" and set(labels(ax)[1:]) == {row["series"] for row in times}
+    diamonds = [point[1] for collection in ax.collections for point in getattr(collection, "get_offsets")().tolist()]
+    for row in times:
+        if row["published"] is not None:
+            assert any(value == pytest.approx(row["published"]) for value in diamonds), row
+    with pytest.raises(KeyError, match="there is no goodput of fig4"):
+        plot.published(reproduction, "fig4", "goodput")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 import pytest
+import typed_scenario
 
 import plimsoll
 from plimsoll import _toml
@@ -21,6 +22,35 @@ def test_a_dict_is_the_text_that_it_describes(small: dict[str, Any], tmp_path: P
         assert [point[-1] for point in other._checked.points] == [point[-1] for point in of_dict._checked.points]
     assert of_dict.variants == ["TCP", "DCTCP"]
     assert len(of_dict) == 2
+
+
+def test_typed_tables_are_the_text_that_they_describe(small: dict[str, Any]) -> None:
+    typed = plimsoll.Scenario(typed_scenario.SCENARIO)
+    text = """
+version = 1
+title = "small"
+run = { duration = "200ms", warmup = "20ms" }
+topology = { kind = "rack", hosts = 4, rate = "1Gbps", delay = "5us" }
+port.switch.buffer = "100 packets"
+[workload.small]
+kind = "rpc"
+request = "100B"
+response = "900B"
+load = "8Mbps"
+[workload.background]
+kind = "transfer"
+size = "1MB"
+load = 0.3
+[variant.TCP]
+transport.kind = "tcp"
+[variant.DCTCP]
+transport.kind = "dctcp"
+port.switch.ecn.threshold = "20 packets"
+[observe.queue]
+client = { port = "client", every = "1ms" }
+"""
+    assert plimsoll.run(typed, progress=False).digest == plimsoll.run(text, progress=False).digest
+    assert typed_scenario.SCENARIO == small, "at run time they are dicts"
 
 
 def test_built_in_scenarios_need_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,8 @@ impl Source {
     /// # Errors
     /// [`BadScenario`], with all its errors.
     pub fn load_with(&self, registry: &Registry, replicates: u32) -> anyhow::Result<Scenario> {
-        let overrides = Overrides { set: self.set.clone(), seed: self.seed, replicates };
+        let overrides =
+            Overrides { set: self.set.clone(), seed: self.seed, replicates, ..Overrides::default() };
         let scenario = plimsoll_shipped::load(registry, &self.path, &overrides)
             .map_err(|errors| BadScenario::new(self.path.display().to_string(), "run", errors))?;
         for warning in scenario.warnings() {

@@ -18,7 +18,7 @@ pub(crate) fn run_once(
     folder: &Path,
 ) -> Result<Outcome, ReproduceError> {
     let set = set.iter().map(|&set| set.to_owned()).collect();
-    let overrides = Overrides { set, seed: Some(seed), replicates: 1 };
+    let overrides = Overrides { set, seed: Some(seed), replicates: 1, ..Overrides::default() };
     let scenario = load(name, &study.text(name, study.bases[0]), folder, &overrides)?;
     let point = scenario.points().iter().find(|point| point.variant == series);
     let point = point.expect("the scenario has a variant of that name");

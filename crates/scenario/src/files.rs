@@ -20,12 +20,30 @@ pub(crate) struct Files {
     /// Names are relative to this folder.
     base_dir: PathBuf,
     embedded: BTreeMap<String, String>,
+    /// What the caller gives in place of files on the disk.
+    given: BTreeMap<String, String>,
     read: RefCell<BTreeMap<String, String>>,
 }
 
 impl Files {
     pub(crate) fn new(base_dir: PathBuf) -> Files {
         Files { base_dir, ..Files::default() }
+    }
+
+    /// Reads these texts in place of files on the disk from now on.
+    pub(crate) fn give(&mut self, texts: &BTreeMap<String, String>) {
+        self.given.extend(texts.iter().map(|(name, text)| (name.clone(), text.clone())));
+    }
+
+    /// Returns the given texts that cannot be read, as the scenario has its own of that name.
+    pub(crate) fn hidden(&self) -> impl Iterator<Item = &str> {
+        self.given.keys().map(String::as_str).filter(|name| self.embedded.contains_key(*name))
+    }
+
+    /// Returns the given texts that nothing has read.
+    pub(crate) fn unread(&self) -> Vec<String> {
+        let read = self.read.borrow();
+        self.given.keys().filter(|name| !read.contains_key(*name)).cloned().collect()
     }
 
     /// Adds a text of the table `files`; one that is there already stays.
@@ -50,21 +68,24 @@ impl Files {
         if let Some(text) = self.read.borrow().get(name) {
             return Ok(text.clone());
         }
-        let text = read_text(&self.base_dir.join(name), most, |kind| kind.is_file())?;
+        let text = match self.given.get(name) {
+            Some(text) => text.clone(),
+            None => read_text(&self.base_dir.join(name), most, |kind| kind.is_file())?,
+        };
         self.read.borrow_mut().insert(name.to_owned(), text.clone());
         Ok(text)
     }
 
     /// What tells whether two names mean the same file: its path, or for an embedded one its name.
     pub(crate) fn identity(&self, name: &str) -> PathBuf {
-        if self.embedded.contains_key(name) {
+        if self.embedded.contains_key(name) || self.given.contains_key(name) {
             return PathBuf::from("[files]").join(name);
         }
         let path = self.base_dir.join(name);
         path.canonicalize().unwrap_or(path)
     }
 
-    /// The files that were read from the disk.
+    /// The files that were read and are not in the scenario's own table: from the disk, or given by the caller.
     pub(crate) fn into_read(self) -> BTreeMap<String, String> {
         self.read.into_inner()
     }

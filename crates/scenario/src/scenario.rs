@@ -3,6 +3,7 @@
 mod builder;
 mod numbered;
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,6 +29,9 @@ pub struct Overrides {
     pub seed: Option<u64>,
     /// Runs of each point with different seeds; 0 leaves it to the file's `replicates`, or 1.
     pub replicates: u32,
+    /// Texts that are read in place of files on the disk, by the names that the scenario has for them. Each has to be
+    /// read, and the scenario's own table `files` may not have that name.
+    pub files: BTreeMap<String, String>,
 }
 
 /// A checked scenario: all its runs are possible.

@@ -40,7 +40,9 @@ impl Classes {
     pub(crate) fn new(model: &Model, anyway: bool) -> Result<Option<Box<Classes>>, RunError> {
         let host = &model.host;
         let ports = model.topology.tiers().iter().map(|tier| model.port.of_tier(tier));
-        let ranked = ports.chain([&model.port.host]).any(|port| port.pfabric().is_some());
+        // A packet of MPTCP has the data ACK in place of its rank.
+        let outside = !model.outside.disciplines.is_empty() && model.transport.mptcp.is_none();
+        let ranked = outside || ports.chain([&model.port.host]).any(|port| port.pfabric().is_some());
         let qjump = host.qjump().map(|params| Qjump::new(params, model)).transpose()?;
         let plain =
             host.priority.is_empty() && host.priority_by_size.is_empty() && host.ack_priority.is_none();

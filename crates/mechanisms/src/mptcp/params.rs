@@ -98,6 +98,7 @@ pub enum Scheduler {
 /// How the subflows of a connection get different paths.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "SubflowPaths")]
 pub enum Paths {
     /// By the hash of a port number that each has to itself.
     Hash,

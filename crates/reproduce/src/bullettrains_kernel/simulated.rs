@@ -56,7 +56,7 @@ impl Task for Simulated {
         let Runs::Scenario(name) = &figure.runs else { unreachable!("the figures run scenarios") };
         let folder = study.laid_out().map_err(|error| error.to_string())?;
         let set = case.set.iter().chain(&self.set).cloned().collect();
-        let overrides = Overrides { set, seed: Some(self.seed), replicates: 1 };
+        let overrides = Overrides { set, seed: Some(self.seed), replicates: 1, ..Overrides::default() };
         let scenario = load(name, &study.text(name, Base::Source), folder.path(), &overrides)
             .map_err(|error| error.to_string())?;
         let point = scenario.points().iter().find(|point| point.variant == self.series);

@@ -150,7 +150,7 @@ impl Bench<'_> {
             std::fs::write(self.folder.path().join(&file), transfers.list())?;
             set.push(format!("workload.background={{kind=\"flow-list\",path=\"{file}\"}}"));
         }
-        let overrides = Overrides { set, seed: Some(seed), replicates: 1 };
+        let overrides = Overrides { set, seed: Some(seed), replicates: 1, ..Overrides::default() };
         let scenario = load(name, &self.study.text(name, base), self.folder.path(), &overrides)?;
         let job = |&series: &&'static str| {
             let point = scenario.points().iter().find(|point| point.variant == series)?;

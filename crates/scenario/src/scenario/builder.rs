@@ -67,7 +67,9 @@ impl Builder {
     pub(super) fn points(&mut self, name: &str, text: &str, overrides: &Overrides) -> Vec<Point> {
         let path = self.base_dir.join(file_name(name));
         let path = path.canonicalize().unwrap_or(path);
+        self.files.give(&overrides.files);
         let mut root = self.read(name, text, Path::new(""), &mut vec![path]);
+        self.hidden_files(&root);
         if !self.errors.is_empty() {
             return Vec::new();
         }
@@ -103,6 +105,9 @@ impl Builder {
         }
         self.overridden(&settings, &axes, &variants, &root);
         self.nowhere(&settings, &axes, &variants, &root);
+        if self.errors.is_empty() {
+            self.unread_files(&root);
+        }
         self.errors.finish(&self.sources, variants.len());
         self.warnings.finish(&self.sources, variants.len());
         if self.errors.is_empty() { self.number(merged, replicates) } else { Vec::new() }
@@ -188,6 +193,26 @@ impl Builder {
                     self.errors.add(report.allowed(FILES_ALLOWED));
                 }
             }
+        }
+    }
+
+    /// Reports the given files that the scenario has in its own table.
+    fn hidden_files(&mut self, root: &Node) {
+        for name in self.files.hidden().map(str::to_owned).collect::<Vec<_>>() {
+            let message = format!("\"{name}\" is given, and the scenario has its own file of that name");
+            let key = node::dotted(&["files", &name]);
+            let report = Report::at(&self.sources, &root.origin, key, message);
+            self.errors.add(report.allowed("another name, which a key names: cdf = \"NAME.csv\""));
+        }
+    }
+
+    /// Reports the given files that no key names.
+    fn unread_files(&mut self, root: &Node) {
+        for name in self.files.unread() {
+            let message = format!("\"{name}\" is given, and no key names that file");
+            let key = node::dotted(&["files", &name]);
+            let report = Report::at(&self.sources, &root.origin, key, message);
+            self.errors.add(report.allowed("a file that the scenario names: cdf = \"NAME.csv\""));
         }
     }
 

@@ -3,7 +3,7 @@
 
 use plimsoll_fabric::net::topology::File;
 use plimsoll_scenario::model::{Hosts, Topology, Workload};
-use plimsoll_scenario::{Scenario, ScenarioError};
+use plimsoll_scenario::{Overrides, Scenario, ScenarioError};
 use plimsoll_units::{Bytes, Rate, Span};
 
 const GRAPH: &str = r#"
@@ -117,6 +117,52 @@ fn the_digest_is_of_their_content() {
     digests.sort_unstable();
     digests.dedup();
     assert_eq!(digests.len(), others.len() + 2);
+}
+
+/// Checks a scenario that draws its sizes from `sizes.csv`, with files from the caller and none on the disk.
+fn given(table: &str, files: &[(&str, &str)]) -> Result<Scenario, Vec<ScenarioError>> {
+    let head = r#"
+version = 1
+title = "t"
+run.duration = "1s"
+topology = { kind = "rack", hosts = 2, rate = "1Gbps", delay = "1us" }
+[workload.some]
+kind = "transfer"
+load = 0.1
+size = { cdf = "sizes.csv" }
+"#;
+    let files = files.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect();
+    let nowhere = tempfile::tempdir().unwrap();
+    let overrides = Overrides { files, ..Overrides::default() };
+    Scenario::parse_with("t.toml", &format!("{head}{table}"), nowhere.path(), &overrides)
+}
+
+const SIZES: &str = "bytes,cdf\n100,0\n200,1\n";
+const OWN_SIZES: &str = "[files.\"sizes.csv\"]\ntext = \"\"\"\nbytes,cdf\n100,0\n200,1\n\"\"\"\n";
+
+#[test]
+fn a_caller_may_give_files() {
+    let digest = |scenario: &Scenario| scenario.points()[0].digest;
+    let scenario = given("", &[("sizes.csv", SIZES)]).unwrap();
+    assert_eq!(digest(&scenario), digest(&given(OWN_SIZES, &[]).unwrap()));
+    let other = given("", &[("sizes.csv", "bytes,cdf\n100,0\n300,1\n")]).unwrap();
+    assert_ne!(digest(&scenario), digest(&other), "the digest is of their content");
+    let nowhere = tempfile::tempdir().unwrap();
+    let recorded = Scenario::parse("r.toml", scenario.self_contained(), nowhere.path()).unwrap();
+    assert_eq!(digest(&recorded), digest(&scenario), "a recorded scenario has them");
+    let set = vec!["workload.some.load=0.2".to_owned()];
+    let overrides = Overrides { set, ..scenario.overrides().clone() };
+    assert_ne!(digest(&scenario.with_overrides(&overrides).unwrap()), digest(&scenario));
+}
+
+#[test]
+fn a_given_file_must_be_read() {
+    let errors = given("", &[("sizes.csv", SIZES), ("size.csv", SIZES)]).unwrap_err();
+    assert_eq!((errors.len(), errors[0].key.as_str()), (1, "files.\"size.csv\""));
+    assert!(errors[0].message.contains("no key names that file"), "{}", errors[0]);
+    let errors = given(OWN_SIZES, &[("sizes.csv", SIZES)]).unwrap_err();
+    assert_eq!((errors.len(), errors[0].key.as_str()), (1, "files.\"sizes.csv\""));
+    assert!(errors[0].message.contains("has its own file of that name"), "{}", errors[0]);
 }
 
 #[test]

@@ -89,6 +89,8 @@ pub struct Queued {
     pub packet: Packet,
     /// The time since which it waits.
     pub since: Time,
+    /// A discipline from outside decided that the packet is marked (ECN) when it is sent.
+    pub mark: bool,
     /// The pacer decided, when the packet came, that it draws when it leaves.
     pub(super) draws: bool,
 }

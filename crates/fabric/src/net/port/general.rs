@@ -113,7 +113,7 @@ impl General {
             meter.on_admitted(now, size, marked);
         }
         let draws = self.pacer.as_mut().is_some_and(|pacer| pacer.on_enqueue(&packet));
-        self.push(id, Queued { packet, since: now, draws }, sink);
+        self.push(id, Queued { packet, since: now, mark: false, draws }, sink);
         self.start_due(id, now, sink);
         if let Some(meter) = &mut self.meter {
             meter.on_change(now, self.waiting_bytes);
@@ -254,7 +254,7 @@ impl General {
         if self.shared.is_some() {
             self.on_departure(next.as_ref(), sink);
         }
-        let Some(Queued { mut packet, since, draws }) = next else {
+        let Some(Queued { mut packet, since, mark, draws }) = next else {
             if let Some(due) = self.discipline.next_due(now).filter(|due| *due != self.asked) {
                 self.asked = due;
                 sink.call_at(id, due);
@@ -274,7 +274,8 @@ impl General {
             None => now,
             Some(pacer) => pacer.release(now, &packet, draws),
         };
-        let mut marked = self.rules.on_dequeue(self.discipline.len(), self.waiting_bytes) && packet.mark();
+        let marks = mark || self.rules.on_dequeue(self.discipline.len(), self.waiting_bytes);
+        let mut marked = marks && packet.mark();
         if let Some(phantom_queue) = &mut self.phantom_queue
             && phantom_queue.on_transmit(start, size)
         {

@@ -27,7 +27,7 @@ fn at(ns: u64) -> Time {
 fn push(queues: &mut ClassQueues, ns: u64, to: u32, class: PathClass) {
     let mut packet = Packet::new(HostId(0), HostId(to), to, 1_000);
     packet.set_path_class(class);
-    queues.push(Queued { packet, since: at(ns), draws: false });
+    queues.push(Queued { packet, since: at(ns), mark: false, draws: false });
 }
 
 /// Destination and path class of the packet that leaves at `ns`.

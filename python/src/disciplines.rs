@@ -1,0 +1,224 @@
+//! Queue disciplines in Python: an object for each port, whose methods are called for packets that come and leave.
+//!
+//! ```text
+//!            push                                 pop
+//! port ──────────────> waiting: Queued + Packet ──────> port
+//!                        │ enqueue(packet)    ^ dequeue() returns one of the packets
+//!                        v                    │
+//!                      object in Python: packets in an order of its own
+//! ```
+//!
+//! The packets themselves wait here, so that the object can neither lose nor change one; each packet that it returns
+//! has to be one that waits. After an exception packets are served in the order of their arrival until the run has
+//! stopped.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use plimsoll_fabric::net::port::{QueueDiscipline, Queued};
+use plimsoll_fabric::net::{Ecn, Flags};
+use plimsoll_mechanisms::pfc::PauseState;
+use plimsoll_units::Time;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::mechanisms::{Arguments, Failure};
+
+/// The discipline of one port.
+pub(crate) struct Discipline {
+    /// The object; none if its class has raised an exception.
+    object: Option<Py<PyAny>>,
+    /// The packets that wait, by their numbers.
+    waiting: BTreeMap<u64, Waiting>,
+    /// The number of packets that have come.
+    arrived: u64,
+    failure: Failure,
+}
+
+/// A packet that waits, as the simulator and as the object have it.
+struct Waiting {
+    queued: Queued,
+    /// The packet as the object sees it; none if it came after a failure.
+    packet: Option<Py<Packet>>,
+}
+
+impl fmt::Debug for Discipline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Discipline with {} packets", self.waiting.len())
+    }
+}
+
+impl Discipline {
+    pub(crate) fn make(class: &Py<PyAny>, arguments: &Arguments, failure: Failure) -> Discipline {
+        let made = Python::attach(|py| Ok(arguments.call(class.bind(py))?.unbind()));
+        let object = made.map_err(|error| failure.set(error)).ok();
+        Discipline { object, waiting: BTreeMap::new(), arrived: 0, failure }
+    }
+
+    /// Removes the packet that came first, of those that `pause` lets through.
+    fn first(&mut self, pause: PauseState) -> Option<Queued> {
+        let may = |(_, waiting): &(&u64, &Waiting)| pause.may(waiting.queued.packet.priority);
+        let number = *self.waiting.iter().find(may)?.0;
+        self.waiting.remove(&number).map(|waiting| waiting.queued)
+    }
+}
+
+impl QueueDiscipline for Discipline {
+    fn push(&mut self, queued: Queued, dropped: &mut dyn FnMut(Queued)) {
+        let number = self.arrived;
+        self.arrived += 1;
+        let Some(object) = self.object.as_ref().filter(|_| !self.failure.is_set()) else {
+            self.waiting.insert(number, Waiting { queued, packet: None });
+            return;
+        };
+        let waiting = &mut self.waiting;
+        let called = Python::attach(|py| {
+            let packet = Bound::new(py, Packet::of(number, &queued))?;
+            waiting.insert(number, Waiting { queued, packet: Some(packet.clone().unbind()) });
+            let told = (packet, us(queued.since));
+            let returned = object.bind(py).call_method1(intern!(py, "enqueue"), told)?;
+            if !returned.is_none() {
+                for victim in returned.try_iter()? {
+                    dropped(take(waiting, &victim?, "enqueue")?);
+                }
+            }
+            Ok(())
+        });
+        if let Err(error) = called {
+            self.failure.set(error);
+        }
+    }
+
+    fn pop(&mut self, now: Time, pause: PauseState, _: &mut dyn FnMut(Queued)) -> Option<Queued> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let Some(object) = self.object.as_ref().filter(|_| !self.failure.is_set()) else {
+            return self.first(pause);
+        };
+        let waiting = &mut self.waiting;
+        let called = Python::attach(|py| {
+            let paused =
+                PyTuple::new(py, (0..8u8).filter(|priority| !pause.may(*priority)).collect::<Vec<_>>())?;
+            let nothing_is_paused = paused.is_empty();
+            let returned = object.bind(py).call_method1(intern!(py, "dequeue"), (us(now), paused))?;
+            if returned.is_none() {
+                // The port asks again only after the next packet, or when a priority resumes.
+                return if nothing_is_paused { Err(keeps(waiting.len())) } else { Ok(None) };
+            }
+            let next = take(waiting, &returned, "dequeue")?;
+            if !pause.may(next.packet.priority) {
+                let message = format!(
+                    "dequeue returned a packet of priority {}, which is paused",
+                    next.packet.priority
+                );
+                return Err(PyValueError::new_err(message));
+            }
+            Ok(Some(next))
+        });
+        called.unwrap_or_else(|error| {
+            self.failure.set(error);
+            self.first(pause)
+        })
+    }
+
+    fn len(&self) -> usize {
+        self.waiting.len()
+    }
+}
+
+/// Removes a packet that a method has returned.
+fn take(waiting: &mut BTreeMap<u64, Waiting>, returned: &Bound<'_, PyAny>, method: &str) -> PyResult<Queued> {
+    let Ok(packet) = returned.cast::<Packet>() else {
+        let message = format!("{method} returned {}; allowed: packets that wait, or None", returned.repr()?);
+        return Err(PyTypeError::new_err(message));
+    };
+    let shown = packet.get();
+    let waits = waiting.get(&shown.number).and_then(|waiting| waiting.packet.as_ref());
+    if !waits.is_some_and(|waits| waits.is(packet)) {
+        let message = format!("{method} returned packet {}, which does not wait in this queue", shown.number);
+        return Err(PyValueError::new_err(message));
+    }
+    let Some(Waiting { mut queued, .. }) = waiting.remove(&shown.number) else {
+        unreachable!("it has been looked up");
+    };
+    queued.mark = shown.mark.load(Ordering::Relaxed);
+    Ok(queued)
+}
+
+/// Returns the error of a discipline that sends nothing.
+fn keeps(packets: usize) -> PyErr {
+    let message = format!("dequeue returned None while {packets} packets wait and nothing is paused");
+    PyValueError::new_err(message)
+}
+
+fn us(time: Time) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+/// A packet that waits at a port.
+#[pyclass(frozen, module = "plimsoll._plimsoll")]
+pub(crate) struct Packet {
+    #[pyo3(get)]
+    number: u64,
+    #[pyo3(get)]
+    size: u16,
+    #[pyo3(get)]
+    payload: u16,
+    #[pyo3(get)]
+    connection: u32,
+    #[pyo3(get)]
+    from_server: bool,
+    #[pyo3(get)]
+    source: u32,
+    #[pyo3(get)]
+    destination: u32,
+    #[pyo3(get)]
+    priority: u8,
+    #[pyo3(get)]
+    rank: u32,
+    #[pyo3(get)]
+    ecn_capable: bool,
+    #[pyo3(get)]
+    marked: bool,
+    #[pyo3(get)]
+    arrived_us: f64,
+    mark: AtomicBool,
+}
+
+impl Packet {
+    fn of(number: u64, queued: &Queued) -> Packet {
+        let packet = &queued.packet;
+        Packet {
+            number,
+            size: packet.size,
+            payload: packet.len,
+            connection: packet.flow,
+            from_server: packet.flags.has(Flags::FROM_SERVER),
+            source: packet.src.0,
+            destination: packet.dst.0,
+            priority: packet.priority,
+            rank: packet.rank,
+            ecn_capable: packet.ecn != Ecn::NotEct,
+            marked: packet.ecn == Ecn::Ce,
+            arrived_us: us(queued.since),
+            mark: AtomicBool::new(false),
+        }
+    }
+}
+
+#[pymethods]
+impl Packet {
+    /// Marks the packet (ECN) when it is sent, if its transport is capable of that.
+    fn mark(&self) {
+        self.mark.store(true, Ordering::Relaxed);
+    }
+
+    fn __repr__(&self) -> String {
+        let Packet { number, size, source, destination, .. } = self;
+        format!("<Packet {number}: {size} B from h{source} to h{destination}>")
+    }
+}

@@ -1,0 +1,93 @@
+//! Mechanisms in Python: classes under the names that a scenario has for them.
+//!
+//! A mechanism has no way to fail in the simulator, so the first exception is kept, the run is cancelled, and the call
+//! that ran it raises the exception.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+
+use plimsoll_fabric::net::port::QueueDiscipline;
+use plimsoll_fabric::net::topology::Link;
+use plimsoll_mechanisms::tcp::CongestionControl;
+use plimsoll_scenario::{Parameters, Registry};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::controllers::Controller;
+use crate::disciplines::Discipline;
+use crate::errors::PlimsollError;
+
+/// The congestion controllers and the queue disciplines of a scenario: name, version and class of each.
+pub(crate) type Mechanisms = (Vec<Class>, Vec<Class>);
+
+type Class = (String, String, Py<PyAny>);
+
+/// The first exception of a scenario's mechanisms.
+#[derive(Clone, Default)]
+pub(crate) struct Failure(Arc<Mutex<Option<PyErr>>>);
+
+impl Failure {
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.lock().is_ok_and(|failure| failure.is_some())
+    }
+
+    pub(crate) fn take(&self) -> Option<PyErr> {
+        self.0.lock().ok()?.take()
+    }
+
+    pub(crate) fn set(&self, error: PyErr) {
+        if let Ok(mut failure) = self.0.lock() {
+            failure.get_or_insert(error);
+        }
+    }
+}
+
+/// The table of a mechanism in a scenario, whose keys are the arguments of its class.
+#[derive(Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Arguments(Map<String, Value>);
+
+impl Parameters for Arguments {}
+
+impl Arguments {
+    /// Returns a new object of a class.
+    pub(crate) fn call<'py>(&self, class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        let keywords = class.py().import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?;
+        class.call((), Some(&keywords))
+    }
+}
+
+/// Returns a registry with these mechanisms.
+pub(crate) fn registry((controllers, disciplines): Mechanisms, failure: &Failure) -> PyResult<Registry> {
+    let mut registry = Registry::new();
+    for (name, version, class) in controllers {
+        let failure = failure.clone();
+        let make = move |arguments: &Arguments| -> Box<dyn CongestionControl> {
+            Box::new(Controller::make(&class, arguments, failure.clone()))
+        };
+        let before = registry;
+        let add = || before.congestion_controller(&name, &version, make);
+        registry = named("controller", &name, add)?;
+    }
+    for (name, version, class) in disciplines {
+        let failure = failure.clone();
+        let make = move |arguments: &Arguments, _: &Link| -> Box<dyn QueueDiscipline> {
+            Box::new(Discipline::make(&class, arguments, failure.clone()))
+        };
+        let before = registry;
+        let add = || before.queue_discipline(&name, &version, make);
+        registry = named("discipline", &name, add)?;
+    }
+    Ok(registry)
+}
+
+/// Adds a mechanism to a registry, which panics if it cannot have the name.
+fn named(what: &str, name: &str, add: impl FnOnce() -> Registry) -> PyResult<Registry> {
+    catch_unwind(AssertUnwindSafe(add)).map_err(|_| {
+        let allowed = "lower-case letters, digits, `-` and `_`, and no name that Plimsoll has";
+        PlimsollError::new_err(format!("a {what} cannot be called {name:?}; allowed: {allowed}"))
+    })
+}
