@@ -4,7 +4,7 @@ use plimsoll_units::text::printable_json;
 use serde::{Deserialize, Serialize};
 
 use super::seal;
-use super::table_file::Columns;
+use super::table_form::Columns;
 use crate::digest::Digest;
 use crate::point::PointKey;
 

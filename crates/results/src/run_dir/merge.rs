@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::table_file::Columns;
+use super::table_form::Columns;
 use super::{Error, Existing, Plan, PlannedPoint, RunDir, Status};
 
 /// Takes the finished points of several run directories into one at `into`, which is made or gone on

@@ -30,6 +30,7 @@ mod parquet;
 mod point_files;
 mod seal;
 mod table_file;
+mod table_form;
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -41,7 +42,7 @@ pub use columns::{READERS, documentation};
 pub use error::Error;
 pub use manifest::{FORMAT, Manifest, ManifestPoint, Plan, PlannedPoint, SIMULATOR, point_id};
 pub use merge::merge;
-pub use table_file::Columns;
+pub use table_form::Columns;
 
 use plimsoll_units::text::printable_json;
 
@@ -107,7 +108,9 @@ impl RunDir {
     /// Makes or goes on with a run directory, after checking that the place can be written and has
     /// `room` bytes ([`ROOM_AT_LEAST`] if that is more).
     pub fn create(path: &Path, plan: &Plan, existing: Existing, room: u64) -> Result<RunDir, Error> {
-        plan.columns.check()?;
+        if !Columns::HERE.contains(&plan.columns) {
+            return Err(Error::NoParquet { path: None });
+        }
         let points = path.join(POINTS);
         check_free_for_a_run(path, existing)?;
         fs::create_dir_all(&points).map_err(|source| Error::io("make", &points, source))?;

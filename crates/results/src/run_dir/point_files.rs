@@ -17,7 +17,8 @@ use super::disk::{self, Writing, Written};
 use super::error::Error;
 use super::manifest::FORMAT;
 use super::seal;
-use super::table_file::{self, Columns, PARQUET, TableWriter};
+use super::table_file::{self, TableWriter};
+use super::table_form::{Columns, PARQUET};
 use crate::capture::Capture;
 use crate::digest::{Checksum, Digest};
 use crate::outcome::{

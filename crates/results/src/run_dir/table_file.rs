@@ -7,44 +7,9 @@
 //!
 //! Parquet is a feature of the build, `parquet`; without it, such files are neither written nor read.
 
-use std::borrow::Cow;
-
 use super::disk::{Writing, Written};
 use super::error::Error;
-
-/// The form in which the records of new points are kept.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Columns {
-    /// Rows of text, which everything reads.
-    #[default]
-    Csv,
-    /// Compressed columns that name their types, a quarter as large.
-    Parquet,
-}
-
-impl Columns {
-    /// The forms that this build has.
-    pub const HERE: &[Columns] =
-        if cfg!(feature = "parquet") { &[Columns::Csv, Columns::Parquet] } else { &[Columns::Csv] };
-
-    /// Checks that this build has the form.
-    ///
-    /// # Errors
-    /// Names the feature that it lacks.
-    pub fn check(self) -> Result<(), Error> {
-        if Columns::HERE.contains(&self) { Ok(()) } else { Err(Error::NoParquet { path: None }) }
-    }
-
-    /// Returns the name of the file for the records of `csv`.
-    pub(super) fn file(self, csv: &'static str) -> Cow<'static, str> {
-        match self {
-            Columns::Csv => Cow::Borrowed(csv),
-            Columns::Parquet => Cow::Owned(csv.replace(".csv", PARQUET)),
-        }
-    }
-}
-
-pub(super) const PARQUET: &str = ".parquet";
+use super::table_form::Columns;
 
 /// Writes one file of rows.
 pub(super) enum TableWriter<'a> {
