@@ -80,9 +80,12 @@ check-all: toolchain ## The long checks that do not fit the suite; docs/internal
 test: toolchain test-packages ## Format, lints, and every test.
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo fmt --manifest-path python/Cargo.toml --check
 	$(if $(KERNEL),,@echo "no clang or no libelf-dev: the eBPF programs are off, and their tests are left out" >&2)
 	cargo clippy --workspace --all-targets --locked $(KERNEL) -- -D warnings
 	$(if $(KERNEL),cargo clippy --workspace --lib --bins --locked -- -D warnings)
+	@# The wheel is a workspace of its own, which a change of the crates breaks unnoticed; Parquet is in it, too.
+	cargo check --manifest-path python/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target) --locked
 	$(FUZZ)
 	cargo test --workspace --locked $(KERNEL) --doc
 	cargo test --workspace --locked $(KERNEL) --lib --bins --tests --no-run --message-format=json-render-diagnostics \

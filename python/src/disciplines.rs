@@ -27,7 +27,7 @@ use pyo3::types::PyTuple;
 
 use crate::mechanisms::{Arguments, Failure};
 
-/// The discipline of one port.
+/// The packets that wait at one port, and the object in Python that orders them.
 pub(crate) struct Discipline {
     /// The object; none if its class has raised an exception.
     object: Option<Py<PyAny>>,

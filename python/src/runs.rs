@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use plimsoll_cli::library::{self, Shard};
 use plimsoll_report::{Format, Style, html, table, verdict};
 use plimsoll_results::curves::{Curves, Detail};
-use plimsoll_results::run_dir::{self, Existing, Plan};
+use plimsoll_results::run_dir::{self, Columns, Existing, Plan};
 use plimsoll_results::summary::Options;
 use plimsoll_results::{Digest, Outcome, PointKey, PointOutcome, RunDir, Summary};
 use plimsoll_scenario::Point;
@@ -197,6 +197,7 @@ fn loaded(dir: &RunDir, points: Vec<PointOutcome>, scenario: String) -> Outcomes
         shard: manifest.shard,
         points: Vec::new(),
         warnings: manifest.warnings.clone(),
+        columns: Columns::Csv,
     };
     Outcomes {
         missing: dir.missing().len(),
@@ -211,7 +212,7 @@ fn loaded(dir: &RunDir, points: Vec<PointOutcome>, scenario: String) -> Outcomes
 /// that have a point must agree on it.
 #[pyfunction]
 pub(crate) fn merge(py: Python<'_>, out: PathBuf, parts: Vec<PathBuf>) -> PyResult<()> {
-    py.detach(|| run_dir::merge(&out, &parts)).map_err(|error| errors::run_dir(&error))?;
+    py.detach(|| run_dir::merge(&out, &parts, Columns::Csv)).map_err(|error| errors::run_dir(&error))?;
     Ok(())
 }
 

@@ -64,10 +64,10 @@ const FASTEST: f64 = 100_000.0;
 const MILLION: f64 = 1e6;
 const PS_PER_SECOND: i128 = 1_000_000_000_000;
 
-/// A clock and its servo.
+/// A client's clock: how far it is ahead of the server's, and what corrects it.
 #[derive(Debug)]
 pub(crate) struct ClockServo {
-    /// Gains, in millionths.
+    /// The gains are in millionths of an offset.
     proportional: i128,
     integral: i128,
     delay_exchanges: u64,

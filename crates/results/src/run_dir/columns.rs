@@ -44,10 +44,8 @@ pub(super) enum ColumnKind {
 #[cfg(any(test, feature = "parquet"))]
 pub(super) fn column_kind(name: &str) -> ColumnKind {
     let texts = ["variant", "workload", "name", "port", "from", "to", "tier"];
-    let is_known = |known: &&ColumnDoc| known.0 == name;
-    if texts.contains(&name)
-        || !ALL_COLUMNS.iter().flat_map(|columns| columns.iter()).any(|known| is_known(&known))
-    {
+    let mut known = TABLES.iter().flat_map(|table| table.columns).chain(KEY_COLUMNS);
+    if texts.contains(&name) || !known.any(|(known, _)| *known == name) {
         ColumnKind::Text
     } else if ["mean_bytes", "alpha"].contains(&name) {
         ColumnKind::Float
@@ -56,21 +54,31 @@ pub(super) fn column_kind(name: &str) -> ColumnKind {
     }
 }
 
-/// The columns of all files.
-#[cfg(any(test, feature = "parquet"))]
-const ALL_COLUMNS: [&[ColumnDoc]; 11] = [
-    KEY_COLUMNS,
-    Message::COLUMNS,
-    Query::COLUMNS,
-    Observation::COLUMNS,
-    QueueInterval::COLUMNS,
-    LinkTotals::COLUMNS,
-    CircuitUse::COLUMNS,
-    CircuitWeek::COLUMNS,
-    Connection::COLUMNS,
-    SeriesPoint::COLUMNS,
-    GoodputInterval::COLUMNS,
+/// A kind of record, as its file shows it.
+pub(super) struct Table {
+    /// The name of its file in CSV.
+    pub(super) file: &'static str,
+    about: &'static str,
+    columns: &'static [ColumnDoc],
+}
+
+/// All that a point may have a file of.
+pub(super) const TABLES: [Table; 10] = [
+    table::<Message>(),
+    table::<Query>(),
+    table::<Observation>(),
+    table::<QueueInterval>(),
+    table::<LinkTotals>(),
+    table::<CircuitUse>(),
+    table::<CircuitWeek>(),
+    table::<Connection>(),
+    table::<SeriesPoint>(),
+    table::<GoodputInterval>(),
 ];
+
+const fn table<R: Record>() -> Table {
+    Table { file: R::FILE, about: R::ABOUT, columns: R::COLUMNS }
+}
 
 /// Names that records refer to by index.
 pub(super) struct Names {
@@ -230,7 +238,7 @@ impl Record for Query {
         ("servers", "servers asked"),
         ("in_deadline", "responses strictly within the deadline"),
         ("response_mean_ps", "mean completion time over the servers"),
-        ("response_min_ps", "completion time of the fastest server"),
+        ("response_min_ps", "completion time of the fastest server; empty if none has answered"),
     ];
 
     fn write(&self, row: &mut Writer, names: &Names) {
@@ -243,7 +251,7 @@ impl Record for Query {
         row.plain(servers);
         row.plain(in_deadline);
         row.plain(response_mean.as_ps());
-        row.plain(response_min.as_ps());
+        row.maybe(Some(response_min).filter(|&fastest| fastest != Span::MAX).map(Span::as_ps));
     }
 
     fn read(fields: &mut Fields<'_>, names: &Names) -> Result<Query, String> {
@@ -255,7 +263,8 @@ impl Record for Query {
             servers: fields.parse()?,
             in_deadline: fields.parse()?,
             response_mean: fields.span()?,
-            response_min: fields.span()?,
+            // Files of earlier versions have the largest integer.
+            response_min: fields.maybe()?.map_or(Span::MAX, Span::from_ps),
         })
     }
 }
@@ -646,35 +655,24 @@ pub fn documentation() -> String {
         out.push_str(&format!("{name}:\n\n```\n{how}\n```\n\n"));
     }
     out.push_str(
-        "With `--columns parquet` the files are `points/*/messages.parquet` and so on, with the same columns, \
-         whose types they name: `pandas.read_parquet`, `polars.read_parquet` and DuckDB's `read_parquet` need no \
-         options, and texts are as the scenario has them.\n\n",
-    );
-    out.push_str(
         "The options make a reader look at every row before it chooses a column's type. Times are integer \
          picoseconds since the start of the run; columns that are described as mean or share are floating \
          point; an empty field is 'none'. Where a column is empty in a whole file, Polars takes it for text, \
          unless it is told the type.\n\nIn names, control characters and marks of direction are written as \
          `\\u{1b}`, and a name that a spreadsheet would take for a formula (it begins with `=`, `+`, `-` or `@`) \
-         has an apostrophe in front.\n\n## In every file\n",
+         has an apostrophe in front.\n\n",
+    );
+    out.push_str(
+        "With `--columns parquet` the files are `points/*/messages.parquet` and so on, with the same columns, \
+         whose types they name: `pandas.read_parquet`, `polars.read_parquet` and DuckDB's `read_parquet` need no \
+         options, and texts are as the scenario has them.\n\n## In every file\n",
     );
     list(KEY_COLUMNS, &mut out);
-    section::<Message>(&mut out);
-    section::<Query>(&mut out);
-    section::<Observation>(&mut out);
-    section::<QueueInterval>(&mut out);
-    section::<LinkTotals>(&mut out);
-    section::<CircuitUse>(&mut out);
-    section::<CircuitWeek>(&mut out);
-    section::<Connection>(&mut out);
-    section::<SeriesPoint>(&mut out);
-    section::<GoodputInterval>(&mut out);
+    for Table { file, about, columns } in &TABLES {
+        out.push_str(&format!("\n## {file}\n{about}\n"));
+        list(columns, &mut out);
+    }
     out
-}
-
-fn section<R: Record>(out: &mut String) {
-    out.push_str(&format!("\n## {}\n{}\n", R::FILE, R::ABOUT));
-    list(R::COLUMNS, out);
 }
 
 fn list(columns: &[ColumnDoc], out: &mut String) {

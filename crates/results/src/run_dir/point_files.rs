@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use plimsoll_units::text::{csv_cell, printable_json};
 
-use super::columns::{Fields, Names, QueueInterval, Record};
+use super::columns::{Fields, Names, QueueInterval, Record, TABLES};
 use super::csv::{Writer, reader};
 use super::disk::{self, Writing, Written};
 use super::error::Error;
@@ -21,10 +21,7 @@ use super::table_file::{self, TableWriter};
 use super::table_form::{Columns, PARQUET};
 use crate::capture::Capture;
 use crate::digest::{Checksum, Digest};
-use crate::outcome::{
-    CircuitUse, CircuitWeek, Connection, Counters, ExtraLoad, Fault, GoodputInterval, LinkTotals, Message,
-    Observation, Outcome, ProcessorTotals, Query, Queue, SeriesPoint, Supply, WorkloadInfo,
-};
+use crate::outcome::{Counters, ExtraLoad, Fault, Outcome, ProcessorTotals, Queue, Supply, WorkloadInfo};
 use crate::point::{PointKey, PointOutcome};
 
 pub(super) const MARK: &str = "point.json";
@@ -223,7 +220,8 @@ pub(super) fn read_mark(folder: &Path) -> Result<Mark, Error> {
     }
     for (file, about) in &mark.files {
         // Of a stranger's run directory nothing else is opened.
-        if !FILES.contains(&file.replace(PARQUET, ".csv").as_str()) {
+        let csv = file.replace(PARQUET, ".csv");
+        if !TABLES.iter().any(|table| table.file == csv) {
             return Err(Error::Damaged { path, what: format!("it names a file `{file}`") });
         }
         let path = folder.join(file);
@@ -241,20 +239,6 @@ pub(super) fn read_mark(folder: &Path) -> Result<Mark, Error> {
     }
     Ok(mark)
 }
-
-/// All that a mark may name.
-const FILES: &[&str] = &[
-    Message::FILE,
-    Query::FILE,
-    Observation::FILE,
-    QueueInterval::FILE,
-    LinkTotals::FILE,
-    CircuitUse::FILE,
-    CircuitWeek::FILE,
-    Connection::FILE,
-    SeriesPoint::FILE,
-    GoodputInterval::FILE,
-];
 
 /// The last format without checksums, which is still read.
 const FORMAT_UNSEALED: u32 = 2;

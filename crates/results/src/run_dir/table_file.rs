@@ -11,7 +11,7 @@ use super::disk::{Writing, Written};
 use super::error::Error;
 use super::table_form::Columns;
 
-/// Writes one file of rows.
+/// Writes the rows of one kind of record to its file, in the form that was chosen.
 pub(super) enum TableWriter<'a> {
     Csv(Writing<'a>),
     #[cfg(feature = "parquet")]

@@ -516,6 +516,26 @@ fn every_cell_is_of_its_columns_kind() {
     }
 }
 
+#[test]
+fn a_query_that_no_server_has_answered_has_no_fastest_one() {
+    let place = tempfile::tempdir().unwrap();
+    let mut points = points();
+    points.truncate(1);
+    points[0].outcome.queries[0].response_min = Span::MAX;
+    points[0].digest = Digest::of(&points[0].outcome);
+    for &columns in Columns::HERE {
+        let folder = place.path().join(format!("{columns:?}"));
+        let run =
+            RunDir::create(&folder, &Plan { columns, ..plan_of(&points) }, Existing::Refuse, 0).unwrap();
+        run.write_point(&points[0]).unwrap();
+        let read = run.read_point(&points[0].key).unwrap();
+        assert_eq!(read.outcome.queries, points[0].outcome.queries, "{columns:?}");
+    }
+    let point = place.path().join("Csv").join(POINTS).join(point_id(&points[0].key));
+    let text = fs::read_to_string(point.join("queries.csv")).unwrap();
+    assert!(text.lines().nth(1).unwrap().ends_with(','), "{text}");
+}
+
 #[cfg(not(feature = "parquet"))]
 #[test]
 fn a_build_without_parquet_names_the_feature() {
