@@ -17,6 +17,9 @@
 //! pops does not depend on the width of the buckets, only their cost does: with all entries in one
 //! bucket, or all of them beyond the wheel, what is left is a 4-ary heap.
 //!
+//! **Keys.** The entries of a bucket are sorted by the time since the bucket began and the owner, which are one
+//! 64-bit integer: half the memory of a full time and an owner, and sorted without branches.
+//!
 //! **Width.** [`Calendar::retune`] fits it to the mean gap between pops. By Little's law an entry
 //! waits, on average, the length of the queue times that gap. A wheel that spans [`REACH`] mean waits
 //! leaves at most one push in [`REACH`] to `far` (Markov's inequality), and next to none where the
@@ -36,15 +39,17 @@ pub(super) struct Calendar {
     /// The bucket being served, the first entry last.
     front: Vec<Key>,
     /// What was pushed into that bucket while `front` was too long to insert into. Mostly empty.
-    late: KeyHeap,
+    late: Heap<Key>,
     /// The bucket being served, counted from time zero.
     cursor: u64,
+    /// The time at which that bucket begins.
+    begins: Time,
     /// A bucket is `1 << shift` picoseconds wide.
     shift: u32,
     wheel: Wheel,
     /// What was at least a whole wheel ahead when it was pushed. It goes straight to `front` when
     /// its bucket comes, never through the wheel.
-    far: KeyHeap,
+    far: Heap<(Time, u32)>,
     pace: Pace,
     /// A bucket was taken up since [`Calendar::take_turn`] last asked.
     turned: bool,
@@ -66,11 +71,12 @@ impl Calendar {
     pub(super) fn new() -> Calendar {
         Calendar {
             front: Vec::new(),
-            late: KeyHeap::default(),
+            late: Heap::default(),
             cursor: 0,
+            begins: Time::ZERO,
             shift: SHIFT_INITIAL,
             wheel: Wheel::new(BUCKETS_MIN),
-            far: KeyHeap::default(),
+            far: Heap::default(),
             pace: Pace::over(LOOK_POPS_MIN),
             turned: false,
         }
@@ -89,7 +95,15 @@ impl Calendar {
     /// Adds an entry; `at` is not before the time last popped.
     #[inline]
     pub(super) fn push(&mut self, at: Time, owner: u32) {
-        self.insert(Key::new(at, owner));
+        let bucket = at.as_ps() >> self.shift;
+        debug_assert!(bucket >= self.cursor, "a push is not before the last pop");
+        if bucket == self.cursor {
+            self.insert_in_front(Key::new(at, owner, self.shift));
+        } else if bucket - self.cursor < self.wheel.buckets() {
+            self.wheel.insert(bucket, Key::new(at, owner, self.shift));
+        } else {
+            self.far.push((at, owner));
+        }
     }
 
     /// Takes the first entry by `(time, owner)`, if it is at `last` or before. If not, what is pushed next may be as
@@ -104,7 +118,7 @@ impl Calendar {
                 self.refill(last);
             }
             let key = *self.front.last()?;
-            if key.at() > last {
+            if key.at(self.begins) > last {
                 return None;
             }
             self.front.pop();
@@ -113,7 +127,7 @@ impl Calendar {
             self.pop_from_crowd(last)?
         };
         self.pace.pops_left -= 1;
-        Some((key.at(), key.owner()))
+        Some((key.at(self.begins), key.owner()))
     }
 
     /// Returns the time of the first entry. Cheap while the bucket being served lasts, a walk through the next one
@@ -124,10 +138,13 @@ impl Calendar {
     pub(super) fn peek_time(&self) -> Option<Time> {
         let served = [self.front.last().copied(), self.late.first()].into_iter().flatten().min();
         if let Some(first) = served {
-            return Some(first.at());
+            return Some(first.at(self.begins));
         }
-        let in_wheel = self.wheel.next_filled(self.cursor).and_then(|bucket| self.wheel.first_of(bucket));
-        [in_wheel, self.far.first()].into_iter().flatten().min().map(Key::at)
+        let in_wheel = self.wheel.next_filled(self.cursor).and_then(|bucket| {
+            let begins = Time::from_ps(bucket << self.shift);
+            self.wheel.first_of(bucket).map(|first| first.at(begins))
+        });
+        [in_wheel, self.far.first().map(|(at, _)| at)].into_iter().flatten().min()
     }
 
     /// Returns whether a bucket was taken up since the last call: then [`Calendar::served`] is new.
@@ -139,32 +156,21 @@ impl Calendar {
     /// Returns what is left of the bucket being served, in no order that counts.
     #[inline]
     pub(super) fn served(&self) -> impl Iterator<Item = (Time, u32)> + '_ {
-        self.front.iter().map(|key| (key.at(), key.owner()))
-    }
-
-    #[inline]
-    fn insert(&mut self, key: Key) {
-        let bucket = key.bucket(self.shift);
-        if bucket <= self.cursor {
-            self.insert_in_front(key);
-        } else if bucket - self.cursor < self.wheel.buckets() {
-            self.wheel.insert(bucket, key);
-        } else {
-            self.far.push(key);
-        }
+        self.front.iter().map(|key| (key.at(self.begins), key.owner()))
     }
 
     /// Moves the cursor to the next bucket that has entries, and these to `front`; not beyond `last`.
     #[inline]
     fn refill(&mut self, last: Time) {
         let in_wheel = self.wheel.next_filled(self.cursor).unwrap_or(u64::MAX);
-        let in_far = self.far.first().map_or(u64::MAX, |key| key.bucket(self.shift));
+        let in_far = self.far.first().map_or(u64::MAX, |(at, _)| at.as_ps() >> self.shift);
         let next = in_wheel.min(in_far);
         if next > last.as_ps() >> self.shift {
             return;
         }
         self.pace.buckets += (next - self.cursor).min(self.wheel.buckets());
         self.cursor = next;
+        self.begins = Time::from_ps(next << self.shift);
         self.turned = true;
         if in_wheel == next {
             self.wheel.swap(next, &mut self.front);
@@ -179,9 +185,10 @@ impl Calendar {
 
     #[cold]
     fn take_from_far(&mut self) {
-        while let Some(key) = self.far.first().filter(|key| key.bucket(self.shift) <= self.cursor) {
+        while let Some((at, owner)) = self.far.first().filter(|(at, _)| at.as_ps() >> self.shift == self.cursor)
+        {
             self.far.pop();
-            self.front.push(key);
+            self.front.push(Key::new(at, owner, self.shift));
         }
     }
 
@@ -198,8 +205,8 @@ impl Calendar {
     #[cold]
     fn pop_from_crowd(&mut self, last: Time) -> Option<Key> {
         match (self.front.last(), self.late.first()) {
-            (Some(&front), Some(late)) if front < late => self.front.pop_if(|front| front.at() <= last),
-            (_, Some(late)) if late.at() <= last => self.late.pop(),
+            (Some(&front), Some(late)) if front < late => self.front.pop_if(|front| front.at(self.begins) <= last),
+            (_, Some(late)) if late.at(self.begins) <= last => self.late.pop(),
             _ => None,
         }
     }
@@ -230,16 +237,21 @@ impl Calendar {
     }
 
     fn rebuild(&mut self, shift: u32, buckets: u64) {
+        let mut entries = std::mem::take(&mut self.far.0);
+        let served = self.front.drain(..).chain(self.late.0.drain(..));
+        entries.extend(served.map(|key| (key.at(self.begins), key.owner())));
         let wheel = std::mem::replace(&mut self.wheel, Wheel::new(buckets));
-        let mut keys = std::mem::take(&mut self.front);
-        keys.append(&mut self.late.0);
-        keys.append(&mut self.far.0);
-        keys.extend(wheel.buckets.into_iter().flatten());
+        for bucket in self.cursor + 1..self.cursor + wheel.buckets() {
+            let begins = Time::from_ps(bucket << self.shift);
+            let keys = wheel.buckets[wheel.slot(bucket)].iter();
+            entries.extend(keys.map(|key| (key.at(begins), key.owner())));
+        }
         // The cursor goes back by less than a bucket, to a time that is not after the last pop.
-        self.cursor = self.cursor << self.shift >> shift;
+        self.cursor = self.begins.as_ps() >> shift;
+        self.begins = Time::from_ps(self.cursor << shift);
         self.shift = shift;
-        for key in keys {
-            self.insert(key);
+        for (at, owner) in entries {
+            self.push(at, owner);
         }
     }
 }
@@ -256,27 +268,25 @@ impl Pace {
     }
 }
 
-/// An entry as one integer, whose order is that of `(time, owner)`: a comparison takes two
-/// instructions and no branch. Each half is a register of its own, so taking it apart costs nothing.
+/// An entry of a bucket as one integer, the time since the bucket began above the owner: a comparison takes one
+/// instruction and no branch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Key(u128);
+struct Key(u64);
 
 impl Key {
+    /// Returns the entry of `owner` at `at`, where buckets are `1 << shift` picoseconds wide.
     #[inline]
-    fn new(at: Time, owner: u32) -> Key {
-        Key(u128::from(at.as_ps()) << u64::BITS | u128::from(owner))
+    fn new(at: Time, owner: u32, shift: u32) -> Key {
+        Key((at.as_ps() & ((1 << shift) - 1)) << u32::BITS | u64::from(owner))
     }
+    /// Returns the entry's time, where its bucket begins at `begins`.
     #[inline]
-    fn at(self) -> Time {
-        Time::from_ps((self.0 >> u64::BITS) as u64)
+    fn at(self, begins: Time) -> Time {
+        Time::from_ps(begins.as_ps() + (self.0 >> u32::BITS))
     }
     #[inline]
     fn owner(self) -> u32 {
         self.0 as u32
-    }
-    #[inline]
-    fn bucket(self, shift: u32) -> u64 {
-        self.at().as_ps() >> shift
     }
 }
 
@@ -364,10 +374,16 @@ impl Wheel {
 }
 
 /// A 4-ary min-heap: half the levels of a binary one, and four children fill one cache line.
-#[derive(Clone, Default, Debug)]
-struct KeyHeap(Vec<Key>);
+#[derive(Clone, Debug)]
+struct Heap<K>(Vec<K>);
 
-impl KeyHeap {
+impl<K> Default for Heap<K> {
+    fn default() -> Heap<K> {
+        Heap(Vec::new())
+    }
+}
+
+impl<K: Copy + Ord> Heap<K> {
     #[inline]
     fn len(&self) -> usize {
         self.0.len()
@@ -377,12 +393,12 @@ impl KeyHeap {
         self.0.is_empty()
     }
     #[inline]
-    fn first(&self) -> Option<Key> {
+    fn first(&self) -> Option<K> {
         self.0.first().copied()
     }
 
     #[inline]
-    fn push(&mut self, key: Key) {
+    fn push(&mut self, key: K) {
         let mut hole = self.0.len();
         self.0.push(key);
         while hole > 0 {
@@ -397,7 +413,7 @@ impl KeyHeap {
     }
 
     #[inline]
-    fn pop(&mut self) -> Option<Key> {
+    fn pop(&mut self) -> Option<K> {
         let last = self.0.pop()?;
         let Some(&first) = self.0.first() else {
             return Some(last);
@@ -439,11 +455,11 @@ const LOOK_POPS_PER_ENTRY: u64 = 4;
 const SHIFT_INITIAL: u32 = 20;
 /// Keeps every bucket number, that of `Time::MAX` too, below `u64::MAX`, which means 'none'.
 const WIDTH_PS_MIN: u128 = 2;
-/// The greatest width of a bucket: about five hours.
-const WIDTH_PS_MAX: u128 = 1 << 54;
+/// The greatest width of a bucket, 4.3 ms: the time within it takes 32 bits of a key.
+const WIDTH_PS_MAX: u128 = 1 << 32;
 /// Up to here inserting into a sorted run costs less than a heap.
 const FRONT_INSERT_MAX: usize = 24;
-/// A bucket keeps a buffer of up to 256 bytes; handing it round would cost more than it saves.
+/// A bucket keeps a buffer of up to 128 bytes; handing it round would cost more than it saves.
 const KEEP_CAPACITY_MAX: usize = 16;
 /// Buckets in a word of the bitmap.
 const WORD: u64 = u64::BITS as u64;
