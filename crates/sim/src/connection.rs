@@ -117,15 +117,7 @@ impl Connection {
     #[inline]
     pub(crate) fn load(&self, end: End) -> u64 {
         let half = &self.halves[end as usize];
-        let (endpoint, window) = (&half.endpoint, half.endpoint.window());
-        half.messages.load()
-            ^ endpoint.received()
-            ^ endpoint.sent()
-            ^ endpoint.counters().segments_received
-            ^ endpoint.deadline().as_ps()
-            ^ window.cwnd_bytes
-            ^ window.srtt.as_ps()
-            ^ window.alpha.to_bits()
+        half.messages.load() ^ half.endpoint.load() ^ half.armed.as_ps() ^ u64::from(self.client.0)
     }
 
     pub(crate) fn halves(&self) -> &[Half; 2] {

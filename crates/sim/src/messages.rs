@@ -131,6 +131,7 @@ impl Messages {
     /// Loads what an arrival uses, for a look ahead. The number has no meaning.
     #[inline]
     pub(crate) fn load(&self) -> u64 {
-        self.sent ^ self.incoming.front().map_or(0, |message| message.end)
+        let ends = |messages: &VecDeque<Outgoing>| messages.front().map_or(0, |message| message.end);
+        self.sent ^ ends(&self.incoming) ^ ends(&self.outgoing)
     }
 }

@@ -337,6 +337,12 @@ impl Endpoint {
         }
     }
 
+    /// Loads what a segment that arrives will use, for a look ahead. The number has no meaning.
+    #[inline]
+    pub fn load(&self) -> u64 {
+        self.sender.load() ^ self.receiver.nxt() ^ self.segments_sent ^ u64::from(self.syns_sent)
+    }
+
     // ---- handshake ----
 
     /// A segment before the connection is established, or a SYN after. True if the segment goes on to

@@ -61,6 +61,12 @@ impl Rto {
         self.current = self.base.saturating_mul(1 << self.backoff).min(config.max_rto);
     }
 
+    /// Loads what an ACK will use, for a look ahead. The number has no meaning.
+    #[inline]
+    pub(super) fn load(&self) -> u64 {
+        self.srtt.as_ps() ^ u64::from(self.backoff) ^ self.log.front().map_or(0, |(end, _)| *end)
+    }
+
     fn end_backoff(&mut self) {
         self.backoff = 0;
         self.current = self.base;

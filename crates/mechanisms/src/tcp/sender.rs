@@ -392,6 +392,14 @@ impl Sender {
         self.restart_timer(now);
     }
 
+    /// Loads what an ACK will use: a field of each of this sender's cache lines, and what it times.
+    #[inline]
+    pub(super) fn load(&self) -> u64 {
+        let window = self.una ^ self.max ^ self.window.cwnd ^ self.flight_end ^ self.deadline.as_ps();
+        let rare = self.controller.alpha().to_bits() ^ self.stats.data_segments ^ u64::from(self.dup_acks);
+        window ^ rare ^ self.rto.load() ^ u64::from(self.scoreboard.as_ref().map_or(0, |board| board.pipe as u32))
+    }
+
     // ---- window use ----
 
     /// Records the most that was outstanding in this window of data, and whether the window was full.
