@@ -82,7 +82,7 @@ pub use device::{
 };
 pub use direct::{Direct, Served};
 pub use key_hash::{DatagramSteering, KeyHash, PartitionId};
-pub use look_ahead::{Ahead, prefetch};
+pub use look_ahead::Ahead;
 pub use page_pool::{Page, PagePool};
 pub use runtime::{RunError, Running, Runtime, Stop};
 pub use service::{Now, Service, Step, Transport};

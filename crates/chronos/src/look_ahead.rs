@@ -11,9 +11,6 @@
 pub(crate) const BATCH: usize = 16;
 /// Requests whose data is asked for while an earlier one runs. The processor has some ten questions under way.
 pub(crate) const DISTANCE: usize = 4;
-/// Bytes of a cache line.
-const LINE_BYTES: usize = 64;
-
 /// What a request that will run soon asks memory for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ahead {
@@ -21,29 +18,6 @@ pub enum Ahead {
     Index,
     /// The data, by what the index says; most of that is in the cache by now.
     Data,
-}
-
-/// Asks memory for `bytes`, which are read or written soon. Nothing depends on it but time.
-#[inline]
-pub fn prefetch(bytes: &[u8]) {
-    for line in bytes.chunks(LINE_BYTES) {
-        prefetch_line(line);
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[inline]
-#[expect(unsafe_code, reason = "the processor's hint takes a pointer")]
-fn prefetch_line(line: &[u8]) {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: the instruction reads nothing that the program sees, and faults at no address; SSE is in every x86-64.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-#[inline]
-fn prefetch_line(_line: &[u8]) {
-    // Stable Rust has no such hint here.
 }
 
 /// Requests that are read and not run yet, each with its partition.

@@ -20,15 +20,18 @@
 //! ```
 
 mod logical_process;
+mod look_ahead;
+
 mod read_out;
 
+pub use look_ahead::LeadsTo;
 pub use read_out::LinkReading;
 
 use plimsoll_mechanisms::pfc::Priorities;
 use plimsoll_units::Time;
 
 use crate::circuits::{CIRCUITS_CLOCK, Circuits, Passage};
-use crate::engine::{Owner, OwnerKind};
+use crate::engine::{FoundHop, Owner, OwnerKind};
 use crate::faults::FAULTS_CLOCK;
 use crate::flow_control::{Deadlock, deadlock};
 use crate::host_gate::HostGate;
@@ -151,14 +154,14 @@ impl<H: Hooks> Fabric<H> {
     /// The first packet of the link of `port` has reached the far end. It is moved to `arrived`.
     #[inline(always)]
     fn on_link<'a>(&mut self, now: Time, port: PortId, arrived: &'a mut Packet) -> Handled<'a> {
-        *arrived = self.links.lanes.pop(port, &mut self.links.events);
+        let found = self.links.lanes.pop(port, &mut self.links.events, arrived);
         let next = if self.inspects_hops {
             self.inspect_hop(now, port, arrived)
         } else {
             self.links.counters.packet_hops += 1;
-            match self.network.far_switch(port) {
-                Some(switch) => NextHop::Port(self.network.next_port(switch, arrived)),
-                None => NextHop::Host,
+            match found {
+                FoundHop::NONE => self.next_hop(port, arrived),
+                found => found.port().map_or(NextHop::Host, NextHop::Port),
             }
         };
         match next {
@@ -171,6 +174,15 @@ impl<H: Hooks> Fabric<H> {
                 Handled::Delivered(arrived)
             }
             NextHop::Nowhere => Handled::Done,
+        }
+    }
+
+    /// Returns where `packet` goes from the end of the link of `port`.
+    #[inline]
+    fn next_hop(&self, port: PortId, packet: &Packet) -> NextHop {
+        match self.network.far_switch(port) {
+            Some(switch) => NextHop::Port(self.network.next_port(switch, packet)),
+            None => NextHop::Host,
         }
     }
 

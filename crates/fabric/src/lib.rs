@@ -34,7 +34,7 @@ pub use boundary::Crossing;
 pub use circuits::{
     CIRCUITS_CLOCK, CircuitLog, CircuitLosses, CircuitUse, CircuitWeek, ScheduleTimes, circuit_drain,
 };
-pub use fabric::{Fabric, Handled, LinkReading};
+pub use fabric::{Fabric, Handled, LeadsTo, LinkReading};
 pub use flow_control::Deadlock;
 pub use links::{Hooks, LostAt};
 pub use observed::{MeasurementWindow, WatchedQueue, port_name};

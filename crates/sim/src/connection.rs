@@ -3,6 +3,7 @@
 use plimsoll_fabric::net::{Flags, HostId, Network, Packet, PathClass, Wait, ideal_time};
 use plimsoll_mechanisms::qjump::PeriodicLimiter;
 use plimsoll_mechanisms::tcp::{Config, Endpoint};
+use plimsoll_prefetch::prefetch;
 use plimsoll_results::outcome::Split;
 use plimsoll_units::{Span, Time};
 
@@ -113,11 +114,19 @@ impl Connection {
         &mut self.halves[end as usize]
     }
 
-    /// Loads what a segment that arrives at `end` will use, for a look ahead. The number has no meaning.
+    /// Asks memory for what a segment that arrives at `end` will use.
     #[inline]
-    pub(crate) fn load(&self, end: End) -> u64 {
+    pub(crate) fn prefetch(&self, end: End) {
+        prefetch(&self.halves[end as usize]);
+        prefetch(&self.active);
+    }
+
+    /// Asks memory for what that refers to.
+    #[inline]
+    pub(crate) fn prefetch_behind(&self, end: End) {
         let half = &self.halves[end as usize];
-        half.messages.load() ^ half.endpoint.load() ^ half.armed.as_ps() ^ u64::from(self.client.0)
+        half.messages.prefetch();
+        half.endpoint.prefetch();
     }
 
     pub(crate) fn halves(&self) -> &[Half; 2] {

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use plimsoll_fabric::net::Packet;
 use plimsoll_mechanisms::tcp::Segment;
+use plimsoll_prefetch::prefetch;
 use plimsoll_traffic::Arrival;
 use plimsoll_units::Time;
 
@@ -128,10 +129,11 @@ impl Messages {
         self.outgoing.is_empty() && self.incoming.is_empty()
     }
 
-    /// Loads what an arrival uses, for a look ahead. The number has no meaning.
+    /// Asks memory for the messages that an arrival looks at.
     #[inline]
-    pub(crate) fn load(&self) -> u64 {
-        let ends = |messages: &VecDeque<Outgoing>| messages.front().map_or(0, |message| message.end);
-        self.sent ^ ends(&self.incoming) ^ ends(&self.outgoing)
+    pub(crate) fn prefetch(&self) {
+        for message in [self.incoming.front(), self.outgoing.front()].into_iter().flatten() {
+            prefetch(&message.end);
+        }
     }
 }

@@ -11,7 +11,8 @@
 
 use std::sync::Arc;
 
-use plimsoll_chronos::{PagePool, prefetch};
+use plimsoll_chronos::PagePool;
+use plimsoll_prefetch::prefetch;
 use zerocopy::FromBytes;
 
 use super::budget::Budget;

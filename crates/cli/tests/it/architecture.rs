@@ -19,14 +19,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("metrics", &[]),
     // This is for the tests of all others.
     ("testing", &[]),
-    ("mechanisms", &["units"]),
+    // A hint of the processor, which takes a pointer.
+    ("prefetch", &[]),
+    ("mechanisms", &["prefetch", "units"]),
     // Bursts and trains in packet captures.
     ("bursts", &["units"]),
     // The requests of a live server, by the kernel's tracing programs.
     ("breakdown", &["bpf"]),
     // Circuit schedulers and their control loop, which know no network.
     ("circuits", &["units"]),
-    ("fabric", &["circuits", "mechanisms", "units"]),
+    ("fabric", &["circuits", "mechanisms", "prefetch", "units"]),
     // Workloads and their sources; a run records what they did, so results are above.
     ("traffic", &["fabric", "units"]),
     ("scenario", &["circuits", "fabric", "mechanisms", "traffic", "units"]),
@@ -35,7 +37,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("results", &["fabric", "stats", "traffic", "units"]),
     ("report", &["results", "units"]),
     // The simulator depends neither on published values nor on how results are displayed.
-    ("sim", &["circuits", "fabric", "mechanisms", "results", "scenario", "traffic", "units"]),
+    ("sim", &["circuits", "fabric", "mechanisms", "prefetch", "results", "scenario", "traffic", "units"]),
     // The live crates do not depend on the simulator, nor the other way round.
     (
         "linux",
@@ -70,7 +72,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("chronos", &["bpf", "mechanisms", "metrics"]),
     // Datagrams past the kernel's stack, which a program hands to the runtime.
     ("chronos-xdp", &["bpf", "chronos"]),
-    ("chronos-memcached", &["chronos", "chronos-xdp", "metrics", "stdio", "units"]),
+    ("chronos-memcached", &["chronos", "chronos-xdp", "metrics", "prefetch", "stdio", "units"]),
     ("chronos-options", &["chronos", "metrics", "stdio", "units"]),
     ("chronos-search", &["chronos", "chronos-options", "metrics", "stdio", "units"]),
     ("chronos-openflow", &["chronos", "chronos-options", "stdio", "units"]),

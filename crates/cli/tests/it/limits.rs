@@ -147,7 +147,7 @@ fn networks_and_sweeps_without_bounds_are_refused() {
         place.plimsoll(&[&["run", "small.toml"][..], args].concat()).ends_with(2).says(said);
     };
     refused(&["--replicates", "4000000000"], "more than 100000 runs");
-    refused(&["--set", "topology.hosts=4_000_000_000"], "more than 1000000 hosts");
+    refused(&["--set", "topology.hosts=4_000_000_000"], "more than 2000000 hosts");
     refused(&[&["--set", "topology.hosts=900_000"][..], &LIMIT].concat(), "are ports (`topology`)");
 }
 

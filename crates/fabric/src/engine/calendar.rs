@@ -53,6 +53,8 @@ pub(super) struct Calendar {
     pace: Pace,
     /// A bucket was taken up since [`Calendar::take_turn`] last asked.
     turned: bool,
+    /// The last bucket that [`Calendar::look_further`] has shown, if that is behind the cursor.
+    looked: u64,
 }
 
 /// What [`Calendar::retune`] looks at, counted since it last looked.
@@ -79,6 +81,7 @@ impl Calendar {
             far: Heap::default(),
             pace: Pace::over(LOOK_POPS_MIN),
             turned: false,
+            looked: 0,
         }
     }
 
@@ -147,16 +150,27 @@ impl Calendar {
         [in_wheel, self.far.first().map(|(at, _)| at)].into_iter().flatten().min()
     }
 
-    /// Returns whether a bucket was taken up since the last call: then [`Calendar::served`] is new.
+    /// Returns whether a bucket was taken up since the last call.
     #[inline]
     pub(super) fn take_turn(&mut self) -> bool {
         std::mem::take(&mut self.turned)
     }
 
-    /// Returns what is left of the bucket being served, in no order that counts.
+    /// Returns the entries of the next bucket that this has not shown, of the `most` buckets that follow the one being
+    /// served, in no order that counts.
     #[inline]
-    pub(super) fn served(&self) -> impl Iterator<Item = (Time, u32)> + '_ {
-        self.front.iter().map(|key| (key.at(self.begins), key.owner()))
+    pub(super) fn look_further(&mut self, most: u64) -> Option<impl Iterator<Item = (Time, u32)> + '_> {
+        let looked = self.looked.max(self.cursor);
+        if looked >= self.cursor + most {
+            return None;
+        }
+        // Behind the last bucket of the wheel are those that come first.
+        let bucket =
+            self.wheel.next_filled(looked).filter(|next| next - self.cursor < self.wheel.buckets())?;
+        self.looked = bucket;
+        let begins = Time::from_ps(bucket << self.shift);
+        let keys = self.wheel.buckets[self.wheel.slot(bucket)].iter();
+        Some(keys.map(move |key| (key.at(begins), key.owner())))
     }
 
     /// Moves the cursor to the next bucket that has entries, and these to `front`; not beyond `last`.
@@ -185,7 +199,8 @@ impl Calendar {
 
     #[cold]
     fn take_from_far(&mut self) {
-        while let Some((at, owner)) = self.far.first().filter(|(at, _)| at.as_ps() >> self.shift == self.cursor)
+        while let Some((at, owner)) =
+            self.far.first().filter(|(at, _)| at.as_ps() >> self.shift == self.cursor)
         {
             self.far.pop();
             self.front.push(Key::new(at, owner, self.shift));
@@ -205,7 +220,9 @@ impl Calendar {
     #[cold]
     fn pop_from_crowd(&mut self, last: Time) -> Option<Key> {
         match (self.front.last(), self.late.first()) {
-            (Some(&front), Some(late)) if front < late => self.front.pop_if(|front| front.at(self.begins) <= last),
+            (Some(&front), Some(late)) if front < late => {
+                self.front.pop_if(|front| front.at(self.begins) <= last)
+            }
             (_, Some(late)) if late.at(self.begins) <= last => self.late.pop(),
             _ => None,
         }
@@ -248,6 +265,7 @@ impl Calendar {
         }
         // The cursor goes back by less than a bucket, to a time that is not after the last pop.
         self.cursor = self.begins.as_ps() >> shift;
+        self.looked = self.cursor;
         self.begins = Time::from_ps(self.cursor << shift);
         self.shift = shift;
         for (at, owner) in entries {

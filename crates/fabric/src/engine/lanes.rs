@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! ends      by link:   first, last ─┐
-//! chain     by slot:   next, and when it arrives
+//! beside    by slot:   the slot of the packet behind, when that arrives, and where this one goes next
 //! packets   by slot:   one cache line each; the place freed last is filled first
 //! ```
 //!
@@ -13,6 +13,7 @@
 //! arrival of the packet behind is kept beside the link to it: to make it an event, its own cache
 //! line is not touched.
 
+use plimsoll_prefetch::prefetch;
 use plimsoll_units::Time;
 
 use super::{EventQueue, Owner, OwnerKind};
@@ -22,7 +23,7 @@ use crate::net::{Packet, PortId};
 #[derive(Debug)]
 pub struct Lanes {
     ends: Vec<Ends>,
-    chain: Vec<Follower>,
+    beside: Vec<Beside>,
     packets: Vec<CacheLine>,
     /// The slot freed last, from which the other free ones are linked; [`NONE`] if all are taken.
     free: u32,
@@ -36,12 +37,37 @@ struct Ends {
     last: u32,
 }
 
-/// The packet behind another one in its lane.
+/// What is kept beside a packet.
 #[derive(Clone, Copy, Debug)]
-struct Follower {
+struct Beside {
+    /// When the packet behind arrives.
     arrives: Time,
     /// The slot of that packet; [`NONE`] behind the last.
-    slot: u32,
+    behind: u32,
+    found: FoundHop,
+}
+
+/// Where a packet goes from the far end of its link, once somebody has looked that up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FoundHop(u32);
+
+impl FoundHop {
+    /// Nobody has looked it up.
+    pub const NONE: FoundHop = FoundHop(u32::MAX);
+    /// It has reached its host.
+    pub const HOST: FoundHop = FoundHop(u32::MAX - 1);
+
+    /// Returns the hop by a port of the switch there.
+    #[inline]
+    pub const fn by(port: PortId) -> FoundHop {
+        FoundHop(port.0)
+    }
+
+    /// Returns the port of a hop by one.
+    #[inline]
+    pub fn port(self) -> Option<PortId> {
+        (self.0 < FoundHop::HOST.0).then_some(PortId(self.0))
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +82,7 @@ impl Lanes {
     pub fn new(ports: usize) -> Lanes {
         Lanes {
             ends: vec![Ends { first: NONE, last: NONE }; ports],
-            chain: Vec::new(),
+            beside: Vec::new(),
             packets: Vec::new(),
             free: NONE,
             in_flight: 0,
@@ -79,28 +105,31 @@ impl Lanes {
             ends.first = slot;
             events.push(arrives, Owner::new(OwnerKind::Link, port.0));
         } else {
-            self.chain[ends.last as usize] = Follower { arrives, slot };
+            let last = &mut self.beside[ends.last as usize];
+            (last.arrives, last.behind) = (arrives, slot);
         }
         ends.last = slot;
         self.in_flight += 1;
         &mut self.packets[slot as usize].0
     }
 
-    /// Takes the packet whose event has come, and makes the next one an event.
+    /// Moves the packet whose event has come to `arrived`, and makes the next one an event. Returns where the packet
+    /// goes, as far as that was found.
     #[inline]
-    pub fn pop(&mut self, port: PortId, events: &mut EventQueue) -> Packet {
+    pub fn pop(&mut self, port: PortId, events: &mut EventQueue, arrived: &mut Packet) -> FoundHop {
         let ends = &mut self.ends[port.0 as usize];
         let slot = ends.first;
         assert!(slot != NONE, "a lane with an event has a packet");
-        let next = self.chain[slot as usize];
-        ends.first = next.slot;
-        if next.slot != NONE {
+        let next = self.beside[slot as usize];
+        ends.first = next.behind;
+        if next.behind != NONE {
             events.push(next.arrives, Owner::new(OwnerKind::Link, port.0));
         }
-        self.chain[slot as usize].slot = self.free;
+        self.beside[slot as usize].behind = self.free;
         self.free = slot;
         self.in_flight -= 1;
-        self.packets[slot as usize].0
+        *arrived = self.packets[slot as usize].0;
+        next.found
     }
 
     /// Returns the packet that `port` delivers next.
@@ -109,20 +138,30 @@ impl Lanes {
         self.packets.get(self.ends[port.0 as usize].first as usize).map(|line| &line.0)
     }
 
-    /// Loads what [`Lanes::pop`] from `port` will read, for a look ahead. The number has no meaning.
+    /// Asks memory for the packet that `port` delivers next.
     #[inline]
-    pub fn load_first(&self, port: PortId) -> u64 {
+    pub fn prefetch_first(&self, port: PortId) {
         let slot = self.ends[port.0 as usize].first as usize;
-        let packet = self.packets.get(slot).map_or(0, |line| line.0.dst.0);
-        let next = self.chain.get(slot).map_or(0, |next| next.slot);
-        u64::from(packet ^ next)
+        if let (Some(packet), Some(beside)) = (self.packets.get(slot), self.beside.get(slot)) {
+            prefetch(packet);
+            prefetch(beside);
+        }
     }
 
-    /// Loads what [`Lanes::push`] to `port` will write to, for a look ahead. The number has no meaning.
+    /// Asks memory for what [`Lanes::push`] to `port` will write to.
     #[inline]
-    pub fn load_last(&self, port: PortId) -> u64 {
-        let slot = self.ends[port.0 as usize].last as usize;
-        self.chain.get(slot).map_or(0, |follower| u64::from(follower.slot))
+    pub fn prefetch_last(&self, port: PortId) {
+        if let Some(beside) = self.beside.get(self.ends[port.0 as usize].last as usize) {
+            prefetch(beside);
+        }
+    }
+
+    /// Keeps what was found of the packet that `port` delivers next.
+    #[inline]
+    pub fn set_found(&mut self, port: PortId, found: FoundHop) {
+        if let Some(beside) = self.beside.get_mut(self.ends[port.0 as usize].first as usize) {
+            beside.found = found;
+        }
     }
 
     /// Returns the number of packets on all links, including those admitted by express ports and not yet sent.
@@ -137,8 +176,9 @@ impl Lanes {
         if slot == NONE {
             return self.grow(packet);
         }
-        let follower = &mut self.chain[slot as usize];
-        self.free = std::mem::replace(&mut follower.slot, NONE);
+        let beside = &mut self.beside[slot as usize];
+        self.free = std::mem::replace(&mut beside.behind, NONE);
+        beside.found = FoundHop::NONE;
         self.packets[slot as usize] = CacheLine(packet);
         slot
     }
@@ -148,7 +188,7 @@ impl Lanes {
         let slot = self.packets.len() as u32;
         assert!(slot != NONE, "fewer than 2^32 packets are in flight");
         self.packets.push(CacheLine(packet));
-        self.chain.push(Follower { arrives: Time::ZERO, slot: NONE });
+        self.beside.push(Beside { arrives: Time::ZERO, behind: NONE, found: FoundHop::NONE });
         slot
     }
 }
@@ -160,6 +200,13 @@ mod tests {
     use super::*;
     use crate::net::HostId;
     use proptest::prelude::*;
+
+    /// Returns the flow of the packet that `port` delivers.
+    fn pop(lanes: &mut Lanes, port: PortId) -> u32 {
+        let mut arrived = Packet::default();
+        lanes.pop(port, &mut EventQueue::new(), &mut arrived);
+        arrived.flow
+    }
 
     proptest! {
         /// Against one queue per link.
@@ -174,7 +221,7 @@ mod tests {
                     lanes.push(PortId(port), Time::from_ps(step as u64), packet, &mut events);
                     model[port as usize].push_back(step as u32);
                 } else if let Some(flow) = model[port as usize].pop_front() {
-                    prop_assert_eq!(lanes.pop(PortId(port), &mut EventQueue::new()).flow, flow);
+                    prop_assert_eq!(pop(&mut lanes, PortId(port)), flow);
                 }
             }
             prop_assert_eq!(lanes.in_flight(), model.iter().map(VecDeque::len).sum::<usize>());
@@ -189,9 +236,9 @@ mod tests {
         for flow in 0..3 {
             lanes.push(PortId(0), Time::from_ps(1), packet(flow), &mut events);
         }
-        assert_eq!(lanes.pop(PortId(0), &mut events).flow, 0);
+        assert_eq!(pop(&mut lanes, PortId(0)), 0);
         lanes.push(PortId(1), Time::from_ps(2), packet(3), &mut events);
         assert_eq!(lanes.packets.len(), 3);
-        assert_eq!(lanes.pop(PortId(1), &mut events).flow, 3);
+        assert_eq!(pop(&mut lanes, PortId(1)), 3);
     }
 }

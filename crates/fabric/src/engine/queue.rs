@@ -48,17 +48,18 @@ impl EventQueue {
         Some((at, owner_of(at, rank)))
     }
 
-    /// Returns whether a new bucket has begun since the last call: then [`EventQueue::soon`] is new.
+    /// Returns whether a new bucket has begun since the last call.
     #[inline]
     pub fn take_turn(&mut self) -> bool {
         self.calendar.take_turn()
     }
 
-    /// Returns the owners of the events in the current bucket, in no particular order; more may be added to it. A
-    /// caller may prefetch what they will touch.
+    /// Returns the owners of the events in the next bucket that this has not shown, of the `most` buckets that follow
+    /// the current one, in no particular order; more may be added to it. A caller may prefetch what they will touch.
     #[inline]
-    pub fn soon(&self) -> impl Iterator<Item = Owner> + '_ {
-        self.calendar.served().map(|(at, rank)| owner_of(at, rank))
+    pub fn look_further(&mut self, most: u64) -> Option<impl Iterator<Item = Owner> + '_> {
+        let entries = self.calendar.look_further(most)?;
+        Some(entries.map(|(at, rank)| owner_of(at, rank)))
     }
 
     /// Returns when the next event is. The queue is not changed.

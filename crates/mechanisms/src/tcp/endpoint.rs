@@ -337,10 +337,10 @@ impl Endpoint {
         }
     }
 
-    /// Loads what a segment that arrives will use, for a look ahead. The number has no meaning.
+    /// Asks memory for what a segment that arrives will use of what the endpoint refers to.
     #[inline]
-    pub fn load(&self) -> u64 {
-        self.sender.load() ^ self.receiver.nxt() ^ self.segments_sent ^ u64::from(self.syns_sent)
+    pub fn prefetch(&self) {
+        self.sender.prefetch();
     }
 
     // ---- handshake ----

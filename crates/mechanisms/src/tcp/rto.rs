@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 
+use plimsoll_prefetch::prefetch;
 use plimsoll_units::{Span, Time};
 
 use super::config::Config;
@@ -61,10 +62,13 @@ impl Rto {
         self.current = self.base.saturating_mul(1 << self.backoff).min(config.max_rto);
     }
 
-    /// Loads what an ACK will use, for a look ahead. The number has no meaning.
+    /// Asks memory for the segments that are timed.
     #[inline]
-    pub(super) fn load(&self) -> u64 {
-        self.srtt.as_ps() ^ u64::from(self.backoff) ^ self.log.front().map_or(0, |(end, _)| *end)
+    pub(super) fn prefetch(&self) {
+        let (front, behind) = self.log.as_slices();
+        for end in [front.first(), behind.last().or(front.last())].into_iter().flatten() {
+            prefetch(end);
+        }
     }
 
     fn end_backoff(&mut self) {

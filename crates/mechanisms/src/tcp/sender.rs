@@ -7,6 +7,7 @@
 //! `nxt == max` except after a timeout, when `nxt` returns to `una` and ACKs of what the receiver had
 //! kept move it on. How losses are repaired is in [`super::recovery`].
 
+use plimsoll_prefetch::prefetch;
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use super::config::Config;
@@ -392,12 +393,13 @@ impl Sender {
         self.restart_timer(now);
     }
 
-    /// Loads what an ACK will use: a field of each of this sender's cache lines, and what it times.
+    /// Asks memory for what an ACK will use of what the sender refers to.
     #[inline]
-    pub(super) fn load(&self) -> u64 {
-        let window = self.una ^ self.max ^ self.window.cwnd ^ self.flight_end ^ self.deadline.as_ps();
-        let rare = self.controller.alpha().to_bits() ^ self.stats.data_segments ^ u64::from(self.dup_acks);
-        window ^ rare ^ self.rto.load() ^ u64::from(self.scoreboard.as_ref().map_or(0, |board| board.pipe as u32))
+    pub(super) fn prefetch(&self) {
+        self.rto.prefetch();
+        if let Some(scoreboard) = self.scoreboard.as_deref() {
+            prefetch(scoreboard);
+        }
     }
 
     // ---- window use ----

@@ -147,13 +147,8 @@ impl Express {
     }
 
     #[inline]
-    pub(super) fn load(&self) -> u64 {
-        self.busy_until.as_ps()
-    }
-
-    #[inline]
-    pub(super) fn load_queue(&self) -> u64 {
-        u64::from(self.waiting.first() ^ self.waiting.last())
+    pub(super) fn prefetch_queue(&self) {
+        self.waiting.prefetch();
     }
 
     #[inline]

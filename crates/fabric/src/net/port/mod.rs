@@ -124,21 +124,11 @@ impl Port {
         }
     }
 
-    /// Loads what an arrival will read of the port, for a look ahead. The number has no meaning.
+    /// Asks memory for what an arrival will use of what the port refers to.
     #[inline]
-    pub fn load(&self) -> u64 {
-        match &self.0 {
-            Engine::Express(port) => port.load(),
-            Engine::General(_) => 0,
-        }
-    }
-
-    /// Loads what an arrival will read of what the port refers to. The number has no meaning.
-    #[inline]
-    pub fn load_queue(&self) -> u64 {
-        match &self.0 {
-            Engine::Express(port) => port.load_queue(),
-            Engine::General(_) => 0,
+    pub fn prefetch_queue(&self) {
+        if let Engine::Express(port) = &self.0 {
+            port.prefetch_queue();
         }
     }
 

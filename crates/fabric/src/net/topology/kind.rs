@@ -140,12 +140,12 @@ impl Check {
     }
 }
 
-/// The most hosts: no memory holds more.
-const HOSTS_MAX: u32 = 1_000_000;
+/// The most hosts, of a fat-tree with k = 200: a host with its share of switches takes some three kilobytes.
+const HOSTS_MAX: u32 = 2_000_000;
 
-/// The most links: the largest fat-tree within [`HOSTS_MAX`] has three million, and a port at each end takes some
+/// The most links: the largest fat-tree within [`HOSTS_MAX`] has six million, and a port at each end takes some
 /// hundred bytes.
-const LINKS_MAX: u64 = 4_000_000;
+const LINKS_MAX: u64 = 8_000_000;
 
 impl Topology {
     /// Returns what is wrong with the parameters; a graph file must have been read.

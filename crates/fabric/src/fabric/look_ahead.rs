@@ -1,0 +1,48 @@
+//! What the events to come will use of a fabric's memory, asked for in steps: each needs what the one before asked for.
+
+use plimsoll_prefetch::prefetch;
+
+use super::{Fabric, NextHop};
+use crate::engine::FoundHop;
+use crate::links::Hooks;
+use crate::net::{Packet, PortId};
+
+/// What the packet at the head of a link leads to.
+#[derive(Clone, Copy, Debug)]
+pub enum LeadsTo<'a> {
+    /// A port of the switch at the far end.
+    Port(PortId),
+    /// Its host.
+    Host(&'a Packet),
+}
+
+impl<H: Hooks> Fabric<H> {
+    /// First step: asks for the first packet of the link of `port`.
+    #[inline]
+    pub fn prefetch_first(&self, port: PortId) {
+        self.links.lanes.prefetch_first(port);
+    }
+
+    /// Second step: finds where that packet goes, keeps it for the time when the packet arrives, and asks for the port.
+    /// `None` if there is no packet.
+    #[inline]
+    pub fn prefetch_next_hop(&mut self, port: PortId) -> Option<LeadsTo<'_>> {
+        let packet = self.links.lanes.first(port)?;
+        if let NextHop::Port(next) = self.next_hop(port, packet) {
+            self.links.lanes.set_found(port, FoundHop::by(next));
+            prefetch(&self.ports[next.0 as usize]);
+            return Some(LeadsTo::Port(next));
+        }
+        self.links.lanes.set_found(port, FoundHop::HOST);
+        let packet = self.links.lanes.first(port)?;
+        prefetch(&self.ports[packet.dst.0 as usize]);
+        Some(LeadsTo::Host(packet))
+    }
+
+    /// Third step: asks for the queue of `port`, and the last packet on its link.
+    #[inline]
+    pub fn prefetch_queue(&self, port: PortId) {
+        self.ports[port.0 as usize].prefetch_queue();
+        self.links.lanes.prefetch_last(port);
+    }
+}

@@ -1,0 +1,35 @@
+//! Asks memory for what will be used soon. Nothing depends on it but time.
+//!
+//! Data that no cache has takes as long as hundreds of instructions. A load waits for it sooner or later, and with it
+//! every instruction behind; this does not wait. It is a crate because the processor's hint takes a pointer: the
+//! simulator and the servers that use it need no `unsafe` of their own for it.
+
+/// Asks for all cache lines of `value`.
+#[inline(always)] // a call would take longer than what it asks for
+pub fn prefetch<T: ?Sized>(value: &T) {
+    let begins: *const T = value;
+    let begins: *const u8 = begins.cast();
+    let mut line = 0;
+    while line < size_of_val(value) {
+        prefetch_line(begins.wrapping_add(line));
+        line += LINE_BYTES;
+    }
+}
+
+/// The bytes of a cache line.
+const LINE_BYTES: usize = 64;
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)] // one instruction
+#[expect(unsafe_code, reason = "the processor's hint takes a pointer")]
+fn prefetch_line(line: *const u8) {
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    // SAFETY: the instruction reads nothing that the program sees, and faults at no address; SSE is in every x86-64.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)] // nothing
+fn prefetch_line(_line: *const u8) {
+    // Stable Rust has no such hint here.
+}
