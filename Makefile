@@ -48,6 +48,10 @@ kernel: toolchain ## Build target/kernel/plimsoll, with the eBPF programs (`emul
 	  echo "The eBPF programs need more. Install it with: apt-get install clang libelf-dev zlib1g-dev pkg-config" >&2; exit 2; }
 	cargo build --profile kernel --locked -p plimsoll-cli --features kernel,parquet
 
+.PHONY: release
+release: toolchain ## Build target/guided/plimsoll, guided by a profile of its own runs; needs rustup's llvm-tools.
+	deploy/guided $(if $(KERNEL),--features plimsoll-cli/kernel$(COMMA)plimsoll-cli/parquet)
+
 .PHONY: servers
 servers: toolchain ## Build chronos-memcached, chronos-search, chronos-openflow, chronos-load and the lock baselines.
 	cargo build --release --locked $(foreach name,memcached search openflow load locked,-p plimsoll-chronos-$(name)) \

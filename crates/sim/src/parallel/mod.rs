@@ -38,11 +38,12 @@ use crate::error::RunError;
 use crate::extensions::Extensions;
 use crate::progress::Progress;
 
-/// The events on one thread after which it is known how many there are in a lookahead.
+/// The events on one thread within which it must show that there are many in a lookahead.
 const FIRST_EVENTS: u64 = 1 << 20;
 
-/// Runs `model` on up to `threads` threads, where that is likely to be faster: the first million events, on one
-/// thread, tell how many there are in a lookahead. The outcome is that of [`run`](crate::run).
+/// Runs `model` on up to `threads` threads, where that is likely to be faster: the first events, on one thread, tell
+/// how many there are in a lookahead. As soon as they are many, after a hundred thousand events or up to a million, the
+/// run begins anew on all threads. The outcome is that of [`run`](crate::run).
 ///
 /// # Errors
 /// As [`run`](crate::run).
@@ -56,16 +57,13 @@ pub fn run_on(
 ) -> Result<Outcome, RunError> {
     let mut build = build(model, Extensions::default())?;
     let plan = if threads > 1 { LpPlan::new(&build.world, threads) } else { None };
-    let mut is_dense = None;
+    let mut is_dense = false;
     let end = build.world.run(&mut |now| {
-        if now.events < FIRST_EVENTS {
-            return progress(now);
-        }
-        let dense = *is_dense.get_or_insert_with(|| plan.as_ref().is_some_and(|plan| plan.is_worth_it(now)));
-        !dense && progress(now)
+        is_dense = now.events <= FIRST_EVENTS && plan.as_ref().is_some_and(|plan| plan.is_worth_it(now));
+        !is_dense && progress(now)
     });
-    match (plan, is_dense) {
-        (Some(plan), Some(true)) => {
+    match plan {
+        Some(plan) if is_dense => {
             drop(build);
             run_plan(model, plan, progress)
         }
