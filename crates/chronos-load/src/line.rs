@@ -70,6 +70,10 @@ impl search::Objectives for Objectives {
         verdict::judge(&strains, share, level)
     }
 
+    fn may_decide(&self, objective: usize, rounds: &[&Round], most: u32, level: f64) -> bool {
+        verdict::may_decide(&strains((&self.0[objective], objective), rounds), most, level)
+    }
+
     fn strain(&self, objective: usize, rounds: &[&Round]) -> Option<f64> {
         plimsoll_stats::mean(&strains((&self.0[objective], objective), rounds))
     }

@@ -147,7 +147,7 @@ pub fn judge(slo: &Slo, samples: &[&Sample], level: f64) -> Verdict {
             _ => Verdict::Open,
         };
     }
-    let strains: Vec<f64> = samples.iter().filter_map(|sample| sample.strain(slo)).collect();
+    let strains = strains(slo, samples);
     // At a low load a run may have no message of a rare workload; the others speak for it.
     let enough = strains.len() >= SPEAKING.min(samples.len());
     if !enough {
@@ -155,6 +155,16 @@ pub fn judge(slo: &Slo, samples: &[&Sample], level: f64) -> Verdict {
     }
     let share = slo.budget().map(|allowed| Share { messages, over, allowed });
     verdict::judge(&strains, share, level)
+}
+
+/// Returns whether `most` runs may still decide an objective that these leave open ([`verdict::may_decide`]).
+pub fn may_decide(slo: &Slo, samples: &[&Sample], most: u32, level: f64) -> bool {
+    // The longest of all messages is known ever better with each run.
+    slo.metric == Metric::Max || verdict::may_decide(&strains(slo, samples), most, level)
+}
+
+fn strains(slo: &Slo, samples: &[&Sample]) -> Vec<f64> {
+    samples.iter().filter_map(|sample| sample.strain(slo)).collect()
 }
 
 fn totals(samples: &[&Sample]) -> (u64, u64) {
@@ -165,8 +175,7 @@ fn totals(samples: &[&Sample]) -> (u64, u64) {
 /// messages over the limit for a percentile). 1 is the limit, more violates it. `None` where nothing
 /// completed.
 pub fn strain(slo: &Slo, samples: &[&Sample]) -> Option<f64> {
-    let strains: Vec<f64> = samples.iter().filter_map(|sample| sample.strain(slo)).collect();
-    stats::mean(&strains)
+    stats::mean(&strains(slo, samples))
 }
 
 /// Estimates the number that the objective names, with its 95 % interval over runs, in its own unit (us, Mb/s, or

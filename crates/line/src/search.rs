@@ -5,7 +5,7 @@ use plimsoll_stats::verdict::Verdict;
 
 pub use plimsoll_stats::search::{Ask, Found, Line, Range, State, rounded};
 
-use crate::measure::{Run, Sample, judge, strain};
+use crate::measure::{Run, Sample, judge, may_decide, strain};
 use crate::slo::Slo;
 
 /// The search of one variant.
@@ -30,10 +30,21 @@ impl search::Objectives for Slos<'_> {
         judge(&self.0[objective], &samples(runs, objective), level)
     }
 
+    fn may_decide(&self, objective: usize, runs: &[&Run], most: u32, level: f64) -> bool {
+        may_decide(&self.0[objective], &samples(runs, objective), most, level)
+    }
+
+    fn is_far_below(&self, runs: &[&Run]) -> bool {
+        (0..self.0.len()).all(|number| self.strain(number, runs).is_some_and(|strain| strain < FAR_BELOW))
+    }
+
     fn strain(&self, objective: usize, runs: &[&Run]) -> Option<f64> {
         strain(&self.0[objective], &samples(runs, objective))
     }
 }
+
+/// A measured number below this share of its limit is far from it.
+const FAR_BELOW: f64 = 0.1;
 
 fn samples<'a>(runs: &[&'a Run], objective: usize) -> Vec<&'a Sample> {
     runs.iter().filter_map(|run| run.samples.get(objective)).collect()

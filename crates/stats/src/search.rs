@@ -3,13 +3,15 @@
 //!
 //! 1. Today's load and the lowest are run first: the lowest shows whether there is a line at all, and
 //!    what the latency is made of where nothing waits.
-//! 2. From a load that meets every objective, the search goes upwards by half until one is violated; between two
-//!    such loads it takes the geometric mean, until the two are as close as the wanted precision.
+//! 2. From a load that meets every objective, the search goes upwards by half until one is violated, or straight to the
+//!    highest load where what was measured is far below every limit; between two such loads it takes the geometric
+//!    mean, until the two are as close as the wanted precision.
 //! 3. Each load is run with 4, 8, 16, ... seeds until its interval decides. All these looks together are
 //!    wrong about a load less than once in twenty: each is taken at a level of 1 - 0.05 / looks, the
 //!    first two at 99.9 %.
 //! 4. A load that stays open with all seeds is within the noise of the line. Then both ends of the
-//!    noise are looked for in the same way, each to a quarter of the whole.
+//!    noise are looked for in the same way, each to a quarter of the whole. A load of which that is nearly certain gets
+//!    no further seeds.
 //! 5. A load that cannot be measured is abandoned, which leaves it open; nothing above it is tried.
 //!
 //! The 95 % confidence *interval* of the line runs from the highest load that meets every objective to the lowest that
@@ -36,6 +38,16 @@ pub trait Objectives {
 
     /// Judges an objective by the runs of one load, so that a verdict is wrong with a probability of 1 - `level`.
     fn judge(&self, objective: usize, runs: &[&Self::Run], level: f64) -> Verdict;
+
+    /// Returns whether `most` runs may decide an objective that these leave open.
+    fn may_decide(&self, _objective: usize, _runs: &[&Self::Run], _most: u32, _level: f64) -> bool {
+        true
+    }
+
+    /// Whether the runs of one load are so far from every limit that the highest load is worth a try.
+    fn is_far_below(&self, _runs: &[&Self::Run]) -> bool {
+        false
+    }
 
     /// Returns the measured number as a multiple of the limit: above 1 violates the objective. `None` if nothing was
     /// measured.
@@ -236,11 +248,19 @@ impl<O: Objectives> Search<O> {
             State::Sinks
         } else if verdicts.iter().all(|verdict| *verdict == Verdict::Keeps) {
             State::Keeps
-        } else if runs.len() as u32 >= looks[looks.len() - 1] {
-            State::Open
         } else {
-            State::Running
+            let most = looks[looks.len() - 1];
+            let level = self.looks.level(most as usize);
+            let may_decide = |objective: usize| self.objectives.may_decide(objective, &runs, most, level);
+            let mut open = (0..verdicts.len()).filter(|&number| verdicts[number] == Verdict::Open);
+            if runs.len() as u32 >= most || !open.any(may_decide) { State::Open } else { State::Running }
         }
+    }
+
+    /// Returns whether a load stays open with fewer seeds than another would get: its mean is not comparable, as the
+    /// first seeds lie on the same side of it at all loads.
+    fn was_given_up(&self, bits: u64, runs: usize) -> bool {
+        self.state(bits) == State::Open && self.looks.all().last().is_some_and(|most| runs < *most as usize)
     }
 
     /// Chooses the next load to try, once all that have been tried are judged.
@@ -256,8 +276,10 @@ impl<O: Objectives> Search<O> {
                 let is_wide = (to / from).ln() > (1.0 + precision).ln();
                 return (is_wide && !self.loads.contains_key(&middle.to_bits())).then_some(middle);
             }
-            let most = f64::from_bits(*self.loads.keys().next_back()?);
-            let next = rounded((most * STEP).min(high));
+            let (&bits, runs) = self.loads.last_key_value()?;
+            let most = f64::from_bits(bits);
+            let is_far_below = self.objectives.is_far_below(&runs.values().collect::<Vec<_>>());
+            let next = if is_far_below { high } else { rounded((most * STEP).min(high)) };
             return (most < high && next > most).then_some(next);
         };
         // The lowest load is always tried, so without a kept one it is sunk or open.
@@ -307,8 +329,9 @@ impl<O: Objectives> Search<O> {
         };
         let mut first: Option<(f64, usize)> = None;
         for number in 0..self.objectives.count() {
-            let points =
-                self.loads.iter().filter(|(bits, runs)| !runs.is_empty() && inside(f64::from_bits(**bits)));
+            let points = self.loads.iter().filter(|(bits, runs)| {
+                !runs.is_empty() && inside(f64::from_bits(**bits)) && !self.was_given_up(**bits, runs.len())
+            });
             let strains: Vec<(f64, f64)> = points
                 .filter_map(|(bits, runs)| {
                     let runs: Vec<&O::Run> = runs.values().collect();

@@ -2,14 +2,17 @@
 //!
 //! *The rule.* Every run gives one number, as a multiple of what the limit allows: the share of its messages that were
 //! over the limit divided by the share that may be, or its mean divided by the limit. Runs are independent, so
-//! Student's t gives an interval of that number's mean, and the limit is decided where the interval excludes 1. Because
-//! a few runs may agree by chance, a share is not decided either where as many independent messages would leave it open
-//! (binomial). Runs are added until the interval decides ([`Looks`]).
+//! Student's t gives an interval of that number's mean, and the limit is decided where the interval excludes 1. Far
+//! above it numbers spread by factors: then the interval of their logarithms decides sooner, and rightly, as the mean of
+//! numbers is never below the exponential of the mean of their logarithms (Jensen's inequality). Because a few runs may
+//! agree by chance, a share is not decided either where as many independent messages would leave it open (binomial).
+//! Runs are added until the interval decides ([`Looks`]), or until it is nearly certain that it will not
+//! ([`may_decide`]), which makes no verdict wrong.
 
 use serde::Serialize;
 
-use crate::special::incomplete_beta;
-use crate::{LEVEL, mean_interval};
+use crate::special::{incomplete_beta, student_t};
+use crate::{LEVEL, mean, mean_interval};
 
 /// Whether an objective is met.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -45,11 +48,30 @@ pub fn judge(strains: &[f64], share: Option<Share>, level: f64) -> Verdict {
     };
     if interval.high < 1.0 && !chance(true) {
         Verdict::Keeps
-    } else if interval.low > 1.0 && !chance(false) {
+    } else if (interval.low > 1.0 || is_above_by_factors(strains, level)) && !chance(false) {
         Verdict::Breaks
     } else {
         Verdict::Open
     }
+}
+
+/// Returns whether the mean of the logarithms is above 0.
+fn is_above_by_factors(strains: &[f64], level: f64) -> bool {
+    let logarithms: Vec<f64> = strains.iter().map(|strain| strain.ln()).collect();
+    mean_interval(&logarithms, level).is_some_and(|interval| interval.low > 0.0)
+}
+
+/// Returns whether `most` runs, judged at `level`, may still decide what `strains` leave open. False where the
+/// probability is below 1 % for either verdict, if the runs to come are like these; fewer than [`TELLING`] do not tell.
+pub fn may_decide(strains: &[f64], most: u32, level: f64) -> bool {
+    let (count, most) = (strains.len() as f64, f64::from(most));
+    let Some(mean) = mean(strains).filter(|_| strains.len() >= TELLING && count < most) else { return true };
+    let squares: f64 = strains.iter().map(|strain| (strain - mean) * (strain - mean)).sum();
+    let deviation = (squares / (count - 1.0)).sqrt();
+    let half = student_t(most - 1.0, level) * deviation / most.sqrt();
+    // How far the mean of all runs may move, as only those to come are unknown.
+    let reach = HARDLY * deviation * (most - count).sqrt() / most;
+    mean - reach + half < 1.0 || mean + reach - half > 1.0
 }
 
 /// Computes the probability that of `of` independent messages, each over the limit with probability `share`,
@@ -79,6 +101,10 @@ const FIRST_LOOK: u32 = 4;
 /// for which Student's t is too narrow: then the level is [`LEVEL_OF_FEW`].
 const FEW: usize = 16;
 const LEVEL_OF_FEW: f64 = 0.999;
+/// The number of runs whose spread says something about that of others.
+const TELLING: usize = 8;
+/// The standard deviations by which a mean is too high, or too low, with a probability of 1 %.
+const HARDLY: f64 = 2.326;
 
 impl Looks {
     /// Returns all of them, ascending.
@@ -117,6 +143,25 @@ mod tests {
             assert_eq!(share(over, messages), verdict, "{over:?} of {messages}");
         }
         assert_eq!(judge(&[0.5], None, 0.99), Verdict::Open);
+    }
+
+    #[test]
+    fn numbers_that_spread_by_factors_break_a_limit_that_all_exceed_by_far() {
+        let far = [15.0, 18.2, 21.0, 16.1];
+        assert!(mean_interval(&far, 0.999).is_some_and(|interval| interval.low < 1.0));
+        assert_eq!(judge(&far, None, 0.999), Verdict::Breaks);
+        assert_eq!(judge(&[0.0, 18.2, 21.0, 16.1], None, 0.999), Verdict::Open, "the logarithm of 0");
+        assert_eq!(judge(&[1.01, 1.3, 1.6, 2.0], None, 0.999), Verdict::Open);
+    }
+
+    #[test]
+    fn runs_end_where_more_of_them_would_hardly_decide() {
+        let around = |mean: f64| [-0.9, -0.5, -0.3, 0.0, 0.0, 0.3, 0.5, 0.9].map(|by| mean + by);
+        for (mean, may) in [(1.0, false), (0.95, false), (0.6, true), (1.5, true)] {
+            assert_eq!(may_decide(&around(mean), 32, 0.9875), may, "{mean}");
+        }
+        assert!(may_decide(&around(1.0)[..4], 32, 0.9875), "four tell nothing");
+        assert!(may_decide(&[1.0; 8], 8, 0.9875), "the last look decides by itself");
     }
 
     #[test]

@@ -66,6 +66,9 @@ fn never_and_always() {
     assert_eq!(runs, 8, "the lowest load and today's");
     let (line, _, loads) = search(RANGE, |_, _| 0.0001);
     assert_eq!((line.found, line.load, line.low, line.binding), (Found::Always, None, Some(0.99), None));
+    assert_eq!(loads.iter().map(|(load, _)| *load).collect::<Vec<_>>(), [0.004, 0.4, 0.99]);
+    let (line, _, loads) = search(RANGE, |_, _| 0.005);
+    assert_eq!(line.found, Found::Always);
     assert_eq!(loads.iter().map(|(load, _)| *load).collect::<Vec<_>>(), [0.004, 0.4, 0.6, 0.9, 0.99]);
 }
 
