@@ -31,11 +31,12 @@ use plimsoll_mechanisms::pfc::Priorities;
 use plimsoll_units::Time;
 
 use crate::circuits::{CIRCUITS_CLOCK, Circuits, Passage};
-use crate::engine::{FoundHop, Owner, OwnerKind};
+use crate::engine::{FoundHop, Owner, OwnerKind, Slot};
 use crate::faults::FAULTS_CLOCK;
 use crate::flow_control::{Deadlock, deadlock};
 use crate::host_gate::HostGate;
 use crate::links::{Hooks, Links};
+use crate::net::port::Admitted;
 use crate::net::{HostId, Network, Packet, PathClass, PathSelector, Port, PortId, Sink};
 use crate::nights::NIGHTS_CLOCK;
 use crate::observed::WatchedQueue;
@@ -154,24 +155,55 @@ impl<H: Hooks> Fabric<H> {
     /// The first packet of the link of `port` has reached the far end. It is moved to `arrived`.
     #[inline(always)]
     fn on_link<'a>(&mut self, now: Time, port: PortId, arrived: &'a mut Packet) -> Handled<'a> {
-        let found = self.links.lanes.pop(port, &mut self.links.events, arrived);
-        let next = if self.inspects_hops {
-            self.inspect_hop(now, port, arrived)
-        } else {
-            self.links.counters.packet_hops += 1;
-            match found {
-                FoundHop::NONE => self.next_hop(port, arrived),
-                found => found.port().map_or(NextHop::Host, NextHop::Port),
-            }
+        let (slot, found) = self.links.lanes.take_first(port, &mut self.links.events);
+        if self.inspects_hops {
+            self.links.lanes.release(slot, arrived);
+            return self.on_inspected_link(now, port, arrived);
+        }
+        self.links.counters.packet_hops += 1;
+        let next = match found {
+            FoundHop::NONE => self.next_hop(port, self.links.lanes.packet(slot)),
+            found => found.port().map_or(NextHop::Host, NextHop::Port),
         };
-        match next {
+        if let NextHop::Port(next) = next {
+            self.forward(now, next, slot);
+            return Handled::Done;
+        }
+        self.links.lanes.release(slot, arrived);
+        self.links.counters.packets_delivered += 1;
+        Handled::Delivered(arrived)
+    }
+
+    /// The packet in `slot` is to leave by `port`. It stays in its slot, if the port need not keep it.
+    #[inline(always)] // once a hop
+    fn forward(&mut self, now: Time, port: PortId, slot: Slot) {
+        let (links, next) = (&mut self.links, &mut self.ports[port.0 as usize]);
+        if let Some(express) = next.as_express()
+            && !links.leaves_process(port)
+        {
+            if let Some(Admitted { arrives, marked }) = express.admit(now, links.lanes.packet_mut(slot)) {
+                links.counters.marks += u64::from(marked);
+                links.lanes.append(port, arrives, slot, &mut links.events);
+                return;
+            }
+            return links.drop_held(now, port, slot);
+        }
+        let mut packet = Packet::default();
+        links.lanes.release(slot, &mut packet);
+        next.on_arrival(port, now, packet, links);
+    }
+
+    /// A packet has reached the far end of the link of `port`, where something inspects every packet.
+    #[inline(never)]
+    fn on_inspected_link<'a>(&mut self, now: Time, port: PortId, packet: &'a mut Packet) -> Handled<'a> {
+        match self.inspect_hop(now, port, packet) {
             NextHop::Port(next) => {
-                self.ports[next.0 as usize].on_arrival(next, now, *arrived, &mut self.links);
+                self.ports[next.0 as usize].on_arrival(next, now, *packet, &mut self.links);
                 Handled::Done
             }
             NextHop::Host => {
                 self.links.counters.packets_delivered += 1;
-                Handled::Delivered(arrived)
+                Handled::Delivered(packet)
             }
             NextHop::Nowhere => Handled::Done,
         }
@@ -187,7 +219,7 @@ impl<H: Hooks> Fabric<H> {
     }
 
     /// Returns where `packet` goes from the end of the link of `port`, where something inspects every packet.
-    #[inline(never)]
+    #[inline]
     fn inspect_hop(&mut self, now: Time, port: PortId, packet: &mut Packet) -> NextHop {
         let left = now - self.network.link(port).propagation;
         match self.passes_hybrid(now, port, packet) {
@@ -293,6 +325,10 @@ impl<H: Hooks> Fabric<H> {
             Some(gate) => {
                 let due = gate.on_packet(now, packet, nic, &mut self.links);
                 self.links.call_pacer_at(host, due);
+            }
+            None if nic.is_express() => {
+                let slot = self.links.lanes.hold(packet);
+                self.forward(now, PortId(host.0), slot);
             }
             None => nic.on_arrival(PortId(host.0), now, packet, &mut self.links),
         }

@@ -15,7 +15,7 @@ use plimsoll_mechanisms::shared_buffer::SharedBuffer;
 use plimsoll_units::Time;
 
 use crate::boundary::Boundary;
-use crate::engine::{EventQueue, Lanes, Owner, OwnerKind};
+use crate::engine::{EventQueue, Lanes, Owner, OwnerKind, Slot};
 use crate::faults::Faults;
 use crate::flow_control::FlowControl;
 use crate::net::{HostId, Packet, PortId, Sink};
@@ -131,6 +131,22 @@ impl<H: Hooks> Links<H> {
         if self.hooks.observes_hops() {
             self.hooks.on_hop(left, port, packet);
         }
+    }
+}
+
+impl<H: Hooks> Links<H> {
+    /// Returns whether the link of `port` leads to another logical process.
+    #[inline]
+    pub(crate) fn leaves_process(&self, port: PortId) -> bool {
+        self.boundary.as_ref().is_some_and(|boundary| boundary.is_crossed_by(port))
+    }
+
+    /// Drops the packet in `slot`, which finds no room in the queue of `port`.
+    #[cold]
+    pub(crate) fn drop_held(&mut self, now: Time, port: PortId, slot: Slot) {
+        let mut packet = Packet::default();
+        self.lanes.release(slot, &mut packet);
+        self.dropped(now, port, &packet);
     }
 }
 

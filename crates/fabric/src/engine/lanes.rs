@@ -8,8 +8,7 @@
 //! packets   by slot:   one cache line each; the place freed last is filled first
 //! ```
 //!
-//! A packet that leaves a switch so takes the place that it had when it came in, which is still in the
-//! cache, and memory is what was in flight at the busiest moment, not what each lane once held. The
+//! A packet that a switch passes on stays where it is, in the cache, and goes from one list to another; memory is what was in flight at the busiest moment, not what each lane once held. The
 //! arrival of the packet behind is kept beside the link to it: to make it an event, its own cache
 //! line is not touched.
 
@@ -70,6 +69,10 @@ impl FoundHop {
     }
 }
 
+/// The place of a packet in the pool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slot(u32);
+
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct CacheLine(Packet);
@@ -91,7 +94,7 @@ impl Lanes {
 
     /// Puts `packet` behind what `port` has sent before, and returns it where it lies now. The first packet of a lane
     /// becomes an event.
-    #[inline(always)] // once a hop: a call would copy the packet
+    #[inline(always)] // once a packet: a call would copy it
     pub fn push(
         &mut self,
         port: PortId,
@@ -99,7 +102,15 @@ impl Lanes {
         packet: Packet,
         events: &mut EventQueue,
     ) -> &mut Packet {
-        let slot = self.take_slot(packet);
+        let slot = self.hold(packet);
+        self.append(port, arrives, slot, events);
+        self.packet_mut(slot)
+    }
+
+    /// Puts the packet in `slot` behind what `port` has sent before, as [`Lanes::push`].
+    #[inline]
+    pub fn append(&mut self, port: PortId, arrives: Time, slot: Slot, events: &mut EventQueue) {
+        let Slot(slot) = slot;
         let ends = &mut self.ends[port.0 as usize];
         if ends.first == NONE {
             ends.first = slot;
@@ -109,27 +120,45 @@ impl Lanes {
             (last.arrives, last.behind) = (arrives, slot);
         }
         ends.last = slot;
-        self.in_flight += 1;
-        &mut self.packets[slot as usize].0
+        let beside = &mut self.beside[slot as usize];
+        (beside.behind, beside.found) = (NONE, FoundHop::NONE);
     }
 
-    /// Moves the packet whose event has come to `arrived`, and makes the next one an event. Returns where the packet
-    /// goes, as far as that was found.
+    /// Takes the packet whose event has come off its lane, and makes the next one an event. The packet stays where it
+    /// is until [`Lanes::append`] or [`Lanes::release`] takes its slot.
     #[inline]
-    pub fn pop(&mut self, port: PortId, events: &mut EventQueue, arrived: &mut Packet) -> FoundHop {
+    pub fn take_first(&mut self, port: PortId, events: &mut EventQueue) -> (Slot, FoundHop) {
         let ends = &mut self.ends[port.0 as usize];
         let slot = ends.first;
         assert!(slot != NONE, "a lane with an event has a packet");
-        let next = self.beside[slot as usize];
-        ends.first = next.behind;
-        if next.behind != NONE {
-            events.push(next.arrives, Owner::new(OwnerKind::Link, port.0));
+        let Beside { arrives, behind, found } = self.beside[slot as usize];
+        ends.first = behind;
+        if behind != NONE {
+            events.push(arrives, Owner::new(OwnerKind::Link, port.0));
         }
+        (Slot(slot), found)
+    }
+
+    /// Returns the packet in a slot.
+    #[inline]
+    pub fn packet(&self, slot: Slot) -> &Packet {
+        &self.packets[slot.0 as usize].0
+    }
+
+    /// Returns the packet in a slot.
+    #[inline]
+    pub fn packet_mut(&mut self, slot: Slot) -> &mut Packet {
+        &mut self.packets[slot.0 as usize].0
+    }
+
+    /// Moves the packet in a slot to `packet`, and frees the slot.
+    #[inline]
+    pub fn release(&mut self, slot: Slot, packet: &mut Packet) {
+        let Slot(slot) = slot;
         self.beside[slot as usize].behind = self.free;
         self.free = slot;
         self.in_flight -= 1;
-        *arrived = self.packets[slot as usize].0;
-        next.found
+        *packet = self.packets[slot as usize].0;
     }
 
     /// Returns the packet that `port` delivers next.
@@ -169,27 +198,26 @@ impl Lanes {
         self.in_flight
     }
 
-    /// Returns a slot that holds `packet`, with nothing behind it.
+    /// Puts `packet` into a slot, for [`Lanes::append`] or [`Lanes::release`].
     #[inline]
-    fn take_slot(&mut self, packet: Packet) -> u32 {
+    pub fn hold(&mut self, packet: Packet) -> Slot {
+        self.in_flight += 1;
         let slot = self.free;
         if slot == NONE {
             return self.grow(packet);
         }
-        let beside = &mut self.beside[slot as usize];
-        self.free = std::mem::replace(&mut beside.behind, NONE);
-        beside.found = FoundHop::NONE;
+        self.free = self.beside[slot as usize].behind;
         self.packets[slot as usize] = CacheLine(packet);
-        slot
+        Slot(slot)
     }
 
     #[cold]
-    fn grow(&mut self, packet: Packet) -> u32 {
+    fn grow(&mut self, packet: Packet) -> Slot {
         let slot = self.packets.len() as u32;
         assert!(slot != NONE, "fewer than 2^32 packets are in flight");
         self.packets.push(CacheLine(packet));
         self.beside.push(Beside { arrives: Time::ZERO, behind: NONE, found: FoundHop::NONE });
-        slot
+        Slot(slot)
     }
 }
 
@@ -204,7 +232,8 @@ mod tests {
     /// Returns the flow of the packet that `port` delivers.
     fn pop(lanes: &mut Lanes, port: PortId) -> u32 {
         let mut arrived = Packet::default();
-        lanes.pop(port, &mut EventQueue::new(), &mut arrived);
+        let (slot, _) = lanes.take_first(port, &mut EventQueue::new());
+        lanes.release(slot, &mut arrived);
         arrived.flow
     }
 

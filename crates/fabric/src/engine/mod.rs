@@ -14,7 +14,7 @@ mod lanes;
 mod queue;
 mod streams;
 
-pub use lanes::{FoundHop, Lanes};
+pub use lanes::{FoundHop, Lanes, Slot};
 pub use queue::EventQueue;
 pub use streams::{Stream, Streams};
 

@@ -45,6 +45,15 @@ struct Extras {
     foreseen_marks: VecDeque<(Time, Time)>,
 }
 
+/// A packet that a port has admitted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Admitted {
+    /// When it arrives at the far end of the link.
+    pub(crate) arrives: Time,
+    /// It was marked.
+    pub(crate) marked: bool,
+}
+
 impl Express {
     pub(super) fn new(config: PortConfig) -> Express {
         let PortConfig { rules, red, phantom_queue, pacer, meter, .. } = config;
@@ -64,6 +73,21 @@ impl Express {
 
     #[inline]
     pub(super) fn on_arrival(&mut self, id: PortId, now: Time, mut packet: Packet, sink: &mut impl Sink) {
+        match self.admit(now, &mut packet) {
+            Some(Admitted { arrives, marked }) => {
+                if marked {
+                    sink.marked(id, &packet);
+                }
+                sink.transmit(id, arrives, packet);
+            }
+            None => sink.dropped(now, id, &packet),
+        }
+    }
+
+    /// A packet is to leave by this port: it is told of marks and of where it waits. `None` if it finds no room; then
+    /// it is to be dropped.
+    #[inline]
+    pub(crate) fn admit(&mut self, now: Time, packet: &mut Packet) -> Option<Admitted> {
         self.start_due(now);
         let size = u64::from(packet.size);
         let waiting_bytes = u64::from(self.waiting_bytes);
@@ -74,20 +98,21 @@ impl Express {
                 red.on_idle(self.busy_until);
             }
             if has_room {
-                verdict = red.on_enqueue(now, waiting_bytes, &packet);
+                verdict = red.on_enqueue(now, waiting_bytes, packet);
             } else {
-                red.on_overflow(now, waiting_bytes, &packet);
+                red.on_overflow(now, waiting_bytes, packet);
             }
         }
         if !has_room || verdict == Verdict::Drop {
-            return self.drop_packet(id, now, &packet, sink);
+            self.note_drop(now);
+            return None;
         }
         let mut marked = verdict == Verdict::Mark && packet.mark();
         // Out of the queue when the link is free; on the link at once, unless the pacer holds it.
         let leaves = now.max(self.busy_until);
         let mut start = leaves;
         if let Some(extras) = &mut self.extras {
-            start = extras.release(now, leaves, &packet);
+            start = extras.release(now, leaves, packet);
             if let Some(phantom_queue) = &mut extras.phantom_queue
                 && phantom_queue.on_transmit(start, size)
                 && packet.mark()
@@ -99,9 +124,6 @@ impl Express {
                 meter.on_admitted(now, size, marked);
             }
         }
-        if marked {
-            sink.marked(id, &packet);
-        }
         if leaves > now {
             self.first_leaves = self.first_leaves.min(leaves);
             self.waiting.push(packet.size);
@@ -112,9 +134,9 @@ impl Express {
             self.in_service_bytes = packet.size;
         }
         self.busy_until = start + self.rules.byte_time.span(size);
-        let sent = sink.transmit(id, self.busy_until + self.rules.propagation, packet);
-        sent.add_wait(self.rules.wait, leaves - now);
-        sent.add_wait(Wait::Pacer, start - leaves);
+        packet.add_wait(self.rules.wait, leaves - now);
+        packet.add_wait(Wait::Pacer, start - leaves);
+        Some(Admitted { arrives: self.busy_until + self.rules.propagation, marked })
     }
 
     pub(super) fn rules(&self) -> &Arc<PortRules> {
@@ -188,11 +210,10 @@ impl Express {
     }
 
     #[cold]
-    fn drop_packet(&mut self, id: PortId, now: Time, packet: &Packet, sink: &mut impl Sink) {
+    fn note_drop(&mut self, now: Time) {
         if let Some(Extras { meter: Some(meter), .. }) = self.extras.as_deref_mut() {
             meter.on_dropped(now);
         }
-        sink.dropped(now, id, packet);
     }
 }
 

@@ -25,6 +25,7 @@ pub use class_queues::{ClassQueues, ClassRates, ClassSignal};
 pub use discipline::{
     Discipline, DisciplineFactory, FairQueues, PriorityQueues, QueueDiscipline, Queued, ServiceOrder,
 };
+pub(crate) use express::Admitted;
 pub use express::Express;
 pub use general::General;
 pub use head_pacer::HeadPacer;
@@ -121,6 +122,15 @@ impl Port {
         match &mut self.0 {
             Engine::Express(port) => port.on_arrival(id, now, packet, sink),
             Engine::General(port) => port.on_arrival(id, now, packet, sink),
+        }
+    }
+
+    /// Returns the engine of a port whose departures are known at admission.
+    #[inline]
+    pub(crate) fn as_express(&mut self) -> Option<&mut Express> {
+        match &mut self.0 {
+            Engine::Express(port) => Some(port),
+            Engine::General(_) => None,
         }
     }
 
