@@ -90,3 +90,49 @@ impl LookAhead {
 fn is_link(owner: &Owner) -> bool {
     owner.kind() == OwnerKind::Link
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::path::Path;
+
+    use plimsoll_results::Digest;
+    use plimsoll_scenario::Scenario;
+
+    use crate::Extensions;
+    use crate::build::build;
+
+    /// Losses, retransmissions, marks and equal times, in a network in which nobody would look ahead otherwise.
+    const PERMUTATION: &str = r#"
+version = 1
+title = "Looked at ahead"
+[run]
+duration = "2ms"
+[topology]
+kind = "fat-tree"
+k = 4
+rate = "10Gbps"
+delay = "1us"
+[port.switch]
+buffer = "40 packets"
+ecn = { threshold = "30 packets" }
+[transport]
+kind = "dctcp"
+[workload.bulk]
+kind = "permutation"
+"#;
+
+    #[test]
+    fn a_run_is_the_same_without_looking_ahead() {
+        let scenario = Scenario::parse("inline", PERMUTATION, Path::new(".")).unwrap();
+        let digest = |looks_ahead: bool| {
+            let mut build = build(&scenario.points()[0].model, Extensions::default()).unwrap();
+            build.world.ahead = looks_ahead.then(Box::default);
+            let end = build.world.run(&mut |_| true).unwrap();
+            let outcome = build.finish(end);
+            assert!(outcome.counters.switch_drops > 0 && outcome.counters.marks > 0);
+            Digest::of(&outcome)
+        };
+        assert_eq!(digest(true), digest(false));
+    }
+}
