@@ -3,10 +3,10 @@
 //! *The rule.* Every run gives one number, as a multiple of what the limit allows: the share of its messages that were
 //! over the limit divided by the share that may be, or its mean divided by the limit. Runs are independent, so
 //! Student's t gives an interval of that number's mean, and the limit is decided where the interval excludes 1. Far
-//! above it numbers spread by factors: then the interval of their logarithms decides sooner, and rightly, as the mean of
-//! numbers is never below the exponential of the mean of their logarithms (Jensen's inequality). Because a few runs may
-//! agree by chance, a share is not decided either where as many independent messages would leave it open (binomial).
-//! Runs are added until the interval decides ([`Looks`]), or until it is nearly certain that it will not
+//! above it numbers spread by factors: then the interval of their logarithms decides sooner, and rightly, as the mean
+//! of numbers is never below the exponential of the mean of their logarithms (Jensen's inequality). Because a few runs
+//! may agree by chance, a share is not decided either where as many independent messages would leave it open
+//! (binomial). Runs are added until the interval decides ([`Looks`]), or until it is nearly certain that it will not
 //! ([`may_decide`]), which makes no verdict wrong.
 
 use serde::Serialize;

@@ -8,9 +8,9 @@
 //! packets   by slot:   one cache line each; the place freed last is filled first
 //! ```
 //!
-//! A packet that a switch passes on stays where it is, in the cache, and goes from one list to another; memory is what was in flight at the busiest moment, not what each lane once held. The
-//! arrival of the packet behind is kept beside the link to it: to make it an event, its own cache
-//! line is not touched.
+//! A packet that a switch passes on stays where it is, in the cache, and goes from one list to another; memory is
+//! what was in flight at the busiest moment, not what each lane once held. The arrival of the packet behind is kept
+//! beside the link to it: to make it an event, its own cache line is not touched.
 
 use plimsoll_prefetch::prefetch;
 use plimsoll_units::Time;

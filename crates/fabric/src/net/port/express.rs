@@ -50,7 +50,7 @@ struct Extras {
 pub(crate) struct Admitted {
     /// When it arrives at the far end of the link.
     pub(crate) arrives: Time,
-    /// It was marked.
+    /// The port has marked it CE.
     pub(crate) marked: bool,
 }
 
