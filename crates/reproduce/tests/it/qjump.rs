@@ -87,7 +87,10 @@ fn a_figure_or_point_that_is_not_there_is_an_error_with_what_is() {
         made.expect_err("there is no such part").to_string()
     };
     assert!(error("fig2").starts_with("there is no fig2; there is table1, "), "{}", error("fig2"));
-    assert_eq!(error("fig9-datamining@1"), "there is no fig9-datamining at 1; there is 0.2, 0.5, 0.8");
+    assert_eq!(
+        error("fig9-datamining@1"),
+        "there is no fig9-datamining at 1; there is 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8"
+    );
 }
 
 #[test]
