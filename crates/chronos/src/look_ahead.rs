@@ -11,6 +11,7 @@
 pub(crate) const BATCH: usize = 16;
 /// Requests whose data is asked for while an earlier one runs. The processor has some ten questions under way.
 pub(crate) const DISTANCE: usize = 4;
+
 /// What a request that will run soon asks memory for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ahead {

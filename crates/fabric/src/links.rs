@@ -132,9 +132,7 @@ impl<H: Hooks> Links<H> {
             self.hooks.on_hop(left, port, packet);
         }
     }
-}
 
-impl<H: Hooks> Links<H> {
     /// Returns whether the link of `port` leads to another logical process.
     #[inline]
     pub(crate) fn leaves_process(&self, port: PortId) -> bool {

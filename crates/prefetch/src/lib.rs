@@ -1,7 +1,7 @@
 //! Asks memory for what will be used soon. Nothing depends on it but time.
 //!
 //! Data that no cache has takes as long as hundreds of instructions. A load waits for it sooner or later, and with it
-//! every instruction behind; this does not wait. It is a crate because the processor's hint takes a pointer: the
+//! every instruction behind; this does not. It is a crate because the processor's hint takes a pointer: the
 //! simulator and the servers that use it need no `unsafe` of their own for it.
 
 /// Asks for all cache lines of `value`.
@@ -16,7 +16,7 @@ pub fn prefetch<T: ?Sized>(value: &T) {
     }
 }
 
-/// The bytes of a cache line.
+/// The bytes that one hint asks for, a cache line.
 const LINE_BYTES: usize = 64;
 
 #[cfg(target_arch = "x86_64")]

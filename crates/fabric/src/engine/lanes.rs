@@ -36,7 +36,7 @@ struct Ends {
     last: u32,
 }
 
-/// What is kept beside a packet.
+/// What a lane knows of a packet without reading it.
 #[derive(Clone, Copy, Debug)]
 struct Beside {
     /// When the packet behind arrives.
@@ -51,9 +51,9 @@ struct Beside {
 pub struct FoundHop(u32);
 
 impl FoundHop {
-    /// Nobody has looked it up.
+    /// Nobody has looked up where the packet goes.
     pub const NONE: FoundHop = FoundHop(u32::MAX);
-    /// It has reached its host.
+    /// The packet reaches its host there.
     pub const HOST: FoundHop = FoundHop(u32::MAX - 1);
 
     /// Returns the hop by a port of the switch there.

@@ -12,7 +12,7 @@ use crate::net::{Packet, PortId};
 pub enum LeadsTo<'a> {
     /// A port of the switch at the far end.
     Port(PortId),
-    /// Its host.
+    /// The host that the packet is for, with the packet.
     Host(&'a Packet),
 }
 
