@@ -11,10 +11,10 @@
 //! ranks. Sending the flow's oldest packet keeps them in order and lets the flow's newest rank speak for
 //! all of them.
 //!
-//! Packets are kept by flow, and each flow's most urgent rank beside it, so that a pop looks at the flows that
-//! wait, not at their packets. A push that drops looks at every packet's rank. Buffers are short (24 to 153
-//! full packets in the QJump authors' runs, from a handful of flows); a heap would not help with a flow's oldest
-//! packet.
+//! Packets are kept by flow, and each flow's most urgent ranks beside it, so that a pop looks at the flows that wait,
+//! not at their packets. That pays where all packets of a flow have one rank, as under QJump: its most urgent one
+//! leaves at each pop. A push that drops looks at every packet's rank. Buffers are short (24 to 153 full packets in the
+//! QJump authors' runs, from a handful of flows); a heap would not help with a flow's oldest packet.
 
 use std::collections::VecDeque;
 
@@ -101,13 +101,41 @@ struct Flow<T> {
     best: (u64, u64),
     /// Rank and arrival of each packet, in order of arrival.
     order: VecDeque<(u64, u64)>,
+    /// Those of `order` that have no more urgent one behind: the first is the most urgent of all, and each is the most
+    /// urgent once those before it have left.
+    minima: VecDeque<(u64, u64)>,
     /// The packets stand beside their sizes.
     packets: VecDeque<(u64, T)>,
 }
 
 impl<T> Flow<T> {
-    fn find_best(&mut self) {
-        self.best = self.order.iter().copied().min().unwrap_or((u64::MAX, u64::MAX));
+    /// What is less urgent than every packet.
+    const NONE: (u64, u64) = (u64::MAX, u64::MAX);
+
+    /// A packet has joined the queue.
+    fn joined(&mut self, place: (u64, u64)) {
+        self.order.push_back(place);
+        self.outranks(place);
+        self.best = self.minima[0];
+    }
+
+    /// The packet of `place` has left `order`: the oldest one or, if it was dropped, any.
+    fn left(&mut self, place: (u64, u64), was_oldest: bool) {
+        if was_oldest {
+            self.minima.pop_front_if(|first| *first == place);
+        } else {
+            self.minima.clear();
+            for index in 0..self.order.len() {
+                self.outranks(self.order[index]);
+            }
+        }
+        self.best = self.minima.front().copied().unwrap_or(Flow::<T>::NONE);
+    }
+
+    /// `place`, which came behind all of `minima`, takes the place of those that are less urgent.
+    fn outranks(&mut self, place: (u64, u64)) {
+        while self.minima.pop_back_if(|earlier| earlier.0 > place.0).is_some() {}
+        self.minima.push_back(place);
     }
 }
 
@@ -125,8 +153,7 @@ impl<T> PfabricQueue<T> {
         let index = self.flows.iter().position(|known| known.key == flow);
         let index = index.unwrap_or_else(|| self.open(flow));
         let flow = &mut self.flows[index];
-        flow.best = flow.best.min(place);
-        flow.order.push_back(place);
+        flow.joined(place);
         flow.packets.push_back((bytes, item));
         self.len += 1;
         self.bytes += bytes;
@@ -140,7 +167,14 @@ impl<T> PfabricQueue<T> {
 
     /// The next packet to send, which leaves the queue.
     pub fn pop(&mut self) -> Option<T> {
-        self.next().map(|flow| self.take(flow, 0))
+        self.pop_if(|_| true)
+    }
+
+    /// The next packet to send leaves the queue, if it `may`.
+    pub fn pop_if(&mut self, may: impl FnOnce(&T) -> bool) -> Option<T> {
+        let flow = self.next()?;
+        let (_, item) = self.flows[flow].packets.front()?;
+        may(item).then(|| self.take(flow, 0))
     }
 
     /// Returns the next packet to send.
@@ -175,7 +209,9 @@ impl<T> PfabricQueue<T> {
         all.into_iter().map(|(_, item)| item)
     }
 
-    fn fits(&self, bytes: u64) -> bool {
+    /// Returns whether `bytes` bytes in all fit.
+    #[inline]
+    pub fn fits(&self, bytes: u64) -> bool {
         match self.params.overflow {
             Compare::More => bytes <= self.params.limit.get(),
             Compare::AtLeast => bytes < self.params.limit.get(),
@@ -184,9 +220,15 @@ impl<T> PfabricQueue<T> {
 
     /// A place for a flow that has no packet here.
     fn open(&mut self, key: u64) -> usize {
-        let empty = || Flow { key, best: (0, 0), order: VecDeque::new(), packets: VecDeque::new() };
+        let empty = || Flow {
+            key,
+            best: Flow::<T>::NONE,
+            order: VecDeque::new(),
+            minima: VecDeque::new(),
+            packets: VecDeque::new(),
+        };
         let mut flow = self.spare.pop().unwrap_or_else(empty);
-        (flow.key, flow.best) = (key, (u64::MAX, u64::MAX));
+        flow.key = key;
         self.flows.push(flow);
         self.flows.len() - 1
     }
@@ -217,11 +259,10 @@ impl<T> PfabricQueue<T> {
         let flow = &mut self.flows[number];
         let place = flow.order.remove(index).expect("a packet's place is known");
         let (bytes, item) = flow.packets.remove(index).expect("a packet for each place");
+        flow.left(place, index == 0);
         if flow.order.is_empty() {
             let flow = self.flows.swap_remove(number);
             self.spare.push(flow);
-        } else if place == flow.best {
-            flow.find_best();
         }
         self.len -= 1;
         self.bytes -= bytes;

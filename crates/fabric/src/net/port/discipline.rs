@@ -163,6 +163,24 @@ impl Discipline {
         matches!(self, Discipline::Fifo(_))
     }
 
+    /// Returns whether nothing is to be done while no packet waits. A discipline from outside may count on being
+    /// asked, and queues by destination have rates.
+    pub(super) fn is_idle_when_empty(&self) -> bool {
+        !matches!(self, Discipline::Classes(_) | Discipline::Custom(_))
+    }
+
+    /// Returns whether `packet` could join and leave at once, without a trace.
+    #[inline]
+    pub(super) fn passes(&self, packet: &Packet) -> bool {
+        match self {
+            Discipline::Fifo(queue) => queue.is_empty(),
+            Discipline::FairPerFlow(queues) => queues.packets == 0,
+            Discipline::Priorities(queues) => queues.packets == 0,
+            Discipline::Pfabric(queue) => queue.is_empty() && queue.fits(u64::from(packet.size)),
+            Discipline::Classes(_) | Discipline::Custom(_) => false,
+        }
+    }
+
     /// Adds a packet; `dropped` receives what is dropped for it.
     pub(super) fn push(&mut self, queued: Queued, mut dropped: impl FnMut(Queued)) {
         match self {
@@ -192,10 +210,7 @@ impl Discipline {
             Discipline::FairPerFlow(queues) => queues.pop(pause),
             Discipline::Priorities(queues) => queues.pop(pause),
             Discipline::Classes(queues) => queues.pop(now),
-            Discipline::Pfabric(queue) => {
-                queue.peek().filter(|queued| pause.may(queued.packet.priority))?;
-                queue.pop()
-            }
+            Discipline::Pfabric(queue) => queue.pop_if(|queued| pause.may(queued.packet.priority)),
             Discipline::Custom(queue) => queue.pop(now, pause, &mut dropped),
         }
     }

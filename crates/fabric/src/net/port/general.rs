@@ -47,10 +47,22 @@ pub struct General {
     meter: Option<QueueMeter>,
     /// When the port has last asked to be called because nothing may be sent before.
     asked: Time,
+    /// The time at which the port is called last, if it is to come: the end of a transmission.
+    called: Time,
+    /// What joins and leaves the queue is counted beyond its bytes, so that each packet has to do both.
+    counts_waiting: bool,
+    /// The end of a transmission changes something even where nothing waits, or somebody may see that it came.
+    ends_matter: bool,
 }
 
 impl General {
     pub(super) fn new(config: PortConfig) -> General {
+        let counts_waiting =
+            config.accounts || config.counts_drain_bytes || config.wred.is_some() || config.shared.is_some();
+        let ends_matter = config.accounts
+            || config.announces_room
+            || config.shared.is_some()
+            || !config.discipline.is_idle_when_empty();
         General {
             rules: config.rules,
             discipline: config.discipline,
@@ -73,6 +85,9 @@ impl General {
             victims: Vec::new(),
             meter: config.meter,
             asked: Time::ZERO,
+            called: Time::ZERO,
+            counts_waiting,
+            ends_matter,
         }
     }
 
@@ -113,8 +128,14 @@ impl General {
             meter.on_admitted(now, size, marked);
         }
         let draws = self.pacer.as_mut().is_some_and(|pacer| pacer.on_enqueue(&packet));
-        self.push(id, Queued { packet, since: now, mark: false, draws }, sink);
-        self.start_due(id, now, sink);
+        let queued = Queued { packet, since: now, mark: false, draws };
+        if self.passes(now, &queued.packet) {
+            self.transmit(id, now, queued, sink);
+        } else {
+            self.push(id, queued, sink);
+            self.start_due(id, now, sink);
+            self.call_when_free(id, now, sink);
+        }
         if let Some(meter) = &mut self.meter {
             meter.on_change(now, self.waiting_bytes);
         }
@@ -247,14 +268,14 @@ impl General {
 
     /// Starts the next transmission if the link is free.
     fn start_due(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
-        if self.busy_until > now {
+        if self.busy_until > now || (self.discipline.len() == 0 && !self.ends_matter) {
             return;
         }
         let next = self.pop(id, now, sink);
         if self.shared.is_some() {
             self.on_departure(next.as_ref(), sink);
         }
-        let Some(Queued { mut packet, since, mark, draws }) = next else {
+        let Some(queued) = next else {
             if let Some(due) = self.discipline.next_due(now).filter(|due| *due != self.asked) {
                 self.asked = due;
                 sink.call_at(id, due);
@@ -265,11 +286,36 @@ impl General {
             }
             return;
         };
-        let size = u64::from(packet.size);
-        self.on_left(id, &packet, sink);
+        self.on_left(id, &queued.packet, sink);
         if let Some(meter) = &mut self.meter {
             meter.on_change(now, self.waiting_bytes);
         }
+        self.transmit(id, now, queued, sink);
+    }
+
+    /// Returns whether `packet`, which has been admitted, is sent at once: it need not join the queue to leave it.
+    #[inline]
+    fn passes(&self, now: Time, packet: &Packet) -> bool {
+        self.busy_until <= now
+            && !self.counts_waiting
+            && self.stopped.may(packet.priority)
+            && self.discipline.passes(packet)
+    }
+
+    /// Asks for a call when the packet in service has left, if that makes a difference.
+    #[inline]
+    fn call_when_free(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
+        let matters = self.discipline.len() > 0 || self.ends_matter;
+        if matters && self.busy_until > now && self.called != self.busy_until {
+            self.called = self.busy_until;
+            sink.call_at(id, self.busy_until);
+        }
+    }
+
+    /// Begins to send a packet that has left the queue.
+    fn transmit(&mut self, id: PortId, now: Time, queued: Queued, sink: &mut impl Sink) {
+        let Queued { mut packet, since, mark, draws } = queued;
+        let size = u64::from(packet.size);
         let start = match &mut self.pacer {
             None => now,
             Some(pacer) => pacer.release(now, &packet, draws),
@@ -298,7 +344,7 @@ impl General {
         if self.changes {
             sent.add_transit(self.busy_until - start + self.rules.propagation);
         }
-        sink.call_at(id, self.busy_until);
+        self.call_when_free(id, now, sink);
         if self.announces_room {
             sink.room(id);
         }
@@ -330,10 +376,15 @@ impl General {
         next
     }
 
+    #[inline]
     fn drop_victims(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
-        if self.victims.is_empty() {
-            return;
+        if !self.victims.is_empty() {
+            self.drop_all_victims(id, now, sink);
         }
+    }
+
+    #[cold]
+    fn drop_all_victims(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
         let mut victims = std::mem::take(&mut self.victims);
         for victim in victims.drain(..) {
             self.on_left(id, &victim, sink);
