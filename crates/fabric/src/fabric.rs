@@ -76,7 +76,8 @@ pub struct Fabric<H> {
     /// Everything behind the ports.
     pub(crate) links: Links<H>,
     pub(crate) watched: Vec<WatchedQueue>,
-    /// Something inspects each packet at the end of each link: a path selector, flow control, a meter or a hook.
+    /// Something inspects each packet at the end of each link: links that change, flow control, circuits, a meter or a
+    /// hook.
     pub(crate) inspects_hops: bool,
     /// Senders wait for room in their NIC.
     pub(crate) backpressure: bool,
@@ -162,6 +163,7 @@ impl<H: Hooks> Fabric<H> {
         }
         self.links.counters.packet_hops += 1;
         let next = match found {
+            FoundHop::NONE if self.selector.is_some() => self.select_hop(now, port, slot),
             FoundHop::NONE => self.next_hop(port, self.links.lanes.packet(slot)),
             found => found.port().map_or(NextHop::Host, NextHop::Port),
         };
@@ -218,6 +220,18 @@ impl<H: Hooks> Fabric<H> {
         }
     }
 
+    /// Returns where the packet in `slot` goes from the end of the link of `port`, where a selector chooses paths and no
+    /// link changes. It then carries the time that the link took.
+    fn select_hop(&mut self, now: Time, port: PortId, slot: Slot) -> NextHop {
+        let packet = self.links.lanes.packet_mut(slot);
+        packet.add_transit(self.network.link(port).transit(packet.size));
+        let (Some(switch), Some(selector)) = (self.network.far_switch(port), &mut self.selector) else {
+            return NextHop::Host;
+        };
+        let next = selector.next_port(now, &self.network, &self.ports, switch, packet);
+        NextHop::Port(next.expect("a link leads to every host where none changes"))
+    }
+
     /// Returns where `packet` goes from the end of the link of `port`, where something inspects every packet.
     #[inline]
     fn inspect_hop(&mut self, now: Time, port: PortId, packet: &mut Packet) -> NextHop {
@@ -261,12 +275,11 @@ impl<H: Hooks> Fabric<H> {
     /// Returns whether `packet`, which left at `left`, was not lost on the link of `port`. It then carries the time
     /// that the link took, because its path is not the one that the flow's hash gives.
     fn survives(&self, left: Time, now: Time, port: PortId, packet: &mut Packet) -> bool {
-        let link = self.network.link(port);
         match self.links.faults.as_ref().and_then(|faults| faults.link(port)) {
             // The port of a link that changes has added the time itself: it knew the rate.
             Some(scheduled) => !scheduled.loses(left, now),
             None => {
-                packet.add_transit(link.rate.byte_time().span(u64::from(packet.size)) + link.propagation);
+                packet.add_transit(self.network.link(port).transit(packet.size));
                 true
             }
         }

@@ -45,8 +45,8 @@ impl Rate {
     /// Panics if the rate is zero; scenarios reject a zero rate before anything is built.
     pub const fn byte_time(self) -> ByteTime {
         assert!(self.0 > 0, "a rate of zero has no byte time");
-        let scaled_ps = (8u128 * 1_000_000_000_000u128) << FRACTION_BITS;
-        ByteTime(scaled_ps.div_ceil(self.0 as u128) as u64)
+        const SCALED_PS: u64 = 8_000_000_000_000 << FRACTION_BITS;
+        ByteTime(SCALED_PS.div_ceil(self.0))
     }
 }
 

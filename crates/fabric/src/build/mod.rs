@@ -82,7 +82,7 @@ impl<H: Hooks> Fabric<H> {
             hosts: network.hosts(),
             hooks,
         };
-        let inspects_hops = selector.is_some()
+        let inspects_hops = links.faults.is_some()
             || links.flow_control.is_some()
             || links.meter.is_some()
             || circuits.is_some()

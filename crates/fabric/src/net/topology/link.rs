@@ -29,6 +29,13 @@ pub struct Link {
 }
 
 impl Link {
+    /// Returns the time from a packet's first bit leaving the port to its last one reaching the far end, for a packet of
+    /// `size` bytes.
+    #[inline]
+    pub fn transit(&self, size: u16) -> Span {
+        self.rate.byte_time().span(u64::from(size)) + self.propagation
+    }
+
     /// Returns the account that a packet's waiting at this port goes to.
     pub fn wait(&self) -> Wait {
         match self.from {
