@@ -326,6 +326,9 @@ pub fn enter(name: &str) -> io::Result<()> {
 /// If the folder of locks cannot be read.
 pub fn clean() -> io::Result<usize> {
     let state = Folder::open(Path::new(STATE)).map_err(|error| failed(STATE, error))?;
+    if let Some(state) = &state {
+        await_orphans(state)?;
+    }
     let lives = |owner: &str| state.as_ref().is_some_and(|state| lives(state, owner));
     let mut left = Vec::new();
     for name in listed(NETNS)? {
@@ -389,7 +392,7 @@ fn end_connections() -> io::Result<()> {
     ss.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().map(drop)
 }
 
-/// How long killed programs may take to end.
+/// How long killed programs, and those that a killed one has left running, may take to end.
 const PATIENCE: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
@@ -411,6 +414,19 @@ fn listed(folder: &str) -> io::Result<Vec<String>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(failed(folder, error)),
     }
+}
+
+/// Waits for what owners that have been killed have left running: an `ip`, or a program that was about to start. Each
+/// holds the lock, and may still make a namespace.
+fn await_orphans(state: &Folder) -> io::Result<()> {
+    let begun = Instant::now();
+    for owner in state.names()?.iter().filter(|name| is_number(name)) {
+        let is_gone = !Path::new("/proc").join(owner).exists();
+        while is_gone && lives(state, owner) && begun.elapsed() < PATIENCE {
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+    Ok(())
 }
 
 /// Whether the owner of a lock holds it. One whose lock this process may not look at counts as alive.
@@ -477,5 +493,28 @@ mod tests {
         {
             assert_eq!(owner_of(other), None, "{other}");
         }
+    }
+
+    /// An emulation may be killed while its `ip` makes namespaces, which is not killed with it.
+    #[test]
+    fn what_a_killed_owner_has_left_running_is_awaited() {
+        if !rustix::process::geteuid().is_root() {
+            return plimsoll_testing::skipped!("a folder of locks is root's");
+        }
+        let folder = std::env::temp_dir().join(format!("plimsoll-locks-{}", std::process::id()));
+        let state = Folder::make(&folder).expect("a folder of root's");
+        // More than any process's number.
+        let owner = "4194305";
+        let lock = state
+            .file(owner, OFlags::WRONLY | OFlags::CREATE)
+            .expect("no error")
+            .expect("the folder is there");
+        flock(&lock, FlockOperation::LockExclusive).expect("nobody else knows it");
+        let mut ip = Command::new("sleep").arg("0.2").stdout(lock).spawn().expect("sleep runs");
+        assert!(lives(&state, owner), "its child holds the lock");
+        await_orphans(&state).expect("the folder can be read");
+        assert!(!lives(&state, owner));
+        ip.wait().expect("it has ended");
+        fs::remove_dir_all(&folder).expect("it is there");
     }
 }
