@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import ClassVar
 
-from ._plimsoll import Packet
+from ._plimsoll import Link, Packet
 
 
 class Discipline(ABC):
@@ -24,13 +24,19 @@ class Discipline(ABC):
     #: Part of the digest of a run: another version is another mechanism. Raise it when the behaviour changes.
     version: ClassVar[str] = "1"
 
+    #: The link on which the port sends; known in ``__init__``.
+    link: Link
+
     @abstractmethod
     def enqueue(self, packet: Packet, now_us: float) -> Iterable[Packet] | None:
         """Add a packet. Return the packets that are dropped for it, which may include it; None if there are none."""
 
     @abstractmethod
-    def dequeue(self, now_us: float, paused: tuple[int, ...]) -> Packet | None:
+    def dequeue(
+        self, now_us: float, paused: tuple[int, ...]
+    ) -> Packet | tuple[Packet | None, Iterable[Packet]] | None:
         """Remove and return the packet that is sent next; its priority must not be one of ``paused``.
 
-        Called only while packets wait. None is allowed only if a priority is paused.
+        A pair is that packet and those that are dropped instead, as by CoDel. Called only while packets wait. None, for
+        no packet, is allowed only if no packet is left or a priority is paused.
         """

@@ -11,6 +11,7 @@ __all__ = [
     "DeadlockError",
     "DefectError",
     "Lines",
+    "Link",
     "ModelError",
     "ObjectiveError",
     "Outcomes",
@@ -97,6 +98,23 @@ class Cut:
     def srtt_us(self) -> float | None: ...
 
 @final
+class Link:
+    """The link on which a port sends."""
+
+    @property
+    def rate_bps(self) -> int: ...
+    @property
+    def delay_us(self) -> float:
+        """The propagation delay."""
+
+    @property
+    def from_host(self) -> int | None:
+        """The number of the host whose NIC sends on it; None at a switch."""
+
+    @property
+    def to_host(self) -> int | None:
+        """The number of the host that it leads to; None if it leads to a switch."""
+
 class Packet:
     """A packet that waits at a port. ``number`` counts the packets that have come to the port."""
 

@@ -260,6 +260,8 @@ class Port(TypedDict, total=False):
     """One buffer shared by all ports of the switch, with a dynamic threshold."""
     engine: PortEngine
     """Which of the two port engines; both give the same result wherever both apply."""
+    discipline: Union[Mapping[str, Mapping[str, object]], Literal["off"]]
+    """A queue discipline of your own by its name, whose keys are the arguments of its class."""
 
 
 class PfabricParams(TypedDict, total=False):
@@ -1726,6 +1728,8 @@ class PortPartial(TypedDict, total=False):
     """One buffer shared by all ports of the switch, with a dynamic threshold."""
     engine: PortEngine
     """Which of the two port engines; both give the same result wherever both apply."""
+    discipline: Union[Mapping[str, Mapping[str, object]], Literal["off"]]
+    """A queue discipline of your own by its name, whose keys are the arguments of its class."""
 
 
 class PfabricParamsPartial(TypedDict, total=False):

@@ -3,7 +3,7 @@
 //! ```text
 //!            push                                 pop
 //! port ──────────────> waiting: Queued + Packet ──────> port
-//!                        │ enqueue(packet)    ^ dequeue() returns one of the packets
+//!                        │ enqueue(packet)    ^ dequeue() returns one of the packets, and those that it drops
 //!                        v                    │
 //!                      object in Python: packets in an order of its own
 //! ```
@@ -17,7 +17,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_fabric::net::port::{QueueDiscipline, Queued};
-use plimsoll_fabric::net::{Ecn, Flags};
+use plimsoll_fabric::net::topology::Node;
+use plimsoll_fabric::net::{Ecn, Flags, topology};
 use plimsoll_mechanisms::pfc::PauseState;
 use plimsoll_units::Time;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -52,8 +53,17 @@ impl fmt::Debug for Discipline {
 }
 
 impl Discipline {
-    pub(crate) fn make(class: &Py<PyAny>, arguments: &Arguments, failure: Failure) -> Discipline {
-        let made = Python::attach(|py| Ok(arguments.call(class.bind(py))?.unbind()));
+    /// Makes the object of the port that sends on `link`, which the object knows when it is initialised.
+    pub(crate) fn make(
+        class: &Py<PyAny>,
+        arguments: &Arguments,
+        link: &topology::Link,
+        failure: Failure,
+    ) -> Discipline {
+        let made = Python::attach(|py| {
+            let link = Bound::new(py, Link::of(link))?;
+            arguments.call_with(class.bind(py), |object| object.setattr(intern!(py, "link"), link))
+        });
         let object = made.map_err(|error| failure.set(error)).ok();
         Discipline { object, waiting: BTreeMap::new(), arrived: 0, failure }
     }
@@ -80,19 +90,14 @@ impl QueueDiscipline for Discipline {
             waiting.insert(number, Waiting { queued, packet: Some(packet.clone().unbind()) });
             let told = (packet, us(queued.since));
             let returned = object.bind(py).call_method1(intern!(py, "enqueue"), told)?;
-            if !returned.is_none() {
-                for victim in returned.try_iter()? {
-                    dropped(take(waiting, &victim?, "enqueue")?);
-                }
-            }
-            Ok(())
+            drop_all(waiting, &returned, "enqueue", dropped)
         });
         if let Err(error) = called {
             self.failure.set(error);
         }
     }
 
-    fn pop(&mut self, now: Time, pause: PauseState, _: &mut dyn FnMut(Queued)) -> Option<Queued> {
+    fn pop(&mut self, now: Time, pause: PauseState, dropped: &mut dyn FnMut(Queued)) -> Option<Queued> {
         if self.waiting.is_empty() {
             return None;
         }
@@ -104,10 +109,16 @@ impl QueueDiscipline for Discipline {
             let paused =
                 PyTuple::new(py, (0..8u8).filter(|priority| !pause.may(*priority)).collect::<Vec<_>>())?;
             let nothing_is_paused = paused.is_empty();
-            let returned = object.bind(py).call_method1(intern!(py, "dequeue"), (us(now), paused))?;
+            let mut returned = object.bind(py).call_method1(intern!(py, "dequeue"), (us(now), paused))?;
+            if let Ok(pair) = returned.cast::<PyTuple>() {
+                let (next, victims) = pair.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
+                drop_all(waiting, &victims, "dequeue", dropped)?;
+                returned = next;
+            }
             if returned.is_none() {
                 // The port asks again only after the next packet, or when a priority resumes.
-                return if nothing_is_paused { Err(keeps(waiting.len())) } else { Ok(None) };
+                let may_keep = waiting.is_empty() || !nothing_is_paused;
+                return if may_keep { Ok(None) } else { Err(keeps(waiting.len())) };
             }
             let next = take(waiting, &returned, "dequeue")?;
             if !pause.may(next.packet.priority) {
@@ -128,6 +139,21 @@ impl QueueDiscipline for Discipline {
     fn len(&self) -> usize {
         self.waiting.len()
     }
+}
+
+/// Drops the packets that a method has returned, if any.
+fn drop_all(
+    waiting: &mut BTreeMap<u64, Waiting>,
+    victims: &Bound<'_, PyAny>,
+    method: &str,
+    dropped: &mut dyn FnMut(Queued),
+) -> PyResult<()> {
+    if !victims.is_none() {
+        for victim in victims.try_iter()? {
+            dropped(take(waiting, &victim?, method)?);
+        }
+    }
+    Ok(())
 }
 
 /// Removes a packet that a method has returned.
@@ -157,6 +183,39 @@ fn keeps(packets: usize) -> PyErr {
 
 fn us(time: Time) -> f64 {
     time.as_secs_f64() * 1e6
+}
+
+/// The link on which a port sends.
+#[pyclass(frozen, get_all, module = "plimsoll._plimsoll")]
+pub(crate) struct Link {
+    rate_bps: u64,
+    delay_us: f64,
+    from_host: Option<u32>,
+    to_host: Option<u32>,
+}
+
+impl Link {
+    fn of(link: &topology::Link) -> Link {
+        let host = |node| match node {
+            Node::Host(host) => Some(host.0),
+            Node::Switch(_) => None,
+        };
+        Link {
+            rate_bps: link.rate.as_bps(),
+            delay_us: link.propagation.as_secs_f64() * 1e6,
+            from_host: host(link.from),
+            to_host: host(link.to),
+        }
+    }
+}
+
+#[pymethods]
+impl Link {
+    fn __repr__(&self) -> String {
+        let end = |host: Option<u32>| host.map_or_else(|| "a switch".to_owned(), |host| format!("h{host}"));
+        let Link { rate_bps, delay_us, from_host, to_host } = self;
+        format!("<Link from {} to {}: {rate_bps} bit/s, {delay_us} us>", end(*from_host), end(*to_host))
+    }
 }
 
 /// A packet that waits at a port.

@@ -52,6 +52,7 @@ fn _plimsoll(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<controllers::Window>()?;
     module.add_class::<controllers::Ack>()?;
     module.add_class::<controllers::Cut>()?;
+    module.add_class::<disciplines::Link>()?;
     module.add_class::<disciplines::Packet>()?;
     module.add_class::<runs::Outcomes>()?;
     module.add_class::<runs::Compared>()?;

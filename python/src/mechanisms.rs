@@ -10,6 +10,7 @@ use plimsoll_fabric::net::port::QueueDiscipline;
 use plimsoll_fabric::net::topology::Link;
 use plimsoll_mechanisms::tcp::CongestionControl;
 use plimsoll_scenario::{Parameters, Registry};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::{Deserialize, Serialize};
@@ -54,9 +55,25 @@ impl Parameters for Arguments {}
 impl Arguments {
     /// Returns a new object of a class.
     pub(crate) fn call<'py>(&self, class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        class.call((), Some(&self.keywords(class.py())?))
+    }
+
+    /// Returns a new object of a class, which `prepare` is handed before it is initialised.
+    pub(crate) fn call_with(
+        &self,
+        class: &Bound<'_, PyAny>,
+        prepare: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>,
+    ) -> PyResult<Py<PyAny>> {
+        let object = class.call_method1(intern!(class.py(), "__new__"), (class,))?;
+        prepare(&object)?;
+        let initialise = intern!(class.py(), "__init__");
+        object.call_method(initialise, (), Some(&self.keywords(class.py())?))?;
+        Ok(object.unbind())
+    }
+
+    fn keywords<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let text = serde_json::to_string(self).unwrap_or_default();
-        let keywords = class.py().import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?;
-        class.call((), Some(&keywords))
+        Ok(py.import("json")?.call_method1("loads", (text,))?.cast_into::<PyDict>()?)
     }
 }
 
@@ -74,8 +91,8 @@ pub(crate) fn registry((controllers, disciplines): Mechanisms, failure: &Failure
     }
     for (name, version, class) in disciplines {
         let failure = failure.clone();
-        let make = move |arguments: &Arguments, _: &Link| -> Box<dyn QueueDiscipline> {
-            Box::new(Discipline::make(&class, arguments, failure.clone()))
+        let make = move |arguments: &Arguments, link: &Link| -> Box<dyn QueueDiscipline> {
+            Box::new(Discipline::make(&class, arguments, link, failure.clone()))
         };
         let before = registry;
         let add = || before.queue_discipline(&name, &version, make);

@@ -55,6 +55,23 @@ class MarkAll(Fifo):
         return packet
 
 
+class DropsLate(Fifo):
+    """Drops the packets that have waited longer than the link takes for so many full ones, when they would be sent."""
+
+    def __init__(self, packets: int) -> None:
+        super().__init__()
+        assert self.link.from_host is None and self.link.delay_us > 0
+        self.longest_us = packets * 1500 * 8 / self.link.rate_bps * 1e6
+
+    def dequeue(
+        self, now_us: float, paused: tuple[int, ...]
+    ) -> tuple[plimsoll.Packet | None, list[plimsoll.Packet]]:
+        late = []
+        while self.packets and now_us - self.packets[0].arrived_us > self.longest_us:
+            late.append(self.packets.popleft())
+        return (self.packets.popleft() if self.packets else None), late
+
+
 class Wrong(Fifo):
     """Goes wrong in the way that its argument names, in the middle of a run."""
 
@@ -76,6 +93,8 @@ class Wrong(Fifo):
                 return None
             if self.way == "sends a number":
                 return 3  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
+            if self.way == "drops twice":
+                return None, [self.sent]  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
         self.sent = super().dequeue(now_us, paused)
         return self.sent
 

@@ -7,7 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import pytest
-from disciplines import Fifo, MarkAll, Paused, ShortestFirst, Wrong
+from disciplines import DropsLate, Fifo, MarkAll, Paused, ShortestFirst, Wrong
 
 import plimsoll
 
@@ -15,6 +15,7 @@ OWN: dict[str, type[plimsoll.Discipline]] = {
     "own-fifo": Fifo,
     "shortest-first": ShortestFirst,
     "mark-all": MarkAll,
+    "drops-late": DropsLate,
     "wrong": Wrong,
     "paused": Paused,
 }
@@ -70,6 +71,18 @@ def test_a_discipline_may_drop_any_packet_that_waits(small: dict[str, Any]) -> N
     assert retransmissions["built-in"] == 0 < retransmissions["shortest-first"]
 
 
+def test_a_discipline_may_drop_packets_that_it_would_send(busy: dict[str, Any]) -> None:
+    unlimited = {**busy, "port": {"switch": {"buffer": "unlimited"}}}
+    result = plimsoll.run(scenario(unlimited, **{"drops-late": {"packets": 5}}), progress=False)
+    retransmissions = dict.fromkeys(("built-in", "drops-late"), 0)
+    columns = result.connections.to_dict()
+    for name, number in zip(columns["variant"], columns["retransmissions"]):
+        retransmissions[name] += number
+    assert retransmissions["built-in"] == 0 < retransmissions["drops-late"]
+    tails = [result.workload("small", name)["completion_us"]["p50"]["value"] for name in retransmissions]
+    assert tails[1] < tails[0], "the queue is short"
+
+
 def test_a_discipline_may_mark_packets(busy: dict[str, Any]) -> None:
     dctcp = {**busy, "variant": {"TCP": {"transport": {"kind": "dctcp"}}}}
     result = plimsoll.run(scenario(dctcp, **{"mark-all": {"longer_than_us": 100}}), progress=False)
@@ -87,6 +100,7 @@ def test_a_discipline_may_mark_packets(busy: dict[str, Any]) -> None:
         ("sends twice", ValueError, "dequeue returned packet 0, which does not wait in this queue"),
         ("sends nothing", ValueError, "dequeue returned None while 1 packets wait and nothing is paused"),
         ("sends a number", TypeError, "dequeue returned 3; allowed: packets that wait, or None"),
+        ("drops twice", ValueError, "dequeue returned packet 0, which does not wait in this queue"),
     ],
 )
 def test_what_goes_wrong_ends_the_run(

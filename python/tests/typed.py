@@ -3,7 +3,7 @@
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Optional
 
 from matplotlib.axes import Axes
 from typed_scenario import SCENARIO
@@ -40,6 +40,9 @@ assert_type(plimsoll.Scenario(SCENARIO).variants, list[str])
 flows: schema.FlowsWorkload = {"kind": "flows", "from": "h1..h3", "to": "h0"}
 size: schema.BytesDistribution = {"kind": "pareto", "min": "1KB", "shape": 1.2}
 schema.Run(seed="1")  # type: ignore[typeddict-item]  # pyright: ignore[reportArgumentType]
+schema.Port(discipline={"lifo": {"packets_max": 5}})
+schema.PortPartial(discipline="off")
+schema.Port(discipline=5)  # type: ignore[typeddict-item]  # pyright: ignore[reportArgumentType]
 schema.Port(order="priority")  # type: ignore[typeddict-item]  # pyright: ignore[reportArgumentType]
 schema.Port(order="fifo", bufer="1MB")  # type: ignore[typeddict-unknown-key]  # pyright: ignore[reportCallIssue]
 schema.RpcWorkload(kind="rpc", request="100B")  # type: ignore[typeddict-item]  # pyright: ignore[reportCallIssue]
@@ -57,6 +60,8 @@ class Lifo(plimsoll.Discipline):
         self.packets.append(packet)
 
     def dequeue(self, now_us: float, paused: tuple[int, ...]) -> plimsoll.Packet | None:
+        assert_type(self.link.rate_bps, int)
+        assert_type(self.link.to_host, Optional[int])
         return self.packets.pop()
 
 

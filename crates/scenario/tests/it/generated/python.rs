@@ -32,6 +32,12 @@ from typing import Literal, TypedDict, Union
 /// The widest line of the module.
 const WIDTH: usize = 120;
 
+/// The table of a port, and its key for what the schema does not know: a queue discipline from outside.
+const PORTS: &[&str] = &["Port", "PortPartial"];
+const DISCIPLINE: &str = r#"    discipline: Union[Mapping[str, Mapping[str, object]], Literal["off"]]
+    """A queue discipline of your own by its name, whose keys are the arguments of its class."""
+"#;
+
 /// Words that no attribute can be called in Python, of those that scenarios have as keys.
 const KEYWORDS: &[&str] = &["from"];
 
@@ -101,7 +107,10 @@ impl Module {
             bases.push("TypedDict".to_owned());
         }
         let described = docstring("    ", table);
-        let body = keys(&optional);
+        let mut body = keys(&optional);
+        if PORTS.contains(&name) {
+            body += DISCIPLINE;
+        }
         let body = if described.is_empty() && body.is_empty() { "    pass\n" } else { &body };
         self.text += &format!("\n\nclass {name}({}, total=False):\n{described}{body}", bases.join(", "));
     }
