@@ -115,6 +115,7 @@ class Link:
     def to_host(self) -> int | None:
         """The number of the host that it leads to; None if it leads to a switch."""
 
+@final
 class Packet:
     """A packet that waits at a port. ``number`` counts the packets that have come to the port."""
 
