@@ -47,7 +47,7 @@ pub struct General {
     meter: Option<QueueMeter>,
     /// When the port has last asked to be called because nothing may be sent before.
     asked: Time,
-    /// The time at which the port is called last, if it is to come: the end of a transmission.
+    /// The end of the transmission at which the port has last asked to be called.
     called: Time,
     /// What joins and leaves the queue is counted beyond its bytes, so that each packet has to do both.
     counts_waiting: bool,

@@ -302,4 +302,6 @@ impl Port {
 }
 
 #[cfg(test)]
+mod general_tests;
+#[cfg(test)]
 mod shared_tests;

@@ -13,10 +13,10 @@ use crate::net::{HostId, Wait};
 const SIZE: u64 = 1_000;
 
 /// One switch: a pool, and what its ports do.
-struct Switch {
+pub(super) struct Switch {
     pool: SharedBuffer,
-    calls: Vec<(Time, PortId)>,
-    sent: usize,
+    pub(super) calls: Vec<(Time, PortId)>,
+    pub(super) sent: usize,
     last: Option<Packet>,
     dropped: Vec<u32>,
 }
@@ -40,7 +40,7 @@ impl Sink for Switch {
     }
 }
 
-fn switch(alpha: f64, ports: usize) -> Switch {
+pub(super) fn switch(alpha: f64, ports: usize) -> Switch {
     let params = SharedBufferParams { total: Bytes::new(1_000_000), alpha, reserved: Bytes::ZERO };
     Switch {
         pool: SharedBuffer::new(&params, ports),
@@ -52,7 +52,12 @@ fn switch(alpha: f64, ports: usize) -> Switch {
 }
 
 fn port(number: u32, limit: BufferLimit, red: Option<RedMarker>) -> Port {
-    Port::new(PortConfig {
+    Port::new(config(number, limit, red))
+}
+
+/// A port of 1 Gb/s.
+pub(super) fn config(number: u32, limit: BufferLimit, red: Option<RedMarker>) -> PortConfig {
+    PortConfig {
         rules: Arc::new(PortRules {
             byte_time: Rate::from_gbps(1).byte_time(),
             propagation: Span::ZERO,
@@ -72,7 +77,7 @@ fn port(number: u32, limit: BufferLimit, red: Option<RedMarker>) -> Port {
         changes: false,
         wred: None,
         general: false,
-    })
+    }
 }
 
 fn plain(number: u32) -> Port {
