@@ -13,7 +13,7 @@ use plimsoll_results::stats;
 use plimsoll_units::Span;
 
 use super::copies;
-use super::plan::{Gauge, NEIGHBOUR, Pace, Processors, ROUNDS, Rounds, Side, Stack, TurnsPlan};
+use super::plan::{Gauge, MANY_ROUNDS, NEIGHBOUR, Pace, Processors, ROUNDS, Rounds, Side, Stack, TurnsPlan};
 use super::rounds::{Reading, in_rounds, medians};
 use super::veth::Network;
 use crate::study::{Measured, Point, Task};
@@ -29,7 +29,9 @@ pub(super) struct Turns {
 
 impl Turns {
     pub(super) fn new(plan: TurnsPlan, point: &Point<'_>) -> Turns {
-        let rounds = Rounds::of(point, ROUNDS, plan.load.turn_ms);
+        // Rounds differ by factors where the scheduler divides a processor between a server and a job.
+        let is_divided = plan.sides.iter().any(|side| side.has_neighbour);
+        let rounds = Rounds::of(point, if is_divided { MANY_ROUNDS } else { ROUNDS }, plan.load.turn_ms);
         let name = format!("{} at {}", point.series, point.x);
         Turns { plan, rounds, seed: point.seed, point: name, servers: point.servers.to_owned() }
     }
