@@ -69,11 +69,17 @@ impl Reproduction {
     /// Computes anew the rows that are made of others, and judges all.
     pub fn sum_up(&mut self, study: &Study) {
         if let Some(summary) = study.summary {
-            let measured = |row: &&Row| study.figure(&row.figure).is_some();
+            // Rows of a base that no run of their figure has are a model's: they are computed from the others.
+            let is_measured = |row: &Row| {
+                let figure = study.figure(&row.figure)?;
+                Some(figure.bases.iter().any(|base| base.name() == row.base))
+            };
+            let measured = |row: &&Row| is_measured(row) == Some(true);
             let measured: Vec<Row> = self.rows.iter().filter(measured).cloned().collect();
             let mut computed = summary(study, &measured);
             computed.iter_mut().filter(|row| row.suspect).for_each(Row::let_go);
-            self.rows.retain(|row| computed.iter().all(|other| other.figure != row.figure));
+            let is_left = |row: &Row| computed.iter().all(|other| other.figure != row.figure);
+            self.rows.retain(|row| is_measured(row).unwrap_or_else(|| is_left(row)));
             self.rows.extend(computed);
         }
         self.settle(study);

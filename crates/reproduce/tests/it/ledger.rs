@@ -40,3 +40,16 @@ fn every_committed_verdict_follows_from_measured_and_published() {
         }
     }
 }
+
+/// `--redraw`: what is computed from other rows comes out as it was, and nothing that was measured is lost.
+#[test]
+fn a_page_that_is_summed_up_anew_is_the_same() {
+    for (study, committed) in pages() {
+        let mut again = committed.clone();
+        again.sum_up(study);
+        assert_eq!(again.rows.len(), committed.rows.len(), "{}", study.id);
+        for row in &committed.rows {
+            assert!(again.rows.contains(row), "{}: {row:?}", study.id);
+        }
+    }
+}

@@ -16,8 +16,9 @@
 //! has hosts. So an outcome is the same, byte for byte, on any number of threads.
 //!
 //! Hosts are divided along with the switch that they are connected to, if all workloads send flows at times of their
-//! own, which nothing answers. Any other workload acts for all hosts at once; then all hosts are in one process, and
-//! the switches are divided. What couples the whole network at once ([`plan::obstacle`]) runs on one thread.
+//! own, which nothing answers. Any other workload acts for all hosts at once; then all hosts are in one process, with
+//! some of the switches next to them, and the other switches are divided. What couples the whole network at once
+//! ([`plan::obstacle`]) runs on one thread.
 
 mod exchange;
 mod merge;

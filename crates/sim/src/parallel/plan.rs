@@ -37,14 +37,12 @@ impl LpPlan {
             (processes, hosts, switches)
         } else {
             let processes = threads.min(network.switches() as usize + 1);
-            let mut switches = levels.divided(processes.saturating_sub(1).max(1));
-            switches.iter_mut().for_each(|process| *process += 1);
-            (processes, vec![0; network.hosts() as usize], switches)
+            let hosts = vec![0; network.hosts() as usize];
+            let switches = levels.divided_beside_hosts(processes, network, &hosts);
+            (processes, hosts, switches)
         };
-        let mut plan = LpPlan { processes: processes as u8, hosts, switches, lookahead: Span::MAX };
-        let between =
-            network.links().iter().filter(|link| plan.process_of(link.from) != plan.process_of(link.to));
-        plan.lookahead = between.map(|link| link.propagation).min().unwrap_or(Span::MAX);
+        let lookahead = lookahead(network, &hosts, &switches);
+        let mut plan = LpPlan { processes: processes as u8, hosts, switches, lookahead };
         if world.rules.stop_when_finished {
             // A process stays so close to the others that it learns of the end in time.
             plan.lookahead = plan.lookahead.min(world.rules.grace);
@@ -60,11 +58,22 @@ impl LpPlan {
 
     /// Returns the process that simulates `node`.
     pub(crate) fn process_of(&self, node: Node) -> u8 {
-        match node {
-            Node::Host(host) => self.hosts[host.0 as usize],
-            Node::Switch(switch) => self.switches[switch as usize],
-        }
+        process_of(node, &self.hosts, &self.switches)
     }
+}
+
+fn process_of(node: Node, hosts: &[u8], switches: &[u8]) -> u8 {
+    match node {
+        Node::Host(host) => hosts[host.0 as usize],
+        Node::Switch(switch) => switches[switch as usize],
+    }
+}
+
+/// Returns the shortest propagation of a link between processes, by the processes of hosts and switches.
+fn lookahead(network: &Network, hosts: &[u8], switches: &[u8]) -> Span {
+    let process_of = |node| process_of(node, hosts, switches);
+    let between = network.links().iter().filter(|link| process_of(link.from) != process_of(link.to));
+    between.map(|link| link.propagation).min().unwrap_or(Span::MAX)
 }
 
 /// Returns what keeps a run on one thread, if anything does: something that acts in several places at one instant.
@@ -157,7 +166,32 @@ impl Levels {
         }
         process_of
     }
+
+    /// Returns the process of each switch where the first one has all hosts. It also has as many of the switches next to
+    /// them as make its work that of another, unless links that are shorter would then be between processes.
+    fn divided_beside_hosts(&self, processes: usize, network: &Network, hosts: &[u8]) -> Vec<u8> {
+        let mut apart = self.divided(processes.saturating_sub(1).max(1));
+        apart.iter_mut().for_each(|process| *process += 1);
+        // A packet passes each level twice, on its way up and on its way down, and the highest once.
+        let passes = |levels: usize| 10 * (2 * levels as u64).saturating_sub(1);
+        let share = (HOSTS_WORK + passes(self.switches.len())) / processes as u64;
+        let of_first_level = if self.switches.len() > 1 { 20 } else { 10 };
+        let edges = &self.switches[0];
+        let taken = edges.len() as u64 * share.saturating_sub(HOSTS_WORK) / of_first_level;
+        let mut balanced = apart.clone();
+        for edge in edges.iter().take(taken as usize) {
+            balanced[*edge as usize] = 0;
+        }
+        if lookahead(network, hosts, &balanced) < lookahead(network, hosts, &apart) {
+            apart
+        } else {
+            balanced
+        }
+    }
 }
+
+/// The work of a packet's two hosts, in tenths of that of a switch: measured on a fat-tree of 1,024 hosts.
+const HOSTS_WORK: u64 = 23;
 
 /// Events of a process in a lookahead from which on it gains: measured on fat-trees of 16 to 1,024 hosts, two threads
 /// are 1.3 times as fast with 40 and 1.8 times with 200, if both cores are idle.
@@ -165,3 +199,34 @@ const EVENTS_MIN: u64 = 100;
 
 /// More threads than any of today's machines would give a run.
 const MAX_PROCESSES: usize = 128;
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_fabric::net::topology::LinkClass;
+    use plimsoll_units::Rate;
+
+    use super::*;
+
+    /// Returns how many switches each of `processes` has, where the first one has all hosts.
+    fn counts(network: &Network, processes: usize) -> Vec<usize> {
+        let hosts = vec![0; network.hosts() as usize];
+        let process_of = Levels::of(network).divided_beside_hosts(processes, network, &hosts);
+        (0..processes)
+            .map(|here| process_of.iter().filter(|&&process| process as usize == here).count())
+            .collect()
+    }
+
+    #[test]
+    fn the_process_of_all_hosts_has_as_much_to_do_as_the_others() {
+        let link = |ns| LinkClass { rate: Rate::from_gbps(10), propagation: Span::from_ns(ns) };
+        // 32 switches next to hosts, of which it has 20, 32 above them, and 16 at the top.
+        assert_eq!(counts(&Network::fat_tree(8, link(1_000)), 2), [20, 60]);
+        // A third of all work is little more than that of the hosts.
+        assert_eq!(counts(&Network::fat_tree(8, link(1_000)), 3), [1, 39, 40]);
+        assert_eq!(counts(&Network::rack(8, link(1_000)), 2), [0, 1]);
+        let leaf_spine = |above| Network::leaf_spine(16, 4, 8, link(1_000), link(above));
+        assert_eq!(counts(&leaf_spine(1_000), 2), [2, 18]);
+        // Shorter links between processes would cost more than an equal share gains.
+        assert_eq!(counts(&leaf_spine(200), 2), [0, 20]);
+    }
+}
