@@ -220,8 +220,8 @@ impl<H: Hooks> Fabric<H> {
         }
     }
 
-    /// Returns where the packet in `slot` goes from the end of the link of `port`, where a selector chooses paths and no
-    /// link changes. It then carries the time that the link took.
+    /// Returns where the packet in `slot` goes from the end of the link of `port`, where a selector chooses paths and
+    /// no link changes. It then carries the time that the link took.
     fn select_hop(&mut self, now: Time, port: PortId, slot: Slot) -> NextHop {
         let packet = self.links.lanes.packet_mut(slot);
         packet.add_transit(self.network.link(port).transit(packet.size));

@@ -101,8 +101,8 @@ const FIRST_LOOK: u32 = 4;
 /// for which Student's t is too narrow: then the level is [`LEVEL_OF_FEW`].
 const FEW: usize = 16;
 const LEVEL_OF_FEW: f64 = 0.999;
-/// The number of runs whose spread says something about that of others. After 8, a load was given up that 32 decided, in
-/// one of five lines of the quickstart; after 16 none.
+/// The number of runs whose spread says something about that of others. After 8, a load was given up that 32 decided,
+/// in one of five lines of the quickstart; after 16 none.
 const TELLING: usize = 16;
 /// The standard deviations by which a mean is too high, or too low, with a probability of 1 %.
 const HARDLY: f64 = 2.326;

@@ -167,8 +167,8 @@ impl Levels {
         process_of
     }
 
-    /// Returns the process of each switch where the first one has all hosts. It also has as many of the switches next to
-    /// them as make its work that of another, unless links that are shorter would then be between processes.
+    /// Returns the process of each switch where the first one has all hosts. It also has as many of the switches next
+    /// to them as make its work that of another, unless links that are shorter would then be between processes.
     fn divided_beside_hosts(&self, processes: usize, network: &Network, hosts: &[u8]) -> Vec<u8> {
         let mut apart = self.divided(processes.saturating_sub(1).max(1));
         apart.iter_mut().for_each(|process| *process += 1);

@@ -29,8 +29,8 @@ pub struct Link {
 }
 
 impl Link {
-    /// Returns the time from a packet's first bit leaving the port to its last one reaching the far end, for a packet of
-    /// `size` bytes.
+    /// Returns the time from the first bit of a packet of `size` bytes leaving the port to its last one reaching the
+    /// far end.
     #[inline]
     pub fn transit(&self, size: u16) -> Span {
         self.rate.byte_time().span(u64::from(size)) + self.propagation
