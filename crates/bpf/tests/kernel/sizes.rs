@@ -27,7 +27,8 @@ const EXPECTED: &[(&str, Size)] = &[
     ("pacer", Size { verified: 3_572, translated: 686 }),
     ("pacer's association", Size { verified: 157, translated: 159 }),
     ("datagrams to sockets", Size { verified: 108, translated: 91 }),
-    ("datagrams to the sockets of threads", Size { verified: 25_211, translated: 656 }),
+    // As walked by Linux 6.1, which is more than by 6.18.
+    ("datagrams to the sockets of threads", Size { verified: 53_804, translated: 666 }),
 ];
 /// The tolerance in per cent.
 const TOLERANCE: usize = 25;
