@@ -97,8 +97,6 @@ pub struct PfabricQueue<T> {
 #[derive(Clone, Debug)]
 struct Flow<T> {
     key: u64,
-    /// Rank and arrival of its most urgent packet.
-    best: (u64, u64),
     /// Rank and arrival of each packet, in order of arrival.
     order: VecDeque<(u64, u64)>,
     /// Those of `order` that have no more urgent one behind: the first is the most urgent of all, and each is the most
@@ -109,14 +107,10 @@ struct Flow<T> {
 }
 
 impl<T> Flow<T> {
-    /// What is less urgent than every packet.
-    const NONE: (u64, u64) = (u64::MAX, u64::MAX);
-
     /// A packet has joined the queue.
     fn joined(&mut self, place: (u64, u64)) {
         self.order.push_back(place);
         self.outranks(place);
-        self.best = self.minima[0];
     }
 
     /// The packet of `place` has left `order`: the oldest one or, if it was dropped, any.
@@ -129,7 +123,6 @@ impl<T> Flow<T> {
                 self.outranks(self.order[index]);
             }
         }
-        self.best = self.minima.front().copied().unwrap_or(Flow::<T>::NONE);
     }
 
     /// `place`, which came behind all of `minima`, takes the place of those that are less urgent.
@@ -220,13 +213,8 @@ impl<T> PfabricQueue<T> {
 
     /// A place for a flow that has no packet here.
     fn open(&mut self, key: u64) -> usize {
-        let empty = || Flow {
-            key,
-            best: Flow::<T>::NONE,
-            order: VecDeque::new(),
-            minima: VecDeque::new(),
-            packets: VecDeque::new(),
-        };
+        let empty =
+            || Flow { key, order: VecDeque::new(), minima: VecDeque::new(), packets: VecDeque::new() };
         let mut flow = self.spare.pop().unwrap_or_else(empty);
         flow.key = key;
         self.flows.push(flow);
@@ -252,7 +240,7 @@ impl<T> PfabricQueue<T> {
 
     /// The flow of the smallest rank, the oldest among equals.
     fn next(&self) -> Option<usize> {
-        (0..self.flows.len()).min_by_key(|flow| self.flows[*flow].best)
+        (0..self.flows.len()).min_by_key(|flow| self.flows[*flow].minima[0])
     }
 
     fn take(&mut self, number: usize, index: usize) -> T {

@@ -55,7 +55,7 @@ fn port(number: u32, limit: BufferLimit, red: Option<RedMarker>) -> Port {
     Port::new(config(number, limit, red))
 }
 
-/// A port of 1 Gb/s.
+/// Returns the configuration of a port of 1 Gb/s that shares its switch's memory with others.
 pub(super) fn config(number: u32, limit: BufferLimit, red: Option<RedMarker>) -> PortConfig {
     PortConfig {
         rules: Arc::new(PortRules {
