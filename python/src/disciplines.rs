@@ -111,7 +111,9 @@ impl QueueDiscipline for Discipline {
             let nothing_is_paused = paused.is_empty();
             let mut returned = object.bind(py).call_method1(intern!(py, "dequeue"), (us(now), paused))?;
             if let Ok(pair) = returned.cast::<PyTuple>() {
-                let (next, victims) = pair.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
+                let Ok((next, victims)) = pair.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() else {
+                    return Err(no_pair(&returned));
+                };
                 drop_all(waiting, &victims, "dequeue", dropped)?;
                 returned = next;
             }
@@ -173,6 +175,13 @@ fn take(waiting: &mut BTreeMap<u64, Waiting>, returned: &Bound<'_, PyAny>, metho
     };
     queued.mark = shown.mark.load(Ordering::Relaxed);
     Ok(queued)
+}
+
+/// Returns the error of a discipline that returns a tuple of another length than 2.
+fn no_pair(returned: &Bound<'_, PyAny>) -> PyErr {
+    let shown = returned.repr().map_or_else(|_| "a tuple".to_owned(), |text| text.to_string());
+    let allowed = "a pair of the next packet, or None, and of those that are dropped";
+    PyValueError::new_err(format!("dequeue returned {shown}; allowed: {allowed}"))
 }
 
 /// Returns the error of a discipline that sends nothing.

@@ -93,6 +93,8 @@ class Wrong(Fifo):
                 return None
             if self.way == "sends a number":
                 return 3  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
+            if self.way == "sends a triple":
+                return None, [], 3  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
             if self.way == "drops twice":
                 return None, [self.sent]  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
         self.sent = super().dequeue(now_us, paused)

@@ -100,6 +100,7 @@ def test_a_discipline_may_mark_packets(busy: dict[str, Any]) -> None:
         ("sends twice", ValueError, "dequeue returned packet 0, which does not wait in this queue"),
         ("sends nothing", ValueError, "dequeue returned None while 1 packets wait and nothing is paused"),
         ("sends a number", TypeError, "dequeue returned 3; allowed: packets that wait, or None"),
+        ("sends a triple", ValueError, r"dequeue returned \(None, \[\], 3\); allowed: a pair"),
         ("drops twice", ValueError, "dequeue returned packet 0, which does not wait in this queue"),
     ],
 )
