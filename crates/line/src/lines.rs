@@ -137,7 +137,10 @@ impl Lines {
                     shown(self.over.high)
                 );
             }
-            (Found::Never, _) | (_, None) => {
+            (Found::Line, None) => {
+                return format!("{text}the runs decide at no load whether it meets {what}; more seeds may");
+            }
+            (Found::Never, _) => {
                 text.push_str(&format!(
                     "never meets {what}, not even at {}",
                     shown(line.high.unwrap_or(self.over.low))

@@ -157,6 +157,12 @@ pub fn judge(slo: &Slo, samples: &[&Sample], level: f64) -> Verdict {
     verdict::judge(&strains, share, level)
 }
 
+/// Returns whether runs that meet an objective do so for certain ([`verdict::confirms`]). Only shares have rare runs
+/// that are far over a limit.
+pub fn confirms(slo: &Slo, samples: &[&Sample], level: f64) -> bool {
+    slo.budget().is_none() || slo.metric == Metric::Max || verdict::confirms(&strains(slo, samples), level)
+}
+
 /// Returns whether `most` runs may still decide an objective that these leave open ([`verdict::may_decide`]).
 pub fn may_decide(slo: &Slo, samples: &[&Sample], most: u32, level: f64) -> bool {
     // The longest of all messages is known ever better with each run.

@@ -5,7 +5,7 @@ use plimsoll_stats::verdict::Verdict;
 
 pub use plimsoll_stats::search::{Ask, Found, Line, Range, State, rounded};
 
-use crate::measure::{Run, Sample, judge, may_decide, strain};
+use crate::measure::{Run, Sample, confirms, judge, may_decide, strain};
 use crate::slo::Slo;
 
 /// The search of one variant.
@@ -28,6 +28,10 @@ impl search::Objectives for Slos<'_> {
 
     fn judge(&self, objective: usize, runs: &[&Run], level: f64) -> Verdict {
         judge(&self.0[objective], &samples(runs, objective), level)
+    }
+
+    fn confirms(&self, objective: usize, runs: &[&Run], level: f64) -> bool {
+        confirms(&self.0[objective], &samples(runs, objective), level)
     }
 
     fn may_decide(&self, objective: usize, runs: &[&Run], most: u32, level: f64) -> bool {

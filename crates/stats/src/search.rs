@@ -13,9 +13,11 @@
 //!    noise are looked for in the same way, each to a quarter of the whole. A load of which that is nearly certain gets
 //!    no further seeds.
 //! 5. A load that cannot be measured is abandoned, which leaves it open; nothing above it is tried.
+//! 6. At last the lower end gets more seeds until rare bad runs would have shown. If they show, or the seeds do not
+//!    suffice, it is open, and the search goes on below it.
 //!
-//! The 95 % confidence *interval* of the line runs from the highest load that meets every objective to the lowest that
-//! violates one. The line itself is where the mean of the measured numbers, taken
+//! The 95 % confidence *interval* of the line runs from the highest load that meets every objective, and below which no
+//! load is open, to the lowest that violates one. The line itself is where the mean of the measured numbers, taken
 //! linearly between the loads in the interval, meets the limit of the first objective to be broken.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,6 +40,11 @@ pub trait Objectives {
 
     /// Judges an objective by the runs of one load, so that a verdict is wrong with a probability of 1 - `level`.
     fn judge(&self, objective: usize, runs: &[&Self::Run], level: f64) -> Verdict;
+
+    /// Whether the runs of one load, which meet an objective, do so too if rare ones that are bad were not among them.
+    fn confirms(&self, _objective: usize, _runs: &[&Self::Run], _level: f64) -> bool {
+        true
+    }
 
     /// Returns whether `most` runs may decide an objective that these leave open.
     fn may_decide(&self, _objective: usize, _runs: &[&Self::Run], _most: u32, _level: f64) -> bool {
@@ -164,11 +171,12 @@ impl<O: Objectives> Search<O> {
         loop {
             let open = self.loads.keys().copied().find(|&bits| self.state(bits) == State::Running);
             if open.is_none() {
-                match self.next_load() {
-                    Some(load) => drop(self.loads.entry(load.to_bits()).or_default()),
-                    None => return Vec::new(),
+                if let Some(load) = self.next_load() {
+                    self.loads.entry(load.to_bits()).or_default();
+                    continue;
                 }
-                continue;
+                let lower_end = self.known().kept.map(f64::to_bits);
+                return lower_end.filter(|&bits| !self.is_confirmed(bits)).map_or(Vec::new(), |bits| self.missing(bits));
             }
             let running = self.loads.keys().copied().filter(|&bits| self.state(bits) == State::Running);
             return running.flat_map(|bits| self.missing(bits)).collect();
@@ -247,7 +255,9 @@ impl<O: Objectives> Search<O> {
         if verdicts.contains(&Verdict::Breaks) {
             State::Sinks
         } else if verdicts.iter().all(|verdict| *verdict == Verdict::Keeps) {
-            State::Keeps
+            // With fewer runs it is not confirmed yet, and is only if it is to be the lower end.
+            let is_last = looks.last() == Some(&(runs.len() as u32));
+            if is_last && !self.confirms(&runs, level) { State::Open } else { State::Keeps }
         } else {
             let most = looks[looks.len() - 1];
             let level = self.looks.level(most as usize);
@@ -257,10 +267,29 @@ impl<O: Objectives> Search<O> {
         }
     }
 
-    /// Returns whether a load stays open with fewer seeds than another would get: its mean is not comparable, as the
-    /// first seeds lie on the same side of it at all loads.
-    fn was_given_up(&self, bits: u64, runs: usize) -> bool {
-        self.state(bits) == State::Open && self.looks.all().last().is_some_and(|most| runs < *most as usize)
+    /// Returns whether a load meets the objectives for certain.
+    fn is_confirmed(&self, bits: u64) -> bool {
+        let Some(runs) = self.loads.get(&bits) else { return false };
+        let level = self.looks.level(runs.len());
+        self.state(bits) == State::Keeps && self.confirms(&runs.values().collect::<Vec<_>>(), level)
+    }
+
+    fn confirms(&self, runs: &[&O::Run], level: f64) -> bool {
+        (0..self.objectives.count()).all(|objective| self.objectives.confirms(objective, runs, level))
+    }
+
+    /// Returns whether a load has fewer seeds than others would get because it stays open, or because it met the
+    /// objectives by chance, above the lower end of the interval: its mean is not comparable, as the first seeds lie on
+    /// the same side of it at all loads.
+    fn was_given_up(&self, bits: u64, runs: usize, kept: Option<f64>) -> bool {
+        let has_few = self.looks.all().last().is_some_and(|most| runs < *most as usize);
+        let is_inside = kept.is_none_or(|kept| f64::from_bits(bits) > kept);
+        has_few
+            && match self.state(bits) {
+                State::Open => true,
+                State::Keeps => is_inside,
+                State::Sinks | State::Running => false,
+            }
     }
 
     /// Chooses the next load to try, once all that have been tried are judged.
@@ -308,11 +337,14 @@ impl<O: Objectives> Search<O> {
             |wanted: State| states.iter().filter(move |(_, state)| *state == wanted).map(|(load, _)| *load);
         let sunk = of(State::Sinks).next();
         let below = |load: &f64| sunk.is_none_or(|sunk| *load < sunk);
-        let kept = of(State::Keeps).rfind(below);
+        let open: Vec<f64> = of(State::Open).filter(below).collect();
         Known {
-            kept,
+            // What meets the objectives between an open load and a violated one may do so by chance.
+            kept: of(State::Keeps).rfind(|load| {
+                below(load) && (sunk.is_none() || open.first().is_none_or(|first| load < first))
+            }),
             sunk,
-            open: of(State::Open).filter(below).filter(|load| kept.is_none_or(|kept| *load > kept)).collect(),
+            open,
             above: of(State::Keeps).any(|load| !below(&load)),
         }
     }
@@ -330,7 +362,7 @@ impl<O: Objectives> Search<O> {
         let mut first: Option<(f64, usize)> = None;
         for number in 0..self.objectives.count() {
             let points = self.loads.iter().filter(|(bits, runs)| {
-                !runs.is_empty() && inside(f64::from_bits(**bits)) && !self.was_given_up(**bits, runs.len())
+                !runs.is_empty() && inside(f64::from_bits(**bits)) && !self.was_given_up(**bits, runs.len(), kept)
             });
             let strains: Vec<(f64, f64)> = points
                 .filter_map(|(bits, runs)| {
@@ -358,11 +390,11 @@ impl<O: Objectives> Search<O> {
 
 /// The bracket that the judged loads give.
 struct Known {
-    /// The highest load that meets the objectives below every violated one.
+    /// The highest load that meets the objectives, below every violated one and the open ones that one is above.
     kept: Option<f64>,
     /// The lowest violated load.
     sunk: Option<f64>,
-    /// The open loads between the two.
+    /// The open loads between the two, and with them any between those that meet the objectives.
     open: Vec<f64>,
     /// A load that meets the objectives lies above a violated one.
     above: bool,

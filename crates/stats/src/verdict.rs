@@ -8,6 +8,10 @@
 //! may agree by chance, a share is not decided either where as many independent messages would leave it open
 //! (binomial). Runs are added until the interval decides ([`Looks`]), or until it is nearly certain that it will not
 //! ([`may_decide`]), which makes no verdict wrong.
+//!
+//! *Rare runs.* Where one run in four is far over the limit and the others are not over it at all, four runs without a
+//! message over it say little, and their spread is zero. So a share is met for certain only if it would be with one run
+//! more that is far over the limit ([`confirms`]).
 
 use serde::Serialize;
 
@@ -53,6 +57,21 @@ pub fn judge(strains: &[f64], share: Option<Share>, level: f64) -> Verdict {
     } else {
         Verdict::Open
     }
+}
+
+/// Returns whether runs whose verdict is [`Verdict::Keeps`] would have it, too, if rare bad ones were not among them.
+/// Where half of the runs or more have nothing over the limit, that is so if they would have it with one run more, which
+/// is as bad as the worst of them and over the limit by a factor of at least [`RARE`]: sixteen runs without anything
+/// over it would. Were the limit just met, by one bad run in `RARE`, sixteen without one are found once in a hundred
+/// times.
+pub fn confirms(strains: &[f64], level: f64) -> bool {
+    let without = strains.iter().filter(|strain| **strain == 0.0).count();
+    if 2 * without < strains.len() {
+        return true;
+    }
+    let worst = strains.iter().copied().fold(RARE, f64::max);
+    let with_one_more: Vec<f64> = strains.iter().copied().chain([worst]).collect();
+    mean_interval(&with_one_more, level).is_some_and(|interval| interval.high < 1.0)
 }
 
 /// Returns whether the mean of the logarithms is above 0.
@@ -104,6 +123,8 @@ const LEVEL_OF_FEW: f64 = 0.999;
 /// The number of runs whose spread says something about that of others. After 8, a load was given up that 32 decided,
 /// in one of five lines of the quickstart; after 16 none.
 const TELLING: usize = 16;
+/// How far over its limit a run may be that has not been seen: where each fourth run is, all together are at the limit.
+const RARE: f64 = 4.0;
 /// The standard deviations by which a mean is too high, or too low, with a probability of 1 %.
 const HARDLY: f64 = 2.326;
 
@@ -144,6 +165,43 @@ mod tests {
             assert_eq!(share(over, messages), verdict, "{over:?} of {messages}");
         }
         assert_eq!(judge(&[0.5], None, 0.99), Verdict::Open);
+    }
+
+    #[test]
+    fn a_limit_is_met_for_certain_when_rare_bad_runs_would_have_shown() {
+        let level = |runs: usize| Looks { max: 32 }.level(runs);
+        let runs = |bad: &[f64], all: usize| [bad, &vec![0.0; all - bad.len()]].concat();
+        let (none, one): (&[f64], &[f64]) = (&[], &[4.0]);
+        for (bad, all, confirmed) in [
+            (none, 4, false),
+            (none, 8, false),
+            (none, 16, true),
+            (one, 16, false),
+            (one, 32, true),
+            (&[8.0], 32, false),
+        ] {
+            assert_eq!(confirms(&runs(bad, all), level(all)), confirmed, "{bad:?} of {all}");
+        }
+    }
+
+    /// Bad runs of one in `RARE` are at the limit: verdicts that say it is met are wrong, and must be rare.
+    #[test]
+    fn bursts_at_the_limit_are_seldom_taken_for_met() {
+        let mut state = 1_u64;
+        let mut uniform = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 40) as f64 / (1_u64 << 24) as f64
+        };
+        let (looks, searches) = (Looks { max: 32 }, 2_000);
+        let mut met = 0;
+        for _ in 0..searches {
+            let strains: Vec<f64> = (0..32).map(|_| if uniform() < 0.25 { 4.0 } else { 0.0 }).collect();
+            met += i32::from(looks.all().into_iter().any(|look| {
+                let (runs, level) = (&strains[..look as usize], looks.level(look as usize));
+                judge(runs, None, level) == Verdict::Keeps && confirms(runs, level)
+            }));
+        }
+        assert!(met * 20 < searches, "{met} of {searches}");
     }
 
     #[test]

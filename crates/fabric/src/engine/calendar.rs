@@ -17,8 +17,10 @@
 //! pops does not depend on the width of the buckets, only their cost does: with all entries in one
 //! bucket, or all of them beyond the wheel, what is left is a 4-ary heap.
 //!
-//! **Keys.** The entries of a bucket are sorted by the time since the bucket began and the owner, which are one
-//! 64-bit integer: half the memory of a full time and an owner, and sorted without branches.
+//! **Keys.** The entries of a bucket are sorted by the time since the bucket began, which makes one 64-bit integer with
+//! the owner: half the memory of a full time and an owner, and sorted without branches.
+//!
+//! **Ties.** Only where two entries have one time are their ranks looked at ([`rank`]).
 //!
 //! **Width.** [`Calendar::retune`] fits it to the mean gap between pops. By Little's law an entry
 //! waits, on average, the length of the queue times that gap. A wheel that spans [`REACH`] mean waits
@@ -27,19 +29,23 @@
 //!
 //! The alternatives and their times are in `docs/internals/event-queue.md`.
 
+use std::cmp::Reverse;
+
 use plimsoll_units::Time;
 
-/// Pending events, popped in the order of `(time, owner)`.
+use super::ties::rank;
+
+/// Pending events, popped in the order of `(time, rank)`.
 ///
-/// The owner is any number; only its order counts. Two live entries differ in time or in owner, and
-/// one owner may have several. A push is never earlier than the last pop. An equal time is fine, even
-/// with a smaller owner: it comes next.
+/// The owner is any number. Two live entries differ in time or in owner, and one owner may have several. A push is
+/// never earlier than the last pop. An equal time is fine, even with a smaller rank: it comes next.
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
     /// The bucket being served, the first entry last.
     front: Vec<Key>,
-    /// What was pushed into that bucket while `front` was too long to insert into. Mostly empty.
-    late: Heap<Key>,
+    /// What was pushed into that bucket while `front` was too long to insert into, by time and rank, with the owner.
+    /// Mostly empty.
+    late: Heap<(Time, u32, u32)>,
     /// The bucket being served, counted from time zero.
     cursor: u64,
     /// The time at which that bucket begins.
@@ -100,37 +106,58 @@ impl Calendar {
     pub(super) fn push(&mut self, at: Time, owner: u32) {
         let bucket = at.as_ps() >> self.shift;
         debug_assert!(bucket >= self.cursor, "a push is not before the last pop");
-        if bucket == self.cursor {
+        if bucket == self.cursor && self.front.len() < FRONT_INSERT_MAX.min(self.front.capacity()) {
             self.insert_in_front(Key::new(at, owner, self.shift));
-        } else if bucket - self.cursor < self.wheel.buckets() {
-            self.wheel.insert(bucket, Key::new(at, owner, self.shift));
         } else {
-            self.far.push((at, owner));
+            self.push_ahead(at, owner, bucket);
         }
     }
 
-    /// Takes the first entry by `(time, owner)`, if it is at `last` or before. If not, what is pushed next may be as
+    /// Adds an entry to the wheel.
+    #[inline(never)]
+    fn push_ahead(&mut self, at: Time, owner: u32, bucket: u64) {
+        if bucket.wrapping_sub(self.cursor + 1) < self.wheel.buckets() - 1 {
+            self.wheel.insert(bucket, Key::new(at, owner, self.shift));
+        } else {
+            self.push_apart(at, owner, bucket);
+        }
+    }
+
+    /// Adds an entry beyond the wheel, or to a bucket being served that has no place for it.
+    #[cold]
+    #[inline(never)]
+    fn push_apart(&mut self, at: Time, owner: u32, bucket: u64) {
+        if bucket != self.cursor {
+            self.far.push((at, owner));
+        } else if self.front.len() < FRONT_INSERT_MAX {
+            self.front.reserve(1);
+            self.insert_in_front(Key::new(at, owner, self.shift));
+        } else {
+            self.late.push((at, rank(at, owner), owner));
+        }
+    }
+
+    /// Takes the first entry by `(time, rank)`, if it is at `last` or before. If not, what is pushed next may be as
     /// early as just after `last`.
     #[inline]
     pub(super) fn pop_until(&mut self, last: Time) -> Option<(Time, u32)> {
         if self.pace.pops_left == 0 {
             self.retune();
         }
-        let key = if self.late.is_empty() {
-            if self.front.is_empty() {
-                self.refill(last);
-            }
-            let key = *self.front.last()?;
-            if key.at(self.begins) > last {
-                return None;
-            }
-            self.front.pop();
-            key
-        } else {
-            self.pop_from_crowd(last)?
-        };
+        if !self.late.is_empty() {
+            return self.pop_from_crowd(last);
+        }
+        if self.front.is_empty() {
+            self.refill(last);
+        }
+        let key = *self.front.last()?;
+        let at = key.at(self.begins);
+        if at > last {
+            return None;
+        }
+        self.front.pop();
         self.pace.pops_left -= 1;
-        Some((key.at(self.begins), key.owner()))
+        Some((at, key.owner()))
     }
 
     /// Returns the time of the first entry. Cheap while the bucket being served lasts, a walk through the next one
@@ -139,9 +166,10 @@ impl Calendar {
     /// Moves nothing on purpose: were the cursor taken to that bucket, all that is then pushed before
     /// it (a live packet while the next deadline is seconds away) would crowd into `front`.
     pub(super) fn peek_time(&self) -> Option<Time> {
-        let served = [self.front.last().copied(), self.late.first()].into_iter().flatten().min();
-        if let Some(first) = served {
-            return Some(first.at(self.begins));
+        let in_front = self.front.last().map(|key| key.at(self.begins));
+        let in_late = self.late.first().map(|(at, ..)| at);
+        if let Some(first) = [in_front, in_late].into_iter().flatten().min() {
+            return Some(first);
         }
         let in_wheel = self.wheel.next_filled(self.cursor).and_then(|bucket| {
             let begins = Time::from_ps(bucket << self.shift);
@@ -194,6 +222,18 @@ impl Calendar {
         }
         if self.front.len() > 1 {
             self.front.sort_unstable_by(|a, b| b.cmp(a));
+            self.settle_ties();
+        }
+    }
+
+    /// Puts the entries of one time in the order of their ranks, the first one last.
+    #[inline]
+    fn settle_ties(&mut self) {
+        if self.front.windows(2).any(|pair| pair[0].is_tied_with(pair[1])) {
+            let begins = self.begins;
+            for tied in self.front.chunk_by_mut(|a, b| a.is_tied_with(*b)) {
+                tied.sort_unstable_by_key(|key| Reverse(rank(key.at(begins), key.owner())));
+            }
         }
     }
 
@@ -208,24 +248,48 @@ impl Calendar {
     }
 
     /// Adds to the bucket being served.
-    #[inline]
+    #[inline(always)]
     fn insert_in_front(&mut self, key: Key) {
-        if self.front.len() >= FRONT_INSERT_MAX {
-            return self.late.push(key);
+        // What comes first is at the end, and most of what is pushed comes soon after: few entries move up.
+        let mut place = self.front.len();
+        self.front.push(key);
+        while place > 0 && self.is_after(key, self.front[place - 1]) {
+            self.front[place] = self.front[place - 1];
+            place -= 1;
         }
-        let after = self.front.iter().rposition(|&other| other > key).map_or(0, |index| index + 1);
-        self.front.insert(after, key);
+        self.front[place] = key;
+    }
+
+    /// Returns whether `key` comes after `other`, both of the bucket being served.
+    #[inline(always)]
+    fn is_after(&self, key: Key, other: Key) -> bool {
+        if key.is_tied_with(other) { self.is_after_in_tie(key, other) } else { key > other }
     }
 
     #[cold]
-    fn pop_from_crowd(&mut self, last: Time) -> Option<Key> {
-        match (self.front.last(), self.late.first()) {
-            (Some(&front), Some(late)) if front < late => {
-                self.front.pop_if(|front| front.at(self.begins) <= last)
-            }
-            (_, Some(late)) if late.at(self.begins) <= last => self.late.pop(),
-            _ => None,
+    fn is_after_in_tie(&self, key: Key, other: Key) -> bool {
+        let at = key.at(self.begins);
+        rank(at, key.owner()) > rank(at, other.owner())
+    }
+
+    #[cold]
+    fn pop_from_crowd(&mut self, last: Time) -> Option<(Time, u32)> {
+        let front = self.front.last().map(|key| (key.at(self.begins), key.owner()));
+        let (at, order, owner) = self.late.first()?;
+        let comes = match front {
+            Some((front, owner)) if (front, rank(front, owner)) < (at, order) => (front, owner),
+            _ => (at, owner),
+        };
+        if comes.0 > last {
+            return None;
         }
+        if front == Some(comes) {
+            self.front.pop();
+        } else {
+            self.late.pop();
+        }
+        self.pace.pops_left -= 1;
+        Some(comes)
     }
 
     /// Fits the width and the number of the buckets to the pops since the last look. Moving every
@@ -255,8 +319,8 @@ impl Calendar {
 
     fn rebuild(&mut self, shift: u32, buckets: u64) {
         let mut entries = std::mem::take(&mut self.far.0);
-        let served = self.front.drain(..).chain(self.late.0.drain(..));
-        entries.extend(served.map(|key| (key.at(self.begins), key.owner())));
+        entries.extend(self.front.drain(..).map(|key| (key.at(self.begins), key.owner())));
+        entries.extend(self.late.0.drain(..).map(|(at, _, owner)| (at, owner)));
         let wheel = std::mem::replace(&mut self.wheel, Wheel::new(buckets));
         for bucket in self.cursor + 1..self.cursor + wheel.buckets() {
             let begins = Time::from_ps(bucket << self.shift);
@@ -306,6 +370,11 @@ impl Key {
     fn owner(self) -> u32 {
         self.0 as u32
     }
+    /// Returns whether both have one time.
+    #[inline]
+    fn is_tied_with(self, other: Key) -> bool {
+        (self.0 ^ other.0) >> u32::BITS == 0
+    }
 }
 
 /// A ring of unsorted buckets: those that follow the cursor.
@@ -345,13 +414,24 @@ impl Wheel {
     #[inline]
     fn insert(&mut self, bucket: u64, key: Key) {
         let slot = self.slot(bucket);
+        self.filled[slot / WORD as usize] |= 1 << (slot % WORD as usize);
+        self.len += 1;
+        let keys = &mut self.buckets[slot];
+        if keys.len() == keys.capacity() {
+            return self.insert_with_more_room(slot, key);
+        }
+        keys.push(key);
+    }
+
+    /// Adds an entry to a bucket whose buffer is full, or that has none.
+    #[cold]
+    #[inline(never)] // so that `insert` calls nothing that returns to it, and saves no registers
+    fn insert_with_more_room(&mut self, slot: usize, key: Key) {
         let keys = &mut self.buckets[slot];
         if keys.capacity() == 0 {
             *keys = self.spare.pop().unwrap_or_default();
         }
         keys.push(key);
-        self.filled[slot / WORD as usize] |= 1 << (slot % WORD as usize);
-        self.len += 1;
     }
 
     /// Swaps the entries of `bucket` for the buffer `emptied`.
@@ -496,25 +576,34 @@ mod tests {
         std::iter::from_fn(|| queue.pop_until(Time::MAX)).map(|(at, owner)| (at.as_ps(), owner)).collect()
     }
 
+    /// In the order of time, then rank.
+    fn ordered(mut entries: Vec<(u64, u32)>) -> Vec<(u64, u32)> {
+        entries.sort_by_key(|&(at, owner)| (at, rank(Time::from_ps(at), owner)));
+        entries
+    }
+
     #[test]
-    fn orders_by_time_then_owner() {
+    fn orders_by_time_then_rank() {
         let mut queue = Calendar::new();
-        for (at, owner) in [(7, 1), (5, 9), (u64::MAX, 0), (5, 2), (0, u32::MAX), (1 << 40, 3), (7, 0)] {
+        let entries = [(7, 1), (5, 9), (u64::MAX, 0), (5, 2), (0, u32::MAX), (1 << 40, 3), (7, 0)];
+        for (at, owner) in entries {
             queue.push(Time::from_ps(at), owner);
         }
-        let expected = [(0, u32::MAX), (5, 2), (5, 9), (7, 0), (7, 1), (1 << 40, 3), (u64::MAX, 0)];
-        assert_eq!(drain(&mut queue), expected);
+        assert_eq!(drain(&mut queue), ordered(entries.to_vec()));
     }
 
     #[test]
     fn a_push_at_the_time_last_popped_comes_next_whoever_owns_it() {
         let at = Time::from_ps(1_200_000);
         let mut queue = Calendar::new();
-        (4..8).for_each(|owner| queue.push(at, owner));
-        assert_eq!(queue.pop_until(Time::MAX), Some((at, 4)));
-        queue.push(at, 1);
-        assert_eq!(queue.pop_until(Time::MAX), Some((at, 1)));
-        assert_eq!(drain(&mut queue).len(), 3);
+        // By rank: the first of them is popped, and comes back ahead of the others.
+        let owners: Vec<_> = ordered((4..8).map(|owner| (at.as_ps(), owner)).collect());
+        let first = Some((at, owners[0].1));
+        owners.iter().rev().for_each(|&(_, owner)| queue.push(at, owner));
+        assert_eq!(queue.pop_until(Time::MAX), first);
+        queue.push(at, owners[0].1);
+        assert_eq!(queue.pop_until(Time::MAX), first);
+        assert_eq!(drain(&mut queue), owners[1..]);
     }
 
     /// Pops `pops` times; each popped owner comes back `wait(owner)` later.
@@ -577,27 +666,27 @@ mod tests {
                 let spans = [draw % 4, 1_200_000, draw % (1 << 24), draw % (1 << 33), draw];
                 let ahead = Span::from_ps(spans[scale as usize]);
                 if step < 2 {
-                    if model.insert((now + ahead, owner)) {
+                    if model.insert((now + ahead, rank(now + ahead, owner), owner)) {
                         queue.push(now + ahead, owner);
                     }
                 } else if step == 2 {
                     let first = model.pop_first();
-                    now = first.map_or(now, |(at, _)| at);
-                    prop_assert_eq!(queue.pop_until(Time::MAX), first);
+                    now = first.map_or(now, |(at, ..)| at);
+                    prop_assert_eq!(queue.pop_until(Time::MAX), first.map(|(at, _, owner)| (at, owner)));
                 } else {
                     let last = now + ahead;
-                    let first = model.first().copied().filter(|(at, _)| *at <= last);
-                    prop_assert_eq!(queue.pop_until(last), first);
+                    let first = model.first().copied().filter(|(at, ..)| *at <= last);
+                    prop_assert_eq!(queue.pop_until(last), first.map(|(at, _, owner)| (at, owner)));
                     match first {
                         Some(first) => model.remove(&first),
                         None => true,
                     };
-                    now = first.map_or(last, |(at, _)| at);
+                    now = first.map_or(last, |(at, ..)| at);
                 }
                 prop_assert_eq!(queue.len(), model.len());
-                prop_assert_eq!(queue.peek_time(), model.first().map(|&(at, _)| at));
+                prop_assert_eq!(queue.peek_time(), model.first().map(|&(at, ..)| at));
             }
-            let rest: Vec<_> = model.into_iter().map(|(at, owner)| (at.as_ps(), owner)).collect();
+            let rest: Vec<_> = model.into_iter().map(|(at, _, owner)| (at.as_ps(), owner)).collect();
             prop_assert_eq!(drain(&mut queue), rest);
             prop_assert!(queue.is_empty());
         }

@@ -108,7 +108,7 @@ impl Lanes {
     }
 
     /// Puts the packet in `slot` behind what `port` has sent before, as [`Lanes::push`].
-    #[inline]
+    #[inline(always)] // once a hop
     pub fn append(&mut self, port: PortId, arrives: Time, slot: Slot, events: &mut EventQueue) {
         let Slot(slot) = slot;
         let ends = &mut self.ends[port.0 as usize];

@@ -13,6 +13,7 @@ mod calendar;
 mod lanes;
 mod queue;
 mod streams;
+mod ties;
 
 pub use lanes::{FoundHop, Lanes, Slot};
 pub use queue::EventQueue;

@@ -73,6 +73,31 @@ fn never_and_always() {
 }
 
 #[test]
+fn runs_with_nothing_over_the_limit_are_certain_from_sixteen_on() {
+    let (line, runs, loads) = search(RANGE, |_, _| 0.0);
+    assert_eq!((line.found, line.low), (Found::Always, Some(0.99)));
+    assert_eq!((runs, loads.len()), (4 + 4 + 16, 3), "the highest load gets more, and the others no more than four");
+    let (line, ..) = search(Range { replicates_max: 8, ..RANGE }, |_, _| 0.0);
+    assert_eq!((line.found, line.load, line.low, line.high), (Found::Line, None, None, None));
+}
+
+/// One run in four is far over the limit: that the first seeds are good ones does not make a load a lower end.
+#[test]
+fn rare_bad_runs_seldom_lift_the_lower_end_over_the_line() {
+    let (line, searches) = (0.1, 300);
+    let lifted = (0..searches).filter(|&seed| {
+        let share = |load: f64, replicate: u32| {
+            let is_bad = uniform(seed * 1_000 + u64::from(replicate)) < 0.25;
+            if is_bad { 0.04 * (load / line).powi(2) } else { 0.0 }
+        };
+        let (found, ..) = search(RANGE, share);
+        found.low.is_some_and(|low| low > line)
+    });
+    let lifted = lifted.count();
+    assert!(lifted * 20 <= searches as usize, "{lifted} of {searches}");
+}
+
+#[test]
 fn a_run_that_does_not_drain_is_sunk() {
     let slos = [Slo::parse("p99(w) < 1ms").unwrap()];
     let mut search = Search::new(Slos(&slos), RANGE);

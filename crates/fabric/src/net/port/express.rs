@@ -86,16 +86,35 @@ impl Express {
 
     /// A packet is to leave by this port: it is told of marks and of where it waits. `None` if it finds no room; then
     /// it is to be dropped.
-    #[inline]
+    #[inline(always)] // once a hop
     pub(crate) fn admit(&mut self, now: Time, packet: &mut Packet) -> Option<Admitted> {
-        self.start_due(now);
+        if self.extras.is_some() {
+            return self.admit_out_of_line(now, packet);
+        }
+        self.start_due::<PLAIN>(now);
+        if self.busy_until > now && self.waiting.is_full() {
+            return self.admit_out_of_line(now, packet);
+        }
+        self.admit_due::<PLAIN>(now, packet)
+    }
+
+    #[inline(never)]
+    fn admit_out_of_line(&mut self, now: Time, packet: &mut Packet) -> Option<Admitted> {
+        self.start_due::<ANY>(now);
+        self.admit_due::<ANY>(now, packet)
+    }
+
+    /// Admits a packet, when what has left is no longer in the queue.
+    #[inline(always)]
+    fn admit_due<const IS_PLAIN: bool>(&mut self, now: Time, packet: &mut Packet) -> Option<Admitted> {
         let size = u64::from(packet.size);
         let waiting_bytes = u64::from(self.waiting_bytes);
         let has_room = self.has_room_now(now, size);
         let mut verdict = self.rules.on_enqueue(self.waiting.len(), waiting_bytes);
-        if let Some(Extras { red: Some(red), .. }) = self.extras.as_deref_mut() {
-            if self.busy_until < now {
-                red.on_idle(self.busy_until);
+        let is_idle_since = (self.busy_until < now).then_some(self.busy_until);
+        if let Some(Extras { red: Some(red), .. }) = self.extras::<IS_PLAIN>() {
+            if let Some(since) = is_idle_since {
+                red.on_idle(since);
             }
             if has_room {
                 verdict = red.on_enqueue(now, waiting_bytes, packet);
@@ -104,14 +123,14 @@ impl Express {
             }
         }
         if !has_room || verdict == Verdict::Drop {
-            self.note_drop(now);
+            self.note_drop::<IS_PLAIN>(now);
             return None;
         }
         let mut marked = verdict == Verdict::Mark && packet.mark();
         // Out of the queue when the link is free; on the link at once, unless the pacer holds it.
         let leaves = now.max(self.busy_until);
         let mut start = leaves;
-        if let Some(extras) = &mut self.extras {
+        if let Some(extras) = self.extras::<IS_PLAIN>() {
             start = extras.release(now, leaves, packet);
             if let Some(phantom_queue) = &mut extras.phantom_queue
                 && phantom_queue.on_transmit(start, size)
@@ -129,7 +148,7 @@ impl Express {
             self.waiting.push(packet.size);
             let bytes = self.waiting_bytes.checked_add(u32::from(packet.size));
             self.waiting_bytes = bytes.expect("less than 4 GiB wait at one port");
-            self.on_change(now);
+            self.on_change::<IS_PLAIN>(now);
         } else {
             self.in_service_bytes = packet.size;
         }
@@ -137,6 +156,12 @@ impl Express {
         packet.add_wait(self.rules.wait, leaves - now);
         packet.add_wait(Wait::Pacer, start - leaves);
         Some(Admitted { arrives: self.busy_until + self.rules.propagation, marked })
+    }
+
+    /// Returns the mechanisms that most ports do not have; a plain port is not asked.
+    #[inline(always)]
+    fn extras<const IS_PLAIN: bool>(&mut self) -> Option<&mut Extras> {
+        if IS_PLAIN { None } else { self.extras.as_deref_mut() }
     }
 
     pub(super) fn rules(&self) -> &Arc<PortRules> {
@@ -152,12 +177,12 @@ impl Express {
     }
 
     pub(super) fn has_room(&mut self, now: Time, size: u64) -> bool {
-        self.start_due(now);
+        self.start_due::<ANY>(now);
         self.has_room_now(now, size)
     }
 
     pub(super) fn take_meter(&mut self, end: Time) -> Option<QueueMeter> {
-        self.start_due(end);
+        self.start_due::<ANY>(end);
         let extras = self.extras.as_mut()?;
         let mut meter = extras.meter.take()?;
         extras.marks_after(end).for_each(|since| meter.on_unmarked(since));
@@ -180,15 +205,15 @@ impl Express {
     }
 
     /// Removes what has left by `now` from the queue. The call is idempotent.
-    #[inline]
-    fn start_due(&mut self, now: Time) {
+    #[inline(always)]
+    fn start_due<const IS_PLAIN: bool>(&mut self, now: Time) {
         while self.first_leaves <= now
             && let Some(size) = self.waiting.pop()
         {
             let leaves = self.first_leaves;
             self.in_service_bytes = size;
             self.waiting_bytes -= u32::from(size);
-            let held = match self.extras.as_deref_mut() {
+            let held = match self.extras::<IS_PLAIN>() {
                 Some(Extras { pacer: Some(pacer), .. }) => pacer.take_hold(),
                 _ => Span::ZERO,
             };
@@ -197,25 +222,31 @@ impl Express {
             } else {
                 leaves + held + self.rules.byte_time.span(u64::from(size))
             };
-            self.on_change(leaves);
+            self.on_change::<IS_PLAIN>(leaves);
         }
     }
 
     /// Notes that the number of waiting bytes changes at `now`.
     #[inline]
-    fn on_change(&mut self, now: Time) {
-        if let Some(Extras { meter: Some(meter), .. }) = self.extras.as_deref_mut() {
-            meter.on_change(now, u64::from(self.waiting_bytes));
+    fn on_change<const IS_PLAIN: bool>(&mut self, now: Time) {
+        let waiting_bytes = u64::from(self.waiting_bytes);
+        if let Some(Extras { meter: Some(meter), .. }) = self.extras::<IS_PLAIN>() {
+            meter.on_change(now, waiting_bytes);
         }
     }
 
     #[cold]
-    fn note_drop(&mut self, now: Time) {
-        if let Some(Extras { meter: Some(meter), .. }) = self.extras.as_deref_mut() {
+    fn note_drop<const IS_PLAIN: bool>(&mut self, now: Time) {
+        if let Some(Extras { meter: Some(meter), .. }) = self.extras::<IS_PLAIN>() {
             meter.on_dropped(now);
         }
     }
 }
+
+/// A port without [`Extras`], which most are: what they would do is left out of its code.
+const PLAIN: bool = true;
+/// Any port.
+const ANY: bool = false;
 
 impl Extras {
     /// Returns when a packet starts to be sent that is admitted at `now` and leaves the queue at `leaves`.

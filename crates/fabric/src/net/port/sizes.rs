@@ -23,9 +23,15 @@ impl Sizes {
         self.len == 0
     }
 
+    /// Returns whether another size needs more memory.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.len() == self.slots.len()
+    }
+
     #[inline]
     pub(super) fn push(&mut self, size: u16) {
-        if self.len() == self.slots.len() {
+        if self.is_full() {
             self.grow();
         }
         let slot = self.slot(self.len);
