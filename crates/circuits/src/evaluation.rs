@@ -41,16 +41,23 @@ impl LowerBounds {
 }
 
 fn of_ports(demand: &Demand, switching: &Switching) -> u64 {
+    flows_of_ports(demand).map(|flows| of_port(&flows, switching)).max().unwrap_or(0)
+}
+
+/// Returns the bytes of each port's flows, the smallest first: what each sends, and what each receives.
+pub(crate) fn flows_of_ports(demand: &Demand) -> impl Iterator<Item = Vec<u64>> + '_ {
     let ports = 0..demand.ports();
-    let of_sender = |port: usize| of_port(demand.row(port).to_vec(), switching);
-    let of_receiver = |port: usize| of_port(demand.rows().map(|row| row[port]).collect(), switching);
-    ports.map(|port| of_sender(port).max(of_receiver(port))).max().unwrap_or(0)
+    let sent = ports.clone().map(|port| demand.row(port).to_vec());
+    let received = ports.map(|port| demand.rows().map(|row| row[port]).collect());
+    sent.chain(received).map(|mut flows: Vec<u64>| {
+        flows.retain(|bytes| *bytes > 0);
+        flows.sort_unstable();
+        flows
+    })
 }
 
 /// Returns the bound of a port with these flows, in picoseconds, rounded down.
-fn of_port(mut flows: Vec<u64>, switching: &Switching) -> u64 {
-    flows.retain(|bytes| *bytes > 0);
-    flows.sort_unstable();
+fn of_port(flows: &[u64], switching: &Switching) -> u64 {
     let bits = |bytes: u64| u128::from(bytes) * 8 * 1_000_000_000_000;
     let (circuit, packet) = (rate(switching.circuit_rate), rate(switching.packet_rate));
     let night = u128::from(switching.night.as_ps());
@@ -78,6 +85,8 @@ pub struct Evaluation {
     pub time_to_serve: Option<Span>,
     /// The configurations until then.
     pub configurations: u64,
+    /// Those of them that end within the first window.
+    pub configurations_in_window: u64,
     /// The share of what all circuits could carry that they did, in the time to serve, or in the window if that is
     /// longer: demand comes once a window.
     pub circuit_utilisation: f64,
@@ -91,7 +100,7 @@ pub fn evaluate(scheduler: &mut dyn Scheduler, demand: &Demand, switching: &Swit
     let mut residue = demand.clone();
     let mut sums = Sums::default();
     sums.of(&residue);
-    let (mut total, mut configurations, mut carried) = (Span::ZERO, 0, 0u64);
+    let (mut total, mut configurations, mut in_window, mut carried) = (Span::ZERO, 0, 0, 0u64);
     let fits = |sums: &Sums, total: Span| sums.largest() <= switching.packet_bytes(total);
     let mut is_served = fits(&sums, total);
     for _ in 0..WEEKS {
@@ -111,6 +120,7 @@ pub fn evaluate(scheduler: &mut dyn Scheduler, demand: &Demand, switching: &Swit
             }
             configurations += 1;
             total = after(total, configuration.duration, switching.night);
+            in_window += u64::from(total <= switching.window);
             is_served = fits(&sums, total);
             if is_served {
                 break;
@@ -129,6 +139,7 @@ pub fn evaluate(scheduler: &mut dyn Scheduler, demand: &Demand, switching: &Swit
     Evaluation {
         time_to_serve: is_served.then_some(total),
         configurations,
+        configurations_in_window: in_window,
         circuit_utilisation: share(carried, capacity(switching.circuit_bytes(period))),
         packet_utilisation: share(residue.total(), capacity(switching.packet_bytes(period))),
     }

@@ -20,14 +20,22 @@ use crate::schedule::{Schedule, after};
 use crate::scheduler::{Scheduler, Switching};
 use crate::stuffing::Sums;
 
-/// iSLIP, with as many iterations as add a circuit.
-#[derive(Clone, Debug, Default)]
+/// iSLIP, by default with as many iterations as add a circuit.
+#[derive(Clone, Debug)]
 pub struct Islip {
+    /// The most iterations of a matching, at least 1.
+    iterations_max: usize,
     /// The sender at which a receiver's turn begins.
     grants: Vec<usize>,
     /// The receiver at which a sender's turn begins.
     accepts: Vec<usize>,
     sums: Sums,
+}
+
+impl Default for Islip {
+    fn default() -> Islip {
+        Islip::with_iterations(usize::MAX)
+    }
 }
 
 impl Scheduler for Islip {
@@ -56,15 +64,21 @@ impl Scheduler for Islip {
 }
 
 impl Islip {
-    /// Returns a maximal matching of the entries that are not zero.
+    /// Returns iSLIP with at most so many iterations a matching, and one if there are none: fewer than the ports may
+    /// leave a sender and a receiver free that could have a circuit.
+    pub fn with_iterations(iterations_max: usize) -> Islip {
+        let iterations_max = iterations_max.max(1);
+        Islip { iterations_max, grants: Vec::new(), accepts: Vec::new(), sums: Sums::default() }
+    }
+
+    /// Returns a matching of the entries that are not zero, maximal if iterations went on until none added a circuit.
     fn matching(&mut self, demand: &Demand) -> Matching {
         let ports = demand.ports();
         let mut receivers: Vec<Option<u32>> = vec![None; ports];
         let mut taken = vec![false; ports];
         // The receivers whose grant a sender has.
         let mut offers: Vec<Vec<usize>> = vec![Vec::new(); ports];
-        let mut first = true;
-        loop {
+        for iteration in 0..self.iterations_max {
             for receiver in (0..ports).filter(|receiver| !taken[*receiver]) {
                 let from = self.grants[receiver];
                 let wants =
@@ -81,16 +95,16 @@ impl Islip {
                 receivers[sender] = Some(receiver as u32);
                 taken[receiver] = true;
                 added = true;
-                if first {
+                if iteration == 0 {
                     self.accepts[sender] = (receiver + 1) % ports;
                     self.grants[receiver] = (sender + 1) % ports;
                 }
             }
             if !added {
-                return Matching::of_graph(receivers.into_iter());
+                break;
             }
-            first = false;
         }
+        Matching::of_graph(receivers.into_iter())
     }
 }
 
@@ -106,5 +120,15 @@ mod tests {
         let mut islip = Islip { grants: vec![0; 3], accepts: vec![0; 3], ..Islip::default() };
         let matchings: Vec<String> = (0..4).map(|_| islip.matching(&demand).to_string()).collect();
         assert_eq!(matchings, ["0>0 1>1 2>2", "0>1 1>0 2>2", "0>2 1>1 2>0", "0>0 1>2 2>1"]);
+    }
+
+    /// With one iteration a circuit more comes up in each cell, until the pointers are apart.
+    #[test]
+    fn one_iteration_leaves_ports_free() {
+        let full = [1, 1, 1];
+        let demand = Demand::from_rows(&[&full, &full, &full]);
+        let mut islip = Islip { grants: vec![0; 3], accepts: vec![0; 3], ..Islip::with_iterations(1) };
+        let matchings: Vec<String> = (0..4).map(|_| islip.matching(&demand).to_string()).collect();
+        assert_eq!(matchings, ["0>0", "0>1 1>0", "0>2 1>1 2>0", "0>0 1>2 2>1"]);
     }
 }

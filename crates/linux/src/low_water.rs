@@ -1,8 +1,8 @@
 //! Options of receiving sockets: the bytes that a program waits for before it reads, and the window that it offers.
 
 use std::io;
-use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsRawFd as _, RawFd};
+use std::net::TcpStream;
+use std::os::fd::{AsRawFd, RawFd};
 
 /// Has a read of a connection wait until so many bytes are there (`SO_RCVLOWAT`). Until then the kernel acknowledges by
 /// itself, without waiting for the read.
@@ -13,12 +13,12 @@ pub fn set_low_water(stream: &TcpStream, bytes: libc::c_int) -> io::Result<()> {
     set(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
 }
 
-/// Has connections that a listener accepts offer a window of at most so many bytes (`TCP_WINDOW_CLAMP`).
+/// Has a connection, or those that a listener accepts, offer a window of at most so many bytes (`TCP_WINDOW_CLAMP`).
 ///
 /// # Errors
 /// If the system refuses.
-pub fn clamp_window(listener: &TcpListener, bytes: libc::c_int) -> io::Result<()> {
-    set(listener.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes)
+pub fn clamp_window(socket: &impl AsRawFd, bytes: libc::c_int) -> io::Result<()> {
+    set(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes)
 }
 
 #[expect(unsafe_code, reason = "no safe crate of this workspace sets these")]

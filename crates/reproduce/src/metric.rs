@@ -219,6 +219,8 @@ pub(crate) enum Of {
     Max,
     /// How many percent are at most so large.
     PercentUpTo(f64),
+    /// How many of a million are larger.
+    PerMillionOver(f64),
 }
 
 impl Metric {
@@ -237,11 +239,8 @@ impl Metric {
                 let max = samples.iter().copied().max_by(f64::total_cmp)?;
                 Some(Estimate::bare(max, samples.len() as u64))
             }
-            Of::PercentUpTo(most) => {
-                let within = samples.iter().filter(|&&sample| sample <= most).count() as f64;
-                let all = samples.len() as u64;
-                (all > 0).then(|| Estimate::bare(100.0 * within / all as f64, all))
-            }
+            Of::PercentUpTo(most) => of_so_many(&samples, 100.0, |sample| sample <= most),
+            Of::PerMillionOver(most) => of_so_many(&samples, 1e6, |sample| sample > most),
         }
     }
 }
@@ -488,6 +487,13 @@ fn rms(samples: Vec<f64>) -> Option<Estimate> {
     let Estimate { value, interval, samples } = Samples::new(vec![squares]).estimate(Statistic::Mean)?;
     let root = |i: Interval| Interval { low: i.low.max(0.0).sqrt(), high: i.high.max(0.0).sqrt() };
     Some(Estimate { value: value.sqrt(), interval: interval.map(root), samples })
+}
+
+/// Counts the samples that fit, of `whole` of them.
+fn of_so_many(samples: &[f64], whole: f64, fits: impl Fn(f64) -> bool) -> Option<Estimate> {
+    let fitting = samples.iter().filter(|&&sample| fits(sample)).count() as f64;
+    let all = samples.len() as u64;
+    (all > 0).then(|| Estimate::bare(whole * fitting / all as f64, all))
 }
 
 fn p99_above(samples: Vec<f64>) -> Option<Estimate> {

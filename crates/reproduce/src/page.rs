@@ -69,7 +69,7 @@ Each published value counts once, where it is reproduced: for `PAPER` in the sim
 own scripts, for `PAPER --on kernel` on this machine's kernel.
 
 * **Held**: the number is within its tolerance, a factor either way that its figure names, or 1.35 where it names none;
-  or the claim, which is held to its order alone, is as published.
+  or the claim, which is held to its order alone, is as published. A printed factor is a number and counts as one.
 * **Explained**: it is outside, and rows of the page show the mechanism that makes the difference.
 * **Open**: it is outside and not understood, or undecided, or the machine was too slow for it. Each is listed on its
   page under *Open differences*, with its ratio and what was tried.
@@ -237,15 +237,19 @@ fn table(page: &mut String, study: &Study, rows: &[&Row]) {
         column(study.is_live(), "--:|"),
         column(study.has_original, "--:|"),
     );
-    for row in rows.iter().filter(|row| row.base == held) {
-        let same = |other: &&&Row| {
-            other.base == beside
-                && (&other.series, &other.x, &other.metric) == (&row.series, &row.x, &row.metric)
-        };
+    let is_same = |one: &Row, other: &Row| {
+        (&one.series, &one.x, &one.metric) == (&other.series, &other.x, &other.metric)
+    };
+    // Some figures have runs of the other base alone.
+    let is_alone =
+        |row: &Row| row.base == beside && !rows.iter().any(|other| other.base == held && is_same(other, row));
+    for row in rows.iter().filter(|row| row.base == held || is_alone(row)) {
+        let is_held = row.base == held;
+        let same = |other: &&&Row| other.base == beside && is_same(other, row);
         let optional = |value: Option<f64>| value.map_or_else(String::new, number);
         let ratio = |ratio: Option<f64>| ratio.map_or_else(String::new, |ratio| format!("{ratio:.3}"));
         let other = rows.iter().find(same).map(|row| row.measured);
-        let over = other.filter(|other| *other != 0.0).map(|other| row.measured / other);
+        let over = other.filter(|other| is_held && *other != 0.0).map(|other| row.measured / other);
         let range = |range: Option<(f64, f64)>| {
             range.map_or_else(String::new, |(low, high)| format!("{} .. {}", number(low), number(high)))
         };
@@ -271,8 +275,8 @@ fn table(page: &mut String, study: &Study, rows: &[&Row]) {
             row.x,
             row.metric,
             row.unit,
-            number(row.measured),
-            range(row.ci),
+            optional(is_held.then_some(row.measured)),
+            range(row.ci.filter(|_| is_held)),
             cell(shows_seeds, range(row.seeds)),
             cell(shows_flows, flows),
             cell(shows_published, format!("{published} | {}", ratio(row.ratio))),
@@ -284,10 +288,7 @@ fn table(page: &mut String, study: &Study, rows: &[&Row]) {
 }
 
 fn explanations(page: &mut String, study: &Study, reproduction: &Reproduction) {
-    let is_explained = |row: &&Row| {
-        let is_told = row.state == Some(State::Explained) || row.state != Some(State::Open) && row.is_apart();
-        is_told && study.explanation(row).is_some()
-    };
+    let is_explained = |row: &&Row| row.state == Some(State::Explained);
     let explained: Vec<&Row> = reproduction.rows.iter().filter(is_explained).collect();
     if !explained.is_empty() {
         page.push_str("\n## What is outside its tolerance, and why\n");

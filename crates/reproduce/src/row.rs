@@ -138,12 +138,6 @@ impl Row {
         (low..=high).contains(&published)
     }
 
-    /// Returns whether the number is far from the published one though only an order is held.
-    pub fn is_apart(&self) -> bool {
-        let is_near = |ratio: f64| (1.0 / APART..=APART).contains(&ratio);
-        self.order_only && !self.suspect && self.ratio.is_some_and(|ratio| !is_near(ratio))
-    }
-
     /// Returns what an explanation has to account for: the ratio to the published number, or the number itself.
     pub(crate) fn deviation(&self) -> f64 {
         self.ratio.unwrap_or(self.measured)
@@ -154,9 +148,6 @@ impl Row {
         self.within == Some(false)
     }
 }
-
-/// A factor to the published number, either way, that asks for a reason.
-const APART: f64 = 1.5;
 
 #[cfg(test)]
 mod tests {

@@ -44,6 +44,14 @@ pub enum Arrivals {
         /// random phase, and what is late goes as soon as its answer is there.
         rate: Option<f64>,
     },
+    /// Clients that do not wait for answers, and send at the ticks of a timer of their own what came due since the tick
+    /// before.
+    Ticks {
+        /// From one tick to the next; more than zero. Each client's timer has a random phase.
+        every: Span,
+        /// When requests come due; not in a closed loop.
+        due: Box<Arrivals>,
+    },
 }
 
 /// How a client spaces its requests.
@@ -64,6 +72,7 @@ impl Arrivals {
             Arrivals::Open { clients, .. }
             | Arrivals::Bursts { clients, .. }
             | Arrivals::Closed { clients, .. } => *clients,
+            Arrivals::Ticks { due, .. } => due.clients(),
         }
     }
 
@@ -82,6 +91,12 @@ impl Arrivals {
                 is_time("think", think)?;
                 unless(rate.is_none_or(is_rate), "rate", rate.unwrap_or(0.0), "more than 0")
             }
+            Arrivals::Ticks { every, due } => {
+                unless(*every > Span::ZERO, "every", every, "more than zero")?;
+                let is_open = matches!(**due, Arrivals::Open { .. } | Arrivals::Bursts { .. });
+                unless(is_open, "due", "a closed loop, or ticks", "an open loop, or bursts")?;
+                due.check()
+            }
         }
     }
 }
@@ -93,6 +108,15 @@ pub(super) struct Client {
     kind: Kind,
     /// When it sends, or by its timetable should.
     next: Time,
+    /// The timer that it waits for, if it does.
+    ticks: Option<Ticks>,
+}
+
+/// A timer's ticks.
+#[derive(Clone, Copy, Debug)]
+struct Ticks {
+    first: Time,
+    every: Span,
 }
 
 #[derive(Debug)]
@@ -114,6 +138,14 @@ struct Burst {
 impl Client {
     pub(super) fn new(arrivals: &Arrivals, number: u32, streams: &Streams) -> Client {
         let clients = f64::from(arrivals.clients());
+        let (arrivals, ticks) = match arrivals {
+            Arrivals::Ticks { every, due } => {
+                let phase = uniform(&mut streams.stream(&format!("server/client/{number}/ticks")));
+                let first = Time::ZERO + Span::from_secs_f64(every.as_secs_f64() * phase);
+                (&**due, Some(Ticks { first, every: *every }))
+            }
+            arrivals => (arrivals, None),
+        };
         let kind = match arrivals {
             Arrivals::Open { rate, spacing, .. } => Kind::Open { gap: clients / rate, spacing: *spacing },
             Arrivals::Bursts { rate, ratio, length, share, .. } => {
@@ -125,9 +157,10 @@ impl Client {
             Arrivals::Closed { think, rate, .. } => {
                 Kind::Closed { think: think.sampler(), gap: rate.map(|rate| clients / rate) }
             }
+            Arrivals::Ticks { .. } => unreachable!("`check` has rejected ticks of ticks"),
         };
         let stream = streams.stream(&format!("server/client/{number}"));
-        let mut client = Client { stream, kind, next: Time::ZERO };
+        let mut client = Client { stream, kind, next: Time::ZERO, ticks };
         client.start();
         client
     }
@@ -146,7 +179,7 @@ impl Client {
 
     /// Returns the time of the client's next request.
     pub(super) fn next(&self) -> Time {
-        self.next
+        self.ticks.map_or(self.next, |ticks| ticks.at_or_after(self.next))
     }
 
     /// It has sent; `false` if it now waits for the answer.
@@ -184,6 +217,13 @@ impl Client {
             }
             Kind::Closed { .. } => {}
         }
+    }
+}
+
+impl Ticks {
+    fn at_or_after(self, due: Time) -> Time {
+        let ticks = due.saturating_since(self.first).as_ps().div_ceil(self.every.as_ps());
+        self.first + self.every.saturating_mul(ticks)
     }
 }
 

@@ -245,6 +245,18 @@ fn bursts_have_their_share() {
     assert!((0.08..0.16).contains(&share), "{share}");
 }
 
+/// A client has 10 requests due in 1 ms, and sends them at once: on one thread the last waits for 9.
+#[test]
+fn requests_of_a_tick_leave_together() {
+    let due = Box::new(Arrivals::Open { rate: 1e4, spacing: Spacing::Constant, clients: 1 });
+    let arrivals = Arrivals::Ticks { every: Span::from_ms(1), due };
+    let outcome = served(&ServerModel { arrivals, requests: 50_000, ..queue(constant(2), 1, 1.0) });
+    is_near(outcome.throughput(), 1e4, 0.001);
+    is_near(mean_us(&outcome), 2.0 + 9.0, 0.001);
+    let longest = outcome.served.iter().map(Served::latency).max().expect("some are served");
+    assert_eq!(longest, Span::from_us(20));
+}
+
 #[test]
 fn what_finds_its_queue_full_is_lost() {
     let model = ServerModel { queue_limit: Some(9), requests: 100_000, ..queue(constant(10), 1, 2e5) };
@@ -303,6 +315,9 @@ fn what_does_not_fit_is_named() {
     let arrivals = Arrivals::Closed { clients: 1, think: constant(0), rate: None };
     let limit = ServerModel { arrivals, queue_limit: Some(1), ..fits.clone() };
     assert!(error(limit).contains("none where clients wait"));
+    let due = Box::new(Arrivals::Closed { clients: 1, think: constant(0), rate: None });
+    let ticks = ServerModel { arrivals: Arrivals::Ticks { every: Span::from_us(1), due }, ..fits.clone() };
+    assert!(error(ticks).contains("an open loop, or bursts"));
     let keys = Keys { partitions: 2, popularity: Popularity::Hot { keys: 3, share: 0.9, epoch: None } };
     assert!(error(ServerModel { keys, ..fits }).contains("1 to the number of partitions"));
     let mut model = steered(50, true);

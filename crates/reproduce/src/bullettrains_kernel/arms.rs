@@ -45,7 +45,8 @@ pub(super) struct Arm {
     pub(super) output_limit: u64,
     /// The bytes that a receiver waits for before it reads; without it, any.
     pub(super) low_water: Option<i32>,
-    /// The segments of the largest size that a receiver has a window for; without it, as many as its buffer takes.
+    /// The segments of the largest size that a receiver has a window for once its connections have sent for a while;
+    /// without it, as many as its buffer takes.
     pub(super) window: Option<u32>,
     /// The flows that a host of `Hstride` has at a time.
     pub(super) flows: u32,
@@ -88,10 +89,16 @@ impl Arm {
         }
     }
 
-    /// Returns the bytes of the window that receivers offer, where they limit it: whole packets of each segment.
-    pub(super) fn window_bytes(&self) -> Option<i32> {
+    /// Returns the bytes of the window that receivers offer at first, where they limit it. A sender makes no segment
+    /// that is larger than half the largest window that it was ever offered (`tcp_bound_to_half_wnd`).
+    pub(super) fn first_window_bytes(&self) -> Option<i32> {
+        self.window.map(|segments| self.window_bytes(segments.max(2)))
+    }
+
+    /// Returns the bytes of a window for so many segments: whole packets of each.
+    pub(super) fn window_bytes(&self, segments: u32) -> i32 {
         let packets = (self.segment_bytes - SEGMENT_HEADERS) / PACKET_PAYLOAD;
-        self.window.map(|segments| (segments * packets * PACKET_PAYLOAD) as i32)
+        (segments * packets * PACKET_PAYLOAD) as i32
     }
 }
 

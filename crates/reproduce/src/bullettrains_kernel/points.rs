@@ -82,7 +82,11 @@ fn iperf(point: &Point<'_>) -> Option<Arc<dyn Task>> {
         "no-gro" => (false, "no-lro"),
         _ => return None,
     };
-    let low_water = point.x.ends_with("reads of 128 KB").then_some(128 << 10);
+    let low_water = match point.x.rsplit_once("; reads of ") {
+        Some((_, "128 KB")) => Some(128 << 10),
+        Some((_, "1 MB")) => Some(1 << 20),
+        _ => None,
+    };
     let arm = Arm { hosts: 2, receive_offload, low_water, rate: rate(point.x), ..Arm::new(Pattern::One) };
     task(point, arm, ["table3.2", "together", simulated], &[])
 }
@@ -98,11 +102,14 @@ fn output_limit(point: &Point<'_>) -> Option<Arc<dyn Task>> {
 fn window(point: &Point<'_>) -> Option<Arc<dyn Task>> {
     let segment_bytes = point.x.parse().ok()?;
     let segments = match point.series {
-        "one segment" => 1,
+        "one segment at a time" => 1,
         "two segments" => 2,
         _ => return None,
     };
     let arm = Arm { segment_bytes, window: Some(segments), rate: Some(RATE), ..Arm::new(Pattern::OneToAll) };
+    // A receiver that waits for the whole segment opens its window for the next one at once.
+    let low_water = (segments == 1).then(|| arm.window_bytes(segments));
+    let arm = Arm { low_water, ..arm };
     Some(tasks::on_kernel(arm, Rounds::of(point), point))
 }
 

@@ -69,7 +69,10 @@ fn round(arm: &Arm, rounds: Rounds) -> anyhow::Result<Seen> {
     })
     .context("cannot join namespaces by a bridge")?;
     let flows = Flows::start(&star, arm).context("cannot open the connections")?;
-    thread::sleep(Duration::from_millis(rounds.warm_up_ms));
+    let half = Duration::from_millis(rounds.warm_up_ms) / 2;
+    thread::sleep(half);
+    flows.narrow_windows(arm).context("cannot narrow the windows")?;
+    thread::sleep(half);
     let opened = star.inside(0, || PacketSocket::open_ethernet(HOST_DEVICE).map_err(std::io::Error::other));
     let mut socket = opened.context("cannot receive the packets of the first host")?;
     let stop = AtomicBool::new(false);

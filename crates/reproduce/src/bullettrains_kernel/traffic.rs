@@ -51,7 +51,7 @@ impl Flows {
         let listen = |host| {
             let listener = star.inside(host, || TcpListener::bind((ipv6(HostId(host)), 0)))?;
             // Before a connection is asked for: it scales its window by it.
-            arm.window_bytes().map_or(Ok(()), |bytes| clamp_window(&listener, bytes))?;
+            arm.first_window_bytes().map_or(Ok(()), |bytes| clamp_window(&listener, bytes))?;
             Ok(listener)
         };
         let listeners: Vec<TcpListener> = (0..hosts).map(listen).collect::<io::Result<_>>()?;
@@ -76,6 +76,18 @@ impl Flows {
         Ok(flows)
     }
 
+    /// Has receivers offer the window of the arm, where that is smaller than the one that they began with.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub(super) fn narrow_windows(&self, arm: &Arm) -> io::Result<()> {
+        let bytes = arm.window.map(|segments| arm.window_bytes(segments));
+        let Some(bytes) = bytes.filter(|_| bytes < arm.first_window_bytes()) else { return Ok(()) };
+        // Of each connection, the receiving end is the second.
+        let mut receiving = self.streams.iter().skip(1).step_by(2);
+        receiving.try_for_each(|stream| clamp_window(stream, bytes))
+    }
+
     /// Returns the bytes that all hosts have received so far.
     pub(super) fn received(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
@@ -84,7 +96,7 @@ impl Flows {
     fn receive(&mut self, mut stream: TcpStream, arm: &Arm) -> io::Result<()> {
         let received = Arc::clone(&self.received);
         // A window that is read in two parts would open in two parts.
-        let bytes = arm.window_bytes().map_or(RECEIVE, |window| RECEIVE.max(window as usize));
+        let bytes = arm.first_window_bytes().map_or(RECEIVE, |window| RECEIVE.max(window as usize));
         let work = move || {
             let mut buffer = vec![0; bytes];
             while let Ok(bytes @ 1..) = stream.read(&mut buffer) {

@@ -70,6 +70,28 @@ pub(super) fn of_socket(point: &Point<'_>) -> Option<Arc<dyn Task>> {
     ServerTask::of(model, point, &[Gauge::Mean, P99, Gauge::Lost])
 }
 
+/// Measures Chronos where each client sends at the ticks of a timer: at uniform load on four threads, and in bursts on
+/// one.
+pub(super) fn of_ticks(point: &Point<'_>) -> Option<Arc<dyn Task>> {
+    let (rate, is_bursty) = match point.series {
+        "CH, 200k/s" => (200_000.0, false),
+        "CH, 500k/s" => (500_000.0, false),
+        "CH, 1M/s" => (1_000_000.0, false),
+        "CH 1T, bursts, 10k/s" => (10_000.0, true),
+        _ => (40_000.0, true),
+    };
+    let mut model = testbed::server(Kind::Chronos, rate, point);
+    if is_bursty {
+        model.threads = 1;
+        model.arrivals = evaluation::bursty(rate, Span::from_ms(1));
+    }
+    let every = Span::from_us(testbed::number(point.x) as u64);
+    if every > Span::ZERO {
+        model.arrivals = Arrivals::Ticks { every, due: Box::new(model.arrivals) };
+    }
+    ServerTask::of(model, point, &[Gauge::Mean, P99])
+}
+
 fn vary_baseline(model: &mut ServerModel, x: &str) {
     match x {
         "half of the application locked" => model.costs.locked = 0.5,

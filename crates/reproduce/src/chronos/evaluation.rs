@@ -46,7 +46,7 @@ pub(super) fn clients(point: &Point<'_>) -> Option<Arc<dyn Task>> {
 }
 
 /// Returns arrivals at ten times the mean rate for a while, with 10 % of all requests.
-fn bursty(rate: f64, length: Span) -> Arrivals {
+pub(super) fn bursty(rate: f64, length: Span) -> Arrivals {
     Arrivals::Bursts { rate, ratio: 10.0, length, share: 0.1, clients: 10 }
 }
 

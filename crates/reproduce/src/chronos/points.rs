@@ -39,6 +39,8 @@ pub(crate) const TASKS: Named<MakeTask> = &[
     ("chronos.retries", copies::retries),
     ("chronos.assumed-of-memcached", assumed::of_memcached),
     ("chronos.assumed-of-chronos", assumed::of_chronos),
+    ("chronos.ticks", assumed::of_ticks),
+    ("chronos.search-behind-sockets", search_behind_sockets),
 ];
 
 /// Asks for the last of S answers, each N(90 us, 50 us).
@@ -135,4 +137,15 @@ fn search(point: &Point<'_>) -> Option<Arc<dyn Task>> {
     let model = testbed::search(point.series, point);
     let model = testbed::asked_by(model, testbed::memslap(number(point.x) as u32, None));
     ServerTask::of(model, point, &[Gauge::Mean, P99, Gauge::Rate, Gauge::Inside])
+}
+
+/// Measures the index server with 160 clients, by the number of threads, past the kernel's sockets and behind them.
+fn search_behind_sockets(point: &Point<'_>) -> Option<Arc<dyn Task>> {
+    let mut model = testbed::search(point.series, point);
+    model.threads = if point.x.starts_with("2 threads") { 2 } else { testbed::THREADS };
+    if point.x.ends_with("behind sockets") {
+        (model.costs.delivery, model.costs.system) = testbed::kernel(testbed::SYSTEM_NS);
+    }
+    let model = testbed::asked_by(model, testbed::memslap(160, None));
+    ServerTask::of(model, point, &[Gauge::Mean, P99, Gauge::Rate])
 }

@@ -1,10 +1,11 @@
-//! What is published as a ratio, and the same ratio here. Times are another machine's; who is better need not be.
+//! What is published as a ratio, and the same ratio here: who is better (`orders`), and by what factor (`claims`).
 //!
 //! Here a ratio is the median of the rounds' ratios (`..._of_first` and its like), and the interval of that median
-//! decides the claim. The quotient of two medians is the model's alone, which has no rounds.
+//! decides the order. The quotient of two medians is the model's alone, which has no rounds.
 
 use super::plan::CONTROLLERS;
 use super::points::beside;
+use crate::published::Kind;
 use crate::row::Row;
 use crate::study::{Base, Study};
 
@@ -35,16 +36,18 @@ const SLEEPING: [&str; 2] = [CONTROLLERS[0], CONTROLLERS[1]];
 const MEAN: &str = "latency_us_mean";
 const P99: &str = "latency_us_p99";
 
-/// Computes the claims of both bases; only this machine's are held to the published order.
+/// Computes the claims of both bases; only this machine's are held to what is published.
 pub(super) fn rows(study: &Study, rows: &[Row]) -> Vec<Row> {
     let of_base = |base: Base| {
-        let ratios = CLAIMS.iter().filter_map(move |claim| ratio(study, rows, claim, base));
-        ratios.chain(beside_a_job(study, rows, base))
+        let ratios: Vec<Row> = CLAIMS.iter().filter_map(|claim| ratio(rows, claim, base)).collect();
+        let orders = ratios.iter().filter_map(|ratio| order(study, ratio));
+        let factors = ratios.iter().cloned().chain(beside_a_job(rows, base));
+        orders.chain(factors.filter_map(|ratio| factor(study, ratio))).collect::<Vec<Row>>()
     };
-    of_base(Base::Kernel).chain(of_base(Base::Simulated)).collect()
+    [of_base(Base::Kernel), of_base(Base::Simulated)].concat()
 }
 
-fn ratio(study: &Study, rows: &[Row], claim: &Claim, base: Base) -> Option<Row> {
+fn ratio(rows: &[Row], claim: &Claim, base: Base) -> Option<Row> {
     let &(figure, x, metric, [one, other]) = claim;
     let find = |series: &str, metric: &str| {
         rows.iter().find(|row| {
@@ -68,11 +71,11 @@ fn ratio(study: &Study, rows: &[Row], claim: &Claim, base: Base) -> Option<Row> 
     } else {
         row.measured = find(one, metric)?.measured / find(other, metric)?.measured;
     }
-    Some(held(study, row))
+    Some(row)
 }
 
 /// Computes what a job that receives bulk streams does to the tail (section 6.3).
-fn beside_a_job(study: &Study, rows: &[Row], base: Base) -> impl Iterator<Item = Row> {
+fn beside_a_job(rows: &[Row], base: Base) -> impl Iterator<Item = Row> {
     let ratios = rows.iter().filter(move |row| {
         (row.figure.as_str(), row.metric.as_str()) == ("neighbour", "p99_of_alone") && row.base == base.name()
     });
@@ -80,40 +83,39 @@ fn beside_a_job(study: &Study, rows: &[Row], base: Base) -> impl Iterator<Item =
         let x = format!("{} at {}", ratio.figure, ratio.x);
         let mut row = Row::new("claims", &ratio.base, &ratio.series, &x, &ratio.metric, &ratio.unit);
         (row.measured, row.ci, row.suspect) = (ratio.measured, ratio.ci, ratio.suspect);
-        held(study, row)
+        row
     })
 }
 
-/// Returns the claim beside what is published. It is held to the order, where the interval leaves one or shows that
-/// there is none; or to there being no change, where that is published and the interval decides it. A suspect row is
-/// held to nothing.
-fn held(study: &Study, row: Row) -> Row {
-    let is_kernel = row.base == Base::Kernel.name() && !row.suspect;
-    let mut row = study.published.beside(row, None);
-    let is_unchanged = row.published == Some(1.0);
-    row.order_only = row.base == Base::Kernel.name();
-    let order = |(low, high): (f64, f64)| {
+/// Returns the claim that the first scheme is the better one, if it is published: it holds where the interval of the
+/// ratio is above 1, and does not where it is below or shows that there is no order. A suspect row decides nothing.
+fn order(study: &Study, ratio: &Row) -> Option<Row> {
+    let is_kernel = ratio.base == Base::Kernel.name();
+    let row = Row { figure: "orders".to_owned(), order_only: is_kernel, ..ratio.clone() };
+    let least = study.published.of(Kind::AtLeast, &row)?;
+    let mut row = row.compare(Some(least), None, None);
+    let decided = |(low, high): (f64, f64)| {
         let is_none = low >= 1.0 / NEGLIGIBLE && high <= NEGLIGIBLE;
         (low > 1.0).then_some(true).or((high < 1.0 || is_none).then_some(false))
     };
-    let same = |(low, high): (f64, f64)| {
-        let (least, most) = (1.0 / UNCHANGED, UNCHANGED);
-        if low >= least && high <= most { Some(true) } else { (low > most || high < least).then_some(false) }
-    };
-    let interval = row.ci.filter(|_| is_kernel && row.published.is_some());
-    row.within = interval.and_then(|interval| if is_unchanged { same(interval) } else { order(interval) });
-    row
+    row.within = row.ci.filter(|_| is_kernel && !row.suspect).and_then(decided);
+    Some(row)
 }
 
-/// The factor within which a tail counts as unchanged.
-const UNCHANGED: f64 = 1.35;
-/// The factor within which the whole interval of a published order has to lie for there to be no order here.
+/// The factor within which the whole interval of a ratio has to lie for there to be no order here.
 const NEGLIGIBLE: f64 = 1.1;
+
+/// Returns the ratio beside the published number or the least of it, if there is one.
+fn factor(study: &Study, ratio: Row) -> Option<Row> {
+    let [about, least] = [Kind::About, Kind::AtLeast].map(|kind| study.published.of(kind, &ratio));
+    let mut row = ratio.compare(Some(about.or(least)?), None, None);
+    row.within = least.filter(|_| !row.suspect).map(|least| row.measured >= least);
+    Some(row)
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::published::Kind;
     use crate::studies::CHRONOS_KERNEL;
 
     fn row(series: &str, metric: &str, measured: f64, half: f64) -> Row {
@@ -121,8 +123,9 @@ mod tests {
         Row { measured, ci, ..Row::new("fig5.3", "kernel", series, "160", metric, "x") }
     }
 
-    /// The claim of the reader/writer lock's mean over that of steering, where the rounds' ratios are this.
-    fn claimed(ratio: f64, half: f64, is_suspect: bool) -> Row {
+    /// The order and the factor of the reader/writer lock's mean over that of steering, where the rounds' ratios are
+    /// this.
+    fn claimed(ratio: f64, half: f64, is_suspect: bool) -> [Row; 2] {
         let means = ["reader/writer lock", "steering"].map(|series| {
             // Intervals of the machine, which are wide apart from what the rounds have in common.
             let mean = row(series, "latency_us_mean", 200.0, 150.0);
@@ -130,20 +133,21 @@ mod tests {
         });
         let rows =
             rows(&CHRONOS_KERNEL, &[&means[..], &[row("steering", "mean_of_lock", ratio, half)]].concat());
-        assert_eq!(rows.len(), 1, "{rows:?}");
-        rows[0].clone()
+        rows.try_into().expect("the claim has two rows")
     }
 
     #[test]
     fn an_order_is_held_where_the_rounds_ratios_leave_one() {
-        let clear = claimed(0.5, 0.1, false);
-        assert_eq!((clear.measured, clear.published, clear.within), (2.0, Some(2.5), Some(true)));
-        let (low, high) = clear.ci.unwrap();
+        let [order, factor] = claimed(0.5, 0.1, false);
+        assert_eq!((order.measured, order.published, order.within), (2.0, Some(1.0), Some(true)));
+        assert_eq!((factor.measured, factor.published, factor.within), (2.0, Some(2.5), None));
+        let (low, high) = order.ci.unwrap();
         assert!((low - 1.0 / 0.6).abs() < 1e-9 && (high - 1.0 / 0.4).abs() < 1e-9);
-        assert_eq!(claimed(2.0, 0.5, false).within, Some(false));
-        assert_eq!(claimed(0.9, 0.2, false).within, None);
-        assert_eq!(claimed(1.0, 0.05, false).within, Some(false), "no order, and that for sure");
-        assert_eq!(claimed(0.5, 0.1, true).within, None, "a suspect row decides nothing");
+        let within = |ratio, half, is_suspect| claimed(ratio, half, is_suspect)[0].within;
+        assert_eq!(within(2.0, 0.5, false), Some(false));
+        assert_eq!(within(0.9, 0.2, false), None);
+        assert_eq!(within(1.0, 0.05, false), Some(false), "no order, and that for sure");
+        assert_eq!(within(0.5, 0.1, true), None, "a suspect row decides nothing");
     }
 
     #[test]
@@ -162,12 +166,14 @@ mod tests {
     }
 
     #[test]
-    fn every_claim_is_published_as_one_above_or_at_1() {
+    fn every_claim_is_published_as_an_order_or_a_factor_above_1() {
         for (figure, x, metric, [series, over]) in CLAIMS {
             let (at, metric) = (format!("{figure} at {x}"), format!("{metric} over {over}"));
-            let published = CHRONOS_KERNEL.published.value(Kind::About, "claims", series, &at, &metric);
-            let published = published.unwrap_or_else(|| panic!("{figure} at {x}"));
-            assert!(published >= 1.0, "{figure} at {x}: {published}");
+            let said = |kind, table| CHRONOS_KERNEL.published.value(kind, table, series, &at, &metric);
+            let (order, factor) = (said(Kind::AtLeast, "orders"), said(Kind::About, "claims"));
+            assert!(order.or(factor).is_some(), "{figure} at {x}");
+            assert!(order.is_none_or(|order| order == 1.0), "{figure} at {x}: {order:?}");
+            assert!(factor.is_none_or(|factor| factor > 1.0), "{figure} at {x}: {factor:?}");
         }
     }
 
@@ -182,6 +188,6 @@ mod tests {
                 .into_iter()
                 .map(|row| (row.published, row.within))
                 .collect();
-        assert_eq!(held, [(Some(1.6), Some(true)), (Some(1.0), Some(false))]);
+        assert_eq!(held, [(Some(1.6), Some(true)), (Some(1.0), None)]);
     }
 }

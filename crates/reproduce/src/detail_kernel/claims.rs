@@ -16,7 +16,9 @@ pub(crate) fn claims(study: &Study, rows: &[Row]) -> Vec<Row> {
         };
         claims.extend(other("DeTail").map(|detail| cut(study, baseline, detail)));
         if baseline.figure == "pages" {
-            claims.extend(other("push-back").map(|alone| over(study, baseline, alone)));
+            for alone in ["push-back", "without-balancing"] {
+                claims.extend(other(alone).map(|alone| over(study, baseline, alone)));
+            }
         }
     }
     claims

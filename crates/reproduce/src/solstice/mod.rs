@@ -2,6 +2,7 @@
 
 mod claims;
 mod optimum;
+mod plus_plus;
 mod tasks;
 
 pub(crate) use claims::claims;

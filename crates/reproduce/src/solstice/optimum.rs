@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use plimsoll_circuits::{SchedulerKind, Workload};
-use plimsoll_fabric::engine::Streams;
 use plimsoll_results::stats::mean;
 use plimsoll_units::csv::rows;
 
-use super::tasks::SWITCHING;
+use super::plus_plus;
+use super::tasks::{SWITCHING, draw};
 use crate::error::ReproduceError;
 use crate::published::Kind;
 use crate::row::Row;
@@ -16,8 +16,9 @@ use crate::study::Study;
 /// Optimal times by a solver: ports, seed of the demand, configurations, time in ms, its proven lower bound, seconds.
 const OPTIMA: &str = include_str!("../../../../studies/solstice/optimum.csv");
 
-/// Computes how much longer Solstice takes than the optimum, for each number of ports that was solved.
-pub(crate) fn solved(study: &Study, _: u64, _: &Path) -> Result<Vec<Row>, ReproduceError> {
+/// Computes how much longer Solstice takes than the optimum, for each number of ports that was solved, and the rows of
+/// [`plus_plus`].
+pub(crate) fn solved(study: &Study, run_seed: u64, _: &Path) -> Result<Vec<Row>, ReproduceError> {
     let mut sizes: Vec<(usize, Vec<[f64; 4]>)> = Vec::new();
     for row in rows(OPTIMA, None).skip(1) {
         let cells: Vec<f64> = row.cells().iter().filter_map(|cell| cell.parse().ok()).collect();
@@ -25,8 +26,7 @@ pub(crate) fn solved(study: &Study, _: u64, _: &Path) -> Result<Vec<Row>, Reprod
             panic!("studies/solstice/optimum.csv, line {}: six numbers", row.line);
         };
         let ports = ports as usize;
-        let mut stream = Streams::new(seed as u64).stream("circuits/demand/0");
-        let demand = Workload::paper(ports).draw(&SWITCHING, &mut stream);
+        let demand = draw(&Workload::paper(ports), seed as u64, 0);
         let mut schedule = SchedulerKind::Solstice.make().schedule(&demand, &SWITCHING);
         let whole = schedule.total(SWITCHING.night).as_ms_f64();
         schedule.cut_last_day(&demand, &SWITCHING);
@@ -38,7 +38,7 @@ pub(crate) fn solved(study: &Study, _: u64, _: &Path) -> Result<Vec<Row>, Reprod
             None => sizes.push((ports, vec![values])),
         }
     }
-    let mut made = Vec::new();
+    let mut made = plus_plus::rows(study, run_seed);
     for (ports, all) in sizes {
         let of = |at: usize| mean(&all.iter().map(|values| values[at]).collect::<Vec<_>>());
         let mut add = |base, series, metric, unit, value: Option<f64>| {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_circuits::{
-    Demand, Evaluation, LowerBounds, Schedule, SchedulerKind, Switching, Workload, evaluate,
+    Demand, Evaluation, Islip, LowerBounds, Schedule, Scheduler, SchedulerKind, Switching, Workload, evaluate,
 };
 use plimsoll_fabric::engine::Streams;
 use plimsoll_results::stats::{Estimate, mean, mean_interval};
@@ -11,13 +11,18 @@ use plimsoll_units::{Rate, Span};
 
 use crate::study::{Base, MakeTask, Measured, Named, Point, Task};
 
-pub(crate) const TASKS: Named<MakeTask> =
-    &[("solstice.ports", ports), ("solstice.noise", noise), ("solstice.unit", unit)];
+pub(crate) const TASKS: Named<MakeTask> = &[
+    ("solstice.ports", ports),
+    ("solstice.noise", |point| noise(point, 64)),
+    ("solstice.noise-8", |point| noise(point, 8)),
+    ("solstice.unit", |point| unit(point, 64)),
+    ("solstice.unit-8", |point| unit(point, 8)),
+];
 
 /// A scheduler on some demands.
 #[derive(Debug)]
 struct Scheduling {
-    kind: SchedulerKind,
+    scheduler: Scheme,
     workload: Workload,
     /// The bytes in which demand is counted.
     unit: u64,
@@ -25,6 +30,15 @@ struct Scheduling {
     cut: bool,
     demands: u32,
     seed: u64,
+}
+
+/// What schedules.
+#[derive(Clone, Copy, Debug)]
+enum Scheme {
+    /// A scheduler as scenarios have it.
+    Kind(SchedulerKind),
+    /// iSLIP with one iteration a matching.
+    IslipOnce,
 }
 
 /// The switches of the paper's evaluation.
@@ -46,24 +60,56 @@ fn ports(point: &Point<'_>) -> Option<Arc<dyn Task>> {
     (ports <= most).then(|| scheduling(point, Workload::paper(ports), 1)).flatten()
 }
 
-fn noise(point: &Point<'_>) -> Option<Arc<dyn Task>> {
+fn noise(point: &Point<'_>, ports: usize) -> Option<Arc<dyn Task>> {
     let percent: f64 = point.x.parse().ok()?;
-    scheduling(point, Workload { noise: percent / 100.0, ..Workload::paper(64) }, 1)
+    scheduling(point, Workload { noise: percent / 100.0, ..Workload::paper(ports) }, 1)
 }
 
-fn unit(point: &Point<'_>) -> Option<Arc<dyn Task>> {
-    scheduling(point, Workload::paper(64), point.x.parse().ok()?)
+fn unit(point: &Point<'_>, ports: usize) -> Option<Arc<dyn Task>> {
+    scheduling(point, Workload::paper(ports), point.x.parse().ok()?)
 }
 
 fn scheduling(point: &Point<'_>, workload: Workload, unit: u64) -> Option<Arc<dyn Task>> {
-    let kind = point.series.to_lowercase().parse().ok()?;
+    let scheduler = Scheme::of(point.series)?;
     let demands = match (point.quick, workload.ports) {
         (true, _) => 3,
-        (false, ..=64) => 50,
+        (false, ..=64) => DEMANDS,
         (false, _) => 10,
     };
     let cut = point.base == Base::Source;
-    Some(Arc::new(Scheduling { kind, workload, unit, cut, demands, seed: point.seed }))
+    Some(Arc::new(Scheduling { scheduler, workload, unit, cut, demands, seed: point.seed }))
+}
+
+/// The demands of a full run.
+pub(super) const DEMANDS: u32 = 50;
+
+/// Draws the demand of a seed and a number.
+pub(super) fn draw(workload: &Workload, seed: u64, number: u32) -> Demand {
+    let mut stream = Streams::new(seed).stream(&format!("circuits/demand/{number}"));
+    workload.draw(&SWITCHING, &mut stream)
+}
+
+impl Scheme {
+    /// Returns what a series of a figure schedules with.
+    fn of(series: &str) -> Option<Scheme> {
+        match series {
+            "iSLIP-1" => Some(Scheme::IslipOnce),
+            _ => series.to_lowercase().parse().ok().map(Scheme::Kind),
+        }
+    }
+
+    fn make(self) -> Box<dyn Scheduler> {
+        match self {
+            Scheme::Kind(kind) => kind.make(),
+            Scheme::IslipOnce => Box::new(Islip::with_iterations(1)),
+        }
+    }
+
+    /// Returns whether it ends when the packet switch can carry the rest.
+    fn serves_all(self) -> bool {
+        let Scheme::Kind(kind) = self else { return true };
+        matches!(kind, SchedulerKind::Solstice | SchedulerKind::Bvn | SchedulerKind::Islip)
+    }
 }
 
 impl Task for Scheduling {
@@ -72,7 +118,7 @@ impl Task for Scheduling {
     }
 
     fn measure(&self, goes_on: &dyn Fn() -> bool) -> Result<Vec<Measured>, String> {
-        let mut all: [Vec<f64>; 6] = Default::default();
+        let mut all: [Vec<f64>; 7] = Default::default();
         for number in 0..self.demands {
             if !goes_on() {
                 break;
@@ -84,6 +130,7 @@ impl Task for Scheduling {
             let values = [
                 time.as_ms_f64(),
                 evaluation.configurations as f64,
+                evaluation.configurations_in_window as f64,
                 100.0 * evaluation.circuit_utilisation,
                 100.0 * evaluation.packet_utilisation,
                 time.as_ms_f64() / bounds.hybrid.as_ms_f64(),
@@ -96,9 +143,10 @@ impl Task for Scheduling {
     }
 }
 
-const METRICS: [(&str, &str); 6] = [
+const METRICS: [(&str, &str); 7] = [
     ("schedule_time_ms", "ms"),
     ("configurations", "configurations"),
+    ("configurations_in_3ms", "configurations"),
     ("circuit_util_pct", "%"),
     ("packet_util_pct", "%"),
     ("times_lb_h", "x"),
@@ -119,18 +167,15 @@ fn measured(metric: &str, unit: &str, values: &[f64]) -> Option<Measured> {
 
 impl Scheduling {
     fn demand(&self, number: u32) -> Demand {
-        let mut stream = Streams::new(self.seed).stream(&format!("circuits/demand/{number}"));
-        let demand = self.workload.draw(&SWITCHING, &mut stream);
+        let demand = draw(&self.workload, self.seed, number);
         let counted = |bytes: &u64| (bytes + self.unit / 2) / self.unit * self.unit;
         Demand::from_bytes(demand.ports(), demand.bytes().iter().map(counted).collect())
     }
 
     /// Cuts the last day of a scheduler that ends when the packet switch can carry the rest.
     fn evaluation(&self, demand: &Demand) -> Evaluation {
-        let mut scheduler = self.kind.make();
-        let serves_all =
-            matches!(self.kind, SchedulerKind::Solstice | SchedulerKind::Bvn | SchedulerKind::Islip);
-        if !(self.cut && serves_all) {
+        let mut scheduler = self.scheduler.make();
+        if !(self.cut && self.scheduler.serves_all()) {
             return evaluate(scheduler.as_mut(), demand, &SWITCHING);
         }
         let mut schedule = scheduler.schedule(demand, &SWITCHING);
@@ -143,7 +188,7 @@ impl Scheduling {
 #[derive(Debug)]
 struct Fixed(Schedule);
 
-impl plimsoll_circuits::Scheduler for Fixed {
+impl Scheduler for Fixed {
     fn schedule(&mut self, _: &Demand, _: &Switching) -> Schedule {
         self.0.clone()
     }

@@ -43,9 +43,10 @@ fn every_claim_of_the_talk_is_on_the_committed_page() {
         let is_it = |row: &&plimsoll_reproduce::Row| row.metric == metric && row.within.is_some();
         reproduction.rows.iter().filter(is_it).count()
     };
-    assert_eq!(judged("cut_percent"), 5 + 3);
-    assert_eq!(judged("over_baseline"), 5 + 1 + 1);
-    assert_eq!((judged("over_evicting"), judged("cut_percent_of_evicting")), (1, 5));
+    assert_eq!(judged("cut_percent"), 5 + 1);
+    assert_eq!(judged("over_baseline"), 1);
+    // Other readings of what is judged already.
+    assert_eq!((judged("over_evicting"), judged("cut_percent_of_evicting")), (0, 0));
 }
 
 #[test]
