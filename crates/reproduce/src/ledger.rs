@@ -78,6 +78,11 @@ pub(crate) fn settle(study: &Study, rows: &mut [Row]) {
             row.state = None;
             continue;
         }
+        if study.not_built.iter().any(|rows| rows.has(row)) {
+            row.let_go();
+            row.state = row.is_published().then_some(State::Open);
+            continue;
+        }
         row.state = if study.inputs.iter().any(|inputs| inputs.has(row)) {
             (row.within.is_some() || row.published.is_some()).then_some(State::Input)
         } else {

@@ -64,6 +64,8 @@ pub struct Study {
     pub inputs: Vec<RowFilter>,
     /// The rows beside a published value that another figure reproduces: it counts there.
     pub repeats: Vec<RowFilter>,
+    /// The rows of what is not built: their published values are open, whatever bound stands beside them.
+    pub not_built: Vec<RowFilter>,
     /// The rows whose bound or tolerance is ours: the paper says it in words only.
     pub bounds_of_ours: Vec<RowFilter>,
     /// Every known deviation.

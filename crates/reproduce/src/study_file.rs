@@ -67,6 +67,9 @@ struct StudyFile {
     /// The rows beside a published value that another figure reproduces: it counts there.
     #[serde(default)]
     repeats: Vec<RowFilter>,
+    /// The rows of what is not built: a bound stands beside the published value, which is open wherever the bound is.
+    #[serde(default)]
+    not_built: Vec<RowFilter>,
     /// The rows whose bound or tolerance is ours: the paper says it in words only.
     #[serde(default)]
     bounds_of_ours: Vec<RowFilter>,
@@ -318,6 +321,7 @@ fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String
         has_original: file.has_original,
         inputs: file.inputs,
         repeats: file.repeats,
+        not_built: file.not_built,
         bounds_of_ours: file.bounds_of_ours,
         explanations: explained(explanation),
         open: explained(open),
