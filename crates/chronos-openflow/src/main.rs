@@ -13,7 +13,7 @@ use plimsoll_units::whole;
 ///
 /// Switches connect by TCP, TLS or a UNIX socket. `docs/chronos/openflow.md` describes it.
 #[derive(Parser)]
-#[command(version, max_term_width = 110)]
+#[command(name = "chronos-openflow", version, max_term_width = 110)]
 struct Command {
     /// Where switches connect: an address and port, port 0 for any free one, or `unix:PATH`. May be given several
     /// times.
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn the_manual_page_is_up_to_date() {
         plimsoll_testing::manuals::are_up_to_date("chronos-openflow", |folder| {
-            clap_mangen::generate_to(Command::command().name("chronos-openflow"), folder)
+            clap_mangen::generate_to(Command::command(), folder)
         });
     }
 }

@@ -17,7 +17,7 @@ use crate::{Search, Sets, Settings, load};
 ///
 /// Both protocols are spoken at the same addresses. `docs/chronos/search.md` describes them.
 #[derive(Parser)]
-#[command(version, max_term_width = 110)]
+#[command(name = "chronos-search", version, max_term_width = 110)]
 struct Command {
     /// What to index: JSONL files (`{"id": ..., "text": ..., "title": ..., "url": ...}` a line), text files, folders of
     /// them. Documents may also come while it serves.
@@ -135,9 +135,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_version_has_the_name_of_the_program() {
+        assert!(Command::command().render_version().starts_with("chronos-search "));
+    }
+
+    #[test]
     fn the_manual_page_is_up_to_date() {
         plimsoll_testing::manuals::are_up_to_date("chronos-search", |folder| {
-            clap_mangen::generate_to(Command::command().name("chronos-search"), folder)
+            clap_mangen::generate_to(Command::command(), folder)
         });
     }
 }

@@ -61,7 +61,7 @@ pub fn run(args: &Args, _: &Registry) -> Done {
     };
     let chart = view(known.chart(name, args.at.as_deref())?, args.view.as_deref())?;
     let chart = match &args.slo {
-        Some(slo) => with_objective(chart, slo)?,
+        Some(slo) => with_objective(chart, slo, known.subject(name), name)?,
         None => chart,
     };
     let text = svg::render(&chart, Size::default());
@@ -97,7 +97,9 @@ impl Known {
                 fs::read_to_string(&lines).with_context(|| format!("cannot read {}", lines.display()))?;
             let lines: Lines = serde_json::from_str(&text)
                 .with_context(|| format!("{} has no lines; run the search again", lines.display()))?;
-            return Ok(Known { figures: lines.figures(), points: Vec::new() });
+            let figures = lines.figures().into_iter().zip(&lines.slos);
+            let figures = figures.map(|(figure, slo)| figure.showing(slo.subject())).collect();
+            return Ok(Known { figures, points: Vec::new() });
         }
         let known = run.read_summary().ok().map(|summary| Known::of(&summary, &Curves::default()));
         if let Some(known) = known
@@ -133,6 +135,11 @@ impl Known {
             Some(format!("{:<width$}  {}{each}{views}\n", figure.id(), printable(&chart.title)))
         };
         self.figures.iter().filter_map(line).collect()
+    }
+
+    /// Returns the number of a workload that the figure shows, as an objective names it.
+    fn subject(&self, name: &str) -> Option<&str> {
+        self.figures.iter().find(|figure| figure.id() == name)?.subject()
     }
 
     fn chart(&self, name: &str, at: Option<&str>) -> anyhow::Result<Chart> {
@@ -176,19 +183,24 @@ fn view(chart: Chart, name: Option<&str>) -> anyhow::Result<Chart> {
     }
 }
 
-/// Returns the chart with the objective's limit.
-fn with_objective(chart: Chart, text: &str) -> anyhow::Result<Chart> {
+/// Returns the chart of the figure `name`, which shows `subject`, with the limit of an objective for just that.
+fn with_objective(chart: Chart, text: &str, subject: Option<&str>, name: &str) -> anyhow::Result<Chart> {
     let slo = Slo::parse(text).map_err(|error| anyhow!("--slo: {error}"))?;
+    let Some(subject) = subject else {
+        bail!(
+            "--slo: the vertical axis of `{name}` has no number of a workload, so no objective is about it"
+        );
+    };
+    if !slo.text.strip_prefix(subject).is_some_and(|rest| rest.starts_with(' ')) {
+        bail!("--slo: `{name}` shows {subject}, not {}", slo.subject());
+    }
     let format = match slo.metric {
         Metric::Goodput => Format::Rate,
         Metric::Deadline => Format::Percent,
         Metric::Mean | Metric::Percentile(_) | Metric::Max => Format::Time,
     };
-    let title = chart.title.clone();
-    chart.with_limit(&slo.text, slo.limit, format).ok_or_else(|| {
-        let what = if format == Format::Time { "a time" } else { "such a quantity" };
-        anyhow!("--slo: the vertical axis of `{title}` is not {what}")
-    })
+    let limited = chart.with_limit(&slo.text, slo.limit, format);
+    limited.ok_or_else(|| anyhow!("--slo: the vertical axis of `{name}` has another quantity in this view"))
 }
 
 fn listed(names: &[String]) -> String {

@@ -50,9 +50,11 @@ mod source;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use plimsoll_scenario::Registry;
 use plimsoll_stdio::note;
+use plimsoll_units::spelling::nearest;
 
 /// Finds a network's load line: how much load it carries before its tail latency violates an objective, and which
 /// mechanism raises the line.
@@ -128,8 +130,10 @@ pub fn main_with(registry: &Registry) -> ExitCode {
 pub fn main_of(registry: &Registry, words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
     source::called(words.first().map_or("plimsoll".as_ref(), OsString::as_os_str));
-    let cli =
-        Cli::try_parse_from(words).unwrap_or_else(|said| plimsoll_stdio::end(said.print(), said.exit_code()));
+    let cli = Cli::try_parse_from(&words).unwrap_or_else(|said| {
+        let said = with_suggestion(said, &words);
+        plimsoll_stdio::end(said.print(), said.exit_code())
+    });
     cli.command.run(registry).unwrap_or_else(|error| {
         match error.downcast_ref::<source::BadScenario>() {
             // These errors have their own form, with the wrong line.
@@ -140,10 +144,29 @@ pub fn main_of(registry: &Registry, words: impl IntoIterator<Item = OsString>) -
     })
 }
 
+/// Adds the nearest subcommand to an error about an unknown one: clap itself does not find `run` for `rnu`.
+fn with_suggestion(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+    let has_suggestion = error.get(ContextKind::SuggestedSubcommand).is_some();
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+    if has_suggestion {
+        return error;
+    }
+    let mut command = Cli::command();
+    for word in words.iter().skip(1).map(|word| word.to_string_lossy()).take_while(|word| word != unknown) {
+        if let Some(below) = command.find_subcommand(word.as_ref()).cloned() {
+            command = below;
+        }
+    }
+    let names = command.get_subcommands().filter(|below| !below.is_hide_set()).map(clap::Command::get_name);
+    if let Some(meant) = nearest(unknown, names) {
+        let meant = ContextValue::Strings(vec![meant.to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, meant);
+    }
+    error
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     /// Gives every option of every command a number that few of them allow.

@@ -231,8 +231,16 @@ impl Question {
     /// Returns the load to search.
     ///
     /// # Errors
-    /// Returns an error if the scenario has no such load, or the range is empty.
+    /// Returns an error if the scenario has no such load, the range is empty, or the scenario sweeps the length of the
+    /// runs that the question chooses.
     pub fn over(&self, scenario: &Scenario) -> anyhow::Result<Over> {
+        let mut swept = scenario.points().iter().flat_map(|point| &point.sweep);
+        if self.messages.is_some() && swept.any(|(key, _)| key == "run.duration") {
+            return Err(anyhow!(
+                "--messages: the scenario sweeps `run.duration`, which this chooses; omit `--messages`, or set one \
+                 duration with `--set run.duration=...`"
+            ));
+        }
         let over = Over::find(scenario.points(), self.over.as_deref())?;
         let Some(within) = &self.within else { return Ok(over) };
         let ends =

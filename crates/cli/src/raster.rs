@@ -7,8 +7,6 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, anyhow, bail};
 
-use crate::output;
-
 /// The programs that can render an SVG, by name; the first installed one is used.
 const RENDERERS: [&str; 4] = ["rsvg-convert", "chromium", "chromium-browser", "google-chrome"];
 /// The number of pixels for each pixel of the figure.
@@ -34,8 +32,10 @@ pub fn draw(svg: &str, kind: Kind, out: &Path) -> anyhow::Result<()> {
     );
     let source = beside(out, "unfinished.svg");
     let page_file = beside(out, "unfinished.html");
-    output::write_whole(&source, svg)?;
-    let drawn = output::write_whole(&page_file, &page)
+    // The user has named neither of these files, so an error names the figure.
+    let written = fs::write(&source, svg).and_then(|()| fs::write(&page_file, &page));
+    let drawn = written
+        .with_context(|| format!("cannot write {}", out.display()))
         .and_then(|()| with_any(kind, &source, &page_file, (width, height), out));
     // They only take space, so an error here is ignored.
     let _ = (fs::remove_file(&source), fs::remove_file(&page_file));

@@ -16,7 +16,8 @@ pub struct Source {
     /// Scenario file, or the name of a built-in scenario such as `quickstart`: `plimsoll scenario list` prints them.
     #[arg(value_name = "SCENARIO")]
     pub path: PathBuf,
-    /// Override a key: `--set workload.background.load=0.4`; may be repeated. `plimsoll config` lists the keys.
+    /// Override a key: `--set workload.background.load=0.4`; may be repeated. A key that is set is not swept. `plimsoll
+    /// config` lists the keys.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Seed of every random stream, instead of the file's `run.seed`.

@@ -68,9 +68,7 @@ impl Lines {
             let load = match line.found {
                 Found::Never => "never".to_owned(),
                 Found::Always => "always".to_owned(),
-                Found::Line => {
-                    line.load.map_or_else(|| "undecided".to_owned(), |load| self.over.shown(load))
-                }
+                Found::Line => line.load.map_or_else(|| "undecided".to_owned(), |load| self.over.shown(load)),
             };
             let binding = line.binding.and_then(|slo| self.slos.get(slo));
             let runs: usize = variant.loads.iter().map(|at| at.runs).sum();

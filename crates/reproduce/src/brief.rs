@@ -50,9 +50,9 @@ pub fn in_brief(study: &Study, reproduction: &Reproduction, page: &str) -> Strin
     }
     if reproduction.quick {
         text.push_str(
-            "The runs are short, so their tails mean little; without --quick they are the paper's.\n",
+            "The runs are short, so their tails mean little: omit --quick for the paper's, add --details for every \
+             number.\n",
         );
-        text.push_str("Every number: the page, or the same command with --details.\n");
     }
     let _ = writeln!(text, "Page: {page}");
     text
@@ -85,6 +85,7 @@ fn name(row: &Row) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::orderings::Ordering;
     use crate::studies::HULL;
 
     #[test]
@@ -96,6 +97,14 @@ mod tests {
             row.state = Some(if within { State::Held } else { State::Open });
             row
         };
+        let ordering = Ordering {
+            figure: "fig2b".to_owned(),
+            x: "8".to_owned(),
+            metric: "queue_us_mean".to_owned(),
+            smaller: "HULL".to_owned(),
+            larger: "TCP".to_owned(),
+            holds: Some(true),
+        };
         let reproduction = Reproduction {
             quick: true,
             seed: 1,
@@ -103,18 +112,18 @@ mod tests {
                 .map(|x| row(&x.to_string(), 100.0 * f64::from(x), false))
                 .chain([row("1", 90.0, true)])
                 .collect(),
-            orderings: Vec::new(),
+            orderings: vec![ordering],
             packet_hops: 0,
             builds: Vec::new(),
             missing: Vec::new(),
         };
         let text = in_brief(&HULL, &reproduction, "out/hull.html");
         let lines: Vec<&str> = text.lines().collect();
-        assert!(lines.len() <= 10, "{text}");
+        assert_eq!(lines.len(), 10, "{text}");
         assert_eq!(lines[0], "hull, by a quick look: 1 held, 0 explained, 7 open of 8 published.");
-        assert!(lines[2].starts_with("  Fig. 2b, TCP at 8: Mean queueing delay"), "{text}");
+        assert!(lines[3].starts_with("  Fig. 2b, TCP at 8: Mean queueing delay"), "{text}");
         assert!(
-            lines[2].ends_with("8.00x  open") && lines[2].contains("800 us, published      100"),
+            lines[3].ends_with("8.00x  open") && lines[3].contains("800 us, published      100"),
             "{text}"
         );
         assert_eq!(text.matches(", published ").count(), 5, "{text}");

@@ -135,7 +135,8 @@ impl DeError {
                     .maybe_help(did_you_mean(text, allowed))
             }
             Problem::Missing { key: missing, allowed } => {
-                let report = Report::at(sources, origin, key, format!("the key `{missing}` is missing"));
+                let message = format!("the key `{missing}` is missing");
+                let report = Report::at(sources, origin, key, message).without_value();
                 if allowed.is_empty() { report } else { report.allowed(allowed.join(", ")) }
             }
             Problem::Expected(expected) => {

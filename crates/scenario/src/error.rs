@@ -68,8 +68,10 @@ pub struct Report {
     pub notes: Vec<String>,
     /// The text of the source line.
     pub source_line: String,
-    /// Characters under the caret; 0 where the line is not shown, because the file may be anybody's.
+    /// Characters of the wrong key or value, from `column` on; 0 where a key is missing, or the line is not shown.
     pub width: usize,
+    /// Characters above the caret; 0 where the line is not shown, because the file may be anybody's.
+    pub underlined: usize,
 }
 
 impl Report {
@@ -90,6 +92,7 @@ impl Report {
             notes: origin.layer.note().into_iter().collect(),
             source_line: place.source_line,
             width: place.width,
+            underlined: place.width,
             ..Report::default()
         }
     }
@@ -97,6 +100,12 @@ impl Report {
     /// A report about a line of a file whose text must not be quoted.
     pub(crate) fn without_excerpt(file: &str, line: usize, message: &str) -> Report {
         Report { file: file.to_owned(), line, column: 1, message: message.to_owned(), ..Report::default() }
+    }
+
+    /// A report about a key that is missing: the place is that of the table, and no value is wrong.
+    pub(crate) fn without_value(mut self) -> Report {
+        self.width = 0;
+        self
     }
 
     /// With the allowed values.
@@ -220,14 +229,14 @@ impl fmt::Display for Rendered<'_> {
         if report.line > 0 {
             write!(f, "\n{margin}--> {}:{}:{}", printable(&report.file), report.line, report.column)?;
         }
-        if report.line > 0 && report.width > 0 {
+        if report.line > 0 && report.underlined > 0 {
             // What is escaped takes more room, and the caret is to stay below the culprit.
             let until = |end: usize| -> String { report.source_line.chars().take(end).collect() };
             let widened = |end: usize| {
                 let missing = end.saturating_sub(report.source_line.chars().count());
                 printable(&until(end)).chars().count() + missing
             };
-            let (start, end) = (report.column - 1, report.column - 1 + report.width);
+            let (start, end) = (report.column - 1, report.column - 1 + report.underlined);
             let (before, under) = (widened(start), widened(end) - widened(start));
             writeln!(f, "\n{margin} |")?;
             writeln!(f, "{} | {}", report.line, printable(&report.source_line))?;

@@ -12,10 +12,22 @@ use crate::source::{Layer, Origin, Sources};
 #[derive(Clone, Debug)]
 pub(crate) struct Setting {
     pub(crate) path: Vec<String>,
+    /// Where each key of the path is written; empty where the path is written as one.
+    pub(crate) places: Vec<Origin>,
     pub(crate) node: Node,
 }
 
 impl Setting {
+    /// The setting of a point of a sweep.
+    pub(crate) fn of_sweep(axis: &Axis, value: &Node) -> Setting {
+        Setting { path: axis.path.clone(), places: Vec::new(), node: value.clone() }
+    }
+
+    /// Where the key at this depth of the path is written.
+    fn place(&self, depth: usize) -> &Origin {
+        self.places.get(depth).unwrap_or(&self.node.key)
+    }
+
     fn keys(&self) -> Vec<&str> {
         self.path.iter().map(String::as_str).collect()
     }
@@ -34,7 +46,7 @@ pub(crate) enum Applied {
 /// Puts a value at its place. A setting addresses a key that the file has or could have: it turns on
 /// no mechanism by setting one of its parameters, and it makes no workload by misspelling one.
 pub(crate) fn apply(sources: &Sources, registry: &Registry, tree: &mut Node, setting: &Setting) -> Applied {
-    let Setting { path, node } = setting;
+    let Setting { path, node, .. } = setting;
     let Some((last, parents)) = path.split_last() else { return Applied::Done };
     let mut here = tree;
     for (depth, key) in parents.iter().enumerate() {
@@ -50,8 +62,8 @@ pub(crate) fn apply(sources: &Sources, registry: &Registry, tree: &mut Node, set
             if names_what_exists(so_far) {
                 return Applied::Wrong(unknown_name(sources, setting, table, depth));
             }
-            let empty =
-                Node { value: Value::Table(Table::new()), origin: node.key.clone(), key: node.key.clone() };
+            let place = setting.place(depth).clone();
+            let empty = Node { value: Value::Table(Table::new()), origin: place.clone(), key: place };
             table.insert(key.clone(), empty);
         }
         let Some(child) = table.get_mut(key) else { return Applied::Done };
@@ -86,7 +98,8 @@ fn unknown_name(sources: &Sources, setting: &Setting, table: &Table, depth: usiz
     let name = &setting.path[depth];
     let what = dotted(&setting.path[..depth]);
     let names: Vec<&str> = table.keys().map(String::as_str).collect();
-    Report::at(sources, &setting.node.key, dotted(&setting.path), format!("there is no {what} `{name}`"))
+    let message = format!("there is no {what} `{name}`");
+    Report::at(sources, setting.place(depth), dotted(&setting.path), message)
         .allowed(if names.is_empty() { "none: the file has none".to_owned() } else { names.join(", ") })
         .maybe_help(did_you_mean(name, names.iter().copied()))
 }
@@ -94,7 +107,7 @@ fn unknown_name(sources: &Sources, setting: &Setting, table: &Table, depth: usiz
 fn not_a_table(sources: &Sources, setting: &Setting, literal: &str, depth: usize) -> Report {
     let parent = dotted(&setting.path[..depth]);
     let message = format!("`{parent}` is {literal}, which has no keys");
-    Report::at(sources, &setting.node.key, dotted(&setting.path), message)
+    Report::at(sources, setting.place(depth), dotted(&setting.path), message)
         .allowed(format!("a value for `{parent}` itself"))
 }
 
@@ -246,6 +259,46 @@ fn collect_axes(
     }
 }
 
+/// Returns whether a setting replaces the values of an axis, so that labels of its points would not be true: it sets
+/// the swept key itself, or a table that has the key in such a way that no variant keeps a swept value.
+pub(crate) fn replaces(
+    sources: &Sources,
+    registry: &Registry,
+    setting: &Setting,
+    axis: &Axis,
+    variants: &[Node],
+) -> bool {
+    if setting.path == axis.path || !axis.path.starts_with(&setting.path) {
+        return setting.path == axis.path;
+    }
+    let Some(first) = axis.values.first() else { return false };
+    let keys: Vec<&str> = axis.path.iter().map(String::as_str).collect();
+    // Whether a swept value stays in a variant; `None` where it has no effect anyway.
+    let stays = |variant: &Node| {
+        let mut tree = variant.clone();
+        match apply(sources, registry, &mut tree, &Setting::of_sweep(axis, first)) {
+            Applied::Done => {}
+            Applied::MechanismOff | Applied::Wrong(_) => return None,
+        }
+        let swept = tree.at(&keys).cloned();
+        apply(sources, registry, &mut tree, setting);
+        Some(tree.at(&keys) == swept.as_ref())
+    };
+    let mut known = variants.iter().filter_map(stays).peekable();
+    known.peek().is_some() && !known.any(|stays| stays)
+}
+
+/// Lays a setting of a key within swept tables over those that have the key, so that the labels of points are true.
+pub(crate) fn set_within(axis: &mut Axis, setting: &Setting) {
+    let Some(inner) = setting.path.strip_prefix(&axis.path[..]) else { return };
+    for value in &mut axis.values {
+        let found = inner.iter().try_fold(value, |node, key| node.as_table_mut()?.get_mut(key));
+        if let Some(node) = found {
+            merge(node, setting.node.clone(), &mut setting.path.clone());
+        }
+    }
+}
+
 /// Parses `key=value` of `--set`. The value is TOML; what is not TOML is taken as a text, so that
 /// `--set transport.kind=dctcp` needs no second pair of quotes. `place` is where a file has it.
 pub(crate) fn parse_set(
@@ -277,12 +330,16 @@ pub(crate) fn parse_set(
     if !reports.is_empty() {
         return Err(reports);
     }
+    let mut places = Vec::with_capacity(path.len());
     for key in &path {
         let child = node.as_table_mut().and_then(|table| table.shift_remove(key));
         node = child.unwrap_or_else(Node::empty_table);
+        places.push(node.key.clone());
     }
     if let Some(place) = place {
-        node.move_to(&Origin { layer: Layer::Flag, ..place });
+        let place = Origin { layer: Layer::Flag, ..place };
+        node.move_to(&place);
+        places.fill(place);
     }
-    Ok(Setting { path, node })
+    Ok(Setting { path, places, node })
 }

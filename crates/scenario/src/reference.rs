@@ -52,7 +52,8 @@ A scenario is a TOML file. Times, sizes and rates are texts with a unit (`\"10ms
 mechanism on (`{}` with all its defaults) and `\"off\"` turns it off. Of several tables the later one wins:
 
 1. the file that `include` names, 2. this file, 3. `[variant.NAME]`, 4. the point of `[sweep]`,
-5. `set` of the file, `--set key=value` and `--seed`.
+5. `set` of the file, `--set key=value` and `--seed`. A key that one of these sets is not swept, nor is a key of a table
+   that it sets, if that table names the key or replaces the whole. In swept tables it sets its key at every point.
 
 Tables merge key by key. The table of a mechanism, a distribution, and a topology or workload of another `kind` are
 replaced whole. A phantom queue turns off the marking (`ecn`, `red`, `wred`) of layers below its own. A sweep or

@@ -176,7 +176,9 @@ impl<O: Objectives> Search<O> {
                     continue;
                 }
                 let lower_end = self.known().kept.map(f64::to_bits);
-                return lower_end.filter(|&bits| !self.is_confirmed(bits)).map_or(Vec::new(), |bits| self.missing(bits));
+                return lower_end
+                    .filter(|&bits| !self.is_confirmed(bits))
+                    .map_or(Vec::new(), |bits| self.missing(bits));
             }
             let running = self.loads.keys().copied().filter(|&bits| self.state(bits) == State::Running);
             return running.flat_map(|bits| self.missing(bits)).collect();
@@ -362,7 +364,9 @@ impl<O: Objectives> Search<O> {
         let mut first: Option<(f64, usize)> = None;
         for number in 0..self.objectives.count() {
             let points = self.loads.iter().filter(|(bits, runs)| {
-                !runs.is_empty() && inside(f64::from_bits(**bits)) && !self.was_given_up(**bits, runs.len(), kept)
+                !runs.is_empty()
+                    && inside(f64::from_bits(**bits))
+                    && !self.was_given_up(**bits, runs.len(), kept)
             });
             let strains: Vec<(f64, f64)> = points
                 .filter_map(|(bits, runs)| {

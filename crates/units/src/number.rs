@@ -38,8 +38,8 @@ pub fn whole<T: Whole>(
         text.parse().ok().filter(|number| (first..=most).contains(number)).ok_or_else(|| {
             let is_large = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
             match last {
-                // The type's own limit is stated only where the text exceeds it.
-                None if !is_large || text.parse::<T>().is_ok() => {
+                // The limit of a long type is stated only where the text exceeds it.
+                None if text.parse::<T>().is_ok() || !is_large && size_of::<T>() > size_of::<u16>() => {
                     format!("write a whole number of at least {first}")
                 }
                 _ => format!("write a whole number from {first} to {most}"),
@@ -63,8 +63,11 @@ mod tests {
         assert_eq!(count("18446744073709551615"), Ok(u64::MAX));
         assert_eq!(count("0"), Err("write a whole number of at least 1".to_owned()));
         let port = whole::<u16>(..);
-        assert_eq!(port("70000"), Err("write a whole number from 0 to 65535".to_owned()));
-        assert_eq!(port("-1"), Err("write a whole number of at least 0".to_owned()));
+        for text in ["70000", "99999999999999999999", "-1", "22x", ""] {
+            assert_eq!(port(text), Err("write a whole number from 0 to 65535".to_owned()), "{text}");
+        }
+        assert_eq!(whole::<u16>(1..)("0"), Err("write a whole number of at least 1".to_owned()));
+        assert_eq!(whole::<u64>(..)("22x"), Err("write a whole number of at least 0".to_owned()));
         assert_eq!(whole::<i32>(-1..=65_535)("-1"), Ok(-1));
     }
 }

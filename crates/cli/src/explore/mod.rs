@@ -6,7 +6,8 @@
 //!    └── saved: the scenario with the changes       └── state: results rendered <──────────┘
 //! ```
 //!
-//! A change is laid over the scenario as `--set` does it, so whatever is shown can be saved, and has its digest.
+//! A change is laid over the scenario as `--set` does it, so whatever is shown can be saved, and has its digest. Of a
+//! sweep, the first point is shown: its values are laid over the scenario in the same way, which ends the sweep.
 
 mod gate;
 mod knobs;
@@ -21,7 +22,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use plimsoll_metrics::{Listener, Reach};
 use plimsoll_report::html::{self, ExplorePage};
-use plimsoll_scenario::{Point, Registry, Scenario};
+use plimsoll_scenario::{Overrides, Point, Registry, Scenario};
 use plimsoll_sim::estimate;
 use plimsoll_stdio::note;
 use plimsoll_units::whole;
@@ -31,7 +32,7 @@ use crate::job;
 use crate::memory::Budget;
 use crate::output::{self, Done};
 use crate::signals::Interrupt;
-use crate::source::Source;
+use crate::source::{BadScenario, Source};
 
 use gate::Gate;
 use session::Session;
@@ -72,7 +73,8 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     let gate = Gate::new(port).context("cannot draw a token")?;
     let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;
     let threads = batch::threads(args.threads.map(usize::from));
-    let session = Arc::new(Session::new(args.source.clone(), scenario, threads, memory));
+    let (source, scenario) = at_first_point(&args.source, scenario)?;
+    let session = Arc::new(Session::new(source, scenario, threads, memory));
     output::print(&format!("{}\n", gate.address()))?;
     note!("Open this address in a browser on this machine. Ctrl-C ends it.");
     let served = Arc::clone(&session);
@@ -93,6 +95,28 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns the first sweep point as a scenario without a sweep, and its source. The values of the point come before
+/// the other overrides, as in the sweep.
+///
+/// # Errors
+/// Returns the errors of the scenario without its sweep.
+fn at_first_point(source: &Source, scenario: Scenario) -> anyhow::Result<(Source, Scenario)> {
+    let mut source = source.clone();
+    let Some(point) = scenario.points().first().filter(|point| !point.sweep.is_empty()) else {
+        return Ok((source, scenario));
+    };
+    // A result names a long list by its length, so the values are those of the settings; a table has several there.
+    let settings = point.settings();
+    let written = |key: &str| settings.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
+    let values = point.sweep.iter().map(|(key, value)| format!("{key}={}", written(key).unwrap_or(value)));
+    source.set.splice(0..0, values);
+    let overrides = Overrides { set: source.set.clone(), ..scenario.overrides().clone() };
+    let scenario = scenario
+        .with_overrides(&overrides)
+        .map_err(|errors| BadScenario::new(scenario.name().to_owned(), "run", errors))?;
+    Ok((source, scenario))
+}
+
 /// Renders the page of a scenario.
 fn page(scenario: &Scenario, points: &[&Point]) -> String {
     let of_first_replicate: Vec<&Point> =
@@ -107,7 +131,11 @@ fn page(scenario: &Scenario, points: &[&Point]) -> String {
         scenario.warnings().iter().map(|warning| format!("`{}`: {}", warning.key, warning.message)).collect();
     if let Some(point) = points.first().filter(|point| !point.sweep.is_empty()) {
         let at: Vec<String> = point.sweep.iter().map(|(key, value)| format!("`{key} = {value}`")).collect();
-        notes.push(format!("Of the sweep, the first point is shown: {}.", at.join(", ")));
+        notes.push(format!(
+            "The sweep is not run: the page begins at its first point, {}. What is saved or copied is the point \
+             that is shown.",
+            at.join(", ")
+        ));
     }
     html::explore(&ExplorePage {
         title: scenario.title(),

@@ -10,7 +10,7 @@
 //! the reader's, with `run.duration` and `run.warmup` cut to a share. The last one is the reader's scenario itself,
 //! with further replicates as long as intervals are missing. What is shown is always a whole scenario with its digest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -338,7 +338,7 @@ impl Session {
     /// Returns the scenario with the reader's changes, cut to a look.
     fn scenario_with(&self, set: &[String], look: &Look) -> Result<Scenario, Failure> {
         let own = self.scenario.overrides();
-        let mut overrides = Overrides { set: [&own.set[..], set].concat(), ..own.clone() };
+        let mut overrides = Overrides { set: laid_over(&own.set, set), ..own.clone() };
         if look.replicates > 0 {
             overrides.replicates = look.replicates;
         }
@@ -587,6 +587,13 @@ pub fn first_points(scenario: &Scenario) -> Vec<&Point> {
     let points = scenario.points();
     let Some(first) = points.first() else { return Vec::new() };
     points.iter().filter(|point| point.sweep == first.sweep).collect()
+}
+
+/// Returns settings, each as `key=value`, with those of the reader in the place of earlier ones of the same keys.
+fn laid_over(own: &[String], readers: &[String]) -> Vec<String> {
+    let key = |setting: &String| setting.split('=').next().unwrap_or_default().trim().to_owned();
+    let changed: BTreeSet<String> = readers.iter().map(key).collect();
+    own.iter().filter(|setting| !changed.contains(&key(setting))).chain(readers).cloned().collect()
 }
 
 fn failed(errors: Vec<ScenarioError>) -> Failure {

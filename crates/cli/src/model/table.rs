@@ -38,8 +38,8 @@ impl Table {
                 let mut text = self.note.clone();
                 let line = |cells: Vec<String>| {
                     let mut line = String::new();
-                    for cell in cells {
-                        let _ = write!(line, "{cell:>WIDTH$}");
+                    for (cell, name) in cells.iter().zip(&self.head) {
+                        let _ = write!(line, "{cell:>width$}", width = WIDTH.max(name.len() + GAP));
                     }
                     line + "\n"
                 };
@@ -62,11 +62,29 @@ impl Table {
     }
 }
 
+/// The least width of a column.
 const WIDTH: usize = 15;
+/// The least number of spaces before the name of a column.
+const GAP: usize = 2;
 
 /// Prints up to three decimals, without trailing zeros.
 fn cell(number: f64) -> String {
     let text = format!("{number:.3}");
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     text.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_columns_are_apart() {
+        let head = vec!["load", "timed_out_percent", "p99_us"];
+        let table = Table { note: String::new(), head: head.clone(), rows: vec![vec![1.0, 2.5, 1e6]] };
+        let text = table.printed(Format::Table).expect("a table is text");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>(), head);
+        assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{text}");
+    }
 }

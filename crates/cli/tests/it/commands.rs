@@ -130,7 +130,10 @@ fn shells_are_completed_and_the_version_told() {
     place.plimsoll(&["--version"]).ends_with(0).prints(&format!("\n{kernel} the eBPF programs"));
     let short = place.plimsoll(&["-V"]).ends_with(0);
     assert_eq!(short.stdout.lines().count(), 1, "{}", short.stdout);
-    place.plimsoll(&["rum"]).ends_with(2).says("similar subcommand exists: 'run'").prints_nothing();
+    for (words, meant) in [(&["rum"][..], "'run'"), (&["rnu"], "'run'"), (&["scenario", "shwo"], "'show'")] {
+        let said = format!("similar subcommand exists: {meant}");
+        place.plimsoll(words).ends_with(2).says(&said).prints_nothing();
+    }
 }
 
 #[test]
@@ -180,12 +183,37 @@ fn bounds_are_told_in_words() {
         (&["run", QUICKSTART, "--threads", "0"][..], "write a whole number of at least 1"),
         (&["run", QUICKSTART, "--replicates", "0"], "write a whole number of at least 1"),
         (&["line", QUICKSTART, "--replicates-max", "1"], "write a whole number from 2 to 4096"),
+        #[cfg(unix)]
+        (&["explore", QUICKSTART, "--port", "22x"], "write a whole number from 0 to 65535"),
         #[cfg(target_os = "linux")]
         (&["run-at-level", "9", "--", "true"], "write a whole number from 0 to 7"),
     ] {
         let ran = place.plimsoll(arguments).ends_with(2).says(words);
         assert!(!ran.stderr.contains("..="), "{}", ran.stderr);
     }
+}
+
+/// `--set` of a swept key replaces its sweep, so that every point has the value that its row names.
+#[test]
+fn a_setting_of_a_swept_key_is_not_swept() {
+    let place = Place::new();
+    place.plimsoll(&["scenario", "new", "mine"]).ends_with(0);
+    let list = |set: &str| {
+        let ran = place.plimsoll(&["run", "mine.toml", "--list", "--set", set]).ends_with(0);
+        ran.stdout
+    };
+    assert_eq!(list("run.duration=2s").matches("load = 0.3").count(), 2);
+    let one = list("workload.background.load=0.6");
+    assert!(one.lines().count() >= 2 && !one.contains("load = "), "{one}");
+    let wrong = ["run", "mine.toml", "--set", "wrkload.background.load=0.6"];
+    place.plimsoll(&wrong).ends_with(2).says("1 | wrkload.background.load = 0.6\n  | ^^^^^^^\n");
+    let long = ["line", "mine.toml", "--slo", "p99(small) < 1ms", "--messages", "9"];
+    let swept = ["--set", "sweep.\"run.duration\"=[\"1s\", \"2s\"]"];
+    place.plimsoll(&[&long[..], &swept].concat()).ends_with(2).says("the scenario sweeps `run.duration`");
+    // The command that repeats a sweep of seeds keeps it.
+    let seeds = ["--set", "sweep.\"run.seed\"=[1, 2]", "--set", "run.duration=0.11s", "--variant", "TCP"];
+    let ran = place.plimsoll(&[&["run", "mine.toml"], &seeds[..]].concat()).ends_with(0);
+    assert!(!ran.says("Repeat").stderr.contains("--seed"));
 }
 
 /// The command line parses quantities like a file.

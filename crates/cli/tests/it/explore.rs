@@ -125,8 +125,12 @@ impl Drop for Server {
 }
 
 fn started(flags: &[&str]) -> (Place, Server) {
+    started_with(SCENARIO, flags)
+}
+
+fn started_with(scenario: &str, flags: &[&str]) -> (Place, Server) {
     let place = Place::new();
-    place.write("scenario.toml", SCENARIO);
+    place.write("scenario.toml", scenario);
     let server = Server::start(&place, flags);
     (place, server)
 }
@@ -204,6 +208,36 @@ fn what_is_shown_is_repeated_by_the_saved_scenario() {
         // The command that the page shows does the same.
         let command = state["command"].as_str().unwrap();
         assert!(set.iter().all(|set| command.contains(set)) && command.contains("--seed 5"), "{command}");
+    }
+}
+
+/// A sweep is shown at its first point, and what is kept of it is that point: its runs and no others.
+#[test]
+fn of_a_sweep_one_point_is_shown_and_kept() {
+    let sweep = "[sweep]\n\"workload.small.load\" = [0.1, 0.4]\n\"port.switch.buffer\" = [\"50 packets\"]\n";
+    let (place, server) = started_with(&format!("{SCENARIO}{sweep}"), &[]);
+    let begins = "begins at its first point, `workload.small.load = 0.1`, `port.switch.buffer = 50 packets`.";
+    let page = server.get("/").replace("<code>", "`").replace("</code>", "`");
+    assert!(page.contains(begins), "{page}");
+    for set in [&[][..], &["workload.small.load=0.5"]] {
+        server.turn(set);
+        let state = server.settled();
+        assert_eq!(state["error"], Value::Null);
+        place.write("saved.toml", &server.get("/scenario.toml"));
+        let command = state["command"].as_str().unwrap();
+        assert_eq!(command.matches("workload.small.load").count(), 1, "{command}");
+        // In it, `quoted` has put single quotes around the text that has a space.
+        let words = command.split('\'').enumerate().flat_map(|(at, part)| match at % 2 {
+            0 => part.split_whitespace().collect(),
+            _ => vec![part],
+        });
+        let words: Vec<&str> = words.skip(1).chain(["--format", "json", "-q"]).collect();
+        for args in [&["run", "saved.toml", "--format", "json", "-q"], &words[..]] {
+            let ran = place.plimsoll(args).ends_with(0);
+            let result: Value = serde_json::from_str(&ran.stdout).unwrap();
+            assert_eq!(result["digest"], state["digest"], "{set:?}: {args:?}");
+            assert_eq!(result["cells"].as_array().unwrap().len(), 2, "one point of each variant");
+        }
     }
 }
 

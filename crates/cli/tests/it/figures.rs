@@ -50,6 +50,12 @@ fn the_figures_of_a_report_are_listed_and_written() {
         list.contains("time-transfers") && list.contains(", at each sweep point (share, time)"),
         "{list}"
     );
+    // A queue needs the points, and has a line for each variant.
+    let queue = ["figure", "out", "queue-client", "--at", "0.6"];
+    let svg = place.plimsoll(&queue).ends_with(0).stdout;
+    for part in ["TCP</text>", "DCTCP</text>", "stroke=\"currentColor\" stroke-width=\"2\""] {
+        assert!(svg.contains(part), "no {part} in {svg}");
+    }
     // Whether a figure is made from the summary alone or from the points, it is the same.
     let sweep = ["figure", "out", "sweep-transfers-p99"];
     let svg = place.plimsoll(&sweep).ends_with(0).stdout;
@@ -80,7 +86,17 @@ fn what_cannot_be_drawn_is_told() {
         (&["sweep-transfers-p99", "--at", "0.3"], "`sweep-transfers-p99` is not of one sweep point"),
         (&["time-transfers", "--at", "0.3", "--view", "shares"], "no such view; did you mean `share`?"),
         (&["sweep-transfers-p99", "--slo", "p99(transfers) < 2"], "--slo: "),
-        (&["sweep-transfers-p99", "--slo", "goodput(transfers) > 2Mbps"], "is not such a quantity"),
+        (
+            &["sweep-transfers-p99", "--slo", "goodput(transfers) > 2Mbps"],
+            "--slo: `sweep-transfers-p99` shows p99(transfers), not goodput(transfers)",
+        ),
+        (&["sweep-transfers-p99", "--slo", "p99(foo) < 1ms"], "shows p99(transfers), not p99(foo)"),
+        (
+            &["sweep-transfers-p50", "--slo", "p99(transfers) < 1ms"],
+            "shows p50(transfers), not p99(transfers)",
+        ),
+        (&["queue-client", "--at", "0.3", "--slo", "p99(transfers) < 1ms"], "no objective is about it"),
+        (&["sweep-transfers-p99", "--png", "nowhere/a.png"], "cannot write nowhere/a.png"),
         (&["--svg", "a.svg"], "NAME"),
     ] {
         place.plimsoll(&[&["figure", "out"], more].concat()).ends_with(2).says(words).prints_nothing();

@@ -27,6 +27,15 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// Returns the relative links of an installed page that lead to no file.
+fn dead_links(page: &Path) -> Vec<String> {
+    let text = fs::read_to_string(page).unwrap();
+    let relative =
+        crate::links::links(&text).into_iter().filter(|to| !to.contains("://") && !to.starts_with('#'));
+    let dead = relative.filter(|to| !page.parent().unwrap().join(to.split('#').next().unwrap()).exists());
+    dead.map(|to| format!("{}: {to}", page.display())).collect()
+}
+
 #[test]
 fn an_installation_is_whole_and_goes_without_a_trace() {
     if Command::new("make").arg("--version").output().is_err() {
@@ -51,7 +60,8 @@ fn an_installation_is_whole_and_goes_without_a_trace() {
         "share/plimsoll/scenarios/cdf/websearch.csv",
         "share/plimsoll/scenarios/schema.json",
         "share/plimsoll/policies/qjump.toml",
-        "share/doc/plimsoll/host.md",
+        "share/doc/plimsoll/docs/host.md",
+        "share/doc/plimsoll/docs/gallery/knee.svg",
         "share/doc/plimsoll/LICENSE-MIT",
         "lib/systemd/system/plimsoll-host@.service",
     ] {
@@ -59,6 +69,9 @@ fn an_installation_is_whole_and_goes_without_a_trace() {
         assert!(bytes > 0, "{file} is not installed");
     }
     let installed = entries(&place.path("root"));
+    let pages = installed.iter().filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let dead: Vec<String> = pages.flat_map(|page| dead_links(page)).collect();
+    assert!(dead.is_empty(), "{} links lead to no file:\n{}", dead.len(), dead.join("\n"));
     // A file of an earlier version that this one does not have.
     place.write("root/usr/bin/plimsoll-old", "");
     let list = "root/usr/share/plimsoll/installed";

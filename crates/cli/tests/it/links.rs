@@ -45,7 +45,7 @@ fn without_code(text: &str) -> String {
 }
 
 /// Returns the destinations of the links and pictures of a text.
-fn links(text: &str) -> Vec<String> {
+pub fn links(text: &str) -> Vec<String> {
     let text = without_code(text);
     let inline = text.match_indices("](").filter_map(|(at, _)| text[at + 2..].split_once(')'));
     let inline = inline.map(|(to, _)| to.split_whitespace().next().unwrap_or("").to_owned());

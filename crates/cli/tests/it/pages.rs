@@ -39,9 +39,10 @@ fn commands(page: &str) -> Vec<String> {
 }
 
 /// Runs every command of a page in `place`. All end with status 0, but for those that contain a text of `fails`: they
-/// end with 2.
+/// end with 2. The result is what all of them have printed.
 #[track_caller]
-fn run_page(page: &str, place: &Place, fails: &[&str]) {
+fn run_page(page: &str, place: &Place, fails: &[&str]) -> String {
+    let mut printed = String::new();
     let programs = Path::new(env!("CARGO_BIN_EXE_plimsoll")).parent().unwrap();
     let rest = std::env::var("PATH").unwrap();
     let path = format!("{}:{}:{rest}", place.path("stand-ins").display(), programs.display());
@@ -57,7 +58,17 @@ fn run_page(page: &str, place: &Place, fails: &[&str]) {
         let expected = if fails.iter().any(|part| command.contains(part)) { 2 } else { 0 };
         let (stdout, stderr) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
         assert_eq!(out.status.code(), Some(expected), "docs/{page}: {command}\n{stdout}\n{stderr}");
+        printed.push_str(&stdout);
     }
+    printed
+}
+
+/// Returns the blocks of output of a page: those marked `text` without a command.
+fn outputs(page: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
+    let text = fs::read_to_string(path).unwrap();
+    let blocks = text.split("```text\n").skip(1).map(|rest| rest.split("```").next().unwrap().to_owned());
+    blocks.filter(|block| !block.starts_with("$ ")).collect()
 }
 
 /// Makes a program of the search path that runs a line of shell.
@@ -226,6 +237,9 @@ fn the_page_of_the_tail() {
     // Requests are traced by programs in the kernel, which a build may lack.
     let traces = cfg!(feature = "kernel");
     let server = traces.then(EchoServer::start);
-    run_page("tail.md", &place, if traces { &[] } else { &["plimsoll breakdown"] });
+    let printed = run_page("tail.md", &place, if traces { &[] } else { &["plimsoll breakdown"] });
     drop(server);
+    let outputs = outputs("tail.md");
+    assert_eq!(outputs.len(), 1);
+    assert!(printed.contains(&outputs[0]), "refresh the table of tail.md:\n{printed}");
 }

@@ -76,7 +76,11 @@ fn never_and_always() {
 fn runs_with_nothing_over_the_limit_are_certain_from_sixteen_on() {
     let (line, runs, loads) = search(RANGE, |_, _| 0.0);
     assert_eq!((line.found, line.low), (Found::Always, Some(0.99)));
-    assert_eq!((runs, loads.len()), (4 + 4 + 16, 3), "the highest load gets more, and the others no more than four");
+    assert_eq!(
+        (runs, loads.len()),
+        (4 + 4 + 16, 3),
+        "the highest load gets more, and the others no more than four"
+    );
     let (line, ..) = search(Range { replicates_max: 8, ..RANGE }, |_, _| 0.0);
     assert_eq!((line.found, line.load, line.low, line.high), (Found::Line, None, None, None));
 }

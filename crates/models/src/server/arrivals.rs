@@ -112,7 +112,7 @@ pub(super) struct Client {
     ticks: Option<Ticks>,
 }
 
-/// A timer's ticks.
+/// The ticks of a timer, at which the requests of a client leave.
 #[derive(Clone, Copy, Debug)]
 struct Ticks {
     first: Time,

@@ -1,7 +1,7 @@
 //! [`Article`]: a page of figures and tables that are not those of a [`plimsoll_results::Summary`], with the same
 //! style.
 
-use super::{Figure, foot, page, place, rules};
+use super::{Figure, ended, page, place, rules};
 use crate::chart::Schemes;
 use crate::table::Grid;
 
@@ -84,5 +84,5 @@ pub fn article(article: &Article<'_>) -> String {
         scenario: article.scenario,
     });
     out.push_str(&page::section("repeat", "How to repeat this", "", &again));
-    out + &foot()
+    ended(out)
 }

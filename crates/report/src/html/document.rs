@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
-use super::{Figure, foot, page, rules};
+use super::{Figure, ended, page, rules};
 use crate::chart::Schemes;
 use crate::escape::escape;
 
@@ -54,7 +54,7 @@ pub fn document(document: &Document<'_>) -> String {
         scenario: "",
     });
     out.push_str(&page::section("repeat", "How to repeat this", "", &again));
-    out + &foot()
+    ended(out)
 }
 
 /// A text as HTML, with its title and its sections: their ids and names.

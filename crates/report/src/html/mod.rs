@@ -68,6 +68,8 @@ pub struct Page<'a> {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figure {
     id: String,
+    /// The number of a workload on the vertical axis, as an objective names it: `p99(small)`.
+    subject: Option<String>,
     charts: Vec<Chart>,
     tables: Vec<Grid>,
     half_width: bool,
@@ -81,12 +83,23 @@ const NARROW: Size = Size { width: 320, plot_height: 230 };
 impl Figure {
     /// Makes a figure over the whole width of the page. `id` is that of its element and unique on the page.
     pub fn new(id: String, chart: Chart, tables: Vec<Grid>) -> Figure {
-        Figure { id, charts: vec![chart], tables, half_width: false }
+        Figure { id, subject: None, charts: vec![chart], tables, half_width: false }
+    }
+
+    /// Names the number of a workload on the vertical axis, as an objective does: `p99(small)`.
+    pub fn showing(self, subject: &str) -> Figure {
+        Figure { subject: Some(subject.to_owned()), ..self }
     }
 
     /// Returns the id of its element, unique on the page: `time-small`.
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// Returns the number of a workload on the vertical axis, as an objective names it; `None` where the axis has
+    /// another quantity.
+    pub fn subject(&self) -> Option<&str> {
+        self.subject.as_deref()
     }
 
     /// Returns its charts: one, or one for each sweep point.
@@ -207,18 +220,21 @@ pub fn render(page: &Page<'_>) -> String {
         out.push_str(&page::section("links", "Links", LINKS_LEAD, &links));
     }
     out.push_str(&page::section("repeat", "How to repeat this", "", &page::repeat(page)));
-    out + &foot()
+    ended(out)
 }
 
 const LINKS_LEAD: &str = "From the warm-up to the end of the sending. The stronger the colour, the more.";
 
-/// Renders the end of the page with its script.
-fn foot() -> String {
-    format!(
-        "</main>\n<footer><main>{} {}</main></footer>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-        escape(table::INTERVALS),
-        escape(table::BEST)
-    )
+/// Adds the end of the page: the explanations of intervals and of bold type, each where there is any, and the script.
+fn ended(page: String) -> String {
+    let is_needed = [page.contains(" .. "), page.contains(page::BEST_VALUE)];
+    let notes = [table::INTERVALS, table::BEST].into_iter().zip(is_needed).filter(|(_, needed)| *needed);
+    let notes: Vec<String> = notes.map(|(note, _)| escape(note)).collect();
+    let foot = match notes.is_empty() {
+        true => String::new(),
+        false => format!("<footer><main>{}</main></footer>\n", notes.join(" ")),
+    };
+    format!("{page}</main>\n{foot}<script>\n{SCRIPT}</script>\n</body>\n</html>\n")
 }
 
 /// Writes the style rules that show one sweep point and one view, and hide the lines that a reader switches off.
@@ -318,8 +334,9 @@ fn id(kind: &str, subject: &str, number: usize) -> String {
 
 fn sweep_figures(summary: &Summary) -> Vec<Figure> {
     let mut figures = Vec::new();
-    let mut push = |id: String, charts: Vec<Chart>, table: Option<Grid>| {
-        figures.push(Figure { id, charts, tables: table.into_iter().collect(), half_width: true });
+    let mut push = |id: String, subject: Option<String>, chart: Chart, table: Option<Grid>| {
+        let tables = table.into_iter().collect();
+        figures.push(Figure { id, subject, charts: vec![chart], tables, half_width: true });
     };
     for (number, workload) in summary.workloads().into_iter().enumerate() {
         let id = id("sweep", workload, number);
@@ -327,11 +344,12 @@ fn sweep_figures(summary: &Summary) -> Vec<Figure> {
         let p50 = plots::over_sweep(summary, workload, "p50", |d| d.p50);
         let p99 = plots::over_sweep(summary, workload, "p99", |d| d.p99);
         let mean = plots::over_sweep(summary, workload, "Mean", |d| d.mean);
-        push(format!("{id}-p99"), vec![p99], Some(table));
-        push(format!("{id}-p50"), vec![p50], None);
-        push(format!("{id}-mean"), vec![mean], None);
+        let subject = |metric| Some(format!("{metric}({workload})"));
+        push(format!("{id}-p99"), subject("p99"), p99, Some(table));
+        push(format!("{id}-p50"), subject("p50"), p50, None);
+        push(format!("{id}-mean"), subject("mean"), mean, None);
         if let Some(slowdown) = plots::slowdown_over_sweep(summary, workload) {
-            push(format!("{id}-slowdown"), vec![slowdown], None);
+            push(format!("{id}-slowdown"), None, slowdown, None);
         }
     }
     for (number, key) in blocks::queue_names(summary.cells.iter()).iter().enumerate() {
@@ -339,8 +357,8 @@ fn sweep_figures(summary: &Summary) -> Vec<Figure> {
         let p99 = plots::queue_over_sweep(summary, key, "p99", |queue| queue.p99_us);
         let mean = plots::queue_over_sweep(summary, key, "Mean", |queue| queue.mean_us);
         let id = id("sweep-queue", &key.0, number);
-        push(format!("{id}-p99"), vec![p99], Some(table));
-        push(format!("{id}-mean"), vec![mean], None);
+        push(format!("{id}-p99"), None, p99, Some(table));
+        push(format!("{id}-mean"), None, mean, None);
     }
     figures
 }
@@ -353,6 +371,7 @@ fn trade_figure(summary: &Summary) -> Vec<Figure> {
     }
     vec![Figure {
         id: "who-pays".to_owned(),
+        subject: None,
         charts,
         tables: vec![table::differences(summary)],
         half_width: false,
@@ -368,8 +387,8 @@ fn time_figures(summary: &Summary) -> Vec<Figure> {
             .filter_map(|point| plots::time_split(summary, workload, point))
             .collect();
         if !charts.is_empty() {
-            let tables = vec![tables::times(summary, workload)];
-            figures.push(Figure { id: id("time", workload, number), charts, tables, half_width: false });
+            let (id, tables) = (id("time", workload, number), vec![tables::times(summary, workload)]);
+            figures.push(Figure { id, subject: None, charts, tables, half_width: false });
         }
     }
     figures
@@ -386,8 +405,9 @@ fn distribution_figures(summary: &Summary, curves: &Curves) -> Vec<Figure> {
             .into_iter()
             .map(|point| plots::distribution(summary, curves, workload, point))
             .collect();
-        let tables = vec![tables::percentiles(summary, workload)];
-        figures.push(Figure { id: id("distribution", workload, number), charts, tables, half_width: true });
+        let (id, tables) =
+            (id("distribution", workload, number), vec![tables::percentiles(summary, workload)]);
+        figures.push(Figure { id, subject: None, charts, tables, half_width: true });
     }
     figures
 }
@@ -414,6 +434,7 @@ fn slowdown_figures(summary: &Summary, curves: &Curves) -> Vec<Figure> {
             }
             figures.push(Figure {
                 id: format!("{}-{name}", id("slowdown", workload, number)),
+                subject: None,
                 charts,
                 tables: vec![tables::slowdowns(summary, curves, workload, share)],
                 half_width: share + 1 < SHARES.len(),
@@ -426,13 +447,16 @@ fn slowdown_figures(summary: &Summary, curves: &Curves) -> Vec<Figure> {
 fn queue_figures(summary: &Summary, curves: &Curves) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (number, key) in blocks::queue_names(summary.cells.iter()).iter().enumerate() {
+        if !curves.timelines.iter().any(|line| line.queue == key.0 && line.port == key.1) {
+            continue;
+        }
         let charts = summary
             .sweep_points()
             .into_iter()
             .map(|point| plots::timeline(summary, curves, key, point))
             .collect();
-        let tables = vec![tables::queues(summary, key)];
-        figures.push(Figure { id: id("queue", &key.0, number), charts, tables, half_width: false });
+        let (id, tables) = (id("queue", &key.0, number), vec![tables::queues(summary, key)]);
+        figures.push(Figure { id, subject: None, charts, tables, half_width: false });
     }
     figures
 }
@@ -447,7 +471,8 @@ fn circuit_figures(summary: &Summary, curves: &Curves) -> Vec<Figure> {
         }
         let receivers = circuits::Receivers::of(curves);
         let mut push = |name: &str, charts: Vec<Chart>, tables| {
-            figures.push(Figure { id: id(name, variant, number), charts, tables, half_width: false });
+            let id = id(name, variant, number);
+            figures.push(Figure { id, subject: None, charts, tables, half_width: false });
         };
         let timetables = known.iter().map(|curves| circuits::timetable(curves, &receivers)).collect();
         push("timetable", timetables, known.iter().map(|curves| circuits::pairs_grid(curves)).collect());

@@ -282,6 +282,9 @@ fn table_cell(cell: &Cell, first: &str) -> String {
     format!("<td{class}><span class=\"value\">{}</span>{spread}</td>", escape(&cell.value))
 }
 
+/// The beginning of the best value of a column, which is bold.
+pub(super) const BEST_VALUE: &str = "best\"><span class=\"value\">";
+
 fn class_of(classes: &[&str]) -> String {
     let named: Vec<&str> = classes.iter().copied().filter(|class| !class.is_empty()).collect();
     if named.is_empty() { String::new() } else { format!(" class=\"{}\"", named.join(" ")) }

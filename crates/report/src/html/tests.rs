@@ -94,6 +94,16 @@ fn every_figure_has_a_place_a_caption_and_a_table() {
     assert_eq!(html.matches("<summary>As a table</summary>").count(), figures);
 }
 
+#[test]
+fn the_footer_explains_what_the_page_has() {
+    let explained = |html: &str| (html.contains("</main></footer>"), html.contains("Bold: "));
+    let several = report(&["TCP", "HULL"], &[], 3, &Shape::default());
+    assert_eq!(explained(&several), (true, several.contains(page::BEST_VALUE)));
+    assert!(several.contains(page::BEST_VALUE), "no value is bold");
+    assert_eq!(explained(&report(&["TCP"], &[], 3, &Shape::default())), (true, false));
+    assert_eq!(explained(&report(&[], &[], 1, &Shape::default())), (false, false));
+}
+
 fn hybrid(variants: &[&str]) -> Vec<PointOutcome> {
     let shape = Shape { requests: 200, ..Shape::default() };
     let mut points = synthetic::experiment(&shape, variants, &[], 1, 1);

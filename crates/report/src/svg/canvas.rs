@@ -274,6 +274,7 @@ pub(super) fn text_width(text: &str) -> f64 {
     let width = |c: char| match c {
         'i' | 'l' | 'j' | '.' | ',' | ':' | ' ' | '(' | ')' | 't' | 'f' | 'r' | '\'' => 4.3,
         'm' | 'w' | 'M' | 'W' | '%' => 10.2,
+        '←' | '→' => 12.0,
         c if c.is_uppercase() => 8.2,
         _ => 7.1,
     };

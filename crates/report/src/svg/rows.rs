@@ -12,6 +12,8 @@ const ROW: f64 = 26.0;
 const GROUP: f64 = 24.0;
 /// The room of a scheme's marker before its name.
 const MARKER: f64 = 16.0;
+/// The room between the words at the two sides of a reference.
+const GAP: f64 = 20.0;
 
 pub(super) fn stacked(canvas: &mut Canvas<'_>, body: &Stacked) {
     let labels: Vec<Label<'_>> = body
@@ -73,11 +75,20 @@ pub(super) fn dots(canvas: &mut Canvas<'_>, body: &Dots) {
     let zero = x.place(body.reference);
     let (top, bottom) = (at(rows.frame.top), at(rows.frame.bottom));
     canvas.lines(&format!("M{} {top}V{bottom}", at(zero)), &BASE);
-    // The words stand at the two sides of the reference as far as the figure has room there.
-    let left = (zero - 8.0).max(canvas.pad + text_width(&sides[0]));
-    let right = (zero + 8.0).max(left + 12.0).min(canvas.width - canvas.pad - text_width(&sides[1]));
-    canvas.text(left.min(right - 12.0), above, Anchor::End, &sides[0], "", &FAINT);
-    canvas.text(right, above, Anchor::Start, &sides[1], "", &FAINT);
+    // The words are at the two sides of the reference as far as the figure has room there. At an edge they begin or end
+    // with the edge, since their width is an estimate.
+    let [least, most] = [canvas.pad, canvas.width - canvas.pad];
+    let left = (zero - 8.0).max(least + text_width(&sides[0]));
+    let right = (zero + 8.0).max(left + GAP).min(most - text_width(&sides[1]));
+    let left = left.min(right - GAP);
+    match left - text_width(&sides[0]) > least {
+        true => canvas.text(left, above, Anchor::End, &sides[0], "", &FAINT),
+        false => canvas.text(least, above, Anchor::Start, &sides[0], "", &FAINT),
+    }
+    match right + text_width(&sides[1]) < most {
+        true => canvas.text(right, above, Anchor::Start, &sides[1], "", &FAINT),
+        false => canvas.text(most, above, Anchor::End, &sides[1], "", &FAINT),
+    }
     for (row, &top) in body.rows.iter().zip(&rows.tops) {
         let middle = top + ROW / 2.0;
         canvas.open(row.color, &row.label);

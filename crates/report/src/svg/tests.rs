@@ -8,7 +8,7 @@ use plimsoll_units::Span;
 
 use super::canvas::text_width;
 use super::*;
-use crate::chart::{Axis, Format, Line, Lines, Read, Schemes, Stroke};
+use crate::chart::{Axis, DotRow, Dots, Format, Line, Lines, Read, Schemes, Stroke, Whisker};
 use crate::circuits::{self, Receivers};
 use crate::plots;
 
@@ -146,6 +146,34 @@ fn a_receiver_has_one_color_in_the_timetable_and_in_the_lines() {
         let key = bars.keys.iter().find(|key| key.name == format!("to {receiver}")).unwrap();
         assert_eq!(key.color.class(), line.color.class(), "{}", line.name);
     }
+}
+
+/// The width of a text is an estimate, so a text at an edge is anchored there.
+#[test]
+fn the_words_beside_a_reference_are_not_cut_off_where_all_is_on_one_side() {
+    let drawn = |value: f64| {
+        let row = DotRow {
+            group: "small".to_owned(),
+            label: "TCP (b) p99".to_owned(),
+            color: Color::Scheme(0),
+            at: Whisker { value, low: None, high: None },
+            hollow: false,
+        };
+        let body = Dots {
+            x: Axis::log("completion time relative to the first run", Format::Ratio),
+            reference: 1.0,
+            sides: ["faster than the first run".to_owned(), "slower".to_owned()],
+            rows: vec![row],
+        };
+        let chart = Chart { title: String::new(), note: String::new(), body: Body::Dots(body) };
+        inline(&chart, Size { width: 980, plot_height: 300 }, "", &[])
+    };
+    let (slower, faster) = (drawn(40.0), drawn(0.02));
+    assert!(slower.contains("<text x=\"2\" y=\"15\" class=\"faint\">← faster"), "{slower}");
+    assert!(
+        faster.contains("<text x=\"978\" y=\"15\" text-anchor=\"end\" class=\"faint\">slower →"),
+        "{faster}"
+    );
 }
 
 #[test]

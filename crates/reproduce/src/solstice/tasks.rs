@@ -32,7 +32,7 @@ struct Scheduling {
     seed: u64,
 }
 
-/// What schedules.
+/// The scheduler of a series.
 #[derive(Clone, Copy, Debug)]
 enum Scheme {
     /// A scheduler as scenarios have it.

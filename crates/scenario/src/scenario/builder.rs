@@ -77,10 +77,11 @@ impl Builder {
         let replicates = self.replicates(&mut root, overrides);
         let mut reports = Vec::new();
         let variants = overlay::variants(&self.sources, root.remove(&["variant"]), &mut reports);
-        let axes = overlay::axes(&self.sources, root.remove(&["sweep"]), &mut reports);
+        let mut axes = overlay::axes(&self.sources, root.remove(&["sweep"]), &mut reports);
         self.objectives(root.remove(&["slo"]));
         self.errors.extend(reports);
         self.outline(&mut root);
+        self.end_sweeps(&mut axes, &settings, &variants, &root);
         let combinations =
             axes.iter().fold(variants.len(), |total, axis| total.saturating_mul(axis.values.len()));
         if combinations.saturating_mul(replicates as usize) > POINTS_MAX {
@@ -267,9 +268,37 @@ impl Builder {
             let source = self.sources.add("--seed", &text);
             let origin = Origin { source, span: 0..text.len(), layer: Layer::Flag };
             let node = Node { value: Value::Integer(i128::from(seed)), origin: origin.clone(), key: origin };
-            settings.push(Setting { path: vec!["run".to_owned(), "seed".to_owned()], node });
+            let path = vec!["run".to_owned(), "seed".to_owned()];
+            settings.push(Setting { path, places: Vec::new(), node });
         }
         settings
+    }
+
+    /// Takes out the axes of keys that the settings give another value, and sets keys within swept tables: every point
+    /// has the value that its label names.
+    fn end_sweeps(
+        &self,
+        axes: &mut Vec<Axis>,
+        settings: &[Setting],
+        variants: &[(Arc<str>, Node)],
+        root: &Node,
+    ) {
+        if axes.is_empty() {
+            return;
+        }
+        let whole = |(_, over): &(Arc<str>, Node)| {
+            let mut tree = root.clone();
+            merge(&mut tree, over.clone(), &mut Vec::new());
+            tree
+        };
+        let variants: Vec<Node> = variants.iter().map(whole).collect();
+        let replaces = |setting: &Setting, axis: &Axis| {
+            overlay::replaces(&self.sources, &self.registry, setting, axis, &variants)
+        };
+        axes.retain(|axis| !settings.iter().any(|setting| replaces(setting, axis)));
+        for axis in axes {
+            settings.iter().for_each(|setting| overlay::set_within(axis, setting));
+        }
     }
 
     /// Runs of each point: what the command line says, else the file's `replicates`.
@@ -322,7 +351,7 @@ impl Builder {
         for key in ["version", "title", "topology"] {
             if root.get(key).is_none() {
                 let message = format!("the key `{key}` is missing");
-                self.errors.add(Report::at(&self.sources, &root.origin, "", message));
+                self.errors.add(Report::at(&self.sources, &root.origin, "", message).without_value());
             }
         }
         let known = |key: &str| MODEL_KEYS.contains(&key) || OUTER_KEYS.contains(&key);
@@ -398,9 +427,7 @@ impl Builder {
             for axis in axes {
                 let path: Vec<&str> = axis.path.iter().map(String::as_str).collect();
                 let Some(node) = tree.at(&path) else { continue };
-                let first = |axis: &Axis| {
-                    Some(Setting { path: axis.path.clone(), node: axis.values.first()?.clone() })
-                };
+                let first = |axis: &Axis| Some(Setting::of_sweep(axis, axis.values.first()?));
                 let others = axes.iter().filter(|other| other.path != axis.path).filter_map(first).collect();
                 // What is wrong elsewhere is known from the runs.
                 let known = (std::mem::take(&mut self.errors), std::mem::take(&mut self.warnings));
@@ -419,10 +446,7 @@ impl Builder {
 
     /// A setting that no variant has a use for is an error; the warnings for each then go.
     fn nowhere(&mut self, settings: &[Setting], axes: &[Axis], variants: &[(Arc<str>, Node)], root: &Node) {
-        let swept = axes.iter().filter_map(|axis| {
-            let node = axis.values.first()?.clone();
-            Some(Setting { path: axis.path.clone(), node })
-        });
+        let swept = axes.iter().filter_map(|axis| Some(Setting::of_sweep(axis, axis.values.first()?)));
         for setting in settings.iter().cloned().chain(swept) {
             let off = |over: &Node| {
                 let mut tree = root.clone();

@@ -59,8 +59,7 @@ pub(super) fn combinations_of(axes: &[Axis]) -> Vec<Vec<Setting>> {
             .iter()
             .flat_map(|settings| {
                 axis.values.iter().map(move |node| {
-                    let setting = Setting { path: axis.path.clone(), node: node.clone() };
-                    settings.iter().cloned().chain([setting]).collect()
+                    settings.iter().cloned().chain([Setting::of_sweep(axis, node)]).collect()
                 })
             })
             .collect()

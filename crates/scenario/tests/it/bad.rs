@@ -71,3 +71,31 @@ fn warnings_read_as_they_should() {
         }
     });
 }
+
+/// The text at the place of an error is the wrong key or value; of a missing key there is none.
+#[test]
+fn an_error_points_at_what_is_wrong() {
+    let base = "version = 1\ntitle = \"t\"\n[run]\nduration = \"1s\"\n[workload.small]\nkind = \"transfer\"\n\
+                size = \"9KB\"\nload = 0.1\n";
+    let rack = format!("{base}[topology]\nkind = \"rack\"\nhosts = 4\nrate = \"1Gbps\"\ndelay = \"5us\"\n");
+    let sizeless = rack.replace("size = \"9KB\"\n", "");
+    for (text, set, expected) in [
+        (rack.as_str(), "wrkload.small.load=0.5", "wrkload"),
+        (&rack, "workload.smal.load=0.5", "smal"),
+        (&rack, "workload.small.laod=0.5", "laod"),
+        (&rack, "port.swich.buffer='9KB'", "swich"),
+        (&rack, "port.switch.bufer='9KB'", "bufer"),
+        (&rack, "transport.knd.more=1", "knd"),
+        (&rack, "topology.hosts=\"x\"", "\"x\""),
+        (&rack, "observe.queue.q={port='client'}", ""),
+        (base, "run.seed=1", ""),
+        (&sizeless, "run.seed=1", ""),
+    ] {
+        let overrides = Overrides { set: vec![set.to_owned()], ..Overrides::default() };
+        let errors = Scenario::parse_with("t.toml", text, Path::new("."), &overrides).unwrap_err();
+        let error = &errors[0];
+        let found: String = error.source_line.chars().skip(error.column - 1).take(error.width).collect();
+        assert_eq!(found, expected, "{error}");
+        assert!(error.underlined > 0, "{error}");
+    }
+}

@@ -45,7 +45,7 @@ fn judge(text: &str, set: Vec<String>) {
             assert!(!errors.is_empty());
             for error in errors {
                 assert!(
-                    error.line > 0 && error.column > 0 && !error.file.is_empty() && error.width > 0,
+                    error.line > 0 && error.column > 0 && !error.file.is_empty() && error.underlined > 0,
                     "{error:?}"
                 );
                 assert!(error.to_string().contains("-->"));

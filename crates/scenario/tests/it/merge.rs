@@ -173,6 +173,51 @@ fn set_reaches_into_variants_and_the_sweep() {
     assert_eq!(big_load(&scenario.points()[2].model), Load::Share(0.2));
 }
 
+/// Points of a sweep have the values that their labels name, so a key that is set is not swept.
+#[test]
+fn a_setting_of_a_swept_key_ends_its_sweep() {
+    let sweep = |keys: &str| format!("[variant.A]\n[variant.B]\n[sweep]\n{keys}\n");
+    let loads = "\"workload.big.load\" = [0.2, 0.4]\nrun.seed = [1, 2]";
+    let ids = |keys: &str, set_: &[&str]| -> Vec<String> {
+        load(&sweep(keys), &set(set_)).points().iter().map(|point| point.id.clone()).collect()
+    };
+    for (setting, expected) in [
+        ("workload.big.load=0.7", &["A_run.seed-1", "A_run.seed-2", "B_run.seed-1", "B_run.seed-2"][..]),
+        // A table that names the key ends its sweep, as does one that replaces the table whole.
+        ("workload.big={load=0.7}", &["A_run.seed-1", "A_run.seed-2", "B_run.seed-1", "B_run.seed-2"]),
+        (
+            "workload.big={kind='flows',from=['h1'],to='h0'}",
+            &["A_run.seed-1", "A_run.seed-2", "B_run.seed-1", "B_run.seed-2"],
+        ),
+    ] {
+        assert_eq!(ids(loads, &[setting]), expected, "{setting}");
+    }
+    // Without an axis there is no sweep, and the run is that of the value alone.
+    let both = load(&sweep(loads), &set(&["workload.big.load=0.7", "run.seed=3"]));
+    assert_eq!(both.points().iter().map(|point| point.id.as_str()).collect::<Vec<_>>(), ["A", "B"]);
+    let alone = load("[variant.A]\n", &set(&["workload.big.load=0.7", "run.seed=3"]));
+    assert_eq!(both.points()[0].digest, alone.points()[0].digest);
+    let seeded = load(&sweep(loads), &Overrides { seed: Some(3), ..Overrides::default() });
+    assert_eq!(seeded.points().len(), 4);
+    assert_eq!(
+        (seeded.points()[1].label().as_str(), seeded.points()[1].seed),
+        ("A, workload.big.load = 0.4", 3)
+    );
+    // Other keys of the table, and keys within swept tables, leave the sweep.
+    assert_eq!(ids(loads, &["workload.big={size='9KB'}"]).len(), 8);
+    let tables =
+        "\"port.switch.ecn\" = [{ threshold = \"9KB\" }, { threshold = \"12KB\", at = \"dequeue\" }]";
+    let within = load(&sweep(tables), &set(&["port.switch.ecn.threshold='6KB'"]));
+    let labels: Vec<String> = within.points().iter().take(2).map(Point::label).collect();
+    assert_eq!(
+        labels,
+        [
+            "A, port.switch.ecn = { threshold = \"6KB\" }",
+            "A, port.switch.ecn = { threshold = \"6KB\", at = \"dequeue\" }"
+        ]
+    );
+}
+
 #[test]
 fn replicates_have_seeds_of_their_own() {
     let overrides = Overrides { seed: Some(7), replicates: 3, ..Overrides::default() };

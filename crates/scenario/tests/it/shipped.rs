@@ -29,6 +29,10 @@ const OVERLOADED: &[(&str, &str)] = &[
         "each flow has data to send at all times, as the shares are of a busy host's circuits",
     ),
     (
+        "qjump/fig11-guests.toml",
+        "six guests of a host offer a link's rate each, and the limiter drops what is above their level",
+    ),
+    (
         "qjump/fig11-phases.toml",
         "six guests of a host offer a link's rate each, and the limiter drops what is above their level",
     ),

@@ -245,7 +245,7 @@ impl Express {
 
 /// A port without [`Extras`], which most are: what they would do is left out of its code.
 const PLAIN: bool = true;
-/// Any port.
+/// A port that may have [`Extras`].
 const ANY: bool = false;
 
 impl Extras {
