@@ -5,9 +5,11 @@ from __future__ import annotations
 import html
 import json
 import os
+import re
 import shutil
 import sys
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -352,20 +354,59 @@ def is_at(sweep: list[list[str]], word: str, value: object) -> bool:
 
 
 def _tables(markdown: str) -> str:
-    """Return the tables and the lines of a Markdown text as HTML."""
+    """Return the tables, the lists and the lines of a Markdown text as HTML."""
     out: list[str] = []
-    rows: list[str] = []
-    for line in [*markdown.splitlines(), ""]:
-        if line.startswith("|"):
-            cells = [cell.strip().replace("\\|", "|") for cell in line.strip().strip("|").split(" | ")]
-            if set("".join(cells)) <= set("-: |"):
-                continue
-            tag = "td" if rows else "th"
-            rows.append("<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>")
-            continue
-        if rows:
-            out.append("<table>" + "".join(rows) + "</table>")
-            rows = []
-        if line.strip():
-            out.append(f"<p>{html.escape(line.strip('# *'))}</p>")
+    for kind, group in groupby(filter(str.strip, markdown.splitlines()), _kind):
+        lines = list(group)
+        if kind == "table":
+            out.append(_table([_cells(line) for line in lines]))
+        elif kind == "list":
+            out.append("<ul>" + "".join(f"<li>{_inline(line[2:])}</li>" for line in lines) + "</ul>")
+        else:
+            out += [f"<p>{_inline(line)}</p>" for line in lines]
     return "".join(out)
+
+
+def _kind(line: str) -> str:
+    return "table" if line.startswith("|") else "list" if line.startswith("* ") else "line"
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split(" | ")]
+
+
+def _table(rows: list[list[str]]) -> str:
+    """Return a table as HTML: the columns, the line below them, and the rows."""
+    body = "".join("<tr>" + "".join(f"<td>{_inline(cell)}</td>" for cell in row) + "</tr>" for row in rows[2:])
+    return f"<table><thead>{_head(rows[0])}</thead><tbody>{body}</tbody></table>"
+
+
+def _head(columns: list[str]) -> str:
+    """Return the rows of a head, in which columns such as ``small: p50 us`` share the cell of their group."""
+    split = [("", columns[0]), *(column.rpartition(": ")[::2] for column in columns[1:])]
+    if not any(group for group, _ in split):
+        return "<tr>" + "".join(f"<th>{_inline(name)}</th>" for _, name in split) + "</tr>"
+    above = ""
+    for group, same in groupby(split, lambda column: column[0]):
+        names = [name for _, name in same]
+        if group:
+            above += f'<th colspan="{len(names)}">{_inline(group)}</th>'
+        else:
+            above += "".join(f'<th rowspan="2">{_inline(name)}</th>' for name in names)
+    below = "".join(f"<th>{_inline(name)}</th>" for group, name in split if group)
+    return f"<tr>{above}</tr><tr>{below}</tr>"
+
+
+#: An escaped character, bold text and code, as Plimsoll's Markdown has them.
+_MARKS = re.compile(r"\\(?P<plain>.)|\*\*(?P<b>(?:\\.|[^\\*])+)\*\*|`(?P<code>[^`]+)`")
+
+
+def _inline(markdown: str) -> str:
+    """Return a piece of Markdown as HTML."""
+    out, end = "", 0
+    for mark in _MARKS.finditer(markdown):
+        out += html.escape(markdown[end : mark.start()])
+        tag, inner = mark.lastgroup, mark[mark.lastgroup or 0]
+        out += html.escape(inner) if tag == "plain" else f"<{tag}>{_inline(inner)}</{tag}>"
+        end = mark.end()
+    return out + html.escape(markdown[end:])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Union
 
 from . import _plimsoll, _toml
+from ._arguments import check
 from ._executor import map_points
 from ._progress import Callback, reporting
 from ._results import Comparison, LoadLines, Reproduction, Result
@@ -46,6 +47,7 @@ def run(
     default there is a bar if tqdm is installed and stderr is a terminal; False shows none. Ctrl-C raises
     ``KeyboardInterrupt`` as soon as the runs have stopped.
     """
+    check(threads=threads)
     checked = Scenario(scenario, set=set, seed=seed, replicates=replicates)
     with reporting(progress) as report:
         outcomes = _plimsoll.run(
@@ -85,6 +87,9 @@ def sweep(
     default). A finished point is checked against its digest and kept in ``out`` before the next, so that no stop loses
     one and the same call resumes.
     """
+    check(threads=threads)
+    if over is not None and not over:
+        raise _plimsoll.PlimsollError(f"over={over!r}: expected at least one key with its values")
     settings = dict(set or {})
     for name, values in (over or {}).items():
         settings[f"sweep.{_toml.value(name)}"] = list(values)
@@ -130,6 +135,9 @@ def line(
     largest width of a line's interval as a share of the load. ``messages`` chooses the length of a run by the messages
     that it has. ``out`` names a run directory, which keeps every finished run: the same call resumes after any stop.
     """
+    check(threads=threads, replicates_max=replicates_max, messages=messages)
+    if not 0.001 <= precision <= 1:
+        raise _plimsoll.PlimsollError(f"precision={precision!r}: expected a share from 0.001 to 1")
     checked = Scenario(scenario, set=set, seed=seed, replicates=1)
     objectives = [slo] if isinstance(slo, str) else list(slo)
     ends = None if within is None else f"{within[0]}..{within[1]}"
@@ -191,6 +199,7 @@ def reproduce(
     call resumes. Studies whose name ends in ``-kernel`` need a Linux kernel to themselves, and ``servers`` names the
     folder of those programs that they run.
     """
+    check(seed=seed, threads=threads)
     parts = [only] if isinstance(only, str) else list(only)
     with reporting(progress) as report:
         rows, ledger, files = _plimsoll.reproduce(
@@ -204,10 +213,11 @@ def _path(folder: Folder | None) -> str | None:
 
 
 def _bytes(size: int | str | None) -> int | None:
-    if size is None or isinstance(size, int):
-        return size
-    number = size.rstrip("BkKMGT").strip()
-    unit = size[len(number) :].strip()
-    if unit not in _UNITS:
-        raise ValueError(f"memory_max={size!r}: write a size such as '8GB'")
-    return int(float(number) * _UNITS[unit])
+    if isinstance(size, str):
+        number = size.rstrip("BkKMGT").strip()
+        try:
+            size = int(float(number) * _UNITS[size[len(number) :].strip()])
+        except (ValueError, KeyError, OverflowError):
+            raise ValueError(f"memory_max={size!r}: write a size such as '8GB'") from None
+    check(memory_max=size)
+    return size

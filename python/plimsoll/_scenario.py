@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Union
 
 from . import _plimsoll, _toml
+from ._arguments import check
 from ._controller import Controller
 from ._discipline import Discipline
 from ._distribution import Drawn, file_of
@@ -50,6 +51,7 @@ class Scenario:
         disciplines: Mapping[str, type[Discipline]] | None = None,
         distributions: Mapping[str, Drawn] | None = None,
     ) -> None:
+        check(seed=seed, replicates=replicates)
         settings = _toml.settings(set)
         files = {name: file_of(name, drawn) for name, drawn in (distributions or {}).items()}
         if isinstance(source, Scenario):
@@ -76,8 +78,11 @@ class Scenario:
             name, text = "<dict>", _toml.document(source)
         elif isinstance(source, str) and "\n" in source:
             name, text = "<text>", source
+        elif not isinstance(source, (str, os.PathLike)):
+            allowed = "a path, the name of a built-in scenario, TOML text, a dict or a plimsoll.Scenario"
+            raise TypeError(f"the scenario is {source!r}; allowed: {allowed}")
         else:
-            path = os.fspath(source)  # type: ignore[arg-type]
+            path = os.fspath(source)
             return _plimsoll.Scenario.load(
                 path, self._settings, self._seed, self._replicates, self._mechanisms, self._files
             )

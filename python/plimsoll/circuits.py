@@ -49,7 +49,24 @@ def schedule(
     together.
     """
     matrix: Any = demand
-    rows: list[list[int]] = matrix.tolist() if hasattr(matrix, "tolist") else [list(row) for row in matrix]
-    days, residue, total_ps, night_ps = _plimsoll.schedule(rows, scheduler, circuit_rate, packet_rate, night, window)
+    try:
+        rows: list[list[int]] = [list(row) for row in (matrix.tolist() if hasattr(matrix, "tolist") else matrix)]
+    except TypeError:
+        raise TypeError(f"the demand is {demand!r}; allowed: a row of bytes for each sender") from None
+    try:
+        answer = _plimsoll.schedule(rows, scheduler, circuit_rate, packet_rate, night, window)
+    except (OverflowError, TypeError):
+        _check_bytes(rows)
+        raise
+    days, residue, total_ps, night_ps = answer
     configurations = [Configuration(receivers, duration_ps / 1e6) for duration_ps, receivers in days]
     return Schedule(configurations, residue, total_ps / 1e6, night_ps / 1e6)
+
+
+def _check_bytes(rows: list[list[Any]]) -> None:
+    """Check that each value of a demand is a whole number of bytes."""
+    for sender, row in enumerate(rows):
+        for receiver, size in enumerate(row):
+            if not (hasattr(size, "__index__") and 0 <= size < 2**64):
+                where = f"the demand of sender {sender} to receiver {receiver}"
+                raise _plimsoll.ModelError(f"{where} is {size!r}; allowed: a whole number of bytes of at least 0")

@@ -6,7 +6,8 @@ last word of their keys: ``cdf(result, "small", load=0.4)``; by default the firs
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ._results import LoadLines, Reproduction, Result, is_at
@@ -29,6 +30,8 @@ PARTS = {
     "service": "#009e73",
 }
 TIERS = ["#0072b2", "#4f97c8", "#00466e"]
+#: The units of an objective's metric, where it is no completion time.
+UNITS = {"goodput": "Mb/s", "deadline": "share"}
 _INK, _FAINT, _GRID = "#1d2430", "#5b6472", "#e3e6eb"
 
 
@@ -56,26 +59,41 @@ def slowdown(
     result: Result, workload: str | None = None, percentile: str = "p99", *, ax: Axes | None = None, **at: Any
 ) -> Axes:
     """Draw how many times as long as on idle links messages take, by their size; ``percentile`` is p50, p95 or p99."""
-    which = {"p50": 0, "p95": 1, "p99": 2}[percentile]
+    percentiles = ["p50", "p95", "p99"]
+    if percentile not in percentiles:
+        raise ValueError(f"percentile={percentile!r}: expected one of {', '.join(percentiles)}")
+    which = percentiles.index(percentile)
+    curves = [
+        (curve["variant"], [bucket for bucket in curve["buckets"] if bucket["slowdown"][which] is not None])
+        for curve in _curves(result, "slowdowns", workload, at)
+    ]
+    if not any(buckets for _, buckets in curves):
+        name = _of(result, "slowdowns", workload)
+        raise ValueError(
+            f"no size of {name!r} has enough messages for a {percentile}: make the run longer, or draw a lower "
+            "percentile, such as p50"
+        )
     ax = _axes(ax, "message size (bytes)", f"{percentile} of the slowdown")
-    for curve in _curves(result, "slowdowns", workload, at):
-        buckets = [bucket for bucket in curve["buckets"] if bucket["slowdown"][which] is not None]
+    for variant, buckets in curves:
         sizes = [bucket["up_to"] for bucket in buckets]
         values = [bucket["slowdown"][which] for bucket in buckets]
-        ax.plot(sizes, values, color=_color(result, curve["variant"]), label=curve["variant"], marker="o", markersize=4)
+        ax.plot(sizes, values, color=_color(result, variant), label=variant, marker="o", markersize=4)
     ax.set(xscale="log", yscale="log", title=f"Slowdown of {_of(result, 'slowdowns', workload)} by size")
     return _legend(ax)
 
 
 def queue(result: Result, name: str | None = None, *, ax: Axes | None = None, **at: Any) -> Axes:
     """Draw the delay of a watched queue over time: the mean as a line, and up to the most as a band."""
+    all = result.curves["timelines"]
+    name = name if name is not None else _first(all, "queue", "no queue is watched")
+    curves = [curve for curve in all if curve["queue"] == name and _is_here(result, curve, at)]
+    if not curves:
+        raise _missing(result, "queue", name, (curve["queue"] for curve in all), at)
     ax = _axes(ax, "time (ms)", "queueing delay (us)")
-    name = name if name is not None else _first(result.curves["timelines"], "queue", "no queue is watched")
-    for curve in result.curves["timelines"]:
-        if curve["queue"] == name and _is_here(result, curve, at):
-            color = _color(result, curve["variant"])
-            ax.plot(curve["ms"], curve["mean_us"], color=color, label=curve["variant"], linewidth=1)
-            ax.fill_between(curve["ms"], curve["least_us"], curve["most_us"], color=color, alpha=0.15, linewidth=0)
+    for curve in curves:
+        color = _color(result, curve["variant"])
+        ax.plot(curve["ms"], curve["mean_us"], color=color, label=curve["variant"], linewidth=1)
+        ax.fill_between(curve["ms"], curve["least_us"], curve["most_us"], color=color, alpha=0.15, linewidth=0)
     ax.set(title=f"Queue {name}")
     ax.set_ylim(bottom=0)
     return _legend(ax)
@@ -86,8 +104,11 @@ def breakdown(
 ) -> Axes:
     """Draw where the time of a workload's messages went, a bar for each variant: the slowest hundredth's, or all's."""
     what = "slowest 1 %" if slowest else "messages"
-    ax = _axes(ax, f"mean time of the {what} (us)", "")
     cells = [cell for cell in result.summary["cells"] if _is_here(result, cell, at)]
+    timed = [each["name"] for cell in cells for each in cell["workloads"] if each["time"] is not None]
+    if not timed or (workload is not None and workload not in timed):
+        raise _missing(result, "workload", workload, _workloads(result), at)
+    ax = _axes(ax, f"mean time of the {what} (us)", "")
     shown: list[str] = []
     tiers: dict[str, str] = {}
     name = workload
@@ -112,7 +133,8 @@ def load_line(lines: LoadLines, objective: int = 0, *, ax: Axes | None = None) -
     """Draw the metric of an objective against the load, with the limit and every variant's line."""
     details = lines.details
     slo, over = details["slos"][objective], details["over"]
-    ax = _axes(ax, over["key"], slo["text"].split("<")[0].split(">")[0].strip())
+    metric = slo["text"].split("<")[0].split(">")[0].strip()
+    ax = _axes(ax, over["key"], f"{metric} ({UNITS.get(str(slo['metric']), 'us')})")
     for number, variant in enumerate(details["variants"]):
         color = COLORS[number % len(COLORS)]
         loads = [at for at in variant["loads"] if at["metrics"][objective] is not None]
@@ -193,7 +215,8 @@ def circuits(of: Result | Schedule, variant: str | None = None, *, ax: Axes | No
     ax.set(title=title)
     ax.set_yticks(sorted({sender for _, _, sender, _ in bars}))
     ax.invert_yaxis()
-    return _legend(ax)
+    # Bars may be anywhere, so that no place inside is free.
+    return _legend(ax, loc="upper left", bbox_to_anchor=(1, 1))
 
 
 def _all_numbers(texts: Sequence[str]) -> bool:
@@ -220,9 +243,9 @@ def _axes(ax: Axes | None, x: str, y: str) -> Axes:
     return ax
 
 
-def _legend(ax: Axes) -> Axes:
+def _legend(ax: Axes, **place: Any) -> Axes:
     if ax.get_legend_handles_labels()[1]:
-        ax.legend(frameon=False, labelcolor=_INK)
+        ax.legend(frameon=False, labelcolor=_INK, **place)
     return ax
 
 
@@ -235,13 +258,36 @@ def _curves(result: Result, kind: str, workload: str | None, at: dict[str, Any])
     name = _of(result, kind, workload)
     found = [curve for curve in result.curves[kind] if curve["workload"] == name and _is_here(result, curve, at)]
     if not found:
-        known = sorted({curve["workload"] for curve in result.curves[kind]})
-        raise KeyError(f"there is nothing to draw of {name!r} at {at or 'the first sweep point'}; there is {known}")
+        if kind == "slowdowns" and name in _workloads(result) and _is_point(result, at):
+            raise ValueError(f"the messages of {name!r} have one size: plot.cdf draws their times")
+        raise _missing(result, "workload", name, _workloads(result), at)
     return found
 
 
+def _missing(result: Result, what: str, name: str | None, known: Iterable[str], at: dict[str, Any]) -> KeyError:
+    """Return the error for a figure that nothing is drawn in."""
+    names = list(dict.fromkeys(known))
+    if not _is_point(result, at):
+        swept = ", ".join(result.summary["sweep_keys"]) or "no keys"
+        return KeyError(f"there is no sweep point with {at}; swept are {swept}")
+    if name is None or name in names:
+        return KeyError(f"there is nothing to draw of {name or 'any ' + what}")
+    near = get_close_matches(name, names, 1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return KeyError(f"there is no {what} {name!r}; there is {', '.join(names) or 'none'}{hint}")
+
+
+def _workloads(result: Result) -> list[str]:
+    return [workload["name"] for cell in result.summary["cells"] for workload in cell["workloads"]]
+
+
+def _is_point(result: Result, at: dict[str, Any]) -> bool:
+    return any(_is_here(result, cell, at) for cell in result.summary["cells"])
+
+
 def _of(result: Result, kind: str, workload: str | None) -> str:
-    return workload if workload is not None else _first(result.curves[kind], "workload", "there is nothing to draw")
+    otherwise = "the messages of each workload have one size" if kind == "slowdowns" else "there is nothing to draw"
+    return workload if workload is not None else _first(result.curves[kind], "workload", otherwise)
 
 
 def _first(curves: Sequence[dict[str, Any]], key: str, otherwise: str) -> str:

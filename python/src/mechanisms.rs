@@ -3,12 +3,11 @@
 //! A mechanism has no way to fail in the simulator, so the first exception is kept, the run is cancelled, and the call
 //! that ran it raises the exception.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use plimsoll_fabric::net::port::QueueDiscipline;
 use plimsoll_fabric::net::topology::Link;
-use plimsoll_mechanisms::tcp::CongestionControl;
+use plimsoll_mechanisms::tcp::{CongestionControl, Kind};
 use plimsoll_scenario::{Parameters, Registry};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -81,30 +80,38 @@ impl Arguments {
 pub(crate) fn registry((controllers, disciplines): Mechanisms, failure: &Failure) -> PyResult<Registry> {
     let mut registry = Registry::new();
     for (name, version, class) in controllers {
+        let is_taken = Kind::ALL.iter().any(|kind| kind.name() == name) || TRANSPORT_KEYS.contains(&name);
+        check_name("controller", &name, is_taken)?;
         let failure = failure.clone();
         let make = move |arguments: &Arguments| -> Box<dyn CongestionControl> {
             Box::new(Controller::make(&class, arguments, failure.clone()))
         };
-        let before = registry;
-        let add = || before.congestion_controller(&name, &version, make);
-        registry = named("controller", &name, add)?;
+        registry = registry.congestion_controller(&name, &version, make);
     }
     for (name, version, class) in disciplines {
+        check_name("discipline", &name, false)?;
         let failure = failure.clone();
         let make = move |arguments: &Arguments, link: &Link| -> Box<dyn QueueDiscipline> {
             Box::new(Discipline::make(&class, arguments, link, failure.clone()))
         };
-        let before = registry;
-        let add = || before.queue_discipline(&name, &version, make);
-        registry = named("discipline", &name, add)?;
+        registry = registry.queue_discipline(&name, &version, make);
     }
     Ok(registry)
 }
 
-/// Adds a mechanism to a registry, which panics if it cannot have the name.
-fn named(what: &str, name: &str, add: impl FnOnce() -> Registry) -> PyResult<Registry> {
-    catch_unwind(AssertUnwindSafe(add)).map_err(|_| {
-        let allowed = "lower-case letters, digits, `-` and `_`, and no name that Plimsoll has";
-        PlimsollError::new_err(format!("a {what} cannot be called {name:?}; allowed: {allowed}"))
-    })
+/// Checks a name, since a registry panics if a mechanism cannot have it.
+fn check_name(what: &str, name: &str, is_taken: bool) -> PyResult<()> {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
+    if !is_taken && !name.is_empty() && name.chars().all(fits) {
+        return Ok(());
+    }
+    let allowed = "lower-case letters, digits, `-` and `_`, and no name that Plimsoll has";
+    Err(PlimsollError::new_err(format!("a {what} cannot be called {name:?}; allowed: {allowed}")))
 }
+
+/// The keys of a scenario's table `transport`, which no controller can be called.
+static TRANSPORT_KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let schema = plimsoll_scenario::schema();
+    let keys = schema.pointer("/$defs/TransportParams/properties").and_then(Value::as_object);
+    keys.map_or_else(Vec::new, |keys| keys.keys().cloned().collect())
+});

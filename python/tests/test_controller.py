@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from controllers import Broken, Fixed, NoInteger, Vegas
 
 import plimsoll
+from plimsoll import schema
 
 
 def scenario(small: dict[str, Any], **tables: dict[str, Any]) -> plimsoll.Scenario:
@@ -50,10 +51,16 @@ def test_an_exception_ends_the_run(small: dict[str, Any]) -> None:
         plimsoll.line(scenario(small, broken={}), "p99(small) < 2ms", replicates_max=2)
 
 
-def test_names_are_checked(small: dict[str, Any]) -> None:
-    for name in ("Vegas", "dctcp"):
+def test_names_are_checked(small: dict[str, Any], capfd: pytest.CaptureFixture[str]) -> None:
+    transport = get_type_hints(schema.TransportParams)
+    assert "min_rto" in transport
+    for name in ("", "Vegas", "tcp", "dctcp", *transport):
         with pytest.raises(plimsoll.PlimsollError, match="cannot be called .*; allowed: lower-case letters"):
             plimsoll.Scenario(small, controllers={name: Vegas})
+    assert capfd.readouterr().err == "", "it is an error and no panic"
+    for wrong in (dict, Vegas()):
+        with pytest.raises(TypeError, match=r"controllers\['x'\] is .*; allowed: a subclass of plimsoll.Controller"):
+            plimsoll.Scenario(small, controllers={"x": wrong})  # type: ignore[dict-item]
     with pytest.raises(plimsoll.ScenarioError, match="vegas"):
         plimsoll.Scenario({**small, "variant": {"V": {"transport": {"kind": "vegas"}}}})
 

@@ -31,6 +31,16 @@ def test_a_wrong_parameter_names_what_is_allowed() -> None:
     assert "--" not in str(caught.value)
     with pytest.raises(plimsoll.ModelError, match="cannot read nowhere.csv"):
         model.fanout(1, source="nowhere.csv")
+    for wrong, message in [
+        (lambda: model.fanout(1, law="x"), "invalid value 'x' for law\n  [possible values: "),  # type: ignore[arg-type]
+        (lambda: model.hedge("200%"), "invalid value '200%' for at: write a share above 0 %"),
+        (lambda: model.fanout(1, unit="us"), "the following required arguments were not provided:\n  source"),
+        (lambda: model.fanout(1, source="x.csv", law="normal"), "the argument law cannot be used with source"),
+    ]:
+        with pytest.raises(plimsoll.ModelError) as caught:
+            wrong()
+        text = str(caught.value)
+        assert text.startswith(message) and "<" not in text and "help" not in text, text
 
 
 def test_a_schedule_carries_the_demand() -> None:
@@ -44,8 +54,12 @@ def test_a_schedule_carries_the_demand() -> None:
     for wrong, message in [
         (lambda: plimsoll.schedule([[0, 1]]), "needs 1"),
         (lambda: plimsoll.schedule([[0, 1], [1, 0]], "solstic"), "did you mean `solstice`"),  # type: ignore[arg-type]
+        (lambda: plimsoll.schedule([[0, -1], [1, 0]]), "of sender 0 to receiver 1 is -1; allowed: a whole number"),
+        (lambda: plimsoll.schedule([[0, 1], [0.5, 0]]), "of sender 1 to receiver 0 is 0.5; allowed"),
         (lambda: plimsoll.schedule([[0, 1], [1, 0]], night="1"), "night: "),
         (lambda: plimsoll.schedule([[0, 1], [1, 0]], night="3ms"), "shorter than the window"),
     ]:
         with pytest.raises(plimsoll.ModelError, match=message):
             wrong()
+    with pytest.raises(TypeError, match="the demand is 3; allowed: a row of bytes for each sender"):
+        plimsoll.schedule(3)

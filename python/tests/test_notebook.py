@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,13 @@ def test_the_notebook_draws_a_load_line(tmp_path: Path) -> None:
     pictures = [output for output in outputs if "image/png" in output.get("data", {})]
     tables = [output for output in outputs if "<table>" in output.get("data", {}).get("text/html", "")]
     assert len(pictures) >= 2 and tables
+    assert not any("IProgress not found" in output.get("text", "") for output in outputs)
+
+
+def test_the_extra_of_notebooks_has_what_their_progress_bar_needs() -> None:
+    required = metadata.requires("plimsoll-net") or []
+    notebook = [re.split("[<>= ;]", line)[0] for line in required if line.rstrip("'\"").endswith("notebook")]
+    assert {*notebook} >= {"tqdm", "ipywidgets", "ipykernel", "matplotlib"}
 
 
 @pytest.mark.parametrize("study", STUDIES)

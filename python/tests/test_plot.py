@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import matplotlib
@@ -33,8 +34,20 @@ def test_distributions(result: plimsoll.Result) -> None:
         assert [colors.to_hex(line.get_color()) for line in ax.lines] == plot.COLORS[:2]
         assert len(ax.lines[0].get_xdata()) > 20
     assert plot.cdf(result).get_title() == "Completion times of small"
-    with pytest.raises(KeyError, match="there is nothing to draw of 'smal'"):
-        plot.cdf(result, "smal")
+
+
+def test_a_name_that_is_not_there_is_an_error_with_the_nearest_spelling(result: plimsoll.Result) -> None:
+    for draw, name, message in [
+        (plot.cdf, "smal", "no workload 'smal'; there is small, background; did you mean 'small'?"),
+        (plot.slowdown, "smal", "no workload 'smal'; there is small, background; did you mean 'small'?"),
+        (plot.breakdown, "smal", "no workload 'smal'; there is small, background; did you mean 'small'?"),
+        (plot.queue, "cliet", "no queue 'cliet'; there is client; did you mean 'client'?"),
+    ]:
+        with pytest.raises(KeyError, match=re.escape(message)):
+            draw(result, name)
+    for draw in (plot.cdf, plot.slowdown, plot.breakdown, plot.queue):
+        with pytest.raises(KeyError, match="there is no sweep point with {'load': 0.9}"):
+            draw(result, load=0.9) if draw is plot.queue else draw(result, "small", load=0.9)
 
 
 def test_swept_values_choose_the_point(swept: plimsoll.Result) -> None:
@@ -58,12 +71,19 @@ def test_slowdown_by_size(small: dict[str, Any]) -> None:
     result = plimsoll.run(small, set=sizes)
     ax = plot.slowdown(result, "background", "p50")
     assert labels(ax) == ["TCP", "DCTCP"] and min(ax.lines[0].get_ydata()) >= 1
+    with pytest.raises(ValueError, match="no size of 'background' has enough messages for a p99"):
+        plot.slowdown(result, "background")
+    with pytest.raises(ValueError, match="percentile='p42': expected one of p50, p95, p99"):
+        plot.slowdown(result, "background", "p42")
+    with pytest.raises(ValueError, match="the messages of 'small' have one size"):
+        plot.slowdown(result, "small")
 
 
 def test_the_load_line(small: dict[str, Any]) -> None:
     lines = plimsoll.line(small, "p99(small) < 2ms", within=(0.1, 0.6), precision=0.5, replicates_max=4)
     ax = plot.load_line(lines)
     assert labels(ax) == ["TCP", "DCTCP", "p99(small) < 2ms"]
+    assert ax.get_ylabel() == "p99(small) (us)"
     assert list(ax.lines[-1].get_ydata()) == [2000, 2000]
 
 
@@ -71,6 +91,9 @@ def test_circuits_of_a_schedule_and_of_a_run() -> None:
     schedule = plimsoll.schedule([[0, 9_000_000], [9_000_000, 0]])
     ax = plot.circuits(schedule)
     assert len(ax.patches) == 2 * len(schedule.configurations)
+    ax.figure.canvas.draw()
+    legend = ax.get_legend()
+    assert legend is not None and legend.get_window_extent().x0 >= ax.get_window_extent().x1, "it covers no bar"
     result = plimsoll.run("hybrid/one-to-all", set={"run.duration": "30ms"})
     ax = plot.circuits(result)
     assert len(ax.patches) > 3 and ax.get_title().startswith("Circuits of ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 import plimsoll
+from plimsoll import _results
 
 
 def test_a_result_has_numbers_with_intervals(result: plimsoll.Result) -> None:
@@ -22,10 +24,29 @@ def test_a_result_has_numbers_with_intervals(result: plimsoll.Result) -> None:
     p50 = result.workload("small", "DCTCP")["completion_us"]["p50"]
     assert 20 < p50["value"] < 1000 and p50["samples"] > 100
     assert "Completion times" in str(result)
-    assert "<table>" in result._repr_html_() and "<th>variant</th>" in result._repr_html_()
+    assert '<th colspan="2">queue client (switch 0 -&gt; h0)</th>' in result._repr_html_()
+    assert "<code>--replicates N</code>" in result._repr_html_() and "**" not in result._repr_html_()
     assert result.report().startswith("<!doctype html>") or "<html" in result.report()[:200]
     with pytest.raises(KeyError, match="there are TCP, DCTCP"):
         result.cell("HULL")
+
+
+def test_a_notebook_shows_tables_without_the_marks_of_markdown() -> None:
+    markdown = """**a \\| b**
+
+| variant | x \\> y: p50 us | x \\> y: p99 us | runs |
+|---|---:|---:|---:|
+| TCP\\_2 | **18.1** (16.0 .. 20.2) |  | **always** |
+
+* `a\\_b` & c
+"""
+    assert _results._tables(markdown) == (
+        "<p><b>a | b</b></p><table><thead>"
+        '<tr><th rowspan="2">variant</th><th colspan="2">x &gt; y</th><th rowspan="2">runs</th></tr>'
+        "<tr><th>p50 us</th><th>p99 us</th></tr></thead><tbody>"
+        "<tr><td>TCP_2</td><td><b>18.1</b> (16.0 .. 20.2)</td><td></td><td><b>always</b></td></tr></tbody></table>"
+        "<ul><li><code>a_b</code> &amp; c</li></ul>"
+    )
 
 
 def test_a_run_is_that_of_the_command(tmp_path: Path, small: dict[str, Any], result: plimsoll.Result) -> None:
@@ -70,6 +91,29 @@ def test_variants_and_shards(small: dict[str, Any]) -> None:
     assert [point.variant for point in plimsoll.run(small, shard="2/2").points] == ["DCTCP"]
     with pytest.raises(plimsoll.PlimsollError, match="write I/N"):
         plimsoll.run(small, shard="3/2")
+
+
+def test_arguments_that_the_command_rejects_are_rejected(small: dict[str, Any]) -> None:
+    for wrong, message in [
+        (lambda: plimsoll.run(small, threads=0), "threads=0: expected a whole number from 1 to 65535"),
+        (lambda: plimsoll.run(small, replicates=0), "replicates=0: expected a whole number from 1"),
+        (lambda: plimsoll.run(small, seed=-1), "seed=-1: expected a whole number from 0"),
+        (lambda: plimsoll.run(small, seed=2**64), "seed=18446744073709551616: expected a whole number from 0"),
+        (lambda: plimsoll.run(small, memory_max=-1), "memory_max=-1: expected a whole number from 0"),
+        (lambda: plimsoll.sweep(small, {}), "over={}: expected at least one key"),
+        (lambda: plimsoll.sweep(small, threads=0), "threads=0: expected"),
+        (lambda: plimsoll.line(small, replicates_max=1), "replicates_max=1: expected a whole number from 2 to 4096"),
+        (lambda: plimsoll.line(small, precision=0), "precision=0: expected a share from 0.001 to 1"),
+        (lambda: plimsoll.reproduce("hull", seed=-1), "seed=-1: expected"),
+    ]:
+        with pytest.raises(plimsoll.PlimsollError, match=re.escape(message)):
+            wrong()
+    with pytest.raises(TypeError, match="seed='one': expected a whole number"):
+        plimsoll.run(small, seed="one")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="the scenario is 3; allowed: a path, the name of a built-in scenario"):
+        plimsoll.run(3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="memory_max='x GB': write a size such as '8GB'"):
+        plimsoll.run(small, memory_max="x GB")
 
 
 def test_a_sweep_has_a_point_for_each_value(swept: plimsoll.Result) -> None:
@@ -151,6 +195,8 @@ def test_the_load_line(small: dict[str, Any]) -> None:
     with pytest.raises(plimsoll.ObjectiveError, match="no workload `smal`") as caught:
         plimsoll.line(small, "p99(smal) < 2ms")
     assert "did you mean" in str(caught.value) and "--" not in str(caught.value)
+    with pytest.raises(plimsoll.ObjectiveError, match="did you mean `background`?"):
+        plimsoll.line(small, "p99(small) < 2ms", over="backgroundd")
 
 
 def test_a_reproduction_has_published_values(tmp_path: Path) -> None:
