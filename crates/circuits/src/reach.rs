@@ -67,8 +67,8 @@ fn configurations_max(demand: &Demand, switching: &Switching, time: Span) -> u64
 /// Returns the least and the most utilisation of the circuits in at most `time`, with at least so many configurations.
 ///
 /// For a port in the mean, in time of a circuit: circuits carry at least `demand - T r_p / r_c` in `max(T, window)`,
-/// which falls with T. They carry at most the smaller of `demand` and `T - nights`: that share of `max(T, window)` grows with T
-/// until all is carried, and falls afterwards.
+/// which falls with T. They carry at most the smaller of `demand` and `T - nights`: that share of `max(T, window)`
+/// grows with T until all is carried, and falls afterwards.
 fn utilisation(demand: &Demand, switching: &Switching, time: Span, configurations: u64) -> (f64, f64) {
     let ports = demand.ports().max(1) as f64;
     let circuit_bps = switching.circuit_rate.as_bps().max(1) as f64;

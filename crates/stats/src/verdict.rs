@@ -62,8 +62,8 @@ pub fn judge(strains: &[f64], share: Option<Share>, level: f64) -> Verdict {
 /// Returns whether runs whose verdict is [`Verdict::Keeps`] would have it, too, if rare bad ones were not among them.
 /// Where half of the runs or more have nothing over the limit, that is so if they would have it with one run more,
 /// which is as bad as the worst of them and over the limit by a factor of at least [`RARE`]: sixteen runs without
-/// anything over it would. Were the limit just met, by one bad run in `RARE`, sixteen without one are found once in a hundred
-/// times.
+/// anything over it would. Were the limit just met, by one bad run in `RARE`, sixteen without one are found once in a
+/// hundred times.
 pub fn confirms(strains: &[f64], level: f64) -> bool {
     let without = strains.iter().filter(|strain| **strain == 0.0).count();
     if 2 * without < strains.len() {

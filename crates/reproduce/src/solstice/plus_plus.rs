@@ -18,7 +18,7 @@ pub(super) fn rows(study: &Study, seed: u64) -> Vec<Row> {
     let mut made = Vec::new();
     for ports in PORTS {
         let reaches: Vec<Reach> = (0..DEMANDS).map(|number| reach(ports, seed, number)).collect();
-        let numbers: [(&str, &str, fn(&Reach) -> (f64, f64)); 3] = [
+        let numbers: [(&str, &str, Ends); 3] = [
             ("schedule_time_ms", "ms", |reach| (reach.time.0.as_ms_f64(), reach.time.1.as_ms_f64())),
             ("configurations", "configurations", |reach| {
                 (reach.configurations.0 as f64, reach.configurations.1 as f64)
@@ -53,6 +53,9 @@ pub(super) fn rows(study: &Study, seed: u64) -> Vec<Row> {
     }
     made
 }
+
+/// The least and the most of a number.
+type Ends = fn(&Reach) -> (f64, f64);
 
 /// The table of these rows.
 const FIGURE: &str = "plus-plus";
