@@ -29,7 +29,10 @@ const SIZES: &str = "[topology]\nkind = 'rack'\nhosts = 4\nrate = '1Gbps'\ndelay
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
 fn judge_error(error: &ScenarioError) {
-    assert!(error.line > 0 && error.column > 0 && error.width > 0 && !error.file.is_empty(), "{error:?}");
+    assert!(
+        error.line > 0 && error.column > 0 && error.underlined > 0 && !error.file.is_empty(),
+        "{error:?}"
+    );
     assert!(error.to_string().contains("-->"));
 }
 

@@ -32,7 +32,10 @@ const COMBINATIONS_MAX: usize = 2000;
 fn judge_errors(errors: &[ScenarioError]) {
     assert!(!errors.is_empty());
     for error in errors {
-        assert!(error.line > 0 && error.column > 0 && error.underlined > 0 && !error.file.is_empty(), "{error:?}");
+        assert!(
+            error.line > 0 && error.column > 0 && error.underlined > 0 && !error.file.is_empty(),
+            "{error:?}"
+        );
         assert!(error.to_string().contains("-->"));
     }
 }
