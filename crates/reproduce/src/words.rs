@@ -36,7 +36,7 @@ const STATISTICS: [(&str, &str); 8] = [
 ];
 
 /// The quantities that figures draw.
-const QUANTITIES: [(&str, &str); 52] = [
+const QUANTITIES: [(&str, &str); 53] = [
     ("ack_kb", "bytes that one ACK acknowledges"),
     ("application_us", "time in the application"),
     ("background_ms", "completion time of background flows"),
@@ -88,6 +88,7 @@ const QUANTITIES: [(&str, &str); 52] = [
     ("throughput", "throughput"),
     ("train", "length of a train"),
     ("transfer_ms", "completion time of a transfer"),
+    ("uninterrupted", "length of a train that no other packet interrupts"),
     ("victim_us", "completion time of the victim"),
 ];
 
