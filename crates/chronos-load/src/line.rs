@@ -70,6 +70,12 @@ impl search::Objectives for Objectives {
         verdict::judge(&strains, share, level)
     }
 
+    /// A mean has no rare rounds that are far over its limit.
+    fn confirms(&self, objective: usize, rounds: &[&Round], level: f64) -> bool {
+        let objective = (&self.0[objective], objective);
+        objective.0.allowed().is_none() || verdict::confirms(&strains(objective, rounds), level)
+    }
+
     fn may_decide(&self, objective: usize, rounds: &[&Round], most: u32, level: f64) -> bool {
         verdict::may_decide(&strains((&self.0[objective], objective), rounds), most, level)
     }

@@ -16,8 +16,9 @@
 //! 6. At last the lower end gets more seeds until rare bad runs would have shown. If they show, or the seeds do not
 //!    suffice, it is open, and the search goes on below it.
 //!
-//! The 95 % confidence *interval* of the line runs from the highest load that meets every objective, and below which no
-//! load is open, to the lowest that violates one. The line itself is where the mean of the measured numbers, taken
+//! The 95 % confidence *interval* of the line runs from the highest load that meets every objective to the lowest that
+//! violates one. A load that meets them above an open one whose runs are over a limit in the mean is no lower end, as
+//! one of the two is chance. The line itself is where the mean of the measured numbers, taken
 //! linearly between the loads in the interval, meets the limit of the first objective to be broken.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,9 +43,7 @@ pub trait Objectives {
     fn judge(&self, objective: usize, runs: &[&Self::Run], level: f64) -> Verdict;
 
     /// Whether the runs of one load, which meet an objective, do so too if rare ones that are bad were not among them.
-    fn confirms(&self, _objective: usize, _runs: &[&Self::Run], _level: f64) -> bool {
-        true
-    }
+    fn confirms(&self, objective: usize, runs: &[&Self::Run], level: f64) -> bool;
 
     /// Returns whether `most` runs may decide an objective that these leave open.
     fn may_decide(&self, _objective: usize, _runs: &[&Self::Run], _most: u32, _level: f64) -> bool {
@@ -208,7 +207,7 @@ impl<O: Objectives> Search<O> {
         let Known { kept, sunk, above, .. } = self.known();
         let found = match (kept, sunk) {
             (None, Some(high)) if high <= self.range.low => Found::Never,
-            (_, None) if self.state(self.range.high.to_bits()) == State::Keeps => Found::Always,
+            (Some(low), None) if low >= self.range.high => Found::Always,
             _ => Found::Line,
         };
         let (crossing, binding) = self.crossing(kept, sunk);
@@ -280,18 +279,19 @@ impl<O: Objectives> Search<O> {
         (0..self.objectives.count()).all(|objective| self.objectives.confirms(objective, runs, level))
     }
 
-    /// Returns whether a load has fewer seeds than others would get because it stays open, or because it met the
-    /// objectives by chance, above the lower end of the interval: its mean is not comparable, as the first seeds lie on
-    /// the same side of it at all loads.
+    /// Returns whether a load between the ends of the interval has fewer seeds than another would get: its mean is not
+    /// comparable, as the first seeds lie on the same side of it at all loads.
     fn was_given_up(&self, bits: u64, runs: usize, kept: Option<f64>) -> bool {
-        let has_few = self.looks.all().last().is_some_and(|most| runs < *most as usize);
-        let is_inside = kept.is_none_or(|kept| f64::from_bits(bits) > kept);
-        has_few
-            && match self.state(bits) {
-                State::Open => true,
-                State::Keeps => is_inside,
-                State::Sinks | State::Running => false,
-            }
+        let is_between =
+            kept.is_none_or(|kept| f64::from_bits(bits) > kept) && self.state(bits) != State::Sinks;
+        is_between && self.looks.all().last().is_some_and(|most| runs < *most as usize)
+    }
+
+    /// Returns whether the runs of a load are over the limit of an objective in the mean.
+    fn is_over_in_the_mean(&self, load: f64) -> bool {
+        let runs: Vec<&O::Run> = self.loads[&load.to_bits()].values().collect();
+        let strain = |objective| self.objectives.strain(objective, &runs);
+        (0..self.objectives.count()).any(|objective| strain(objective).is_some_and(|strain| strain > 1.0))
     }
 
     /// Chooses the next load to try, once all that have been tried are judged.
@@ -339,14 +339,13 @@ impl<O: Objectives> Search<O> {
             |wanted: State| states.iter().filter(move |(_, state)| *state == wanted).map(|(load, _)| *load);
         let sunk = of(State::Sinks).next();
         let below = |load: &f64| sunk.is_none_or(|sunk| *load < sunk);
-        let open: Vec<f64> = of(State::Open).filter(below).collect();
+        let doubtful = of(State::Open).find(|load| self.is_over_in_the_mean(*load));
+        let kept =
+            of(State::Keeps).rfind(|load| below(load) && doubtful.is_none_or(|doubtful| *load < doubtful));
         Known {
-            // What meets the objectives between an open load and a violated one may do so by chance.
-            kept: of(State::Keeps).rfind(|load| {
-                below(load) && (sunk.is_none() || open.first().is_none_or(|first| load < first))
-            }),
+            kept,
             sunk,
-            open,
+            open: of(State::Open).filter(below).filter(|load| kept.is_none_or(|kept| *load > kept)).collect(),
             above: of(State::Keeps).any(|load| !below(&load)),
         }
     }
@@ -394,11 +393,11 @@ impl<O: Objectives> Search<O> {
 
 /// The bracket that the judged loads give.
 struct Known {
-    /// The highest load that meets the objectives, below every violated one and the open ones that one is above.
+    /// The highest load that meets the objectives below every violated one and every doubtful one.
     kept: Option<f64>,
     /// The lowest violated load.
     sunk: Option<f64>,
-    /// The open loads between the two, and with them any between those that meet the objectives.
+    /// The open loads between the two.
     open: Vec<f64>,
     /// A load that meets the objectives lies above a violated one.
     above: bool,
