@@ -4,12 +4,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plimsoll_cli::library::{self, Question};
-use plimsoll_line::over::OverError;
 use plimsoll_line::search::{Found, Line};
 use plimsoll_line::{Options, Watch};
 use plimsoll_report::Style;
 use plimsoll_results::run_dir::Existing;
-use plimsoll_scenario::did_you_mean;
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -52,7 +50,7 @@ pub(crate) fn line(
         let options = question.options(&over, library::threads(threads))?;
         Ok((question.objectives(checked)?, over, Options { anew: force, ..options }))
     };
-    let (slos, over, options) = asked().map_err(|error| errors::objective(&nearest(error)))?;
+    let (slos, over, options) = asked().map_err(|error| errors::objective(&error))?;
     let command = scenario.command("line", out.as_deref());
     let plan = library::line_plan(&question, checked, &slos, &over, command);
     let (folder, temporary) = place(out.as_deref())?;
@@ -74,17 +72,6 @@ pub(crate) fn line(
     let page = library::keep_lines(&dir, checked, &lines).map_err(|error| errors::run_directory(&error))?;
     drop(temporary);
     Ok(Lines { lines, page })
-}
-
-/// Adds the nearest load to the error for one that does not exist. `over` may be the name of a workload, too.
-fn nearest(mut error: anyhow::Error) -> anyhow::Error {
-    if let Some(OverError::Unknown { key, candidates, help }) = error.downcast_mut()
-        && help.is_none()
-    {
-        let workloads = candidates.split(", ").filter_map(|load| load.split('.').nth(1));
-        *help = did_you_mean(key, workloads);
-    }
-    error
 }
 
 struct SearchBoard<'a> {

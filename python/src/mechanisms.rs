@@ -3,11 +3,11 @@
 //! A mechanism has no way to fail in the simulator, so the first exception is kept, the run is cancelled, and the call
 //! that ran it raises the exception.
 
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 
 use plimsoll_fabric::net::port::QueueDiscipline;
 use plimsoll_fabric::net::topology::Link;
-use plimsoll_mechanisms::tcp::{CongestionControl, Kind};
+use plimsoll_mechanisms::tcp::CongestionControl;
 use plimsoll_scenario::{Parameters, Registry};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -80,8 +80,7 @@ impl Arguments {
 pub(crate) fn registry((controllers, disciplines): Mechanisms, failure: &Failure) -> PyResult<Registry> {
     let mut registry = Registry::new();
     for (name, version, class) in controllers {
-        let is_taken = Kind::ALL.iter().any(|kind| kind.name() == name) || TRANSPORT_KEYS.contains(&name);
-        check_name("controller", &name, is_taken)?;
+        check_name("controller", &name, Registry::may_be_controller)?;
         let failure = failure.clone();
         let make = move |arguments: &Arguments| -> Box<dyn CongestionControl> {
             Box::new(Controller::make(&class, arguments, failure.clone()))
@@ -89,7 +88,7 @@ pub(crate) fn registry((controllers, disciplines): Mechanisms, failure: &Failure
         registry = registry.congestion_controller(&name, &version, make);
     }
     for (name, version, class) in disciplines {
-        check_name("discipline", &name, false)?;
+        check_name("discipline", &name, Registry::may_be_mechanism)?;
         let failure = failure.clone();
         let make = move |arguments: &Arguments, link: &Link| -> Box<dyn QueueDiscipline> {
             Box::new(Discipline::make(&class, arguments, link, failure.clone()))
@@ -100,18 +99,10 @@ pub(crate) fn registry((controllers, disciplines): Mechanisms, failure: &Failure
 }
 
 /// Checks a name, since a registry panics if a mechanism cannot have it.
-fn check_name(what: &str, name: &str, is_taken: bool) -> PyResult<()> {
-    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
-    if !is_taken && !name.is_empty() && name.chars().all(fits) {
+fn check_name(what: &str, name: &str, may_be: fn(&str) -> bool) -> PyResult<()> {
+    if may_be(name) {
         return Ok(());
     }
     let allowed = "lower-case letters, digits, `-` and `_`, and no name that Plimsoll has";
     Err(PlimsollError::new_err(format!("a {what} cannot be called {name:?}; allowed: {allowed}")))
 }
-
-/// The keys of a scenario's table `transport`, which no controller can be called.
-static TRANSPORT_KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let schema = plimsoll_scenario::schema();
-    let keys = schema.pointer("/$defs/TransportParams/properties").and_then(Value::as_object);
-    keys.map_or_else(Vec::new, |keys| keys.keys().cloned().collect())
-});

@@ -120,6 +120,20 @@ impl Registry {
         Registry::default()
     }
 
+    /// Returns whether a mechanism from outside may be called so: lower-case letters, digits, `-` and `_`.
+    pub fn may_be_mechanism(name: &str) -> bool {
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
+        !name.is_empty() && name.chars().all(fits)
+    }
+
+    /// Returns whether a congestion controller from outside may be called so, as none of ours is and no key of
+    /// `transport`.
+    pub fn may_be_controller(name: &str) -> bool {
+        let is_built_in = Kind::ALL.iter().any(|kind| kind.name() == name);
+        let is_key = || keys_of::<TransportParams>().contains(&name.to_owned());
+        Registry::may_be_mechanism(name) && !is_built_in && !is_key()
+    }
+
     /// Registers a congestion controller, which a scenario chooses by `transport.kind = "NAME"` and gives parameters
     /// in the table `transport.NAME`. `make` is called for each end of a connection.
     ///
@@ -132,8 +146,7 @@ impl Registry {
         version: &str,
         make: impl Fn(&P) -> Box<dyn CongestionControl> + Send + Sync + 'static,
     ) -> Registry {
-        let is_built_in = Kind::ALL.iter().any(|kind| kind.name() == name);
-        assert!(!is_built_in && !keys_of::<TransportParams>().contains(&name.to_owned()), "{name} is taken");
+        assert!(Registry::may_be_controller(name), "{name} is taken, or no name of a mechanism");
         let make = Arc::new(make);
         let factory = move |params: Arc<P>| {
             let make = Arc::clone(&make);
@@ -350,8 +363,7 @@ fn register<P: Parameters, F: 'static>(
     version: &str,
     factory: impl Fn(Arc<P>) -> F + Send + Sync + 'static,
 ) {
-    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
-    assert!(!name.is_empty() && name.chars().all(fits), "`{name}` is no name of a mechanism");
+    assert!(Registry::may_be_mechanism(name), "`{name}` is no name of a mechanism");
     let prepare = move |sources: &Sources, table: &Node| {
         let params: P = de::deserialize(sources, table)?;
         params.validate().map_err(|InvalidParam { key, value, allowed }| {
