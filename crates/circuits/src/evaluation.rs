@@ -157,14 +157,14 @@ fn rate(rate: Rate) -> u128 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
     use crate::kind::SchedulerKind;
 
-    /// Two ports with a byte each way, a byte a picosecond by circuit and a tenth by packets.
-    const SWITCHING: Switching = Switching {
+    /// A byte a picosecond by circuit and a tenth by packets.
+    pub(crate) const SWITCHING: Switching = Switching {
         circuit_rate: Rate::from_bps(8_000_000_000_000),
         packet_rate: Rate::from_bps(800_000_000_000),
         night: Span::from_ps(10),

@@ -85,20 +85,12 @@ const PS_PER_SECOND: u128 = 1_000_000_000_000;
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_units::Rate;
     use proptest::prelude::*;
 
     use super::*;
     use crate::evaluation::evaluate;
+    use crate::evaluation::tests::SWITCHING;
     use crate::kind::SchedulerKind;
-
-    /// A byte a picosecond by circuit and a tenth by packets.
-    const SWITCHING: Switching = Switching {
-        circuit_rate: Rate::from_bps(8_000_000_000_000),
-        packet_rate: Rate::from_bps(800_000_000_000),
-        night: Span::from_ps(10),
-        window: Span::from_ps(200),
-    };
 
     #[test]
     fn a_port_of_three_flows() {

@@ -97,7 +97,7 @@ impl Over {
             return found.cloned().ok_or_else(|| OverError::Unknown {
                 key: key.to_owned(),
                 candidates: listed.clone(),
-                help: did_you_mean(key, names()),
+                help: did_you_mean(key, names().chain(all.iter().map(Over::workload))),
             });
         }
         match all.as_slice() {

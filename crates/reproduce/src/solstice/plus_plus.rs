@@ -57,7 +57,7 @@ pub(super) fn rows(study: &Study, seed: u64) -> Vec<Row> {
 /// The least and the most of a number.
 type Ends = fn(&Reach) -> (f64, f64);
 
-/// The table of these rows.
+/// The figure under whose name the rows of Solstice++ stand.
 const FIGURE: &str = "plus-plus";
 /// The end that is farther from the published number.
 const FARTHER: &str = "farther end";

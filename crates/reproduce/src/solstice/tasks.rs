@@ -32,7 +32,7 @@ struct Scheduling {
     seed: u64,
 }
 
-/// The scheduler of a series.
+/// The scheduler behind a series, and what of it differs from the one that scenarios have.
 #[derive(Clone, Copy, Debug)]
 enum Scheme {
     /// A scheduler as scenarios have it.
@@ -80,7 +80,7 @@ fn scheduling(point: &Point<'_>, workload: Workload, unit: u64) -> Option<Arc<dy
     Some(Arc::new(Scheduling { scheduler, workload, unit, cut, demands, seed: point.seed }))
 }
 
-/// The demands of a full run.
+/// The number of demands that a full run draws of each workload.
 pub(super) const DEMANDS: u32 = 50;
 
 /// Draws the demand of a seed and a number.
