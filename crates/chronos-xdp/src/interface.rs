@@ -96,7 +96,7 @@ impl Interface {
 fn mtu(socket: &Socket, name: &str) -> io::Result<usize> {
     let mut request = request(name);
     // SAFETY: the call reads and writes one `ifreq`, which lives until it returns.
-    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request) };
+    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request) };
     if answer != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -113,7 +113,7 @@ fn channels(socket: &Socket, name: &str) -> io::Result<Channels> {
     request.ifr_ifru.ifru_data = (&raw mut channels).cast();
     // SAFETY: the call reads one `ifreq`, and writes a `struct ethtool_channels` where that points to; both live until
     // it returns.
-    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
+    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) };
     if answer == 0 {
         return Ok(channels);
     }

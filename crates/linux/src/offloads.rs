@@ -52,7 +52,7 @@ pub(crate) fn set(name: &str, offload: Offload, on: bool) -> io::Result<()> {
     }
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
     // SAFETY: the call reads one `ifreq`, and the `struct ethtool_value` that it points to; both live until it returns.
-    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
+    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) };
     if answer == 0 {
         return Ok(());
     }

@@ -73,8 +73,8 @@ pub(crate) fn wake_in_time() {
 
 #[expect(unsafe_code, reason = "no safe crate of this workspace sets a thread's scheduler")]
 fn set_scheduler(policy: i32, priority: i32) -> io::Result<()> {
-    let parameter = libc::sched_param { sched_priority: priority };
-    // SAFETY: the call reads one `sched_param` at the pointer, which lives until it returns; 0 is this thread.
-    let set = unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) };
+    // The system call itself, as musl's function only says that it is not implemented. Its `sched_param` is one number.
+    // SAFETY: the call reads one number at the pointer, which lives until it returns; 0 is this thread.
+    let set = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) };
     if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -39,7 +39,8 @@ impl Flight {
             return send.flags(flags).build().user_data(token);
         }
         self.header.msg_iov = self.slices.as_mut_ptr();
-        self.header.msg_iovlen = self.slices.len();
+        // musl has the field as an `int`.
+        self.header.msg_iovlen = self.slices.len() as _;
         let send = opcode::SendMsg::new(Fd(socket), &raw const *self.header).flags(flags as u32);
         send.build().user_data(token)
     }
