@@ -15,6 +15,7 @@ use crate::study::{MakeTask, Named, Point, Task};
 pub(crate) const TASKS: Named<MakeTask> = &[
     ("chronos.fan-out", fan_out),
     ("chronos.fan-out-of-servers", fan_out_of_servers),
+    ("chronos.behind-a-clients-kernel", behind_a_clients_kernel),
     ("chronos.chain", chain),
     ("chronos.chain-of-servers", chain_of_servers),
     ("chronos.sources", sources),
@@ -55,6 +56,13 @@ fn fan_out_of_servers(point: &Point<'_>) -> Option<Arc<dyn Task>> {
     // Memslap's low rate: nothing queues.
     let model = testbed::server(Kind::Baseline, 10_000.0, point);
     ServerTask::of(model, point, &[Gauge::LastOf(number(point.x) as u32)])
+}
+
+/// Asks a lightly loaded server from behind a client's kernel, which takes the time of the axis.
+fn behind_a_clients_kernel(point: &Point<'_>) -> Option<Arc<dyn Task>> {
+    let mut model = testbed::server(Kind::Baseline, 10_000.0, point);
+    model.costs.network += Span::from_us(number(point.x) as u64);
+    ServerTask::of(model, point, &[P50, P99])
 }
 
 /// Counts the requests of a chain within 100 service times, by Eq. 4.2.
