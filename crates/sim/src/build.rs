@@ -18,7 +18,7 @@ use crate::error::RunError;
 use crate::extensions::Extensions;
 use crate::hosts::Hosts;
 use crate::link_names::LinkNames;
-use crate::look_ahead::LOOK_AHEAD_PORTS;
+use crate::look_ahead::LookAhead;
 use crate::multipath::Multipath;
 use crate::observe::{Recorder, connection_record};
 use crate::packet_capture::PacketCapture;
@@ -81,7 +81,7 @@ fn build_with(
         fabric.schedule(first, Owner::new(OwnerKind::Clock, SAMPLING_CLOCK));
     }
     let traffic = Traffic::new(&model.traffic_spec(), &streams)?;
-    let looks_ahead = fabric.ports().len() >= LOOK_AHEAD_PORTS && fabric.selector().is_none();
+    let ahead = LookAhead::for_network(fabric.ports().len(), fabric.selector().is_none());
     let counts_links = fabric.counts_links();
     Ok(Build {
         link_names: counts_links.then(|| LinkNames::new(&model.topology, fabric.network())),
@@ -99,7 +99,7 @@ fn build_with(
             recorder,
             now: Time::ZERO,
             finished: None,
-            ahead: looks_ahead.then(Box::default),
+            ahead,
             process: None,
         },
         workloads: traffic.infos,

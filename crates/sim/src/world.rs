@@ -39,7 +39,7 @@ pub(crate) struct World {
     /// When all workloads had finished.
     pub(crate) finished: Option<Time>,
     /// Prefetches memory, where the network is too large for the cache.
-    pub(crate) ahead: Option<Box<LookAhead>>,
+    pub(crate) ahead: LookAhead,
     /// Set where this world is one logical process of a parallel run.
     pub(crate) process: Option<Box<Process>>,
 }
@@ -77,9 +77,7 @@ impl World {
         let mut arrived = Packet::default();
         while let Some((now, owner)) = self.fabric.next_event(last) {
             self.now = now;
-            if let Some(ahead) = &mut self.ahead {
-                ahead.prefetch(&mut self.fabric, &self.hosts.connections);
-            }
+            self.ahead.prefetch(&mut self.fabric, &self.hosts.connections);
             match self.fabric.on_event(now, owner, &mut arrived) {
                 Handled::Delivered(packet) => self.on_host(now, packet),
                 Handled::Served => self.offer_room(now),

@@ -33,6 +33,8 @@ use std::cmp::Reverse;
 
 use plimsoll_units::Time;
 
+use super::bucket_sort::BucketSort;
+use super::key::Key;
 use super::ties::rank;
 
 /// Pending events, popped in the order of `(time, rank)`.
@@ -56,6 +58,7 @@ pub(super) struct Calendar {
     /// What was at least a whole wheel ahead when it was pushed. It goes straight to `front` when
     /// its bucket comes, never through the wheel.
     far: Heap<(Time, u32)>,
+    sort: BucketSort,
     pace: Pace,
     /// A bucket was taken up since [`Calendar::take_turn`] last asked.
     turned: bool,
@@ -85,6 +88,7 @@ impl Calendar {
             shift: SHIFT_INITIAL,
             wheel: Wheel::new(BUCKETS_MIN),
             far: Heap::default(),
+            sort: BucketSort::new(),
             pace: Pace::over(LOOK_POPS_MIN),
             turned: false,
             looked: 0,
@@ -178,6 +182,12 @@ impl Calendar {
         [in_wheel, self.far.first().map(|(at, _)| at)].into_iter().flatten().min()
     }
 
+    /// Returns the owner of the first entry, if that is in the bucket being served.
+    #[inline]
+    pub(super) fn first_at_hand(&self) -> Option<u32> {
+        self.front.last().map(|key| key.owner())
+    }
+
     /// Returns whether a bucket was taken up since the last call.
     #[inline]
     pub(super) fn take_turn(&mut self) -> bool {
@@ -221,7 +231,7 @@ impl Calendar {
             self.take_from_far();
         }
         if self.front.len() > 1 {
-            self.front.sort_unstable_by(|a, b| b.cmp(a));
+            self.sort.sort(&mut self.front, self.shift);
             self.settle_ties();
         }
     }
@@ -347,33 +357,6 @@ impl Default for Calendar {
 impl Pace {
     fn over(pops: u64) -> Pace {
         Pace { pops_left: pops, pops, buckets: 0 }
-    }
-}
-
-/// An entry of a bucket as one integer, the time since the bucket began above the owner: a comparison takes one
-/// instruction and no branch.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Key(u64);
-
-impl Key {
-    /// Returns the entry of `owner` at `at`, where buckets are `1 << shift` picoseconds wide.
-    #[inline]
-    fn new(at: Time, owner: u32, shift: u32) -> Key {
-        Key((at.as_ps() & ((1 << shift) - 1)) << u32::BITS | u64::from(owner))
-    }
-    /// Returns the entry's time, where its bucket begins at `begins`.
-    #[inline]
-    fn at(self, begins: Time) -> Time {
-        Time::from_ps(begins.as_ps() + (self.0 >> u32::BITS))
-    }
-    #[inline]
-    fn owner(self) -> u32 {
-        self.0 as u32
-    }
-    /// Returns whether both have one time.
-    #[inline]
-    fn is_tied_with(self, other: Key) -> bool {
-        (self.0 ^ other.0) >> u32::BITS == 0
     }
 }
 

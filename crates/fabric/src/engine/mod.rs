@@ -9,7 +9,9 @@
 //! depend on memory addresses or on the order of insertion. The packets in flight on a link wait in a lane of their
 //! own, first in, first out, and only the first one is an event.
 
+mod bucket_sort;
 mod calendar;
+mod key;
 mod lanes;
 mod queue;
 mod streams;

@@ -37,6 +37,13 @@ impl EventQueue {
         Some((at, Owner::from_bits(owner)))
     }
 
+    /// Returns the owner of the next event where that is known without a search, as it mostly is. A caller may prefetch
+    /// what it will touch.
+    #[inline]
+    pub fn first_at_hand(&self) -> Option<Owner> {
+        self.calendar.first_at_hand().map(Owner::from_bits)
+    }
+
     /// Returns whether a new bucket has begun since the last call.
     #[inline]
     pub fn take_turn(&mut self) -> bool {

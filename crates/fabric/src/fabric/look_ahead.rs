@@ -3,7 +3,7 @@
 use plimsoll_prefetch::prefetch;
 
 use super::{Fabric, NextHop};
-use crate::engine::FoundHop;
+use crate::engine::{FoundHop, OwnerKind};
 use crate::links::Hooks;
 use crate::net::{Packet, PortId};
 
@@ -17,6 +17,16 @@ pub enum LeadsTo<'a> {
 }
 
 impl<H: Hooks> Fabric<H> {
+    /// Asks for the packet of the next event, if that is a link's.
+    #[inline]
+    pub fn prefetch_next(&self) {
+        if let Some(owner) = self.links.events.first_at_hand()
+            && owner.kind() == OwnerKind::Link
+        {
+            self.prefetch_first(PortId(owner.number()));
+        }
+    }
+
     /// First step: asks for the first packet of the link of `port`.
     #[inline]
     pub fn prefetch_first(&self, port: PortId) {
