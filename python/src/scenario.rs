@@ -139,9 +139,8 @@ impl Scenario {
 
     /// Returns the command that repeats a run or a search of the scenario, whose run directory is `out`.
     pub(crate) fn command(&self, subcommand: &str, out: Option<&Path>) -> String {
-        let seed = self.scenario.points().first().map_or(0, |point| point.seed);
         match &self.source {
-            Some(source) => source.command_of(subcommand, seed),
+            Some(source) => source.command_of(subcommand, self.scenario.points()),
             // The scenario that is recorded there has its overrides and its seed.
             None => {
                 let recorded = out.unwrap_or(Path::new(".")).join("scenario.toml");

@@ -245,7 +245,7 @@ fn plan(args: &Args, source: &Source, job: &Job<'_>) -> Plan {
     // Options that change the measurement select another run directory.
     let measured = measured(args);
     plan.carrier = format!("this kernel{measured}");
-    plan.command = source.command_of("emulate", plan.seed) + &measured;
+    plan.command = source.command_of("emulate", job.points()) + &measured;
     for variant in &args.variant {
         plan.command.push_str(&format!(" --variant {}", quoted(variant)));
     }

@@ -56,10 +56,7 @@ impl<'a> Job<'a> {
     ) -> anyhow::Result<Job<'a>> {
         let points = scenario.points();
         check_variants(points, variants)?;
-        let seed = points.first().map_or(0, |point| point.seed);
-        // A seed on the command line ends the sweep of seeds.
-        let sweeps_seeds = points.iter().flat_map(|point| &point.sweep).any(|(key, _)| key == "run.seed");
-        let mut command = if sweeps_seeds { source.command_as_given() } else { source.command(seed) };
+        let mut command = source.command_of("run", points);
         if let Some(Shard { number, of }) = shard {
             command.push_str(&format!(" --shard {number}/{of}"));
         }

@@ -121,8 +121,8 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         repair: args.repair,
         ..question.options(&over, batch::threads(args.threads.map(usize::from)))?
     };
-    let seed = scenario.points().first().map_or(0, |point| point.seed);
-    let plan = line_plan(question, &scenario, &slos, &over, args.source.command_of("line", seed));
+    let command = args.source.command_of("line", scenario.points());
+    let plan = line_plan(question, &scenario, &slos, &over, command);
     let out = args.out.clone().unwrap_or_else(|| job::default_dir("line-", &scenario, &plan.scenario, ""));
     let dir = run::create(&out, &plan, run::existing(args.force, args.repair))?;
     let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;

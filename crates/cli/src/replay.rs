@@ -202,8 +202,7 @@ fn check(path: &Path, outcome: &PointOutcome) -> anyhow::Result<()> {
 /// Returns the command that makes the page again.
 fn command(args: &Args, scenario: &Scenario, point: &Point) -> String {
     // The seed of a replicate is made of that of the first point.
-    let seed = scenario.points().first().map_or(point.seed, |first| first.seed);
-    let mut command = args.source.command_of("replay", seed);
+    let mut command = args.source.command_of("replay", scenario.points());
     command.push_str(&format!(" --variant {}", quoted(&point.variant)));
     for (key, value) in &point.sweep {
         command.push_str(&format!(" --at {}", quoted(&format!("{key}={}", value.trim_matches('"')))));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use clap::Args;
-use plimsoll_scenario::{Overrides, Registry, Scenario, ScenarioError};
+use plimsoll_scenario::{Overrides, Point, Registry, Scenario, ScenarioError};
 use plimsoll_stdio::note;
 use plimsoll_units::whole;
 
@@ -53,14 +53,12 @@ impl Source {
         Ok(scenario)
     }
 
-    /// Returns the command that repeats a run of this scenario with its seed, quoted for a shell.
-    pub fn command(&self, seed: u64) -> String {
-        self.command_of("run", seed)
-    }
-
-    /// Returns the same for another subcommand that accepts a scenario.
-    pub fn command_of(&self, subcommand: &str, seed: u64) -> String {
-        self.words(subcommand, Some(seed))
+    /// Returns the command that repeats what a subcommand did with the `points` of this scenario, quoted for a shell. It
+    /// has their seed, except where seeds are swept: one on the command line would end that.
+    pub fn command_of(&self, subcommand: &str, points: &[Point]) -> String {
+        let sweeps_seeds = points.iter().flat_map(|point| &point.sweep).any(|(key, _)| key == "run.seed");
+        let seed = points.first().map(|first| first.seed).filter(|_| !sweeps_seeds);
+        self.words(subcommand, seed.or(self.seed))
     }
 
     /// Returns the command that runs this scenario with the overrides that were given, quoted for a shell.

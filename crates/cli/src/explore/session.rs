@@ -439,7 +439,7 @@ impl Session {
         let overrides = scenario.overrides();
         let replicates = (overrides.replicates > 0).then_some(overrides.replicates);
         let source = Source { set: overrides.set.clone(), replicates, ..self.source.clone() };
-        source.command(scenario.points().first().map_or(0, |point| point.seed))
+        source.command_of("run", scenario.points())
     }
 
     /// Searches the load line of the reader's scenario.

@@ -211,9 +211,14 @@ fn a_setting_of_a_swept_key_is_not_swept() {
     let swept = ["--set", "sweep.\"run.duration\"=[\"1s\", \"2s\"]"];
     place.plimsoll(&[&long[..], &swept].concat()).ends_with(2).says("the scenario sweeps `run.duration`");
     // The command that repeats a sweep of seeds keeps it.
-    let seeds = ["--set", "sweep.\"run.seed\"=[1, 2]", "--set", "run.duration=0.11s", "--variant", "TCP"];
-    let ran = place.plimsoll(&[&["run", "mine.toml"], &seeds[..]].concat()).ends_with(0);
-    assert!(!ran.says("Repeat").stderr.contains("--seed"));
+    let seeds = ["--set", "sweep.\"run.seed\"=[1, 2]", "--variant", "TCP"];
+    let run = ["run", "mine.toml", "--set", "run.duration=0.11s"];
+    let line =
+        ["line", "mine.toml", "--slo", "p99(small) < 10s", "--messages", "200", "--replicates-max", "4"];
+    for command in [&run[..], &line] {
+        let ran = place.plimsoll(&[command, &seeds].concat());
+        assert!(!ran.says("Repeat").stderr.contains("--seed"));
+    }
 }
 
 /// The command line parses quantities like a file.
