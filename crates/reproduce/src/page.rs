@@ -126,7 +126,8 @@ fn verdict(page: &mut String, study: &Study, reproduction: &Reproduction) {
     let ordered = match decided().count() {
         0 => String::new(),
         pairs => format!(
-            "**{in_order} of {pairs}** pairs of schemes whose measured intervals are apart have the published order. "
+            "**{in_order} of {pairs}** pairs of schemes whose measured intervals are apart (a number without one counts as \
+             exact) have the published order. "
         ),
     };
     let hops = match (reproduction.packet_hops, study.is_live()) {
@@ -156,8 +157,8 @@ fn verdict(page: &mut String, study: &Study, reproduction: &Reproduction) {
     let ours = reproduction.rows.iter().filter(|row| study.is_bound_of_ours(row)).count();
     let ours = match ours {
         0 => String::new(),
-        1 => "One row is held to a bound of ours (†): the text says it in words only. ".to_owned(),
-        rows => format!("{rows} rows are held to bounds of ours (†): the text says them in words only. "),
+        1 => "One row is held to a bound of ours (†), not to a printed number.  ".to_owned(),
+        rows => format!("{rows} rows are held to bounds of ours (†), not to printed numbers.  "),
     };
     let Ledger { held, explained, open, .. } = ledger;
     let _ = writeln!(
@@ -249,7 +250,9 @@ fn table(page: &mut String, study: &Study, rows: &[&Row]) {
         let optional = |value: Option<f64>| value.map_or_else(String::new, number);
         let ratio = |ratio: Option<f64>| ratio.map_or_else(String::new, |ratio| format!("{ratio:.3}"));
         let other = rows.iter().find(same).map(|row| row.measured);
-        let over = other.filter(|other| is_held && *other != 0.0).map(|other| row.measured / other);
+        let over = other
+            .filter(|other| is_held && *other > 1e-9 * row.measured.abs())
+            .map(|other| row.measured / other);
         let range = |range: Option<(f64, f64)>| {
             range.map_or_else(String::new, |(low, high)| format!("{} .. {}", number(low), number(high)))
         };
