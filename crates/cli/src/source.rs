@@ -53,8 +53,8 @@ impl Source {
         Ok(scenario)
     }
 
-    /// Returns the command that repeats what a subcommand did with the `points` of this scenario, quoted for a shell. It
-    /// has their seed, except where seeds are swept: one on the command line would end that.
+    /// Returns the command that repeats what a subcommand did with the `points` of this scenario, quoted for a shell.
+    /// It has their seed, except where seeds are swept: one on the command line would end that.
     pub fn command_of(&self, subcommand: &str, points: &[Point]) -> String {
         let sweeps_seeds = points.iter().flat_map(|point| &point.sweep).any(|(key, _)| key == "run.seed");
         let seed = points.first().map(|first| first.seed).filter(|_| !sweeps_seeds);

@@ -126,8 +126,8 @@ fn verdict(page: &mut String, study: &Study, reproduction: &Reproduction) {
     let ordered = match decided().count() {
         0 => String::new(),
         pairs => format!(
-            "**{in_order} of {pairs}** pairs of schemes whose measured intervals are apart (a number without one counts as \
-             exact) have the published order. "
+            "**{in_order} of {pairs}** pairs of schemes whose measured intervals are apart (a number without one \
+             counts as exact) have the published order. "
         ),
     };
     let hops = match (reproduction.packet_hops, study.is_live()) {

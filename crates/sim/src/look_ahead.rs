@@ -16,8 +16,8 @@
 //!
 //! Measured on fat-trees with k = 32, pairs in turns: 0.77 of the time that loads took which waited, a bucket at a
 //! time. More steps, for the tables that say where a link's first packet and a connection are, cost 3 to 15 %; steps
-//! taken for one event at a time, between events, 0.99 of the time with k = 32 and 1.12 with k = 48. With k = 8 the next
-//! event's packet gains 3 %, its next port on top of that nothing.
+//! taken for one event at a time, between events, 0.99 of the time with k = 32 and 1.12 with k = 48. With k = 8 the
+//! next event's packet gains 3 %, its next port on top of that nothing.
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::PortId;
