@@ -52,7 +52,7 @@ pub struct Entry {
 /// different things in it.
 #[derive(Debug, Default)]
 pub struct Journal {
-    entries: BTreeMap<(String, String, String), Entry>,
+    entries: BTreeMap<Key, Entry>,
     file: Option<(PathBuf, File)>,
 }
 
@@ -152,9 +152,9 @@ impl Journal {
         Ok(())
     }
 
-    /// Returns the run of that digest for a figure and a base, if it is done.
-    pub fn get(&self, digest: u64, figure: &str, base: &str) -> Option<&Entry> {
-        self.entries.get(&(text(digest), figure.to_owned(), base.to_owned()))
+    /// Returns the run of that digest for a figure, a base, a place on the axis and a scheme, if it is done.
+    pub fn get(&self, digest: u64, names: [&str; 4]) -> Option<&Entry> {
+        self.entries.get(&(text(digest), names.map(str::to_owned)))
     }
 
     /// Keeps a finished run.
@@ -173,8 +173,12 @@ impl Journal {
     }
 }
 
-fn key(entry: &Entry) -> (String, String, String) {
-    (entry.digest.clone(), entry.figure.clone(), entry.base.clone())
+/// The digest of a run and what its rows are called: two points of a figure may be the same run.
+type Key = (String, [String; 4]);
+
+fn key(entry: &Entry) -> Key {
+    let Entry { figure, base, x, series, .. } = entry;
+    (entry.digest.clone(), [figure, base, x, series].map(Clone::clone))
 }
 
 fn line_of(entry: &Entry) -> io::Result<String> {
@@ -246,6 +250,18 @@ mod tests {
         }
     }
 
+    const FIG11: [&str; 4] = ["fig11", "source", "1", "bucket"];
+    const FIG9: [&str; 4] = ["fig9", "source", "1", "bucket"];
+
+    #[test]
+    fn two_points_of_one_digest_keep_their_names() {
+        let mut journal = Journal::in_memory();
+        let other = Entry { x: "2".to_owned(), ..entry(1) };
+        journal.keep(entry(1)).and_then(|()| journal.keep(other.clone())).expect("they are kept");
+        assert_eq!(journal.get(1, FIG11), Some(&entry(1)));
+        assert_eq!(journal.get(1, ["fig11", "source", "2", "bucket"]), Some(&other));
+    }
+
     #[test]
     fn what_was_kept_is_there_again_and_a_line_cut_short_is_not() {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -257,11 +273,11 @@ mod tests {
         fs::write(&path, &whole[..whole.len() - 5]).expect("it can be cut");
 
         let mut journal = Journal::open(&path).expect("it opens");
-        assert_eq!(journal.get(1, "fig11", "source"), Some(&entry(1)));
-        assert_eq!(journal.get(2, "fig11", "source"), None);
-        assert_eq!(journal.get(1, "fig9", "source"), None);
+        assert_eq!(journal.get(1, FIG11), Some(&entry(1)));
+        assert_eq!(journal.get(2, FIG11), None);
+        assert_eq!(journal.get(1, FIG9), None);
         journal.keep(entry(2)).expect("it is written");
-        assert_eq!(Journal::open(&path).expect("it opens").get(2, "fig11", "source"), Some(&entry(2)));
+        assert_eq!(Journal::open(&path).expect("it opens").get(2, FIG11), Some(&entry(2)));
     }
 
     #[test]
@@ -285,7 +301,7 @@ mod tests {
             );
             Journal::repair(&path).expect("it is repaired");
             let journal = Journal::open(&path).expect("it opens");
-            let there = [1, 2, 3].map(|digest| journal.get(digest, "fig11", "source").is_some());
+            let there = [1, 2, 3].map(|digest| journal.get(digest, FIG11).is_some());
             assert_eq!(there, [true, false, true]);
         }
     }
@@ -300,9 +316,9 @@ mod tests {
         journal.forget(&["fig11@1".parse().expect("a part")]).expect("it is written");
         journal.keep(Entry { figure: "fig9".to_owned(), ..entry(3) }).expect("it is written");
         let journal = Journal::open(&path).expect("it opens");
-        assert_eq!(journal.get(1, "fig11", "source"), None);
-        assert_eq!(journal.get(2, "fig11", "source"), Some(&other));
-        assert!(journal.get(3, "fig9", "source").is_some());
+        assert_eq!(journal.get(1, FIG11), None);
+        assert_eq!(journal.get(2, ["fig11", "source", "2", "bucket"]), Some(&other));
+        assert!(journal.get(3, FIG9).is_some());
     }
 
     #[test]
@@ -311,6 +327,6 @@ mod tests {
         let path = folder.path().join("journal.jsonl");
         let other = Entry { version: "0.0.0-other".to_owned(), ..entry(1) };
         Journal::open(&path).and_then(|mut journal| journal.keep(other)).expect("it is written");
-        assert_eq!(Journal::open(&path).expect("it opens").get(1, "fig11", "source"), None);
+        assert_eq!(Journal::open(&path).expect("it opens").get(1, FIG11), None);
     }
 }

@@ -82,6 +82,7 @@ impl Reproduction {
             self.rows.retain(|row| is_measured(row).unwrap_or_else(|| is_left(row)));
             self.rows.extend(computed);
         }
+        self.orderings = orderings(&self.rows, study.bases[0].name(), &study.unordered);
         self.settle(study);
     }
 

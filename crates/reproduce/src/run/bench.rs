@@ -162,7 +162,8 @@ impl Bench<'_> {
     }
 
     pub(super) fn finished<'j>(&self, journal: &'j Journal, job: &Job) -> Option<&'j Entry> {
-        let entry = journal.get(job.digest, &self.study.figures[job.figure].id, job.base.name());
+        let Figure { id, cases, .. } = &self.study.figures[job.figure];
+        let entry = journal.get(job.digest, [id, job.base.name(), &cases[job.case].x, job.series]);
         entry.filter(|entry| entry.outcomes.is_none() || entry.outcomes == job.outcomes)
     }
 

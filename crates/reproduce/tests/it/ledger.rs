@@ -1,6 +1,8 @@
 //! The ledger follows from what was measured and published, and from nothing else.
 
-use plimsoll_reproduce::{Ledger, Reproduction, State, Study, every, page};
+use std::collections::BTreeSet;
+
+use plimsoll_reproduce::{Ledger, Reproduction, Row, State, Study, every, page};
 
 use crate::common;
 
@@ -48,8 +50,21 @@ fn a_page_that_is_summed_up_anew_is_the_same() {
         let mut again = committed.clone();
         again.sum_up(study);
         assert_eq!(again.rows.len(), committed.rows.len(), "{}", study.id);
+        assert_eq!(again.orderings, committed.orderings, "{}", study.id);
         for row in &committed.rows {
             assert!(again.rows.contains(row), "{}: {row:?}", study.id);
+        }
+    }
+}
+
+/// A row has one place: two of one name would be one point under another's.
+#[test]
+fn no_row_is_there_twice() {
+    for (study, committed) in pages() {
+        let mut names = BTreeSet::new();
+        for Row { figure, base, series, x, metric, flows, .. } in &committed.rows {
+            let name = (figure, base, series, x, metric, flows);
+            assert!(names.insert(name), "{}: {name:?}", study.id);
         }
     }
 }
