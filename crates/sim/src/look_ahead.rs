@@ -28,8 +28,11 @@ use crate::connection::{Connection, End};
 /// How far ahead memory is asked.
 #[derive(Debug)]
 pub(crate) enum LookAhead {
+    /// Not at all: all is in the nearest cache.
     Nothing,
+    /// For the packet of the next event.
     NextPacket,
+    /// For the events of the next buckets, a step each.
     Buckets(Box<BucketsAhead>),
 }
 

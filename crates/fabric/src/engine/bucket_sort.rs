@@ -71,9 +71,9 @@ fn begins(mut counts: [u8; SLOTS]) -> [u8; SLOTS] {
 
 const SLOT_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
-/// Up to here insertion alone is faster.
+/// The fewest entries that are spread; with fewer there is little to insert. Not tuned.
 const SPREAD_MIN: usize = 6;
-/// From here on so many entries may share a slot that comparisons are faster; and a place takes a byte.
+/// The most entries that are spread: a place takes a byte, and all of them may share a slot.
 const SPREAD_MAX: usize = 128;
 
 #[cfg(test)]

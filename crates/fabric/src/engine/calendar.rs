@@ -18,7 +18,7 @@
 //! bucket, or all of them beyond the wheel, what is left is a 4-ary heap.
 //!
 //! **Keys.** The entries of a bucket are sorted by the time since the bucket began, which makes one 64-bit integer with
-//! the owner: half the memory of a full time and an owner, and sorted without branches.
+//! the owner: half the memory of a full time and an owner, and compared without branches (`bucket_sort.rs` sorts them).
 //!
 //! **Ties.** Only where two entries have one time are their ranks looked at ([`rank`]).
 //!
