@@ -4,9 +4,21 @@
 //! every instruction behind; this does not. It is a crate because the processor's hint takes a pointer: the
 //! simulator and the servers that use it need no `unsafe` of their own for it.
 
-/// Asks for all cache lines of `value`.
+/// Asks for all cache lines of `value`, into the cache that is nearest to the processor: for what is used next.
 #[inline(always)] // a call would take longer than what it asks for
 pub fn prefetch<T: ?Sized>(value: &T) {
+    each_line(value, prefetch_line);
+}
+
+/// Asks for all cache lines of `value`, into the cache behind the nearest one: for what is used after hundreds of other
+/// lines, which would push it out of that again.
+#[inline(always)] // as above
+pub fn prefetch_for_later<T: ?Sized>(value: &T) {
+    each_line(value, prefetch_line_for_later);
+}
+
+#[inline(always)] // as above
+fn each_line<T: ?Sized>(value: &T, prefetch_line: impl Fn(*const u8)) {
     let begins: *const T = value;
     let begins: *const u8 = begins.cast();
     let mut line = 0;
@@ -28,8 +40,23 @@ fn prefetch_line(line: *const u8) {
     unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) }
 }
 
+#[cfg(target_arch = "x86_64")]
+#[inline(always)] // one instruction
+#[expect(unsafe_code, reason = "the processor's hint takes a pointer")]
+fn prefetch_line_for_later(line: *const u8) {
+    use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+    // SAFETY: as above.
+    unsafe { _mm_prefetch::<_MM_HINT_T1>(line.cast()) }
+}
+
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)] // nothing
 fn prefetch_line(_line: *const u8) {
+    // Stable Rust has no such hint here.
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)] // nothing
+fn prefetch_line_for_later(_line: *const u8) {
     // Stable Rust has no such hint here.
 }

@@ -3,7 +3,7 @@
 use plimsoll_fabric::net::{Flags, HostId, Network, Packet, PathClass, Wait, ideal_time};
 use plimsoll_mechanisms::qjump::PeriodicLimiter;
 use plimsoll_mechanisms::tcp::{Config, Endpoint};
-use plimsoll_prefetch::prefetch;
+use plimsoll_prefetch::prefetch_for_later;
 use plimsoll_results::outcome::Split;
 use plimsoll_units::{Span, Time};
 
@@ -117,8 +117,8 @@ impl Connection {
     /// Asks memory for what a segment that arrives at `end` will use.
     #[inline]
     pub(crate) fn prefetch(&self, end: End) {
-        prefetch(&self.halves[end as usize]);
-        prefetch(&self.active);
+        prefetch_for_later(&self.halves[end as usize]);
+        prefetch_for_later(&self.active);
     }
 
     /// Asks memory for what that refers to.

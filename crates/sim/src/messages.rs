@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use plimsoll_fabric::net::Packet;
 use plimsoll_mechanisms::tcp::Segment;
-use plimsoll_prefetch::prefetch;
+use plimsoll_prefetch::prefetch_for_later;
 use plimsoll_traffic::Arrival;
 use plimsoll_units::Time;
 
@@ -133,7 +133,7 @@ impl Messages {
     #[inline]
     pub(crate) fn prefetch(&self) {
         for message in [self.incoming.front(), self.outgoing.front()].into_iter().flatten() {
-            prefetch(&message.end);
+            prefetch_for_later(&message.end);
         }
     }
 }

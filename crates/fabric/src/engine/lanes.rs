@@ -12,7 +12,7 @@
 //! what was in flight at the busiest moment, not what each lane once held. The arrival of the packet behind is kept
 //! beside the link to it: to make it an event, its own cache line is not touched.
 
-use plimsoll_prefetch::prefetch;
+use plimsoll_prefetch::{prefetch, prefetch_for_later};
 use plimsoll_units::Time;
 
 use super::{EventQueue, Owner, OwnerKind};
@@ -167,21 +167,35 @@ impl Lanes {
         self.packets.get(self.ends[port.0 as usize].first as usize).map(|line| &line.0)
     }
 
-    /// Asks memory for the packet that `port` delivers next.
+    /// Asks memory for the packet that `port` delivers, with the next event.
     #[inline]
     pub fn prefetch_first(&self, port: PortId) {
-        let slot = self.ends[port.0 as usize].first as usize;
-        if let (Some(packet), Some(beside)) = (self.packets.get(slot), self.beside.get(slot)) {
+        if let Some((packet, beside)) = self.first_lines(port) {
             prefetch(packet);
             prefetch(beside);
         }
     }
 
-    /// Asks memory for what [`Lanes::push`] to `port` will write to.
+    /// Asks memory for the packet that `port` delivers next, after many other events.
     #[inline]
-    pub fn prefetch_last(&self, port: PortId) {
+    pub fn prefetch_first_for_later(&self, port: PortId) {
+        if let Some((packet, beside)) = self.first_lines(port) {
+            prefetch_for_later(packet);
+            prefetch_for_later(beside);
+        }
+    }
+
+    #[inline]
+    fn first_lines(&self, port: PortId) -> Option<(&CacheLine, &Beside)> {
+        let slot = self.ends[port.0 as usize].first as usize;
+        self.packets.get(slot).zip(self.beside.get(slot))
+    }
+
+    /// Asks memory for what [`Lanes::push`] to `port` will write to, after many other events.
+    #[inline]
+    pub fn prefetch_last_for_later(&self, port: PortId) {
         if let Some(beside) = self.beside.get(self.ends[port.0 as usize].last as usize) {
-            prefetch(beside);
+            prefetch_for_later(beside);
         }
     }
 

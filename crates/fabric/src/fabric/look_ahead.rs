@@ -1,6 +1,6 @@
 //! What the events to come will use of a fabric's memory, asked for in steps: each needs what the one before asked for.
 
-use plimsoll_prefetch::prefetch;
+use plimsoll_prefetch::prefetch_for_later;
 
 use super::{Fabric, NextHop};
 use crate::engine::{FoundHop, OwnerKind};
@@ -23,14 +23,14 @@ impl<H: Hooks> Fabric<H> {
         if let Some(owner) = self.links.events.first_at_hand()
             && owner.kind() == OwnerKind::Link
         {
-            self.prefetch_first(PortId(owner.number()));
+            self.links.lanes.prefetch_first(PortId(owner.number()));
         }
     }
 
     /// First step: asks for the first packet of the link of `port`.
     #[inline]
     pub fn prefetch_first(&self, port: PortId) {
-        self.links.lanes.prefetch_first(port);
+        self.links.lanes.prefetch_first_for_later(port);
     }
 
     /// Second step: finds where that packet goes, keeps it for the time when the packet arrives, and asks for the port.
@@ -40,12 +40,12 @@ impl<H: Hooks> Fabric<H> {
         let packet = self.links.lanes.first(port)?;
         if let NextHop::Port(next) = self.next_hop(port, packet) {
             self.links.lanes.set_found(port, FoundHop::by(next));
-            prefetch(&self.ports[next.0 as usize]);
+            prefetch_for_later(&self.ports[next.0 as usize]);
             return Some(LeadsTo::Port(next));
         }
         self.links.lanes.set_found(port, FoundHop::HOST);
         let packet = self.links.lanes.first(port)?;
-        prefetch(&self.ports[packet.dst.0 as usize]);
+        prefetch_for_later(&self.ports[packet.dst.0 as usize]);
         Some(LeadsTo::Host(packet))
     }
 
@@ -53,6 +53,6 @@ impl<H: Hooks> Fabric<H> {
     #[inline]
     pub fn prefetch_queue(&self, port: PortId) {
         self.ports[port.0 as usize].prefetch_queue();
-        self.links.lanes.prefetch_last(port);
+        self.links.lanes.prefetch_last_for_later(port);
     }
 }

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use plimsoll_prefetch::prefetch;
+use plimsoll_prefetch::prefetch_for_later;
 use plimsoll_units::{Span, Time};
 
 use super::config::Config;
@@ -67,7 +67,7 @@ impl Rto {
     pub(super) fn prefetch(&self) {
         let (front, behind) = self.log.as_slices();
         for end in [front.first(), behind.last().or(front.last())].into_iter().flatten() {
-            prefetch(end);
+            prefetch_for_later(end);
         }
     }
 

@@ -7,7 +7,7 @@
 //! `nxt == max` except after a timeout, when `nxt` returns to `una` and ACKs of what the receiver had
 //! kept move it on. How losses are repaired is in [`super::recovery`].
 
-use plimsoll_prefetch::prefetch;
+use plimsoll_prefetch::prefetch_for_later;
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use super::config::Config;
@@ -398,7 +398,7 @@ impl Sender {
     pub(super) fn prefetch(&self) {
         self.rto.prefetch();
         if let Some(scoreboard) = self.scoreboard.as_deref() {
-            prefetch(scoreboard);
+            prefetch_for_later(scoreboard);
         }
     }
 

@@ -1,6 +1,6 @@
 //! [`Sizes`]: a first-in first-out queue of packet sizes, in 24 bytes and two more a packet.
 
-use plimsoll_prefetch::prefetch;
+use plimsoll_prefetch::prefetch_for_later;
 
 /// Sizes of waiting packets, in bytes. A `VecDeque` would do the same in 32 bytes, and a port would no longer
 /// be one cache line.
@@ -55,8 +55,8 @@ impl Sizes {
     pub(super) fn prefetch(&self) {
         if let (Some(first), Some(free)) = (self.slots.get(self.slot(0)), self.slots.get(self.slot(self.len)))
         {
-            prefetch(first);
-            prefetch(free);
+            prefetch_for_later(first);
+            prefetch_for_later(free);
         }
     }
 
