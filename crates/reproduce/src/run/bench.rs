@@ -1,5 +1,6 @@
 //! [`Bench`]: a study's runs, and how each is carried out.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicUsize};
 use std::thread;
@@ -198,13 +199,13 @@ impl Bench<'_> {
         }
         let of = open.len() + live.len();
         let (mut networks, mut models, mut tasks) = (Vec::new(), Vec::new(), Vec::new());
-        for job in open {
-            match &job.work {
+        for jobs in by_run(open) {
+            match &jobs[0].work {
                 Work::Network(model) => {
-                    networks.push(job);
+                    networks.push(jobs);
                     models.push(model);
                 }
-                Work::Task(task) => tasks.push((job, task)),
+                Work::Task(task) => tasks.push((jobs, task)),
             }
         }
         let gather = Gather::new(self, &networks, of, progress, journal);
@@ -212,25 +213,29 @@ impl Bench<'_> {
         self.run_tasks(&tasks, &gather)?;
         // By the wall's clock: one after the other, and nothing beside it.
         for job in live {
-            let entry = match &job.work {
-                Work::Network(model) => self.carry(job, model, &|| gather.tell())?,
-                Work::Task(task) => self.perform(job, task.as_ref(), &|| gather.tell())?,
+            let entries = match &job.work {
+                Work::Network(model) => vec![self.carry(job, model, &|| gather.tell())?],
+                Work::Task(task) => self.perform(&[job], task.as_ref(), &|| gather.tell())?,
             };
-            gather.keep(entry).map_err(ReproduceError::Journal)?;
+            gather.keep(entries).map_err(ReproduceError::Journal)?;
         }
         Ok(())
     }
 
     /// Runs tasks, which share nothing: each core takes the next.
-    fn run_tasks(&self, tasks: &[(&Job, &Arc<dyn Task>)], gather: &Gather<'_>) -> Result<(), ReproduceError> {
+    fn run_tasks(
+        &self,
+        tasks: &[(Vec<&Job>, &Arc<dyn Task>)],
+        gather: &Gather<'_>,
+    ) -> Result<(), ReproduceError> {
         let next = AtomicUsize::new(0);
         let work = || {
-            while let Some((job, task)) = tasks.get(next.fetch_add(1, atomic::Ordering::Relaxed)) {
+            while let Some((jobs, task)) = tasks.get(next.fetch_add(1, atomic::Ordering::Relaxed)) {
                 if !gather.tell() {
                     return Err(ReproduceError::Cancelled);
                 }
-                let entry = self.perform(job, task.as_ref(), &|| gather.tell())?;
-                gather.keep(entry).map_err(ReproduceError::Journal)?;
+                let entries = self.perform(jobs, task.as_ref(), &|| gather.tell())?;
+                gather.keep(entries).map_err(ReproduceError::Journal)?;
             }
             Ok(())
         };
@@ -243,27 +248,31 @@ impl Bench<'_> {
         })
     }
 
+    /// Does the work that all of `jobs` have in common, and makes an entry for each.
     fn perform(
         &self,
-        job: &Job,
+        jobs: &[&Job],
         task: &dyn Task,
         goes_on: &dyn Fn() -> bool,
-    ) -> Result<Entry, ReproduceError> {
+    ) -> Result<Vec<Entry>, ReproduceError> {
         let measured = task.measure(goes_on);
         if !goes_on() {
             return Err(ReproduceError::Cancelled);
         }
-        let measured = measured.map_err(|problem| self.kernel_error(job, problem))?;
-        let figure = &self.study.figures[job.figure];
-        let x = &figure.cases[job.case].x;
-        let row = |Measured { series, metric, unit, estimate, suspect }: Measured| {
-            let series = series.unwrap_or(job.series);
-            let mut row = Row::new(&figure.id, job.base.name(), series, x, &metric, &unit);
-            row.set_measured(&estimate);
-            row.suspect = suspect;
-            row
+        let measured = measured.map_err(|problem| self.kernel_error(jobs[0], problem))?;
+        let entry = |job: &&Job| {
+            let figure = &self.study.figures[job.figure];
+            let x = &figure.cases[job.case].x;
+            let row = |Measured { series, metric, unit, estimate, suspect }: &Measured| {
+                let series = series.unwrap_or(job.series);
+                let mut row = Row::new(&figure.id, job.base.name(), series, x, metric, unit);
+                row.set_measured(estimate);
+                row.suspect = *suspect;
+                row
+            };
+            self.entry_of(job, 0, measured.iter().map(row).collect())
         };
-        Ok(self.entry_of(job, 0, measured.into_iter().map(row).collect()))
+        Ok(jobs.iter().map(entry).collect())
     }
 
     /// Carries a run, anew if the machine was too slow for it, but not for ever.
@@ -336,6 +345,21 @@ impl Bench<'_> {
     }
 }
 
+/// Puts jobs of the same digest together, which are one run, in the order of the first of each: several figures may
+/// measure different things in it, or draw it beside different others.
+fn by_run(jobs: Vec<&Job>) -> Vec<Vec<&Job>> {
+    let mut runs: Vec<Vec<&Job>> = Vec::new();
+    let mut places = BTreeMap::new();
+    for job in jobs {
+        let place = *places.entry(job.digest).or_insert(runs.len());
+        if place == runs.len() {
+            runs.push(Vec::new());
+        }
+        runs[place].push(job);
+    }
+    runs
+}
+
 fn settings(case: &Case, quick: bool) -> Vec<String> {
     let mut set = case.set.clone();
     if let Some((full, short)) = case.duration {
@@ -359,11 +383,35 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
-    use crate::QJUMP;
+    use crate::{HULL, QJUMP};
 
     /// Flows of the runs that are passed over, but for those at the load [`LISTED_AT`]: each has a list to recompute.
     const LONGEST: u64 = 100_000;
     const LISTED_AT: &str = "0.5";
+
+    #[test]
+    fn figures_share_the_run_that_they_have_in_common() {
+        let study: &'static Study = &HULL;
+        let finish = |only: &[&str]| {
+            let only = only.iter().map(|part| part.parse().expect("any text is a part")).collect();
+            let (threads, servers) = (1, PathBuf::new());
+            let options = Options { quick: true, threads, seed: 1, only, servers, commit: None };
+            let bench =
+                Bench { study, folder: study.laid_out().expect("a temporary folder"), options: &options };
+            let jobs = bench.jobs(true, 1).expect("shipped scenarios load");
+            let jobs: Vec<Job> = jobs.into_iter().filter(|job| bench.is_wanted(job)).collect();
+            let mut journal = Journal::in_memory();
+            bench.run(&jobs, &mut journal, &|_, _, _| true).expect("they run");
+            let entry = |job: &Job| bench.finished(&journal, job).expect("it was run").clone();
+            let mut entries: Vec<Entry> = jobs.iter().map(entry).collect();
+            entries.sort_by_key(|entry| (entry.figure.clone(), entry.base.clone()));
+            (by_run(jobs.iter().collect()).len(), entries)
+        };
+        let (runs, together) = finish(&["fig2b-phase", "fig2b-window"]);
+        assert_eq!(runs, together.len() - 1, "one run is of both figures");
+        let alone = ["fig2b-phase", "fig2b-window"].map(|figure| finish(&[figure]).1);
+        assert_eq!(together, alone.concat(), "and both measure what they measure alone");
+    }
 
     /// A day of runs is repeated where a key moves unnoticed.
     #[test]

@@ -38,6 +38,7 @@ impl Bench<'_> {
         };
         let same =
             |a: &Job, b: &Job| (a.figure, a.case, a.series, a.base) == (b.figure, b.case, b.series, b.base);
+        let mut counted = BTreeSet::new();
         for job in full {
             let quick = quick.iter().find(|quick| same(quick, job));
             let found = |job| Some((job, self.finished(journal, job)?));
@@ -48,7 +49,9 @@ impl Bench<'_> {
                 of.missing.push(self.names(job));
             }
             let Some((job, entry)) = found else { continue };
-            of.packet_hops += entry.packet_hops;
+            if counted.insert(entry.digest.as_str()) {
+                of.packet_hops += entry.packet_hops;
+            }
             let beside = |row: &Row| self.beside_published(job, Row { quick: stands_in, ..row.clone() });
             of.rows.push(entry.rows.iter().map(beside).collect());
             of.jobs.push(job.clone());

@@ -19,18 +19,19 @@ struct State<'a> {
 /// Runs that are under way.
 pub(super) struct Gather<'a> {
     bench: &'a Bench<'a>,
-    jobs: &'a [&'a Job],
-    /// How many runs there are, with those that are not simulated.
+    /// The jobs of each run of a simulated network.
+    jobs: &'a [Vec<&'a Job>],
+    /// How many jobs there are, with those that are not simulated.
     of: usize,
     progress: OnProgress<'a>,
     state: Mutex<State<'a>>,
 }
 
 impl<'a> Gather<'a> {
-    /// Returns a gatherer of `of` runs, of which these are simulated networks.
+    /// Returns a gatherer of `of` jobs, of which these are simulated networks.
     pub(super) fn new(
         bench: &'a Bench<'a>,
-        jobs: &'a [&'a Job],
+        jobs: &'a [Vec<&'a Job>],
         of: usize,
         progress: OnProgress<'a>,
         journal: &'a mut Journal,
@@ -48,15 +49,17 @@ impl<'a> Gather<'a> {
         (self.progress)(state.done, self.of, state.packet_hops)
     }
 
-    /// Keeps a finished run.
+    /// Keeps a finished run, an entry for each job that it is of.
     ///
     /// # Errors
     /// If the journal cannot be written.
-    pub(super) fn keep(&self, entry: Entry) -> std::io::Result<()> {
+    pub(super) fn keep(&self, entries: Vec<Entry>) -> std::io::Result<()> {
         let mut state = self.state();
-        state.done += 1;
-        state.packet_hops += entry.packet_hops;
-        state.journal.keep(entry)?;
+        state.done += entries.len();
+        state.packet_hops += entries.first().map_or(0, |entry| entry.packet_hops);
+        for entry in entries {
+            state.journal.keep(entry)?;
+        }
         (self.progress)(state.done, self.of, state.packet_hops);
         Ok(())
     }
@@ -72,6 +75,7 @@ impl Watch for Gather<'_> {
         index: usize,
         outcome: Outcome,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        Ok(self.keep(self.bench.entry(self.jobs[index], &outcome))?)
+        let entries = self.jobs[index].iter().map(|job| self.bench.entry(job, &outcome));
+        Ok(self.keep(entries.collect())?)
     }
 }
