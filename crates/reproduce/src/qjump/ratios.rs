@@ -7,6 +7,7 @@ pub(super) fn rows(study: &Study, rows: &[Row]) -> Vec<Row> {
     let rows = Rows(rows);
     let mut summary = ranking(study, &rows);
     summary.extend(ranking_with_hosts(&rows));
+    summary.extend(ranking_by_fetch(study, &rows));
     summary.extend(pings_with_hosts(&rows));
     summary.extend(ratios(&rows, "fig3b", "memcached"));
     summary.extend(ratios(&rows, "fig3b-hosts", "memcached with the hosts' time"));
@@ -107,6 +108,24 @@ fn ranking_with_hosts(rows: &Rows<'_>) -> Vec<Row> {
             let Some(row) = rows.find(figure, run, x, metric) else { continue };
             let Some(mut row) = over_ideal(rows, (figure, x), application, row) else { continue };
             (row.figure, row.series) = ("fig7-hosts".to_owned(), series.to_owned());
+            ranking.push(row);
+        }
+    }
+    ranking
+}
+
+/// Computes Fig. 7's Hadoop where it never pauses, by the size of what a reducer fetches at a time.
+fn ranking_by_fetch(study: &Study, rows: &Rows<'_>) -> Vec<Row> {
+    let figure = "apps-fetches";
+    let schemes =
+        [("contended", "TCP"), ("EFC", "EFC"), ("ECN", "ECN"), ("DCTCP", "DCTCP"), ("QJump", "QJump")];
+    let mut ranking = Vec::new();
+    for x in study.xs(figure) {
+        for (series, run) in schemes {
+            let Some(row) = rows.find(figure, run, x, "hadoop_gbps") else { continue };
+            let Some(mut row) = over_ideal(rows, (figure, x), "hadoop", row) else { continue };
+            (row.figure, row.series) = ("fig7-fetches".to_owned(), series.to_owned());
+            x.clone_into(&mut row.x);
             ranking.push(row);
         }
     }

@@ -14,6 +14,7 @@ pub(crate) fn summary(study: &Study, rows: &[Row]) -> Vec<Row> {
             summary.extend(beside_alone(&of, distribution));
         }
         summary.extend(schemes(&of));
+        summary.extend(by_fetch(&of));
         summary.extend(beside_idle(&of));
         summary.extend(parts(&of));
     }
@@ -151,6 +152,17 @@ fn schemes(of: &Measured<'_>) -> Vec<Row> {
         schemes.push(of.beside(row, None));
     }
     schemes
+}
+
+/// Computes Fig. 7's Hadoop beside ECN where it never pauses, by the size of what a reducer fetches at a time.
+fn by_fetch(of: &Measured<'_>) -> Vec<Row> {
+    let figure = "apps-fetches";
+    let over = |x| {
+        let at = |scheme| of.find(figure, scheme, x, "hadoop_gbps");
+        let row = Row::new("fig7-fetches", of.base, "ECN", x, "rms_over_ideal", "x ideal");
+        of.over(row, at("hadoop"), at("ECN"))
+    };
+    of.study.xs(figure).filter_map(over).collect()
 }
 
 /// Divides an application by itself alone; of a job's throughput the inverse counts, as its runtime does.
