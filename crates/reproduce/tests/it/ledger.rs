@@ -68,3 +68,19 @@ fn no_row_is_there_twice() {
         }
     }
 }
+
+/// A chart's axis has numbers: where the places are words only, nothing would be drawn.
+#[test]
+fn no_chart_is_empty() {
+    for (study, committed) in pages() {
+        for figure in &study.figures {
+            for metric in &figure.drawn {
+                let is_drawn = |row: &&Row| {
+                    row.figure == figure.id && row.metric == *metric && row.x.parse::<f64>().is_ok()
+                };
+                let drawn = committed.rows.iter().filter(is_drawn).count();
+                assert!(drawn > 0, "{} {} {metric}", study.id, figure.id);
+            }
+        }
+    }
+}
