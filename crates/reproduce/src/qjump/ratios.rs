@@ -39,6 +39,10 @@ impl Rows<'_> {
 const APPLICATIONS: &[(&str, &str)] =
     &[("hadoop", "hadoop_gbps"), ("ptpd", "ptp_us_rms"), ("memcached", "memcached_us_rms")];
 
+/// Fig. 7's schemes, and the variant that runs each.
+const SCHEMES: &[(&str, &str)] =
+    &[("contended", "TCP"), ("EFC", "EFC"), ("ECN", "ECN"), ("DCTCP", "DCTCP"), ("QJump", "QJump")];
+
 /// Divides a row by the application's alone in the figure `apps` at `x`; of a job's throughput the inverse counts, as
 /// its runtime does.
 fn over_ideal(rows: &Rows<'_>, (apps, x): (&str, &str), application: &str, row: &Row) -> Option<Row> {
@@ -102,9 +106,7 @@ fn ranking_with_hosts(rows: &Rows<'_>) -> Vec<Row> {
     ];
     let mut ranking = Vec::new();
     for (application, metric) in applications {
-        for (series, run) in
-            [("contended", "TCP"), ("EFC", "EFC"), ("ECN", "ECN"), ("DCTCP", "DCTCP"), ("QJump", "QJump")]
-        {
+        for &(series, run) in SCHEMES {
             let Some(row) = rows.find(figure, run, x, metric) else { continue };
             let Some(mut row) = over_ideal(rows, (figure, x), application, row) else { continue };
             (row.figure, row.series) = ("fig7-hosts".to_owned(), series.to_owned());
@@ -117,11 +119,9 @@ fn ranking_with_hosts(rows: &Rows<'_>) -> Vec<Row> {
 /// Computes Fig. 7's Hadoop where it never pauses, by the size of what a reducer fetches at a time.
 fn ranking_by_fetch(study: &Study, rows: &Rows<'_>) -> Vec<Row> {
     let figure = "apps-fetches";
-    let schemes =
-        [("contended", "TCP"), ("EFC", "EFC"), ("ECN", "ECN"), ("DCTCP", "DCTCP"), ("QJump", "QJump")];
     let mut ranking = Vec::new();
     for x in study.xs(figure) {
-        for (series, run) in schemes {
+        for &(series, run) in SCHEMES {
             let Some(row) = rows.find(figure, run, x, "hadoop_gbps") else { continue };
             let Some(mut row) = over_ideal(rows, (figure, x), "hadoop", row) else { continue };
             (row.figure, row.series) = ("fig7-fetches".to_owned(), series.to_owned());
