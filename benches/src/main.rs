@@ -23,7 +23,11 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use cases::Case;
+use plimsoll_large_pages::LargePages;
 use plimsoll_units::whole;
+
+#[global_allocator]
+static ALLOCATOR: LargePages = LargePages;
 
 #[derive(Parser)]
 #[command(about = "Plimsoll beside ns-3 on equal work, as Markdown")]

@@ -19,8 +19,12 @@ mod watch;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use plimsoll_large_pages::LargePages;
 use plimsoll_scenario::Registry;
 use pyo3::prelude::*;
+
+#[global_allocator]
+static ALLOCATOR: LargePages = LargePages;
 
 /// Runs the command line of these words, the first of which is the name of the program, and returns the exit status.
 /// The words `--help`, and an error in the words, end the process.

@@ -2,6 +2,11 @@
 
 use std::process::ExitCode;
 
+use plimsoll_large_pages::LargePages;
+
+#[global_allocator]
+static ALLOCATOR: LargePages = LargePages;
+
 fn main() -> ExitCode {
     plimsoll_cli::main_with(&plimsoll_scenario::Registry::new())
 }

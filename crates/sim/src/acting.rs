@@ -87,7 +87,7 @@ impl World {
             let transport = &hosts.opening[usize::from(workload)];
             let established = is_open.then(|| Config { handshake: false, ..transport.clone() });
             let transport = established.as_ref().unwrap_or(transport);
-            Box::new(Connection::new(transport, workload, client, server))
+            Connection::new(transport, workload, client, server)
         });
         if let Some(connection) = &mut connection {
             connection.set_paths(self.fabric.network(), hosts.connections.len() as u32);
@@ -97,7 +97,7 @@ impl World {
 
     fn write(&mut self, now: Time, write: Write) {
         let Write { connection, end, bytes, tag, created } = write;
-        let Some(open) = self.hosts.connections[connection as usize].as_deref_mut() else {
+        let Some(open) = self.hosts.connections.get_mut(connection) else {
             if self.hosts.multipath.is_some() {
                 return self.write_multipath(now, write);
             }

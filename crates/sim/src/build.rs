@@ -13,6 +13,7 @@ use plimsoll_units::{Bytes, Span, Time};
 
 use crate::classes::Classes;
 use crate::connection_pool::ConnectionPool;
+use crate::connection_table::ConnectionTable;
 use crate::demand::DemandReader;
 use crate::error::RunError;
 use crate::extensions::Extensions;
@@ -121,7 +122,7 @@ fn hosts(model: &Model, network: &Network, custom: Option<MakeController>) -> Re
         pool: pool.map(|pool| Box::new(ConnectionPool::new(pool))),
         transport: with(model.transport_config()?),
         opening: opening.collect::<Result<_, _>>()?,
-        connections: Vec::new(),
+        connections: ConnectionTable::default(),
         multipath: Multipath::new(model, &with)?,
         receive_offload: offload.map(Box::new),
         reorder_buffers: model.host.reorder_buffer().map(|params| Box::new(ReorderBuffers::new(*params))),
@@ -263,7 +264,7 @@ impl Build {
         let World { hosts, recorder, .. } = &self.world;
         let multipath = hosts.multipath.as_ref();
         let number = multipath.and_then(|multipath| multipath.connection_of(flow)).unwrap_or(flow);
-        let open = hosts.connections.get(number as usize).and_then(Option::as_ref);
+        let open = hosts.connections.get(number);
         let of_open = open.map(|connection| connection.workload);
         let of_multipath = || Some(multipath?.record(number)?.workload);
         let of_closed = || Some(recorder.closed.get(&number)?.workload);
@@ -274,8 +275,8 @@ impl Build {
     fn connections(&mut self, end: Time) -> Vec<outcome::Connection> {
         let World { fabric, hosts, recorder, .. } = &mut self.world;
         let closed = std::mem::take(&mut recorder.closed);
-        let numbered = (0..).zip(&hosts.connections);
-        let record = |(number, connection): (u32, &Option<Box<_>>)| match connection {
+        let numbered = (0..).zip(hosts.connections.iter());
+        let record = |(number, connection): (u32, Option<&_>)| match connection {
             Some(connection) => connection_record(connection),
             None => {
                 let open = hosts.multipath.as_ref().and_then(|multipath| multipath.record(number));

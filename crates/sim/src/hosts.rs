@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use plimsoll_mechanisms::tcp::Config;
 
 use crate::classes::Classes;
-use crate::connection::{Connection, End};
+use crate::connection::End;
 use crate::connection_pool::ConnectionPool;
+use crate::connection_table::ConnectionTable;
 use crate::demand::DemandReader;
 use crate::multipath::Multipath;
 use crate::receive_offload::ReceiveOffload;
@@ -20,9 +21,8 @@ pub(crate) struct Hosts {
     pub(crate) transport: Config,
     /// By workload: the parameters that its connections are opened with, which differ in the congestion controller.
     pub(crate) opening: Vec<Config>,
-    /// The connections by number; `None` once closed, for those of MPTCP, or where another logical process has both
-    /// ends.
-    pub(crate) connections: Vec<Option<Box<Connection>>>,
+    /// The connections by number.
+    pub(crate) connections: ConnectionTable,
     /// The connections of MPTCP, where some workload has such.
     pub(crate) multipath: Option<Box<Multipath>>,
     /// The open connections of each pair of hosts, where they stay open between messages.

@@ -16,6 +16,7 @@ mod circuits;
 mod classes;
 mod connection;
 mod connection_pool;
+mod connection_table;
 mod demand;
 mod error;
 pub mod estimate;

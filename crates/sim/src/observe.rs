@@ -8,6 +8,7 @@ use plimsoll_results::outcome::{self, ExtraLoad, GoodputInterval, Message, Obser
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use crate::connection::Connection;
+use crate::connection_table::ConnectionTable;
 use crate::multipath::Multipath;
 use plimsoll_traffic::Actions;
 
@@ -110,7 +111,7 @@ impl Recorder {
     pub(crate) fn sample(
         &mut self,
         now: Time,
-        connections: &[Option<Box<Connection>>],
+        connections: &ConnectionTable,
         multipath: Option<&Multipath>,
     ) -> Time {
         let every = self.series_every.unwrap_or(Span::from_secs(1));

@@ -44,7 +44,7 @@ impl World {
             return;
         }
         let number = packet.flow;
-        let Some(Some(connection)) = self.hosts.connections.get_mut(number as usize) else {
+        let Some(connection) = self.hosts.connections.get_mut(number) else {
             return self.receive_multipath(now, packet, before);
         };
         let end = End::receiving(packet);
@@ -85,7 +85,7 @@ impl World {
         before: &[Packet],
     ) {
         loop {
-            let Some(connection) = self.hosts.connections[number as usize].as_deref_mut() else { return };
+            let Some(connection) = self.hosts.connections.get_mut(number) else { return };
             let workload = usize::from(connection.workload);
             let Some(message) = connection.half(end).messages.take_received(received) else { return };
             let packet = message.ends_in(before).unwrap_or(packet);
@@ -107,7 +107,7 @@ impl World {
     /// The acknowledgement `packet` has told the sender at `end` that more was delivered.
     pub(crate) fn on_acknowledged(&mut self, now: Time, number: u32, end: End, packet: &Packet) {
         loop {
-            let Some(connection) = self.hosts.connections[number as usize].as_deref_mut() else { return };
+            let Some(connection) = self.hosts.connections.get_mut(number) else { return };
             let workload = usize::from(connection.workload);
             let half = connection.half(end);
             let acknowledged_bytes = half.endpoint.acknowledged();
@@ -121,21 +121,21 @@ impl World {
 
     fn close_if_idle(&mut self, number: u32) {
         if self.rules.close_when_idle
-            && let Some(connection) = self.hosts.connections[number as usize].as_deref()
+            && let Some(connection) = self.hosts.connections.get(number)
             && connection.is_idle()
         {
             self.recorder.on_closed(number, connection_record(connection));
             if let Some(pool) = &mut self.hosts.pool {
                 pool.close(connection.client, connection.server);
             }
-            self.hosts.connections[number as usize] = None;
+            self.hosts.connections.close(number);
         }
     }
 
     /// Sends what the end may send now, and arms its timer.
     pub(crate) fn send(&mut self, now: Time, number: u32, end: End) {
         let hosts = &mut self.hosts;
-        let Some(connection) = hosts.connections[number as usize].as_deref_mut() else {
+        let Some(connection) = hosts.connections.get_mut(number) else {
             return self.send_multipath(now, number, end);
         };
         let (src, dst) = (connection.host(end), connection.host(end.other()));
@@ -210,7 +210,7 @@ impl World {
     /// The event of an end's timer has come; the deadline itself may have moved on since.
     pub(crate) fn on_endpoint_due(&mut self, now: Time, number: u32) {
         let (connection, end) = (number / 2, End::from_bit(number));
-        let Some(open) = self.hosts.connections[connection as usize].as_deref_mut() else {
+        let Some(open) = self.hosts.connections.get_mut(connection) else {
             return self.on_multipath_due(now, connection, end);
         };
         let half = open.half(end);
@@ -227,7 +227,7 @@ impl World {
     /// A packet with ECE has reached its host: the pacer may associate the connection, if that is still open.
     #[cold]
     pub(crate) fn on_ece(&mut self, now: Time, packet: &Packet) {
-        let is_open = self.hosts.connections.get(packet.flow as usize).is_some_and(Option::is_some);
+        let is_open = self.hosts.connections.get(packet.flow).is_some();
         if is_open || self.hosts.multipath.as_ref().is_some_and(|open| open.has_flow(packet.flow)) {
             self.fabric.on_ece(now, packet);
         }
@@ -246,7 +246,7 @@ impl World {
                 let next = self.hosts.waiting_for_room[nic.0 as usize].pop_front();
                 let Some((connection, end)) = next else { break };
                 let before = self.fabric.counters().packets_sent;
-                if let Some(open) = self.hosts.connections[connection as usize].as_deref_mut() {
+                if let Some(open) = self.hosts.connections.get_mut(connection) {
                     open.half(end).blocked = false;
                     self.send(now, connection, end);
                 } else {

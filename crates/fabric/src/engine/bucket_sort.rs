@@ -36,8 +36,8 @@ impl BucketSort {
             counts[slot(*key)] += 1;
         }
         let mut places = begins(counts);
-        // Mostly entries were added in the order of their times.
-        for key in keys.iter().rev() {
+        // Mostly entries were added in the order of their times, and the last added come first.
+        for key in &*keys {
             let place = &mut places[slot(*key)];
             self.spread[usize::from(*place) % SPREAD_MAX] = *key;
             *place += 1;

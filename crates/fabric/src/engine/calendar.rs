@@ -36,6 +36,7 @@ use plimsoll_units::Time;
 use super::bucket_sort::BucketSort;
 use super::key::Key;
 use super::ties::rank;
+use super::wheel::Wheel;
 
 /// Pending events, popped in the order of `(time, rank)`.
 ///
@@ -97,7 +98,7 @@ impl Calendar {
 
     /// Returns the number of entries.
     pub(super) fn len(&self) -> usize {
-        self.front.len() + self.late.len() + self.wheel.len + self.far.len()
+        self.front.len() + self.late.len() + self.wheel.len() + self.far.len()
     }
 
     /// Returns whether there is no entry.
@@ -177,7 +178,7 @@ impl Calendar {
         }
         let in_wheel = self.wheel.next_filled(self.cursor).and_then(|bucket| {
             let begins = Time::from_ps(bucket << self.shift);
-            self.wheel.first_of(bucket).map(|first| first.at(begins))
+            self.wheel.keys(bucket).min().map(|first| first.at(begins))
         });
         [in_wheel, self.far.first().map(|(at, _)| at)].into_iter().flatten().min()
     }
@@ -207,8 +208,7 @@ impl Calendar {
             self.wheel.next_filled(looked).filter(|next| next - self.cursor < self.wheel.buckets())?;
         self.looked = bucket;
         let begins = Time::from_ps(bucket << self.shift);
-        let keys = self.wheel.buckets[self.wheel.slot(bucket)].iter();
-        Some(keys.map(move |key| (key.at(begins), key.owner())))
+        Some(self.wheel.keys(bucket).map(move |key| (key.at(begins), key.owner())))
     }
 
     /// Moves the cursor to the next bucket that has entries, and these to `front`; not beyond `last`.
@@ -225,7 +225,7 @@ impl Calendar {
         self.begins = Time::from_ps(next << self.shift);
         self.turned = true;
         if in_wheel == next {
-            self.wheel.swap(next, &mut self.front);
+            self.wheel.take(next, &mut self.front);
         }
         if in_far == next {
             self.take_from_far();
@@ -334,8 +334,7 @@ impl Calendar {
         let wheel = std::mem::replace(&mut self.wheel, Wheel::new(buckets));
         for bucket in self.cursor + 1..self.cursor + wheel.buckets() {
             let begins = Time::from_ps(bucket << self.shift);
-            let keys = wheel.buckets[wheel.slot(bucket)].iter();
-            entries.extend(keys.map(|key| (key.at(begins), key.owner())));
+            entries.extend(wheel.keys(bucket).map(|key| (key.at(begins), key.owner())));
         }
         // The cursor goes back by less than a bucket, to a time that is not after the last pop.
         self.cursor = self.begins.as_ps() >> shift;
@@ -357,100 +356,6 @@ impl Default for Calendar {
 impl Pace {
     fn over(pops: u64) -> Pace {
         Pace { pops_left: pops, pops, buckets: 0 }
-    }
-}
-
-/// A ring of unsorted buckets: those that follow the cursor.
-#[derive(Clone, Debug)]
-struct Wheel {
-    /// The buckets; their number is a power of two.
-    buckets: Vec<Vec<Key>>,
-    /// One bit for each bucket: whether it has entries.
-    filled: Vec<u64>,
-    /// Large buffers of emptied buckets. The one emptied last is filled first: it is still in the
-    /// cache, and there are never more of them than buckets were filled at once.
-    spare: Vec<Vec<Key>>,
-    /// The number of entries in all buckets.
-    len: usize,
-}
-
-impl Wheel {
-    fn new(buckets: u64) -> Wheel {
-        Wheel {
-            buckets: vec![Vec::new(); buckets as usize],
-            filled: vec![0; (buckets / WORD) as usize],
-            spare: Vec::new(),
-            len: 0,
-        }
-    }
-
-    #[inline]
-    fn buckets(&self) -> u64 {
-        self.buckets.len() as u64
-    }
-
-    #[inline]
-    fn slot(&self, bucket: u64) -> usize {
-        bucket as usize & (self.buckets.len() - 1)
-    }
-
-    #[inline]
-    fn insert(&mut self, bucket: u64, key: Key) {
-        let slot = self.slot(bucket);
-        self.filled[slot / WORD as usize] |= 1 << (slot % WORD as usize);
-        self.len += 1;
-        let keys = &mut self.buckets[slot];
-        if keys.len() == keys.capacity() {
-            return self.insert_with_more_room(slot, key);
-        }
-        keys.push(key);
-    }
-
-    /// Adds an entry to a bucket whose buffer is full, or that has none.
-    #[cold]
-    #[inline(never)] // so that `insert` calls nothing that returns to it, and saves no registers
-    fn insert_with_more_room(&mut self, slot: usize, key: Key) {
-        let keys = &mut self.buckets[slot];
-        if keys.capacity() == 0 {
-            *keys = self.spare.pop().unwrap_or_default();
-        }
-        keys.push(key);
-    }
-
-    /// Swaps the entries of `bucket` for the buffer `emptied`.
-    #[inline]
-    fn swap(&mut self, bucket: u64, emptied: &mut Vec<Key>) {
-        let slot = self.slot(bucket);
-        self.filled[slot / WORD as usize] &= !(1 << (slot % WORD as usize));
-        let keys = &mut self.buckets[slot];
-        self.len -= keys.len();
-        std::mem::swap(keys, emptied);
-        if keys.capacity() > KEEP_CAPACITY_MAX {
-            self.spare.push(std::mem::take(keys));
-        }
-    }
-
-    /// Returns the first bucket after `cursor` that has entries. That of the cursor itself has none: they are in
-    /// `front`.
-    #[inline]
-    fn next_filled(&self, cursor: u64) -> Option<u64> {
-        if self.len == 0 {
-            return None;
-        }
-        let start = self.slot(cursor + 1);
-        let mut word = start / WORD as usize;
-        let mut bits = self.filled[word] & (u64::MAX << (start % WORD as usize));
-        // At most once round, back to the bits of the first word that are below the start.
-        while bits == 0 {
-            word = (word + 1) & (self.filled.len() - 1);
-            bits = self.filled[word];
-        }
-        let slot = word as u64 * WORD + u64::from(bits.trailing_zeros());
-        Some(cursor + 1 + (slot.wrapping_sub(start as u64) & (self.buckets() - 1)))
-    }
-
-    fn first_of(&self, bucket: u64) -> Option<Key> {
-        self.buckets[self.slot(bucket)].iter().min().copied()
     }
 }
 
@@ -540,10 +445,6 @@ const WIDTH_PS_MIN: u128 = 2;
 const WIDTH_PS_MAX: u128 = 1 << 32;
 /// Up to here inserting into a sorted run costs less than a heap.
 const FRONT_INSERT_MAX: usize = 24;
-/// A bucket keeps a buffer of up to 128 bytes; handing it round would cost more than it saves.
-const KEEP_CAPACITY_MAX: usize = 16;
-/// Buckets in a word of the bitmap.
-const WORD: u64 = u64::BITS as u64;
 const ARITY: usize = 4;
 
 #[cfg(test)]
@@ -606,7 +507,8 @@ mod tests {
                 Span::from_ns(2_000 + u64::from(owner % 7))
             });
             assert_eq!((queue.far.len(), queue.late.len()), (0, 0), "{owners} owners, shift {}", queue.shift);
-            let longest = queue.wheel.buckets.iter().map(Vec::len).max().unwrap();
+            let wheel = &queue.wheel;
+            let longest = (0..wheel.buckets()).map(|bucket| wheel.keys(bucket).count()).max().unwrap();
             assert!(longest <= 8 * PER_BUCKET as usize, "{longest} in a bucket for {owners} owners");
         }
     }

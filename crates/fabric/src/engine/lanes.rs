@@ -185,6 +185,14 @@ impl Lanes {
         }
     }
 
+    /// Asks memory for where the lane of `port` begins and ends, which [`Lanes::prefetch_last_for_later`] reads.
+    #[inline]
+    pub fn prefetch_ends_for_later(&self, port: PortId) {
+        if let Some(ends) = self.ends.get(port.0 as usize) {
+            prefetch_for_later(ends);
+        }
+    }
+
     #[inline]
     fn first_lines(&self, port: PortId) -> Option<(&CacheLine, &Beside)> {
         let slot = self.ends[port.0 as usize].first as usize;

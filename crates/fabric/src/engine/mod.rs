@@ -16,6 +16,7 @@ mod lanes;
 mod queue;
 mod streams;
 mod ties;
+mod wheel;
 
 pub use lanes::{FoundHop, Lanes, Slot};
 pub use queue::EventQueue;

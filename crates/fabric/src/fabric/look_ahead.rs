@@ -27,20 +27,22 @@ impl<H: Hooks> Fabric<H> {
         }
     }
 
-    /// First step: asks for the first packet of the link of `port`.
+    /// First step: asks for the first packet of the link of `port`, and for that link's far end.
     #[inline]
     pub fn prefetch_first(&self, port: PortId) {
+        self.network.prefetch_far_end(port);
         self.links.lanes.prefetch_first_for_later(port);
     }
 
-    /// Second step: finds where that packet goes, keeps it for the time when the packet arrives, and asks for the port.
-    /// `None` if there is no packet.
+    /// Second step: finds where that packet goes, keeps it for the time when the packet arrives, and asks for the port
+    /// and for the ends of its lane. `None` if there is no packet.
     #[inline]
     pub fn prefetch_next_hop(&mut self, port: PortId) -> Option<LeadsTo<'_>> {
         let packet = self.links.lanes.first(port)?;
         if let NextHop::Port(next) = self.next_hop(port, packet) {
             self.links.lanes.set_found(port, FoundHop::by(next));
             prefetch_for_later(&self.ports[next.0 as usize]);
+            self.links.lanes.prefetch_ends_for_later(next);
             return Some(LeadsTo::Port(next));
         }
         self.links.lanes.set_found(port, FoundHop::HOST);

@@ -39,18 +39,9 @@ impl World {
     /// Takes from the world of `process` what that was responsible for. Both are settled.
     fn absorb(&mut self, mut other: World, plan: &LpPlan, process: u8) {
         let connections = std::mem::take(&mut other.hosts.connections);
-        if self.hosts.connections.len() < connections.len() {
-            self.hosts.connections.resize_with(connections.len(), || None);
-        }
-        for (own, other) in self.hosts.connections.iter_mut().zip(connections) {
-            match (own.as_deref_mut(), other) {
-                (Some(own), Some(other)) => {
-                    own.absorb(*other, |end, other| plan.process_of(Node::Host(other.host(end))) == process)
-                }
-                (None, other) => *own = other,
-                (Some(_), None) => {}
-            }
-        }
+        self.hosts.connections.absorb(connections, |own, other| {
+            own.absorb(other, |end, other| plan.process_of(Node::Host(other.host(end))) == process);
+        });
         let links = other.fabric.network().links().iter();
         let is_other: Vec<bool> = links.map(|link| plan.process_of(link.from) == process).collect();
         self.fabric.absorb(other.fabric, other.sources.events, |port| is_other[port.0 as usize]);

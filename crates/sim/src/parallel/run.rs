@@ -90,12 +90,12 @@ impl World {
         match message {
             LpMessage::Packet(crossing) => self.fabric.receive(crossing),
             LpMessage::Announcement { connection, to, message: announced } => {
-                match self.hosts.connections.get_mut(connection as usize) {
-                    Some(Some(connection)) => connection.half(to).messages.expect(announced),
-                    Some(None) => {}
+                if let Some(connection) = self.hosts.connections.get_mut(connection) {
+                    connection.half(to).messages.expect(announced);
+                } else if connection as usize >= self.hosts.connections.len() {
                     // The other process is ahead: the connection is yet to be opened here. It will have been before any
                     // of the message arrives, because a stretch of time is not longer than the lookahead.
-                    None => self.process.iter_mut().for_each(|process| process.early.push(message)),
+                    self.process.iter_mut().for_each(|process| process.early.push(message));
                 }
             }
         }

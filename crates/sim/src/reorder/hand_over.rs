@@ -19,8 +19,7 @@ impl World {
             return self.receive_piece(now, &packets);
         };
         // A raw packet has no connection.
-        let open = self.hosts.connections.get_mut(number as usize);
-        let Some(connection) = open.and_then(Option::as_deref_mut) else {
+        let Some(connection) = self.hosts.connections.get_mut(number) else {
             return self.receive_piece(now, &packets);
         };
         let received = connection.half(end).endpoint.received();
@@ -60,7 +59,7 @@ impl World {
         }
         let Some(buffers) = &mut self.hosts.reorder_buffers else { return };
         let Some(of_end) = buffers.ends.get_mut(&place) else { return };
-        let connection = self.hosts.connections[(place / 2) as usize].as_deref_mut();
+        let connection = self.hosts.connections.get_mut(place / 2);
         let received = connection.map(|open| open.half(End::from_bit(place)).endpoint.received());
         if received.is_none_or(|received| of_end.buffer.is_done_at(received)) {
             buffers.ends.remove(&place);

@@ -21,7 +21,7 @@ impl HostStacks {
 impl World {
     /// The application at an end of a connection begins its next call, if it has data and its socket room.
     pub(crate) fn write_on(&mut self, now: Time, number: u32, end: End) {
-        let Some(Some(connection)) = self.hosts.connections.get_mut(number as usize) else { return };
+        let Some(connection) = self.hosts.connections.get_mut(number) else { return };
         let host = connection.host(end);
         let endpoint = &connection.half(end).endpoint;
         let held = endpoint.written() - endpoint.acknowledged();
@@ -47,7 +47,7 @@ impl World {
         let (number, end) = (place / 2, End::from_bit(place));
         let Some(stacks) = &mut self.hosts.stacks else { return };
         stacks.of_end(place).in_call = false;
-        let Some(Some(connection)) = self.hosts.connections.get_mut(number as usize) else { return };
+        let Some(connection) = self.hosts.connections.get_mut(number) else { return };
         connection.half(end).endpoint.write(&self.hosts.transport, now, bytes);
         self.send(now, number, end);
         self.write_on(now, number, end);

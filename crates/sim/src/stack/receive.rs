@@ -84,7 +84,7 @@ impl World {
 
     /// The application copies what the end has received in order.
     fn copy_received(&mut self, now: Time, number: u32, end: End) {
-        let Some(Some(connection)) = self.hosts.connections.get_mut(number as usize) else { return };
+        let Some(connection) = self.hosts.connections.get_mut(number) else { return };
         let (host, received) = (connection.host(end), connection.half(end).endpoint.received());
         self.copy(now, host, number, end, received, Work::Copy);
     }

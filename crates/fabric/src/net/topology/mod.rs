@@ -21,6 +21,7 @@ mod link;
 mod rack;
 mod registry;
 
+use plimsoll_prefetch::prefetch_for_later;
 use plimsoll_units::{Rate, Span};
 
 use super::{HostId, Packet, PortId};
@@ -130,6 +131,14 @@ impl Network {
     /// Returns the link that `port` sends on.
     pub fn link(&self, port: PortId) -> &Link {
         &self.links[port.0 as usize]
+    }
+
+    /// Asks memory for what [`Network::far_switch`] reads, after many other events.
+    #[inline]
+    pub fn prefetch_far_end(&self, port: PortId) {
+        if let Some(far_end) = self.far_ends.get(port.0 as usize) {
+            prefetch_for_later(far_end);
+        }
     }
 
     /// Returns the switch at the far end of `port`'s link; `None` if a host is there.
