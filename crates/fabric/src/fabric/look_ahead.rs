@@ -34,21 +34,24 @@ impl<H: Hooks> Fabric<H> {
         self.links.lanes.prefetch_first_for_later(port);
     }
 
-    /// Second step: finds where that packet goes, keeps it for the time when the packet arrives, and asks for the port
-    /// and for the ends of its lane. `None` if there is no packet.
+    /// Second step: finds where that packet goes, and keeps it for the time when the packet arrives. `None` if there is
+    /// no packet.
     #[inline]
-    pub fn prefetch_next_hop(&mut self, port: PortId) -> Option<LeadsTo<'_>> {
+    pub fn find_next_hop(&mut self, port: PortId) -> Option<LeadsTo<'_>> {
         let packet = self.links.lanes.first(port)?;
         if let NextHop::Port(next) = self.next_hop(port, packet) {
             self.links.lanes.set_found(port, FoundHop::by(next));
-            prefetch_for_later(&self.ports[next.0 as usize]);
-            self.links.lanes.prefetch_ends_for_later(next);
             return Some(LeadsTo::Port(next));
         }
         self.links.lanes.set_found(port, FoundHop::HOST);
-        let packet = self.links.lanes.first(port)?;
-        prefetch_for_later(&self.ports[packet.dst.0 as usize]);
-        Some(LeadsTo::Host(packet))
+        self.links.lanes.first(port).map(LeadsTo::Host)
+    }
+
+    /// Asks for a port, and for the ends of its lane.
+    #[inline]
+    pub fn prefetch_port(&self, port: PortId) {
+        prefetch_for_later(&self.ports[port.0 as usize]);
+        self.links.lanes.prefetch_ends_for_later(port);
     }
 
     /// Third step: asks for the queue of `port`, and the last packet on its link.
