@@ -21,9 +21,9 @@
 //! of that again. The tables that say where a link leads and where its lane ends are asked for together with what is
 //! behind them: with large pages that takes 0.97 of the time with k = 32 and 0.86 with k = 160, with small ones it cost
 //! more than it gave. Hints in loops that do nothing else take 0.95 of that with k = 160, and as long with 32 and 48; a
-//! step of its own for where a lane begins gains nothing. Steps taken for one event at a time, between events, take 1.07
-//! of the time with k = 32, 1.2 with 48 and 1.5 with 160: among other work fewer hints are under way. With k = 8 the
-//! next event's packet gains 3 %, its next port on top of that nothing.
+//! step of its own for where a lane begins gains nothing. Steps taken for one event at a time, between events, take
+//! 1.07 of the time with k = 32, 1.2 with 48 and 1.5 with 160: among other work fewer hints are under way. With k = 8
+//! the next event's packet gains 3 %, its next port on top of that nothing.
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::PortId;

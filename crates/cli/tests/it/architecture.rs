@@ -21,6 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("testing", &[]),
     // A hint of the processor, which takes a pointer.
     ("prefetch", &[]),
+    ("large-pages", &[]),
     ("mechanisms", &["prefetch", "units"]),
     // Bursts and trains in packet captures.
     ("bursts", &["units"]),
@@ -87,6 +88,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "circuits",
             "fabric",
             "host",
+            "large-pages",
             "line",
             "linux",
             "mechanisms",
