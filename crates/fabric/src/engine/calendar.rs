@@ -12,8 +12,8 @@
 //!   for a crowd
 //! ```
 //!
-//! A push appends to a bucket; a pop takes the last of `front`; an empty `front` is swapped for the
-//! next bucket that has entries, which is sorted then, while it is in the cache. The order of the
+//! A push appends to a bucket; a pop takes the last of `front`; an empty `front` takes the entries of the
+//! next bucket that has some (`wheel.rs`), and sorts them while they are in the cache. The order of the
 //! pops does not depend on the width of the buckets, only their cost does: with all entries in one
 //! bucket, or all of them beyond the wheel, what is left is a 4-ary heap.
 //!
