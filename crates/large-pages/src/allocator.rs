@@ -2,7 +2,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-use crate::mapping::{self, LARGE_PAGE};
+use crate::mapping::{self, LARGE_PAGE, SMALL_PAGE};
 
 /// The system's allocator for blocks below 1 MiB; larger ones are in large pages where the kernel has such.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub struct LargePages;
 const LARGE_BLOCK: usize = LARGE_PAGE / 2;
 
 fn is_large(layout: Layout) -> bool {
-    layout.size() >= LARGE_BLOCK && layout.align() <= LARGE_PAGE
+    layout.size() >= LARGE_BLOCK && layout.align() <= SMALL_PAGE
 }
 
 #[expect(unsafe_code, reason = "an allocator is unsafe to implement and to call")]

@@ -1,12 +1,18 @@
-//! Blocks that are mappings of their own: whole large pages, if the kernel has such.
+//! Blocks that are mappings of their own: whole large pages, if the kernel has such. Each begins at one, but where
+//! addresses are limited: [`SMALL_PAGE`] is all that can be relied on.
 
+use std::ffi::c_void;
 use std::ptr::null_mut;
 
+use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags};
-use rustix::mm::{madvise, mmap_anonymous, mremap_fixed, munmap};
+use rustix::mm::{madvise, mmap_anonymous, mremap, mremap_fixed, munmap};
 
 /// The bytes of a large page on x86-64, and on other processors with pages of 4 KiB.
 pub(crate) const LARGE_PAGE: usize = 2 << 20;
+
+/// The bytes to a multiple of which every block begins.
+pub(crate) const SMALL_PAGE: usize = 4096;
 
 /// Returns the bytes of the large pages that a block of `bytes` takes.
 fn pages(bytes: usize) -> usize {
@@ -16,12 +22,12 @@ fn pages(bytes: usize) -> usize {
 /// Returns a new block of `bytes`, all zero; null if there is no memory.
 #[cold]
 pub(crate) fn new(bytes: usize) -> *mut u8 {
-    let block = reserve(pages(bytes));
+    let block = reserve(pages(bytes), ProtFlags::READ | ProtFlags::WRITE);
     ask_for_large(block, pages(bytes));
     block
 }
 
-/// Frees a block of `bytes`.
+/// Gives the pages of a block of `bytes` back to the kernel.
 ///
 /// # Safety
 /// `block` is a mapping of that size that nobody uses any more.
@@ -46,31 +52,38 @@ pub(crate) unsafe fn resize(block: *mut u8, old: usize, bytes: usize) -> *mut u8
         let _ = unsafe { munmap(block.wrapping_add(bytes).cast(), old - bytes) };
         return block;
     }
-    let place = reserve(bytes);
-    if place.is_null() {
-        return place;
-    }
-    // SAFETY: `block` is a mapping of `old` bytes, `place` one of `bytes` that nobody uses; it is replaced as a whole.
-    match unsafe { mremap_fixed(block.cast(), old, bytes, MremapFlags::MAYMOVE, place.cast()) } {
-        Ok(_) => {
-            ask_for_large(place, bytes);
-            place
-        }
-        Err(_) => {
-            // SAFETY: the mapping is as `reserve` returned it.
-            let _ = unsafe { munmap(place.cast(), bytes) };
-            null_mut()
-        }
-    }
+    // SAFETY: `block` is a mapping of `old` bytes, and the caller goes on with what is returned.
+    let moved = unsafe { move_to_large_page(block, old, bytes) };
+    // Where addresses are limited, there may be no room for a second block, but for the growth of this one.
+    // SAFETY: as above; the kernel chooses the place.
+    let moved = moved.or_else(|_| unsafe { mremap(block.cast(), old, bytes, MremapFlags::MAYMOVE) });
+    let moved: *mut u8 = moved.map_or(null_mut(), |place| place.cast());
+    ask_for_large(moved, bytes);
+    moved
 }
 
-/// Maps `bytes`, a number of large pages, from the beginning of a large page on; null if there is no memory.
+/// Moves the pages of a block to the beginning of a large page.
+///
+/// # Safety
+/// As of [`resize`]; `bytes` is more than `old`.
+#[expect(unsafe_code, reason = "the kernel takes addresses")]
+unsafe fn move_to_large_page(block: *mut u8, old: usize, bytes: usize) -> rustix::io::Result<*mut c_void> {
+    // Nothing can be read there, so that it counts as no memory beside the old block.
+    let place = reserve(bytes, ProtFlags::empty());
+    if place.is_null() {
+        return Err(Errno::NOMEM);
+    }
+    // If this fails, the kernel may have unmapped the place and given it to another thread: it is left alone.
+    // SAFETY: `block` is a mapping of `old` bytes, `place` one of `bytes` that nobody uses; it is replaced as a whole.
+    unsafe { mremap_fixed(block.cast(), old, bytes, MremapFlags::MAYMOVE, place.cast()) }
+}
+
+/// Maps `bytes`, a number of large pages, from the beginning of a large page on; null if there is no room.
 #[expect(unsafe_code, reason = "the kernel takes and returns addresses")]
-fn reserve(bytes: usize) -> *mut u8 {
+fn reserve(bytes: usize, access: ProtFlags) -> *mut u8 {
     let Some(room) = bytes.checked_add(LARGE_PAGE) else { return null_mut() };
-    let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
     // SAFETY: a new mapping, at an address of the kernel's choice.
-    let Ok(begins) = (unsafe { mmap_anonymous(null_mut(), room, access, flags) }) else {
+    let Ok(begins) = (unsafe { mmap_anonymous(null_mut(), room, access, MapFlags::PRIVATE) }) else {
         return null_mut();
     };
     let begins: *mut u8 = begins.cast();

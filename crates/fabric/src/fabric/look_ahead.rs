@@ -47,7 +47,7 @@ impl<H: Hooks> Fabric<H> {
         self.links.lanes.first(port).map(LeadsTo::Host)
     }
 
-    /// Asks for a port, and for the ends of its lane.
+    /// Second step, once the hops are found: asks for the port of one, and for the ends of its lane.
     #[inline]
     pub fn prefetch_port(&self, port: PortId) {
         prefetch_for_later(&self.ports[port.0 as usize]);
