@@ -10,6 +10,7 @@ pub mod figures;
 pub mod html;
 pub mod plots;
 mod processors;
+pub mod queues;
 pub mod svg;
 pub mod table;
 pub mod verdict;

@@ -11,6 +11,7 @@ use crate::chart::{
     Around, Axis, Body, Chart, Color, DotRow, Dots, Format, Line, Lines, Part, Read, Schemes, Shape,
     StackPart, StackRow, Stacked, Whisker,
 };
+use crate::queues::QueueName;
 use crate::verdict;
 
 /// A sweep point: swept keys and their values.
@@ -116,12 +117,12 @@ fn part_color(part: usize, tiers: usize) -> Part {
 }
 
 /// Charts the delay of a queue over time at a sweep point, one line a variant.
-pub fn timeline(summary: &Summary, curves: &Curves, queue: &(String, String), point: &Point) -> Chart {
+pub fn timeline(summary: &Summary, curves: &Curves, queue: QueueName<'_>, point: &Point) -> Chart {
     let schemes = schemes(summary);
     let series = curves
         .timelines
         .iter()
-        .filter(|line| line.queue == queue.0 && line.port == queue.1 && line.sweep == point)
+        .filter(|line| line.port == queue.port && line.queue == queue.name && line.sweep == point)
         .map(|line| {
             let color = schemes.color(&line.variant);
             let us = line.ms.iter().map(|ms| ms * 1e3).collect();
@@ -137,7 +138,7 @@ pub fn timeline(summary: &Summary, curves: &Curves, queue: &(String, String), po
         })
         .collect();
     Chart {
-        title: format!("Delay in the queue {} ({})", queue.0, queue.1),
+        title: format!("Delay in the queue {} ({})", queue.name, queue.port),
         note:
             "Mean of each interval; the band reaches from the least to the greatest value. First replicate."
                 .to_owned(),
@@ -245,14 +246,13 @@ pub fn slowdown(summary: &Summary, curves: &Curves, workload: &str, point: &Poin
 /// Charts the delay of a queue over the sweep, one line a variant.
 pub fn queue_over_sweep(
     summary: &Summary,
-    queue: &(String, String),
+    queue: QueueName<'_>,
     statistic: &str,
     pick: fn(&QueueSummary) -> Option<Estimate>,
 ) -> Chart {
-    let title = format!("{statistic} delay in the queue {} ({})", queue.0, queue.1);
+    let title = format!("{statistic} delay in the queue {} ({})", queue.name, queue.port);
     sweep_chart(summary, title, "queueing delay", Format::Time, |variant, point| {
-        let found = |q: &&QueueSummary| q.name == queue.0 && q.port == queue.1;
-        summary.cell(variant, point)?.queues.iter().find(found).and_then(pick)
+        queue.within(summary.cell(variant, point)?).and_then(pick)
     })
 }
 

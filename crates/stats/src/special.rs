@@ -4,6 +4,8 @@
 //! All of it goes through `libm`, so that an interval has the same last digit on every machine.
 //! The continued fraction is the one of Abramowitz and Stegun 26.5.8, evaluated by Lentz's method.
 
+use std::cell::RefCell;
+
 /// The regularised incomplete beta function: the probability that a Beta(`a`, `b`) variable is at
 /// most `x`. `a` and `b` are positive; `x` outside 0..1 is clamped.
 pub fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
@@ -54,20 +56,44 @@ const MAX_TERMS: u32 = 200_000;
 /// The value that a Student t variable with `freedom` degrees of freedom exceeds in absolute value
 /// with probability 1 - `level`: 1.96 for many degrees of freedom and a level of 0.95.
 pub fn student_t(freedom: f64, level: f64) -> f64 {
+    KNOWN.with_borrow_mut(|known| {
+        if let Some(&(_, t)) = known.iter().find(|(of, _)| *of == (freedom, level)) {
+            return t;
+        }
+        let t = inverse_student_t(freedom, level);
+        if known.len() == KNOWN_MAX {
+            known.clear();
+        }
+        known.push(((freedom, level), t));
+        t
+    })
+}
+
+/// The values that were asked for last. A summary needs the same two for each of thousands of queues.
+const KNOWN_MAX: usize = 16;
+
+thread_local! {
+    static KNOWN: RefCell<Vec<((f64, f64), f64)>> = const { RefCell::new(Vec::new()) };
+}
+
+fn inverse_student_t(freedom: f64, level: f64) -> f64 {
     let inside = |t: f64| 1.0 - incomplete_beta(freedom / 2.0, 0.5, freedom / (freedom + t * t));
     let (mut low, mut high) = (0.0, 1.0);
     while inside(high) < level {
         high *= 2.0;
     }
-    for _ in 0..100 {
+    loop {
         let middle = 0.5 * (low + high);
+        // Between them is no other number.
+        if middle <= low || middle >= high {
+            return middle;
+        }
         if inside(middle) < level {
             low = middle;
         } else {
             high = middle;
         }
     }
-    0.5 * (low + high)
 }
 
 #[cfg(test)]

@@ -6,12 +6,11 @@
 use plimsoll_results::{Curves, Summary};
 
 use super::{
-    SCRIPT, distribution_figures, heading, numbers, page, place, queue_figures, rules, time_figures,
-    trade_figure,
+    SCRIPT, distribution_figures, numbers, page, queue_figures, rules, section, time_figures, trade_figure,
 };
 use crate::chart::Schemes;
 use crate::escape::escape;
-use crate::{plots, table, verdict};
+use crate::{plots, queues, table, verdict};
 
 const EXPLORE: &str = include_str!("explore.js");
 const STYLE: &str = include_str!("explore.css");
@@ -123,7 +122,7 @@ pub fn results(summary: &Summary, curves: &Curves) -> String {
         ("time", time_figures(summary)),
         ("distributions", distribution_figures(summary, curves)),
         ("trade", trade_figure(summary)),
-        ("queues", queue_figures(summary, curves)),
+        ("queues", queue_figures(summary, curves, &queues::shown(summary))),
     ];
     let schemes = plots::schemes(summary);
     let mut out = format!("<style>{}</style>\n", rules(groups.iter().flat_map(|(_, figures)| figures)));
@@ -131,8 +130,7 @@ pub fn results(summary: &Summary, curves: &Curves) -> String {
     out.push_str(&page::warnings(&table::alarms(summary).collect::<Vec<_>>()));
     out.push_str(&numbers(summary, false));
     for (id, figures) in groups.iter().filter(|(_, figures)| !figures.is_empty()) {
-        let (title, lead) = heading(id);
-        out.push_str(&page::section(id, title, lead, &place(figures)));
+        out.push_str(&section(summary, id, figures));
     }
     out
 }

@@ -18,14 +18,17 @@ pub use document::{Document, document};
 pub use explore::{Control, ExplorePage, Knob, explore, results};
 pub use replay::{ReplayPage, replay};
 
+use std::collections::HashMap;
+
 use plimsoll_results::by_size::SHARES;
 use plimsoll_results::{Curves, Summary};
 
-use crate::chart::Chart;
+use crate::chart::{Body, Chart};
 use crate::circuits;
 use crate::escape::escape;
 use crate::plots;
 use crate::processors;
+use crate::queues::{self, QueueName};
 use crate::svg::{self, Key, Size};
 use crate::table::{self, Grid, blocks};
 use crate::verdict;
@@ -158,19 +161,24 @@ impl Figure {
 
 /// Returns the figures of a report in the order of its page.
 pub fn figures(summary: &Summary, curves: &Curves) -> Vec<Figure> {
-    groups(summary, curves).into_iter().flat_map(|(_, _, figures)| figures).collect()
+    let queues = queues::all(summary.cells.iter());
+    groups(summary, curves, &queues).into_iter().flat_map(|(_, _, figures)| figures).collect()
 }
 
 /// Returns the figures by sections, each with its id and its name. The first is of the sweep, if there is one.
-fn groups(summary: &Summary, curves: &Curves) -> [(&'static str, &'static str, Vec<Figure>); 7] {
+fn groups(
+    summary: &Summary,
+    curves: &Curves,
+    queues: &[QueueName<'_>],
+) -> [(&'static str, &'static str, Vec<Figure>); 7] {
     let swept = summary.sweep_points().len() > 1;
     [
-        ("sweep", "Sweep", if swept { sweep_figures(summary) } else { Vec::new() }),
+        ("sweep", "Sweep", if swept { sweep_figures(summary, queues) } else { Vec::new() }),
         ("trade", "Who pays", trade_figure(summary)),
         ("time", "Where the time went", time_figures(summary)),
         ("distributions", "Distributions", distribution_figures(summary, curves)),
         ("slowdown", "Slowdown", slowdown_figures(summary, curves)),
-        ("queues", "Queues", queue_figures(summary, curves)),
+        ("queues", "Queues", queue_figures(summary, curves, queues)),
         ("circuits", "Circuits", circuit_figures(summary, curves)),
     ]
 }
@@ -179,7 +187,7 @@ fn groups(summary: &Summary, curves: &Curves) -> [(&'static str, &'static str, V
 pub fn render(page: &Page<'_>) -> String {
     let summary = page.summary;
     let swept = summary.sweep_points().len() > 1;
-    let groups = groups(summary, page.curves);
+    let groups = groups(summary, page.curves, &queues::shown(summary));
     let links = links::section(summary, page.curves);
 
     let mut sections: Vec<(&str, &str)> = vec![("numbers", "Numbers")];
@@ -212,8 +220,7 @@ pub fn render(page: &Page<'_>) -> String {
     }
     for (id, _, figures) in &groups[1..] {
         if !figures.is_empty() {
-            let (title, lead) = heading(id);
-            out.push_str(&page::section(id, title, lead, &place(figures)));
+            out.push_str(&section(summary, id, figures));
         }
     }
     if !links.is_empty() {
@@ -221,6 +228,16 @@ pub fn render(page: &Page<'_>) -> String {
     }
     out.push_str(&page::section("repeat", "How to repeat this", "", &page::repeat(page)));
     ended(out)
+}
+
+/// Renders a section of figures.
+fn section(summary: &Summary, id: &str, figures: &[Figure]) -> String {
+    let (title, lead) = heading(id);
+    let mut lead = lead.to_owned();
+    for sentence in queues::not_shown(summary).iter().filter(|_| id == "queues") {
+        lead.push_str(&format!(" {sentence}"));
+    }
+    page::section(id, title, &lead, &place(figures))
 }
 
 const LINKS_LEAD: &str = "From the warm-up to the end of the sending. The stronger the colour, the more.";
@@ -332,7 +349,7 @@ fn id(kind: &str, subject: &str, number: usize) -> String {
     }
 }
 
-fn sweep_figures(summary: &Summary) -> Vec<Figure> {
+fn sweep_figures(summary: &Summary, queues: &[QueueName<'_>]) -> Vec<Figure> {
     let mut figures = Vec::new();
     let mut push = |id: String, subject: Option<String>, chart: Chart, table: Option<Grid>| {
         let tables = table.into_iter().collect();
@@ -352,11 +369,12 @@ fn sweep_figures(summary: &Summary) -> Vec<Figure> {
             push(format!("{id}-slowdown"), None, slowdown, None);
         }
     }
-    for (number, key) in blocks::queue_names(summary.cells.iter()).iter().enumerate() {
-        let table = blocks::sweep_queue_grid(summary, key);
-        let p99 = plots::queue_over_sweep(summary, key, "p99", |queue| queue.p99_us);
-        let mean = plots::queue_over_sweep(summary, key, "Mean", |queue| queue.mean_us);
-        let id = id("sweep-queue", &key.0, number);
+    let ids = queue_ids(summary, "sweep-queue");
+    for &queue in queues {
+        let table = blocks::sweep_queue_grid(summary, queue);
+        let p99 = plots::queue_over_sweep(summary, queue, "p99", |queue| queue.p99_us);
+        let mean = plots::queue_over_sweep(summary, queue, "Mean", |queue| queue.mean_us);
+        let id = &ids[&queue];
         push(format!("{id}-p99"), None, p99, Some(table));
         push(format!("{id}-mean"), None, mean, None);
     }
@@ -444,21 +462,34 @@ fn slowdown_figures(summary: &Summary, curves: &Curves) -> Vec<Figure> {
     figures
 }
 
-fn queue_figures(summary: &Summary, curves: &Curves) -> Vec<Figure> {
+fn queue_figures(summary: &Summary, curves: &Curves, queues: &[QueueName<'_>]) -> Vec<Figure> {
+    let ids = queue_ids(summary, "queue");
+    let is_known = |chart: &Chart| matches!(&chart.body, Body::Lines(lines) if !lines.series.is_empty());
     let mut figures = Vec::new();
-    for (number, key) in blocks::queue_names(summary.cells.iter()).iter().enumerate() {
-        if !curves.timelines.iter().any(|line| line.queue == key.0 && line.port == key.1) {
-            continue;
-        }
-        let charts = summary
+    for &queue in queues {
+        let charts: Vec<Chart> = summary
             .sweep_points()
             .into_iter()
-            .map(|point| plots::timeline(summary, curves, key, point))
+            .map(|point| plots::timeline(summary, curves, queue, point))
             .collect();
-        let (id, tables) = (id("queue", &key.0, number), vec![tables::queues(summary, key)]);
-        figures.push(Figure { id, subject: None, charts, tables, half_width: false });
+        if charts.iter().any(is_known) {
+            let (id, tables) = (ids[&queue].clone(), vec![tables::queue(summary, queue)]);
+            figures.push(Figure { id, subject: None, charts, tables, half_width: false });
+        }
     }
     figures
+}
+
+/// Returns the ids of the figures of all queues: the name, and the queue's number where others have the same name.
+fn queue_ids<'a>(summary: &'a Summary, kind: &str) -> HashMap<QueueName<'a>, String> {
+    let all = queues::all(summary.cells.iter());
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    all.iter().for_each(|queue| *counts.entry(queue.name).or_default() += 1);
+    let id_of = |(number, queue): (usize, &QueueName<'a>)| {
+        let id = id(kind, queue.name, number);
+        (*queue, if counts[queue.name] > 1 { format!("{id}.{number}") } else { id })
+    };
+    all.iter().enumerate().map(id_of).collect()
 }
 
 /// Makes two figures of the circuits of each variant: the first weeks circuit by circuit, and the bytes of all weeks.

@@ -8,6 +8,7 @@ use plimsoll_results::{Curves, Summary};
 use crate::chart::Color;
 use crate::figures::{self, TIMES};
 use crate::plots;
+use crate::queues::QueueName;
 use crate::table::blocks::{PERCENT, cell_label};
 use crate::table::numbers::{Footnote, Numbers, assemble};
 use crate::table::{Cell, Column, Grid, Row};
@@ -63,14 +64,11 @@ pub(super) fn times(summary: &Summary, workload: &str) -> Grid {
 }
 
 /// Makes the table of a watched queue at every sweep point.
-pub(super) fn queues(summary: &Summary, key: &(String, String)) -> Grid {
+pub(super) fn queue(summary: &Summary, name: QueueName<'_>) -> Grid {
     let known: Vec<((String, Option<Color>), &QueueSummary)> = summary
         .cells
         .iter()
-        .filter_map(|cell| {
-            let queue = cell.queues.iter().find(|q| q.name == key.0 && q.port == key.1)?;
-            Some((cell_label(summary, cell), queue))
-        })
+        .filter_map(|cell| Some((cell_label(summary, cell), name.within(cell)?)))
         .collect();
     let bare = |value: f64| Estimate::bare(value, 1);
     let all = |pick: &dyn Fn(&QueueSummary) -> Option<Estimate>| {
@@ -88,7 +86,7 @@ pub(super) fn queues(summary: &Summary, key: &(String, String)) -> Grid {
         Numbers::new("link", "marks", None, all(&|q| Some(bare(q.marks as f64)))),
     ];
     let labels = known.iter().map(|(label, _)| label.clone()).collect();
-    assemble(format!("Queue {} ({})", key.0, key.1), "variant", labels, &columns)
+    assemble(format!("Queue {} ({})", name.name, name.port), "variant", labels, &columns)
 }
 
 /// Makes the table of a percentile of a workload's slowdown by size at every sweep point.

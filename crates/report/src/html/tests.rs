@@ -1,10 +1,12 @@
 //! The page: whole, escaped, small; and drawn by a browser where there is one.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::process::Command;
 
 use plimsoll_results::PointOutcome;
 use plimsoll_results::curves::Detail;
+use plimsoll_results::outcome::Queue;
 use plimsoll_results::run_dir::SIMULATOR;
 use plimsoll_results::summary::Options;
 use plimsoll_results::synthetic::{self, Shape};
@@ -53,6 +55,30 @@ fn only_what_was_simulated_has_the_digests_of_every_machine() {
         simulated.contains("Digests: the same on every machine") && simulated.contains(", on the simulator")
     );
     assert!(live.contains("Digests: of these runs alone") && live.contains(", on this kernel, --speed 2"));
+}
+
+/// A tier's ports have one name: the page shows the longest of their queues, and `figures` has each under its own id.
+#[test]
+fn of_a_tier_the_longest_queues_are_drawn_and_every_figure_has_an_id() {
+    let mut points = synthetic::experiment(&Shape::default(), &["TCP", "HULL"], &[0.2, 0.4], 1, 1);
+    for point in &mut points {
+        let first = point.outcome.queues[0].clone();
+        for port in 0..40 {
+            let mean_bytes = first.mean_bytes.iter().map(|bytes| bytes + f64::from(port)).collect();
+            let (name, port) = ("edge".to_owned(), format!("switch {port}"));
+            point.outcome.queues.push(Queue { name, port, mean_bytes, ..first.clone() });
+        }
+    }
+    let html = of_points(&points);
+    assert_eq!(html.matches("id=\"queue-edge.").count(), 12);
+    assert_eq!(html.matches("id=\"sweep-queue-edge.").count(), 24);
+    assert!(html.contains("id=\"queue-client\"") && html.contains("id=\"queue-edge.40\""));
+    assert!(!html.contains("id=\"queue-edge.28\"") && html.contains("Of the 40 queues edge, the 12"));
+    let summary = Summary::of(&points, &Options::default());
+    let all = figures(&summary, &Curves::of(&points, Detail::FULL));
+    let ids: HashSet<&str> = all.iter().map(Figure::id).collect();
+    assert_eq!(ids.len(), all.len());
+    assert_eq!(ids.iter().filter(|id| id.starts_with("queue-edge.")).count(), 40);
 }
 
 #[test]

@@ -262,11 +262,28 @@ impl<'a> Canvas<'a> {
 
 /// A position, to a tenth of a pixel.
 pub(super) fn at(value: f64) -> String {
+    if let Some(text) = between_ties(value) {
+        return text;
+    }
     let mut text = format!("{value:.1}");
     if text.ends_with(".0") {
         text.truncate(text.len() - 2);
     }
     if text == "-0" { "0".to_owned() } else { text }
+}
+
+/// What [`at`] returns, by integers, which takes a fifth of the time; `None` near a tie, where the digits of the number
+/// decide which way it is rounded, and beyond all drawings.
+fn between_ties(value: f64) -> Option<String> {
+    let tenths = value * 10.0;
+    let nearest = tenths.round();
+    let is_clear = (tenths - nearest).abs() < 0.499 && nearest.abs() < 1e9;
+    if !is_clear {
+        return None;
+    }
+    let nearest = nearest as i64;
+    let (sign, whole, tenth) = (if nearest < 0 { "-" } else { "" }, nearest.abs() / 10, nearest.abs() % 10);
+    Some(if tenth == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{tenth}") })
 }
 
 /// The width of a text in pixels, estimated from above for the usual fonts.

@@ -6,11 +6,12 @@ use plimsoll_results::synthetic::{self, Shape};
 
 use plimsoll_units::Span;
 
-use super::canvas::text_width;
+use super::canvas::{at, text_width};
 use super::*;
 use crate::chart::{Axis, DotRow, Dots, Format, Line, Lines, Read, Schemes, Stroke, Whisker};
 use crate::circuits::{self, Receivers};
 use crate::plots;
+use crate::queues::QueueName;
 
 fn charts() -> Vec<Chart> {
     let shape = Shape::default();
@@ -23,11 +24,11 @@ fn charts() -> Vec<Chart> {
     synthetic::with_circuits(&mut hybrid.outcome, 4, 30);
     let circuits = Curves::of(&[hybrid], Detail::FULL);
     let receivers = Receivers::of(&circuits);
-    let queue = ("client".to_owned(), "tor -> h0".to_owned());
+    let queue = QueueName { name: "client", port: "tor -> h0" };
     vec![
         plots::distribution(&summary, &curves, "small", point),
         plots::time_split(&summary, "small", point).unwrap(),
-        plots::timeline(&summary, &curves, &queue, point),
+        plots::timeline(&summary, &curves, queue, point),
         plots::who_pays(&summary, point).unwrap(),
         plots::over_sweep(&summary, "small", "p99", |d| d.p99),
         circuits::timetable(&circuits.circuits[0], &receivers),
@@ -297,6 +298,22 @@ fn a_variant_has_the_same_color_and_marker_in_every_figure() {
             let variant = name.split(' ').next().unwrap();
             assert_eq!(Some(color), schemes.find(variant), "{}: {name}", chart.title);
         }
+    }
+}
+
+#[test]
+fn positions_have_the_digits_of_the_formatter() {
+    let by_formatter = |value: f64| {
+        let text = format!("{value:.1}");
+        let text = text.strip_suffix(".0").unwrap_or(&text);
+        if text == "-0" { "0".to_owned() } else { text.to_owned() }
+    };
+    // Ties, and their neighbours; what rounds to zero; and a drawing's positions.
+    let ties =
+        (-4_000..4_000).map(|n| f64::from(n) / 20.0).flat_map(|tie| [tie.next_down(), tie, tie.next_up()]);
+    let others = (-5_000..5_000).map(|n| f64::from(n) * 0.137_31);
+    for value in ties.chain(others).chain([0.0, -0.0, 1e-300, -1e-300, 1e15, f64::NAN, f64::INFINITY]) {
+        assert_eq!(at(value), by_formatter(value), "{value:e}");
     }
 }
 

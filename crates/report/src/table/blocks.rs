@@ -2,7 +2,9 @@
 
 use plimsoll_results::Summary;
 use plimsoll_results::stats::Estimate;
-use plimsoll_results::summary::{Cell as PointCell, Distribution, ExtraTotals, WorkloadSummary};
+use plimsoll_results::summary::{
+    Cell as PointCell, Distribution, ExtraTotals, QueueSummary, WorkloadSummary,
+};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::numbers::{Footnote, Numbers, assemble};
@@ -11,6 +13,7 @@ use crate::circuits;
 use crate::figures::{self, RATES, TIMES, Unit};
 use crate::plots;
 use crate::processors;
+use crate::queues::{self, QueueName};
 
 /// Makes the tables of a summary in the order in which they are read: all of them, or without the details.
 pub(super) fn grids(summary: &Summary, details: bool) -> Vec<Grid> {
@@ -23,11 +26,18 @@ pub(super) fn grids(summary: &Summary, details: bool) -> Vec<Grid> {
             let times = |workload: &&str| time_grid(summary, workload, &cells);
             grids.extend(summary.workloads().iter().filter_map(times));
         }
-        0 | 1 => grids.push(percentiles_grid(summary, &cells)),
+        // What only watches queues, and whose flows have no end, has no number to print.
+        0 | 1 => {
+            grids.extend(Some(percentiles_grid(summary, &cells)).filter(|grid| !grid.columns.is_empty()))
+        }
         _ => {
             grids.extend(summary.workloads().iter().map(|workload| sweep_grid(summary, workload)));
-            let queues = queue_names(summary.cells.iter().filter(|_| details));
-            grids.extend(queues.iter().map(|name| sweep_queue_grid(summary, name)));
+            let first = grids.len();
+            let queues = if details { queues::shown(summary) } else { Vec::new() };
+            grids.extend(queues.into_iter().map(|queue| sweep_queue_grid(summary, queue)));
+            if let Some(grid) = grids.get_mut(first) {
+                grid.notes.extend(queues::not_shown(summary));
+            }
         }
     }
     grids.extend(circuits::summary_grid(summary));
@@ -44,10 +54,12 @@ pub(crate) fn variants_grid(summary: &Summary, cells: &[&PointCell]) -> Grid {
     for name in summary.workloads() {
         workload_columns(summary, name, cells, &mut columns);
     }
-    queue_columns(cells, &mut columns);
+    queue_columns(summary, cells, &mut columns);
     network_columns(cells, &mut columns);
     let title = with_replicates("Completion times and queues", cells);
-    assemble(title, "variant", labels(summary, cells), &columns)
+    let mut grid = assemble(title, "variant", labels(summary, cells), &columns);
+    grid.notes.extend(queues::not_shown(summary));
+    grid
 }
 
 /// Makes the table that a run prints without its details: the median and the 99th percentile of each workload. A
@@ -156,30 +168,18 @@ fn group_title(name: &str, workloads: &[Option<&WorkloadSummary>]) -> String {
     format!("{name}: {}, {count} {noun}", first.kind)
 }
 
-pub(crate) fn queue_names<'a>(cells: impl Iterator<Item = &'a PointCell>) -> Vec<(String, String)> {
-    let mut names: Vec<(String, String)> = Vec::new();
-    for queue in cells.flat_map(|cell| &cell.queues) {
-        let name = (queue.name.clone(), queue.port.clone());
-        if !names.contains(&name) {
-            names.push(name);
+fn queue_columns(summary: &Summary, cells: &[&PointCell], columns: &mut Vec<Numbers>) {
+    for queue in queues::shown(summary) {
+        let of: Vec<Option<&QueueSummary>> = cells.iter().map(|cell| queue.within(cell)).collect();
+        if of.iter().all(Option::is_none) {
+            continue;
         }
-    }
-    names
-}
-
-pub(crate) fn queue_title((name, port): &(String, String)) -> String {
-    if name == port { format!("queue {name}") } else { format!("queue {name} ({port})") }
-}
-
-fn queue_columns(cells: &[&PointCell], columns: &mut Vec<Numbers>) {
-    for key in queue_names(cells.iter().copied()) {
-        let of = |cell: &&PointCell| cell.queues.iter().find(|q| q.name == key.0 && q.port == key.1).cloned();
-        let group = queue_title(&key);
-        for (name, p99) in [("mean", false), ("p99", true)] {
-            let values =
-                cells.iter().map(|cell| of(cell).and_then(|q| if p99 { q.p99_us } else { q.mean_us }));
-            columns.push(Numbers::new(&group, name, Some(TIMES), values.collect()));
-        }
+        let mut push = |name, pick: fn(&QueueSummary) -> Option<Estimate>| {
+            let values = of.iter().map(|queue| queue.and_then(pick)).collect();
+            columns.push(Numbers::new(&queue.title(), name, Some(TIMES), values));
+        };
+        push("mean", |queue| queue.mean_us);
+        push("p99", |queue| queue.p99_us);
     }
 }
 
@@ -241,15 +241,13 @@ pub(crate) fn sweep_grid(summary: &Summary, workload: &str) -> Grid {
     over_sweep(summary, format!("{} of {workload}", summary.quantity(workload)), Some(workload), &columns)
 }
 
-pub(crate) fn sweep_queue_grid(summary: &Summary, key: &(String, String)) -> Grid {
-    let queue = |variant: &str, sweep: &[(String, String)]| {
-        summary.cell(variant, sweep)?.queues.iter().find(|q| q.name == key.0 && q.port == key.1)
-    };
+pub(crate) fn sweep_queue_grid(summary: &Summary, name: QueueName<'_>) -> Grid {
+    let queue = |variant: &str, sweep: &[(String, String)]| name.within(summary.cell(variant, sweep)?);
     let columns: [(&'static str, Value); 2] = [
         ("mean", Box::new(move |v, s| queue(v, s)?.mean_us)),
         ("p99", Box::new(move |v, s| queue(v, s)?.p99_us)),
     ];
-    over_sweep(summary, format!("Delay in {}", queue_title(key)), None, &columns)
+    over_sweep(summary, format!("Delay in {}", name.title()), None, &columns)
 }
 
 /// Shortens dotted keys to their last two words, or as many more as make them unique.

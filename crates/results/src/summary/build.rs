@@ -84,12 +84,6 @@ fn cell(variant: &str, sweep: &[(String, String)], runs: &[&PointOutcome], optio
     let outcomes: Vec<&Outcome> = runs.iter().map(|point| &point.outcome).collect();
     let mut counters = CounterTotals::default();
     outcomes.iter().for_each(|outcome| counters.add(&outcome.counters));
-    let mut queues: Vec<(&str, &str)> = Vec::new();
-    for watched in outcomes.iter().flat_map(|outcome| &outcome.queues) {
-        if !queues.contains(&(&watched.name, &watched.port)) {
-            queues.push((&watched.name, &watched.port));
-        }
-    }
     Cell {
         variant: variant.to_owned(),
         sweep: sweep.to_vec(),
@@ -101,10 +95,7 @@ fn cell(variant: &str, sweep: &[(String, String)], runs: &[&PointOutcome], optio
             .into_iter()
             .map(|name| Runs::new(name, &outcomes).summarise())
             .collect(),
-        queues: queues
-            .into_iter()
-            .filter_map(|(name, port)| queue::summarise(name, port, &outcomes, options))
-            .collect(),
+        queues: queue::summarise(&outcomes, options),
         tiers: tier::summarise(&outcomes),
         circuits: circuits::summarise(&outcomes),
         processors: processors::summarise(&outcomes),

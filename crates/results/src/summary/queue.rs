@@ -1,24 +1,34 @@
 //! One watched queue in one cell.
 
+use std::collections::HashMap;
+use std::ptr;
+
 use super::workload::{counts, trimmed};
 use super::{InstantDelay, Options, QueueSummary};
 use crate::outcome::{Outcome, Queue};
 use crate::stats::{self, Samples, Statistic};
 
-/// Summarises the queue called `name` at `port` over the replicates of a cell.
-pub(super) fn summarise(
-    name: &str,
-    port: &str,
-    outcomes: &[&Outcome],
-    options: &Options,
-) -> Option<QueueSummary> {
-    let queues: Vec<(&Outcome, &Queue)> = outcomes
-        .iter()
-        .filter_map(|outcome| {
-            let queue = outcome.queues.iter().find(|queue| queue.name == name && queue.port == port)?;
-            Some((*outcome, queue))
-        })
-        .collect();
+/// Summarises the watched queues of a cell over its replicates, in the order in which the outcomes have them.
+pub(super) fn summarise(outcomes: &[&Outcome], options: &Options) -> Vec<QueueSummary> {
+    let mut places: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut queues: Vec<Vec<(&Outcome, &Queue)>> = Vec::new();
+    for &outcome in outcomes {
+        for queue in &outcome.queues {
+            let place = *places.entry((&queue.name, &queue.port)).or_insert(queues.len());
+            if place == queues.len() {
+                queues.push(Vec::new());
+            }
+            // If a run has several of one name at one port, as of parallel links, the first counts.
+            if queues[place].last().is_none_or(|(last, _)| !ptr::eq(*last, outcome)) {
+                queues[place].push((outcome, queue));
+            }
+        }
+    }
+    queues.iter().filter_map(|replicates| summary(replicates, options)).collect()
+}
+
+/// Summarises one queue over its replicates.
+fn summary(queues: &[(&Outcome, &Queue)], options: &Options) -> Option<QueueSummary> {
     let &(_, first) = queues.first()?;
     let delays = Samples::new(
         queues.iter().map(|(outcome, queue)| interval_delays(outcome, queue, options)).collect(),
@@ -26,10 +36,10 @@ pub(super) fn summarise(
     let max_bytes = queues.iter().flat_map(|(_, queue)| queue.max_bytes.iter()).max();
     let utilisations: Vec<f64> =
         queues.iter().filter_map(|(outcome, queue)| utilisation(outcome, queue)).collect();
-    let time_at = summed_time_at(&queues);
+    let time_at = summed_time_at(queues);
     Some(QueueSummary {
-        name: name.to_owned(),
-        port: port.to_owned(),
+        name: first.name.clone(),
+        port: first.port.clone(),
         every_us: first.every.as_us_f64(),
         mean_us: delays.estimate(Statistic::Mean),
         p99_us: delays.estimate(Statistic::Percentile(0.99)),
