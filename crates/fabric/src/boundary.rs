@@ -1,7 +1,7 @@
 //! [`Boundary`]: the links by which packets leave a logical process of a parallel run.
 //!
-//! The fabric puts what crosses the boundary into an outbox; the caller drains it and hands each packet to the
-//! fabric that the link leads to.
+//! The fabric puts what crosses the boundary into the outbox of the process that the link leads to; the caller takes each
+//! outbox as a whole and hands its packets to that process's fabric.
 
 use plimsoll_units::Time;
 
@@ -21,32 +21,36 @@ pub struct Crossing {
 /// The links that leave a logical process, and the packets that have just left by them.
 #[derive(Debug)]
 pub(crate) struct Boundary {
-    /// By link: whether it leaves.
-    leaves: Vec<bool>,
-    outbox: Vec<Crossing>,
+    here: u8,
+    /// By link: the process at its far end.
+    ends_in: Vec<u8>,
+    /// By process: what has left for it, in the order in which it left.
+    outboxes: Vec<Vec<Crossing>>,
 }
 
 impl Boundary {
-    pub(crate) fn new(leaves: Vec<bool>) -> Boundary {
-        Boundary { leaves, outbox: Vec::new() }
+    pub(crate) fn new(here: u8, ends_in: Vec<u8>) -> Boundary {
+        let processes = ends_in.iter().max().map_or(0, |&last| usize::from(last) + 1);
+        Boundary { here, ends_in, outboxes: vec![Vec::new(); processes] }
     }
 
     /// Returns whether the link of `port` leaves the logical process.
     #[inline]
     pub(crate) fn is_crossed_by(&self, port: PortId) -> bool {
-        self.leaves[port.0 as usize]
+        self.ends_in[port.0 as usize] != self.here
     }
 
-    /// Puts a packet into the outbox, and returns it where it lies now.
+    /// Puts a packet into the outbox of the process at the link's far end, and returns it where it lies now.
     #[inline(never)]
     pub(crate) fn transmit(&mut self, port: PortId, arrives: Time, packet: Packet) -> &mut Packet {
-        let place = self.outbox.len();
-        self.outbox.push(Crossing { port, arrives, packet });
-        &mut self.outbox[place].packet
+        let outbox = &mut self.outboxes[usize::from(self.ends_in[port.0 as usize])];
+        let place = outbox.len();
+        outbox.push(Crossing { port, arrives, packet });
+        &mut outbox[place].packet
     }
 
-    /// Removes all packets from the outbox, in the order in which they left.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Crossing> + '_ {
-        self.outbox.drain(..)
+    /// Returns what has left for a process; nothing for one that no link leads to.
+    pub(crate) fn outbox(&mut self, process: u8) -> Option<&mut Vec<Crossing>> {
+        self.outboxes.get_mut(usize::from(process))
     }
 }

@@ -6,15 +6,16 @@ use crate::links::Hooks;
 use crate::net::PortId;
 
 impl<H: Hooks> Fabric<H> {
-    /// Makes this fabric part of a parallel run: what is sent on links that leave it goes to an outbox. `leaves` says
-    /// so of each link.
-    pub fn set_boundary(&mut self, leaves: Vec<bool>) {
-        self.links.boundary = Some(Box::new(Boundary::new(leaves)));
+    /// Makes this fabric process `here` of a parallel run: what is sent on links that leave it goes to an outbox.
+    /// `ends_in` says of each link which process is at its far end.
+    pub fn set_boundary(&mut self, here: u8, ends_in: Vec<u8>) {
+        self.links.boundary = Some(Box::new(Boundary::new(here, ends_in)));
     }
 
-    /// Removes the packets that have crossed the boundary, in the order in which they left.
-    pub fn drain_outbox(&mut self) -> impl Iterator<Item = Crossing> + '_ {
-        self.links.boundary.iter_mut().flat_map(|boundary| boundary.drain())
+    /// Returns the packets that have left for a process, in the order in which they left; the caller empties it.
+    /// `None` if no link leads there.
+    pub fn outbox(&mut self, process: u8) -> Option<&mut Vec<Crossing>> {
+        self.links.boundary.as_mut()?.outbox(process)
     }
 
     /// Puts a packet that has left another logical process on its link.

@@ -86,19 +86,24 @@ fn two_logical_processes_deliver_what_one_fabric_does() {
     assert_eq!(expected.first(), Some(&(us(18), 0)));
 
     let (mut hosts, mut switch) = (build(rack(2), ()), build(rack(2), ()));
-    let ends_at_switch = |fabric: &Fabric<()>| -> Vec<bool> {
-        fabric.network().links().iter().map(|link| matches!(link.to, Node::Switch(_))).collect()
-    };
-    let to_switch = ends_at_switch(&hosts);
-    switch.set_boundary(to_switch.iter().map(|crosses| !crosses).collect());
-    hosts.set_boundary(to_switch);
+    let (host_process, switch_process) = (0, 1);
+    let links = hosts.network().links().iter();
+    let ends_in: Vec<u8> = links
+        .map(|link| match link.to {
+            Node::Host(_) => host_process,
+            Node::Switch(_) => switch_process,
+        })
+        .collect();
+    switch.set_boundary(switch_process, ends_in.clone());
+    hosts.set_boundary(host_process, ends_in);
     send(&mut hosts);
     let mut delivered = Vec::new();
     // The lookahead is the propagation of a link.
     for bound in 1..=60 {
         delivered.extend(run(&mut hosts, us(bound)));
         assert!(run(&mut switch, us(bound)).is_empty());
-        let (up, down): (Vec<_>, Vec<_>) = (hosts.drain_outbox().collect(), switch.drain_outbox().collect());
+        let leave = |fabric: &mut Fabric<()>, to| std::mem::take(fabric.outbox(to).unwrap());
+        let (up, down) = (leave(&mut hosts, switch_process), leave(&mut switch, host_process));
         assert!(up.iter().chain(&down).all(|crossing| crossing.arrives > us(bound)));
         up.into_iter().for_each(|crossing| switch.receive(crossing));
         down.into_iter().for_each(|crossing| hosts.receive(crossing));

@@ -7,7 +7,9 @@ use std::{hint, thread};
 
 use plimsoll_units::{Span, Time};
 
-use super::process::LpMessage;
+use plimsoll_fabric::Crossing;
+
+use super::process::{Announcement, Mail};
 
 /// The state that the logical processes of a run share.
 #[derive(Debug)]
@@ -39,8 +41,8 @@ struct Seat {
     finished: AtomicU64,
     packet_hops: AtomicU64,
     events: AtomicU64,
-    /// The messages for it, by sender.
-    messages: Vec<Mutex<Vec<LpMessage>>>,
+    /// The mail for it, by sender.
+    mail: Vec<Mutex<Mail>>,
 }
 
 /// The status that a logical process publishes.
@@ -63,6 +65,13 @@ pub(super) struct Bound {
     pub(super) done: Time,
 }
 
+impl Bound {
+    /// Returns the earlier of this bound and that of all events before `done`.
+    pub(super) fn within(self, done: Time) -> Bound {
+        if done > self.last { self } else { Bound { last: Time::from_ps(done.as_ps() - 1), done } }
+    }
+}
+
 impl Exchange {
     pub(super) fn new(processes: u8, lookahead: Span, horizon: Time, grace: Span) -> Exchange {
         let seat = |_| Seat {
@@ -71,7 +80,7 @@ impl Exchange {
             finished: AtomicU64::new(u64::MAX),
             packet_hops: AtomicU64::new(0),
             events: AtomicU64::new(0),
-            messages: (0..processes).map(|_| Mutex::default()).collect(),
+            mail: (0..processes).map(|_| Mutex::default()).collect(),
         };
         Exchange {
             seats: (0..processes).map(seat).collect(),
@@ -121,6 +130,11 @@ impl Exchange {
         }
     }
 
+    /// Returns when a process that goes on at `from` publishes next.
+    pub(super) fn stretch_from(&self, from: Time) -> Time {
+        from.saturating_add(Span::from_ps((self.lookahead.as_ps() / STRETCHES).max(1)))
+    }
+
     fn slowest_clock(&self) -> u64 {
         let clocks = self.seats.iter().map(|seat| seat.clock.load(Ordering::SeqCst));
         clocks.min().unwrap_or(u64::MAX)
@@ -142,17 +156,12 @@ impl Exchange {
 
     /// Hands over what the others have posted to process `here`; `take_all` takes it and returns when the next event
     /// is then.
-    pub(super) fn take_messages(
-        &self,
-        here: u8,
-        batch: &mut Vec<LpMessage>,
-        mut take_all: impl FnMut(&mut Vec<LpMessage>) -> Time,
-    ) {
+    pub(super) fn take_mail(&self, here: u8, batch: &mut Mail, mut take_all: impl FnMut(&mut Mail) -> Time) {
         let seat = &self.seats[usize::from(here)];
-        for messages in &seat.messages {
-            std::mem::swap(&mut *lock(messages), batch);
-            if !batch.is_empty() {
-                let count = batch.len() as u64;
+        for mail in &seat.mail {
+            std::mem::swap(&mut *lock(mail), batch);
+            let count = batch.len() as u64;
+            if count > 0 {
                 let next = take_all(batch);
                 seat.next.store(next.as_ps(), Ordering::SeqCst);
                 self.in_transit.fetch_sub(count, Ordering::SeqCst);
@@ -160,17 +169,27 @@ impl Exchange {
         }
     }
 
-    /// Posts what process `here` has for the others, and shows them how far it is. The clock is the last: a process
-    /// that reads it sees what was posted by then.
-    pub(super) fn publish(&self, here: u8, outgoing: &mut [Vec<LpMessage>], status: LpStatus) {
-        for (to, messages) in self.seats.iter().zip(outgoing) {
-            if !messages.is_empty() {
-                let count = messages.len() as u64;
-                self.in_transit.fetch_add(count, Ordering::SeqCst);
-                self.posted.fetch_add(count, Ordering::SeqCst);
-                lock(&to.messages[usize::from(here)]).append(messages);
-            }
+    /// Posts what process `here` has for process `to`.
+    pub(super) fn post(
+        &self,
+        here: u8,
+        to: u8,
+        packets: &mut Vec<Crossing>,
+        announcements: &mut Vec<Announcement>,
+    ) {
+        let count = (packets.len() + announcements.len()) as u64;
+        if count > 0 {
+            self.in_transit.fetch_add(count, Ordering::SeqCst);
+            self.posted.fetch_add(count, Ordering::SeqCst);
+            let mut mail = lock(&self.seats[usize::from(to)].mail[usize::from(here)]);
+            hand_over(packets, &mut mail.packets);
+            hand_over(announcements, &mut mail.announcements);
         }
+    }
+
+    /// Shows the others how far process `here` is, which has posted all that it had for them. The clock is the last: a
+    /// process that reads it sees what was posted by then.
+    pub(super) fn publish(&self, here: u8, status: LpStatus) {
         let seat = &self.seats[usize::from(here)];
         seat.packet_hops.store(status.packet_hops, Ordering::Relaxed);
         seat.events.store(status.events, Ordering::Relaxed);
@@ -189,17 +208,31 @@ impl Exchange {
         })
     }
 
-    /// Returns the messages that were never taken, by the process that they were for.
-    pub(super) fn into_messages(self) -> impl Iterator<Item = Vec<LpMessage>> {
-        let messages =
-            |mutex: Mutex<Vec<LpMessage>>| mutex.into_inner().unwrap_or_else(PoisonError::into_inner);
-        self.seats.into_iter().map(move |seat| seat.messages.into_iter().flat_map(messages).collect())
+    /// Returns the mail that was never taken, by the process that it was for.
+    pub(super) fn into_mail(self) -> impl Iterator<Item = Vec<Mail>> {
+        let opened = |mail: Mutex<Mail>| mail.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.seats.into_iter().map(move |seat| seat.mail.into_iter().map(opened).collect())
+    }
+}
+
+/// Moves all of `from` to the end of `to`. If that is empty, as mail that was taken is, nothing is copied: every line of a
+/// copy would have to come from the cache of the core that has read it.
+fn hand_over<T>(from: &mut Vec<T>, to: &mut Vec<T>) {
+    if to.is_empty() {
+        std::mem::swap(from, to);
+    } else {
+        to.append(from);
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// The stretches of a lookahead after each of which a process publishes how far it is. With one, all would wait for
+/// the slowest in every lookahead; with two, a process that has fewer events in one stretch and more in the next waits
+/// half as long (`docs/internals/speed.md`, "Large networks, and threads").
+const STRETCHES: u64 = 2;
 
 /// Has the other processes stop if its own fails: see [`Exchange::guard`].
 pub(super) struct FailureGuard<'a> {

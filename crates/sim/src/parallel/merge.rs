@@ -13,8 +13,8 @@ use crate::world::World;
 /// Merges the worlds of the logical processes, and returns the outcome of the whole run.
 pub(super) fn merge(mut first: Build, mut others: Vec<Build>, exchange: Exchange, plan: &LpPlan) -> Outcome {
     let worlds = std::iter::once(&mut first.world).chain(others.iter_mut().map(|other| &mut other.world));
-    for (world, messages) in worlds.zip(exchange.into_messages()) {
-        messages.into_iter().for_each(|message| world.take(message));
+    for (world, mail) in worlds.zip(exchange.into_mail()) {
+        mail.into_iter().for_each(|mut mail| world.take(&mut mail));
     }
     let all = || std::iter::once(&first.world).chain(others.iter().map(|other| &other.world));
     let end = if all().all(|world| world.fabric.next_event_time().is_none()) {

@@ -4,7 +4,7 @@ use plimsoll_units::Time;
 
 use super::exchange::{Exchange, LpStatus};
 use super::plan::LpPlan;
-use super::process::{LpMessage, Process};
+use super::process::{Announcement, Mail, Process};
 use crate::error::RunError;
 use crate::progress::Progress;
 use crate::world::World;
@@ -14,12 +14,12 @@ impl World {
     pub(super) fn become_process(&mut self, plan: &LpPlan, here: u8) {
         let links = self.fabric.network().links();
         let ends_in: Vec<u8> = links.iter().map(|link| plan.process_of(link.to)).collect();
-        self.fabric.set_boundary(ends_in.iter().map(|process| *process != here).collect());
+        self.fabric.set_boundary(here, ends_in);
         if !plan.hosts.contains(&here) {
             self.sources.workloads.clear();
         }
         self.sources.actions.here = Some(plan.hosts.iter().map(|&host| host == here).collect());
-        self.process = Some(Box::new(Process::new(here, plan.processes, plan.hosts.clone(), ends_in)));
+        self.process = Some(Box::new(Process::new(here, plan.processes, plan.hosts.clone())));
     }
 
     /// Runs this logical process to the end of the run.
@@ -34,7 +34,7 @@ impl World {
             let (packet_hops, events) = (own.packet_hops + packet_hops, own.events + events);
             progress(Progress { packet_hops, events, ..own })
         };
-        let mut batch = Vec::new();
+        let mut batch = Mail::default();
         let mut done = Time::ZERO;
         self.begin();
         self.publish(exchange, here, done);
@@ -45,14 +45,15 @@ impl World {
             let edition = exchange.edition();
             let bound = exchange.bound();
             self.take_early();
-            exchange.take_messages(here, &mut batch, |messages| {
-                messages.drain(..).for_each(|message| self.take(message));
+            exchange.take_mail(here, &mut batch, |mail| {
+                self.take(mail);
                 self.next_event_time()
             });
             if bound.done <= done {
                 exchange.wait(edition);
                 continue;
             }
+            let bound = bound.within(exchange.stretch_from(done.max(self.next_event_time())));
             let before = self.finished;
             self.run_until(bound.last, &mut beside)?;
             if self.finished != before {
@@ -80,30 +81,34 @@ impl World {
             events: counters.events,
         };
         if let Some(process) = &mut self.process {
-            self.fabric.drain_outbox().for_each(|crossing| process.post(crossing));
-            exchange.publish(here, &mut process.outgoing, status);
+            for (to, announcements) in (0..).zip(&mut process.announcements) {
+                let packets = self.fabric.outbox(to);
+                exchange.post(here, to, packets.unwrap_or(&mut Vec::new()), announcements);
+            }
         }
+        exchange.publish(here, status);
     }
 
     /// Takes what another logical process has sent.
-    pub(super) fn take(&mut self, message: LpMessage) {
-        match message {
-            LpMessage::Packet(crossing) => self.fabric.receive(crossing),
-            LpMessage::Announcement { connection, to, message: announced } => {
-                if let Some(connection) = self.hosts.connections.get_mut(connection) {
-                    connection.half(to).messages.expect(announced);
-                } else if connection as usize >= self.hosts.connections.len() {
-                    // The other process is ahead: the connection is yet to be opened here. It will have been before any
-                    // of the message arrives, because a stretch of time is not longer than the lookahead.
-                    self.process.iter_mut().for_each(|process| process.early.push(message));
-                }
-            }
+    pub(super) fn take(&mut self, mail: &mut Mail) {
+        mail.packets.drain(..).for_each(|crossing| self.fabric.receive(crossing));
+        mail.announcements.drain(..).for_each(|announcement| self.expect(announcement));
+    }
+
+    fn expect(&mut self, announcement: Announcement) {
+        let Announcement { connection, to, message } = announcement;
+        if let Some(connection) = self.hosts.connections.get_mut(connection) {
+            connection.half(to).messages.expect(message);
+        } else if connection as usize >= self.hosts.connections.len() {
+            // The other process is ahead: the connection is yet to be opened here. It will have been before any of the
+            // message arrives, because a stretch of time is not longer than the lookahead.
+            self.process.iter_mut().for_each(|process| process.early.push(announcement));
         }
     }
 
     /// Takes again what came before its connection was opened.
     fn take_early(&mut self) {
         let early = self.process.as_mut().map(|process| std::mem::take(&mut process.early));
-        early.into_iter().flatten().for_each(|message| self.take(message));
+        early.into_iter().flatten().for_each(|announcement| self.expect(announcement));
     }
 }
