@@ -4,7 +4,8 @@
 //! (`sim/estimate.rs`). Other memory is watched: a thread reads at intervals how much this process uses. Beyond the
 //! limit, active runs are cancelled, as by Ctrl-C, and finished ones are kept. Where nothing polls for cancellation, as
 //! when a scenario is read or results are summarized, or where memory grows further all the same, the process exits at
-//! once, which loses nothing that was written.
+//! once, which loses nothing that was written. So it does where the system refuses a block before that, as under
+//! `ulimit -v`.
 
 use std::fs;
 use std::path::Path;
@@ -72,6 +73,7 @@ static IS_ASKED: AtomicBool = AtomicBool::new(false);
 
 fn watch(limit: u64) -> anyhow::Result<Memory> {
     LIMIT.store(limit, Ordering::Relaxed);
+    plimsoll_large_pages::on_refusal(end_refused);
     if taken().is_some() {
         let watched = thread::Builder::new().name("memory".to_owned()).spawn(watch_until_the_end);
         watched.context("cannot start a thread")?;
@@ -96,6 +98,21 @@ fn watch_until_the_end() {
             std::process::exit(output::ERROR.into());
         }
     }
+}
+
+/// Ends the process, to which the system has refused a block of memory.
+fn end_refused(bytes: usize) {
+    let addresses = limit_of_addresses().map_or_else(String::new, |limit| {
+        format!(", where `ulimit -v` allows {} of addresses", about(limit as f64))
+    });
+    note!(
+        "error: out of memory: the system has refused a block of {} to this process, which has {}{addresses}; raise \
+         the limit, run fewer points beside each other with `--threads`, or make the runs shorter. Finished points are \
+         kept, and the same command resumes",
+        about(bytes as f64),
+        about(taken().unwrap_or(0) as f64),
+    );
+    std::process::exit(output::ERROR.into());
 }
 
 /// The interval between two readings, in which memory grows by some ten megabytes.

@@ -3,6 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 
 use crate::mapping::{self, LARGE_PAGE, SMALL_PAGE};
+use crate::refusal::or_tell;
 
 /// The system's allocator for blocks below 1 MiB; larger ones are in large pages where the kernel has such.
 #[derive(Debug)]
@@ -22,19 +23,19 @@ unsafe impl GlobalAlloc for LargePages {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_large(layout) {
-            return mapping::new(layout.size());
+            return or_tell(mapping::new(layout.size()), layout.size());
         }
         // SAFETY: the caller's promises are the same.
-        unsafe { System.alloc(layout) }
+        or_tell(unsafe { System.alloc(layout) }, layout.size())
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if is_large(layout) {
-            return mapping::new(layout.size());
+            return or_tell(mapping::new(layout.size()), layout.size());
         }
         // SAFETY: the caller's promises are the same.
-        unsafe { System.alloc_zeroed(layout) }
+        or_tell(unsafe { System.alloc_zeroed(layout) }, layout.size())
     }
 
     #[inline]
@@ -51,14 +52,15 @@ unsafe impl GlobalAlloc for LargePages {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller promises a size that, rounded up to the alignment, an `isize` holds.
         let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
-        match (is_large(layout), is_large(wanted)) {
+        let moved = match (is_large(layout), is_large(wanted)) {
             // SAFETY: the caller's promises are the same.
             (false, false) => unsafe { System.realloc(block, layout, size) },
             // SAFETY: with this layout `block` is a mapping, and the caller goes on with what is returned.
             (true, true) => unsafe { mapping::resize(block, layout.size(), size) },
             // SAFETY: the caller's promises are the same.
             _ => unsafe { self.replace(block, layout, wanted) },
-        }
+        };
+        or_tell(moved, size)
     }
 }
 
@@ -70,8 +72,11 @@ impl LargePages {
     #[cold]
     #[expect(unsafe_code, reason = "an allocator is unsafe to call")]
     unsafe fn replace(&self, block: *mut u8, layout: Layout, wanted: Layout) -> *mut u8 {
-        // SAFETY: the caller promises that the size is not zero.
-        let other = unsafe { self.alloc(wanted) };
+        let other = match is_large(wanted) {
+            true => mapping::new(wanted.size()),
+            // SAFETY: the caller promises that the size is not zero.
+            false => unsafe { System.alloc(wanted) },
+        };
         if !other.is_null() {
             // SAFETY: both blocks have so many bytes; the new one overlaps no other; the caller is done with the old.
             unsafe {

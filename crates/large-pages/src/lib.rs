@@ -17,8 +17,12 @@
 mod allocator;
 #[cfg(target_os = "linux")]
 mod mapping;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "the system's allocator tells nobody"))]
+mod refusal;
 
 #[cfg(target_os = "linux")]
 pub use allocator::LargePages;
 #[cfg(not(target_os = "linux"))]
 pub use std::alloc::System as LargePages;
+
+pub use refusal::on_refusal;

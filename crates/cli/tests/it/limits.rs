@@ -211,6 +211,23 @@ fn what_grows_within_one_event_ends_the_process_and_loses_nothing() {
     place.plimsoll(&args).ends_with(2).says("1 of 2 points are finished already");
 }
 
+/// The system may refuse memory before the watch sees that there is too much, as it does where addresses are limited.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_that_the_system_refuses_ends_the_process_with_a_message_and_loses_nothing() {
+    let place = Place::new();
+    place.write("grows.toml", GROWS);
+    let args = ["run", "grows.toml", "--out", "out", "--memory-max", "100GB", "--threads", "1"];
+    let program = place.command(&args);
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", "ulimit -v 600000 && exec \"$@\"", "sh"]).arg(program.get_program()).args(args);
+    let output = limited.current_dir(program.get_current_dir().unwrap()).output().unwrap();
+    let ran = Ran::of(&args, output).ends_with(2).prints_nothing();
+    ran.says("out of memory: the system has refused a block of")
+        .says("`ulimit -v` allows 614 MB of addresses");
+    assert_eq!(names(&place.path("out/points")).len(), 1);
+}
+
 #[test]
 fn a_limit_below_what_the_program_needs_is_an_error() {
     let place = Place::new();
