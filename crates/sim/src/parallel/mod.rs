@@ -92,11 +92,13 @@ pub fn run_in_parts(
     threads: usize,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
-    let plan = LpPlan::new(&build(model, Extensions::default())?.world, threads);
-    match plan {
-        Some(plan) => run_plan(model, plan, progress),
+    let mut build = build(model, Extensions::default())?;
+    match LpPlan::new(&build.world, threads) {
+        Some(plan) => {
+            drop(build);
+            run_plan(model, plan, progress)
+        }
         None => {
-            let mut build = build(model, Extensions::default())?;
             let end = build.world.run(progress)?;
             Ok(build.finish(end))
         }
