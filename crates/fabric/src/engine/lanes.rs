@@ -5,7 +5,8 @@
 //! ```text
 //! ends      by link:   first, last ─┐
 //! beside    by slot:   the slot of the packet behind, when that arrives, and where this one goes next
-//! packets   by slot:   one cache line each; the place freed last is filled first
+//! packets   by slot:   one cache line each
+//! free      a stack of slots: the place freed last is filled first
 //! ```
 //!
 //! A packet that a switch passes on stays where it is, in the cache, and goes from one list to another; memory is
@@ -24,8 +25,9 @@ pub struct Lanes {
     ends: Vec<Ends>,
     beside: Vec<Beside>,
     packets: Vec<CacheLine>,
-    /// The slot freed last, from which the other free ones are linked; [`NONE`] if all are taken.
-    free: u32,
+    /// The free slots, the one freed last on top. Linked from slot to slot they would have to be read one after another,
+    /// from lines that nobody has used since.
+    free: Vec<u32>,
     in_flight: usize,
 }
 
@@ -87,7 +89,7 @@ impl Lanes {
             ends: vec![Ends { first: NONE, last: NONE }; ports],
             beside: Vec::new(),
             packets: Vec::new(),
-            free: NONE,
+            free: Vec::new(),
             in_flight: 0,
         }
     }
@@ -155,10 +157,18 @@ impl Lanes {
     #[inline]
     pub fn release(&mut self, slot: Slot, packet: &mut Packet) {
         let Slot(slot) = slot;
-        self.beside[slot as usize].behind = self.free;
-        self.free = slot;
+        self.free.push(slot);
         self.in_flight -= 1;
         *packet = self.packets[slot as usize].0;
+    }
+
+    /// Asks memory for the slot that the packet behind `ahead` others will be put into.
+    #[inline]
+    pub fn prefetch_free(&self, ahead: usize) {
+        let slot = self.free.len().checked_sub(ahead + 1).map(|place| self.free[place]);
+        if let Some(packet) = slot.and_then(|slot| self.packets.get(slot as usize)) {
+            prefetch(packet);
+        }
     }
 
     /// Returns the packet that `port` delivers next.
@@ -224,11 +234,7 @@ impl Lanes {
     #[inline]
     pub fn hold(&mut self, packet: Packet) -> Slot {
         self.in_flight += 1;
-        let slot = self.free;
-        if slot == NONE {
-            return self.grow(packet);
-        }
-        self.free = self.beside[slot as usize].behind;
+        let Some(slot) = self.free.pop() else { return self.grow(packet) };
         self.packets[slot as usize] = CacheLine(packet);
         Slot(slot)
     }

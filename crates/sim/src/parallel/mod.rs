@@ -56,19 +56,19 @@ pub fn run_on(
     threads: usize,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
-    let mut build = build(model, Extensions::default())?;
-    let plan = if threads > 1 { LpPlan::new(&build.world, threads) } else { None };
+    let mut alone = build(model, Extensions::default())?;
+    let plan = if threads > 1 { LpPlan::new(&alone.world, threads) } else { None };
     let mut is_dense = false;
-    let end = build.world.run(&mut |now| {
+    let end = alone.world.run(&mut |now| {
         is_dense = now.events <= FIRST_EVENTS && plan.as_ref().is_some_and(|plan| plan.is_worth_it(now));
         !is_dense && progress(now)
     });
     match plan {
         Some(plan) if is_dense => {
-            drop(build);
-            run_plan(model, plan, progress)
+            drop(alone);
+            run_plan(model, build(model, Extensions::default())?, plan, progress)
         }
-        _ => Ok(build.finish(end?)),
+        _ => Ok(alone.finish(end?)),
     }
 }
 
@@ -92,25 +92,23 @@ pub fn run_in_parts(
     threads: usize,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
-    let mut build = build(model, Extensions::default())?;
-    match LpPlan::new(&build.world, threads) {
-        Some(plan) => {
-            drop(build);
-            run_plan(model, plan, progress)
-        }
+    let mut first = build(model, Extensions::default())?;
+    match LpPlan::new(&first.world, threads) {
+        Some(plan) => run_plan(model, first, plan, progress),
         None => {
-            let end = build.world.run(progress)?;
-            Ok(build.finish(end))
+            let end = first.world.run(progress)?;
+            Ok(first.finish(end))
         }
     }
 }
 
+/// Runs `model` as `plan` says; the first process has the world of `first`, which has not begun.
 fn run_plan(
     model: &Model,
+    mut first: Build,
     plan: LpPlan,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
-    let mut first = build(model, Extensions::default())?;
     let exchange =
         Exchange::new(plan.processes, plan.lookahead, first.world.rules.horizon, first.world.rules.grace);
     let others = thread::scope(|scope| {

@@ -91,7 +91,13 @@ impl World {
 
     /// Takes what another logical process has sent.
     pub(super) fn take(&mut self, mail: &mut Mail) {
-        mail.packets.drain(..).for_each(|crossing| self.fabric.receive(crossing));
+        for place in 0..mail.packets.len() {
+            if let Some(later) = mail.packets.get(place + RECEIPTS_AHEAD) {
+                self.fabric.prefetch_receipt(later.port, RECEIPTS_AHEAD);
+            }
+            self.fabric.receive(mail.packets[place]);
+        }
+        mail.packets.clear();
         mail.announcements.drain(..).for_each(|announcement| self.expect(announcement));
     }
 
@@ -112,3 +118,6 @@ impl World {
         early.into_iter().flatten().for_each(|announcement| self.expect(announcement));
     }
 }
+
+/// How many packets ahead memory is asked for what the receipt of one will use.
+const RECEIPTS_AHEAD: usize = 8;
