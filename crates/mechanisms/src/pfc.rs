@@ -216,6 +216,21 @@ impl Priorities {
         Priorities(self.0 | Priorities::one(priority).0)
     }
 
+    /// The set without `others`.
+    #[must_use]
+    pub const fn without(self, others: Priorities) -> Priorities {
+        Priorities(self.0 & !others.0)
+    }
+
+    /// Returns the highest priority in the set, 0 to 7.
+    #[inline]
+    pub const fn highest(self) -> Option<u8> {
+        match self.0.checked_ilog2() {
+            Some(priority) => Some(priority as u8),
+            None => None,
+        }
+    }
+
     /// Returns whether all of `others` are in the set.
     pub const fn has_all(self, others: Priorities) -> bool {
         others.0 & !self.0 == 0

@@ -241,3 +241,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_highest_of_a_set_is_that_of_its_members() {
+    for bits in 0..=u8::MAX {
+        let of = |bits: u8| {
+            let members = (0..8).filter(move |priority| bits >> priority & 1 == 1);
+            members.fold(Priorities::default(), Priorities::with)
+        };
+        let highest = (0..8).rev().find(|priority| of(bits).has(*priority));
+        assert_eq!(of(bits).highest(), highest);
+        for others in [0, 1, 0x80, 0x55, u8::MAX] {
+            assert_eq!(of(bits).without(of(others)), of(bits & !others));
+        }
+    }
+}

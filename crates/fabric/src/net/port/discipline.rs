@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use plimsoll_mechanisms::PortMechanisms;
 use plimsoll_mechanisms::pfabric::{PfabricParams, PfabricQueue};
-use plimsoll_mechanisms::pfc::PauseState;
+use plimsoll_mechanisms::pfc::{PauseState, Priorities};
 use plimsoll_units::Time;
 
 use super::class_queues::ClassQueues;
@@ -116,6 +116,8 @@ struct FlowQueue {
 #[derive(Clone, Debug, Default)]
 pub struct PriorityQueues {
     queues: [VecDeque<Queued>; 8],
+    /// The priorities of which packets wait.
+    waiting: Priorities,
     packets: usize,
 }
 
@@ -206,7 +208,11 @@ impl Discipline {
         mut dropped: impl FnMut(Queued),
     ) -> Option<Queued> {
         match self {
-            Discipline::Fifo(queue) => queue.pop_front_if(|queued| pause.may(queued.packet.priority)),
+            Discipline::Fifo(queue) => {
+                let queued = queue.pop_front_if(|queued| pause.may(queued.packet.priority));
+                begins_anew(queue);
+                queued
+            }
             Discipline::FairPerFlow(queues) => queues.pop(pause),
             Discipline::Priorities(queues) => queues.pop(pause),
             Discipline::Classes(queues) => queues.pop(now),
@@ -288,17 +294,31 @@ impl FairQueues {
 
 impl PriorityQueues {
     fn push(&mut self, queued: Queued) {
-        self.queues[usize::from(queued.packet.priority & 7)].push_back(queued);
+        let priority = queued.packet.priority & 7;
+        self.queues[usize::from(priority)].push_back(queued);
+        self.waiting = self.waiting.with(priority);
         self.packets += 1;
     }
 
     fn pop(&mut self, pause: PauseState) -> Option<Queued> {
-        if self.packets == 0 {
-            return None;
+        let priority = self.waiting.without(pause.paused()).highest()?;
+        let queue = &mut self.queues[usize::from(priority)];
+        let queued = queue.pop_front()?;
+        if begins_anew(queue) {
+            self.waiting = self.waiting.without(Priorities::one(priority));
         }
-        let priorities = (0..8u8).rev().filter(|priority| pause.may(*priority));
-        let queued = priorities.filter_map(|p| self.queues[usize::from(p)].pop_front()).next()?;
         self.packets -= 1;
         Some(queued)
     }
+}
+
+/// Returns whether nothing waits; then the next packet has the first place of the ring, which is in the cache. A ring
+/// that was long once would lead through all of its memory, place by place, even if only one packet waits at a time.
+#[inline]
+fn begins_anew(queue: &mut VecDeque<Queued>) -> bool {
+    let is_empty = queue.is_empty();
+    if is_empty {
+        queue.clear();
+    }
+    is_empty
 }
