@@ -1,7 +1,7 @@
 //! [`Boundary`]: the links by which packets leave a logical process of a parallel run.
 //!
-//! The fabric puts what crosses the boundary into the outbox of the process that the link leads to; the caller takes each
-//! outbox as a whole and hands its packets to that process's fabric.
+//! The fabric puts what crosses the boundary into the outbox of the process that the link leads to; the caller takes
+//! each outbox as a whole and hands its packets to that process's fabric.
 
 use plimsoll_units::Time;
 

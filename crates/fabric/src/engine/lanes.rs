@@ -25,8 +25,8 @@ pub struct Lanes {
     ends: Vec<Ends>,
     beside: Vec<Beside>,
     packets: Vec<CacheLine>,
-    /// The free slots, the one freed last on top. Linked from slot to slot they would have to be read one after another,
-    /// from lines that nobody has used since.
+    /// The free slots, the one freed last on top. Linked from slot to slot they would have to be read one after
+    /// another, from lines that nobody has used since.
     free: Vec<u32>,
     in_flight: usize,
 }

@@ -215,8 +215,8 @@ impl Exchange {
     }
 }
 
-/// Moves all of `from` to the end of `to`. If that is empty, as mail that was taken is, nothing is copied: every line of a
-/// copy would have to come from the cache of the core that has read it.
+/// Moves all of `from` to the end of `to`. If that is empty, as mail that was taken is, nothing is copied: every line
+/// of a copy would have to come from the cache of the core that has read it.
 fn hand_over<T>(from: &mut Vec<T>, to: &mut Vec<T>) {
     if to.is_empty() {
         std::mem::swap(from, to);
