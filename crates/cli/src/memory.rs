@@ -10,13 +10,14 @@
 use std::fs;
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::Context;
 use plimsoll_sim::estimate::about;
-use plimsoll_stdio::note;
+use plimsoll_stdio::{note, note_without_memory};
 use plimsoll_units::Bytes;
 
 use crate::output;
@@ -73,6 +74,9 @@ static IS_ASKED: AtomicBool = AtomicBool::new(false);
 
 fn watch(limit: u64) -> anyhow::Result<Memory> {
     LIMIT.store(limit, Ordering::Relaxed);
+    let of_addresses = limit_of_addresses()
+        .map(|limit| format!(", where `ulimit -v` allows {} of addresses", about(limit as f64)));
+    ADDRESSES.get_or_init(|| of_addresses.unwrap_or_default());
     plimsoll_large_pages::on_refusal(end_refused);
     if taken().is_some() {
         let watched = thread::Builder::new().name("memory".to_owned()).spawn(watch_until_the_end);
@@ -100,20 +104,19 @@ fn watch_until_the_end() {
     }
 }
 
-/// Ends the process, to which the system has refused a block of memory.
+/// Ends the process, to which the system has refused a block of memory. It may have none for the message either.
 fn end_refused(bytes: usize) {
-    let addresses = limit_of_addresses().map_or_else(String::new, |limit| {
-        format!(", where `ulimit -v` allows {} of addresses", about(limit as f64))
-    });
-    note!(
-        "error: out of memory: the system has refused a block of {} to this process, which has {}{addresses}; raise \
-         the limit, run fewer points beside each other with `--threads`, or make the runs shorter. Finished points are \
-         kept, and the same command resumes",
-        about(bytes as f64),
-        about(taken().unwrap_or(0) as f64),
-    );
+    note_without_memory(format_args!(
+        "error: out of memory: the system has refused a block of {bytes} bytes{}; raise the limit, run fewer points \
+         beside each other with `--threads`, or make the runs shorter. Finished points are kept, and the same command \
+         resumes",
+        ADDRESSES.get().map_or("", String::as_str)
+    ));
     std::process::exit(output::ERROR.into());
 }
+
+/// The limit of addresses as [`end_refused`] writes it; empty where there is none.
+static ADDRESSES: OnceLock<String> = OnceLock::new();
 
 /// The interval between two readings, in which memory grows by some ten megabytes.
 const PAUSE: Duration = Duration::from_millis(20);

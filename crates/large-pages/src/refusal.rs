@@ -5,9 +5,11 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 static ACT: OnceLock<fn(usize)> = OnceLock::new();
 
-/// Has `act` be called with the size of a block for which the system has no memory, before that allocation fails. It
-/// may end the program with a message of its own; if it returns, the allocation fails as it would have. Only the first
-/// call of this function has an effect, and none where [`LargePages`](crate::LargePages) is the system's allocator.
+/// Has `act` be called with the size of a block for which the system has no memory, before that allocation fails.
+///
+/// It may end the program with a message of its own, for which there may be no memory either; if it returns, the
+/// allocation fails as it would have. Only the first call of this function has an effect, and none where
+/// [`LargePages`](crate::LargePages) is the system's allocator.
 pub fn on_refusal(act: fn(bytes: usize)) {
     let _ = ACT.set(act);
 }

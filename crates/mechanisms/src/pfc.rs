@@ -216,7 +216,7 @@ impl Priorities {
         Priorities(self.0 | Priorities::one(priority).0)
     }
 
-    /// The set without `others`.
+    /// The priorities of this set that are not in `others`, such as those with waiting packets that are not paused.
     #[must_use]
     pub const fn without(self, others: Priorities) -> Priorities {
         Priorities(self.0 & !others.0)

@@ -111,6 +111,18 @@ mod tests {
     }
 
     #[test]
+    fn a_remembered_value_is_the_computed_one_however_many_are_asked_for() {
+        for _ in 0..2 {
+            for freedom in (1..3 * KNOWN_MAX).map(|freedom| freedom as f64) {
+                for level in [0.95, 0.999] {
+                    assert_eq!(student_t(freedom, level), inverse_student_t(freedom, level));
+                    assert_eq!(student_t(freedom, level), inverse_student_t(freedom, level));
+                }
+            }
+        }
+    }
+
+    #[test]
     fn incomplete_beta_has_its_closed_forms() {
         // I_x(1, b) = 1 - (1-x)^b and I_x(a, 1) = x^a.
         for x in [0.01, 0.3, 0.5, 0.9, 0.999] {

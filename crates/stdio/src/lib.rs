@@ -54,6 +54,17 @@ pub fn note(message: fmt::Arguments<'_>) {
     let _ = io::stderr().write_all(format!("{}\n", printable_lines(&message)).as_bytes());
 }
 
+/// Prints a message and a line break to stderr without any memory, which the program has run out of: at most a kilobyte
+/// of it. Nothing is escaped, so it has no foreign text.
+pub fn note_without_memory(message: fmt::Arguments<'_>) {
+    let mut text = [0; 1 << 10];
+    let mut room = &mut text[..];
+    // What does not fit is left out.
+    let _ = writeln!(room, "{message}");
+    let left = room.len();
+    let _ = io::stderr().write_all(&text[..text.len() - left]);
+}
+
 /// Writes results to stdout. A closed pipe (`| head`) is not an error.
 ///
 /// # Errors

@@ -54,17 +54,17 @@ impl<H: Hooks> Fabric<H> {
         self.links.lanes.prefetch_ends_for_later(port);
     }
 
-    /// Asks for what [`Fabric::receive`] will use for a packet from `port`, which is received after `ahead` others.
-    #[inline]
-    pub fn prefetch_receipt(&self, port: PortId, ahead: usize) {
-        self.links.lanes.prefetch_ends_for_later(port);
-        self.links.lanes.prefetch_free(ahead);
-    }
-
     /// Third step: asks for the queue of `port`, and the last packet on its link.
     #[inline]
     pub fn prefetch_queue(&self, port: PortId) {
         self.ports[port.0 as usize].prefetch_queue();
         self.links.lanes.prefetch_last_for_later(port);
+    }
+
+    /// Asks for what [`Fabric::receive`] will use for a packet from `port`, which is received after `ahead` others.
+    #[inline]
+    pub fn prefetch_receipt(&self, port: PortId, ahead: usize) {
+        self.links.lanes.prefetch_ends_for_later(port);
+        self.links.lanes.prefetch_free(ahead);
     }
 }

@@ -230,7 +230,8 @@ pub fn render(page: &Page<'_>) -> String {
     ended(out)
 }
 
-/// Renders a section of figures.
+/// Renders figures below the heading of their section, which says what they show; that of the queues also how many are
+/// not shown.
 fn section(summary: &Summary, id: &str, figures: &[Figure]) -> String {
     let (title, lead) = heading(id);
     let mut lead = lead.to_owned();
