@@ -18,7 +18,6 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use crate::engine::{EventQueue, Owner, OwnerKind};
 use crate::faults::{Faults, Schedule};
-use crate::net::topology::Link;
 use crate::net::{Network, Node, Packet, Port, PortId};
 use crate::observed::{MeasurementWindow, PauseTotals};
 use crate::spec::FabricSpec;
@@ -27,15 +26,14 @@ use crate::unbuildable::Unbuildable;
 /// The flow control of all switches.
 #[derive(Debug)]
 pub struct FlowControl {
-    /// The links that the switch at their far end pauses, by number.
-    links: Vec<Option<PausableLink>>,
+    /// The links into switches, those of a switch side by side; one that its switch does not pause is none.
+    ingress: Vec<Option<PausableLink>>,
+    /// The place in `ingress` of the link of each port.
+    place: Vec<Option<u32>>,
     /// Each link's number among those into the switch at its far end.
     local: Vec<u16>,
-    /// The place in `ingress` of each switch's first link.
-    first: Vec<u32>,
-    ingress: Vec<PortId>,
-    /// The switch of each port; `None` for a NIC.
-    switch_of: Vec<Option<u32>>,
+    /// The place of the first link into the switch of each port; `None` for a NIC.
+    first: Vec<Option<u32>>,
     /// The signals that the current event has decided on.
     pending: Vec<(PortId, Signal)>,
     /// The number of packets in all switches.
@@ -53,6 +51,8 @@ struct PausableLink {
     account: IngressAccount,
     buffer: u64,
     held: u64,
+    /// The port that sends on the link.
+    port: PortId,
     /// The port that sends in the opposite direction.
     back: PortId,
     /// The time from the start of a pause frame until it is obeyed.
@@ -80,53 +80,65 @@ impl FlowControl {
             ports_between.entry((link.from, link.to)).or_default().push_back(port);
         }
         let mut control = FlowControl {
-            links: Vec::new(),
+            ingress: Vec::new(),
+            place: vec![None; network.links().len()],
             local: vec![0; network.links().len()],
             first: Vec::new(),
-            ingress: Vec::new(),
-            switch_of: Vec::new(),
             pending: Vec::new(),
             held: 0,
             travelling: 0,
             moved: Time::ZERO,
             window: spec.window,
         };
-        let mut into: Vec<Vec<PortId>> = vec![Vec::new(); network.switches() as usize];
+        let mut into: Vec<Vec<(PortId, Option<PausableLink>)>> = Vec::new();
+        into.resize_with(network.switches() as usize, Vec::new);
         for (port, link) in (0..).map(PortId).zip(network.links()) {
-            control.switch_of.push(match link.from {
-                Node::Switch(switch) => Some(switch),
-                Node::Host(_) => None,
-            });
-            let Node::Switch(switch) = link.to else {
-                control.links.push(None);
-                continue;
-            };
-            control.local[port.0 as usize] = u16::try_from(into[switch as usize].len())
+            let Node::Switch(switch) = link.to else { continue };
+            let into = &mut into[switch as usize];
+            control.local[port.0 as usize] = u16::try_from(into.len())
                 .map_err(|_| build_error("a switch with flow control has at most 65536 links"))?;
-            into[switch as usize].push(port);
             let back = ports_between.get_mut(&(link.to, link.from)).and_then(VecDeque::pop_front);
             let back = back.ok_or_else(|| build_error("a link that goes one way only cannot be paused"))?;
             // The far switch's ports are all of one tier; the one that sends back is one of them.
-            control.links.push(match spec.port(network.link(back)).pfc() {
+            let pausable = match spec.port(network.link(back)).pfc() {
                 Some((params, buffer)) => {
                     let back_rate = schedule.slowest(back, network.link(back).rate);
-                    Some(PausableLink::new(params, spec, link, back, back_rate, buffer)?)
+                    Some(PausableLink::new(params, spec, port, back, back_rate, buffer)?)
                 }
                 None => None,
-            });
+            };
+            into.push((port, pausable));
         }
+        let mut first_of_switch = Vec::new();
         for links in into {
-            control.first.push(control.ingress.len() as u32);
-            control.ingress.extend(links);
+            first_of_switch.push(control.ingress.len() as u32);
+            for (port, pausable) in links {
+                control.place[port.0 as usize] = Some(control.ingress.len() as u32);
+                control.ingress.push(pausable);
+            }
         }
+        control.first.extend(network.links().iter().map(|link| match link.from {
+            Node::Switch(switch) => Some(first_of_switch[switch as usize]),
+            Node::Host(_) => None,
+        }));
         Ok(Some(Box::new(control)))
+    }
+
+    /// Returns the link of `port`, if it is one that may be paused.
+    fn link(&self, port: PortId) -> Option<&PausableLink> {
+        self.place[port.0 as usize].and_then(|place| self.ingress[place as usize].as_ref())
+    }
+
+    fn link_mut(&mut self, port: PortId) -> Option<&mut PausableLink> {
+        self.place[port.0 as usize].and_then(|place| self.ingress[place as usize].as_mut())
     }
 
     /// The link that `port` sends on has failed or come back: both ends forget its pauses.
     pub fn forget(&mut self, port: PortId) {
-        if let Some(link) = &mut self.links[port.0 as usize] {
+        if let Some(link) = self.link_mut(port) {
             link.account.forget_pauses();
-            self.travelling -= link.travelling.drain(..).count() as u64;
+            let forgotten = link.travelling.drain(..).count() as u64;
+            self.travelling -= forgotten;
         }
     }
 
@@ -135,9 +147,7 @@ impl FlowControl {
     pub fn admit(&mut self, now: Time, link: PortId, packet: &mut Packet) -> bool {
         self.moved = now;
         packet.ingress = self.local[link.0 as usize];
-        self.links[link.0 as usize]
-            .as_ref()
-            .is_none_or(|link| link.held + u64::from(packet.size) <= link.buffer)
+        self.link(link).is_none_or(|link| link.held + u64::from(packet.size) <= link.buffer)
     }
 
     /// `packet` waits at `port`.
@@ -164,15 +174,14 @@ impl FlowControl {
         packet: &Packet,
         count: impl FnOnce(&mut PausableLink) -> Option<Signal>,
     ) {
-        let Some(switch) = self.switch_of[port.0 as usize] else { return };
-        let ingress = self.ingress[self.first[switch as usize] as usize + usize::from(packet.ingress)];
-        let Some(link) = &mut self.links[ingress.0 as usize] else { return };
-        self.pending.extend(count(link).map(|signal| (ingress, signal)));
+        let Some(first) = self.first[port.0 as usize] else { return };
+        let Some(link) = &mut self.ingress[first as usize + usize::from(packet.ingress)] else { return };
+        self.pending.extend(count(link).map(|signal| (link.port, signal)));
     }
 
     /// Returns how often and how long the link was paused until `end`.
     pub fn pauses(&self, link: PortId, end: Time) -> PauseTotals {
-        let Some(link) = &self.links[link.0 as usize] else { return PauseTotals::default() };
+        let Some(link) = self.link(link) else { return PauseTotals::default() };
         let mut totals = link.totals;
         if !link.state.paused().is_empty() {
             totals.paused += self.window.part_of(link.paused_since, end);
@@ -207,7 +216,8 @@ impl FlowControl {
     ) {
         // In their order: a pause and its end may be decided in one event.
         for (port, signal) in self.pending.drain(..) {
-            let Some(link) = &mut self.links[port.0 as usize] else { continue };
+            let place = self.place[port.0 as usize];
+            let Some(link) = place.and_then(|place| self.ingress[place as usize].as_mut()) else { continue };
             if let Some(faults) = faults
                 && (faults.is_dead(port) || faults.is_dead(link.back))
             {
@@ -225,7 +235,8 @@ impl FlowControl {
 
     /// Removes the next signal that takes effect at `port` by `now`.
     pub fn take_due(&mut self, now: Time, port: PortId) -> Option<Signal> {
-        let link = self.links[port.0 as usize].as_mut()?;
+        let place = self.place[port.0 as usize]?;
+        let link = self.ingress[place as usize].as_mut()?;
         let (_, signal) = link.travelling.pop_front_if(|(at, _)| *at <= now)?;
         self.travelling -= 1;
         self.moved = now;
@@ -254,12 +265,13 @@ impl PausableLink {
     fn new(
         params: &PfcParams,
         spec: &FabricSpec,
-        link: &Link,
+        port: PortId,
         back: PortId,
         back_rate: Rate,
         buffer: Bytes,
     ) -> Result<PausableLink, Unbuildable> {
         let (mtu, priorities) = (Bytes::new(spec.full_size), spec.priorities_in_use);
+        let link = spec.network.link(port);
         let (rate, propagation) = (link.rate, link.propagation);
         let paused = PausedLink { rate, back_rate, propagation, mtu, buffer, priorities };
         let thresholds = params.resolve(&paused).map_err(build_error)?;
@@ -267,6 +279,7 @@ impl PausableLink {
             account: IngressAccount::new(&thresholds),
             buffer: buffer.get(),
             held: 0,
+            port,
             back,
             delay: PAUSE_FRAME.time_at(link.rate) + link.propagation + params.response,
             travelling: VecDeque::new(),

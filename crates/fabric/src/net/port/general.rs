@@ -22,13 +22,13 @@ pub struct General {
     in_service_bytes: u64,
     /// The time at which the packet in service has left and the link is free.
     busy_until: Time,
-    red: Option<RedMarker>,
+    red: Option<Box<RedMarker>>,
     wred: Option<Box<WredMarker>>,
     shared: Option<SharedRoom>,
     /// What the packet in service still takes of the shared buffer.
     shared_in_service: u64,
     phantom_queue: Option<PhantomQueue>,
-    pacer: Option<HeadPacer>,
+    pacer: Option<Box<HeadPacer>>,
     announces_room: bool,
     /// The port reports what enters and leaves its queue.
     accounts: bool,
@@ -44,7 +44,7 @@ pub struct General {
     drain_bytes: Option<Box<DrainBytes>>,
     /// Packets that the discipline has just dropped; empty in between.
     victims: Vec<Packet>,
-    meter: Option<QueueMeter>,
+    meter: Option<Box<QueueMeter>>,
     /// When the port has last asked to be called because nothing may be sent before.
     asked: Time,
     /// The end of the transmission at which the port has last asked to be called.
@@ -57,24 +57,21 @@ pub struct General {
 
 impl General {
     pub(super) fn new(config: PortConfig) -> General {
-        let counts_waiting =
-            config.accounts || config.counts_drain_bytes || config.wred.is_some() || config.shared.is_some();
-        let ends_matter = config.accounts
-            || config.announces_room
-            || config.shared.is_some()
-            || !config.discipline.is_idle_when_empty();
+        let counts_waiting = config.wred.is_some() || config.shared.is_some();
+        let ends_matter =
+            config.announces_room || config.shared.is_some() || !config.discipline.is_idle_when_empty();
         General {
             rules: config.rules,
             discipline: config.discipline,
             waiting_bytes: 0,
             in_service_bytes: 0,
             busy_until: Time::ZERO,
-            red: config.red,
+            red: config.red.map(Box::new),
             wred: config.wred.map(Box::new),
             shared: config.shared,
             shared_in_service: 0,
             phantom_queue: config.phantom_queue,
-            pacer: config.pacer,
+            pacer: config.pacer.map(Box::new),
             announces_room: config.announces_room,
             accounts: config.accounts,
             changes: config.changes,
@@ -83,7 +80,7 @@ impl General {
             stopped: PauseState::default(),
             drain_bytes: config.counts_drain_bytes.then(Box::default),
             victims: Vec::new(),
-            meter: config.meter,
+            meter: config.meter.map(Box::new),
             asked: Time::ZERO,
             called: Time::ZERO,
             counts_waiting,
@@ -130,6 +127,10 @@ impl General {
         let draws = self.pacer.as_mut().is_some_and(|pacer| pacer.on_enqueue(&packet));
         let queued = Queued { packet, since: now, mark: false, draws };
         if self.passes(now, &queued.packet) {
+            if self.accounts {
+                sink.entered(id, &queued.packet);
+                sink.left(id, &queued.packet);
+            }
             self.transmit(id, now, queued, sink);
         } else {
             self.push(id, queued, sink);
@@ -250,7 +251,7 @@ impl General {
     }
 
     pub(super) fn pacer(&mut self) -> Option<&mut HeadPacer> {
-        self.pacer.as_mut()
+        self.pacer.as_deref_mut()
     }
 
     pub(super) fn held(&self) -> usize {
@@ -258,7 +259,7 @@ impl General {
     }
 
     pub(super) fn take_meter(&mut self) -> Option<QueueMeter> {
-        self.meter.take()
+        self.meter.take().map(|meter| *meter)
     }
 
     fn has_room_now(&self, now: Time, size: u64) -> bool {
