@@ -4,7 +4,7 @@
 //!   back, so [`SegmentationOffload::sendable`] makes a sender wait for a piece worth handing over;
 //! * **interrupt coalescing**: received packets reach the host in batches, [`Coalescer`];
 //! * **receive offload**: of a batch, the in-order segments of a flow become one, and hence one
-//!   acknowledgement, [`merge`]. The NIC may do that (LRO), or the kernel (GRO): the difference is what a processor has
+//!   acknowledgement, [`Merger`]. The NIC may do that (LRO), or the kernel (GRO): the difference is what a processor has
 //!   to do ([`crate::processor`]).
 //!
 //! A piece is worth handing over when it is `segmentation` bytes, or a third of the window, or all that
@@ -250,31 +250,61 @@ pub struct Segment {
     pub segments: u32,
 }
 
-/// Merges the in-order segments of each flow in a batch into pieces of at most `largest` payload bytes.
-/// A piece stands where its first segment stood. Whatever cannot join its flow's latest piece (a hole,
-/// another CE or header, no room) starts a new one.
-pub fn merge(batch: impl IntoIterator<Item = Segment>, largest: Bytes) -> Vec<Segment> {
-    let mut pieces: Vec<Segment> = Vec::new();
-    for segment in batch {
-        let latest = pieces.iter_mut().rev().find(|piece| piece.flow == segment.flow);
-        match latest.filter(|piece| joins(piece, &segment, largest)) {
-            Some(piece) => {
-                piece.bytes += segment.bytes;
-                piece.segments += segment.segments;
-            }
-            None => pieces.push(segment),
-        }
-    }
-    pieces
+/// Receive offload at the receiver: merges the in-order segments of each flow in a batch into pieces. A piece stands
+/// where its first segment stood. Whatever cannot join its flow's latest piece (a hole, another CE or header, no room)
+/// starts a new one.
+#[derive(Clone, Debug)]
+pub struct Merger {
+    largest: u64,
+    pieces: Vec<Segment>,
 }
 
-fn joins(piece: &Segment, segment: &Segment, largest: Bytes) -> bool {
+impl Merger {
+    /// Makes a merger of pieces of at most `largest` payload bytes; 0 B merges nothing.
+    pub fn new(largest: Bytes) -> Merger {
+        Merger { largest: largest.get(), pieces: Vec::new() }
+    }
+
+    /// Begins a new batch.
+    pub fn begin(&mut self) {
+        self.pieces.clear();
+    }
+
+    /// Adds the next segment of the batch, and returns the place of its piece in [`pieces`](Self::pieces).
+    pub fn add(&mut self, segment: Segment) -> usize {
+        // No piece of its flow is looked for if there is nothing to join.
+        let may_join = self.largest > 0 && segment.bytes > 0;
+        let place =
+            may_join.then(|| self.pieces.iter().rposition(|piece| piece.flow == segment.flow)).flatten();
+        let Some((place, piece)) = place.map(|place| (place, &mut self.pieces[place])) else {
+            return self.add_piece(segment);
+        };
+        if !joins(piece, &segment, self.largest) {
+            return self.add_piece(segment);
+        }
+        piece.bytes += segment.bytes;
+        piece.segments += segment.segments;
+        place
+    }
+
+    fn add_piece(&mut self, segment: Segment) -> usize {
+        self.pieces.push(segment);
+        self.pieces.len() - 1
+    }
+
+    /// Returns the pieces of the batch so far.
+    pub fn pieces(&self) -> &[Segment] {
+        &self.pieces
+    }
+}
+
+fn joins(piece: &Segment, segment: &Segment, largest: u64) -> bool {
     piece.bytes > 0
         && segment.bytes > 0
         && piece.ce == segment.ce
         && piece.header == segment.header
         && piece.seq + piece.bytes == segment.seq
-        && piece.bytes + segment.bytes <= largest.get()
+        && piece.bytes + segment.bytes <= largest
 }
 
 /// A third of the window is worth sending, so that at least three pieces keep acknowledgements coming.
@@ -344,6 +374,24 @@ mod tests {
         let mut nic = Coalescer::new(&NicBurstParams { coalesce_time: Span::ZERO, ..Default::default() });
         nic.on_packet(at_us(5), 'a');
         assert_eq!(nic.next_due(), Some(at_us(5)));
+    }
+
+    fn merge(batch: impl IntoIterator<Item = Segment>, largest: Bytes) -> Vec<Segment> {
+        let mut merger = Merger::new(largest);
+        for segment in batch {
+            merger.add(segment);
+        }
+        merger.pieces().to_vec()
+    }
+
+    #[test]
+    fn segments_learn_the_place_of_their_piece() {
+        let segment = |flow, seq| Segment { flow, seq, bytes: 1_000, ce: false, header: 7, segments: 1 };
+        let mut merger = Merger::new(Bytes::new(2_500));
+        let batch = [segment(1, 0), segment(2, 0), segment(1, 1_000), segment(1, 2_000), segment(2, 1_000)];
+        assert_eq!(batch.map(|segment| merger.add(segment)), [0, 1, 0, 2, 1]);
+        merger.begin();
+        assert_eq!(merger.add(segment(1, 3_000)), 0);
     }
 
     #[test]

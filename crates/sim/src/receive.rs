@@ -56,7 +56,7 @@ impl World {
             };
         }
         for piece in offload.take_pieces(now, host) {
-            self.on_piece(now, piece);
+            self.on_piece(now, piece.packets);
         }
     }
 

@@ -9,7 +9,7 @@
 //! NIC: it sees ECE when the packet arrives, not when the host does.
 
 use plimsoll_fabric::net::{Ecn, Flags, HostId, Packet, Wait};
-use plimsoll_mechanisms::nic_burst::{Coalescer, NicBurstParams, Segment, SegmentationOffload, merge};
+use plimsoll_mechanisms::nic_burst::{Coalescer, Merger, NicBurstParams, Segment, SegmentationOffload};
 use plimsoll_mechanisms::tcp::{self, Config, Offer};
 use plimsoll_units::{Bytes, Time};
 
@@ -21,12 +21,29 @@ use plimsoll_traffic::workload_of_raw;
 pub(crate) struct ReceiveOffload {
     /// The NIC of each host.
     nics: Vec<Coalescer<Held>>,
-    /// The most bytes that the NIC merges into one frame.
-    lro: Bytes,
-    /// The most bytes that are merged into one piece.
-    largest: Bytes,
+    merging: Merging,
     /// The packets being handed over; empty in between.
     batch: Vec<Packet>,
+}
+
+/// LRO, and then GRO.
+#[derive(Debug)]
+struct Merging {
+    lro: Merger,
+    gro: Merger,
+    /// By packet of the batch: its frame.
+    frame_of: Vec<usize>,
+    /// By frame: its piece.
+    piece_of: Vec<usize>,
+}
+
+/// A piece that the host takes from its NIC.
+#[derive(Debug)]
+pub(crate) struct TakenPiece {
+    /// The number of frames that the NIC hands over for it.
+    pub(crate) frames: u32,
+    /// The packets that it is made of, in their order.
+    pub(crate) packets: Vec<Packet>,
 }
 
 /// A packet in a NIC, and since when.
@@ -40,8 +57,8 @@ impl ReceiveOffload {
     /// Builds the NICs of `hosts` hosts; none where coalescing is off, unless they have a ring that stacks empty.
     pub(crate) fn new(params: &NicBurstParams, hosts: u32, has_rings: bool) -> Option<ReceiveOffload> {
         let nics = (0..hosts).map(|_| Coalescer::new(params)).collect();
-        let (lro, largest) = (params.lro, params.receive_offload);
-        let offload = ReceiveOffload { nics, lro, largest, batch: Vec::new() };
+        let merging = Merging::new(params.lro, params.receive_offload);
+        let offload = ReceiveOffload { nics, merging, batch: Vec::new() };
         (has_rings || !params.coalesce_time.is_zero()).then_some(offload)
     }
 }
@@ -57,10 +74,11 @@ impl ReceiveOffload {
         self.nics[host.0 as usize].len()
     }
 
-    /// Removes at most `most` packets from the NIC of `host`, due or not.
-    pub(crate) fn take(&mut self, now: Time, host: HostId, most: usize) -> Vec<Packet> {
-        let taken = self.nics[host.0 as usize].take(now, most);
-        taken.map(|held| held.taken(now)).collect()
+    /// Removes at most `most` packets from the NIC of `host`, due or not. Returns how many, and the pieces that LRO and
+    /// GRO make of them.
+    pub(crate) fn take(&mut self, now: Time, host: HostId, most: usize) -> (usize, Vec<TakenPiece>) {
+        self.batch.extend(self.nics[host.0 as usize].take(now, most).map(|held| held.taken(now)));
+        (self.batch.len(), self.merge_batch())
     }
 
     /// The NIC of `packet.dst` gathers a packet.
@@ -69,11 +87,15 @@ impl ReceiveOffload {
     }
 
     /// Removes what the NIC of `host` hands over at `now`, as the pieces that receive offload makes of it.
-    pub(crate) fn take_pieces(&mut self, now: Time, host: HostId) -> Vec<Vec<Packet>> {
+    pub(crate) fn take_pieces(&mut self, now: Time, host: HostId) -> Vec<TakenPiece> {
         self.batch.extend(self.nics[host.0 as usize].poll(now).map(|held| held.taken(now)));
-        let pieces = merged_twice(&self.batch, self.lro, self.largest);
+        self.merge_batch()
+    }
+
+    fn merge_batch(&mut self) -> Vec<TakenPiece> {
+        let pieces = self.merging.merge(&self.batch);
         self.batch.clear();
-        pieces.into_iter().map(|(_, packets)| packets).collect()
+        pieces
     }
 }
 
@@ -86,28 +108,29 @@ impl Held {
     }
 }
 
-/// Returns the packets of each piece that LRO and then GRO make of a batch, in the order of the pieces, and the number
-/// of frames that the NIC hands over for it.
-pub(crate) fn merged_twice(batch: &[Packet], lro: Bytes, largest: Bytes) -> Vec<(u32, Vec<Packet>)> {
-    let mut left: Vec<Option<&Packet>> = batch.iter().map(Some).collect();
-    let frames = merge(batch.iter().map(received), lro);
-    // A frame takes part as one segment, so that a piece counts its frames; its packets follow from its bytes' order.
-    let of_frame: Vec<u32> = frames.iter().map(|frame| frame.segments).collect();
-    let mut left_frames: Vec<Option<(u64, u32)>> =
-        frames.iter().zip(&of_frame).map(|(frame, packets)| Some((frame.flow, *packets))).collect();
-    let pieces = merge(frames.into_iter().map(|frame| Segment { segments: 1, ..frame }), largest);
-    pieces
-        .into_iter()
-        .map(|piece| {
-            // A flow's frames and packets stand in its pieces in the order in which they came.
-            let of_piece =
-                left_frames.iter_mut().filter(|slot| slot.is_some_and(|(flow, _)| flow == piece.flow));
-            let taken = of_piece.take(piece.segments as usize).filter_map(Option::take);
-            let packets: u32 = taken.map(|(_, packets)| packets).sum();
-            let of_flow = left.iter_mut().filter(|slot| slot.is_some_and(|p| flow(p) == piece.flow));
-            (piece.segments, of_flow.take(packets as usize).filter_map(Option::take).copied().collect())
-        })
-        .collect()
+impl Merging {
+    fn new(lro: Bytes, gro: Bytes) -> Merging {
+        let (frame_of, piece_of) = (Vec::new(), Vec::new());
+        Merging { lro: Merger::new(lro), gro: Merger::new(gro), frame_of, piece_of }
+    }
+
+    /// Returns the pieces that LRO and then GRO make of a batch.
+    fn merge(&mut self, batch: &[Packet]) -> Vec<TakenPiece> {
+        self.lro.begin();
+        self.gro.begin();
+        self.frame_of.clear();
+        self.piece_of.clear();
+        self.frame_of.extend(batch.iter().map(|packet| self.lro.add(received(packet))));
+        self.piece_of.extend(self.lro.pieces().iter().map(|frame| self.gro.add(*frame)));
+        let with_room =
+            |piece: &Segment| TakenPiece { frames: 0, packets: Vec::with_capacity(piece.segments as usize) };
+        let mut pieces: Vec<TakenPiece> = self.gro.pieces().iter().map(with_room).collect();
+        self.piece_of.iter().for_each(|piece| pieces[*piece].frames += 1);
+        for (packet, frame) in batch.iter().zip(&self.frame_of) {
+            pieces[self.piece_of[*frame]].packets.push(*packet);
+        }
+        pieces
+    }
 }
 
 /// Returns a connection's direction, as one number.
@@ -169,6 +192,10 @@ mod tests {
         packet
     }
 
+    fn merged(batch: &[Packet], lro: u64, gro: u64) -> Vec<TakenPiece> {
+        Merging::new(Bytes::new(lro), Bytes::new(gro)).merge(batch)
+    }
+
     #[test]
     fn pieces_hold_the_packets_that_they_were_made_of() {
         let mut marked = data(1, 2_000);
@@ -178,9 +205,10 @@ mod tests {
         let mut other_ack = data(2, 2_000);
         other_ack.ack = 1;
         let batch = [data(1, 0), data(2, 0), data(1, 1_000), marked, again, other_ack];
-        let pieces = merged_twice(&batch, Bytes::ZERO, Bytes::new(64_000));
-        let seen: Vec<Vec<(u32, u32)>> =
-            pieces.iter().map(|(_, piece)| piece.iter().map(|p| (p.flow, p.seq)).collect()).collect();
+        let seen: Vec<Vec<(u32, u32)>> = merged(&batch, 0, 64_000)
+            .iter()
+            .map(|piece| piece.packets.iter().map(|packet| (packet.flow, packet.seq)).collect())
+            .collect();
         assert_eq!(
             seen,
             [vec![(1, 0), (1, 1_000)], vec![(2, 0), (2, 1_000)], vec![(1, 2_000)], vec![(2, 2_000)]]
@@ -192,20 +220,19 @@ mod tests {
         let mut back = data(1, 1_000);
         back.flags = back.flags.with(Flags::FROM_SERVER);
         let batch = [data(1, 0), back, data(u32::MAX, 0), data(u32::MAX, 1_000)];
-        assert_eq!(merged_twice(&batch, Bytes::ZERO, Bytes::new(64_000)).len(), 4);
+        assert_eq!(merged(&batch, 0, 64_000).len(), 4);
     }
 
     #[test]
     fn without_receive_offload_every_packet_is_a_piece() {
-        assert_eq!(merged_twice(&[data(1, 0), data(1, 1_000)], Bytes::ZERO, Bytes::ZERO).len(), 2);
+        assert_eq!(merged(&[data(1, 0), data(1, 1_000)], 0, 0).len(), 2);
     }
 
     #[test]
     fn lro_makes_frames_of_packets_and_gro_segments_of_frames() {
         let batch = [data(1, 0), data(2, 0), data(1, 1_000), data(1, 2_000), data(1, 3_000), data(1, 5_000)];
         let counts = |lro, gro| -> Vec<(u32, usize)> {
-            let pieces = merged_twice(&batch, Bytes::new(lro), Bytes::new(gro));
-            pieces.iter().map(|(frames, packets)| (*frames, packets.len())).collect()
+            merged(&batch, lro, gro).iter().map(|piece| (piece.frames, piece.packets.len())).collect()
         };
         assert_eq!(counts(2_000, 64_000), [(2, 4), (1, 1), (1, 1)]);
         assert_eq!(counts(2_000, 0), [(1, 2), (1, 1), (1, 2), (1, 1)]);

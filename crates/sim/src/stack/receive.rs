@@ -6,7 +6,7 @@ use plimsoll_units::{Bytes, Span, Time};
 
 use super::{Delivery, HostStacks, Work, place_of};
 use crate::connection::End;
-use crate::receive_offload::merged_twice;
+use crate::receive_offload::TakenPiece;
 use crate::world::World;
 
 impl HostStacks {
@@ -40,12 +40,11 @@ impl World {
         let (costs, lro) = (stacks.costs, stacks.offloads.lro);
         // A frame that LRO has made counts once, so all packets are within the budget.
         let budget = if lro > Bytes::ZERO { usize::MAX } else { costs.budget as usize };
-        let batch = nic.take(now, host, budget);
-        let all = batch.len() < budget;
-        let segments = merged_twice(&batch, lro, stacks.offloads.receive_offload);
+        let (taken, pieces) = nic.take(now, host, budget);
+        let all = taken < budget;
         stacks.hosts[host.0 as usize].totals.frames_received +=
-            segments.iter().map(|(frames, _)| u64::from(*frames)).sum::<u64>();
-        for (frames, packets) in segments {
+            pieces.iter().map(|piece| u64::from(piece.frames)).sum::<u64>();
+        for TakenPiece { frames, packets } in pieces {
             let has_data = packets.iter().any(|packet| packet.len > 0);
             let of_segment = if has_data { costs.receive.segment } else { Span::ZERO };
             let cost = costs.receive.packet * u64::from(frames) + of_segment;

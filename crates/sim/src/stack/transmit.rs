@@ -42,7 +42,7 @@ impl HostStacks {
         let has_pieces = self.offloads.segmentation > Bytes::ZERO;
         let place = place_of(packet.flow, end);
         let of_end = self.of_end(place);
-        let mut packets = vec![packet];
+        let mut packets = Vec::new();
         if packet.len > 0 {
             of_end.below_tcp += u64::from(packet.size);
             if of_end.called != Some(now) {
@@ -63,6 +63,9 @@ impl HostStacks {
                 }
                 packets = std::mem::take(&mut of_end.open);
             }
+        }
+        if packets.is_empty() {
+            packets.push(packet);
         }
         let is_call = packet.len > 0 && std::mem::take(&mut of_end.owes_call);
         let call = if is_call { self.costs.send_call } else { Span::ZERO };
