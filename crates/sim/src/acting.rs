@@ -1,18 +1,22 @@
 //! Workloads act, and the world carries out their actions.
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
+use plimsoll_fabric::net::Packet;
 use plimsoll_mechanisms::tcp::Config;
 use plimsoll_traffic::{Actions, Opened, Source, Write};
 use plimsoll_units::Time;
 
 use crate::connection::{Connection, End};
+use crate::sources::Sources;
 use crate::world::World;
 
 impl World {
     /// Tells workloads which of their raw packets were lost.
     pub(crate) fn on_lost(&mut self, now: Time) {
         while let Some(workload) = self.fabric.hooks_mut().lost.pop() {
-            self.act(now, usize::from(workload), |workload, _| workload.on_lost(now));
+            let number = usize::from(workload);
+            self.sources.workloads[number].on_lost(now);
+            self.has_acted(number);
         }
     }
 
@@ -37,36 +41,44 @@ impl World {
 
     /// Lets a workload act and carries out its actions.
     pub(crate) fn act(&mut self, now: Time, number: usize, act: impl FnOnce(&mut dyn Source, &mut Actions)) {
-        let mut actions = std::mem::take(&mut self.sources.actions);
+        let Sources { workloads, actions, .. } = &mut self.sources;
         actions.next_connection = self.hosts.connections.len() as u32;
-        act(self.sources.workloads[number].as_mut(), &mut actions);
-        for opened in actions.opened.drain(..) {
-            self.open(number as u16, opened);
-        }
-        for write in actions.writes.drain(..) {
-            self.write(now, write);
-        }
-        for mut packet in actions.packets.drain(..) {
-            if let Some(classes) = &mut self.hosts.classes {
-                let priority = classes.priority(number as u16, u64::from(packet.size));
-                let bytes = u64::from(packet.len);
-                classes
-                    .label(&mut packet, priority, classes.path_class(number as u16, End::Client), || bytes);
-                if !classes.passes(now, &packet, None) {
-                    self.fabric.refuse(now, &packet);
-                    continue;
-                }
-            }
-            match &mut self.hosts.stacks {
-                Some(stacks) => stacks.on_raw_packet(&mut self.fabric, now, packet),
-                None => self.fabric.send_unpaced(now, packet),
-            }
-        }
-        self.recorder.take(&mut actions);
-        self.sources.actions = actions;
+        act(workloads[number].as_mut(), actions);
+        // List by list: all of them together are 200 bytes, and most are empty.
+        let mut opened = std::mem::take(&mut self.sources.actions.opened);
+        opened.drain(..).for_each(|opened| self.open(number as u16, opened));
+        self.sources.actions.opened = opened;
+        let mut writes = std::mem::take(&mut self.sources.actions.writes);
+        writes.drain(..).for_each(|write| self.write(now, write));
+        self.sources.actions.writes = writes;
+        let mut packets = std::mem::take(&mut self.sources.actions.packets);
+        packets.drain(..).for_each(|packet| self.send_raw(now, number, packet));
+        self.sources.actions.packets = packets;
+        self.recorder.take(&mut self.sources.actions);
+        self.has_acted(number);
+    }
+
+    /// A workload has acted, and perhaps sends at another time now.
+    fn has_acted(&mut self, number: usize) {
         self.sources.acted = true;
         self.fabric.hooks_mut().has_aftermath = true;
         self.arm_workload(number);
+    }
+
+    /// Sends a packet without a transport, through the limiters of its host.
+    fn send_raw(&mut self, now: Time, workload: usize, mut packet: Packet) {
+        if let Some(classes) = &mut self.hosts.classes {
+            let priority = classes.priority(workload as u16, u64::from(packet.size));
+            let bytes = u64::from(packet.len);
+            classes.label(&mut packet, priority, classes.path_class(workload as u16, End::Client), || bytes);
+            if !classes.passes(now, &packet, None) {
+                return self.fabric.refuse(now, &packet);
+            }
+        }
+        match &mut self.hosts.stacks {
+            Some(stacks) => stacks.on_raw_packet(&mut self.fabric, now, packet),
+            None => self.fabric.send_unpaced(now, packet),
+        }
     }
 
     /// Opens a connection, at the ends that this world simulates.

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 use plimsoll_fabric::Unbuildable;
 use plimsoll_fabric::engine::{Stream, Streams};
@@ -177,21 +178,21 @@ impl RawPackets {
         for sender in 0..packets.senders.len() {
             let mut stream = Streams::keyed(starts, sender as u64);
             let late = uniform_choice(&mut stream, params.start_within.as_ps().max(1));
-            packets.schedule(sender, Time::ZERO + Span::from_ps(late));
+            let first = packets.next(sender, Time::ZERO + Span::from_ps(late));
+            packets.due.extend(first.map(|at| Reverse((at, sender))));
         }
         Ok(packets)
     }
 
-    fn schedule(&mut self, sender: usize, now: Time) {
+    /// Returns when a sender that sent at `now` sends next; none if it has sent all.
+    fn next(&mut self, sender: usize, now: Time) -> Option<Time> {
         let from = &mut self.senders[sender];
         if self.count.is_some_and(|count| from.sent >= count) {
-            return;
+            return None;
         }
         let factor = if self.constant_gaps { 1.0 } else { exponential(&mut from.stream) };
         let next = after(now, stretched(self.mean_gap, factor), self.bursts);
-        if next < self.until {
-            self.due.push(Reverse((next, sender)));
-        }
+        (next < self.until).then_some(next)
     }
 }
 
@@ -215,7 +216,6 @@ impl Source for RawPackets {
         while let Some(&Reverse((at, sender))) = self.due.peek()
             && at <= now
         {
-            self.due.pop();
             let from = &mut self.senders[sender];
             let size = self.size.sample(&mut from.stream).get().clamp(1, u64::from(u16::MAX)) as u16;
             let mut packet = raw_packet(self.workload, from.host, self.to, size);
@@ -223,7 +223,13 @@ impl Source for RawPackets {
             from.sent += 1;
             self.in_flight += 1;
             actions.packets.push(packet);
-            self.schedule(sender, now);
+            // The sender takes its new place from the top, which costs less than a removal and an insertion.
+            let next = self.next(sender, now);
+            let Some(mut top) = self.due.peek_mut() else { return };
+            match next {
+                Some(next) => *top = Reverse((next, sender)),
+                None => drop(PeekMut::pop(top)),
+            }
         }
     }
 
