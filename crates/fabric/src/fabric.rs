@@ -190,6 +190,12 @@ impl<H: Hooks> Fabric<H> {
             }
             return links.drop_held(now, port, slot);
         }
+        if !links.leaves_process(port)
+            && let Some(arrives) = next.pass(now, links.lanes.packet(slot))
+        {
+            links.lanes.append(port, arrives, slot, &mut links.events);
+            return;
+        }
         let mut packet = Packet::default();
         links.lanes.release(slot, &mut packet);
         next.on_arrival(port, now, packet, links);

@@ -134,6 +134,16 @@ impl Port {
         }
     }
 
+    /// Sends a packet that an idle port with explicit departures need not look at any closer; it stays where it is.
+    /// Returns when it arrives at the far end.
+    #[inline]
+    pub(crate) fn pass(&mut self, now: Time, packet: &Packet) -> Option<Time> {
+        match &mut self.0 {
+            Engine::Express(_) => None,
+            Engine::General(port) => port.pass(now, packet),
+        }
+    }
+
     /// Asks memory for what an arrival will use of what the port refers to.
     #[inline]
     pub fn prefetch_queue(&self) {
