@@ -151,7 +151,7 @@ impl<T> PfabricQueue<T> {
         self.len += 1;
         self.bytes += bytes;
         // What was there before fits: the arriving packet is always a candidate, so this ends.
-        while !self.fits(self.bytes)
+        while self.bytes > self.largest()
             && let Some((flow, index)) = self.victim()
         {
             dropped(self.take(flow, index));
@@ -202,12 +202,12 @@ impl<T> PfabricQueue<T> {
         all.into_iter().map(|(_, item)| item)
     }
 
-    /// Returns whether `bytes` bytes in all fit.
+    /// Returns the most bytes that fit.
     #[inline]
-    pub fn fits(&self, bytes: u64) -> bool {
+    pub fn largest(&self) -> u64 {
         match self.params.overflow {
-            Compare::More => bytes <= self.params.limit.get(),
-            Compare::AtLeast => bytes < self.params.limit.get(),
+            Compare::More => self.params.limit.get(),
+            Compare::AtLeast => self.params.limit.get().saturating_sub(1),
         }
     }
 
@@ -225,7 +225,7 @@ impl<T> PfabricQueue<T> {
     fn victim(&self) -> Option<(usize, usize)> {
         let allowed = |bytes: u64| match self.params.eviction {
             Eviction::AsNeeded => true,
-            Eviction::One => self.fits(self.bytes - bytes),
+            Eviction::One => self.bytes - bytes <= self.largest(),
         };
         let mut worst: Option<((u64, u64), usize, usize)> = None;
         for (number, flow) in self.flows.iter().enumerate() {

@@ -171,15 +171,13 @@ impl Discipline {
         !matches!(self, Discipline::Classes(_) | Discipline::Custom(_))
     }
 
-    /// Returns whether `packet` could join and leave at once, without a trace.
-    #[inline]
-    pub(super) fn passes(&self, packet: &Packet) -> bool {
+    /// Returns the size of the largest packet that could join an empty queue and leave at once, without a trace; 0 where
+    /// none could.
+    pub(super) fn passes_up_to(&self) -> u16 {
         match self {
-            Discipline::Fifo(queue) => queue.is_empty(),
-            Discipline::FairPerFlow(queues) => queues.packets == 0,
-            Discipline::Priorities(queues) => queues.packets == 0,
-            Discipline::Pfabric(queue) => queue.is_empty() && queue.fits(u64::from(packet.size)),
-            Discipline::Classes(_) | Discipline::Custom(_) => false,
+            Discipline::Fifo(_) | Discipline::FairPerFlow(_) | Discipline::Priorities(_) => u16::MAX,
+            Discipline::Pfabric(queue) => u16::try_from(queue.largest()).unwrap_or(u16::MAX),
+            Discipline::Classes(_) | Discipline::Custom(_) => 0,
         }
     }
 

@@ -13,15 +13,36 @@ use super::marking::{RedMarker, Verdict, WredMarker};
 use super::{HeadPacer, PortConfig, PortRules, SharedRoom};
 use crate::net::{Packet, PathClass, PortId, QueueMeter, Sink, Wait};
 
-/// A port that decides at each departure.
+/// A port that decides at each departure. What every packet needs is here, in the port's cache line, and the rest
+/// elsewhere: an idle port is passed without looking at that.
 #[derive(Debug)]
 pub struct General {
     rules: Arc<PortRules>,
-    discipline: Discipline,
-    waiting_bytes: u64,
-    in_service_bytes: u64,
     /// The time at which the packet in service has left and the link is free.
     busy_until: Time,
+    waiting_bytes: u64,
+    /// The waiting bytes by priority, where paths are chosen by them.
+    drain_bytes: Option<Box<DrainBytes>>,
+    rest: Box<Rest>,
+    /// The number of packets in the discipline.
+    waiting: u32,
+    in_service_bytes: u16,
+    /// The largest packet that joins an empty queue only to leave it.
+    passes_up_to: u16,
+    /// The priorities that may not be begun, paused by the far end or held by the night.
+    stopped: PauseState,
+    /// The port has asked to be called when the link is free.
+    asked_for_end: bool,
+    /// The end of a transmission changes something even where nothing waits, or somebody may see that it came.
+    ends_matter: bool,
+    /// The rules and the discipline alone decide on a packet, and nobody is told of it.
+    is_plain: bool,
+}
+
+/// What a port needs for a packet that waits, or that mechanisms look at.
+#[derive(Debug)]
+struct Rest {
+    discipline: Discipline,
     red: Option<Box<RedMarker>>,
     wred: Option<Box<WredMarker>>,
     shared: Option<SharedRoom>,
@@ -38,27 +59,16 @@ pub struct General {
     pause: PauseState,
     /// The priorities that the night holds.
     night: Priorities,
-    /// Both together: what may not be begun.
-    stopped: PauseState,
-    /// The waiting bytes by priority, where paths are chosen by them.
-    drain_bytes: Option<Box<DrainBytes>>,
+    /// When the port has last asked to be called because nothing may be sent before.
+    asked: Time,
     /// Packets that the discipline has just dropped; empty in between.
     victims: Vec<Packet>,
     meter: Option<Box<QueueMeter>>,
-    /// When the port has last asked to be called because nothing may be sent before.
-    asked: Time,
-    /// The end of the transmission at which the port has last asked to be called.
-    called: Time,
-    /// What joins and leaves the queue is counted beyond its bytes, so that each packet has to do both.
-    counts_waiting: bool,
-    /// The end of a transmission changes something even where nothing waits, or somebody may see that it came.
-    ends_matter: bool,
-    /// The rules and the discipline alone decide on a packet, and nobody is told of it.
-    is_plain: bool,
 }
 
 impl General {
     pub(super) fn new(config: PortConfig) -> General {
+        // What joins and leaves the queue is counted beyond its bytes, so that each packet has to do both.
         let counts_waiting = config.wred.is_some() || config.shared.is_some();
         let ends_matter =
             config.announces_room || config.shared.is_some() || !config.discipline.is_idle_when_empty();
@@ -70,12 +80,9 @@ impl General {
             && config.phantom_queue.is_none()
             && config.pacer.is_none()
             && config.meter.is_none();
-        General {
-            rules: config.rules,
+        let passes_up_to = if counts_waiting { 0 } else { config.discipline.passes_up_to() };
+        let rest = Rest {
             discipline: config.discipline,
-            waiting_bytes: 0,
-            in_service_bytes: 0,
-            busy_until: Time::ZERO,
             red: config.red.map(Box::new),
             wred: config.wred.map(Box::new),
             shared: config.shared,
@@ -87,13 +94,21 @@ impl General {
             changes: config.changes,
             pause: PauseState::default(),
             night: Priorities::default(),
-            stopped: PauseState::default(),
-            drain_bytes: config.counts_drain_bytes.then(Box::default),
+            asked: Time::ZERO,
             victims: Vec::new(),
             meter: config.meter.map(Box::new),
-            asked: Time::ZERO,
-            called: Time::ZERO,
-            counts_waiting,
+        };
+        General {
+            rules: config.rules,
+            busy_until: Time::ZERO,
+            waiting_bytes: 0,
+            drain_bytes: config.counts_drain_bytes.then(Box::default),
+            rest: Box::new(rest),
+            waiting: 0,
+            in_service_bytes: 0,
+            passes_up_to,
+            stopped: PauseState::default(),
+            asked_for_end: false,
             ends_matter,
             is_plain,
         }
@@ -110,8 +125,9 @@ impl General {
             && self.rules.on_enqueue(0, 0) == Verdict::Pass
             && !self.rules.on_dequeue(0, 0);
         passes.then(|| {
-            self.in_service_bytes = size;
+            self.in_service_bytes = packet.size;
             self.busy_until = now + self.rules.byte_time.span(size);
+            self.asked_for_end = false;
             self.busy_until + self.rules.propagation
         })
     }
@@ -121,25 +137,25 @@ impl General {
         // have: what arrives now sees the queue without it.
         self.start_due(id, now, sink);
         let size = u64::from(packet.size);
-        if let Some(red) = &mut self.red
+        if let Some(red) = &mut self.rest.red
             && self.busy_until < now
-            && self.discipline.len() == 0
+            && self.waiting == 0
         {
             red.on_idle(self.busy_until);
         }
         if !self.class_has_room(now, packet.dst.0, packet.path_class(), size) || !self.take_shared(size, sink)
         {
-            if let Some(red) = &mut self.red {
+            if let Some(red) = &mut self.rest.red {
                 red.on_overflow(now, self.waiting_bytes, &packet);
-            } else if let Some(wred) = &mut self.wred {
+            } else if let Some(wred) = &mut self.rest.wred {
                 wred.on_overflow(now, &packet);
             }
             return self.drop_packet(id, now, &packet, sink);
         }
-        let verdict = match (&mut self.red, &mut self.wred) {
+        let verdict = match (&mut self.rest.red, &mut self.rest.wred) {
             (Some(red), _) => red.on_enqueue(now, self.waiting_bytes, &packet),
             (_, Some(wred)) => wred.on_enqueue(now, &packet),
-            _ => self.rules.on_enqueue(self.discipline.len(), self.waiting_bytes),
+            _ => self.rules.on_enqueue(self.waiting as usize, self.waiting_bytes),
         };
         if verdict == Verdict::Drop {
             self.give_back_shared(size, sink);
@@ -149,13 +165,13 @@ impl General {
         if marked {
             sink.marked(id, &packet);
         }
-        if let Some(meter) = &mut self.meter {
+        if let Some(meter) = &mut self.rest.meter {
             meter.on_admitted(now, size, marked);
         }
-        let draws = self.pacer.as_mut().is_some_and(|pacer| pacer.on_enqueue(&packet));
+        let draws = self.rest.pacer.as_mut().is_some_and(|pacer| pacer.on_enqueue(&packet));
         let queued = Queued { packet, since: now, mark: false, draws };
         if self.passes(now, &queued.packet) {
-            if self.accounts {
+            if self.rest.accounts {
                 sink.entered(id, &queued.packet);
                 sink.left(id, &queued.packet);
             }
@@ -165,7 +181,7 @@ impl General {
             self.start_due(id, now, sink);
             self.call_when_free(id, now, sink);
         }
-        if let Some(meter) = &mut self.meter {
+        if let Some(meter) = &mut self.rest.meter {
             meter.on_change(now, self.waiting_bytes);
         }
     }
@@ -176,8 +192,8 @@ impl General {
 
     /// The far end pauses or resumes priorities.
     pub(super) fn on_signal(&mut self, id: PortId, now: Time, signal: Signal, sink: &mut impl Sink) {
-        self.pause.on_signal(signal);
-        self.stopped = self.pause.and(self.night);
+        self.rest.pause.on_signal(signal);
+        self.stopped = self.rest.pause.and(self.rest.night);
         self.start_due(id, now, sink);
     }
 
@@ -185,8 +201,8 @@ impl General {
     pub(super) fn set_night(&mut self, id: PortId, now: Time, paused: Priorities, sink: &mut impl Sink) {
         // What was due before the night has begun by now.
         self.start_due(id, now, sink);
-        self.night = paused;
-        self.stopped = self.pause.and(self.night);
+        self.rest.night = paused;
+        self.stopped = self.rest.pause.and(self.rest.night);
         self.start_due(id, now, sink);
     }
 
@@ -198,14 +214,14 @@ impl General {
         signal: ClassSignal<'_>,
         sink: &mut impl Sink,
     ) {
-        if let Discipline::Classes(queues) = &mut self.discipline {
+        if let Discipline::Classes(queues) = &mut self.rest.discipline {
             queues.on_signal(now, signal);
         }
         self.start_due(id, now, sink);
     }
 
     pub(super) fn class_queues(&self) -> Option<&ClassQueues> {
-        match &self.discipline {
+        match &self.rest.discipline {
             Discipline::Classes(queues) => Some(queues),
             _ => None,
         }
@@ -213,7 +229,7 @@ impl General {
 
     /// Returns whether a packet of `size` bytes would find room in its class; in the queue, where there are none.
     pub(super) fn class_has_room(&self, now: Time, destination: u32, class: PathClass, size: u64) -> bool {
-        match &self.discipline {
+        match &self.rest.discipline {
             Discipline::Classes(queues) => {
                 let (packets, bytes) = queues.waiting(destination, class);
                 self.rules.limit.has_room(packets, bytes, 0, size)
@@ -224,7 +240,7 @@ impl General {
 
     /// Returns whether a packet of `size` bytes would find room in each class; in the queue, where there are none.
     pub(super) fn classes_have_room(&self, now: Time, size: u64) -> bool {
-        match &self.discipline {
+        match &self.rest.discipline {
             Discipline::Classes(queues) => {
                 let limit = &self.rules.limit;
                 queues.all_waiting().all(|(packets, bytes)| limit.has_room(packets, bytes, 0, size))
@@ -243,12 +259,13 @@ impl General {
 
     /// Drops all packets that wait.
     pub(super) fn flush(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
-        let victims = &mut self.victims;
-        while let Some(first) = self.discipline.pop_any(now, |victim| victims.push(victim.packet)) {
+        let victims = &mut self.rest.victims;
+        while let Some(first) = self.rest.discipline.pop_any(now, |victim| victims.push(victim.packet)) {
             victims.push(first.packet);
         }
+        self.waiting = self.rest.discipline.len() as u32;
         self.drop_victims(id, now, sink);
-        if let Some(meter) = &mut self.meter {
+        if let Some(meter) = &mut self.rest.meter {
             meter.on_change(now, self.waiting_bytes);
         }
     }
@@ -266,12 +283,12 @@ impl General {
 
     /// Returns whether packets wait while the far end has paused a priority.
     pub(super) fn is_blocked(&self) -> bool {
-        self.discipline.len() > 0 && !self.pause.paused().is_empty()
+        self.waiting > 0 && !self.rest.pause.paused().is_empty()
     }
 
     /// Returns whether packets wait and all of `priorities` are paused.
     pub(super) fn holds_all(&self, priorities: Priorities) -> bool {
-        self.is_blocked() && self.pause.paused().has_all(priorities)
+        self.is_blocked() && self.rest.pause.paused().has_all(priorities)
     }
 
     pub(super) fn has_room(&self, now: Time, size: u64) -> bool {
@@ -279,44 +296,44 @@ impl General {
     }
 
     pub(super) fn pacer(&mut self) -> Option<&mut HeadPacer> {
-        self.pacer.as_deref_mut()
+        self.rest.pacer.as_deref_mut()
     }
 
     pub(super) fn held(&self) -> usize {
-        self.discipline.len()
+        self.waiting as usize
     }
 
     pub(super) fn take_meter(&mut self) -> Option<QueueMeter> {
-        self.meter.take().map(|meter| *meter)
+        self.rest.meter.take().map(|meter| *meter)
     }
 
     fn has_room_now(&self, now: Time, size: u64) -> bool {
-        let in_service = if self.busy_until > now { self.in_service_bytes } else { 0 };
-        self.rules.limit.has_room(self.discipline.len(), self.waiting_bytes, in_service, size)
+        let in_service = if self.busy_until > now { u64::from(self.in_service_bytes) } else { 0 };
+        self.rules.limit.has_room(self.waiting as usize, self.waiting_bytes, in_service, size)
     }
 
     /// Starts the next transmission if the link is free.
     fn start_due(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
-        if self.busy_until > now || (self.discipline.len() == 0 && !self.ends_matter) {
+        if self.busy_until > now || (self.waiting == 0 && !self.ends_matter) {
             return;
         }
         let next = self.pop(id, now, sink);
-        if self.shared.is_some() {
+        if self.rest.shared.is_some() {
             self.on_departure(next.as_ref(), sink);
         }
         let Some(queued) = next else {
-            if let Some(due) = self.discipline.next_due(now).filter(|due| *due != self.asked) {
-                self.asked = due;
+            if let Some(due) = self.rest.discipline.next_due(now).filter(|due| *due != self.rest.asked) {
+                self.rest.asked = due;
                 sink.call_at(id, due);
             }
             // Where the limit counts the packet in service, its end makes room too.
-            if self.announces_room && std::mem::take(&mut self.in_service_bytes) > 0 {
+            if self.rest.announces_room && std::mem::take(&mut self.in_service_bytes) > 0 {
                 sink.room(id);
             }
             return;
         };
         self.on_left(id, &queued.packet, sink);
-        if let Some(meter) = &mut self.meter {
+        if let Some(meter) = &mut self.rest.meter {
             meter.on_change(now, self.waiting_bytes);
         }
         self.transmit(id, now, queued, sink);
@@ -326,17 +343,17 @@ impl General {
     #[inline]
     fn passes(&self, now: Time, packet: &Packet) -> bool {
         self.busy_until <= now
-            && !self.counts_waiting
+            && self.waiting == 0
+            && packet.size <= self.passes_up_to
             && self.stopped.may(packet.priority)
-            && self.discipline.passes(packet)
     }
 
     /// Asks for a call when the packet in service has left, if that makes a difference.
     #[inline]
     fn call_when_free(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
-        let matters = self.discipline.len() > 0 || self.ends_matter;
-        if matters && self.busy_until > now && self.called != self.busy_until {
-            self.called = self.busy_until;
+        let matters = self.waiting > 0 || self.ends_matter;
+        if matters && self.busy_until > now && !self.asked_for_end {
+            self.asked_for_end = true;
             sink.call_at(id, self.busy_until);
         }
     }
@@ -345,36 +362,37 @@ impl General {
     fn transmit(&mut self, id: PortId, now: Time, queued: Queued, sink: &mut impl Sink) {
         let Queued { mut packet, since, mark, draws } = queued;
         let size = u64::from(packet.size);
-        let start = match &mut self.pacer {
+        let start = match &mut self.rest.pacer {
             None => now,
             Some(pacer) => pacer.release(now, &packet, draws),
         };
-        let marks = mark || self.rules.on_dequeue(self.discipline.len(), self.waiting_bytes);
+        let marks = mark || self.rules.on_dequeue(self.waiting as usize, self.waiting_bytes);
         let mut marked = marks && packet.mark();
-        if let Some(phantom_queue) = &mut self.phantom_queue
+        if let Some(phantom_queue) = &mut self.rest.phantom_queue
             && phantom_queue.on_transmit(start, size)
         {
             marked |= packet.mark();
         }
         if marked {
-            if let Some(meter) = &mut self.meter {
+            if let Some(meter) = &mut self.rest.meter {
                 meter.on_marked(since);
             }
             sink.marked(id, &packet);
         }
-        self.in_service_bytes = size;
+        self.in_service_bytes = packet.size;
         self.busy_until = start + self.rules.byte_time.span(size);
-        if let Some(wred) = &mut self.wred {
+        self.asked_for_end = false;
+        if let Some(wred) = &mut self.rest.wred {
             wred.on_transmit(&packet, self.busy_until);
         }
         let sent = sink.transmit(id, self.busy_until + self.rules.propagation, packet);
         sent.add_wait(self.rules.wait, now - since);
         sent.add_wait(Wait::Pacer, start - now);
-        if self.changes {
+        if self.rest.changes {
             sent.add_transit(self.busy_until - start + self.rules.propagation);
         }
         self.call_when_free(id, now, sink);
-        if self.announces_room {
+        if self.rest.announces_room {
             sink.room(id);
         }
     }
@@ -386,41 +404,43 @@ impl General {
         if let Some(drain) = &mut self.drain_bytes {
             drain.on_enqueue(packet.priority, u64::from(packet.size));
         }
-        if let Some(wred) = &mut self.wred {
+        if let Some(wred) = &mut self.rest.wred {
             wred.on_entered(&packet);
         }
-        if self.accounts {
+        if self.rest.accounts {
             sink.entered(id, &packet);
         }
-        let victims = &mut self.victims;
-        self.discipline.push(queued, |victim| victims.push(victim.packet));
+        let victims = &mut self.rest.victims;
+        self.rest.discipline.push(queued, |victim| victims.push(victim.packet));
+        self.waiting = self.rest.discipline.len() as u32;
         self.drop_victims(id, now, sink);
     }
 
     /// Removes the packet that is sent next from the queue.
     fn pop(&mut self, id: PortId, now: Time, sink: &mut impl Sink) -> Option<Queued> {
-        let victims = &mut self.victims;
-        let next = self.discipline.pop(now, self.stopped, |victim| victims.push(victim.packet));
+        let victims = &mut self.rest.victims;
+        let next = self.rest.discipline.pop(now, self.stopped, |victim| victims.push(victim.packet));
+        self.waiting = self.rest.discipline.len() as u32;
         self.drop_victims(id, now, sink);
         next
     }
 
     #[inline]
     fn drop_victims(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
-        if !self.victims.is_empty() {
+        if !self.rest.victims.is_empty() {
             self.drop_all_victims(id, now, sink);
         }
     }
 
     #[cold]
     fn drop_all_victims(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
-        let mut victims = std::mem::take(&mut self.victims);
+        let mut victims = std::mem::take(&mut self.rest.victims);
         for victim in victims.drain(..) {
             self.on_left(id, &victim, sink);
             self.give_back_shared(u64::from(victim.size), sink);
             self.drop_packet(id, now, &victim, sink);
         }
-        self.victims = victims;
+        self.rest.victims = victims;
     }
 
     /// A packet has left the queue.
@@ -429,26 +449,26 @@ impl General {
         if let Some(drain) = &mut self.drain_bytes {
             drain.on_dequeue(packet.priority, u64::from(packet.size));
         }
-        if let Some(wred) = &mut self.wred {
+        if let Some(wred) = &mut self.rest.wred {
             wred.on_left(packet);
         }
-        if self.accounts {
+        if self.rest.accounts {
             sink.left(id, packet);
         }
     }
 
     /// Takes `size` bytes of the shared buffer, where there is one. Returns false if it has no room.
     fn take_shared(&mut self, size: u64, sink: &mut impl Sink) -> bool {
-        self.shared.is_none_or(|SharedRoom { pool, port }| sink.pool(pool).admit(port, size))
+        self.rest.shared.is_none_or(|SharedRoom { pool, port }| sink.pool(pool).admit(port, size))
     }
 
     /// The packet in service has been sent, and `next` leaves the queue.
     #[cold]
     fn on_departure(&mut self, next: Option<&Queued>, sink: &mut impl Sink) {
-        let mut leaves = std::mem::take(&mut self.shared_in_service);
+        let mut leaves = std::mem::take(&mut self.rest.shared_in_service);
         let size = next.map_or(0, |queued| u64::from(queued.packet.size));
         if self.rules.limit.counts_in_service {
-            self.shared_in_service = size;
+            self.rest.shared_in_service = size;
         } else {
             leaves += size;
         }
@@ -456,14 +476,14 @@ impl General {
     }
 
     fn give_back_shared(&mut self, size: u64, sink: &mut impl Sink) {
-        if let Some(SharedRoom { pool, port }) = self.shared {
+        if let Some(SharedRoom { pool, port }) = self.rest.shared {
             sink.pool(pool).release(port, size);
         }
     }
 
     #[cold]
     fn drop_packet(&mut self, id: PortId, now: Time, packet: &Packet, sink: &mut impl Sink) {
-        if let Some(meter) = &mut self.meter {
+        if let Some(meter) = &mut self.rest.meter {
             meter.on_dropped(now);
         }
         sink.dropped(now, id, packet);
