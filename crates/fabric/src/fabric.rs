@@ -198,7 +198,7 @@ impl<H: Hooks> Fabric<H> {
         }
         let mut packet = Packet::default();
         links.lanes.release(slot, &mut packet);
-        next.on_arrival(port, now, packet, links);
+        next.on_arrival(port, now, &mut packet, links);
     }
 
     /// A packet has reached the far end of the link of `port`, where something inspects every packet.
@@ -206,7 +206,7 @@ impl<H: Hooks> Fabric<H> {
     fn on_inspected_link<'a>(&mut self, now: Time, port: PortId, packet: &'a mut Packet) -> Handled<'a> {
         match self.inspect_hop(now, port, packet) {
             NextHop::Port(next) => {
-                self.ports[next.0 as usize].on_arrival(next, now, *packet, &mut self.links);
+                self.ports[next.0 as usize].on_arrival(next, now, packet, &mut self.links);
                 Handled::Done
             }
             NextHop::Host => {
@@ -333,7 +333,7 @@ impl<H: Hooks> Fabric<H> {
 
     /// `packet.src` sends a packet: through its gate, if it has one, to its NIC.
     #[inline(always)] // once a packet
-    pub fn send(&mut self, now: Time, packet: Packet) {
+    pub fn send(&mut self, now: Time, mut packet: Packet) {
         let host = packet.src;
         if let Some(circuits) = &mut self.circuits {
             circuits.on_sent(now, &packet);
@@ -349,12 +349,12 @@ impl<H: Hooks> Fabric<H> {
                 let slot = self.links.lanes.hold(packet);
                 self.forward(now, PortId(host.0), slot);
             }
-            None => nic.on_arrival(PortId(host.0), now, packet, &mut self.links),
+            None => nic.on_arrival(PortId(host.0), now, &mut packet, &mut self.links),
         }
     }
 
     /// `packet.src` sends a packet that no pacer delays.
-    pub fn send_unpaced(&mut self, now: Time, packet: Packet) {
+    pub fn send_unpaced(&mut self, now: Time, mut packet: Packet) {
         let nic = PortId(packet.src.0);
         if let Some(circuits) = &mut self.circuits {
             circuits.on_sent(now, &packet);
@@ -366,7 +366,7 @@ impl<H: Hooks> Fabric<H> {
                 return self.links.lost_at_host(now, &packet);
             }
         }
-        self.ports[nic.0 as usize].on_arrival(nic, now, packet, &mut self.links);
+        self.ports[nic.0 as usize].on_arrival(nic, now, &mut packet, &mut self.links);
     }
 
     /// `packet.src` drops a packet instead of sending it, because a limiter in the host refuses it.

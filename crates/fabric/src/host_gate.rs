@@ -47,7 +47,7 @@ impl HostGate {
     pub(crate) fn on_packet<H: Hooks>(
         &mut self,
         now: Time,
-        packet: Packet,
+        mut packet: Packet,
         nic: &mut Port,
         links: &mut Links<H>,
     ) -> Option<Time> {
@@ -59,7 +59,7 @@ impl HostGate {
         match &mut self.pacer {
             Some(pacer) => pacer.on_packet(now, packet, nic, links),
             None => {
-                nic.on_arrival(PortId(packet.src.0), now, packet, links);
+                nic.on_arrival(PortId(packet.src.0), now, &mut packet, links);
                 None
             }
         }

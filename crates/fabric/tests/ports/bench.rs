@@ -64,10 +64,10 @@ impl Recorder {
         ties: Ties,
         mut before: impl FnMut(&mut Port, &Packet),
     ) {
-        for &(at, packet) in packets {
+        for &(at, mut packet) in packets {
             self.call(port, at, ties == Ties::CallFirst);
             before(port, &packet);
-            port.on_arrival(PortId(0), at, packet, self);
+            port.on_arrival(PortId(0), at, &mut packet, self);
         }
         self.call(port, Time::MAX, true);
     }

@@ -83,7 +83,7 @@ impl fmt::Debug for DisciplineFactory {
 }
 
 /// A packet and when it came.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Queued {
     /// The packet that waits.
     pub packet: Packet,
@@ -197,34 +197,43 @@ impl Discipline {
         }
     }
 
-    /// Removes the packet that is sent next, of those whose priority `pause` lets through. In a queue without
-    /// priorities the first one blocks the others.
-    pub(super) fn pop(
+    /// Moves the packet that is sent next to `next`, of those whose priority `pause` lets through. In a queue without
+    /// priorities the first one blocks the others. Returns whether there is one: returned as an option, a packet would
+    /// be copied piece by piece.
+    pub(super) fn pop_into(
         &mut self,
         now: Time,
         pause: PauseState,
+        next: &mut Queued,
         mut dropped: impl FnMut(Queued),
-    ) -> Option<Queued> {
+    ) -> bool {
+        let mut give = |queued: Option<Queued>| {
+            queued.is_some_and(|queued| {
+                *next = queued;
+                true
+            })
+        };
         match self {
             Discipline::Fifo(queue) => {
-                let queued = queue.pop_front_if(|queued| pause.may(queued.packet.priority));
+                let has_next = give(queue.pop_front_if(|queued| pause.may(queued.packet.priority)));
                 begins_anew(queue);
-                queued
+                has_next
             }
-            Discipline::FairPerFlow(queues) => queues.pop(pause),
-            Discipline::Priorities(queues) => queues.pop(pause),
-            Discipline::Classes(queues) => queues.pop(now),
-            Discipline::Pfabric(queue) => queue.pop_if(|queued| pause.may(queued.packet.priority)),
-            Discipline::Custom(queue) => queue.pop(now, pause, &mut dropped),
+            Discipline::FairPerFlow(queues) => give(queues.pop(pause)),
+            Discipline::Priorities(queues) => give(queues.pop(pause)),
+            Discipline::Classes(queues) => give(queues.pop(now)),
+            Discipline::Pfabric(queue) => give(queue.pop_if(|queued| pause.may(queued.packet.priority))),
+            Discipline::Custom(queue) => give(queue.pop(now, pause, &mut dropped)),
         }
     }
 
     /// Removes any packet, to be dropped, whatever is paused.
     pub(super) fn pop_any(&mut self, now: Time, dropped: impl FnMut(Queued)) -> Option<Queued> {
-        match self {
-            Discipline::Classes(queues) => queues.pop_any(),
-            _ => self.pop(now, PauseState::default(), dropped),
+        if let Discipline::Classes(queues) = self {
+            return queues.pop_any();
         }
+        let mut next = Queued::default();
+        self.pop_into(now, PauseState::default(), &mut next, dropped).then_some(next)
     }
 
     /// Returns when a packet may be sent that may not be sent at `now`, if that time is known.
@@ -298,6 +307,7 @@ impl PriorityQueues {
         self.packets += 1;
     }
 
+    #[inline(always)]
     fn pop(&mut self, pause: PauseState) -> Option<Queued> {
         let priority = self.waiting.without(pause.paused()).highest()?;
         let queue = &mut self.queues[usize::from(priority)];

@@ -72,15 +72,15 @@ impl Express {
     }
 
     #[inline]
-    pub(super) fn on_arrival(&mut self, id: PortId, now: Time, mut packet: Packet, sink: &mut impl Sink) {
-        match self.admit(now, &mut packet) {
+    pub(super) fn on_arrival(&mut self, id: PortId, now: Time, packet: &mut Packet, sink: &mut impl Sink) {
+        match self.admit(now, packet) {
             Some(Admitted { arrives, marked }) => {
                 if marked {
-                    sink.marked(id, &packet);
+                    sink.marked(id, packet);
                 }
-                sink.transmit(id, arrives, packet);
+                sink.transmit(id, arrives, *packet);
             }
-            None => sink.dropped(now, id, &packet),
+            None => sink.dropped(now, id, packet),
         }
     }
 

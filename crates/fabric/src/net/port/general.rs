@@ -66,6 +66,17 @@ struct Rest {
     meter: Option<Box<QueueMeter>>,
 }
 
+/// How a packet has left the queue.
+#[derive(Clone, Copy)]
+struct Left {
+    /// When it came.
+    since: Time,
+    /// The discipline decided that it is marked.
+    mark: bool,
+    /// The pacer decided that it draws.
+    draws: bool,
+}
+
 impl General {
     pub(super) fn new(config: PortConfig) -> General {
         // What joins and leaves the queue is counted beyond its bytes, so that each packet has to do both.
@@ -132,7 +143,7 @@ impl General {
         })
     }
 
-    pub(super) fn on_arrival(&mut self, id: PortId, now: Time, mut packet: Packet, sink: &mut impl Sink) {
+    pub(super) fn on_arrival(&mut self, id: PortId, now: Time, packet: &mut Packet, sink: &mut impl Sink) {
         // A departure that is due at this very instant comes first, whatever order the two events
         // have: what arrives now sees the queue without it.
         self.start_due(id, now, sink);
@@ -146,38 +157,37 @@ impl General {
         if !self.class_has_room(now, packet.dst.0, packet.path_class(), size) || !self.take_shared(size, sink)
         {
             if let Some(red) = &mut self.rest.red {
-                red.on_overflow(now, self.waiting_bytes, &packet);
+                red.on_overflow(now, self.waiting_bytes, packet);
             } else if let Some(wred) = &mut self.rest.wred {
-                wred.on_overflow(now, &packet);
+                wred.on_overflow(now, packet);
             }
-            return self.drop_packet(id, now, &packet, sink);
+            return self.drop_packet(id, now, packet, sink);
         }
         let verdict = match (&mut self.rest.red, &mut self.rest.wred) {
-            (Some(red), _) => red.on_enqueue(now, self.waiting_bytes, &packet),
-            (_, Some(wred)) => wred.on_enqueue(now, &packet),
+            (Some(red), _) => red.on_enqueue(now, self.waiting_bytes, packet),
+            (_, Some(wred)) => wred.on_enqueue(now, packet),
             _ => self.rules.on_enqueue(self.waiting as usize, self.waiting_bytes),
         };
         if verdict == Verdict::Drop {
             self.give_back_shared(size, sink);
-            return self.drop_packet(id, now, &packet, sink);
+            return self.drop_packet(id, now, packet, sink);
         }
         let marked = verdict == Verdict::Mark && packet.mark();
         if marked {
-            sink.marked(id, &packet);
+            sink.marked(id, packet);
         }
         if let Some(meter) = &mut self.rest.meter {
             meter.on_admitted(now, size, marked);
         }
-        let draws = self.rest.pacer.as_mut().is_some_and(|pacer| pacer.on_enqueue(&packet));
-        let queued = Queued { packet, since: now, mark: false, draws };
-        if self.passes(now, &queued.packet) {
+        let draws = self.rest.pacer.as_mut().is_some_and(|pacer| pacer.on_enqueue(packet));
+        if self.passes(now, packet) {
             if self.rest.accounts {
-                sink.entered(id, &queued.packet);
-                sink.left(id, &queued.packet);
+                sink.entered(id, packet);
+                sink.left(id, packet);
             }
-            self.transmit(id, now, queued, sink);
+            self.transmit(id, now, packet, Left { since: now, mark: false, draws }, sink);
         } else {
-            self.push(id, queued, sink);
+            self.push(id, Queued { packet: *packet, since: now, mark: false, draws }, sink);
             self.start_due(id, now, sink);
             self.call_when_free(id, now, sink);
         }
@@ -317,11 +327,12 @@ impl General {
         if self.busy_until > now || (self.waiting == 0 && !self.ends_matter) {
             return;
         }
-        let next = self.pop(id, now, sink);
+        let mut queued = Queued::default();
+        let has_next = self.pop(id, now, &mut queued, sink);
         if self.rest.shared.is_some() {
-            self.on_departure(next.as_ref(), sink);
+            self.on_departure(if has_next { u64::from(queued.packet.size) } else { 0 }, sink);
         }
-        let Some(queued) = next else {
+        if !has_next {
             if let Some(due) = self.rest.discipline.next_due(now).filter(|due| *due != self.rest.asked) {
                 self.rest.asked = due;
                 sink.call_at(id, due);
@@ -331,12 +342,13 @@ impl General {
                 sink.room(id);
             }
             return;
-        };
+        }
         self.on_left(id, &queued.packet, sink);
         if let Some(meter) = &mut self.rest.meter {
             meter.on_change(now, self.waiting_bytes);
         }
-        self.transmit(id, now, queued, sink);
+        let Queued { packet, since, mark, draws } = &mut queued;
+        self.transmit(id, now, packet, Left { since: *since, mark: *mark, draws: *draws }, sink);
     }
 
     /// Returns whether `packet`, which has been admitted, is sent at once: it need not join the queue to leave it.
@@ -359,12 +371,12 @@ impl General {
     }
 
     /// Begins to send a packet that has left the queue.
-    fn transmit(&mut self, id: PortId, now: Time, queued: Queued, sink: &mut impl Sink) {
-        let Queued { mut packet, since, mark, draws } = queued;
+    fn transmit(&mut self, id: PortId, now: Time, packet: &mut Packet, left: Left, sink: &mut impl Sink) {
+        let Left { since, mark, draws } = left;
         let size = u64::from(packet.size);
         let start = match &mut self.rest.pacer {
             None => now,
-            Some(pacer) => pacer.release(now, &packet, draws),
+            Some(pacer) => pacer.release(now, packet, draws),
         };
         let marks = mark || self.rules.on_dequeue(self.waiting as usize, self.waiting_bytes);
         let mut marked = marks && packet.mark();
@@ -377,15 +389,15 @@ impl General {
             if let Some(meter) = &mut self.rest.meter {
                 meter.on_marked(since);
             }
-            sink.marked(id, &packet);
+            sink.marked(id, packet);
         }
         self.in_service_bytes = packet.size;
         self.busy_until = start + self.rules.byte_time.span(size);
         self.asked_for_end = false;
         if let Some(wred) = &mut self.rest.wred {
-            wred.on_transmit(&packet, self.busy_until);
+            wred.on_transmit(packet, self.busy_until);
         }
-        let sent = sink.transmit(id, self.busy_until + self.rules.propagation, packet);
+        let sent = sink.transmit(id, self.busy_until + self.rules.propagation, *packet);
         sent.add_wait(self.rules.wait, now - since);
         sent.add_wait(Wait::Pacer, start - now);
         if self.rest.changes {
@@ -399,16 +411,16 @@ impl General {
 
     /// Adds a packet to the queue, which may drop others.
     fn push(&mut self, id: PortId, queued: Queued, sink: &mut impl Sink) {
-        let (now, packet) = (queued.since, queued.packet);
+        let (now, packet) = (queued.since, &queued.packet);
         self.waiting_bytes += u64::from(packet.size);
         if let Some(drain) = &mut self.drain_bytes {
             drain.on_enqueue(packet.priority, u64::from(packet.size));
         }
         if let Some(wred) = &mut self.rest.wred {
-            wred.on_entered(&packet);
+            wred.on_entered(packet);
         }
         if self.rest.accounts {
-            sink.entered(id, &packet);
+            sink.entered(id, packet);
         }
         let victims = &mut self.rest.victims;
         self.rest.discipline.push(queued, |victim| victims.push(victim.packet));
@@ -416,13 +428,14 @@ impl General {
         self.drop_victims(id, now, sink);
     }
 
-    /// Removes the packet that is sent next from the queue.
-    fn pop(&mut self, id: PortId, now: Time, sink: &mut impl Sink) -> Option<Queued> {
+    /// Moves the packet that is sent next from the queue to `next`. Returns whether there is one.
+    fn pop(&mut self, id: PortId, now: Time, next: &mut Queued, sink: &mut impl Sink) -> bool {
         let victims = &mut self.rest.victims;
-        let next = self.rest.discipline.pop(now, self.stopped, |victim| victims.push(victim.packet));
+        let has_next =
+            self.rest.discipline.pop_into(now, self.stopped, next, |victim| victims.push(victim.packet));
         self.waiting = self.rest.discipline.len() as u32;
         self.drop_victims(id, now, sink);
-        next
+        has_next
     }
 
     #[inline]
@@ -462,11 +475,10 @@ impl General {
         self.rest.shared.is_none_or(|SharedRoom { pool, port }| sink.pool(pool).admit(port, size))
     }
 
-    /// The packet in service has been sent, and `next` leaves the queue.
+    /// The packet in service has been sent, and the next, of `size` bytes, leaves the queue; 0 if none does.
     #[cold]
-    fn on_departure(&mut self, next: Option<&Queued>, sink: &mut impl Sink) {
+    fn on_departure(&mut self, size: u64, sink: &mut impl Sink) {
         let mut leaves = std::mem::take(&mut self.rest.shared_in_service);
-        let size = next.map_or(0, |queued| u64::from(queued.packet.size));
         if self.rules.limit.counts_in_service {
             self.rest.shared_in_service = size;
         } else {

@@ -15,7 +15,7 @@ fn ns(ns: u64) -> Time {
 }
 
 fn arrive(port: &mut Port, at: Time, switch: &mut Switch) {
-    port.on_arrival(PORT, at, Packet::new(HostId(9), HostId(0), 0, 1_000), switch);
+    port.on_arrival(PORT, at, &mut Packet::new(HostId(9), HostId(0), 0, 1_000), switch);
 }
 
 #[test]

@@ -116,9 +116,9 @@ impl Port {
         matches!(self.0, Engine::Express(_))
     }
 
-    /// A packet is to leave by this port, which is number `id`.
+    /// A packet is to leave by this port, which is number `id`. It may be marked.
     #[inline]
-    pub fn on_arrival(&mut self, id: PortId, now: Time, packet: Packet, sink: &mut impl Sink) {
+    pub fn on_arrival(&mut self, id: PortId, now: Time, packet: &mut Packet, sink: &mut impl Sink) {
         match &mut self.0 {
             Engine::Express(port) => port.on_arrival(id, now, packet, sink),
             Engine::General(port) => port.on_arrival(id, now, packet, sink),

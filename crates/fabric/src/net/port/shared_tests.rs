@@ -88,8 +88,8 @@ fn plain(number: u32) -> Port {
 fn congest(ports: &mut [Port], switch: &mut Switch) {
     for _ in 0..1_200 {
         for (number, port) in ports.iter_mut().enumerate() {
-            let packet = Packet::new(HostId(9), HostId(number as u32), 0, SIZE as u16);
-            port.on_arrival(PortId(number as u32), Time::ZERO, packet, switch);
+            let mut packet = Packet::new(HostId(9), HostId(number as u32), 0, SIZE as u16);
+            port.on_arrival(PortId(number as u32), Time::ZERO, &mut packet, switch);
         }
     }
 }
