@@ -190,11 +190,17 @@ impl<H: Hooks> Fabric<H> {
             }
             return links.drop_held(now, port, slot);
         }
+        self.forward_to_general(now, port, slot);
+    }
+
+    /// The packet in `slot` is to leave by `port`, which decides at each departure.
+    #[inline(never)]
+    fn forward_to_general(&mut self, now: Time, port: PortId, slot: Slot) {
+        let (links, next) = (&mut self.links, &mut self.ports[port.0 as usize]);
         if !links.leaves_process(port)
             && let Some(arrives) = next.pass(now, links.lanes.packet(slot))
         {
-            links.lanes.append(port, arrives, slot, &mut links.events);
-            return;
+            return links.lanes.append(port, arrives, slot, &mut links.events);
         }
         let mut packet = Packet::default();
         links.lanes.release(slot, &mut packet);
@@ -333,7 +339,7 @@ impl<H: Hooks> Fabric<H> {
 
     /// `packet.src` sends a packet: through its gate, if it has one, to its NIC.
     #[inline(always)] // once a packet
-    pub fn send(&mut self, now: Time, mut packet: Packet) {
+    pub fn send(&mut self, now: Time, packet: Packet) {
         let host = packet.src;
         if let Some(circuits) = &mut self.circuits {
             circuits.on_sent(now, &packet);
@@ -349,7 +355,7 @@ impl<H: Hooks> Fabric<H> {
                 let slot = self.links.lanes.hold(packet);
                 self.forward(now, PortId(host.0), slot);
             }
-            None => nic.on_arrival(PortId(host.0), now, &mut packet, &mut self.links),
+            None => nic.on_arrival(PortId(host.0), now, &mut { packet }, &mut self.links),
         }
     }
 

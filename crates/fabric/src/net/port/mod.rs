@@ -87,7 +87,7 @@ enum Engine {
     /// The departure is known at admission.
     Express(Express),
     /// Each departure is decided when it is due.
-    General(Box<General>),
+    General(General),
 }
 
 const _: () = assert!(size_of::<Port>() == 64, "a port is one cache line");
@@ -107,7 +107,7 @@ impl Port {
         if express {
             Port(Engine::Express(Express::new(config)))
         } else {
-            Port(Engine::General(Box::new(General::new(config))))
+            Port(Engine::General(General::new(config)))
         }
     }
 
