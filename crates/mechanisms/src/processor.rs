@@ -135,6 +135,10 @@ impl<W> Core<W> {
         if let Some((cost, work)) = self.waiting.pop_front() {
             self.start(now, cost, work);
         }
+        if self.waiting.is_empty() {
+            // The ring begins anew, in memory that is in the cache.
+            self.waiting.clear();
+        }
         Some(done)
     }
 

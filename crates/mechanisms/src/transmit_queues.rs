@@ -51,6 +51,10 @@ impl<T> TransmitQueues<T> {
         let queue =
             (0..count).map(|step| (self.turn + step) % count).find(|&q| !self.queues[q].is_empty())?;
         let (time, piece) = self.queues[queue].pop_front()?;
+        if self.queues[queue].is_empty() {
+            // The ring begins anew, in memory that is in the cache.
+            self.queues[queue].clear();
+        }
         self.turn = (queue + 1) % count;
         self.sends_until = Some(now.saturating_add(time));
         Some(piece)

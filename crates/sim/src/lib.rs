@@ -28,6 +28,7 @@ mod messages;
 mod multipath;
 mod observe;
 mod packet_capture;
+mod packet_lists;
 mod packet_recorder;
 mod parallel;
 mod progress;

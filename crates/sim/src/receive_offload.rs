@@ -14,6 +14,7 @@ use plimsoll_mechanisms::tcp::{self, Config, Offer};
 use plimsoll_units::{Bytes, Time};
 
 use crate::connection::Half;
+use crate::packet_lists::PacketLists;
 use plimsoll_traffic::workload_of_raw;
 
 /// The receiving side of all NICs.
@@ -24,6 +25,8 @@ pub(crate) struct ReceiveOffload {
     merging: Merging,
     /// The packets being handed over; empty in between.
     batch: Vec<Packet>,
+    /// The lists for pieces.
+    pub(crate) lists: PacketLists,
 }
 
 /// LRO, and then GRO.
@@ -58,7 +61,7 @@ impl ReceiveOffload {
     pub(crate) fn new(params: &NicBurstParams, hosts: u32, has_rings: bool) -> Option<ReceiveOffload> {
         let nics = (0..hosts).map(|_| Coalescer::new(params)).collect();
         let merging = Merging::new(params.lro, params.receive_offload);
-        let offload = ReceiveOffload { nics, merging, batch: Vec::new() };
+        let offload = ReceiveOffload { nics, merging, batch: Vec::new(), lists: PacketLists::default() };
         (has_rings || !params.coalesce_time.is_zero()).then_some(offload)
     }
 }
@@ -93,7 +96,7 @@ impl ReceiveOffload {
     }
 
     fn merge_batch(&mut self) -> Vec<TakenPiece> {
-        let pieces = self.merging.merge(&self.batch);
+        let pieces = self.merging.merge(&self.batch, &mut self.lists);
         self.batch.clear();
         pieces
     }
@@ -115,16 +118,15 @@ impl Merging {
     }
 
     /// Returns the pieces that LRO and then GRO make of a batch.
-    fn merge(&mut self, batch: &[Packet]) -> Vec<TakenPiece> {
+    fn merge(&mut self, batch: &[Packet], lists: &mut PacketLists) -> Vec<TakenPiece> {
         self.lro.begin();
         self.gro.begin();
         self.frame_of.clear();
         self.piece_of.clear();
         self.frame_of.extend(batch.iter().map(|packet| self.lro.add(received(packet))));
         self.piece_of.extend(self.lro.pieces().iter().map(|frame| self.gro.add(*frame)));
-        let with_room =
-            |piece: &Segment| TakenPiece { frames: 0, packets: Vec::with_capacity(piece.segments as usize) };
-        let mut pieces: Vec<TakenPiece> = self.gro.pieces().iter().map(with_room).collect();
+        let empty = |_| TakenPiece { frames: 0, packets: lists.take() };
+        let mut pieces: Vec<TakenPiece> = self.gro.pieces().iter().map(empty).collect();
         self.piece_of.iter().for_each(|piece| pieces[*piece].frames += 1);
         for (packet, frame) in batch.iter().zip(&self.frame_of) {
             pieces[self.piece_of[*frame]].packets.push(*packet);
@@ -193,7 +195,7 @@ mod tests {
     }
 
     fn merged(batch: &[Packet], lro: u64, gro: u64) -> Vec<TakenPiece> {
-        Merging::new(Bytes::new(lro), Bytes::new(gro)).merge(batch)
+        Merging::new(Bytes::new(lro), Bytes::new(gro)).merge(batch, &mut PacketLists::default())
     }
 
     #[test]

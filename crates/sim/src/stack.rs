@@ -25,6 +25,7 @@ use plimsoll_scenario::model::Model;
 use plimsoll_units::{ByteTime, Bytes, Span, Time};
 
 use crate::connection::End;
+use crate::packet_lists::PacketLists;
 use crate::world::World;
 
 /// The stacks of all hosts.
@@ -35,6 +36,8 @@ pub(crate) struct HostStacks {
     hosts: Vec<Stack>,
     /// By end, twice its connection's number plus the end.
     ends: Vec<StackOfEnd>,
+    /// The lists for pieces that are sent.
+    lists: PacketLists,
 }
 
 /// The stack of one host.
@@ -56,7 +59,7 @@ struct Stack {
 /// What the stack keeps for an end of a connection.
 #[derive(Debug, Default)]
 struct StackOfEnd {
-    /// The packets of a piece that TCP has not completed.
+    /// The packets of a piece that TCP has not completed; a list of [`HostStacks::lists`] while there are some.
     open: Vec<Packet>,
     /// The bytes between TCP and the link.
     below_tcp: u64,
@@ -142,7 +145,7 @@ impl HostStacks {
             totals: ProcessorTotals { host, ..ProcessorTotals::default() },
         };
         let hosts = (0..network.hosts()).map(stack).collect();
-        Some(Box::new(HostStacks { costs, offloads, hosts, ends: Vec::new() }))
+        Some(Box::new(HostStacks { costs, offloads, hosts, ends: Vec::new(), lists: PacketLists::default() }))
     }
 
     /// Returns what each host's processor did until `end`; nothing where there are no processors.
@@ -155,11 +158,7 @@ impl HostStacks {
     }
 
     fn of_end(&mut self, place: u32) -> &mut StackOfEnd {
-        let index = place as usize;
-        if index >= self.ends.len() {
-            self.ends.resize_with(index + 1, StackOfEnd::default);
-        }
-        &mut self.ends[index]
+        stack_of(&mut self.ends, place)
     }
 
     fn core(&mut self, host: HostId, core: usize) -> &mut Core<Work> {
@@ -210,6 +209,15 @@ impl World {
             Some(Work::Transmit(piece)) => self.hand_to_nic(now, host, piece),
         }
     }
+}
+
+/// Returns what the stack keeps for the end at `place`.
+fn stack_of(ends: &mut Vec<StackOfEnd>, place: u32) -> &mut StackOfEnd {
+    let index = place as usize;
+    if index >= ends.len() {
+        ends.resize_with(index + 1, StackOfEnd::default);
+    }
+    &mut ends[index]
 }
 
 /// Returns the owner of the events of a part of a host's stack.

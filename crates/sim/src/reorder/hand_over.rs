@@ -16,17 +16,17 @@ impl World {
         let Some(first) = packets.first() else { return };
         let (number, end, is_data) = (first.flow, End::receiving(first), first.len > 0);
         let (Some(buffers), true) = (&mut self.hosts.reorder_buffers, is_data) else {
-            return self.receive_piece(now, &packets);
+            return self.receive_piece(now, packets);
         };
         // A raw packet has no connection.
         let Some(connection) = self.hosts.connections.get_mut(number) else {
-            return self.receive_piece(now, &packets);
+            return self.receive_piece(now, packets);
         };
         let received = connection.half(end).endpoint.received();
         let seq = unwrap(first.seq, received);
         let place = number * 2 + end as u32;
         if seq <= received && !buffers.ends.contains_key(&place) {
-            return self.receive_piece(now, &packets);
+            return self.receive_piece(now, packets);
         }
         let bytes = packets.iter().map(|packet| u64::from(packet.len)).sum();
         let params = buffers.params;
@@ -55,7 +55,7 @@ impl World {
     fn hand_over(&mut self, now: Time, place: u32, released: Vec<Piece>) {
         for Piece { mut packets, since } in released {
             packets.iter_mut().for_each(|packet| packet.add_wait(Wait::Nic, now - since));
-            self.receive_piece(now, &packets);
+            self.receive_piece(now, packets);
         }
         let Some(buffers) = &mut self.hosts.reorder_buffers else { return };
         let Some(of_end) = buffers.ends.get_mut(&place) else { return };
@@ -70,9 +70,12 @@ impl World {
         }
     }
 
-    fn receive_piece(&mut self, now: Time, packets: &[Packet]) {
+    fn receive_piece(&mut self, now: Time, packets: Vec<Packet>) {
         if let Some((last, before)) = packets.split_last() {
             self.receive(now, last, before);
+        }
+        if let Some(offload) = &mut self.hosts.receive_offload {
+            offload.lists.give_back(packets);
         }
     }
 }

@@ -5,7 +5,9 @@ use plimsoll_fabric::net::{Flags, HostId, Packet, Wait};
 use plimsoll_traffic::workload_of_raw;
 use plimsoll_units::{Bytes, Span, Time};
 
-use super::{HostStacks, Piece, Stack, StackOfEnd, TRANSMIT, Work, owner_of, owner_of_pieces, place_of};
+use super::{
+    HostStacks, Piece, Stack, StackOfEnd, TRANSMIT, Work, owner_of, owner_of_pieces, place_of, stack_of,
+};
 use crate::connection::{End, Half};
 use crate::sim_hooks::SimHooks;
 use crate::world::World;
@@ -41,7 +43,7 @@ impl HostStacks {
     ) {
         let has_pieces = self.offloads.segmentation > Bytes::ZERO;
         let place = place_of(packet.flow, end);
-        let of_end = self.of_end(place);
+        let of_end = stack_of(&mut self.ends, place);
         let mut packets = Vec::new();
         if packet.len > 0 {
             of_end.below_tcp += u64::from(packet.size);
@@ -53,6 +55,9 @@ impl HostStacks {
             let is_new = !packet.flags.has(Flags::RETRANSMISSION);
             if has_pieces && is_new {
                 let begins = of_end.open.is_empty();
+                if begins {
+                    of_end.open = self.lists.take();
+                }
                 of_end.open.push(packet);
                 // Sequence numbers have 32 bits; a packet that passes the piece's end completes it too.
                 if ends_at.wrapping_sub(piece_end as u32) > u32::MAX / 2 {
@@ -65,6 +70,7 @@ impl HostStacks {
             }
         }
         if packets.is_empty() {
+            packets = self.lists.take();
             packets.push(packet);
         }
         let is_call = packet.len > 0 && std::mem::take(&mut of_end.owes_call);
@@ -84,12 +90,9 @@ impl HostStacks {
 
     /// A workload sends a packet without TCP.
     pub(crate) fn on_raw_packet(&mut self, fabric: &mut Fabric<SimHooks>, now: Time, packet: Packet) {
-        self.on_piece(
-            fabric,
-            packet.src,
-            Piece { packets: vec![packet], since: now, place: None },
-            Span::ZERO,
-        );
+        let mut packets = self.lists.take();
+        packets.push(packet);
+        self.on_piece(fabric, packet.src, Piece { packets, since: now, place: None }, Span::ZERO);
     }
 
     fn on_piece(&mut self, fabric: &mut Fabric<SimHooks>, host: HostId, piece: Piece, call: Span) {
@@ -138,19 +141,22 @@ impl World {
             return;
         }
         let left = stack.sending.take();
-        if let Some(Piece { packets, since, place }) = stack.transmit.poll(now) {
+        if let Some(Piece { mut packets, since, place }) = stack.transmit.poll(now) {
             let bytes = packets.iter().filter(|packet| packet.len > 0).map(|packet| u64::from(packet.size));
             stack.sending = place.map(|place| (place, bytes.sum()));
             if let Some(due) = stack.transmit.next_due() {
                 self.fabric.schedule(due, owner_of(host, TRANSMIT));
             }
-            for mut packet in packets {
+            for mut packet in packets.drain(..) {
                 packet.add_wait(Wait::Nic, now - since);
                 if workload_of_raw(packet.flow).is_some() {
                     self.fabric.send_unpaced(now, packet);
                 } else {
                     self.fabric.send(now, packet);
                 }
+            }
+            if let Some(stacks) = &mut self.hosts.stacks {
+                stacks.lists.give_back(packets);
             }
         }
         if let Some((place, bytes)) = left {
