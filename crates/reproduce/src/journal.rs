@@ -157,6 +157,16 @@ impl Journal {
         self.entries.get(&(text(digest), names.map(str::to_owned)))
     }
 
+    /// Returns the number of runs.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Returns whether there is no run.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// Keeps a finished run.
     ///
     /// # Errors

@@ -117,10 +117,14 @@ pub fn reproduce(
     wanted.sort_by_key(|job| std::cmp::Reverse(job.duration()));
     bench.run(&wanted, journal, progress)?;
 
-    // What is not there in full may be there as a quick look had it, and the other way round.
-    let others = bench.jobs(!options.quick, options.seed)?;
-    let (quick, full) = if options.quick { (jobs, others) } else { (others, jobs) };
-    let Composed { jobs, mut rows, packet_hops, missing, builds } = bench.compose(&quick, &full, journal);
+    // What is not there in full may be there as a quick look had it, and the other way round. Full runs are not laid
+    // out for nothing: their lists of flows take seconds.
+    let Composed { jobs, mut rows, packet_hops, missing, builds } = if options.quick {
+        let full = if bench.is_all(&jobs, journal) { None } else { Some(bench.jobs(false, options.seed)?) };
+        bench.compose(&jobs, full.as_ref().unwrap_or(&jobs), journal)
+    } else {
+        bench.compose(&bench.jobs(true, options.seed)?, &jobs, journal)
+    };
     if !options.quick {
         bench.vary_seeds(&jobs, &mut rows, journal, progress)?;
     }

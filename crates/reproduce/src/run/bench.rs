@@ -168,6 +168,15 @@ impl Bench<'_> {
         entry.filter(|entry| entry.outcomes.is_none() || entry.outcomes == job.outcomes)
     }
 
+    /// Returns whether the journal has no runs but those of `jobs`.
+    pub(super) fn is_all(&self, jobs: &[Job], journal: &Journal) -> bool {
+        let has = |job: &&Job| {
+            let Figure { id, cases, .. } = &self.study.figures[job.figure];
+            journal.get(job.digest, [id, job.base.name(), &cases[job.case].x, job.series]).is_some()
+        };
+        jobs.iter().filter(has).count() == journal.len()
+    }
+
     /// Returns whether the options ask for a run.
     pub(super) fn is_wanted(&self, job: &Job) -> bool {
         let Figure { id, cases, .. } = &self.study.figures[job.figure];
