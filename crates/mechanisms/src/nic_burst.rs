@@ -4,8 +4,8 @@
 //!   back, so [`SegmentationOffload::sendable`] makes a sender wait for a piece worth handing over;
 //! * **interrupt coalescing**: received packets reach the host in batches, [`Coalescer`];
 //! * **receive offload**: of a batch, the in-order segments of a flow become one, and hence one
-//!   acknowledgement, [`Merger`]. The NIC may do that (LRO), or the kernel (GRO): the difference is what a processor has
-//!   to do ([`crate::processor`]).
+//!   acknowledgement, [`Merger`]. The NIC may do that (LRO), or the kernel (GRO): the difference is what a
+//!   processor has to do ([`crate::processor`]).
 //!
 //! A piece is worth handing over when it is `segmentation` bytes, or a third of the window, or all that
 //! there is, or when nothing is in flight that could bring an acknowledgement to wait for. The third
@@ -265,7 +265,7 @@ impl Merger {
         Merger { largest: largest.get(), pieces: Vec::new() }
     }
 
-    /// Begins a new batch.
+    /// Forgets the pieces: a new batch begins.
     pub fn begin(&mut self) {
         self.pieces.clear();
     }

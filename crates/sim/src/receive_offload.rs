@@ -29,7 +29,7 @@ pub(crate) struct ReceiveOffload {
     pub(crate) lists: PacketLists,
 }
 
-/// LRO, and then GRO.
+/// The two stages of merging: LRO, and then GRO.
 #[derive(Debug)]
 struct Merging {
     lro: Merger,

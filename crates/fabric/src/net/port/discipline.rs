@@ -171,7 +171,7 @@ impl Discipline {
         !matches!(self, Discipline::Classes(_) | Discipline::Custom(_))
     }
 
-    /// Returns the size of the largest packet that could join an empty queue and leave at once, without a trace; 0 where
+    /// Returns the size of the largest packet that could join an empty queue and leave at once without a trace, 0 if
     /// none could.
     pub(super) fn passes_up_to(&self) -> u16 {
         match self {

@@ -69,7 +69,7 @@ struct Rest {
 /// How a packet has left the queue.
 #[derive(Clone, Copy)]
 struct Left {
-    /// When it came.
+    /// The time since which it waited.
     since: Time,
     /// The discipline decided that it is marked.
     mark: bool,
