@@ -23,9 +23,11 @@
 //! more than it gave. Hints in loops that do nothing else take 0.95 of that with k = 160, and as long with 32 and 48; a
 //! step of its own for where a lane begins gains nothing. Steps taken for one event at a time, between events, take
 //! 1.07 of the time with k = 32, 1.2 with 48 and 1.5 with 160: among other work fewer hints are under way. With k = 8
-//! the next event's packet gains 3 %, its next port on top of that nothing.
+//! the next event's packet gains 3 %, its next port on top of that nothing. Where ports decide at each departure, what
+//! they refer to takes 0.73 of the time on a loaded fat-tree with k = 32 and priorities, and 0.96 on one that is half
+//! idle.
 
-use plimsoll_fabric::engine::{Owner, OwnerKind};
+use plimsoll_fabric::engine::OwnerKind;
 use plimsoll_fabric::net::PortId;
 use plimsoll_fabric::{Fabric, Hooks, LeadsTo};
 
@@ -48,6 +50,10 @@ pub(crate) enum LookAhead {
 pub(crate) struct BucketsAhead {
     /// The links whose first packet was asked for.
     links: Vec<PortId>,
+    /// The ports that were asked for because they begin to send.
+    sending: Vec<PortId>,
+    /// Those of which the queue was asked for as well.
+    serving: Vec<PortId>,
     /// The ports that were asked for.
     ports: Vec<PortId>,
     /// The ends of connections that were asked for.
@@ -99,9 +105,13 @@ impl BucketsAhead {
 
     #[inline(never)] // once a bucket: within the loop over events it would take their registers
     fn step<H: Hooks>(&mut self, fabric: &mut Fabric<H>, connections: &ConnectionTable) {
-        for port in self.ports.drain(..) {
+        for port in self.serving.drain(..) {
+            fabric.prefetch_departure(port);
+        }
+        for port in self.ports.drain(..).chain(self.sending.iter().copied()) {
             fabric.prefetch_queue(port);
         }
+        self.serving.append(&mut self.sending);
         for (number, end) in self.ends.drain(..) {
             if let Some(connection) = connections.get(number) {
                 connection.prefetch_behind(end);
@@ -127,16 +137,21 @@ impl BucketsAhead {
             }
         }
         while let Some(owners) = fabric.events().look_further(BUCKETS) {
-            self.links.extend(owners.filter(is_link).map(|owner| PortId(owner.number())));
+            for owner in owners {
+                match owner.kind() {
+                    OwnerKind::Link => self.links.push(PortId(owner.number())),
+                    OwnerKind::Port => self.sending.push(PortId(owner.number())),
+                    _ => {}
+                }
+            }
+        }
+        for port in &self.sending {
+            fabric.prefetch_port(*port);
         }
         for link in &self.links {
             fabric.prefetch_first(*link);
         }
     }
-}
-
-fn is_link(owner: &Owner) -> bool {
-    owner.kind() == OwnerKind::Link
 }
 
 #[cfg(test)]

@@ -61,6 +61,12 @@ impl<H: Hooks> Fabric<H> {
         self.links.lanes.prefetch_last_for_later(port);
     }
 
+    /// Asks for what the next departure of a port that decides at each will use of that.
+    #[inline]
+    pub fn prefetch_departure(&self, port: PortId) {
+        self.ports[port.0 as usize].prefetch_departure();
+    }
+
     /// Asks for what [`Fabric::receive`] will use for a packet from `port`, which is received after `ahead` others.
     #[inline]
     pub fn prefetch_receipt(&self, port: PortId, ahead: usize) {

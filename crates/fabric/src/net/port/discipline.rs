@@ -7,6 +7,7 @@ use std::sync::Arc;
 use plimsoll_mechanisms::PortMechanisms;
 use plimsoll_mechanisms::pfabric::{PfabricParams, PfabricQueue};
 use plimsoll_mechanisms::pfc::{PauseState, Priorities};
+use plimsoll_prefetch::prefetch_for_later;
 use plimsoll_units::Time;
 
 use super::class_queues::ClassQueues;
@@ -242,6 +243,16 @@ impl Discipline {
         match self {
             Discipline::Classes(queues) => queues.next_due(now),
             _ => None,
+        }
+    }
+
+    /// Asks memory for what a departure will use of what the discipline refers to.
+    pub(super) fn prefetch(&self) {
+        match self {
+            Discipline::Fifo(queue) => queue.front().into_iter().for_each(prefetch_for_later),
+            Discipline::Priorities(queues) => prefetch_for_later(&**queues),
+            Discipline::Pfabric(queue) => prefetch_for_later(&**queue),
+            Discipline::FairPerFlow(_) | Discipline::Classes(_) | Discipline::Custom(_) => {}
         }
     }
 

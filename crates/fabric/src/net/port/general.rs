@@ -5,6 +5,7 @@ use std::sync::Arc;
 use plimsoll_mechanisms::paths::adaptive::DrainBytes;
 use plimsoll_mechanisms::pfc::{PauseState, Priorities, Signal};
 use plimsoll_mechanisms::phantom_queue::PhantomQueue;
+use plimsoll_prefetch::prefetch_for_later;
 use plimsoll_units::Time;
 
 use super::class_queues::{ClassQueues, ClassSignal};
@@ -141,6 +142,16 @@ impl General {
             self.asked_for_end = false;
             self.busy_until + self.rules.propagation
         })
+    }
+
+    #[inline]
+    pub(super) fn prefetch_queue(&self) {
+        prefetch_for_later(&*self.rest);
+    }
+
+    #[inline]
+    pub(super) fn prefetch_departure(&self) {
+        self.rest.discipline.prefetch();
     }
 
     pub(super) fn on_arrival(&mut self, id: PortId, now: Time, packet: &mut Packet, sink: &mut impl Sink) {

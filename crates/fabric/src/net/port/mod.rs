@@ -147,8 +147,18 @@ impl Port {
     /// Asks memory for what an arrival will use of what the port refers to.
     #[inline]
     pub fn prefetch_queue(&self) {
-        if let Engine::Express(port) = &self.0 {
-            port.prefetch_queue();
+        match &self.0 {
+            Engine::Express(port) => port.prefetch_queue(),
+            Engine::General(port) => port.prefetch_queue(),
+        }
+    }
+
+    /// Asks memory for what a departure will use of what [`prefetch_queue`](Self::prefetch_queue) asked for. An express
+    /// port has none.
+    #[inline]
+    pub fn prefetch_departure(&self) {
+        if let Engine::General(port) = &self.0 {
+            port.prefetch_departure();
         }
     }
 
