@@ -190,12 +190,13 @@ impl<H: Hooks> Fabric<H> {
             }
             return links.drop_held(now, port, slot);
         }
-        self.forward_to_general(now, port, slot);
+        self.hand_to_port(now, port, slot);
     }
 
-    /// The packet in `slot` is to leave by `port`, which decides at each departure.
+    /// The packet in `slot` is to leave by `port`, which decides at each departure or leads to another logical process.
+    /// It stays in its slot only if the port has nothing to decide.
     #[inline(never)]
-    fn forward_to_general(&mut self, now: Time, port: PortId, slot: Slot) {
+    fn hand_to_port(&mut self, now: Time, port: PortId, slot: Slot) {
         let (links, next) = (&mut self.links, &mut self.ports[port.0 as usize]);
         if !links.leaves_process(port)
             && let Some(arrives) = next.pass(now, links.lanes.packet(slot))
@@ -355,6 +356,7 @@ impl<H: Hooks> Fabric<H> {
                 let slot = self.links.lanes.hold(packet);
                 self.forward(now, PortId(host.0), slot);
             }
+            // A copy: a packet that is borrowed is built in memory first, whichever port it is for.
             None => nic.on_arrival(PortId(host.0), now, &mut { packet }, &mut self.links),
         }
     }

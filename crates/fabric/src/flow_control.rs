@@ -130,7 +130,7 @@ impl FlowControl {
     }
 
     fn link_mut(&mut self, port: PortId) -> Option<&mut PausableLink> {
-        self.place[port.0 as usize].and_then(|place| self.ingress[place as usize].as_mut())
+        link_of(&self.place, &mut self.ingress, port)
     }
 
     /// The link that `port` sends on has failed or come back: both ends forget its pauses.
@@ -216,8 +216,7 @@ impl FlowControl {
     ) {
         // In their order: a pause and its end may be decided in one event.
         for (port, signal) in self.pending.drain(..) {
-            let place = self.place[port.0 as usize];
-            let Some(link) = place.and_then(|place| self.ingress[place as usize].as_mut()) else { continue };
+            let Some(link) = link_of(&self.place, &mut self.ingress, port) else { continue };
             if let Some(faults) = faults
                 && (faults.is_dead(port) || faults.is_dead(link.back))
             {
@@ -235,14 +234,22 @@ impl FlowControl {
 
     /// Removes the next signal that takes effect at `port` by `now`.
     pub fn take_due(&mut self, now: Time, port: PortId) -> Option<Signal> {
-        let place = self.place[port.0 as usize]?;
-        let link = self.ingress[place as usize].as_mut()?;
+        let link = link_of(&self.place, &mut self.ingress, port)?;
         let (_, signal) = link.travelling.pop_front_if(|(at, _)| *at <= now)?;
         self.travelling -= 1;
         self.moved = now;
         link.on_signal(self.window, now, signal);
         Some(signal)
     }
+}
+
+/// Returns the link of `port`, if it may be paused, and leaves the rest of the flow control to be changed beside it.
+fn link_of<'a>(
+    place: &[Option<u32>],
+    ingress: &'a mut [Option<PausableLink>],
+    port: PortId,
+) -> Option<&'a mut PausableLink> {
+    place[port.0 as usize].and_then(|place| ingress[place as usize].as_mut())
 }
 
 impl PausableLink {

@@ -272,24 +272,21 @@ impl Merger {
 
     /// Adds the next segment of the batch, and returns the place of its piece in [`pieces`](Self::pieces).
     pub fn add(&mut self, segment: Segment) -> usize {
-        // No piece of its flow is looked for if there is nothing to join.
+        // No piece of its flow is looked for where nothing can join one.
         let may_join = self.largest > 0 && segment.bytes > 0;
-        let place =
+        let latest =
             may_join.then(|| self.pieces.iter().rposition(|piece| piece.flow == segment.flow)).flatten();
-        let Some((place, piece)) = place.map(|place| (place, &mut self.pieces[place])) else {
-            return self.add_piece(segment);
-        };
-        if !joins(piece, &segment, self.largest) {
-            return self.add_piece(segment);
+        match latest.filter(|place| joins(&self.pieces[*place], &segment, self.largest)) {
+            Some(place) => {
+                self.pieces[place].bytes += segment.bytes;
+                self.pieces[place].segments += segment.segments;
+                place
+            }
+            None => {
+                self.pieces.push(segment);
+                self.pieces.len() - 1
+            }
         }
-        piece.bytes += segment.bytes;
-        piece.segments += segment.segments;
-        place
-    }
-
-    fn add_piece(&mut self, segment: Segment) -> usize {
-        self.pieces.push(segment);
-        self.pieces.len() - 1
     }
 
     /// Returns the pieces of the batch so far.
@@ -298,9 +295,9 @@ impl Merger {
     }
 }
 
+/// Returns whether a segment with payload continues a piece.
 fn joins(piece: &Segment, segment: &Segment, largest: u64) -> bool {
     piece.bytes > 0
-        && segment.bytes > 0
         && piece.ce == segment.ce
         && piece.header == segment.header
         && piece.seq + piece.bytes == segment.seq

@@ -188,17 +188,21 @@ kind = "permutation"
 
     #[test]
     fn a_run_is_the_same_without_looking_ahead() {
-        let scenario = Scenario::parse("inline", PERMUTATION, Path::new(".")).unwrap();
-        let digest = |ahead: LookAhead| {
-            let mut build = build(&scenario.points()[0].model, Extensions::default()).unwrap();
-            build.world.ahead = ahead;
-            let end = build.world.run(&mut |_| true).unwrap();
-            let outcome = build.finish(end);
-            assert!(outcome.counters.switch_drops > 0 && outcome.counters.marks > 0);
-            Digest::of(&outcome)
-        };
-        let without = digest(LookAhead::Nothing);
-        assert_eq!(digest(LookAhead::NextPacket), without);
-        assert_eq!(digest(LookAhead::Buckets(Box::default())), without);
+        // Ports whose departures are known at admission, and ports that decide at each.
+        for order in ["fifo", "priorities"] {
+            let text = PERMUTATION.replace("[port.switch]", &format!("[port.switch]\norder = \"{order}\""));
+            let scenario = Scenario::parse("inline", &text, Path::new(".")).unwrap();
+            let digest = |ahead: LookAhead| {
+                let mut build = build(&scenario.points()[0].model, Extensions::default()).unwrap();
+                build.world.ahead = ahead;
+                let end = build.world.run(&mut |_| true).unwrap();
+                let outcome = build.finish(end);
+                assert!(outcome.counters.switch_drops > 0 && outcome.counters.marks > 0, "{order}");
+                Digest::of(&outcome)
+            };
+            let without = digest(LookAhead::Nothing);
+            assert_eq!(digest(LookAhead::NextPacket), without, "{order}");
+            assert_eq!(digest(LookAhead::Buckets(Box::default())), without, "{order}");
+        }
     }
 }

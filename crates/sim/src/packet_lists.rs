@@ -8,7 +8,7 @@ use plimsoll_fabric::net::Packet;
 pub(crate) struct PacketLists(Vec<Vec<Packet>>);
 
 impl PacketLists {
-    /// Returns an empty list.
+    /// Returns an empty list, with the memory of the last that was given back.
     pub(crate) fn take(&mut self) -> Vec<Packet> {
         self.0.pop().unwrap_or_default()
     }

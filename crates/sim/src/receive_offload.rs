@@ -25,7 +25,7 @@ pub(crate) struct ReceiveOffload {
     merging: Merging,
     /// The packets being handed over; empty in between.
     batch: Vec<Packet>,
-    /// The lists for pieces.
+    /// The lists for the packets of pieces, which come back when the transport has received them.
     pub(crate) lists: PacketLists,
 }
 
@@ -34,9 +34,9 @@ pub(crate) struct ReceiveOffload {
 struct Merging {
     lro: Merger,
     gro: Merger,
-    /// By packet of the batch: its frame.
+    /// By packet of the batch: the place of the frame that LRO made of it.
     frame_of: Vec<usize>,
-    /// By frame: its piece.
+    /// By frame of the batch: the place of the piece that GRO made of it.
     piece_of: Vec<usize>,
 }
 

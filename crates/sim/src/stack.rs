@@ -36,7 +36,7 @@ pub(crate) struct HostStacks {
     hosts: Vec<Stack>,
     /// By end, twice its connection's number plus the end.
     ends: Vec<StackOfEnd>,
-    /// The lists for pieces that are sent.
+    /// The lists for the packets of pieces, which come back when the NIC has sent them.
     lists: PacketLists,
 }
 

@@ -163,18 +163,19 @@ impl Bench<'_> {
     }
 
     pub(super) fn finished<'j>(&self, journal: &'j Journal, job: &Job) -> Option<&'j Entry> {
-        let Figure { id, cases, .. } = &self.study.figures[job.figure];
-        let entry = journal.get(job.digest, [id, job.base.name(), &cases[job.case].x, job.series]);
+        let entry = self.kept(journal, job);
         entry.filter(|entry| entry.outcomes.is_none() || entry.outcomes == job.outcomes)
     }
 
     /// Returns whether the journal has no runs but those of `jobs`.
     pub(super) fn is_all(&self, jobs: &[Job], journal: &Journal) -> bool {
-        let has = |job: &&Job| {
-            let Figure { id, cases, .. } = &self.study.figures[job.figure];
-            journal.get(job.digest, [id, job.base.name(), &cases[job.case].x, job.series]).is_some()
-        };
-        jobs.iter().filter(has).count() == journal.len()
+        jobs.iter().filter(|job| self.kept(journal, job).is_some()).count() == journal.len()
+    }
+
+    /// Returns what the journal has of a run, of whatever outcomes.
+    fn kept<'j>(&self, journal: &'j Journal, job: &Job) -> Option<&'j Entry> {
+        let Figure { id, cases, .. } = &self.study.figures[job.figure];
+        journal.get(job.digest, [id, job.base.name(), &cases[job.case].x, job.series])
     }
 
     /// Returns whether the options ask for a run.

@@ -284,8 +284,7 @@ impl General {
         while let Some(first) = self.rest.discipline.pop_any(now, |victim| victims.push(victim.packet)) {
             victims.push(first.packet);
         }
-        self.waiting = self.rest.discipline.len() as u32;
-        self.drop_victims(id, now, sink);
+        self.on_discipline_changed(id, now, sink);
         if let Some(meter) = &mut self.rest.meter {
             meter.on_change(now, self.waiting_bytes);
         }
@@ -435,8 +434,7 @@ impl General {
         }
         let victims = &mut self.rest.victims;
         self.rest.discipline.push(queued, |victim| victims.push(victim.packet));
-        self.waiting = self.rest.discipline.len() as u32;
-        self.drop_victims(id, now, sink);
+        self.on_discipline_changed(id, now, sink);
     }
 
     /// Moves the packet that is sent next from the queue to `next`. Returns whether there is one.
@@ -444,20 +442,21 @@ impl General {
         let victims = &mut self.rest.victims;
         let has_next =
             self.rest.discipline.pop_into(now, self.stopped, next, |victim| victims.push(victim.packet));
-        self.waiting = self.rest.discipline.len() as u32;
-        self.drop_victims(id, now, sink);
+        self.on_discipline_changed(id, now, sink);
         has_next
     }
 
+    /// Counts what waits now, and drops what the discipline has dropped.
     #[inline]
-    fn drop_victims(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
+    fn on_discipline_changed(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
+        self.waiting = self.rest.discipline.len() as u32;
         if !self.rest.victims.is_empty() {
-            self.drop_all_victims(id, now, sink);
+            self.drop_victims(id, now, sink);
         }
     }
 
     #[cold]
-    fn drop_all_victims(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
+    fn drop_victims(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
         let mut victims = std::mem::take(&mut self.rest.victims);
         for victim in victims.drain(..) {
             self.on_left(id, &victim, sink);
