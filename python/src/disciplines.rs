@@ -87,8 +87,9 @@ impl QueueDiscipline for Discipline {
         let waiting = &mut self.waiting;
         let called = Python::attach(|py| {
             let packet = Bound::new(py, Packet::of(number, &queued))?;
+            let since = us(queued.since);
             waiting.insert(number, Waiting { queued, packet: Some(packet.clone().unbind()) });
-            let told = (packet, us(queued.since));
+            let told = (packet, since);
             let returned = object.bind(py).call_method1(intern!(py, "enqueue"), told)?;
             drop_all(waiting, &returned, "enqueue", dropped)
         });

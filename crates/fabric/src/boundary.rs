@@ -40,13 +40,10 @@ impl Boundary {
         self.ends_in[port.0 as usize] != self.here
     }
 
-    /// Puts a packet into the outbox of the process at the link's far end, and returns it where it lies now.
-    #[inline(never)]
-    pub(crate) fn transmit(&mut self, port: PortId, arrives: Time, packet: Packet) -> &mut Packet {
-        let outbox = &mut self.outboxes[usize::from(self.ends_in[port.0 as usize])];
-        let place = outbox.len();
-        outbox.push(Crossing { port, arrives, packet });
-        &mut outbox[place].packet
+    /// Puts a packet into the outbox of the process at the link's far end.
+    #[inline]
+    pub(crate) fn transmit(&mut self, port: PortId, arrives: Time, packet: Packet) {
+        self.outboxes[usize::from(self.ends_in[port.0 as usize])].push(Crossing { port, arrives, packet });
     }
 
     /// Returns what has left for a process; nothing for one that no link leads to.

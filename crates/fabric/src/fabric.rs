@@ -31,13 +31,13 @@ use plimsoll_mechanisms::pfc::Priorities;
 use plimsoll_units::Time;
 
 use crate::circuits::{CIRCUITS_CLOCK, Circuits, Passage};
-use crate::engine::{FoundHop, Owner, OwnerKind, Slot};
+use crate::engine::{FoundHop, Owner, OwnerKind};
 use crate::faults::FAULTS_CLOCK;
 use crate::flow_control::{Deadlock, deadlock};
 use crate::host_gate::HostGate;
 use crate::links::{Hooks, Links};
 use crate::net::port::Admitted;
-use crate::net::{HostId, Network, Packet, PathClass, PathSelector, Port, PortId, Sink};
+use crate::net::{HostId, Network, Packet, PathClass, PathSelector, Port, PortId, Sink, Slot};
 use crate::nights::NIGHTS_CLOCK;
 use crate::observed::WatchedQueue;
 
@@ -158,8 +158,7 @@ impl<H: Hooks> Fabric<H> {
     fn on_link<'a>(&mut self, now: Time, port: PortId, arrived: &'a mut Packet) -> Handled<'a> {
         let (slot, found) = self.links.lanes.take_first(port, &mut self.links.events);
         if self.inspects_hops {
-            self.links.lanes.release(slot, arrived);
-            return self.on_inspected_link(now, port, arrived);
+            return self.on_inspected_link(now, port, slot, arrived);
         }
         self.links.counters.packet_hops += 1;
         let next = match found {
@@ -176,7 +175,7 @@ impl<H: Hooks> Fabric<H> {
         Handled::Delivered(arrived)
     }
 
-    /// The packet in `slot` is to leave by `port`. It stays in its slot, if the port need not keep it.
+    /// The packet in `slot` is to leave by `port`.
     #[inline(always)] // once a hop
     fn forward(&mut self, now: Time, port: PortId, slot: Slot) {
         let (links, next) = (&mut self.links, &mut self.ports[port.0 as usize]);
@@ -188,37 +187,39 @@ impl<H: Hooks> Fabric<H> {
                 links.lanes.append(port, arrives, slot, &mut links.events);
                 return;
             }
-            return links.drop_held(now, port, slot);
+            return links.dropped(now, port, slot);
         }
         self.hand_to_port(now, port, slot);
     }
 
     /// The packet in `slot` is to leave by `port`, which decides at each departure or leads to another logical process.
-    /// It stays in its slot only if the port has nothing to decide.
     #[inline(never)]
     fn hand_to_port(&mut self, now: Time, port: PortId, slot: Slot) {
         let (links, next) = (&mut self.links, &mut self.ports[port.0 as usize]);
-        if !links.leaves_process(port)
-            && let Some(arrives) = next.pass(now, links.lanes.packet(slot))
-        {
-            return links.lanes.append(port, arrives, slot, &mut links.events);
+        match next.pass(now, links.lanes.packet(slot)) {
+            Some(arrives) => links.transmit(port, arrives, slot),
+            None => next.on_arrival(port, now, slot, links),
         }
-        let mut packet = Packet::default();
-        links.lanes.release(slot, &mut packet);
-        next.on_arrival(port, now, &mut packet, links);
     }
 
-    /// A packet has reached the far end of the link of `port`, where something inspects every packet.
-    #[inline(never)]
-    fn on_inspected_link<'a>(&mut self, now: Time, port: PortId, packet: &'a mut Packet) -> Handled<'a> {
-        match self.inspect_hop(now, port, packet) {
+    /// The packet in `slot` has reached the far end of the link of `port`, where something inspects every packet.
+    #[cold] // so that the others' registers are not kept for it
+    fn on_inspected_link<'a>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        slot: Slot,
+        arrived: &'a mut Packet,
+    ) -> Handled<'a> {
+        match self.inspect_hop(now, port, slot) {
             NextHop::Port(next) => {
-                self.ports[next.0 as usize].on_arrival(next, now, packet, &mut self.links);
+                self.hand_to_port(now, next, slot);
                 Handled::Done
             }
             NextHop::Host => {
+                self.links.lanes.release(slot, arrived);
                 self.links.counters.packets_delivered += 1;
-                Handled::Delivered(packet)
+                Handled::Delivered(arrived)
             }
             NextHop::Nowhere => Handled::Done,
         }
@@ -245,33 +246,36 @@ impl<H: Hooks> Fabric<H> {
         NextHop::Port(next.expect("a link leads to every host where none changes"))
     }
 
-    /// Returns where `packet` goes from the end of the link of `port`, where something inspects every packet.
+    /// Returns where the packet in `slot` goes from the end of the link of `port`, where something inspects every
+    /// packet.
     #[inline]
-    fn inspect_hop(&mut self, now: Time, port: PortId, packet: &mut Packet) -> NextHop {
+    fn inspect_hop(&mut self, now: Time, port: PortId, slot: Slot) -> NextHop {
         let left = now - self.network.link(port).propagation;
-        match self.passes_hybrid(now, port, packet) {
+        match self.passes_hybrid(now, port, slot) {
             Passage::OnPath => {}
             Passage::Through(out, arrives) => {
                 self.links.counters.packet_hops += 1;
-                self.links.observe_hop(left, port, packet);
-                self.links.transmit(out, arrives, *packet);
+                self.links.observe_hop(left, port, slot);
+                self.links.transmit(out, arrives, slot);
                 return NextHop::Nowhere;
             }
             Passage::Lost => {
-                self.links.lost_in_circuit_switch(now, port, packet);
+                self.links.lost_in_circuit_switch(now, port, slot);
                 return NextHop::Nowhere;
             }
         }
-        if self.selector.is_some() && !self.survives(left, now, port, packet) {
-            self.links.lost_on_link(now, port, packet);
+        if self.selector.is_some() && !self.survives(left, now, port, slot) {
+            self.links.lost_on_link(now, port, slot);
             return NextHop::Nowhere;
         }
         self.links.counters.packet_hops += 1;
-        self.links.observe_hop(left, port, packet);
+        self.links.observe_hop(left, port, slot);
+        let packet = self.links.lanes.packet_mut(slot);
         if let Some(control) = &mut self.links.flow_control
             && !control.admit(now, port, packet)
         {
-            self.links.dropped(now, self.network.port_towards(packet.dst), packet);
+            let towards = self.network.port_towards(packet.dst);
+            self.links.dropped(now, towards, slot);
             return NextHop::Nowhere;
         }
         let Some(switch) = self.network.far_switch(port) else { return NextHop::Host };
@@ -280,18 +284,19 @@ impl<H: Hooks> Fabric<H> {
             Some(selector) => selector.next_port(now, &self.network, &self.ports, switch, packet),
         };
         if next.is_none() {
-            self.links.no_route(now, port, packet);
+            self.links.no_route(now, port, slot);
         }
         next.map_or(NextHop::Nowhere, NextHop::Port)
     }
 
-    /// Returns whether `packet`, which left at `left`, was not lost on the link of `port`. It then carries the time
-    /// that the link took, because its path is not the one that the flow's hash gives.
-    fn survives(&self, left: Time, now: Time, port: PortId, packet: &mut Packet) -> bool {
+    /// Returns whether the packet in `slot`, which left at `left`, was not lost on the link of `port`. It then carries
+    /// the time that the link took, because its path is not the one that the flow's hash gives.
+    fn survives(&mut self, left: Time, now: Time, port: PortId, slot: Slot) -> bool {
         match self.links.faults.as_ref().and_then(|faults| faults.link(port)) {
             // The port of a link that changes has added the time itself: it knew the rate.
             Some(scheduled) => !scheduled.loses(left, now),
             None => {
+                let packet = self.links.lanes.packet_mut(slot);
                 packet.add_transit(self.network.link(port).transit(packet.size));
                 true
             }
@@ -334,7 +339,7 @@ impl<H: Hooks> Fabric<H> {
             return None;
         }
         let control = self.links.flow_control.as_ref()?;
-        let is_stuck = control.is_stuck(now, self.links.lanes.in_flight());
+        let is_stuck = control.is_stuck(now, self.links.lanes.held());
         is_stuck.then(|| deadlock(&self.network, &self.ports, control.moved()))
     }
 
@@ -352,17 +357,15 @@ impl<H: Hooks> Fabric<H> {
                 let due = gate.on_packet(now, packet, nic, &mut self.links);
                 self.links.call_pacer_at(host, due);
             }
-            None if nic.is_express() => {
+            None => {
                 let slot = self.links.lanes.hold(packet);
                 self.forward(now, PortId(host.0), slot);
             }
-            // A copy: a packet that is borrowed is built in memory first, whichever port it is for.
-            None => nic.on_arrival(PortId(host.0), now, &mut { packet }, &mut self.links),
         }
     }
 
     /// `packet.src` sends a packet that no pacer delays.
-    pub fn send_unpaced(&mut self, now: Time, mut packet: Packet) {
+    pub fn send_unpaced(&mut self, now: Time, packet: Packet) {
         let nic = PortId(packet.src.0);
         if let Some(circuits) = &mut self.circuits {
             circuits.on_sent(now, &packet);
@@ -374,13 +377,14 @@ impl<H: Hooks> Fabric<H> {
                 return self.links.lost_at_host(now, &packet);
             }
         }
-        self.ports[nic.0 as usize].on_arrival(nic, now, &mut packet, &mut self.links);
+        let slot = self.links.lanes.hold(packet);
+        self.ports[nic.0 as usize].on_arrival(nic, now, slot, &mut self.links);
     }
 
     /// `packet.src` drops a packet instead of sending it, because a limiter in the host refuses it.
     pub fn refuse(&mut self, now: Time, packet: &Packet) {
         self.links.counters.packets_sent += 1;
-        self.links.dropped(now, PortId(packet.src.0), packet);
+        self.links.refused(now, PortId(packet.src.0), packet);
     }
 
     /// Returns whether `bytes` more would find room in the NIC of `host`.

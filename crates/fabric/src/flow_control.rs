@@ -189,11 +189,12 @@ impl FlowControl {
         totals
     }
 
-    /// Returns whether packets wait and nothing will ever move them. A port that is not paused sends what it has, so
-    /// if no packet and no signal is under way, whatever waits is paused; and a pause ends only when a packet leaves.
-    /// `now` is later than what happened last: events of one instant belong together.
-    pub fn is_stuck(&self, now: Time, in_flight: usize) -> bool {
-        self.held > 0 && in_flight == 0 && self.travelling == 0 && now > self.moved
+    /// Returns whether packets wait and nothing will ever move them: all of the network's `packets` wait. A port that
+    /// is not paused sends what it has, so if no packet and no signal is under way, whatever waits is paused; and a
+    /// pause ends only when a packet leaves. `now` is later than what happened last: events of one instant belong
+    /// together.
+    pub fn is_stuck(&self, now: Time, packets: usize) -> bool {
+        self.held > 0 && self.held == packets as u64 && self.travelling == 0 && now > self.moved
     }
 
     /// Returns the time at which a packet last completed a link or a signal last took effect.

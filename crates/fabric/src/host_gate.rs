@@ -47,7 +47,7 @@ impl HostGate {
     pub(crate) fn on_packet<H: Hooks>(
         &mut self,
         now: Time,
-        mut packet: Packet,
+        packet: Packet,
         nic: &mut Port,
         links: &mut Links<H>,
     ) -> Option<Time> {
@@ -59,7 +59,8 @@ impl HostGate {
         match &mut self.pacer {
             Some(pacer) => pacer.on_packet(now, packet, nic, links),
             None => {
-                nic.on_arrival(PortId(packet.src.0), now, &mut packet, links);
+                let slot = links.lanes.hold(packet);
+                nic.on_arrival(PortId(packet.src.0), now, slot, links);
                 None
             }
         }

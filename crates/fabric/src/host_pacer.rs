@@ -59,8 +59,9 @@ impl HostPacer {
     ) -> Option<Time> {
         let (flow, size) = (u64::from(packet.flow), u64::from(packet.size));
         match self.pacer.on_packet(now, flow, size, Held { packet, since: now }) {
-            Admission::Bypass(mut held) => {
-                nic.on_arrival(PortId(self.host.0), now, &mut held.packet, sink);
+            Admission::Bypass(held) => {
+                let slot = sink.hold(held.packet);
+                nic.on_arrival(PortId(self.host.0), now, slot, sink);
                 None
             }
             Admission::Queued => self.release(now, nic, sink),
@@ -102,7 +103,8 @@ impl HostPacer {
             }
             let Some(Held { mut packet, since }) = self.pacer.poll(now) else { break };
             packet.add_wait(Wait::Pacer, now - since);
-            nic.on_arrival(PortId(self.host.0), now, &mut packet, sink);
+            let slot = sink.hold(packet);
+            nic.on_arrival(PortId(self.host.0), now, slot, sink);
         }
         let due = self.pacer.next_due().filter(|due| *due < self.armed)?;
         self.armed = due;

@@ -15,10 +15,10 @@ use plimsoll_mechanisms::shared_buffer::SharedBuffer;
 use plimsoll_units::Time;
 
 use crate::boundary::Boundary;
-use crate::engine::{EventQueue, Lanes, Owner, OwnerKind, Slot};
+use crate::engine::{EventQueue, Lanes, Owner, OwnerKind};
 use crate::faults::Faults;
 use crate::flow_control::FlowControl;
-use crate::net::{HostId, Packet, PortId, Sink};
+use crate::net::{HostId, Packet, PortId, Sink, Slot};
 use crate::nights::NightClock;
 use crate::observed::{Counters, LinkMeter};
 
@@ -66,7 +66,7 @@ impl Hooks for () {}
 #[derive(Debug)]
 pub(crate) struct Links<H> {
     pub(crate) events: EventQueue,
-    /// The packets in flight.
+    /// The packets in the network.
     pub(crate) lanes: Lanes,
     pub(crate) counters: Counters,
     pub(crate) hooks: H,
@@ -104,27 +104,55 @@ impl<H: Hooks> Links<H> {
 
     /// Counts a packet that was on the link of `port` while it was dead.
     #[cold]
-    pub(crate) fn lost_on_link(&mut self, now: Time, port: PortId, packet: &Packet) {
+    pub(crate) fn lost_on_link(&mut self, now: Time, port: PortId, slot: Slot) {
         self.counters.link_drops += 1;
-        self.hooks.on_lost(now, LostAt::Link(port), packet);
+        self.lost(now, LostAt::Link(port), slot);
     }
 
     /// Counts a packet that the circuit switch at the end of the link of `port` has lost.
     #[cold]
-    pub(crate) fn lost_in_circuit_switch(&mut self, now: Time, port: PortId, packet: &Packet) {
+    pub(crate) fn lost_in_circuit_switch(&mut self, now: Time, port: PortId, slot: Slot) {
         self.counters.circuit_drops += 1;
-        self.hooks.on_lost(now, LostAt::Link(port), packet);
+        self.lost(now, LostAt::Link(port), slot);
     }
 
     /// Counts a packet at the switch at the end of the link of `port`, from which no live link leads to its host.
     #[cold]
-    pub(crate) fn no_route(&mut self, now: Time, port: PortId, packet: &Packet) {
+    pub(crate) fn no_route(&mut self, now: Time, port: PortId, slot: Slot) {
         self.counters.no_route_drops += 1;
-        self.hooks.on_lost(now, LostAt::FarEnd(port), packet);
+        self.lost(now, LostAt::FarEnd(port), slot);
+    }
+
+    /// Counts a packet that `port` does not send, and that is in no slot.
+    #[cold]
+    pub(crate) fn refused(&mut self, now: Time, port: PortId, packet: &Packet) {
+        self.count_drop(now, port);
+        self.hooks.on_lost(now, LostAt::Port(port), packet);
+    }
+
+    fn count_drop(&mut self, now: Time, port: PortId) {
+        if let Some(meter) = &mut self.meter {
+            meter.on_drop(now, port);
+        }
+        if self.faults.as_ref().is_some_and(|faults| faults.is_dead(port)) {
+            self.counters.link_drops += 1;
+        } else if port.0 < self.hosts {
+            self.counters.nic_drops += 1;
+        } else {
+            self.counters.switch_drops += 1;
+        }
+    }
+
+    /// Tells the world of a lost packet, and frees its slot.
+    fn lost(&mut self, now: Time, at: LostAt, slot: Slot) {
+        let mut packet = Packet::default();
+        self.lanes.release(slot, &mut packet);
+        self.hooks.on_lost(now, at, &packet);
     }
 
     /// Observes a packet that has completed the link of `port`, which its last bit left at `left`.
-    pub(crate) fn observe_hop(&mut self, left: Time, port: PortId, packet: &Packet) {
+    pub(crate) fn observe_hop(&mut self, left: Time, port: PortId, slot: Slot) {
+        let packet = self.lanes.packet(slot);
         if let Some(meter) = &mut self.meter {
             meter.on_hop(left, port, packet);
         }
@@ -138,22 +166,39 @@ impl<H: Hooks> Links<H> {
     pub(crate) fn leaves_process(&self, port: PortId) -> bool {
         self.boundary.as_ref().is_some_and(|boundary| boundary.is_crossed_by(port))
     }
-
-    /// Drops the packet in `slot`, which finds no room in the queue of `port`.
-    #[cold]
-    pub(crate) fn drop_held(&mut self, now: Time, port: PortId, slot: Slot) {
+    /// The packet in `slot` leaves the logical process by the link of `port`.
+    #[inline(never)]
+    fn cross(&mut self, port: PortId, arrives: Time, slot: Slot) {
         let mut packet = Packet::default();
         self.lanes.release(slot, &mut packet);
-        self.dropped(now, port, &packet);
+        if let Some(boundary) = &mut self.boundary {
+            boundary.transmit(port, arrives, packet);
+        }
     }
 }
 
 impl<H: Hooks> Sink for Links<H> {
-    #[inline(always)] // once a hop: a call would copy the packet
-    fn transmit(&mut self, port: PortId, arrives: Time, packet: Packet) -> &mut Packet {
-        match &mut self.boundary {
-            Some(boundary) if boundary.is_crossed_by(port) => boundary.transmit(port, arrives, packet),
-            _ => self.lanes.push(port, arrives, packet, &mut self.events),
+    #[inline]
+    fn hold(&mut self, packet: Packet) -> Slot {
+        self.lanes.hold(packet)
+    }
+
+    #[inline]
+    fn packet(&self, slot: Slot) -> &Packet {
+        self.lanes.packet(slot)
+    }
+
+    #[inline]
+    fn packet_mut(&mut self, slot: Slot) -> &mut Packet {
+        self.lanes.packet_mut(slot)
+    }
+
+    #[inline]
+    fn transmit(&mut self, port: PortId, arrives: Time, slot: Slot) {
+        if self.leaves_process(port) {
+            self.cross(port, arrives, slot);
+        } else {
+            self.lanes.append(port, arrives, slot, &mut self.events);
         }
     }
 
@@ -162,37 +207,29 @@ impl<H: Hooks> Sink for Links<H> {
     }
 
     #[inline]
-    fn marked(&mut self, _: PortId, _: &Packet) {
+    fn marked(&mut self, _: PortId, _: Slot) {
         self.counters.marks += 1;
     }
 
-    fn dropped(&mut self, now: Time, port: PortId, packet: &Packet) {
-        if let Some(meter) = &mut self.meter {
-            meter.on_drop(now, port);
-        }
-        if self.faults.as_ref().is_some_and(|faults| faults.is_dead(port)) {
-            self.counters.link_drops += 1;
-        } else if port.0 < self.hosts {
-            self.counters.nic_drops += 1;
-        } else {
-            self.counters.switch_drops += 1;
-        }
-        self.hooks.on_lost(now, LostAt::Port(port), packet);
+    #[cold]
+    fn dropped(&mut self, now: Time, port: PortId, slot: Slot) {
+        self.count_drop(now, port);
+        self.lost(now, LostAt::Port(port), slot);
     }
 
     fn room(&mut self, port: PortId) {
         self.hooks.on_room(port);
     }
 
-    fn entered(&mut self, port: PortId, packet: &Packet) {
+    fn entered(&mut self, port: PortId, slot: Slot) {
         if let Some(control) = &mut self.flow_control {
-            control.entered(port, packet);
+            control.entered(port, self.lanes.packet(slot));
         }
     }
 
-    fn left(&mut self, port: PortId, packet: &Packet) {
+    fn left(&mut self, port: PortId, slot: Slot) {
         if let Some(control) = &mut self.flow_control {
-            control.left(port, packet);
+            control.left(port, self.lanes.packet(slot));
         }
     }
 

@@ -8,7 +8,7 @@ use super::{CircuitLog, CircuitLosses, Circuits, Passage, ScheduleTimes, State};
 use crate::fabric::Fabric;
 use crate::links::{Hooks, Links};
 use crate::net::port::ClassSignal;
-use crate::net::{HostId, Packet, Port, PortId};
+use crate::net::{HostId, Port, PortId, Slot};
 
 impl<H: Hooks> Fabric<H> {
     /// The clock of the circuits is due: carries out what the controller says.
@@ -74,12 +74,14 @@ impl<H: Hooks> Fabric<H> {
         Some(std::mem::take(&mut circuits.log))
     }
 
-    /// `packet` has reached the far end of the link of `port` in a hybrid network, where it is told what the link took.
+    /// The packet in `slot` has reached the far end of the link of `port` in a hybrid network, where it is told what the
+    /// link took.
     /// Returns whether it goes on; from the circuit switch it goes on at once.
-    pub(crate) fn passes_hybrid(&mut self, now: Time, port: PortId, packet: &mut Packet) -> Passage {
+    pub(crate) fn passes_hybrid(&mut self, now: Time, port: PortId, slot: Slot) -> Passage {
         let (Some(circuits), Some(hops)) = (&mut self.circuits, self.network.hybrid()) else {
             return Passage::OnPath;
         };
+        let packet = self.links.lanes.packet_mut(slot);
         let link = self.network.link(port);
         let bits = link.rate.byte_time().span(u64::from(packet.size));
         if self.network.near_switch(port) == Some(hops.circuit_switch()) {

@@ -9,17 +9,17 @@
 //! free      a stack of slots: the place freed last is filled first
 //! ```
 //!
-//! A packet that a switch passes on stays where it is, in the cache, and goes from one list to another; memory is
-//! what was in flight at the busiest moment, not what each lane once held. The arrival of the packet behind is kept
-//! beside the link to it: to make it an event, its own cache line is not touched.
+//! A packet that a switch passes on stays where it is, in the cache, and goes from one list to another, or waits at a
+//! port that knows its slot; memory is what was in the network at the busiest moment, not what each lane once held. The
+//! arrival of the packet behind is kept beside the link to it: to make it an event, its own cache line is not touched.
 
 use plimsoll_prefetch::{prefetch, prefetch_for_later};
 use plimsoll_units::Time;
 
 use super::{EventQueue, Owner, OwnerKind};
-use crate::net::{Packet, PortId};
+use crate::net::{Packet, PortId, Slot};
 
-/// Packets on their way to the far end of a link, in order of arrival.
+/// Packets on their way to the far end of a link, in order of arrival, and those that wait for it.
 #[derive(Debug)]
 pub struct Lanes {
     ends: Vec<Ends>,
@@ -28,7 +28,7 @@ pub struct Lanes {
     /// The free slots, the one freed last on top. Linked from slot to slot they would have to be read one after
     /// another, from lines that nobody has used since.
     free: Vec<u32>,
-    in_flight: usize,
+    held: usize,
 }
 
 /// First and last slot of a lane; both [`NONE`] when it is empty.
@@ -71,10 +71,6 @@ impl FoundHop {
     }
 }
 
-/// The place of a packet in the pool.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Slot(u32);
-
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct CacheLine(Packet);
@@ -90,29 +86,14 @@ impl Lanes {
             beside: Vec::new(),
             packets: Vec::new(),
             free: Vec::new(),
-            in_flight: 0,
+            held: 0,
         }
     }
 
-    /// Puts `packet` behind what `port` has sent before, and returns it where it lies now. The first packet of a lane
-    /// becomes an event.
-    #[inline(always)] // once a packet: a call would copy it
-    pub fn push(
-        &mut self,
-        port: PortId,
-        arrives: Time,
-        packet: Packet,
-        events: &mut EventQueue,
-    ) -> &mut Packet {
-        let slot = self.hold(packet);
-        self.append(port, arrives, slot, events);
-        self.packet_mut(slot)
-    }
-
-    /// Puts the packet in `slot` behind what `port` has sent before, as [`Lanes::push`].
+    /// Puts the packet in `slot` behind what `port` has sent before. The first packet of a lane becomes an event.
     #[inline(always)] // once a hop
     pub fn append(&mut self, port: PortId, arrives: Time, slot: Slot, events: &mut EventQueue) {
-        let Slot(slot) = slot;
+        let slot = slot.number();
         let ends = &mut self.ends[port.0 as usize];
         if ends.first == NONE {
             ends.first = slot;
@@ -138,28 +119,27 @@ impl Lanes {
         if behind != NONE {
             events.push(arrives, Owner::new(OwnerKind::Link, port.0));
         }
-        (Slot(slot), found)
+        (Slot::new(slot), found)
     }
 
     /// Returns the packet in a slot.
     #[inline]
     pub fn packet(&self, slot: Slot) -> &Packet {
-        &self.packets[slot.0 as usize].0
+        &self.packets[slot.number() as usize].0
     }
 
     /// Returns the packet in a slot.
     #[inline]
     pub fn packet_mut(&mut self, slot: Slot) -> &mut Packet {
-        &mut self.packets[slot.0 as usize].0
+        &mut self.packets[slot.number() as usize].0
     }
 
     /// Moves the packet in a slot to `packet`, and frees the slot.
     #[inline]
     pub fn release(&mut self, slot: Slot, packet: &mut Packet) {
-        let Slot(slot) = slot;
-        self.free.push(slot);
-        self.in_flight -= 1;
-        *packet = self.packets[slot as usize].0;
+        self.free.push(slot.number());
+        self.held -= 1;
+        *packet = *self.packet(slot);
     }
 
     /// Asks memory for the slot that the packet behind `ahead` others will be put into.
@@ -209,7 +189,7 @@ impl Lanes {
         self.packets.get(slot).zip(self.beside.get(slot))
     }
 
-    /// Asks memory for what [`Lanes::push`] to `port` will write to, after many other events.
+    /// Asks memory for what [`Lanes::append`] to `port` will write to, after many other events.
     #[inline]
     pub fn prefetch_last_for_later(&self, port: PortId) {
         if let Some(beside) = self.beside.get(self.ends[port.0 as usize].last as usize) {
@@ -225,27 +205,27 @@ impl Lanes {
         }
     }
 
-    /// Returns the number of packets on all links, including those admitted by express ports and not yet sent.
-    pub fn in_flight(&self) -> usize {
-        self.in_flight
+    /// Returns the number of packets on all links and in all ports.
+    pub fn held(&self) -> usize {
+        self.held
     }
 
     /// Puts `packet` into a slot, for [`Lanes::append`] or [`Lanes::release`].
     #[inline]
     pub fn hold(&mut self, packet: Packet) -> Slot {
-        self.in_flight += 1;
+        self.held += 1;
         let Some(slot) = self.free.pop() else { return self.grow(packet) };
         self.packets[slot as usize] = CacheLine(packet);
-        Slot(slot)
+        Slot::new(slot)
     }
 
     #[cold]
     fn grow(&mut self, packet: Packet) -> Slot {
         let slot = self.packets.len() as u32;
-        assert!(slot != NONE, "fewer than 2^32 packets are in flight");
+        assert!(slot != NONE, "fewer than 2^32 packets are in the network");
         self.packets.push(CacheLine(packet));
         self.beside.push(Beside { arrives: Time::ZERO, behind: NONE, found: FoundHop::NONE });
-        Slot(slot)
+        Slot::new(slot)
     }
 }
 
@@ -256,6 +236,11 @@ mod tests {
     use super::*;
     use crate::net::HostId;
     use proptest::prelude::*;
+
+    fn push(lanes: &mut Lanes, port: PortId, ps: u64, flow: u32, events: &mut EventQueue) {
+        let slot = lanes.hold(Packet::new(HostId(0), HostId(1), flow, 40));
+        lanes.append(port, Time::from_ps(ps), slot, events);
+    }
 
     /// Returns the flow of the packet that `port` delivers.
     fn pop(lanes: &mut Lanes, port: PortId) -> u32 {
@@ -272,16 +257,15 @@ mod tests {
             let mut lanes = Lanes::new(4);
             let mut model = vec![VecDeque::new(); 4];
             let mut events = EventQueue::new();
-            for (step, (port, push)) in steps.into_iter().enumerate() {
-                if push {
-                    let packet = Packet::new(HostId(0), HostId(1), step as u32, 40);
-                    lanes.push(PortId(port), Time::from_ps(step as u64), packet, &mut events);
+            for (step, (port, pushes)) in steps.into_iter().enumerate() {
+                if pushes {
+                    push(&mut lanes, PortId(port), step as u64, step as u32, &mut events);
                     model[port as usize].push_back(step as u32);
                 } else if let Some(flow) = model[port as usize].pop_front() {
                     prop_assert_eq!(pop(&mut lanes, PortId(port)), flow);
                 }
             }
-            prop_assert_eq!(lanes.in_flight(), model.iter().map(VecDeque::len).sum::<usize>());
+            prop_assert_eq!(lanes.held(), model.iter().map(VecDeque::len).sum::<usize>());
         }
     }
 
@@ -289,12 +273,11 @@ mod tests {
     fn a_freed_place_is_filled_first() {
         let mut lanes = Lanes::new(2);
         let mut events = EventQueue::new();
-        let packet = |flow| Packet::new(HostId(0), HostId(1), flow, 40);
         for flow in 0..3 {
-            lanes.push(PortId(0), Time::from_ps(1), packet(flow), &mut events);
+            push(&mut lanes, PortId(0), 1, flow, &mut events);
         }
         assert_eq!(pop(&mut lanes, PortId(0)), 0);
-        lanes.push(PortId(1), Time::from_ps(2), packet(3), &mut events);
+        push(&mut lanes, PortId(1), 2, 3, &mut events);
         assert_eq!(lanes.packets.len(), 3);
         assert_eq!(pop(&mut lanes, PortId(1)), 3);
     }

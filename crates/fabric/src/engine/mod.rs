@@ -1,7 +1,7 @@
 //! The event engine: a queue of events in a total order, a lane for each link's packets, and named random streams.
 //!
 //! ```text
-//! EventQueue::pop ──> (time, owner) ──> the owner's handler ──> EventQueue::push, Lanes::push ──> ...
+//! EventQueue::pop ──> (time, owner) ──> the owner's handler ──> EventQueue::push, Lanes::append ──> ...
 //! ```
 //!
 //! Events are ordered by time. Events of the same instant are ordered by a rank of their [`Owner`], which is a
@@ -18,7 +18,7 @@ mod streams;
 mod ties;
 mod wheel;
 
-pub use lanes::{FoundHop, Lanes, Slot};
+pub use lanes::{FoundHop, Lanes};
 pub use queue::EventQueue;
 pub use streams::{Stream, Streams};
 

@@ -21,7 +21,8 @@ impl<H: Hooks> Fabric<H> {
     /// Puts a packet that has left another logical process on its link.
     pub fn receive(&mut self, crossing: Crossing) {
         let Crossing { port, arrives, packet } = crossing;
-        self.links.lanes.push(port, arrives, packet, &mut self.links.events);
+        let slot = self.links.lanes.hold(packet);
+        self.links.lanes.append(port, arrives, slot, &mut self.links.events);
     }
 
     /// Takes over the ports of `other` for which `is_other` holds, with their gates, and adds its counters, less the

@@ -94,9 +94,8 @@ impl<H: Hooks> Fabric<H> {
 impl<H: Hooks> Fabric<H> {
     /// Returns how many packets wait in ports and pacers or are in flight.
     pub fn packets_inside(&self) -> u64 {
-        let held = self.ports.iter().map(Port::held).sum::<usize>()
-            + self.pacers().map(HostPacer::held).sum::<usize>();
-        (held + self.links.lanes.in_flight()) as u64
+        let paced = self.pacers().map(HostPacer::held).sum::<usize>();
+        (paced + self.links.lanes.held()) as u64
     }
 
     fn pacers(&self) -> impl Iterator<Item = &HostPacer> {

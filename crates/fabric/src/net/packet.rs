@@ -1,7 +1,6 @@
 //! [`Packet`]: what travels, in one cache line.
 //!
-//! A packet is `Copy` and 64 bytes, so that moving it between queues is one load and one store and
-//! needs no allocation. Sequence numbers are the 32 bits of a real header; the ends unwrap them.
+//! A packet is `Copy` and 64 bytes. In the network it stays in one [`Slot`], and queues move that. Sequence numbers are the 32 bits of a real header; the ends unwrap them.
 
 pub use plimsoll_mechanisms::tcp::{Ecn, Flags};
 use plimsoll_units::Span;
@@ -14,6 +13,24 @@ pub struct HostId(pub u32);
 /// sends on exactly one link, so this also names the link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PortId(pub u32);
+
+/// The place of a packet in the memory of its network, from when it is sent until it arrives or is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slot(u32);
+
+impl Slot {
+    /// Returns the slot of a number.
+    #[inline]
+    pub const fn new(number: u32) -> Slot {
+        Slot(number)
+    }
+
+    /// Returns the slot's number.
+    #[inline]
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+}
 
 /// A packet, as it moves through the network.
 #[derive(Clone, Copy, Debug)]

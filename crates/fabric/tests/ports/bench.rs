@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_fabric::net::port::{BufferLimit, Discipline, PortConfig, PortRules};
-use plimsoll_fabric::net::{HostId, Packet, Port, PortId, Sink, Wait};
+use plimsoll_fabric::net::{HostId, Packet, Port, PortId, Sink, Slot, Wait};
 use plimsoll_units::{Rate, Span, Time};
 
 /// Records the packets that a port sends, marks and drops.
@@ -15,22 +15,33 @@ pub struct Recorder {
     pub marked: Vec<u32>,
     pub dropped: Vec<(Time, u32)>,
     pub room: usize,
+    packets: Vec<Packet>,
     due: Vec<Time>,
 }
 
 impl Sink for Recorder {
-    fn transmit(&mut self, _: PortId, arrives: Time, packet: Packet) -> &mut Packet {
+    fn hold(&mut self, packet: Packet) -> Slot {
+        self.packets.push(packet);
+        Slot::new(self.packets.len() as u32 - 1)
+    }
+    fn packet(&self, slot: Slot) -> &Packet {
+        &self.packets[slot.number() as usize]
+    }
+    fn packet_mut(&mut self, slot: Slot) -> &mut Packet {
+        &mut self.packets[slot.number() as usize]
+    }
+    fn transmit(&mut self, _: PortId, arrives: Time, slot: Slot) {
         assert!(self.sent.last().is_none_or(|(last, _)| *last <= arrives), "a link keeps its order");
-        &mut self.sent.push_mut((arrives, packet)).1
+        self.sent.push((arrives, *self.packet(slot)));
     }
     fn call_at(&mut self, _: PortId, at: Time) {
         self.due.push(at);
     }
-    fn marked(&mut self, _: PortId, packet: &Packet) {
-        self.marked.push(packet.seq);
+    fn marked(&mut self, _: PortId, slot: Slot) {
+        self.marked.push(self.packet(slot).seq);
     }
-    fn dropped(&mut self, now: Time, _: PortId, packet: &Packet) {
-        self.dropped.push((now, packet.seq));
+    fn dropped(&mut self, now: Time, _: PortId, slot: Slot) {
+        self.dropped.push((now, self.packet(slot).seq));
     }
     fn room(&mut self, _: PortId) {
         self.room += 1;
@@ -56,6 +67,12 @@ impl Recorder {
         }
     }
 
+    /// Offers a packet.
+    pub fn offer(&mut self, port: &mut Port, now: Time, packet: Packet) {
+        let slot = self.hold(packet);
+        port.on_arrival(PortId(0), now, slot, self);
+    }
+
     /// Offers `packets` at their times; `before` sees each packet and the port first.
     pub fn drive(
         &mut self,
@@ -64,10 +81,10 @@ impl Recorder {
         ties: Ties,
         mut before: impl FnMut(&mut Port, &Packet),
     ) {
-        for &(at, mut packet) in packets {
+        for &(at, packet) in packets {
             self.call(port, at, ties == Ties::CallFirst);
             before(port, &packet);
-            port.on_arrival(PortId(0), at, &mut packet, self);
+            self.offer(port, at, packet);
         }
         self.call(port, Time::MAX, true);
     }

@@ -2,7 +2,7 @@
 
 use plimsoll_fabric::engine::Streams;
 use plimsoll_fabric::net::port::{HeadPacer, PortConfig};
-use plimsoll_fabric::net::{Packet, Port, PortId};
+use plimsoll_fabric::net::{Packet, Port};
 use plimsoll_mechanisms::pacer::{Admission, HostPacer, PacerForm, PacerParams};
 use plimsoll_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
@@ -66,12 +66,12 @@ fn paper(params: &PacerParams, packets: &[(Time, Packet)], associated: bool) -> 
             tick += params.interval;
         }
         while let Some((_, packet)) = arrivals.next_if(|(at, _)| *at == now) {
-            if let Admission::Bypass(mut packet) = pacer.on_packet(now, 0, u64::from(packet.size), *packet) {
-                port.on_arrival(PortId(0), now, &mut packet, &mut recorder);
+            if let Admission::Bypass(packet) = pacer.on_packet(now, 0, u64::from(packet.size), *packet) {
+                recorder.offer(&mut port, now, packet);
             }
         }
-        while let Some(mut packet) = pacer.poll(now) {
-            port.on_arrival(PortId(0), now, &mut packet, &mut recorder);
+        while let Some(packet) = pacer.poll(now) {
+            recorder.offer(&mut port, now, packet);
         }
     }
     (recorder, rates)

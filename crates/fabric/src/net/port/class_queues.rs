@@ -16,8 +16,8 @@ use std::collections::VecDeque;
 use plimsoll_circuits::{Classify, Configuration, Demand};
 use plimsoll_units::{Rate, Span, Time};
 
-use super::discipline::Queued;
-use crate::net::{PathClass, Wait};
+use super::discipline::Waiting;
+use crate::net::{Packet, PathClass, Slot};
 
 /// The rates of a host's two ways into a hybrid network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,7 +51,7 @@ pub struct ClassQueues {
     host: usize,
     classes: Vec<Class>,
     /// What goes by the packet switch only, whatever its destination is.
-    by_packet: VecDeque<Queued>,
+    by_packet: VecDeque<Waiting>,
     by_packet_bytes: u64,
     packets: usize,
     /// The destination of the circuit that stands.
@@ -74,9 +74,9 @@ pub struct ClassQueues {
 #[derive(Debug, Default)]
 struct Class {
     /// What either switch may carry.
-    either: VecDeque<Queued>,
+    either: VecDeque<Waiting>,
     /// What circuits only may carry.
-    by_circuit: VecDeque<Queued>,
+    by_circuit: VecDeque<Waiting>,
     bytes: u64,
     /// The schedule of this week has a circuit for the class, so that it waits for that.
     waits: bool,
@@ -86,6 +86,17 @@ struct Class {
     residue_sent: u64,
     /// Since when the class has not been waiting for a circuit.
     free_since: Time,
+}
+
+/// A packet that leaves the queues.
+#[derive(Debug)]
+pub(super) struct Departure {
+    /// The packet, as waiting from the time on at which its class was open.
+    pub(super) waiting: Waiting,
+    /// The switch by which it travels.
+    pub(super) by: PathClass,
+    /// How long it has waited for a circuit, or for the end of that.
+    pub(super) held: Span,
 }
 
 /// A rate, as the time from which on the next packet may be sent.
@@ -111,15 +122,14 @@ impl Class {
         (self.either.len() + self.by_circuit.len(), self.bytes)
     }
 
-    /// Returns the queue of what a circuit carries that has the oldest packet.
-    fn oldest_by_circuit(&mut self) -> Option<&mut VecDeque<Queued>> {
-        let since = |queue: &VecDeque<Queued>| queue.front().map_or(Time::MAX, |queued| queued.since);
-        let first = if since(&self.by_circuit) < since(&self.either) {
-            &mut self.by_circuit
-        } else {
-            &mut self.either
-        };
-        (!first.is_empty()).then_some(first)
+    /// Removes the oldest packet that a circuit may carry. Returns with it whether only a circuit may.
+    fn pop_by_circuit(&mut self) -> Option<(Waiting, bool)> {
+        let since = |queue: &VecDeque<Waiting>| queue.front().map_or(Time::MAX, |waiting| waiting.since);
+        let only_circuit = since(&self.by_circuit) < since(&self.either);
+        let queue = if only_circuit { &mut self.by_circuit } else { &mut self.either };
+        let waiting = queue.pop_front()?;
+        self.bytes -= u64::from(waiting.size);
+        Some((waiting, only_circuit))
     }
 }
 
@@ -208,31 +218,23 @@ impl ClassQueues {
     }
 
     /// Adds a packet to the queue of its class.
-    pub(super) fn push(&mut self, mut queued: Queued) {
+    pub(super) fn push(&mut self, waiting: Waiting, packet: &mut Packet) {
         self.packets += 1;
-        if self.joins_packet_queue(queued.packet.dst.0, queued.packet.path_class()) {
-            queued.packet.set_path_class(PathClass::Packet);
+        if self.joins_packet_queue(packet.dst.0, packet.path_class()) {
+            packet.set_path_class(PathClass::Packet);
         }
-        let class = &mut self.classes[queued.packet.dst.0 as usize];
-        match queued.packet.path_class() {
-            PathClass::Packet => {
-                self.by_packet_bytes += u64::from(queued.packet.size);
-                self.by_packet.push_back(queued);
-            }
-            PathClass::Either => {
-                class.bytes += u64::from(queued.packet.size);
-                class.either.push_back(queued);
-            }
-            PathClass::Circuit => {
-                class.bytes += u64::from(queued.packet.size);
-                class.by_circuit.push_back(queued);
-            }
-        }
+        let class = &mut self.classes[packet.dst.0 as usize];
+        let (bytes, queue) = match packet.path_class() {
+            PathClass::Packet => (&mut self.by_packet_bytes, &mut self.by_packet),
+            PathClass::Either => (&mut class.bytes, &mut class.either),
+            PathClass::Circuit => (&mut class.bytes, &mut class.by_circuit),
+        };
+        *bytes += u64::from(waiting.size);
+        queue.push_back(waiting);
     }
 
-    /// Removes the packet that is sent next, if one may be sent at `now`. It says by which switch it travels, and
-    /// carries the time for which its class was closed as waiting for a circuit.
-    pub(super) fn pop(&mut self, now: Time) -> Option<Queued> {
+    /// Removes the packet that is sent next, if one may be sent at `now`.
+    pub(super) fn pop(&mut self, now: Time) -> Option<Departure> {
         if self.packets == 0 {
             return None;
         }
@@ -246,17 +248,19 @@ impl ClassQueues {
     }
 
     /// Removes any packet, to be dropped.
-    pub(super) fn pop_any(&mut self) -> Option<Queued> {
-        let classes = self.classes.iter_mut();
-        let queues = classes.flat_map(|class| [&mut class.either, &mut class.by_circuit]);
-        let queued = queues.chain([&mut self.by_packet]).find_map(VecDeque::pop_front)?;
+    pub(super) fn pop_any(&mut self) -> Option<Slot> {
+        let of_a_class = self.classes.iter_mut().find_map(|class| {
+            let waiting = class.either.pop_front().or_else(|| class.by_circuit.pop_front())?;
+            class.bytes -= u64::from(waiting.size);
+            Some(waiting)
+        });
+        let waiting = of_a_class.or_else(|| {
+            let waiting = self.by_packet.pop_front()?;
+            self.by_packet_bytes -= u64::from(waiting.size);
+            Some(waiting)
+        })?;
         self.packets -= 1;
-        let bytes = match queued.packet.path_class() {
-            PathClass::Packet => &mut self.by_packet_bytes,
-            _ => &mut self.classes[queued.packet.dst.0 as usize].bytes,
-        };
-        *bytes -= u64::from(queued.packet.size);
-        Some(queued)
+        Some(waiting.slot)
     }
 
     /// Returns when a packet that waits may be sent, where only a rate is in its way at `now`.
@@ -274,44 +278,37 @@ impl ClassQueues {
     fn may_leave_by_packet(&self, class: &Class) -> Option<Time> {
         let first = class.either.front()?;
         if let Some(spread) = self.spread.filter(|_| class.residue > 0) {
-            let needed = class.residue_sent + u64::from(first.packet.size);
+            let needed = class.residue_sent + u64::from(first.size);
             if needed > class.residue {
                 return (!class.waits).then_some(self.week + spread);
             }
             let ps = u128::from(needed) * u128::from(spread.as_ps());
             return Some(self.week + Span::from_ps(ps.div_ceil(u128::from(class.residue)) as u64));
         }
-        let has_residue = class.residue_sent + u64::from(first.packet.size) <= class.residue;
+        let has_residue = class.residue_sent + u64::from(first.size) <= class.residue;
         (!class.waits || has_residue).then_some(self.week)
     }
 
-    fn pop_circuit(&mut self, now: Time) -> Option<Queued> {
+    fn pop_circuit(&mut self, now: Time) -> Option<Departure> {
         let destination = self.open.filter(|_| self.circuit.next <= now)?;
         let class = &mut self.classes[destination as usize];
-        let mut queued = class.oldest_by_circuit()?.pop_front()?;
-        let size = u64::from(queued.packet.size);
-        class.bytes -= size;
-        self.circuit.on_sent(now, size);
+        let (waiting, only_circuit) = class.pop_by_circuit()?;
+        self.circuit.on_sent(now, u64::from(waiting.size));
         // A class that needed no circuit before this one opened did not wait for it.
-        let since = if class.waits || queued.packet.path_class() == PathClass::Circuit {
-            queued.since
-        } else {
-            queued.since.max(self.opened)
-        };
-        queued.packet.set_path_class(PathClass::Circuit);
-        hold(&mut queued, since, self.opened);
-        Some(queued)
+        let waited = class.waits || only_circuit;
+        let since = if waited { waiting.since } else { waiting.since.max(self.opened) };
+        Some(Departure::held(waiting, PathClass::Circuit, since, self.opened))
     }
 
-    fn pop_packet(&mut self, now: Time) -> Option<Queued> {
+    fn pop_packet(&mut self, now: Time) -> Option<Departure> {
         if self.packet.next > now {
             return None;
         }
-        if let Some(queued) = self.by_packet.pop_front() {
-            let size = u64::from(queued.packet.size);
+        if let Some(waiting) = self.by_packet.pop_front() {
+            let size = u64::from(waiting.size);
             self.by_packet_bytes -= size;
             self.packet.on_sent(now, size);
-            return Some(queued);
+            return Some(Departure { waiting, by: PathClass::Packet, held: Span::ZERO });
         }
         let count = self.classes.len();
         let in_turn = (0..count).map(|step| (self.turn + step) % count);
@@ -320,25 +317,23 @@ impl ClassQueues {
         let number = ready.next()?;
         self.turn = (number + 1) % count;
         let class = &mut self.classes[number];
-        let mut queued = class.either.pop_front()?;
-        let size = u64::from(queued.packet.size);
+        let waiting = class.either.pop_front()?;
+        let size = u64::from(waiting.size);
         class.bytes -= size;
         class.residue_sent += size;
         self.packet.on_sent(now, size);
-        queued.packet.set_path_class(PathClass::Packet);
         // A residue is free from the beginning of its week.
         let freed = if class.waits { self.week } else { class.free_since };
-        let since = queued.since;
-        hold(&mut queued, since, freed);
-        Some(queued)
+        Some(Departure::held(waiting, PathClass::Packet, waiting.since, freed))
     }
 }
 
-/// The packet has waited for a circuit, or for the end of that, from `since` until `freed`.
-fn hold(queued: &mut Queued, since: Time, freed: Time) {
-    let held = freed.saturating_since(since);
-    queued.packet.add_wait(Wait::CIRCUIT, held);
-    queued.since += held;
+impl Departure {
+    /// A packet that has waited for a circuit, or for the end of that, from `since` until `freed`.
+    fn held(waiting: Waiting, by: PathClass, since: Time, freed: Time) -> Departure {
+        let held = freed.saturating_since(since);
+        Departure { waiting: Waiting { since: waiting.since + held, ..waiting }, by, held }
+    }
 }
 
 #[cfg(test)]

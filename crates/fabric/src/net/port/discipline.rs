@@ -10,9 +10,9 @@ use plimsoll_mechanisms::pfc::{PauseState, Priorities};
 use plimsoll_prefetch::prefetch_for_later;
 use plimsoll_units::Time;
 
-use super::class_queues::ClassQueues;
+use super::class_queues::{ClassQueues, Departure};
 use crate::net::topology::Link;
-use crate::net::{Flags, Packet};
+use crate::net::{Flags, Packet, Sink, Slot, Wait};
 
 /// The order in which a queue is served where no mechanism and no discipline from outside decides it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -30,15 +30,15 @@ pub enum ServiceOrder {
 #[derive(Debug)]
 pub enum Discipline {
     /// Serves packets in the order of their arrival.
-    Fifo(VecDeque<Queued>),
+    Fifo(VecDeque<Waiting>),
     /// One queue per flow, deficit round robin (Shreedhar and Varghese, SIGCOMM 1995).
-    FairPerFlow(FairQueues),
+    FairPerFlow(Box<FairQueues>),
     /// One queue for each of the eight 802.1p priorities; the highest that has a packet goes first.
     Priorities(Box<PriorityQueues>),
     /// A queue for each destination, of which a circuit or the packet switch serves some.
     Classes(Box<ClassQueues>),
     /// pFabric: by rank, with a limit of its own.
-    Pfabric(Box<PfabricQueue<Queued>>),
+    Pfabric(Box<PfabricQueue<Waiting>>),
     /// A discipline from outside.
     Custom(Box<dyn QueueDiscipline>),
 }
@@ -83,17 +83,63 @@ impl fmt::Debug for DisciplineFactory {
     }
 }
 
-/// A packet and when it came.
-#[derive(Clone, Copy, Debug, Default)]
+/// A packet and when it came, for a discipline from outside, which gives back each one once: to be sent, or dropped.
+#[derive(Debug)]
 pub struct Queued {
     /// The packet that waits.
     pub packet: Packet,
     /// The time since which it waits.
     pub since: Time,
-    /// A discipline from outside decided that the packet is marked (ECN) when it is sent.
+    /// Whether the packet is marked (ECN) when it is sent.
     pub mark: bool,
+    slot: Slot,
+    draws: bool,
+}
+
+/// A packet that waits, in a quarter of a cache line: what a queue decides by, and where the packet is.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting {
+    /// The time since which it waits.
+    pub(super) since: Time,
+    pub(super) slot: Slot,
+    /// The number of bytes on the wire.
+    pub(super) size: u16,
+    /// 802.1p priority, 0..=7.
+    pub(super) priority: u8,
     /// The pacer decided, when the packet came, that it draws when it leaves.
     pub(super) draws: bool,
+}
+
+const _: () = assert!(size_of::<Waiting>() == 16, "four fit into a cache line");
+
+/// A packet that leaves its queue to be sent.
+#[derive(Debug)]
+pub(super) struct Leaving {
+    pub(super) waiting: Waiting,
+    /// The discipline decided that it is marked.
+    pub(super) mark: bool,
+}
+
+impl Leaving {
+    /// A packet that its queue does not mark.
+    #[inline]
+    pub(super) fn unmarked(waiting: Waiting) -> Leaving {
+        Leaving { waiting, mark: false }
+    }
+}
+
+impl Waiting {
+    /// Returns `packet`, which is in `slot`, as one that waits from `since` on.
+    #[inline]
+    pub(super) fn new(slot: Slot, packet: &Packet, since: Time, draws: bool) -> Waiting {
+        Waiting { since, slot, size: packet.size, priority: packet.priority, draws }
+    }
+
+    /// Returns the packet and when it came, for a discipline from outside.
+    fn queued(self, packet: &Packet) -> Queued {
+        let Waiting { since, slot, draws, .. } = self;
+        Queued { packet: *packet, since, mark: false, slot, draws }
+    }
 }
 
 /// Deficit round robin over the flows that have packets here.
@@ -108,18 +154,19 @@ pub struct FairQueues {
 #[derive(Clone, Debug)]
 struct FlowQueue {
     /// The connection and its direction.
-    flow: (u32, bool),
+    flow: u64,
     deficit: u64,
-    packets: VecDeque<Queued>,
+    packets: VecDeque<Waiting>,
 }
 
-/// A queue for each priority.
+/// A queue for each priority. That of priority 0, which most packets have, shares its cache line with the counts.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct PriorityQueues {
-    queues: [VecDeque<Queued>; 8],
+    packets: usize,
     /// The priorities of which packets wait.
     waiting: Priorities,
-    packets: usize,
+    queues: [VecDeque<Waiting>; 8],
 }
 
 impl Discipline {
@@ -148,7 +195,7 @@ impl Discipline {
 
     /// Serves flows in turn, `quantum` bytes each, at least one full-size packet.
     pub fn fair_per_flow(quantum: u64) -> Discipline {
-        Discipline::FairPerFlow(FairQueues { quantum, ..FairQueues::default() })
+        Discipline::FairPerFlow(Box::new(FairQueues { quantum, ..FairQueues::default() }))
     }
 
     /// Serves strict priorities.
@@ -182,59 +229,69 @@ impl Discipline {
         }
     }
 
-    /// Adds a packet; `dropped` receives what is dropped for it.
-    pub(super) fn push(&mut self, queued: Queued, mut dropped: impl FnMut(Queued)) {
+    /// Adds `packet`, which `waiting` describes; `dropped` receives what is dropped for it.
+    pub(super) fn push(&mut self, waiting: Waiting, packet: &mut Packet, mut dropped: impl FnMut(Slot)) {
         match self {
-            Discipline::Fifo(queue) => queue.push_back(queued),
-            Discipline::FairPerFlow(queues) => queues.push(queued),
-            Discipline::Priorities(queues) => queues.push(queued),
-            Discipline::Classes(queues) => queues.push(queued),
+            Discipline::Fifo(queue) => queue.push_back(waiting),
+            Discipline::FairPerFlow(queues) => queues.push(waiting, directed_flow(packet)),
+            Discipline::Priorities(queues) => queues.push(waiting),
+            Discipline::Classes(queues) => queues.push(waiting, packet),
             Discipline::Pfabric(queue) => {
-                let packet = &queued.packet;
                 let (rank, flow, size) = (packet.rank, directed_flow(packet), packet.size);
-                queue.push(u64::from(rank), flow, u64::from(size), queued, dropped);
+                queue.push(u64::from(rank), flow, u64::from(size), waiting, |victim| dropped(victim.slot));
             }
-            Discipline::Custom(queue) => queue.push(queued, &mut dropped),
+            Discipline::Custom(queue) => {
+                queue.push(waiting.queued(packet), &mut |victim| dropped(victim.slot));
+            }
         }
     }
 
-    /// Moves the packet that is sent next to `next`, of those whose priority `pause` lets through. In a queue without
-    /// priorities the first one blocks the others. Returns whether there is one: returned as an option, a packet would
-    /// be copied piece by piece.
-    pub(super) fn pop_into(
+    /// Removes the packet that is sent next, of those whose priority `pause` lets through. In a queue without
+    /// priorities the first one blocks the others.
+    pub(super) fn pop(
         &mut self,
         now: Time,
         pause: PauseState,
-        next: &mut Queued,
-        mut dropped: impl FnMut(Queued),
-    ) -> bool {
-        let mut give = |queued: Option<Queued>| {
-            queued.is_some_and(|queued| {
-                *next = queued;
-                true
-            })
-        };
-        match self {
+        sink: &mut impl Sink,
+        mut dropped: impl FnMut(Slot),
+    ) -> Option<Leaving> {
+        let waiting = match self {
             Discipline::Fifo(queue) => {
-                let has_next = give(queue.pop_front_if(|queued| pause.may(queued.packet.priority)));
+                let next = queue.pop_front_if(|waiting| pause.may(waiting.priority));
                 begins_anew(queue);
-                has_next
+                next
             }
-            Discipline::FairPerFlow(queues) => give(queues.pop(pause)),
-            Discipline::Priorities(queues) => give(queues.pop(pause)),
-            Discipline::Classes(queues) => give(queues.pop(now)),
-            Discipline::Pfabric(queue) => give(queue.pop_if(|queued| pause.may(queued.packet.priority))),
-            Discipline::Custom(queue) => give(queue.pop(now, pause, &mut dropped)),
-        }
+            Discipline::FairPerFlow(queues) => queues.pop(pause),
+            Discipline::Priorities(queues) => queues.pop(pause),
+            Discipline::Classes(queues) => queues.pop(now).map(|Departure { waiting, by, held }| {
+                let packet = sink.packet_mut(waiting.slot);
+                packet.set_path_class(by);
+                packet.add_wait(Wait::CIRCUIT, held);
+                waiting
+            }),
+            Discipline::Pfabric(queue) => queue.pop_if(|waiting| pause.may(waiting.priority)),
+            Discipline::Custom(queue) => {
+                let Queued { packet, since, mark, slot, draws } =
+                    queue.pop(now, pause, &mut |victim| dropped(victim.slot))?;
+                let waiting = Waiting::new(slot, &packet, since, draws);
+                *sink.packet_mut(slot) = packet;
+                return Some(Leaving { waiting, mark });
+            }
+        };
+        waiting.map(Leaving::unmarked)
     }
 
     /// Removes any packet, to be dropped, whatever is paused.
-    pub(super) fn pop_any(&mut self, now: Time, dropped: impl FnMut(Queued)) -> Option<Queued> {
+    pub(super) fn pop_any(
+        &mut self,
+        now: Time,
+        sink: &mut impl Sink,
+        dropped: impl FnMut(Slot),
+    ) -> Option<Slot> {
         if let Discipline::Classes(queues) = self {
             return queues.pop_any();
         }
-        let mut next = Queued::default();
-        self.pop_into(now, PauseState::default(), &mut next, dropped).then_some(next)
+        self.pop(now, PauseState::default(), sink, dropped).map(|leaving| leaving.waiting.slot)
     }
 
     /// Returns when a packet may be sent that may not be sent at `now`, if that time is known.
@@ -274,14 +331,13 @@ fn directed_flow(packet: &Packet) -> u64 {
 }
 
 impl FairQueues {
-    fn push(&mut self, queued: Queued) {
-        let flow = (queued.packet.flow, queued.packet.flags.has(Flags::FROM_SERVER));
+    fn push(&mut self, waiting: Waiting, flow: u64) {
         self.packets += 1;
         // A NIC has few flows with packets waiting at a time; a scan beats a table.
         if let Some(queue) = self.turns.iter_mut().find(|queue| queue.flow == flow) {
-            queue.packets.push_back(queued);
+            queue.packets.push_back(waiting);
         } else {
-            let packets = VecDeque::from([queued]);
+            let packets = VecDeque::from([waiting]);
             self.turns.push_back(FlowQueue { flow, deficit: self.quantum, packets });
         }
     }
@@ -290,51 +346,50 @@ impl FairQueues {
     fn turn(&mut self) {
         while let Some(first) = self.turns.front_mut()
             && let Some(head) = first.packets.front()
-            && u64::from(head.packet.size) > first.deficit
+            && u64::from(head.size) > first.deficit
         {
             first.deficit += self.quantum;
             self.turns.rotate_left(1);
         }
     }
 
-    fn pop(&mut self, pause: PauseState) -> Option<Queued> {
+    fn pop(&mut self, pause: PauseState) -> Option<Waiting> {
         self.turn();
         let first = self.turns.front_mut()?;
-        let queued = first.packets.pop_front_if(|queued| pause.may(queued.packet.priority))?;
-        first.deficit -= u64::from(queued.packet.size);
+        let waiting = first.packets.pop_front_if(|waiting| pause.may(waiting.priority))?;
+        first.deficit -= u64::from(waiting.size);
         if first.packets.is_empty() {
             self.turns.pop_front();
         }
         self.packets -= 1;
-        Some(queued)
+        Some(waiting)
     }
 }
 
 impl PriorityQueues {
-    fn push(&mut self, queued: Queued) {
-        let priority = queued.packet.priority & 7;
-        self.queues[usize::from(priority)].push_back(queued);
+    fn push(&mut self, waiting: Waiting) {
+        let priority = waiting.priority & 7;
+        self.queues[usize::from(priority)].push_back(waiting);
         self.waiting = self.waiting.with(priority);
         self.packets += 1;
     }
 
-    #[inline(always)]
-    fn pop(&mut self, pause: PauseState) -> Option<Queued> {
+    fn pop(&mut self, pause: PauseState) -> Option<Waiting> {
         let priority = self.waiting.without(pause.paused()).highest()?;
         let queue = &mut self.queues[usize::from(priority)];
-        let queued = queue.pop_front()?;
+        let waiting = queue.pop_front()?;
         if begins_anew(queue) {
             self.waiting = self.waiting.without(Priorities::one(priority));
         }
         self.packets -= 1;
-        Some(queued)
+        Some(waiting)
     }
 }
 
 /// Returns whether nothing waits; then the next packet has the first place of the ring, which is in the cache. A ring
 /// that was long once would lead through all of its memory, place by place, even if only one packet waits at a time.
 #[inline]
-fn begins_anew(queue: &mut VecDeque<Queued>) -> bool {
+fn begins_anew(queue: &mut VecDeque<Waiting>) -> bool {
     let is_empty = queue.is_empty();
     if is_empty {
         queue.clear();

@@ -13,8 +13,8 @@ use plimsoll_units::{Span, Time};
 
 use super::marking::{RedMarker, Verdict};
 use super::sizes::Sizes;
-use super::{HeadPacer, PortConfig, PortRules};
-use crate::net::{Packet, PortId, QueueMeter, Sink, Wait};
+use super::{ANY, HeadPacer, PLAIN, PortConfig, PortRules};
+use crate::net::{Packet, PortId, QueueMeter, Sink, Slot, Wait};
 
 /// A port whose departures are known at admission.
 #[derive(Debug)]
@@ -72,15 +72,15 @@ impl Express {
     }
 
     #[inline]
-    pub(super) fn on_arrival(&mut self, id: PortId, now: Time, packet: &mut Packet, sink: &mut impl Sink) {
-        match self.admit(now, packet) {
+    pub(super) fn on_arrival(&mut self, id: PortId, now: Time, slot: Slot, sink: &mut impl Sink) {
+        match self.admit(now, sink.packet_mut(slot)) {
             Some(Admitted { arrives, marked }) => {
                 if marked {
-                    sink.marked(id, packet);
+                    sink.marked(id, slot);
                 }
-                sink.transmit(id, arrives, *packet);
+                sink.transmit(id, arrives, slot);
             }
-            None => sink.dropped(now, id, packet),
+            None => sink.dropped(now, id, slot),
         }
     }
 
@@ -242,11 +242,6 @@ impl Express {
         }
     }
 }
-
-/// A port without [`Extras`], which most are: what they would do is left out of its code.
-const PLAIN: bool = true;
-/// A port that may have [`Extras`].
-const ANY: bool = false;
 
 impl Extras {
     /// Returns when a packet starts to be sent that is admitted at `now` and leaves the queue at `leaves`.

@@ -1,5 +1,6 @@
 //! [`General`]: explicit departures, for whatever cannot be known at admission.
 
+use std::mem::offset_of;
 use std::sync::Arc;
 
 use plimsoll_mechanisms::paths::adaptive::DrainBytes;
@@ -9,10 +10,10 @@ use plimsoll_prefetch::prefetch_for_later;
 use plimsoll_units::Time;
 
 use super::class_queues::{ClassQueues, ClassSignal};
-use super::discipline::{Discipline, Queued};
+use super::discipline::{Discipline, Leaving, Waiting};
 use super::marking::{RedMarker, Verdict, WredMarker};
-use super::{HeadPacer, PortConfig, PortRules, SharedRoom};
-use crate::net::{Packet, PathClass, PortId, QueueMeter, Sink, Wait};
+use super::{ANY, HeadPacer, PLAIN, PortConfig, PortRules, SharedRoom};
+use crate::net::{Packet, PathClass, PortId, QueueMeter, Sink, Slot, Wait};
 
 /// A port that decides at each departure. What every packet needs is here, in the port's cache line, and the rest
 /// elsewhere: an idle port is passed without looking at that.
@@ -40,10 +41,21 @@ pub struct General {
     is_plain: bool,
 }
 
-/// What a port needs for a packet that waits, or that mechanisms look at.
+/// What a port needs for a packet that waits, then what its mechanisms need.
 #[derive(Debug)]
+#[repr(C)]
 struct Rest {
     discipline: Discipline,
+    /// Packets that the discipline has just dropped; empty in between.
+    victims: Vec<Slot>,
+    extras: Extras,
+}
+
+const _: () = assert!(offset_of!(Rest, extras) <= 64, "a plain port uses one cache line of these");
+
+/// What a plain port has no need of: what looks at a packet beside the rules and the discipline, and who stops it.
+#[derive(Debug)]
+struct Extras {
     red: Option<Box<RedMarker>>,
     wred: Option<Box<WredMarker>>,
     shared: Option<SharedRoom>,
@@ -62,20 +74,7 @@ struct Rest {
     night: Priorities,
     /// When the port has last asked to be called because nothing may be sent before.
     asked: Time,
-    /// Packets that the discipline has just dropped; empty in between.
-    victims: Vec<Packet>,
     meter: Option<Box<QueueMeter>>,
-}
-
-/// How a packet has left the queue.
-#[derive(Clone, Copy)]
-struct Left {
-    /// The time since which it waited.
-    since: Time,
-    /// The discipline decided that it is marked.
-    mark: bool,
-    /// The pacer decided that it draws.
-    draws: bool,
 }
 
 impl General {
@@ -93,8 +92,7 @@ impl General {
             && config.pacer.is_none()
             && config.meter.is_none();
         let passes_up_to = if counts_waiting { 0 } else { config.discipline.passes_up_to() };
-        let rest = Rest {
-            discipline: config.discipline,
+        let extras = Extras {
             red: config.red.map(Box::new),
             wred: config.wred.map(Box::new),
             shared: config.shared,
@@ -107,9 +105,9 @@ impl General {
             pause: PauseState::default(),
             night: Priorities::default(),
             asked: Time::ZERO,
-            victims: Vec::new(),
             meter: config.meter.map(Box::new),
         };
+        let rest = Rest { discipline: config.discipline, victims: Vec::new(), extras };
         General {
             rules: config.rules,
             busy_until: Time::ZERO,
@@ -126,13 +124,13 @@ impl General {
         }
     }
 
-    /// Sends a packet that finds the link free and the port as if it had nothing to do. It stays where it is, and the
-    /// time is returned at which it arrives at the far end. `None` if it has to go by [`on_arrival`](Self::on_arrival).
+    /// Sends a packet that finds the link free and the port as if it had nothing to do. Returns when it arrives at the
+    /// far end; `None` if it has to go by [`on_arrival`](Self::on_arrival).
     #[inline]
     pub(super) fn pass(&mut self, now: Time, packet: &Packet) -> Option<Time> {
         let size = u64::from(packet.size);
         let passes = self.is_plain
-            && self.passes(now, packet)
+            && self.passes(now, packet.size, packet.priority)
             && self.has_room_now(now, size)
             && self.rules.on_enqueue(0, 0) == Verdict::Pass
             && !self.rules.on_dequeue(0, 0);
@@ -154,77 +152,114 @@ impl General {
         self.rest.discipline.prefetch();
     }
 
-    pub(super) fn on_arrival(&mut self, id: PortId, now: Time, packet: &mut Packet, sink: &mut impl Sink) {
+    pub(super) fn on_arrival(&mut self, id: PortId, now: Time, slot: Slot, sink: &mut impl Sink) {
+        if self.is_plain {
+            self.arrive::<PLAIN>(id, now, slot, sink);
+        } else {
+            self.arrive::<ANY>(id, now, slot, sink);
+        }
+    }
+
+    pub(super) fn on_due(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
+        if self.is_plain {
+            self.start_due::<PLAIN>(id, now, sink);
+        } else {
+            self.start_due::<ANY>(id, now, sink);
+        }
+    }
+
+    fn arrive<const IS_PLAIN: bool>(&mut self, id: PortId, now: Time, slot: Slot, sink: &mut impl Sink) {
         // A departure that is due at this very instant comes first, whatever order the two events
         // have: what arrives now sees the queue without it.
-        self.start_due(id, now, sink);
+        self.start_due::<IS_PLAIN>(id, now, sink);
+        let verdict = self.admit::<IS_PLAIN>(now, slot, sink);
+        if verdict == Verdict::Drop {
+            return self.drop_packet(id, now, slot, sink);
+        }
+        let packet = sink.packet_mut(slot);
+        let marked = verdict == Verdict::Mark && packet.mark();
+        let mut waiting = Waiting::new(slot, packet, now, false);
+        if let Some(extras) = self.extras::<IS_PLAIN>() {
+            waiting.draws = extras.pacer.as_mut().is_some_and(|pacer| pacer.on_enqueue(packet));
+            if let Some(meter) = &mut extras.meter {
+                meter.on_admitted(now, u64::from(waiting.size), marked);
+            }
+        }
+        if marked {
+            sink.marked(id, slot);
+        }
+        if self.passes(now, waiting.size, waiting.priority) {
+            if let Some(Extras { accounts: true, .. }) = self.extras::<IS_PLAIN>() {
+                sink.entered(id, slot);
+                sink.left(id, slot);
+            }
+            self.transmit::<IS_PLAIN>(id, now, &Leaving::unmarked(waiting), sink);
+        } else {
+            self.push::<IS_PLAIN>(id, waiting, sink);
+            self.start_due::<IS_PLAIN>(id, now, sink);
+            self.call_when_free(id, now, sink);
+        }
+        self.note_change::<IS_PLAIN>(now);
+    }
+
+    /// Decides on the packet in `slot`.
+    #[inline]
+    fn admit<const IS_PLAIN: bool>(&mut self, now: Time, slot: Slot, sink: &mut impl Sink) -> Verdict {
+        if !IS_PLAIN {
+            return self.admit_by_mechanisms(now, slot, sink);
+        }
+        if !self.has_room_now(now, u64::from(sink.packet(slot).size)) {
+            return Verdict::Drop;
+        }
+        self.rules.on_enqueue(self.waiting as usize, self.waiting_bytes)
+    }
+
+    fn admit_by_mechanisms(&mut self, now: Time, slot: Slot, sink: &mut impl Sink) -> Verdict {
+        let packet = sink.packet(slot);
         let size = u64::from(packet.size);
-        if let Some(red) = &mut self.rest.red
+        let has_room = self.class_has_room(now, packet.dst.0, packet.path_class(), size);
+        if let Some(red) = &mut self.rest.extras.red
             && self.busy_until < now
             && self.waiting == 0
         {
             red.on_idle(self.busy_until);
         }
-        if !self.class_has_room(now, packet.dst.0, packet.path_class(), size) || !self.take_shared(size, sink)
-        {
-            if let Some(red) = &mut self.rest.red {
-                red.on_overflow(now, self.waiting_bytes, packet);
-            } else if let Some(wred) = &mut self.rest.wred {
-                wred.on_overflow(now, packet);
+        let has_room = has_room && self.take_shared(size, sink);
+        let packet = sink.packet(slot);
+        let Extras { red, wred, .. } = &mut self.rest.extras;
+        let verdict = match (has_room, red, wred) {
+            (true, Some(red), _) => red.on_enqueue(now, self.waiting_bytes, packet),
+            (true, None, Some(wred)) => wred.on_enqueue(now, packet),
+            (true, None, None) => self.rules.on_enqueue(self.waiting as usize, self.waiting_bytes),
+            (false, red, wred) => {
+                if let Some(red) = red {
+                    red.on_overflow(now, self.waiting_bytes, packet);
+                } else if let Some(wred) = wred {
+                    wred.on_overflow(now, packet);
+                }
+                return Verdict::Drop;
             }
-            return self.drop_packet(id, now, packet, sink);
-        }
-        let verdict = match (&mut self.rest.red, &mut self.rest.wred) {
-            (Some(red), _) => red.on_enqueue(now, self.waiting_bytes, packet),
-            (_, Some(wred)) => wred.on_enqueue(now, packet),
-            _ => self.rules.on_enqueue(self.waiting as usize, self.waiting_bytes),
         };
         if verdict == Verdict::Drop {
             self.give_back_shared(size, sink);
-            return self.drop_packet(id, now, packet, sink);
         }
-        let marked = verdict == Verdict::Mark && packet.mark();
-        if marked {
-            sink.marked(id, packet);
-        }
-        if let Some(meter) = &mut self.rest.meter {
-            meter.on_admitted(now, size, marked);
-        }
-        let draws = self.rest.pacer.as_mut().is_some_and(|pacer| pacer.on_enqueue(packet));
-        if self.passes(now, packet) {
-            if self.rest.accounts {
-                sink.entered(id, packet);
-                sink.left(id, packet);
-            }
-            self.transmit(id, now, packet, Left { since: now, mark: false, draws }, sink);
-        } else {
-            self.push(id, Queued { packet: *packet, since: now, mark: false, draws }, sink);
-            self.start_due(id, now, sink);
-            self.call_when_free(id, now, sink);
-        }
-        if let Some(meter) = &mut self.rest.meter {
-            meter.on_change(now, self.waiting_bytes);
-        }
-    }
-
-    pub(super) fn on_due(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
-        self.start_due(id, now, sink);
+        verdict
     }
 
     /// The far end pauses or resumes priorities.
     pub(super) fn on_signal(&mut self, id: PortId, now: Time, signal: Signal, sink: &mut impl Sink) {
-        self.rest.pause.on_signal(signal);
-        self.stopped = self.rest.pause.and(self.rest.night);
-        self.start_due(id, now, sink);
+        self.rest.extras.pause.on_signal(signal);
+        self.stopped = self.rest.extras.pause.and(self.rest.extras.night);
+        self.start_due::<ANY>(id, now, sink);
     }
 
     /// A night begins or ends: it holds `paused`.
     pub(super) fn set_night(&mut self, id: PortId, now: Time, paused: Priorities, sink: &mut impl Sink) {
         // What was due before the night has begun by now.
-        self.start_due(id, now, sink);
-        self.rest.night = paused;
-        self.stopped = self.rest.pause.and(self.rest.night);
-        self.start_due(id, now, sink);
+        self.start_due::<ANY>(id, now, sink);
+        self.rest.extras.night = paused;
+        self.stopped = self.rest.extras.pause.and(self.rest.extras.night);
+        self.start_due::<ANY>(id, now, sink);
     }
 
     /// The controller of circuits tells the host's queues something.
@@ -238,7 +273,7 @@ impl General {
         if let Discipline::Classes(queues) = &mut self.rest.discipline {
             queues.on_signal(now, signal);
         }
-        self.start_due(id, now, sink);
+        self.start_due::<ANY>(id, now, sink);
     }
 
     pub(super) fn class_queues(&self) -> Option<&ClassQueues> {
@@ -281,13 +316,11 @@ impl General {
     /// Drops all packets that wait.
     pub(super) fn flush(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
         let victims = &mut self.rest.victims;
-        while let Some(first) = self.rest.discipline.pop_any(now, |victim| victims.push(victim.packet)) {
-            victims.push(first.packet);
+        while let Some(first) = self.rest.discipline.pop_any(now, sink, |victim| victims.push(victim)) {
+            victims.push(first);
         }
         self.on_discipline_changed(id, now, sink);
-        if let Some(meter) = &mut self.rest.meter {
-            meter.on_change(now, self.waiting_bytes);
-        }
+        self.note_change::<ANY>(now);
     }
 
     /// Returns the bytes that leave before a packet of `priority` that came now; all waiting bytes where they are not
@@ -303,12 +336,12 @@ impl General {
 
     /// Returns whether packets wait while the far end has paused a priority.
     pub(super) fn is_blocked(&self) -> bool {
-        self.waiting > 0 && !self.rest.pause.paused().is_empty()
+        self.waiting > 0 && !self.rest.extras.pause.paused().is_empty()
     }
 
     /// Returns whether packets wait and all of `priorities` are paused.
     pub(super) fn holds_all(&self, priorities: Priorities) -> bool {
-        self.is_blocked() && self.rest.pause.paused().has_all(priorities)
+        self.is_blocked() && self.rest.extras.pause.paused().has_all(priorities)
     }
 
     pub(super) fn has_room(&self, now: Time, size: u64) -> bool {
@@ -316,7 +349,7 @@ impl General {
     }
 
     pub(super) fn pacer(&mut self) -> Option<&mut HeadPacer> {
-        self.rest.pacer.as_deref_mut()
+        self.rest.extras.pacer.as_deref_mut()
     }
 
     pub(super) fn held(&self) -> usize {
@@ -324,7 +357,7 @@ impl General {
     }
 
     pub(super) fn take_meter(&mut self) -> Option<QueueMeter> {
-        self.rest.meter.take().map(|meter| *meter)
+        self.rest.extras.meter.take().map(|meter| *meter)
     }
 
     fn has_room_now(&self, now: Time, size: u64) -> bool {
@@ -332,42 +365,59 @@ impl General {
         self.rules.limit.has_room(self.waiting as usize, self.waiting_bytes, in_service, size)
     }
 
-    /// Starts the next transmission if the link is free.
-    fn start_due(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
-        if self.busy_until > now || (self.waiting == 0 && !self.ends_matter) {
-            return;
-        }
-        let mut queued = Queued::default();
-        let has_next = self.pop(id, now, &mut queued, sink);
-        if self.rest.shared.is_some() {
-            self.on_departure(if has_next { u64::from(queued.packet.size) } else { 0 }, sink);
-        }
-        if !has_next {
-            if let Some(due) = self.rest.discipline.next_due(now).filter(|due| *due != self.rest.asked) {
-                self.rest.asked = due;
-                sink.call_at(id, due);
-            }
-            // Where the limit counts the packet in service, its end makes room too.
-            if self.rest.announces_room && std::mem::take(&mut self.in_service_bytes) > 0 {
-                sink.room(id);
-            }
-            return;
-        }
-        self.on_left(id, &queued.packet, sink);
-        if let Some(meter) = &mut self.rest.meter {
-            meter.on_change(now, self.waiting_bytes);
-        }
-        let Queued { packet, since, mark, draws } = &mut queued;
-        self.transmit(id, now, packet, Left { since: *since, mark: *mark, draws: *draws }, sink);
+    /// Returns the mechanisms; a plain port has none.
+    #[inline(always)]
+    fn extras<const IS_PLAIN: bool>(&mut self) -> Option<&mut Extras> {
+        if IS_PLAIN { None } else { Some(&mut self.rest.extras) }
     }
 
-    /// Returns whether `packet`, which has been admitted, is sent at once: it need not join the queue to leave it.
+    /// Notes that the number of waiting bytes changes at `now`.
     #[inline]
-    fn passes(&self, now: Time, packet: &Packet) -> bool {
-        self.busy_until <= now
-            && self.waiting == 0
-            && packet.size <= self.passes_up_to
-            && self.stopped.may(packet.priority)
+    fn note_change<const IS_PLAIN: bool>(&mut self, now: Time) {
+        let waiting_bytes = self.waiting_bytes;
+        if let Some(Extras { meter: Some(meter), .. }) = self.extras::<IS_PLAIN>() {
+            meter.on_change(now, waiting_bytes);
+        }
+    }
+
+    /// Starts the next transmission if the link is free.
+    fn start_due<const IS_PLAIN: bool>(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
+        if self.busy_until > now || (self.waiting == 0 && (IS_PLAIN || !self.ends_matter)) {
+            return;
+        }
+        let next = self.pop(id, now, sink);
+        if let Some(Extras { shared: Some(_), .. }) = self.extras::<IS_PLAIN>() {
+            self.on_departure(next.as_ref().map_or(0, |next| u64::from(next.waiting.size)), sink);
+        }
+        let Some(next) = next else {
+            if !IS_PLAIN {
+                self.on_nothing_to_send(id, now, sink);
+            }
+            return;
+        };
+        let Waiting { slot, size, priority, .. } = next.waiting;
+        self.on_left::<IS_PLAIN>(id, slot, size, priority, sink);
+        self.note_change::<IS_PLAIN>(now);
+        self.transmit::<IS_PLAIN>(id, now, &next, sink);
+    }
+
+    /// The link is free, and nothing may be sent.
+    fn on_nothing_to_send(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
+        if let Some(due) = self.rest.discipline.next_due(now).filter(|due| *due != self.rest.extras.asked) {
+            self.rest.extras.asked = due;
+            sink.call_at(id, due);
+        }
+        // Where the limit counts the packet in service, its end makes room too.
+        if self.rest.extras.announces_room && std::mem::take(&mut self.in_service_bytes) > 0 {
+            sink.room(id);
+        }
+    }
+
+    /// Returns whether a packet of `size` and `priority`, which has been admitted, is sent at once: it need not join the
+    /// queue to leave it.
+    #[inline]
+    fn passes(&self, now: Time, size: u16, priority: u8) -> bool {
+        self.busy_until <= now && self.waiting == 0 && size <= self.passes_up_to && self.stopped.may(priority)
     }
 
     /// Asks for a call when the packet in service has left, if that makes a difference.
@@ -381,69 +431,86 @@ impl General {
     }
 
     /// Begins to send a packet that has left the queue.
-    fn transmit(&mut self, id: PortId, now: Time, packet: &mut Packet, left: Left, sink: &mut impl Sink) {
-        let Left { since, mark, draws } = left;
-        let size = u64::from(packet.size);
-        let start = match &mut self.rest.pacer {
-            None => now,
-            Some(pacer) => pacer.release(now, packet, draws),
-        };
+    #[inline]
+    fn transmit<const IS_PLAIN: bool>(
+        &mut self,
+        id: PortId,
+        now: Time,
+        leaving: &Leaving,
+        sink: &mut impl Sink,
+    ) {
+        let Leaving { waiting: Waiting { slot, since, size, draws, .. }, mark } = *leaving;
+        let bytes = u64::from(size);
+        let packet = sink.packet_mut(slot);
         let marks = mark || self.rules.on_dequeue(self.waiting as usize, self.waiting_bytes);
+        let mut start = now;
         let mut marked = marks && packet.mark();
-        if let Some(phantom_queue) = &mut self.rest.phantom_queue
-            && phantom_queue.on_transmit(start, size)
-        {
-            marked |= packet.mark();
-        }
-        if marked {
-            if let Some(meter) = &mut self.rest.meter {
+        if let Some(extras) = self.extras::<IS_PLAIN>() {
+            if let Some(pacer) = &mut extras.pacer {
+                start = pacer.release(now, packet, draws);
+            }
+            if let Some(phantom_queue) = &mut extras.phantom_queue
+                && phantom_queue.on_transmit(start, bytes)
+            {
+                marked |= packet.mark();
+            }
+            if let Some(meter) = &mut extras.meter
+                && marked
+            {
                 meter.on_marked(since);
             }
-            sink.marked(id, packet);
         }
-        self.in_service_bytes = packet.size;
-        self.busy_until = start + self.rules.byte_time.span(size);
+        self.in_service_bytes = size;
+        self.busy_until = start + self.rules.byte_time.span(bytes);
         self.asked_for_end = false;
-        if let Some(wred) = &mut self.rest.wred {
-            wred.on_transmit(packet, self.busy_until);
+        let (busy_until, propagation) = (self.busy_until, self.rules.propagation);
+        packet.add_wait(self.rules.wait, now - since);
+        packet.add_wait(Wait::Pacer, start - now);
+        if let Some(extras) = self.extras::<IS_PLAIN>() {
+            if let Some(wred) = &mut extras.wred {
+                wred.on_transmit(packet, busy_until);
+            }
+            if extras.changes {
+                packet.add_transit(busy_until - start + propagation);
+            }
         }
-        let sent = sink.transmit(id, self.busy_until + self.rules.propagation, *packet);
-        sent.add_wait(self.rules.wait, now - since);
-        sent.add_wait(Wait::Pacer, start - now);
-        if self.rest.changes {
-            sent.add_transit(self.busy_until - start + self.rules.propagation);
+        if marked {
+            sink.marked(id, slot);
         }
+        sink.transmit(id, busy_until + propagation, slot);
         self.call_when_free(id, now, sink);
-        if self.rest.announces_room {
+        if let Some(Extras { announces_room: true, .. }) = self.extras::<IS_PLAIN>() {
             sink.room(id);
         }
     }
 
     /// Adds a packet to the queue, which may drop others.
-    fn push(&mut self, id: PortId, queued: Queued, sink: &mut impl Sink) {
-        let (now, packet) = (queued.since, &queued.packet);
-        self.waiting_bytes += u64::from(packet.size);
+    #[inline]
+    fn push<const IS_PLAIN: bool>(&mut self, id: PortId, waiting: Waiting, sink: &mut impl Sink) {
+        let Waiting { slot, since: now, size, priority, .. } = waiting;
+        self.waiting_bytes += u64::from(size);
         if let Some(drain) = &mut self.drain_bytes {
-            drain.on_enqueue(packet.priority, u64::from(packet.size));
+            drain.on_enqueue(priority, u64::from(size));
         }
-        if let Some(wred) = &mut self.rest.wred {
-            wred.on_entered(packet);
-        }
-        if self.rest.accounts {
-            sink.entered(id, packet);
+        if let Some(extras) = self.extras::<IS_PLAIN>() {
+            if let Some(wred) = &mut extras.wred {
+                wred.on_entered(sink.packet(slot));
+            }
+            if extras.accounts {
+                sink.entered(id, slot);
+            }
         }
         let victims = &mut self.rest.victims;
-        self.rest.discipline.push(queued, |victim| victims.push(victim.packet));
+        self.rest.discipline.push(waiting, sink.packet_mut(slot), |victim| victims.push(victim));
         self.on_discipline_changed(id, now, sink);
     }
 
-    /// Moves the packet that is sent next from the queue to `next`. Returns whether there is one.
-    fn pop(&mut self, id: PortId, now: Time, next: &mut Queued, sink: &mut impl Sink) -> bool {
+    /// Removes the packet that is sent next from the queue.
+    fn pop(&mut self, id: PortId, now: Time, sink: &mut impl Sink) -> Option<Leaving> {
         let victims = &mut self.rest.victims;
-        let has_next =
-            self.rest.discipline.pop_into(now, self.stopped, next, |victim| victims.push(victim.packet));
+        let next = self.rest.discipline.pop(now, self.stopped, sink, |victim| victims.push(victim));
         self.on_discipline_changed(id, now, sink);
-        has_next
+        next
     }
 
     /// Counts what waits now, and drops what the discipline has dropped.
@@ -459,38 +526,49 @@ impl General {
     fn drop_victims(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
         let mut victims = std::mem::take(&mut self.rest.victims);
         for victim in victims.drain(..) {
-            self.on_left(id, &victim, sink);
-            self.give_back_shared(u64::from(victim.size), sink);
-            self.drop_packet(id, now, &victim, sink);
+            let &Packet { size, priority, .. } = sink.packet(victim);
+            self.on_left::<ANY>(id, victim, size, priority, sink);
+            self.give_back_shared(u64::from(size), sink);
+            self.drop_packet(id, now, victim, sink);
         }
         self.rest.victims = victims;
     }
 
-    /// A packet has left the queue.
-    fn on_left(&mut self, id: PortId, packet: &Packet, sink: &mut impl Sink) {
-        self.waiting_bytes -= u64::from(packet.size);
+    /// The packet in `slot`, of `size` and `priority`, has left the queue.
+    #[inline]
+    fn on_left<const IS_PLAIN: bool>(
+        &mut self,
+        id: PortId,
+        slot: Slot,
+        size: u16,
+        priority: u8,
+        sink: &mut impl Sink,
+    ) {
+        self.waiting_bytes -= u64::from(size);
         if let Some(drain) = &mut self.drain_bytes {
-            drain.on_dequeue(packet.priority, u64::from(packet.size));
+            drain.on_dequeue(priority, u64::from(size));
         }
-        if let Some(wred) = &mut self.rest.wred {
-            wred.on_left(packet);
-        }
-        if self.rest.accounts {
-            sink.left(id, packet);
+        if let Some(extras) = self.extras::<IS_PLAIN>() {
+            if let Some(wred) = &mut extras.wred {
+                wred.on_left(sink.packet(slot));
+            }
+            if extras.accounts {
+                sink.left(id, slot);
+            }
         }
     }
 
     /// Takes `size` bytes of the shared buffer, where there is one. Returns false if it has no room.
     fn take_shared(&mut self, size: u64, sink: &mut impl Sink) -> bool {
-        self.rest.shared.is_none_or(|SharedRoom { pool, port }| sink.pool(pool).admit(port, size))
+        self.rest.extras.shared.is_none_or(|SharedRoom { pool, port }| sink.pool(pool).admit(port, size))
     }
 
     /// The packet in service has been sent, and the next, of `size` bytes, leaves the queue; 0 if none does.
     #[cold]
     fn on_departure(&mut self, size: u64, sink: &mut impl Sink) {
-        let mut leaves = std::mem::take(&mut self.rest.shared_in_service);
+        let mut leaves = std::mem::take(&mut self.rest.extras.shared_in_service);
         if self.rules.limit.counts_in_service {
-            self.rest.shared_in_service = size;
+            self.rest.extras.shared_in_service = size;
         } else {
             leaves += size;
         }
@@ -498,16 +576,16 @@ impl General {
     }
 
     fn give_back_shared(&mut self, size: u64, sink: &mut impl Sink) {
-        if let Some(SharedRoom { pool, port }) = self.rest.shared {
+        if let Some(SharedRoom { pool, port }) = self.rest.extras.shared {
             sink.pool(pool).release(port, size);
         }
     }
 
     #[cold]
-    fn drop_packet(&mut self, id: PortId, now: Time, packet: &Packet, sink: &mut impl Sink) {
-        if let Some(meter) = &mut self.rest.meter {
+    fn drop_packet(&mut self, id: PortId, now: Time, slot: Slot, sink: &mut impl Sink) {
+        if let Some(meter) = &mut self.rest.extras.meter {
             meter.on_dropped(now);
         }
-        sink.dropped(now, id, packet);
+        sink.dropped(now, id, slot);
     }
 }

@@ -15,7 +15,8 @@ fn ns(ns: u64) -> Time {
 }
 
 fn arrive(port: &mut Port, at: Time, switch: &mut Switch) {
-    port.on_arrival(PORT, at, &mut Packet::new(HostId(9), HostId(0), 0, 1_000), switch);
+    let slot = switch.hold(Packet::new(HostId(9), HostId(0), 0, 1_000));
+    port.on_arrival(PORT, at, slot, switch);
 }
 
 #[test]

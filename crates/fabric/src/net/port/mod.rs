@@ -3,7 +3,7 @@
 //! Two engines give the same result wherever both apply:
 //! * [`Express`] serves first come first served at a fixed rate, so a packet's departure is known
 //!   the moment it is admitted: one event per hop.
-//! * [`General`] keeps the packets and decides at each departure: per-flow fairness, marking at
+//! * [`General`] keeps what waits and decides at each departure: per-flow fairness, marking at
 //!   dequeue, a buffer shared with other ports, a transport that waits for room.
 
 mod class_queues;
@@ -32,7 +32,12 @@ pub use head_pacer::HeadPacer;
 pub use marking::{RedMarker, WredMarker};
 pub use rules::{BufferLimit, PortRules};
 
-use super::{Packet, PathClass, PortId, QueueMeter, Sink};
+use super::{Packet, PathClass, PortId, QueueMeter, Sink, Slot};
+
+/// A port without mechanisms, which most are: what they would do is left out of its code.
+const PLAIN: bool = true;
+/// A port that may have mechanisms.
+const ANY: bool = false;
 
 /// A port's part in a buffer memory that all ports of its switch share. A packet takes its bytes when it is
 /// admitted and gives them back when it starts to be sent, or when it has been sent if the limit counts the
@@ -116,12 +121,12 @@ impl Port {
         matches!(self.0, Engine::Express(_))
     }
 
-    /// A packet is to leave by this port, which is number `id`. It may be marked.
+    /// The packet in `slot` is to leave by this port, which is number `id`. It may be marked.
     #[inline]
-    pub fn on_arrival(&mut self, id: PortId, now: Time, packet: &mut Packet, sink: &mut impl Sink) {
+    pub fn on_arrival(&mut self, id: PortId, now: Time, slot: Slot, sink: &mut impl Sink) {
         match &mut self.0 {
-            Engine::Express(port) => port.on_arrival(id, now, packet, sink),
-            Engine::General(port) => port.on_arrival(id, now, packet, sink),
+            Engine::Express(port) => port.on_arrival(id, now, slot, sink),
+            Engine::General(port) => port.on_arrival(id, now, slot, sink),
         }
     }
 
@@ -134,8 +139,8 @@ impl Port {
         }
     }
 
-    /// Sends a packet that an idle port with explicit departures need not look at any closer; it stays where it is.
-    /// Returns when it arrives at the far end.
+    /// Sends a packet that an idle port with explicit departures need not look at any closer. Returns when it arrives at
+    /// the far end.
     #[inline]
     pub(crate) fn pass(&mut self, now: Time, packet: &Packet) -> Option<Time> {
         match &mut self.0 {

@@ -17,20 +17,29 @@ pub(super) struct Switch {
     pool: SharedBuffer,
     pub(super) calls: Vec<(Time, PortId)>,
     pub(super) sent: usize,
-    last: Option<Packet>,
+    packets: Vec<Packet>,
     dropped: Vec<u32>,
 }
 
 impl Sink for Switch {
-    fn transmit(&mut self, _: PortId, _: Time, packet: Packet) -> &mut Packet {
+    fn hold(&mut self, packet: Packet) -> Slot {
+        self.packets.push(packet);
+        Slot::new(self.packets.len() as u32 - 1)
+    }
+    fn packet(&self, slot: Slot) -> &Packet {
+        &self.packets[slot.number() as usize]
+    }
+    fn packet_mut(&mut self, slot: Slot) -> &mut Packet {
+        &mut self.packets[slot.number() as usize]
+    }
+    fn transmit(&mut self, _: PortId, _: Time, _: Slot) {
         self.sent += 1;
-        self.last.insert(packet)
     }
     fn call_at(&mut self, port: PortId, at: Time) {
         self.calls.push((at, port));
     }
-    fn marked(&mut self, _: PortId, _: &Packet) {}
-    fn dropped(&mut self, _: Time, port: PortId, _: &Packet) {
+    fn marked(&mut self, _: PortId, _: Slot) {}
+    fn dropped(&mut self, _: Time, port: PortId, _: Slot) {
         self.dropped[port.0 as usize] += 1;
     }
     fn room(&mut self, _: PortId) {}
@@ -46,7 +55,7 @@ pub(super) fn switch(alpha: f64, ports: usize) -> Switch {
         pool: SharedBuffer::new(&params, ports),
         calls: Vec::new(),
         sent: 0,
-        last: None,
+        packets: Vec::new(),
         dropped: vec![0; ports],
     }
 }
@@ -88,8 +97,8 @@ fn plain(number: u32) -> Port {
 fn congest(ports: &mut [Port], switch: &mut Switch) {
     for _ in 0..1_200 {
         for (number, port) in ports.iter_mut().enumerate() {
-            let mut packet = Packet::new(HostId(9), HostId(number as u32), 0, SIZE as u16);
-            port.on_arrival(PortId(number as u32), Time::ZERO, &mut packet, switch);
+            let slot = switch.hold(Packet::new(HostId(9), HostId(number as u32), 0, SIZE as u16));
+            port.on_arrival(PortId(number as u32), Time::ZERO, slot, switch);
         }
     }
 }

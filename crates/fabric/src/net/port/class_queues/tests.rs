@@ -2,8 +2,8 @@ use plimsoll_circuits::{Classify, Configuration, Demand, Matching};
 use plimsoll_units::{Rate, Span, Time};
 
 use super::{ClassQueues, ClassRates, ClassSignal};
-use crate::net::port::Queued;
-use crate::net::{HostId, Packet, PathClass, Wait};
+use crate::net::port::discipline::Waiting;
+use crate::net::{HostId, Packet, PathClass, Slot};
 
 /// Host 0 of three, with circuits of 8 Gb/s (a byte a nanosecond) and a packet switch of 0.8 Gb/s.
 fn queues() -> ClassQueues {
@@ -27,12 +27,13 @@ fn at(ns: u64) -> Time {
 fn push(queues: &mut ClassQueues, ns: u64, to: u32, class: PathClass) {
     let mut packet = Packet::new(HostId(0), HostId(to), to, 1_000);
     packet.set_path_class(class);
-    queues.push(Queued { packet, since: at(ns), mark: false, draws: false });
+    // The slot's number says where the packet goes.
+    queues.push(Waiting::new(Slot::new(to), &packet, at(ns), false), &mut packet);
 }
 
 /// Destination and path class of the packet that leaves at `ns`.
 fn pop(queues: &mut ClassQueues, ns: u64) -> Option<(u32, PathClass)> {
-    queues.pop(at(ns)).map(|queued| (queued.packet.dst.0, queued.packet.path_class()))
+    queues.pop(at(ns)).map(|departure| (departure.waiting.slot.number(), departure.by))
 }
 
 /// A week with a circuit from host 0 to host 1, and this residue of its three destinations.
@@ -68,9 +69,8 @@ fn a_class_with_a_circuit_to_come_waits_for_it_but_for_its_residue() {
     assert_eq!((pop(&mut queues, 50_000), queues.next_due(at(50_000))), (None, None));
     queues.on_signal(at(60_000), ClassSignal::Open(1));
     let sent = queues.pop(at(60_000)).unwrap();
-    assert_eq!(sent.packet.path_class(), PathClass::Circuit);
-    assert_eq!(sent.packet.wait(Wait::CIRCUIT), Span::from_us(60), "it has waited since it came");
-    assert_eq!(sent.since, at(60_000), "no wait is counted twice");
+    assert_eq!((sent.by, sent.held), (PathClass::Circuit, Span::from_us(60)), "it has waited since it came");
+    assert_eq!(sent.waiting.since, at(60_000), "no wait is counted twice");
     // 1,000 bytes at 8 Gb/s.
     assert_eq!((pop(&mut queues, 60_999), queues.next_due(at(60_999))), (None, Some(at(61_000))));
     queues.on_signal(at(61_000), ClassSignal::Close);
