@@ -31,14 +31,18 @@ pub fn wait(name: &PolicyName, folders: &StateFolders, within: Span, signal: &At
     let deadline = Instant::now() + Duration::from_nanos(within.as_ps() / 1_000);
     let journal = Journal::of(folders, name);
     let entered = Arc::new(AtomicBool::new(false));
+    let command = format!("run `plimsoll host confirm {name}` within {within}");
     if io::stdin().is_terminal() {
         // Input that was typed before the question is discarded.
         let _ = tcflush(io::stdin(), QueueSelector::IFlush);
-        say(&format!("to keep it, press Enter or run `plimsoll host confirm {name}` within {within}"));
         let entered = entered.clone();
-        thread::spawn(move || entered.store(is_entered(), Ordering::Relaxed));
+        let read = move || entered.store(is_entered(), Ordering::Relaxed);
+        match thread::Builder::new().name("terminal".to_owned()).spawn(read) {
+            Ok(_) => say(&format!("to keep it, press Enter or {command}")),
+            Err(error) => say(&format!("to keep it, {command} (Enter is not read: {error})")),
+        }
     } else {
-        say(&format!("to keep it, run `plimsoll host confirm {name}` within {within}"));
+        say(&format!("to keep it, {command}"));
     }
     loop {
         match journal.read() {

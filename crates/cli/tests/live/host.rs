@@ -187,6 +187,11 @@ fn a_switch_in_the_background_goes_off() {
 }
 
 #[test]
+fn without_a_thread_that_reads_the_terminal_the_switch_goes_off() {
+    on_a_terminal("no-thread", "status 1, applied: False, left: []");
+}
+
+#[test]
 fn what_was_typed_ahead_confirms_nothing() {
     on_a_terminal("type-ahead", "status 1, applied: False, left: []");
 }

@@ -17,10 +17,11 @@ words = [plimsoll, "host", "apply", "--confirm-within", within, policy]
 
 
 def heard(master, text):
-    """Reads until the terminal has shown this."""
+    """Reads until the terminal has shown this, and returns what it has shown."""
     shown = b""
     while text not in shown:
         shown += os.read(master, 4096)
+    return shown
 
 
 def ended(process, options=0):
@@ -106,4 +107,16 @@ def type_ahead():
     report(ended(process))
 
 
-{"hang-up": hang_up, "stop-key": stop_key, "background": background, "type-ahead": type_ahead}[case]()
+def no_thread():
+    """No thread can be started, as its stack would be larger than all addresses."""
+    os.environ["RUST_MIN_STACK"] = str(1 << 46)
+    process, master = pty.fork()
+    if process == 0:
+        os.execv(plimsoll, words)
+    if b"(Enter is not read: " not in heard(master, b"rolled back"):
+        print("it was not said")
+    report(ended(process))
+
+
+cases = [hang_up, stop_key, background, type_ahead, no_thread]
+{made.__name__.replace("_", "-"): made for made in cases}[case]()
