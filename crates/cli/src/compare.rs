@@ -14,7 +14,7 @@ use plimsoll_scenario::{Overrides, Registry, Scenario};
 use plimsoll_stdio::note;
 
 use crate::job;
-use crate::memory::Budget;
+use crate::memory::{Budget, Work};
 use crate::output::{self, Done, Shown};
 use crate::source::quoted;
 
@@ -41,7 +41,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, registry: &Registry) -> Done {
-    args.budget.watch()?;
+    args.budget.watch(Work::Other)?;
     if let Some(out) = &args.out
         && RunDir::open(out).is_ok()
     {

@@ -17,6 +17,7 @@ use plimsoll_units::{Span, whole};
 
 use crate::batch::Stopped;
 use crate::job::{self, Job, key, label};
+use crate::memory::{self, Work};
 use crate::output::{self, Done, Shown};
 use crate::signals::Interrupt;
 use crate::source::{Source, quoted};
@@ -137,6 +138,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
             "--shell needs a single run, and these are {count}; select one by --variant and --set"
         ));
     }
+    memory::begin(Work::Emulate);
     let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;
     let plan = plan(args, &source, &job);
     let out = args.out.clone().unwrap_or_else(|| default_dir(&scenario, &plan));
@@ -168,6 +170,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         }
         dir.write_point(&PointOutcome::new(key(point), point.seed, emulated.outcome))?;
     }
+    memory::begin(Work::Summary);
     let summary = batch::conclude(&dir, false)?;
     let printed = output::print_summary(&summary, &[&dir], args.shown);
     if !args.quiet {

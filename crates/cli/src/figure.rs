@@ -17,7 +17,7 @@ use plimsoll_scenario::Registry;
 use plimsoll_units::spelling::did_you_mean;
 use plimsoll_units::text::{printable, printable_lines};
 
-use crate::memory::Budget;
+use crate::memory::{Budget, Work};
 use crate::output::{self, Done};
 use crate::raster::{self, Kind};
 
@@ -53,7 +53,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, _: &Registry) -> Done {
-    args.budget.watch()?;
+    args.budget.watch(Work::Other)?;
     let known = Known::read(&args.run, args.name.as_deref())?;
     let Some(name) = &args.name else {
         output::print(&known.list())?;

@@ -11,6 +11,7 @@ use plimsoll_scenario::Registry;
 use plimsoll_stdio::note;
 use plimsoll_units::Span;
 
+use crate::memory::{self, Work};
 use crate::output::{self, Done};
 
 #[cfg(feature = "kernel")]
@@ -154,6 +155,9 @@ impl FromStr for Subject {
 }
 
 pub fn run(args: &Args, _: &Registry) -> Done {
+    if let Some(Action::Apply(_) | Action::Rollback(_)) = &args.action {
+        memory::begin(Work::Host);
+    }
     let folders = StateFolders::default();
     match (&args.action, &args.plan) {
         (None, Some(plan)) | (Some(Action::Plan(plan)), _) => show(&plan.policy, &folders),

@@ -128,6 +128,7 @@ pub fn main_with(registry: &Registry) -> ExitCode {
 /// Runs the command line of these words, the first of which is the name of the program. The words `--help`, and an
 /// error in the words, end the process.
 pub fn main_of(registry: &Registry, words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    memory::end_where_refused();
     let words: Vec<OsString> = words.into_iter().collect();
     source::called(words.first().map_or("plimsoll".as_ref(), OsString::as_os_str));
     let cli = Cli::try_parse_from(&words).unwrap_or_else(|said| {

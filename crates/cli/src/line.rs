@@ -20,7 +20,7 @@ use plimsoll_units::whole;
 
 use crate::batch;
 use crate::job;
-use crate::memory::{Budget, Memory};
+use crate::memory::{Budget, Memory, Work};
 use crate::output::{self, Done, Format};
 use crate::progress::{Show, duration};
 use crate::run;
@@ -105,7 +105,7 @@ fn percent(text: &str) -> Result<f64, String> {
 }
 
 pub fn run(args: &Args, registry: &Registry) -> Done {
-    let memory = args.budget.watch()?;
+    let memory = args.budget.watch(Work::Points)?;
     if args.source.replicates.is_some() {
         return Err(anyhow!(
             "a search chooses how often it runs each load; bound that with `--replicates-max`, not `--replicates`"

@@ -4,14 +4,14 @@
 //! (`sim/estimate.rs`). Other memory is watched: a thread reads at intervals how much this process uses. Beyond the
 //! limit, active runs are cancelled, as by Ctrl-C, and finished ones are kept. Where nothing polls for cancellation, as
 //! when a scenario is read or results are summarized, or where memory grows further all the same, the process exits at
-//! once, which loses nothing that was written. So it does where the system refuses a block before that, as under
-//! `ulimit -v`.
+//! once, which loses nothing that was written. So does every command where the system refuses a block of memory, as
+//! under `ulimit -v` ([`end_where_refused`]).
 
 use std::fs;
 use std::path::Path;
 use std::str::FromStr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -43,12 +43,12 @@ fn size(text: &str) -> Result<Bytes, String> {
 }
 
 impl Budget {
-    /// Starts to watch the memory of this process.
+    /// Starts to watch the memory of this process, which does `work`.
     ///
     /// # Errors
     /// Returns an error if the system cannot create a thread.
-    pub fn watch(self) -> anyhow::Result<Memory> {
-        watch(self.memory_max.map_or_else(default_limit, Bytes::get))
+    pub fn watch(self, work: Work) -> anyhow::Result<Memory> {
+        watch(self.memory_max.map_or_else(default_limit, Bytes::get), work)
     }
 }
 
@@ -57,8 +57,70 @@ impl Budget {
 /// # Errors
 /// Returns an error if the system cannot create a thread.
 pub fn watch_by_default() -> anyhow::Result<Memory> {
-    watch(default_limit())
+    watch(default_limit(), Work::Convert)
 }
+
+/// What this process does, which decides the advice where it runs out of memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Work {
+    /// It runs points, and writes each to the disk.
+    Points,
+    /// It summarizes points, all of which are finished and written.
+    Summary,
+    /// It serves a page, and runs points that it does not write.
+    Explore,
+    /// It runs a single point, which it does not write.
+    Replay,
+    /// It makes network namespaces, and runs points in them.
+    Emulate,
+    /// It changes this host by a policy.
+    Host,
+    /// It reads files, and has no flag for its memory.
+    Convert,
+    /// It does something else.
+    Other,
+}
+
+impl Work {
+    /// Returns what helps besides a higher limit.
+    fn help(self) -> &'static str {
+        match self {
+            Work::Points | Work::Explore => {
+                ", run fewer points beside each other with `--threads`, or make the runs shorter"
+            }
+            Work::Replay => ", or make the run shorter",
+            Work::Emulate => ", or emulate fewer hosts",
+            Work::Summary | Work::Host | Work::Convert | Work::Other => "",
+        }
+    }
+
+    /// Returns what is kept, or has to be undone.
+    fn left(self) -> &'static str {
+        match self {
+            Work::Points => ". Finished points are kept, and the same command resumes",
+            Work::Summary => {
+                ". All points are finished and kept; their summary needs more memory, and the same command writes it"
+            }
+            Work::Emulate => {
+                ". Finished points are kept; the next start, or `plimsoll emulate --clean`, removes the network \
+                 namespaces of this one"
+            }
+            Work::Host => ". What it has changed stays; `plimsoll host rollback POLICY` undoes it",
+            Work::Explore | Work::Replay | Work::Convert | Work::Other => "",
+        }
+    }
+}
+
+/// Declares what this process does from now on.
+pub fn begin(work: Work) {
+    *WORK.lock().unwrap_or_else(PoisonError::into_inner) = work;
+}
+
+fn work() -> Work {
+    *WORK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+static WORK: Mutex<Work> = Mutex::new(Work::Other);
 
 /// The memory limit, which is being watched.
 #[derive(Clone, Copy, Debug)]
@@ -72,24 +134,27 @@ static EXCEEDED: AtomicBool = AtomicBool::new(false);
 /// Whether a loop polls for cancellation.
 static IS_ASKED: AtomicBool = AtomicBool::new(false);
 
-fn watch(limit: u64) -> anyhow::Result<Memory> {
+fn watch(limit: u64, work: Work) -> anyhow::Result<Memory> {
     LIMIT.store(limit, Ordering::Relaxed);
-    let of_addresses = limit_of_addresses()
-        .map(|limit| format!(", where `ulimit -v` allows {} of addresses", about(limit as f64)));
-    ADDRESSES.get_or_init(|| of_addresses.unwrap_or_default());
-    plimsoll_large_pages::on_refusal(end_refused);
-    if taken().is_some() {
-        let watched = thread::Builder::new().name("memory".to_owned()).spawn(watch_until_the_end);
-        watched.context("cannot start a thread")?;
+    begin(work);
+    if fs::exists(STATUS).unwrap_or(false) {
+        let thread = thread::Builder::new().name("memory".to_owned()).stack_size(STACK);
+        thread
+            .spawn(watch_until_the_end)
+            .context("cannot start a thread that watches this process's memory")?;
     }
     Ok(Memory { limit })
 }
+
+/// The stack of the thread that watches: it counts as addresses, which may be few.
+const STACK: usize = 256 << 10;
 
 fn watch_until_the_end() {
     let mut asked_at = None;
     loop {
         thread::sleep(PAUSE);
-        let (Some(taken), limit) = (taken(), LIMIT.load(Ordering::Relaxed)) else { return };
+        // Where no file can be opened now, one can be later.
+        let (Some(taken), limit) = (taken(), LIMIT.load(Ordering::Relaxed)) else { continue };
         if taken <= limit {
             continue;
         }
@@ -98,19 +163,27 @@ fn watch_until_the_end() {
         let grows = taken > when_asked.saturating_add(limit / 4);
         EXCEEDED.store(true, Ordering::Relaxed);
         if !IS_ASKED.load(Ordering::Relaxed) || grows {
-            note!("error: {}. Finished points are kept, and the same command resumes", beyond(limit, taken));
+            note!("error: {}{}", beyond(limit, taken), work().left());
             std::process::exit(output::ERROR.into());
         }
     }
 }
 
+/// Has the process end with a message, rather than by an abort, where the system refuses a block of memory.
+pub fn end_where_refused() {
+    plimsoll_large_pages::on_refusal(end_refused);
+    let of_addresses = limit_of_addresses()
+        .map(|limit| format!(", where `ulimit -v` allows {} of addresses", about(limit as f64)));
+    ADDRESSES.get_or_init(|| of_addresses.unwrap_or_default());
+}
+
 /// Ends the process, to which the system has refused a block of memory. It may have none for the message either.
 fn end_refused(bytes: usize) {
     note_without_memory(format_args!(
-        "error: out of memory: the system has refused a block of {bytes} bytes{}; raise the limit, run fewer points \
-         beside each other with `--threads`, or make the runs shorter. Finished points are kept, and the same command \
-         resumes",
-        ADDRESSES.get().map_or("", String::as_str)
+        "error: out of memory: the system has refused a block of {bytes} bytes{}; raise the limit{}{}",
+        ADDRESSES.get().map_or("", String::as_str),
+        work().help(),
+        work().left()
     ));
     std::process::exit(output::ERROR.into());
 }
@@ -122,11 +195,16 @@ static ADDRESSES: OnceLock<String> = OnceLock::new();
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn beyond(limit: u64, taken: u64) -> String {
+    let work = work();
+    let raise = match work {
+        Work::Convert => "which is half of the free memory",
+        _ => "raise it with `--memory-max SIZE`",
+    };
     format!(
-        "out of memory: this process has {}, and its limit is {}; raise it with `--memory-max SIZE`, run fewer points \
-         beside each other with `--threads`, or make the runs shorter",
+        "out of memory: this process has {}, and its limit is {}; {raise}{}",
         about(taken as f64),
-        about(limit as f64)
+        about(limit as f64),
+        work.help()
     )
 }
 
@@ -171,9 +249,12 @@ impl Drop for Asked {
 
 /// Returns the bytes of memory that this process uses, in memory or swapped out; `None` where that is unknown.
 fn taken() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let status = fs::read_to_string(STATUS).ok()?;
     Some(kilobytes(&status, "RssAnon:")? + kilobytes(&status, "VmSwap:").unwrap_or(0))
 }
+
+/// The file with the memory of this process.
+const STATUS: &str = "/proc/self/status";
 
 /// Returns half of the free memory of the machine and of the control group, or the total where the free part is
 /// unknown. A growing vector doubles its capacity, so half always leaves space for that.

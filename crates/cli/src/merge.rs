@@ -9,7 +9,7 @@ use plimsoll_stdio::note;
 
 use crate::batch;
 use crate::columns::Columns;
-use crate::memory::Budget;
+use crate::memory::{Budget, Work};
 use crate::output::{self, Done, Shown};
 
 /// Merge the run directories of shards into one.
@@ -37,7 +37,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, _: &Registry) -> Done {
-    args.budget.watch()?;
+    args.budget.watch(Work::Other)?;
     let merged = run_dir::merge(&args.out, &args.parts, args.columns.into()).map_err(output::with_repair)?;
     let summary = batch::conclude(&merged, false)?;
     let printed = output::print_summary(&summary, &[&merged], args.shown);

@@ -15,7 +15,7 @@ use plimsoll_stdio::note;
 use plimsoll_units::{Span, Time, whole};
 
 use crate::job::{self, key};
-use crate::memory::Budget;
+use crate::memory::{Budget, Work};
 use crate::output::{self, Done};
 use crate::signals::Interrupt;
 use crate::source::{Source, quoted};
@@ -60,7 +60,7 @@ fn span(text: &str) -> Result<Span, <Span as FromStr>::Err> {
 }
 
 pub fn run(args: &Args, registry: &Registry) -> Done {
-    let memory = args.budget.watch()?;
+    let memory = args.budget.watch(Work::Replay)?;
     let scenario = scenario_of(&args.source).load(registry)?;
     let point = choose(args, &scenario)?;
     estimate::check(&point.model, memory.limit()).with_context(|| job::label(point))?;

@@ -19,7 +19,7 @@ use plimsoll_units::text::{csv_cell, printable_json, printable_lines};
 use plimsoll_units::whole;
 
 use crate::batch;
-use crate::memory::{Budget, Memory};
+use crate::memory::{Budget, Memory, Work};
 use crate::output::{self, Done, Format};
 use crate::raster::{self, Kind};
 use crate::signals::Interrupt;
@@ -147,7 +147,7 @@ impl Name {
 }
 
 pub fn run(args: &Args, _: &Registry) -> Done {
-    let memory = args.budget.watch()?;
+    let memory = args.budget.watch(Work::Points)?;
     let study = args.study.study(args.on)?;
     let folder = args.out.join(&study.id);
     let rows_file = folder.join(ROWS);

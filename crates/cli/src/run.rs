@@ -15,7 +15,7 @@ use plimsoll_units::whole;
 use crate::batch::{self, Stopped};
 use crate::columns::Columns;
 use crate::job::{self, Job, Shard, key};
-use crate::memory::Budget;
+use crate::memory::{self, Budget, Work};
 use crate::output::{self, Done, Shown};
 use crate::progress::Show;
 use crate::source::Source;
@@ -75,7 +75,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, registry: &Registry) -> Done {
-    let memory = args.budget.watch()?;
+    let memory = args.budget.watch(Work::Points)?;
     let source = with_capture(args);
     let scenario = source.load(registry)?;
     let job = Job::new(&source, &scenario, args.shard, &args.variant)?;
@@ -103,6 +103,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         let said = stop(stopped, &dir, &share);
         return noted.and(said);
     }
+    memory::begin(Work::Summary);
     let summary = batch::conclude(&dir, args.perfetto)?;
     // All results are on disk by now, and the notes say where: a full stdout prevents neither.
     let printed = output::print_summary(&summary, &[&dir], args.shown);

@@ -29,7 +29,7 @@ use plimsoll_units::whole;
 
 use crate::batch;
 use crate::job;
-use crate::memory::Budget;
+use crate::memory::{Budget, Work};
 use crate::output::{self, Done};
 use crate::signals::Interrupt;
 use crate::source::{BadScenario, Source};
@@ -60,7 +60,7 @@ pub struct Args {
 const LOOK_UP: Duration = Duration::from_millis(100);
 
 pub fn run(args: &Args, registry: &Registry) -> Done {
-    let memory = args.budget.watch()?;
+    let memory = args.budget.watch(Work::Explore)?;
     let scenario = args.source.load(registry)?;
     let points = session::first_points(&scenario);
     for point in &points {

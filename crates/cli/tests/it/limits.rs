@@ -234,6 +234,36 @@ fn memory_that_the_system_refuses_ends_the_process_with_a_message_and_loses_noth
     }
 }
 
+/// Every command ends with a message where the system refuses memory, and none is aborted.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_command_is_aborted_where_the_system_refuses_memory() {
+    let place = Place::new();
+    std::fs::write(place.path("long.pcap"), crate::bursts::capture(1_000)).unwrap();
+    place.write("small.toml", SMALL);
+    let commands: [&[&str]; 3] = [&["bursts", "long.pcap"], &["check"], &["config", "small.toml"]];
+    for args in commands {
+        let program = place.command(args);
+        let (mut has_begun, mut refused) = (false, 0);
+        for kilobytes in (10_000..80_000).step_by(2_000) {
+            let mut limited = std::process::Command::new("sh");
+            let limit = format!("ulimit -v {kilobytes} && exec \"$@\"");
+            limited.args(["-c", &limit, "sh"]).arg(program.get_program()).args(args);
+            let output = limited.current_dir(program.get_current_dir().unwrap()).output().unwrap();
+            let ran = Ran::of(args, output);
+            // With less memory than that, the system cannot even load the program.
+            has_begun |= matches!(ran.code, Some(0..=2));
+            assert!(
+                !has_begun || matches!(ran.code, Some(0..=2)),
+                "{args:?}, {kilobytes} KB: {}",
+                ran.stderr
+            );
+            refused += u32::from(ran.stderr.contains("out of memory: the system has refused a block of"));
+        }
+        assert!(refused > 0, "{args:?}");
+    }
+}
+
 #[test]
 fn a_limit_below_what_the_program_needs_is_an_error() {
     let place = Place::new();
