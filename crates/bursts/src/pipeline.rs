@@ -35,29 +35,26 @@ const BATCHES: usize = 3;
 pub fn analyse(input: impl Read, analyser: &mut Analyser) -> Result<(), ReadError> {
     let reader = Reader::new(input)?;
     let mut source = Source { reader, first: analyser.begin_capture(), known: 0, held: None };
-    let mut batch = Batch::default();
-    let mut frames = 0;
-    while frames < ALONE {
-        let result = source.fill(&mut batch, ALONE - frames);
-        frames += batch.frames.len();
-        batch.analyse(analyser);
-        if !result? {
-            return Ok(());
-        }
+    if !source.analyse(ALONE, analyser)? {
+        return Ok(());
     }
-    thread::scope(|scope| {
+    let analyses = &mut *analyser;
+    let handed_over = thread::scope(|scope| {
         let (full, to_analyse) = sync_channel::<Batch>(BATCHES);
         let (back, empty) = sync_channel::<Batch>(BATCHES);
         (1..BATCHES).for_each(|_| back.send(Batch::default()).expect("the channel has room for all batches"));
-        scope.spawn(move || {
+        let analyse = move || {
             for mut batch in to_analyse {
-                batch.analyse(analyser);
+                batch.analyse(analyses);
                 // The reader has stopped where nobody takes it back.
                 let _ = back.send(batch);
             }
-        });
-        source.hand_over(batch, &full, &empty)
-    })
+        };
+        thread::Builder::new().spawn_scoped(scope, analyse).ok()?;
+        Some(source.hand_over(&full, &empty))
+    });
+    // Where no thread can be started, this one analyses the rest, too.
+    handed_over.unwrap_or_else(|| source.analyse(usize::MAX, analyser).map(drop))
 }
 
 impl Batch {
@@ -83,6 +80,21 @@ struct Source<R> {
 }
 
 impl<R: Read> Source<R> {
+    /// Reads at most `most` frames and analyses them on this thread. Returns whether the capture goes on.
+    fn analyse(&mut self, most: usize, analyser: &mut Analyser) -> Result<bool, ReadError> {
+        let mut batch = Batch::default();
+        let mut frames = 0;
+        while frames < most {
+            let result = self.fill(&mut batch, most - frames);
+            frames += batch.frames.len();
+            batch.analyse(analyser);
+            if !result? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Fills an empty batch with at most `most` frames, all of interfaces that it or an earlier one describes. Returns
     /// whether the capture goes on.
     fn fill(&mut self, batch: &mut Batch, most: usize) -> Result<bool, ReadError> {
@@ -107,12 +119,8 @@ impl<R: Read> Source<R> {
     }
 
     /// Reads on, and hands batches to the thread that analyses, until the capture ends.
-    fn hand_over(
-        &mut self,
-        mut batch: Batch,
-        full: &SyncSender<Batch>,
-        empty: &Receiver<Batch>,
-    ) -> Result<(), ReadError> {
+    fn hand_over(&mut self, full: &SyncSender<Batch>, empty: &Receiver<Batch>) -> Result<(), ReadError> {
+        let mut batch = Batch::default();
         loop {
             let result = self.fill(&mut batch, BATCH);
             // Both fail only where the other thread panics, which the scope passes on.

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, anyhow};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -327,11 +327,16 @@ struct Board<'a> {
     show: Show,
     bar: ProgressBar,
     began: Instant,
+    /// The frame that the spinner shows.
+    frame: AtomicUsize,
     there: AtomicUsize,
     done: AtomicUsize,
     interrupt: Interrupt,
     memory: Memory,
 }
+
+/// The time that the spinner shows a frame, in ms.
+const FRAME_MS: u128 = 120;
 
 impl<'a> Board<'a> {
     fn new(show: Show, over: &'a Over, interrupt: Interrupt, memory: Memory) -> Board<'a> {
@@ -341,9 +346,8 @@ impl<'a> Board<'a> {
         };
         let style = ProgressStyle::with_template("{spinner:.cyan} {wide_msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        bar.enable_steady_tick(Duration::from_millis(120));
-        let (there, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Board { over, show, bar, began: Instant::now(), there, done, interrupt, memory }
+        let [frame, there, done] = [0; 3].map(AtomicUsize::new);
+        Board { over, show, bar, began: Instant::now(), frame, there, done, interrupt, memory }
     }
 
     fn runs(&self) -> usize {
@@ -390,6 +394,11 @@ impl Watch for Board<'_> {
     }
 
     fn goes_on(&self) -> bool {
+        // The spinner turns here, without a thread.
+        let frame = (self.began.elapsed().as_millis() / FRAME_MS) as usize;
+        if self.frame.swap(frame, Ordering::Relaxed) != frame {
+            self.bar.tick();
+        }
         self.interrupt.signal().is_none() && !self.memory.is_exceeded()
     }
 

@@ -68,7 +68,10 @@ pub fn run_all(models: &[&Model], threads: usize, watch: &dyn Watch) -> Result<(
     };
     thread::scope(|scope| {
         for _ in 1..threads.clamp(1, models.len().max(1)) {
-            scope.spawn(work);
+            // Where no further thread can be started, the others do the work.
+            if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                break;
+            }
         }
         work();
     });

@@ -75,18 +75,25 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     let threads = batch::threads(args.threads.map(usize::from));
     let (source, scenario) = at_first_point(&args.source, scenario)?;
     let session = Arc::new(Session::new(source, scenario, threads, memory));
-    output::print(&format!("{}\n", gate.address()))?;
-    note!("Open this address in a browser on this machine. Ctrl-C ends it.");
+    let address = format!("{}\n", gate.address());
     let served = Arc::clone(&session);
     // It ends with the process, whatever its clients do.
-    let server = thread::spawn(move || server::serve(&listener, &gate, &served, &page));
+    let server = thread::Builder::new()
+        .spawn(move || server::serve(&listener, &gate, &served, &page))
+        .context("cannot start a thread that serves the page")?;
     thread::scope(|scope| {
-        scope.spawn(|| session.work());
-        while interrupt.signal().is_none() && !server.is_finished() {
-            thread::sleep(LOOK_UP);
+        let worker = thread::Builder::new().spawn_scoped(scope, || session.work());
+        worker.context("cannot start a thread that runs the scenario")?;
+        let printed = output::print(&address);
+        if printed.is_ok() {
+            note!("Open this address in a browser on this machine. Ctrl-C ends it.");
+            while interrupt.signal().is_none() && !server.is_finished() {
+                thread::sleep(LOOK_UP);
+            }
         }
         session.end();
-    });
+        printed
+    })?;
     if server.is_finished()
         && let Ok(Err(error)) = server.join()
     {

@@ -264,6 +264,38 @@ fn no_command_is_aborted_where_the_system_refuses_memory() {
     }
 }
 
+/// A process whose threads would need larger stacks than there are addresses can start none.
+#[cfg(target_os = "linux")]
+#[test]
+fn where_no_thread_can_be_started_results_are_the_same_or_an_error_says_so() {
+    let place = Place::new();
+    place.write("small.toml", SMALL);
+    std::fs::write(place.path("long.pcap"), crate::bursts::capture(500)).unwrap();
+    let without_threads = |args: &[&str]| {
+        let output = place.command(args).env("RUST_MIN_STACK", (1u64 << 46).to_string()).output().unwrap();
+        Ran::of(args, output)
+    };
+    let same: [&[&str]; 3] = [
+        &["run", "small.toml", "--replicates", "3", "--threads", "4", "--format", "json", "--out"],
+        &["line", "small.toml", "--slo", "p99(small) < 1ms", "--precision", "0.5", "--out"],
+        &["bursts", "--format", "json", "long.pcap"],
+    ];
+    for args in same {
+        let is_run = args.last() == Some(&"--out");
+        let into = |out| args.iter().copied().chain(is_run.then_some(out)).collect::<Vec<&str>>();
+        let [own, other] = ["with", "without"].map(into);
+        let with = place.plimsoll(&own).ends_with(0);
+        assert_eq!(without_threads(&other).ends_with(0).stdout, with.stdout, "{args:?}");
+        for out in ["with", "without"] {
+            let _ = std::fs::remove_dir_all(place.path(out));
+        }
+    }
+    without_threads(&["explore", "small.toml"])
+        .ends_with(2)
+        .prints_nothing()
+        .says("error: cannot start a thread that serves the page");
+}
+
 #[test]
 fn a_limit_below_what_the_program_needs_is_an_error() {
     let place = Place::new();

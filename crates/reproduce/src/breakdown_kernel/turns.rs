@@ -221,7 +221,8 @@ impl Traced<'_> {
         let warm_up = Duration::from_nanos(phase.from.as_ps() / 1_000);
         session.attach()?;
         let (measure, before, ran_ns) = thread::scope(|scope| -> anyhow::Result<_> {
-            let load = scope.spawn(|| bench.measure(phase));
+            let load = thread::Builder::new().spawn_scoped(scope, || bench.measure(phase));
+            let load = load.context("cannot start a thread for the load")?;
             thread::sleep(warm_up);
             // What was traced until now does not count.
             session.poll()?;

@@ -78,7 +78,7 @@ fn round(arm: &Arm, rounds: Rounds) -> anyhow::Result<Seen> {
     let stop = AtomicBool::new(false);
     let (before, begun) = (flows.received(), Instant::now());
     let captured = thread::scope(|scope| {
-        let capture = scope.spawn(|| capture(&mut socket, &stop));
+        let capture = thread::Builder::new().spawn_scoped(scope, || capture(&mut socket, &stop))?;
         thread::sleep(Duration::from_millis(rounds.time_ms));
         stop.store(true, Ordering::Relaxed);
         let (bytes, seconds) = (flows.received() - before, begun.elapsed().as_secs_f64());

@@ -251,7 +251,9 @@ impl Bench<'_> {
         };
         thread::scope(|scope| {
             let others = 1..self.options.threads.clamp(1, tasks.len().max(1));
-            let others: Vec<_> = others.map(|_| scope.spawn(work)).collect();
+            // Where no further thread can be started, the others do the work.
+            let others = others.map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok());
+            let others: Vec<_> = others.collect();
             let own = work();
             let panicked = "a task that fails says so and does not panic";
             others.into_iter().map(|other| other.join().expect(panicked)).fold(own, Result::and)

@@ -102,7 +102,8 @@ pub fn run_in_parts(
     }
 }
 
-/// Runs `model` as `plan` says; the first process has the world of `first`, which has not begun.
+/// Runs `model` as `plan` says; the first process has the world of `first`, which has not begun. Where the system
+/// cannot start the threads, the model is run on one.
 fn run_plan(
     model: &Model,
     mut first: Build,
@@ -112,20 +113,22 @@ fn run_plan(
     let exchange =
         Exchange::new(plan.processes, plan.lookahead, first.world.rules.horizon, first.world.rules.grace);
     let others = thread::scope(|scope| {
-        let others: Vec<_> = (1..plan.processes)
-            .map(|here| {
-                let (plan, exchange) = (&plan, &exchange);
-                scope.spawn(move || {
-                    let guard = exchange.guard();
-                    let mut build = build(model, Extensions::default())?;
-                    build.world.become_process(plan, here);
-                    build.world.run_process(exchange, here, &mut |_| true)?;
-                    guard.ended_well();
-                    Ok::<Build, RunError>(build)
-                })
-            })
-            .collect();
         let guard = exchange.guard();
+        let mut others = Vec::new();
+        for here in 1..plan.processes {
+            let (plan, exchange) = (&plan, &exchange);
+            let work = move || {
+                let guard = exchange.guard();
+                let mut build = build(model, Extensions::default())?;
+                build.world.become_process(plan, here);
+                build.world.run_process(exchange, here, &mut |_| true)?;
+                guard.ended_well();
+                Ok::<Build, RunError>(build)
+            };
+            // The guard stops those that have started.
+            let Ok(other) = thread::Builder::new().spawn_scoped(scope, work) else { return Ok(None) };
+            others.push(other);
+        }
         first.world.become_process(&plan, 0);
         let own = first.world.run_process(&exchange, 0, progress);
         if own.is_ok() {
@@ -133,7 +136,13 @@ fn run_plan(
         }
         drop(guard);
         let others = others.into_iter().map(|other| other.join().expect("a logical process does not panic"));
-        own.and(others.collect::<Result<Vec<Build>, RunError>>())
+        own.and(others.collect::<Result<Vec<Build>, RunError>>()).map(Some)
     })?;
-    Ok(merge::merge(first, others, exchange, &plan))
+    match others {
+        Some(others) => Ok(merge::merge(first, others, exchange, &plan)),
+        None => {
+            drop(first);
+            crate::run(model, progress)
+        }
+    }
 }

@@ -185,3 +185,23 @@ fn any_number_of_threads_gives_the_same_bytes() {
         }
     }
 }
+
+/// A process whose threads would need larger stacks than there are addresses can start none: this test runs itself in
+/// one.
+#[test]
+fn without_threads_a_run_in_parts_is_the_run_on_one() {
+    const NAME: &str = "truth::parallel::without_threads_a_run_in_parts_is_the_run_on_one";
+    if std::env::var_os("RUST_MIN_STACK").is_none() {
+        let mut inside = std::process::Command::new(std::env::current_exe().unwrap());
+        inside.args(["--exact", NAME, "--test-threads", "1"]).env("RUST_MIN_STACK", (1u64 << 46).to_string());
+        let ran = inside.output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stdout);
+        assert!(ran.status.success() && said.contains("1 passed"), "{said}");
+        return;
+    }
+    assert!(std::thread::Builder::new().spawn(|| ()).is_err());
+    let model = model(FLOWS, None, None);
+    let alone = plimsoll_sim::run(&model, &mut |_| true).unwrap();
+    let outcome = run_in_parts(&model, 4, &mut |_| true).unwrap();
+    assert_eq!(Digest::of(&outcome), Digest::of(&alone));
+}
