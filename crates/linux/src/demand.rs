@@ -25,6 +25,7 @@ use plimsoll_units::{Span, Time};
 
 use crate::clock::Clock;
 use crate::edge::Reading;
+use crate::failure::start_thread;
 use crate::frame::host_at;
 use crate::lateness::{Spread, rough};
 use crate::namespaces::Namespaces;
@@ -126,10 +127,10 @@ impl SocketReader {
         let (send, readings) = mpsc::channel();
         let stop = Arc::new(AtomicBool::new(false));
         let (timetable, stops) = (Timetable::of(control), Arc::clone(&stop));
-        let thread = thread::spawn(move || {
+        let thread = start_thread("a thread that reads the hosts' sockets", move || {
             urgent::wake_in_time();
             run(hosts, timetable, clock, &stops, &send)
-        });
+        })?;
         Ok((SocketReader { stop, thread: Some(thread) }, readings))
     }
 

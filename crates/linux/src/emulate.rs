@@ -230,7 +230,7 @@ pub fn emulate(
     let settings = laid_out.agent_settings(model, options, clock)?;
     let (network, transport) = (fabric.network().clone(), laid_out.transport.clone());
     let place = Arc::new(AgentContext { settings, names, network, transport });
-    let agents = Agents::start(plan, &place, sources);
+    let agents = Agents::start(plan, &place, sources)?;
     let programs = Programs::start(&options.programs, &place.names, &place.settings, model.run.duration)?;
     let mut edge = Edge::new(fabric, Taps::new(taps, clock)?, laid_out.mtu, options.spin);
     if options.verify {

@@ -22,6 +22,7 @@ mod control;
 mod demand;
 pub mod edge;
 mod emulate;
+mod failure;
 mod features;
 pub mod frame;
 pub mod job_control;

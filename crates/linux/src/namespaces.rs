@@ -22,6 +22,7 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+use crate::failure::failed;
 use crate::frame::{HOSTS_MAX, alias, ipv4, ipv6, mac};
 use crate::tap;
 
@@ -82,10 +83,6 @@ pub struct Namespaces {
     names: Vec<String>,
     state: Folder,
     lock: File,
-}
-
-fn failed(what: impl std::fmt::Display, error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{what}: {error}"))
 }
 
 impl Namespaces {
@@ -163,7 +160,8 @@ impl Namespaces {
         if hosts > HOSTS_MAX {
             return Err(io::Error::other(format!("{hosts} hosts; at most {HOSTS_MAX} have addresses")));
         }
-        clean()?;
+        // A namespace that cannot be removed does not keep others from being made.
+        let _ = sweep()?.1;
         let state = Folder::make(Path::new(STATE)).map_err(|error| failed(STATE, error))?;
         let process = std::process::id().to_string();
         let lock = loop {
@@ -198,7 +196,7 @@ impl Namespaces {
             let _ = fs::write(OWN_TABLES, OWN_TABLE_SIZE.to_string());
             self.add()
         });
-        remove(&[mould.to_owned()]);
+        let _ = remove(&[mould.to_owned()]);
         added
     }
 
@@ -259,7 +257,8 @@ impl Namespaces {
 impl Drop for Namespaces {
     fn drop(&mut self) {
         empty(&self.names);
-        remove(&self.names);
+        // What cannot be removed now is left to the next start.
+        let _ = remove(&self.names);
         let _ = self.state.remove(&std::process::id().to_string());
     }
 }
@@ -267,10 +266,13 @@ impl Drop for Namespaces {
 /// Runs `work` in a thread inside the namespace `name`, and waits for it.
 fn inside<T: Send>(name: &str, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
-        let worker = scope.spawn(|| {
+        let work = || {
             enter(name)?;
             work()
-        });
+        };
+        let worker = std::thread::Builder::new().spawn_scoped(scope, work);
+        let worker = worker
+            .map_err(|error| failed(format_args!("cannot start a thread in the namespace {name}"), error))?;
         worker.join().unwrap_or_else(|_| Err(io::Error::other("the worker panicked")))
     })
 }
@@ -323,8 +325,14 @@ pub fn enter(name: &str) -> io::Result<()> {
 /// Removes what runs have left behind that are no more, and says how many namespaces that were.
 ///
 /// # Errors
-/// If the folder of locks cannot be read.
+/// If the folder of locks cannot be read, or a namespace cannot be removed.
 pub fn clean() -> io::Result<usize> {
+    let (left, removed) = sweep()?;
+    removed.map(|()| left)
+}
+
+/// Removes what [`clean`] does. Returns how many namespaces were left behind, and whether they could be removed.
+fn sweep() -> io::Result<(usize, io::Result<()>)> {
     let state = Folder::open(Path::new(STATE)).map_err(|error| failed(STATE, error))?;
     if let Some(state) = &state {
         await_orphans(state)?;
@@ -337,9 +345,9 @@ pub fn clean() -> io::Result<usize> {
         }
     }
     empty(&left);
-    remove(&left);
+    let removed = remove(&left);
     crate::cgroups::clean(lives);
-    let Some(state) = &state else { return Ok(left.len()) };
+    let Some(state) = &state else { return Ok((left.len(), removed)) };
     for owner in state.names()?.iter().filter(|name| is_number(name)) {
         let Ok(Some(lock)) = state.file(owner, OFlags::RDONLY) else { continue };
         // Removed under its lock: a start that waits for it sees that it is gone, and makes another.
@@ -347,7 +355,7 @@ pub fn clean() -> io::Result<usize> {
             let _ = state.remove(owner);
         }
     }
-    Ok(left.len())
+    Ok((left.len(), removed))
 }
 
 /// Ends all that would keep namespaces that are to go: programs of their hosts, also such as have left their process
@@ -438,12 +446,24 @@ fn lives(state: &Folder, owner: &str) -> bool {
     }
 }
 
-fn remove(names: &[String]) {
-    let there = names.iter().filter(|name| Path::new(NETNS).join(name).exists());
-    let batch: String = there.map(|name| format!("netns del {name}\n")).collect();
-    if !batch.is_empty() {
-        // What cannot be removed now is left to the next start.
-        let _ = ip(&["-force", "-batch", "-"], &batch, None);
+/// Removes those of the namespaces that are there.
+///
+/// # Errors
+/// If one cannot be removed; the others are.
+fn remove(names: &[String]) -> io::Result<()> {
+    let are_there = || names.iter().filter(|name| Path::new(NETNS).join(name).exists());
+    let batch: String = are_there().map(|name| format!("netns del {name}\n")).collect();
+    if batch.is_empty() {
+        return Ok(());
+    }
+    let removed = ip(&["-force", "-batch", "-"], &batch, None);
+    match are_there().count() {
+        // Another process may have removed some, of which `ip` complains.
+        0 => Ok(()),
+        left => {
+            let error = removed.err().unwrap_or_else(|| io::Error::other("`ip` has left them"));
+            Err(failed(format_args!("cannot remove {left} of {} namespaces", names.len()), error))
+        }
     }
 }
 

@@ -21,6 +21,7 @@ use plimsoll_units::{Span, Time};
 
 use crate::agent::Settings;
 use crate::cgroups::{Level, LevelsOfPrograms};
+use crate::failure::{failed, start_thread};
 
 /// A program to run in a host.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -90,7 +91,8 @@ impl Programs {
                 settings: settings.clone(),
                 over: Arc::clone(&started.over),
             };
-            started.threads.push(thread::spawn(move || keeper.keep()));
+            let what = format_args!("a thread for the program `{}`", program.command);
+            started.threads.push(start_thread(what, move || keeper.keep())?);
         }
         Ok(started)
     }
@@ -177,15 +179,16 @@ impl Keeper {
         command.args(["netns", "exec", &self.namespace]).args(words).stdin(Stdio::null()).process_group(0);
         match &self.program.log {
             Some(path) => {
-                let log = File::create(path)
-                    .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+                let log = File::create(path).map_err(|error| failed(path.display(), error))?;
                 command.stdout(log.try_clone()?).stderr(log);
             }
             None => {
                 command.stdout(io::stderr());
             }
         }
-        command.spawn()
+        command.spawn().map_err(|error| {
+            failed(format_args!("cannot start the program `{}`", self.program.command), error)
+        })
     }
 }
 

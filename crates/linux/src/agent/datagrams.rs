@@ -17,6 +17,7 @@ use super::context::AgentContext;
 use super::events::{DATAGRAMS, ready, watch};
 use super::plan::DrivenSource;
 use super::sockets::{self, DRIVER_PORT};
+use crate::failure::failed;
 use crate::frame::ipv4;
 
 /// The UDP sockets of one source, by host.
@@ -93,7 +94,8 @@ impl Datagrams {
             return Ok(());
         }
         crate::namespaces::enter(&self.context.names[host as usize])?;
-        let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
+        let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP));
+        let socket = socket.map_err(|error| failed("cannot open a socket", error))?;
         sockets::prepare(&socket, &self.driven)?;
         socket.set_nonblocking(true)?;
         rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, ROOM)?;

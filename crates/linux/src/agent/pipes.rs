@@ -14,6 +14,7 @@ use super::events::{LISTENER, ready, watch};
 use super::pace::Pace;
 use super::plan::{CONNECTIONS_MAX, DrivenSource};
 use super::sockets::{self, DRIVER_PORT};
+use crate::failure::failed;
 
 /// The connections of one source.
 #[derive(Debug)]
@@ -144,7 +145,8 @@ impl Pipes {
 
     fn socket(&self, host: u32) -> io::Result<Socket> {
         crate::namespaces::enter(&self.context.names[host as usize])?;
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(self.context.settings.protocol()))?;
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(self.context.settings.protocol()));
+        let socket = socket.map_err(|error| failed("cannot open a socket", error))?;
         sockets::prepare(&socket, &self.driven)?;
         socket.set_tcp_congestion(self.context.settings.congestion_control.as_bytes())?;
         socket.set_tcp_nodelay(true)?;

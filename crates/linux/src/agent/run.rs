@@ -1,15 +1,17 @@
 //! [`Agents`]: a thread for each source, which drives it over the kernel's sockets.
 
+use std::io;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 use plimsoll_traffic::Source;
 
 use super::context::{AgentContext, Shared};
 use super::driver::{Records, SourceDriver};
 use super::plan::AgentPlan;
+use crate::failure::start_thread;
 
 /// The threads of a run; dropping them ends them and closes all their sockets.
 #[derive(Debug)]
@@ -20,16 +22,21 @@ pub(crate) struct Agents {
 
 impl Agents {
     /// Starts a thread for each of `sources`, which are those of `plan`.
+    ///
+    /// # Errors
+    /// Returns an error if the system cannot create a thread; those that were created end.
     pub(crate) fn start(
         plan: &Arc<AgentPlan>,
         context: &Arc<AgentContext>,
         sources: Vec<Box<dyn Source>>,
-    ) -> Agents {
+    ) -> io::Result<Agents> {
         raise_descriptor_limit();
         let shared = Arc::new(Shared::new(sources.len()));
-        let start = |(number, source): (usize, Box<dyn Source>)| {
+        let mut agents = Agents { shared: Arc::clone(&shared), drivers: Vec::new() };
+        for (number, source) in sources.into_iter().enumerate() {
+            let what = format!("a thread for workload `{}`", plan.workloads[number].name);
             let (plan, context, shared) = (Arc::clone(plan), Arc::clone(context), Arc::clone(&shared));
-            thread::spawn(move || {
+            agents.drivers.push(start_thread(what, move || {
                 // A thread that wakes up 50 us late, the kernel's default, would send late.
                 let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
                 let driver = SourceDriver::new(&context, &shared, plan.driven[number], source);
@@ -37,10 +44,9 @@ impl Agents {
                     shared.fail(format!("workload `{}`: {error}", plan.workloads[number].name));
                     Records::default()
                 })
-            })
-        };
-        let drivers = sources.into_iter().enumerate().map(start).collect();
-        Agents { shared, drivers }
+            })?);
+        }
+        Ok(agents)
     }
 
     /// Returns whether every source is finished.
