@@ -89,6 +89,15 @@ fn optional(name: &'static str, needed_for: &str, found: bool, fix: &str) -> Fea
     Feature { name, needed_for: needed_for.to_owned(), required: false, found, fix: fix.to_owned() }
 }
 
+/// Returns why `ip` and `tc` do not run, if they do not.
+fn lacks_iproute2() -> Option<String> {
+    match runs("ip").and_then(|ip| Ok(ip && runs("tc")?)) {
+        Ok(true) => None,
+        Ok(false) => Some("apt-get install iproute2".to_owned()),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
 /// Lists what `plimsoll host apply` needs (`docs/host.md`).
 fn host() -> Vec<Feature> {
     let unless = |found: bool, fix: &str| (!found).then(|| fix.to_owned());
@@ -101,11 +110,7 @@ fn host() -> Vec<Feature> {
         capability("CAP_NET_ADMIN", CAP_NET_ADMIN),
         capability("CAP_BPF", CAP_BPF),
         capability("CAP_PERFMON", CAP_PERFMON),
-        required(
-            "ip, tc (iproute2)",
-            "devices, queues and routes",
-            unless(runs("ip") && runs("tc"), "apt-get install iproute2"),
-        ),
+        required("ip, tc (iproute2)", "devices, queues and routes", lacks_iproute2()),
         required(
             "BPF file system",
             "programs that stay when the command has ended",

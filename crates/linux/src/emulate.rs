@@ -112,7 +112,7 @@ const SHELL_LOOKED_AFTER: Span = Span::from_ms(20);
 /// # Errors
 /// Names what the system or the model lacks.
 pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
-    let missing = features::missing();
+    let missing = features::missing()?;
     if !missing.is_empty() {
         return Err(EmulateError::Missing(missing.iter().map(|feature| feature.name).collect()));
     }

@@ -1,11 +1,13 @@
 //! What a live run needs of the system, and whether it is there.
 
 use std::fs;
+use std::io;
 use std::process::{Command, Stdio};
 
 use plimsoll_bpf::Needs;
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::failure::failed;
 use crate::{cgroups, multipath};
 
 /// Something that the system has or has not.
@@ -43,10 +45,16 @@ pub fn has_congestion_control(name: &str) -> bool {
     socket.is_ok_and(|socket| socket.set_tcp_congestion(name.as_bytes()).is_ok())
 }
 
-/// Returns whether `program -V` ends well.
-pub fn runs(program: &str) -> bool {
-    let tried = Command::new(program).arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    tried.is_ok_and(|status| status.success())
+/// Returns whether the system has `program`, and `program -V` ends well.
+///
+/// # Errors
+/// Returns an error if the system has the program and cannot start it.
+pub fn runs(program: &str) -> io::Result<bool> {
+    match Command::new(program).arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status() {
+        Ok(status) => Ok(status.success()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(failed(format_args!("cannot start `{program}`"), error)),
+    }
 }
 
 /// Everything that a live run may need.
@@ -57,7 +65,7 @@ pub fn features() -> Vec<Feature> {
     };
     let has = has_congestion_control;
     let programs = lacks_programs();
-    let mut all = required();
+    let mut all = required(&runs("ip"));
     all.extend([
         optional("IPv6", "IPv6 between hosts", there("/proc/net/if_inet6"), "a kernel with CONFIG_IPV6"),
         optional("reno", "transport.kind = \"tcp\"", has("reno"), "a kernel with TCP"),
@@ -115,9 +123,10 @@ fn feature(name: &'static str, needed_for: &str, required: bool, found: bool, fi
     Feature { name, needed_for: needed_for.to_owned(), required, found, fix: fix.to_owned() }
 }
 
-fn required() -> Vec<Feature> {
+fn required(ip: &io::Result<bool>) -> Vec<Feature> {
     let required = |name, needed_for, found, fix| feature(name, needed_for, true, found, fix);
     let root = "run it as root, with sudo";
+    let refused = ip.as_ref().err().map(ToString::to_string);
     vec![
         required("CAP_SYS_ADMIN", "network namespaces", has_capability(CAP_SYS_ADMIN), root),
         required(
@@ -133,11 +142,21 @@ fn required() -> Vec<Feature> {
             there("/dev/net/tun"),
             "modprobe tun; in a container, pass the device in",
         ),
-        required("ip (iproute2)", "addresses and routes", runs("ip"), "apt-get install iproute2"),
+        required(
+            "ip (iproute2)",
+            "addresses and routes",
+            matches!(ip, Ok(true)),
+            refused.as_deref().unwrap_or("apt-get install iproute2"),
+        ),
     ]
 }
 
 /// The required features that are not there.
-pub fn missing() -> Vec<Feature> {
-    required().into_iter().filter(|feature| !feature.found).collect()
+///
+/// # Errors
+/// Returns an error if `ip` is there and cannot be started.
+pub fn missing() -> io::Result<Vec<Feature>> {
+    let ip = runs("ip");
+    let missing = required(&ip).into_iter().filter(|feature| !feature.found).collect();
+    ip.map(|_| missing)
 }

@@ -54,7 +54,10 @@ pub struct Star {
 impl Star {
     /// Says what the system lacks for a star.
     pub fn lacks() -> Option<String> {
-        let missing = features::missing().into_iter().map(|feature| feature.name);
+        let missing = match features::missing() {
+            Ok(missing) => missing.into_iter().map(|feature| feature.name),
+            Err(error) => return Some(error.to_string()),
+        };
         let ipv6 = fs::exists(IPV6).unwrap_or(false);
         let missing: Vec<&str> = missing.chain((!ipv6).then_some("IPv6")).collect();
         (!missing.is_empty()).then(|| format!("this system lacks {}", missing.join(", ")))

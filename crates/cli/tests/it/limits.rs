@@ -264,6 +264,22 @@ fn no_command_is_aborted_where_the_system_refuses_memory() {
     }
 }
 
+/// A file that may not be executed is there, and cannot be started.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_that_cannot_be_started_is_not_called_missing() {
+    let place = Place::new();
+    place.write("small.toml", SMALL);
+    place.write("ip", "");
+    let with_path = |args: &[&str], path: &str| {
+        Ran::of(args, place.command(args).env("PATH", place.path(path)).output().unwrap())
+    };
+    let refused = "cannot start `ip`: Permission denied";
+    with_path(&["check"], "").ends_with(1).prints(refused);
+    with_path(&["emulate", "small.toml"], "").ends_with(2).prints_nothing().says(refused);
+    with_path(&["emulate", "small.toml"], "none").ends_with(2).says("emulating needs").says("ip (iproute2)");
+}
+
 /// A process whose threads would need larger stacks than there are addresses can start none.
 #[cfg(target_os = "linux")]
 #[test]
