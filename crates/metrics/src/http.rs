@@ -4,7 +4,8 @@
 //! Listener ──> a thread a connection ──> head and body, within limits ──> the caller's function ──> Answer
 //! ```
 //! A client cannot hold the server up: a request has one deadline for all its bytes, a bounded length that is checked
-//! before anything is allocated for it, and beyond a number of connections the oldest is closed for the newest.
+//! before anything is allocated for it, and beyond a number of connections the oldest is closed for the newest. Where
+//! the system has no thread or descriptor for a connection, it is answered with 503 where it was accepted.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -13,6 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use plimsoll_stdio::note;
 
 use crate::listener::{Listener, Stream};
 
@@ -100,6 +103,15 @@ pub fn serve(
 ) -> io::Result<()> {
     thread::scope(|scope| {
         let mut open: VecDeque<Open> = VecDeque::new();
+        let mut is_noted = false;
+        let mut refuse = |stream, error: &io::Error| {
+            if !is_noted {
+                note!("warning: a connection is answered with 503, as there is no thread for it: {error}");
+                is_noted = true;
+            }
+            // A client that is slow or disconnects is not answered.
+            let _ = refuse(stream);
+        };
         loop {
             let stream = match listener.accept() {
                 Ok(stream) => stream,
@@ -116,20 +128,35 @@ pub fn serve(
             {
                 oldest.stream.shut_down();
             }
-            let Ok(other) = stream.try_clone() else { continue };
+            let other = match stream.try_clone() {
+                Ok(other) => other,
+                Err(error) => {
+                    refuse(stream, &error);
+                    continue;
+                }
+            };
             let is_done = Arc::new(AtomicBool::new(false));
             open.push_back(Open { stream: other, is_done: Arc::clone(&is_done) });
             let answering = move || {
-                let mut until = Until::new(stream);
+                let mut until = Until::new(stream, PATIENCE);
                 // A client that sends nothing, is slow or disconnects is not answered.
                 let _ = exchange(&mut until, limits, answer).and_then(|()| until.end());
                 is_done.store(true, Ordering::Relaxed);
             };
-            if thread::Builder::new().spawn_scoped(scope, answering).is_err() {
-                open.pop_back();
+            if let Err(error) = thread::Builder::new().spawn_scoped(scope, answering)
+                && let Some(open) = open.pop_back()
+            {
+                refuse(open.stream, &error);
             }
         }
     })
+}
+
+/// Answers a connection for which there is no thread. Others wait meanwhile, so the client has little time.
+fn refuse(stream: Stream) -> io::Result<()> {
+    let mut until = Until::new(stream, PATIENCE_IN_NEED);
+    send(&mut until, false, &Answer::text("503 Service Unavailable", "the server has no thread for this\n"))?;
+    until.end()
 }
 
 /// Whether connections may be accepted after this error: what failed was one of them, or a lack that passes.
@@ -152,8 +179,8 @@ struct Until {
 }
 
 impl Until {
-    fn new(stream: Stream) -> Until {
-        Until { stream, deadline: Instant::now() + PATIENCE }
+    fn new(stream: Stream, patience: Duration) -> Until {
+        Until { stream, deadline: Instant::now() + patience }
     }
 
     /// Ends the answer, and reads what the client has sent beside its request: unread, it would reset the connection,
@@ -208,6 +235,10 @@ fn exchange(
         Ok(request) => (request.method == "HEAD", answer(&request)),
         Err(refusal) => (false, refusal),
     };
+    send(stream, is_head, &answer)
+}
+
+fn send(stream: &mut impl Write, is_head: bool, answer: &Answer) -> io::Result<()> {
     let Answer { status, kind, headers, body } = answer;
     let more: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let length = body.len();
@@ -284,6 +315,7 @@ const BAD_REQUEST: &str = "400 Bad Request";
 const END: &[u8] = b"\r\n\r\n";
 /// The deadline of a whole exchange: half of Prometheus's timeout.
 const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE_IN_NEED: Duration = Duration::from_millis(200);
 const HEAD_MAX: usize = 8 * 1024;
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 

@@ -16,7 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // Estimates and verdicts, for simulated and real systems.
     ("stats", &[]),
     // OpenMetrics text, and the socket that serves it.
-    ("metrics", &[]),
+    ("metrics", &["stdio"]),
     // This is for the tests of all others.
     ("testing", &[]),
     // A hint of the processor, which takes a pointer.

@@ -49,10 +49,46 @@ fn parts_of_a_request() {
 fn a_request_is_not_read_beyond_its_deadline() {
     let (mut client, server) = UnixStream::pair().unwrap();
     client.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();
-    let mut until = Until::new(Stream::Unix(server));
+    let mut until = Until::new(Stream::Unix(server), PATIENCE);
     let mut byte = [0];
     assert_eq!(until.read(&mut byte).unwrap(), 1);
     until.deadline = Instant::now();
     assert_eq!(until.read(&mut byte).expect_err("too late").kind(), io::ErrorKind::TimedOut);
     assert_eq!(until.write(&byte).expect_err("too late").kind(), io::ErrorKind::TimedOut);
+}
+
+/// A server whose threads would need larger stacks than there are addresses can start none: this test runs itself as
+/// one.
+#[test]
+fn a_connection_without_a_thread_is_answered() {
+    const NAME: &str = "http::tests::a_connection_without_a_thread_is_answered";
+    const PLACE: &str = "PLIMSOLL_TEST_SOCKET";
+    if let Some(place) = std::env::var_os(PLACE) {
+        let listener = Listener::bind(place.to_str().unwrap(), crate::Reach::Loopback).unwrap();
+        serve(&listener, LIMITS, &|_| Answer::text("200 OK", "")).unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    let mut server = std::process::Command::new(std::env::current_exe().unwrap());
+    server.args(["--exact", NAME, "--test-threads", "1", "--nocapture"]);
+    server.env("RUST_MIN_STACK", (1u64 << 46).to_string());
+    server.env(PLACE, format!("unix:{}", socket.display()));
+    server.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
+    let mut server = server.spawn().unwrap();
+    for _ in 0..2 {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let mut client = loop {
+            match UnixStream::connect(&socket) {
+                Ok(client) => break client,
+                Err(error) => assert!(Instant::now() < deadline, "{error}"),
+            }
+        };
+        client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{answer}");
+    }
+    server.kill().unwrap();
+    let said = String::from_utf8(server.wait_with_output().unwrap().stderr).unwrap();
+    assert_eq!(said.matches("warning: a connection is answered with 503").count(), 1, "{said}");
 }
