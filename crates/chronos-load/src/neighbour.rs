@@ -71,13 +71,14 @@ impl Neighbour {
     ) -> anyhow::Result<()> {
         let (pinned, is_pinned) = std::sync::mpsc::sync_channel(1);
         let cpus = cpus.to_vec();
-        self.threads.push(thread::spawn(move || {
+        let thread = thread::Builder::new().spawn(move || {
             let done = if cpus.is_empty() { Ok(()) } else { pin(&cpus) };
             let goes_on = done.is_ok();
             // The receiver of this message is waiting for it.
             let _ = pinned.send(done);
             if goes_on { work() } else { Ok(()) }
-        }));
+        });
+        self.threads.push(thread.context("cannot start the neighbour's thread")?);
         Ok(is_pinned.recv().context("the neighbour's thread has ended")??)
     }
 

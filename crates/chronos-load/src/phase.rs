@@ -1,7 +1,7 @@
 //! Runs one phase of load on its threads.
 
 use std::io;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -91,6 +91,12 @@ pub enum PhaseError {
         /// The error of the system.
         source: io::Error,
     },
+    /// A thread could not be started.
+    #[error("cannot start a thread")]
+    Thread {
+        /// The error of the system.
+        source: io::Error,
+    },
     /// The system call that polls sockets failed.
     #[error("cannot poll")]
     Poll(#[from] io::Error),
@@ -140,21 +146,25 @@ impl ClientThreads {
         let clock = Clock::start();
         let (ended, all_ended) = mpsc::channel::<()>();
         thread::scope(|scope| {
-            let running: Vec<_> = (0_u32..)
-                .zip(groups)
-                .map(|(thread, (sockets, own))| {
-                    let ended = ended.clone();
-                    scope.spawn(move || -> Result<Book, PhaseError> {
-                        // The sender is dropped when the thread ends.
-                        let _ended = ended;
-                        self.settle(thread)?;
-                        let (number, setup) = (first_thread + thread, Arc::clone(setup));
-                        let datagrams = setup.datagrams;
-                        let generator = Generator::new(setup, phase, own, number, all_threads);
-                        Ok(drive(generator, sockets, datagrams, self.wait, clock, phase.to, stop)?)
-                    })
-                })
-                .collect();
+            let mut running = Vec::new();
+            for (thread, (sockets, own)) in (0_u32..).zip(groups) {
+                let ended = ended.clone();
+                let work = move || -> Result<Book, PhaseError> {
+                    // The sender is dropped when the thread ends.
+                    let _ended = ended;
+                    self.settle(thread)?;
+                    let (number, setup) = (first_thread + thread, Arc::clone(setup));
+                    let datagrams = setup.datagrams;
+                    let generator = Generator::new(setup, phase, own, number, all_threads);
+                    Ok(drive(generator, sockets, datagrams, self.wait, clock, phase.to, stop)?)
+                };
+                let started = thread::Builder::new().spawn_scoped(scope, work).map_err(|source| {
+                    // Those that have started end now.
+                    stop.store(true, Ordering::Relaxed);
+                    PhaseError::Thread { source }
+                });
+                running.push(started?);
+            }
             drop(ended);
             if !loads {
                 for (at, edge) in [(phase.from, MeasurementEdge::Start), (phase.to, MeasurementEdge::End)] {

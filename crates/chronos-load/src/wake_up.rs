@@ -21,7 +21,8 @@ pub fn wake_up(cpus: [usize; 2], rounds: u32) -> Result<Distribution, PhaseError
     let (mut asks, mut answers) = UnixStream::pair()?;
     let [here, there] = cpus;
     thread::scope(|scope| {
-        let own = scope.spawn(move || {
+        let start_error = |source| PhaseError::Thread { source };
+        let own = move || {
             pin(&[here])?;
             let mut book = Book::default();
             for _ in 0..rounds {
@@ -32,15 +33,18 @@ pub fn wake_up(cpus: [usize; 2], rounds: u32) -> Result<Distribution, PhaseError
                 Book::record(&mut book.latency, round_trip / 2);
             }
             Ok(Distribution::of(&book.latency))
-        });
-        let other = scope.spawn(move || -> Result<(), PhaseError> {
+        };
+        let own = thread::Builder::new().spawn_scoped(scope, own).map_err(start_error)?;
+        let other = move || -> Result<(), PhaseError> {
             pin(&[there])?;
             let mut byte = [0];
             while let Ok(()) = answers.read_exact(&mut byte) {
                 answers.write_all(&byte)?;
             }
             Ok(())
-        });
+        };
+        // If it is not started, its end of the pair is closed, which ends the first.
+        let other = thread::Builder::new().spawn_scoped(scope, other).map_err(start_error)?;
         let panicked = "a thread that panics has said why";
         let own: Result<Distribution, PhaseError> = own.join().expect(panicked);
         match (own, other.join().expect(panicked)) {

@@ -91,7 +91,7 @@ pub fn run(
     }
     process::leave_parent(verbose > 0, options.enable_coredumps)?;
     let stop = running.stop_handle();
-    std::thread::spawn(move || {
+    let handle = move || {
         for signal in signals.forever() {
             if signal != SIGHUP {
                 stop.stop();
@@ -103,9 +103,12 @@ pub fn run(
                 }
             }
         }
-    });
+    };
+    std::thread::Builder::new().spawn(handle).context("cannot start a thread for signals")?;
     let (end_journal, journal_ends) = mpsc::channel();
-    let journal = std::thread::spawn(move || journal::keep(&shared, &journal_ends, std::io::stderr()));
+    let journal = move || journal::keep(&shared, &journal_ends, std::io::stderr());
+    let journal =
+        std::thread::Builder::new().spawn(journal).context("cannot start a thread for the journal")?;
     let ended = running.join();
     drop(end_journal);
     // It has nothing that could fail.

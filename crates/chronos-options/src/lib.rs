@@ -324,7 +324,7 @@ pub fn serve_with(
     }
     let stop = running.stop_handle();
     let (runtime, listen) = (runtime.clone(), config.listen.clone());
-    std::thread::spawn(move || {
+    let handle = move || {
         for signal in signals.forever() {
             if signal == SIGHUP {
                 runtime.refresh(&listen);
@@ -332,7 +332,8 @@ pub fn serve_with(
                 stop.stop();
             }
         }
-    });
+    };
+    std::thread::Builder::new().spawn(handle).context("cannot start a thread for signals")?;
     running.join()?;
     Ok(())
 }

@@ -96,7 +96,9 @@ impl Runtime {
         let mut config = config.clone();
         if config.io == IoBackend::Fastest {
             // On a thread of its own: a ring's end interrupts system calls of the thread that made it.
-            let is_available = thread::spawn(UringDriver::is_available).join().unwrap_or(false);
+            let tried = thread::Builder::new().spawn(UringDriver::is_available);
+            let tried = tried.map_err(|source| StartError::Worker { what: "thread", source })?;
+            let is_available = tried.join().unwrap_or(false);
             config.io = if is_available { IoBackend::IoUring } else { IoBackend::Epoll };
         }
         let service = Arc::new(service);

@@ -66,12 +66,16 @@ pub fn serve(listener: &TcpListener, token: Token) -> io::Result<()> {
             agent.strangers.fetch_sub(1, Ordering::Relaxed);
             continue;
         }
-        let agent = Arc::clone(&agent);
-        thread::spawn(move || {
-            if let Err(error) = agent.receive(stream) {
+        let serving = Arc::clone(&agent);
+        let started = thread::Builder::new().spawn(move || {
+            if let Err(error) = serving.receive(stream) {
                 note!("{caller}: {error:#}");
             }
         });
+        if let Err(error) = started {
+            agent.strangers.fetch_sub(1, Ordering::Relaxed);
+            note!("{caller}: cannot start a thread for it: {error}");
+        }
     }
 }
 
@@ -186,8 +190,8 @@ fn run(wire: &mut Wire, prepared: &Prepared, round: &Round) -> anyhow::Result<Op
                 Call::Go => {}
                 _ => bail!("expected go"),
             }
-            scope.spawn(|| watch(&caller, &stop));
-            Ok(())
+            let watched = thread::Builder::new().spawn_scoped(scope, || watch(&caller, &stop));
+            watched.map(drop).context("cannot start a thread that watches the caller")
         };
         let book = prepared.client_threads.run_after(go, &prepared.setup, phase, &stop, |_| ());
         // Ends the watch, too.

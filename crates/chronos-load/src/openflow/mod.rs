@@ -108,7 +108,11 @@ impl SwitchLoad {
             self.cpu.map_or(Ok(()), |cpu| pin(&[cpu]))?;
             self.run_here(controller, look)
         };
-        thread::scope(|scope| scope.spawn(load).join().expect("a thread that panics has said why"))
+        thread::scope(|scope| {
+            let load = thread::Builder::new().spawn_scoped(scope, load);
+            let load = load.context("cannot start a thread for the load")?;
+            load.join().expect("a thread that panics has said why")
+        })
     }
 
     fn run_here(
