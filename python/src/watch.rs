@@ -107,13 +107,14 @@ pub(crate) fn supervise<T: Send>(
     py.detach(|| {
         thread::scope(|scope| {
             let (sender, receiver) = mpsc::channel();
-            let worker = scope.spawn(move || {
+            let work = move || {
                 // Attached once, a thread is attached again at a tenth of the cost whenever it calls into Python.
                 let done = Python::attach(|py| py.detach(|| catch_unwind(AssertUnwindSafe(work))));
                 // The receiver waits until this is sent.
                 let _ = sender.send(());
                 done
-            });
+            };
+            let worker = thread::Builder::new().spawn_scoped(scope, work)?;
             let mut raised = None;
             while receiver.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
                 if raised.is_none() {
