@@ -98,7 +98,7 @@ fn path(folder: &Path, host: u32) -> PathBuf {
     folder.join(format!("h{host}.pcapng"))
 }
 
-/// Creates the files.
+/// Creates a file for each host.
 fn files(to: &CaptureTo, hosts: u32) -> io::Result<Vec<OfHost>> {
     fs::create_dir_all(&to.folder).map_err(|error| failed(to.folder.display(), error))?;
     let create = |host| {

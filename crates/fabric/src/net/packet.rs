@@ -1,6 +1,7 @@
 //! [`Packet`]: what travels, in one cache line.
 //!
-//! A packet is `Copy` and 64 bytes. In the network it stays in one [`Slot`], and queues move that. Sequence numbers are the 32 bits of a real header; the ends unwrap them.
+//! A packet is `Copy` and 64 bytes. In the network it stays in one [`Slot`], and queues move that. Sequence numbers
+//! are the 32 bits of a real header; the ends unwrap them.
 
 pub use plimsoll_mechanisms::tcp::{Ecn, Flags};
 use plimsoll_units::Span;

@@ -67,7 +67,7 @@ impl Recorder {
         }
     }
 
-    /// Offers a packet.
+    /// A packet arrives at the port.
     pub fn offer(&mut self, port: &mut Port, now: Time, packet: Packet) {
         let slot = self.hold(packet);
         port.on_arrival(PortId(0), now, slot, self);

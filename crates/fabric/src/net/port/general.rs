@@ -413,8 +413,8 @@ impl General {
         }
     }
 
-    /// Returns whether a packet of `size` and `priority`, which has been admitted, is sent at once: it need not join the
-    /// queue to leave it.
+    /// Returns whether a packet of `size` and `priority`, which has been admitted, is sent at once: it need not join
+    /// the queue to leave it.
     #[inline]
     fn passes(&self, now: Time, size: u16, priority: u8) -> bool {
         self.busy_until <= now && self.waiting == 0 && size <= self.passes_up_to && self.stopped.may(priority)

@@ -139,8 +139,8 @@ impl Port {
         }
     }
 
-    /// Sends a packet that an idle port with explicit departures need not look at any closer. Returns when it arrives at
-    /// the far end.
+    /// Sends a packet that an idle port with explicit departures need not look at any closer. Returns when it arrives
+    /// at the far end.
     #[inline]
     pub(crate) fn pass(&mut self, now: Time, packet: &Packet) -> Option<Time> {
         match &mut self.0 {
