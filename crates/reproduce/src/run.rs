@@ -119,12 +119,17 @@ pub fn reproduce(
 
     // What is not there in full may be there as a quick look had it, and the other way round. Full runs are not laid
     // out for nothing: their lists of flows take seconds.
-    let Composed { jobs, mut rows, packet_hops, missing, builds } = if options.quick {
-        let full = if bench.is_all(&jobs, journal) { None } else { Some(bench.jobs(false, options.seed)?) };
-        bench.compose(&jobs, full.as_ref().unwrap_or(&jobs), journal)
+    let (short, full) = if options.quick {
+        let full =
+            if bench.is_all(&jobs, journal) { jobs.clone() } else { bench.jobs(false, options.seed)? };
+        (jobs, full)
     } else {
-        bench.compose(&bench.jobs(true, options.seed)?, &jobs, journal)
+        (bench.jobs(true, options.seed)?, jobs)
     };
+    // A quick look beside full runs leaves a page of full runs, in which the short ones are marked.
+    let quick = options.quick && !bench.has_longer(&short, &full, journal);
+    let Composed { jobs, mut rows, packet_hops, missing, builds } =
+        bench.compose(&short, &full, quick, journal);
     if !options.quick {
         bench.vary_seeds(&jobs, &mut rows, journal, progress)?;
     }
@@ -135,7 +140,7 @@ pub fn reproduce(
     rows.iter_mut().filter(|row| row.suspect).for_each(Row::let_go);
     ledger::settle(study, &mut rows);
     let orderings = orderings(&rows, study.bases[0].name(), &study.unordered);
-    let Options { quick, seed, .. } = *options;
+    let seed = options.seed;
     Ok(Reproduction { quick, seed, rows, orderings, packet_hops, builds, missing })
 }
 

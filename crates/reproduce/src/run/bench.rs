@@ -1,6 +1,6 @@
 //! [`Bench`]: a study's runs, and how each is carried out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicUsize};
 use std::thread;
@@ -170,6 +170,12 @@ impl Bench<'_> {
     /// Returns whether the journal has no runs but those of `jobs`.
     pub(super) fn is_all(&self, jobs: &[Job], journal: &Journal) -> bool {
         jobs.iter().filter(|job| self.kept(journal, job).is_some()).count() == journal.len()
+    }
+
+    /// Returns whether the journal has a run of `full` that is longer than those of `short`.
+    pub(super) fn has_longer(&self, short: &[Job], full: &[Job], journal: &Journal) -> bool {
+        let short: HashSet<_> = short.iter().map(|job| job.digest).collect();
+        full.iter().any(|job| !short.contains(&job.digest) && self.finished(journal, job).is_some())
     }
 
     /// Returns what the journal has of a run, of whatever outcomes.

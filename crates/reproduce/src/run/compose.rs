@@ -26,9 +26,15 @@ fn is_same_number(a: &Row, b: &Row) -> bool {
 }
 
 impl Bench<'_> {
-    /// Makes the rows of every point from its full run if that is there, else from its quick one, which is then held
-    /// to nothing.
-    pub(super) fn compose(&self, quick: &[Job], full: &[Job], journal: &Journal) -> Composed {
+    /// Makes the rows of every point from its full run if that is there, else from its short one, which is then held
+    /// to nothing unless the page is that of a quick look.
+    pub(super) fn compose(
+        &self,
+        short: &[Job],
+        full: &[Job],
+        is_quick_look: bool,
+        journal: &Journal,
+    ) -> Composed {
         let mut of = Composed {
             jobs: Vec::new(),
             rows: Vec::new(),
@@ -40,12 +46,12 @@ impl Bench<'_> {
             |a: &Job, b: &Job| (a.figure, a.case, a.series, a.base) == (b.figure, b.case, b.series, b.base);
         let mut counted = BTreeSet::new();
         for job in full {
-            let quick = quick.iter().find(|quick| same(quick, job));
+            let short = short.iter().find(|short| same(short, job));
             let found = |job| Some((job, self.finished(journal, job)?));
             let full = found(job);
-            let stands_in = full.is_none() && !self.options.quick;
-            let found = full.or_else(|| quick.and_then(found));
-            if stands_in || found.is_none() && quick.is_some() {
+            let stands_in = full.is_none() && !is_quick_look;
+            let found = full.or_else(|| short.and_then(found));
+            if stands_in || found.is_none() && short.is_some() {
                 of.missing.push(self.names(job));
             }
             let Some((job, entry)) = found else { continue };

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use plimsoll_reproduce::{HULL, Journal, Options, ReproduceError, reproduce};
+use plimsoll_reproduce::{HULL, Journal, Options, ReproduceError, SOLSTICE, reproduce};
 
 /// The runs of the figure that is asked for.
 const RUNS: usize = 24;
@@ -45,4 +45,25 @@ fn what_was_stopped_after_some_runs_goes_on_with_the_next() {
     assert_eq!(again.expect("it is all there"), resumed);
     let whole = reproduce(&HULL, &options, &mut Journal::in_memory(), &|_, _, _| true);
     assert_eq!(whole.expect("it runs"), resumed);
+}
+
+/// A page of full runs is not called a quick look because somebody has had one since.
+#[test]
+fn a_quick_look_leaves_full_runs_and_what_is_said_of_them() {
+    let look = |part: &str, quick, journal: &mut Journal| {
+        let only = vec![part.parse().expect("any text is a part")];
+        let options = Options { quick, threads: 2, seed: 1, servers: PathBuf::new(), commit: None, only };
+        reproduce(&SOLSTICE, &options, journal, &|_, _, _| true).expect("the schedulers run")
+    };
+    let mut journal = Journal::in_memory();
+    let full = look("fig4@8", false, &mut journal);
+    assert!(!full.quick && full.rows.iter().any(|row| row.within.is_some()));
+    assert_eq!(look("fig4@8", true, &mut journal), full);
+    let beside = look("fig4@64", true, &mut journal);
+    assert!(!beside.quick);
+    let (short, long): (Vec<_>, Vec<_>) =
+        beside.rows.iter().filter(|row| row.figure == "fig4").partition(|row| row.x == "64");
+    assert!(!short.is_empty() && short.iter().all(|row| row.quick && row.within.is_none()));
+    assert!(!long.is_empty() && long.iter().all(|row| !row.quick));
+    assert!(look("fig4@64", true, &mut Journal::in_memory()).quick);
 }
