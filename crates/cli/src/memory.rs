@@ -77,7 +77,7 @@ pub enum Work {
     Host,
     /// It reads files, and has no flag for its memory.
     Convert,
-    /// It does something else.
+    /// It does what needs no advice of its own.
     Other,
 }
 

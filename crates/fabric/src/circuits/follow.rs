@@ -75,8 +75,7 @@ impl<H: Hooks> Fabric<H> {
     }
 
     /// The packet in `slot` has reached the far end of the link of `port` in a hybrid network, where it is told what
-    /// the link took.
-    /// Returns whether it goes on; from the circuit switch it goes on at once.
+    /// the link took. Returns whether it goes on; from the circuit switch it goes on at once.
     pub(crate) fn passes_hybrid(&mut self, now: Time, port: PortId, slot: Slot) -> Passage {
         let (Some(circuits), Some(hops)) = (&mut self.circuits, self.network.hybrid()) else {
             return Passage::OnPath;

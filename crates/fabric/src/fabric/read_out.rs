@@ -92,10 +92,11 @@ impl<H: Hooks> Fabric<H> {
 }
 
 impl<H: Hooks> Fabric<H> {
-    /// Returns how many packets wait in ports and pacers or are in flight.
+    /// Returns how many packets wait in ports and pacers or are in flight, less those that a discipline has forgotten.
     pub fn packets_inside(&self) -> u64 {
         let paced = self.pacers().map(HostPacer::held).sum::<usize>();
-        (paced + self.links.lanes.held()) as u64
+        let forgotten = self.ports.iter().map(Port::forgotten).sum::<usize>();
+        (paced + self.links.lanes.held() - forgotten) as u64
     }
 
     fn pacers(&self) -> impl Iterator<Item = &HostPacer> {

@@ -1,10 +1,11 @@
 //! A whole fabric, without a scenario: what it delivers, what it loses, and how two halves of it work together.
 
 use plimsoll_fabric::engine::Streams;
-use plimsoll_fabric::net::port::BufferLimit;
+use plimsoll_fabric::net::port::{BufferLimit, QueueDiscipline, Queued};
 use plimsoll_fabric::net::topology::LinkClass;
 use plimsoll_fabric::net::{HostId, Network, Node, Packet, PortId};
 use plimsoll_fabric::{Extensions, Fabric, FabricSpec, Handled, Hooks, LostAt};
+use plimsoll_mechanisms::pfc::PauseState;
 use plimsoll_units::{Rate, Span, Time};
 
 /// A rack of 1 Gb/s: a packet of 1000 B takes 8 us a link, and 1 us to cross it.
@@ -115,4 +116,32 @@ fn two_logical_processes_deliver_what_one_fabric_does() {
     whole.settle(us(60));
     assert_eq!(hosts.counters(), whole.counters());
     hosts.assert_conservation();
+}
+
+/// Keeps no packet that it is given.
+#[derive(Debug)]
+struct Forgetful;
+
+impl QueueDiscipline for Forgetful {
+    fn push(&mut self, _: Queued, _: &mut dyn FnMut(Queued)) {}
+
+    fn pop(&mut self, _: Time, _: PauseState, _: &mut dyn FnMut(Queued)) -> Option<Queued> {
+        None
+    }
+
+    fn len(&self) -> usize {
+        0
+    }
+}
+
+#[test]
+#[should_panic(expected = "packets are conserved")]
+fn a_discipline_that_forgets_packets_is_found_out() {
+    let discipline = |_: &_| Some(Box::new(Forgetful) as Box<dyn QueueDiscipline>);
+    let extensions = Extensions { queue_discipline: Some(&discipline), ..Extensions::default() };
+    let mut fabric = Fabric::build(rack(2), &Streams::new(1), extensions, ()).unwrap();
+    fabric.send(Time::ZERO, packet(0, 1, 0));
+    assert!(run(&mut fabric, Time::MAX).is_empty());
+    fabric.settle(us(100));
+    fabric.assert_conservation();
 }

@@ -52,7 +52,7 @@ pub trait QueueDiscipline: fmt::Debug + Send {
     /// are no longer worth sending.
     fn pop(&mut self, now: Time, pause: PauseState, dropped: &mut dyn FnMut(Queued)) -> Option<Queued>;
 
-    /// Returns the number of packets that wait, which only a push or a pop changes: it is asked after these.
+    /// Returns the number of packets that wait. A run whose disciplines have lost any fails at its end.
     fn len(&self) -> usize;
 
     /// Returns whether no packet waits.

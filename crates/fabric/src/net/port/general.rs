@@ -319,7 +319,7 @@ impl General {
         while let Some(first) = self.rest.discipline.pop_any(now, sink, |victim| victims.push(victim)) {
             victims.push(first);
         }
-        self.on_discipline_changed(id, now, sink);
+        self.drop_victims(id, now, sink);
         self.note_change::<ANY>(now);
     }
 
@@ -354,6 +354,11 @@ impl General {
 
     pub(super) fn held(&self) -> usize {
         self.waiting as usize
+    }
+
+    /// Returns the number of packets that the discipline was given and has no more.
+    pub(super) fn forgotten(&self) -> usize {
+        (self.waiting as usize).saturating_sub(self.rest.discipline.len())
     }
 
     pub(super) fn take_meter(&mut self) -> Option<QueueMeter> {
@@ -500,31 +505,33 @@ impl General {
                 sink.entered(id, slot);
             }
         }
+        self.waiting += 1;
         let victims = &mut self.rest.victims;
         self.rest.discipline.push(waiting, sink.packet_mut(slot), |victim| victims.push(victim));
-        self.on_discipline_changed(id, now, sink);
+        self.drop_victims(id, now, sink);
     }
 
     /// Removes the packet that is sent next from the queue.
     fn pop(&mut self, id: PortId, now: Time, sink: &mut impl Sink) -> Option<Leaving> {
         let victims = &mut self.rest.victims;
         let next = self.rest.discipline.pop(now, self.stopped, sink, |victim| victims.push(victim));
-        self.on_discipline_changed(id, now, sink);
+        self.waiting -= u32::from(next.is_some());
+        self.drop_victims(id, now, sink);
         next
     }
 
-    /// Counts what waits now, and drops what the discipline has dropped.
+    /// Drops what the discipline has dropped, if anything.
     #[inline]
-    fn on_discipline_changed(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
-        self.waiting = self.rest.discipline.len() as u32;
+    fn drop_victims(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
         if !self.rest.victims.is_empty() {
-            self.drop_victims(id, now, sink);
+            self.drop_all_victims(id, now, sink);
         }
     }
 
     #[cold]
-    fn drop_victims(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
+    fn drop_all_victims(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
         let mut victims = std::mem::take(&mut self.rest.victims);
+        self.waiting -= victims.len() as u32;
         for victim in victims.drain(..) {
             let &Packet { size, priority, .. } = sink.packet(victim);
             self.on_left::<ANY>(id, victim, size, priority, sink);

@@ -307,6 +307,15 @@ impl Port {
         }
     }
 
+    /// Returns the number of packets that a discipline from outside was given, and has neither sent, nor dropped, nor
+    /// still waiting.
+    pub fn forgotten(&self) -> usize {
+        match &self.0 {
+            Engine::Express(_) => 0,
+            Engine::General(port) => port.forgotten(),
+        }
+    }
+
     /// Returns the number of marks already reported of packets that have not left the queue by `end`: an express port
     /// foresees what its phantom queue will do.
     pub fn marks_after(&self, end: Time) -> u64 {
