@@ -60,7 +60,7 @@ use plimsoll_units::spelling::nearest;
 /// mechanism raises the line.
 #[derive(Parser)]
 #[command(name = "plimsoll", version = output::VERSION, long_version = output::LONG_VERSION)]
-#[command(arg_required_else_help = true)]
+#[command(arg_required_else_help = true, help_template = help_template())]
 #[command(after_help = "\
 Results go to stdout, progress and messages to stderr.
 Exit status: 0, 1 (a finding: a figure is off, a load is above its line), 2 (an error), 130 (Ctrl-C).")]
@@ -69,54 +69,88 @@ struct Cli {
     command: Command,
 }
 
-/// Defines the subcommands, one line each: the variant, and the module that contains its `Args` and its `run`.
+/// Defines the subcommands, one line each below the heading that `--help` lists them under: the variant, and the module
+/// that contains its `Args` and its `run`.
 macro_rules! subcommands {
-    ($($(#[$only:meta])* $Variant:ident in $module:ident,)+) => {
+    ($($heading:literal { $($(#[$only:meta])* $Variant:ident in $module:ident,)+ })+) => {
         #[derive(Subcommand)]
         enum Command {
-            $($(#[$only])* $Variant($module::Args),)+
+            $($($(#[$only])* $Variant($module::Args),)+)+
         }
 
         impl Command {
             fn run(&self, registry: &Registry) -> output::Done {
                 match self {
-                    $($(#[$only])* Command::$Variant(args) => $module::run(args, registry),)+
+                    $($($(#[$only])* Command::$Variant(args) => $module::run(args, registry),)+)+
                 }
             }
         }
+
+        /// The headings of `--help`, in order, each with the variants below it.
+        const HEADINGS: &[(&str, &[&str])] = &[
+            $(($heading, &[$($(#[$only])* stringify!($Variant),)+]),)+
+        ];
     };
 }
 
 subcommands! {
-    Run in run,
-    Line in line,
-    #[cfg(target_os = "linux")]
-    Emulate in emulate,
-    #[cfg(target_os = "linux")]
-    Check in check,
-    #[cfg(target_os = "linux")]
-    Host in host,
-    #[cfg(target_os = "linux")]
-    RunAtLevel in run_at_level,
-    Compare in compare,
-    Figure in figure,
-    Merge in merge,
-    Sbatch in sbatch,
-    Import in import,
-    Export in export,
-    Model in model,
-    Circuits in circuits,
-    Bursts in bursts,
-    #[cfg(target_os = "linux")]
-    Breakdown in breakdown,
-    Replay in replay,
-    #[cfg(unix)]
-    Explore in explore,
-    Reproduce in reproduce,
-    Scenario in scenario,
-    Config in config,
-    Completions in completions,
-    Man in man,
+    "Simulate" {
+        Run in run,
+        Line in line,
+        Compare in compare,
+        Figure in figure,
+        Replay in replay,
+        #[cfg(unix)]
+        Explore in explore,
+        Reproduce in reproduce,
+    }
+    "Kernel and hosts" {
+        #[cfg(target_os = "linux")]
+        Check in check,
+        #[cfg(target_os = "linux")]
+        Emulate in emulate,
+        #[cfg(target_os = "linux")]
+        Host in host,
+        #[cfg(target_os = "linux")]
+        RunAtLevel in run_at_level,
+    }
+    "Analyse" {
+        Bursts in bursts,
+        #[cfg(target_os = "linux")]
+        Breakdown in breakdown,
+        Model in model,
+        Circuits in circuits,
+    }
+    "Files" {
+        Scenario in scenario,
+        Config in config,
+        Import in import,
+        Export in export,
+        Merge in merge,
+        Sbatch in sbatch,
+        Completions in completions,
+        Man in man,
+    }
+}
+
+/// Returns the template of `plimsoll --help`, which lists the subcommands by heading: clap has one list.
+fn help_template() -> String {
+    let command = Command::augment_subcommands(clap::Command::new("plimsoll"));
+    let width = command.get_subcommands().map(|below| below.get_name().len()).max().unwrap_or(0);
+    let mut text = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    for (heading, variants) in HEADINGS {
+        text.push_str(&format!("\n{heading}:\n"));
+        for below in command.get_subcommands() {
+            // The name of a variant differs from its command's by capitals and hyphens alone.
+            let name = below.get_name().replace('-', "");
+            if variants.iter().any(|variant| variant.eq_ignore_ascii_case(&name)) {
+                let about = below.get_about().map(ToString::to_string).unwrap_or_default();
+                let first = format!("  {:width$}  ", below.get_name());
+                text.push_str(&output::folded(&about, &first, &" ".repeat(width + 4)));
+            }
+        }
+    }
+    text + "\nOptions:\n{options}{after-help}"
 }
 
 /// Runs the command line of this process. Scenarios may name the mechanisms of `registry`, which every subcommand that
@@ -169,6 +203,16 @@ fn with_suggestion(mut error: clap::Error, words: &[OsString]) -> clap::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn help_lists_every_command_below_one_heading() {
+        let help = Cli::command().render_help().to_string();
+        for below in Cli::command().get_subcommands() {
+            let listed = help.lines().filter(|line| line.starts_with(&format!("  {} ", below.get_name())));
+            assert_eq!(listed.count(), usize::from(below.get_name() != "help"), "{}", below.get_name());
+        }
+        assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+    }
 
     /// Gives every option of every command a number that few of them allow.
     #[test]

@@ -78,7 +78,8 @@ fn keys_are_explained() {
     let place = Place::new();
     place.plimsoll(&["config", "run.seed"]).ends_with(0).prints("same file and seed").prints("default: 1\n");
     place.plimsoll(&["config", "port.tor.ecn"]).ends_with(0).prints("keys:    at, compare, threshold\n");
-    place.plimsoll(&["config"]).ends_with(0).prints("\ntransport.min_rto\n");
+    place.plimsoll(&["config", "topology.kind"]).ends_with(0).prints("\n    leaf-spine  Leaves with hosts");
+    place.plimsoll(&["config"]).ends_with(0).prints("\n  kind = \"rack\": hosts, rate, delay\n");
     place
         .plimsoll(&["config", "transport.min_rot"])
         .ends_with(2)
