@@ -93,6 +93,7 @@ impl Watch for SearchBoard<'_> {
             let shown = |load: Option<f64>| load.map_or_else(|| "?".to_owned(), |load| self.over.shown(load));
             match line.found {
                 Found::Never => format!("{name} never"),
+                Found::Undecided => format!("{name} undecided"),
                 Found::Always => format!("{name} always"),
                 Found::Line => format!("{name} {} to {}", shown(line.low), shown(line.high)),
             }

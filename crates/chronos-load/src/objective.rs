@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use plimsoll_stats::{PERCENTILE_NAMES, percentile_name};
 use plimsoll_units::Span;
 use serde::Serialize;
 
@@ -80,13 +81,12 @@ fn parse_metric(name: &str) -> Result<Metric, String> {
     if name == "mean" {
         return Ok(Metric::Mean);
     }
-    match name.strip_prefix('p').map(str::parse::<f64>) {
-        Some(Ok(percent)) if percent > 0.0 && percent < 100.0 => {
-            // 99.9 / 100 is not 0.999 in binary.
-            Ok(Metric::Percentile((percent * 1e9).round() / 1e11))
+    match percentile_name(name) {
+        Some(share) => Ok(Metric::Percentile(share)),
+        None if name.strip_prefix('p').is_some_and(|rest| rest.starts_with(|c: char| !c.is_ascii_alphabetic())) => {
+            Err(format!("`{name}` is not a percentile, which is {PERCENTILE_NAMES}"))
         }
-        Some(Ok(_)) => Err(format!("`{name}` is not a percentile, which is above p0 and below p100")),
-        _ => {
+        None => {
             let known = ["mean", "p50", "p90", "p99", "p99.9"];
             let near = known.iter().min_by_key(|known| strsim::levenshtein(known, name));
             let near = near.expect("there are some");

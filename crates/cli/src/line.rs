@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, anyhow};
 use indicatif::{ProgressBar, ProgressStyle};
+use plimsoll_line::lines::Variant;
 use plimsoll_line::page::About;
 use plimsoll_line::search::{Found, Line};
 use plimsoll_line::{Lines, Options, Over, Slo, Stopped, Watch};
@@ -168,14 +169,29 @@ pub fn keep_lines(dir: &RunDir, scenario: &Scenario, lines: &Lines) -> anyhow::R
     Ok(page)
 }
 
-/// Returns a load above the line is a finding only where the user has named a load.
+/// Returns the exit status: a finding if no variant has a load that meets the objectives, or if the load that the user
+/// named is above a line.
 fn verdict(args: &Args, lines: &Lines) -> ExitCode {
+    if !lines.is_met() {
+        note!("no load is known to meet {}", lines.objectives());
+        return ExitCode::from(output::FINDING);
+    }
     let overloaded = lines.overloaded();
     if args.question.at.is_none() || overloaded.is_empty() {
         return ExitCode::SUCCESS;
     }
-    let names: Vec<&str> = overloaded.iter().map(|variant| variant.name.as_str()).collect();
-    note!("a load of {} is above the line of {}", lines.over.shown(lines.at), names.join(", "));
+    let at = lines.over.shown(lines.at);
+    let (without, above): (Vec<_>, Vec<_>) =
+        overloaded.into_iter().partition(|variant| variant.line.load.is_none());
+    let names = |variants: &[&Variant]| {
+        variants.iter().map(|variant| variant.name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    if !above.is_empty() {
+        note!("a load of {at} is above the line of {}", names(&above));
+    }
+    if !without.is_empty() {
+        note!("a load of {at} is not known to meet the objectives with {}", names(&without));
+    }
     ExitCode::from(output::FINDING)
 }
 
@@ -207,7 +223,8 @@ fn stopped(board: &Board<'_>, error: Stopped, out: &std::path::Path) -> Done {
 }
 
 impl Question {
-    /// Returns the objectives of the question, else those of the file; each must be observed in every variant.
+    /// Returns the objectives of the question, else those of the file; each must be observed in every variant that is
+    /// searched.
     ///
     /// # Errors
     /// Returns an error for an objective that cannot be read or observed, and if there is none.
@@ -220,7 +237,9 @@ impl Question {
                 "no objective; give one with `--slo 'p99(NAME) < 1ms'`, or in the scenario's table `slo`"
             ));
         }
-        let models = || scenario.points().iter().map(|point| &point.model);
+        let is_asked = |name: &String| self.variant.is_empty() || self.variant.contains(name);
+        let asked = || scenario.points().iter().filter(|point| is_asked(&point.variant));
+        let models = || asked().map(|point| &point.model);
         let read = |(place, text): (String, &str)| {
             let slo = Slo::parse(text).and_then(|slo| slo.check(models()).map(|()| slo));
             slo.map_err(|error| anyhow!("{place}: {error}"))
@@ -379,6 +398,7 @@ impl Watch for Board<'_> {
             let shown = |load: Option<f64>| load.map_or_else(|| "?".to_owned(), |load| self.over.shown(load));
             match line.found {
                 Found::Never => format!("{name} never"),
+                Found::Undecided => format!("{name} undecided"),
                 Found::Always => format!("{name} always"),
                 Found::Line => format!("{name} {} to {}", shown(line.low), shown(line.high)),
             }

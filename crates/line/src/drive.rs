@@ -148,7 +148,7 @@ pub fn draw(
         replicates_max: options.replicates_max,
     };
     let mut searches: Vec<Search<'_>> =
-        driver.variants.iter().map(|_| Search::new(Slos(slos), range)).collect();
+        driver.variants.iter().map(|_| Search::new(Slos { slos, searched: over.workload() }, range)).collect();
     driver.search(&mut searches)?;
     let versus = driver.tell_apart(&searches)?;
     let labels: Vec<&str> = driver.variants.iter().map(|variant| variant.label.as_str()).collect();

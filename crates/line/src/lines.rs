@@ -104,13 +104,14 @@ pub struct AtLoad {
 }
 
 impl Lines {
-    /// The variants whose objectives the load of today violates: significantly, or by the best estimate where it is too
-    /// near to the line.
+    /// Returns the variants whose objectives the load of today violates: significantly, or by the best estimate where it
+    /// is too near to the line, or where no load is known to meet them.
     pub fn overloaded(&self) -> Vec<&Variant> {
         let over = |variant: &&Variant| match variant.today {
             State::Keeps => false,
             State::Sinks => true,
-            State::Open | State::Running => variant.headroom.is_some_and(|headroom| headroom < 1.0),
+            State::Open | State::Running if variant.line.found == Found::Always => false,
+            State::Open | State::Running => variant.headroom.is_none_or(|headroom| headroom < 1.0),
         };
         self.variants.iter().filter(over).collect()
     }
@@ -137,15 +138,10 @@ impl Lines {
                     shown(self.over.high)
                 );
             }
-            (Found::Line, None) => {
-                return format!("{text}the runs decide at no load whether it meets {what}; more seeds may");
+            (Found::Undecided, _) | (Found::Line, None) => {
+                return format!("{text}undecided: {}", self.undecided(line, variant));
             }
-            (Found::Never, _) => {
-                text.push_str(&format!(
-                    "never meets {what}, not even at {}",
-                    shown(line.high.unwrap_or(self.over.low))
-                ));
-            }
+            (Found::Never, _) => text.push_str(&self.never(line)),
             (Found::Line, Some(load)) => {
                 text.push_str(&format!("meets {what} up to {}{}", shown(load), self.range(line)));
                 if let Some(headroom) = variant.headroom {
@@ -180,6 +176,46 @@ impl Lines {
         text
     }
 
+    /// Writes why no load meets the objectives.
+    fn never(&self, line: &Line) -> String {
+        let shown = |load: f64| self.over.shown(load);
+        let what = self.objectives();
+        match (line.short, line.high) {
+            (Some(short), None) => {
+                format!("never meets {what}: even {}, the highest load tried, offers too little", shown(short))
+            }
+            (Some(short), Some(high)) if short >= high => {
+                format!("never meets {what}: loads up to {} offer too little, which is too much already", shown(short))
+            }
+            (Some(short), Some(high)) => format!(
+                "never meets {what}: loads up to {} offer too little, and {} is too much",
+                shown(short),
+                shown(high)
+            ),
+            (None, high) => format!("never meets {what}, not even at {}", shown(high.unwrap_or(self.over.low))),
+        }
+    }
+
+    /// Writes what the runs show where they do not decide.
+    fn undecided(&self, line: &Line, variant: &Variant) -> String {
+        let what = self.objectives();
+        let fewest = variant.loads.first().map_or(self.over.low, |at| at.load);
+        let advice = "longer runs, or more of them with `--replicates-max`, may decide";
+        match line.high {
+            Some(high) => format!(
+                "{what} is violated at {}, and no load from {} on is known to meet it; {advice}",
+                self.over.shown(high),
+                self.over.shown(fewest)
+            ),
+            None => format!("no load is known to meet {what} or to violate it; {advice}"),
+        }
+    }
+
+    /// Returns whether some variant has a load that meets every objective.
+    pub fn is_met(&self) -> bool {
+        self.variants.iter().any(|variant| variant.line.low.is_some())
+    }
+
     /// Writes the interval of a line in parentheses, after a space: ` (0.0126 .. 0.0158)`.
     pub fn range(&self, line: &Line) -> String {
         match self.interval(line) {
@@ -192,6 +228,8 @@ impl Lines {
     pub(crate) fn interval(&self, line: &Line) -> String {
         let shown = |load: f64| self.over.shown(load);
         match (line.low, line.high) {
+            // Loads below the violated one offer too little.
+            (None, _) if line.short.is_some() => String::new(),
             (Some(low), Some(high)) => format!("{} .. {}", shown(low), shown(high)),
             (None, Some(high)) => format!("below {}", shown(high)),
             (Some(low), None) => format!("above {}", shown(low)),
@@ -279,6 +317,7 @@ pub(crate) fn assemble(
 fn today(search: &Search<'_>, at: f64, line: &Line) -> State {
     match search.state_of(at) {
         State::Running if line.high.is_some_and(|high| at >= high) => State::Sinks,
+        State::Running if line.short.is_some_and(|short| at <= short) => State::Sinks,
         State::Running if line.low.is_some_and(|low| at <= low) => State::Keeps,
         State::Running => State::Open,
         known => known,

@@ -51,6 +51,8 @@ const OPEN_TOLERATED: f64 = 0.01;
 const MAX_MESSAGES: u64 = 3_000;
 /// The number of runs with messages that a verdict needs.
 const SPEAKING: usize = 4;
+/// The share of its limit below which a goodput counts as this share, so that its strain is finite.
+const LEAST_GOODPUT: f64 = 1e-3;
 /// The bin of messages that did not complete.
 const OPEN: i32 = i32::MAX;
 /// There are two bins to a per cent, so a percentile from them is right to a quarter of a per cent.
@@ -125,7 +127,8 @@ impl Sample {
     /// The number that is compared with the limit: above 1 violates the objective, whatever its kind.
     fn strain(&self, slo: &Slo) -> Option<f64> {
         match slo.metric {
-            Metric::Goodput => Some(slo.limit / self.value?.max(f64::MIN_POSITIVE)),
+            // A run in which nothing completed is as far from the limit as a thousandth of it.
+            Metric::Goodput => Some(slo.limit / self.value.unwrap_or(0.0).max(LEAST_GOODPUT * slo.limit)),
             Metric::Mean => Some(self.value? / slo.limit),
             Metric::Max => Some(2.0 * self.over as f64),
             Metric::Percentile(_) | Metric::Deadline => {

@@ -165,8 +165,8 @@ impl Over {
         }
     }
 
-    /// Returns the workload that has the load.
-    fn workload(&self) -> &str {
+    /// Returns the name of the workload whose load is searched.
+    pub fn workload(&self) -> &str {
         self.key.split('.').nth(1).unwrap_or_default()
     }
 }

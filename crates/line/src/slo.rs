@@ -9,8 +9,9 @@
 use std::fmt;
 
 use plimsoll_results::outcome::Supply;
+use plimsoll_results::stats::{PERCENTILE_NAMES, percentile_name};
 use plimsoll_scenario::did_you_mean;
-use plimsoll_scenario::model::{Model, Workload};
+use plimsoll_scenario::model::Model;
 use plimsoll_units::{Rate, Span, parse_share};
 use serde::{Deserialize, Serialize};
 
@@ -135,15 +136,10 @@ impl Slo {
                     "a workload whose messages have a size",
                 ));
             }
-            let deadline = match workload {
-                Workload::Rpc(rpc) => rpc.deadline,
-                Workload::FanOut(fan_out) => fan_out.deadline,
-                _ => None,
-            };
-            if self.metric == Metric::Deadline && deadline.is_none() {
+            if self.metric == Metric::Deadline && workload.params().deadline().is_none() {
                 return Err(fail(
                     format!("the messages of `{}` have no deadline", self.workload),
-                    "a workload of kind rpc or fan-out with the key `deadline`",
+                    "a workload with the key `deadline`",
                 ));
             }
         }
@@ -181,12 +177,11 @@ fn metric(text: &str, name: &str) -> Result<Metric, SloError> {
         "deadline" => return Ok(Metric::Deadline),
         _ => {}
     }
-    if let Some(Ok(percent)) = trimmed.strip_prefix('p').map(str::parse::<f64>) {
-        if percent > 0.0 && percent < 100.0 {
-            // 99.9 / 100 is not 0.999 in binary.
-            return Ok(Metric::Percentile((percent * 1e9).round() / 1e11));
-        }
-        return Err(fail(text, place(text, trimmed), "no such percentile", "more than p0, less than p100"));
+    if trimmed.strip_prefix('p').is_some_and(|rest| rest.starts_with(|c: char| !c.is_ascii_alphabetic())) {
+        return match percentile_name(trimmed) {
+            Some(share) => Ok(Metric::Percentile(share)),
+            None => Err(fail(text, place(text, trimmed), "no such percentile", PERCENTILE_NAMES)),
+        };
     }
     let mut error = fail(text, place(text, trimmed), format!("no metric `{trimmed}`"), METRICS);
     error.help = did_you_mean(trimmed, ["mean", "max", "p50", "p90", "p99", "p99.9", "goodput", "deadline"]);
@@ -252,12 +247,44 @@ mod tests {
         }
     }
 
+    /// The kind itself says whether its messages have a deadline, whichever kind it is.
+    #[test]
+    fn a_deadline_is_observed_wherever_a_workload_has_one() {
+        let network = "version = 1\ntitle = 'd'\n[run]\nduration = '1ms'\n\
+                       [topology]\nkind = 'rack'\nhosts = 4\nrate = '1Gbps'\ndelay = '1us'\n[workload.q]\n";
+        let kinds = [
+            "kind = 'rpc'\nrequest = '1KB'\nresponse = '1KB'\nload = 0.1\n",
+            "kind = 'fan-out'\nservers = 'h1..h3'\nrequest = '1KB'\nresponse = '1KB'\nqueries_per_second = 100\n",
+            "kind = 'pages'\nfront_ends = 'h0'\nback_ends = 'h1..h3'\npages_per_second = 100\nretrievals = 3\n",
+            "kind = 'transfer'\nsize = '1KB'\nload = 0.1\n",
+        ];
+        let slo = Slo::parse("deadline(q) > 99%").unwrap();
+        let mut with_deadline = 0;
+        for kind in kinds {
+            for deadline in ["", "deadline = '1ms'\n"] {
+                let text = format!("{network}{kind}{deadline}");
+                let Ok(scenario) = plimsoll_scenario::Scenario::parse("d.toml", &text, std::path::Path::new("."))
+                else {
+                    assert!(kind.contains("transfer") && !deadline.is_empty(), "{text}");
+                    continue;
+                };
+                let checked = slo.check(scenario.points().iter().map(|point| &point.model));
+                assert_eq!(checked.is_ok(), !deadline.is_empty(), "{text}: {checked:?}");
+                with_deadline += usize::from(checked.is_ok());
+            }
+        }
+        assert_eq!(with_deadline, 3);
+    }
+
     #[test]
     fn what_is_wrong_is_told_with_its_place() {
         for (text, marked, words) in [
             ("p99(query)", "p99(query)", "METRIC(WORKLOAD) < LIMIT"),
             ("p99 < 1ms", "p99", "names no metric"),
-            ("p100(q) < 1ms", "p100", "less than p100"),
+            ("p100(q) < 1ms", "p100", "below p100"),
+            ("p+99(q) < 1ms", "p+99", "such as p50"),
+            ("p050(q) < 1ms", "p050", "without sign"),
+            ("p1e1(q) < 1ms", "p1e1", "needless zeros"),
             ("meen(q) < 1ms", "meen", "did you mean `mean`?"),
             ("p99(q) > 1ms", ">", "< or <="),
             ("goodput(q) < 1Gbps", "<", "> or >="),

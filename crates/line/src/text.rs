@@ -68,6 +68,7 @@ impl Lines {
             let load = match line.found {
                 Found::Never => "never".to_owned(),
                 Found::Always => "always".to_owned(),
+                Found::Undecided => "undecided".to_owned(),
                 Found::Line => line.load.map_or_else(|| "undecided".to_owned(), |load| self.over.shown(load)),
             };
             let binding = line.binding.and_then(|slo| self.slos.get(slo));
@@ -98,13 +99,13 @@ impl Lines {
     fn is_best(&self, number: usize) -> bool {
         let least = |variant: &Variant| match variant.line.found {
             Found::Always => Some(f64::INFINITY),
-            Found::Never => None,
+            Found::Never | Found::Undecided => None,
             Found::Line => variant.line.low,
         };
         let most = |variant: &Variant| match variant.line.found {
             Found::Always => None,
             Found::Never => Some(0.0),
-            Found::Line => variant.line.high,
+            Found::Undecided | Found::Line => variant.line.high,
         };
         let Some(least) = least(&self.variants[number]) else { return false };
         let mut others = self.variants.iter().enumerate().filter(|(other, _)| *other != number);
@@ -169,6 +170,7 @@ impl Lines {
             let found = match line.found {
                 Found::Line => "line",
                 Found::Never => "never",
+                Found::Undecided => "undecided",
                 Found::Always => "always",
             };
             let runs: usize = variant.loads.iter().map(|at| at.runs).sum();

@@ -25,7 +25,7 @@ pub mod verdict;
 
 use serde::{Deserialize, Serialize};
 
-pub use samples::{Samples, Statistic};
+pub use samples::{PERCENTILE_NAMES, Samples, Statistic, percentile_name};
 
 /// The share of intervals that hold the true value.
 pub const LEVEL: f64 = 0.95;

@@ -15,6 +15,12 @@
 //! 5. A load that cannot be measured is abandoned, which leaves it open; nothing above it is tried.
 //! 6. At last the lower end gets more seeds until rare bad runs would have shown. If they show, or the seeds do not
 //!    suffice, it is open, and the search goes on below it.
+//! 7. An objective that a higher load meets, such as a goodput of the searched workload, bounds the line from below: the
+//!    search first goes up to a load that offers enough. Where none does before another objective is violated, no load
+//!    meets all of them.
+//!
+//! A load is printed as the line only above one that *met* every objective: without such a load there is no line
+//! ([`Found::Never`]), or the runs do not tell ([`Found::Undecided`]).
 //!
 //! The 95 % confidence *interval* of the line runs from the highest load that meets every objective to the lowest that
 //! violates one. A load that meets them above an open one whose runs are over a limit in the mean is no lower end, as
@@ -52,6 +58,11 @@ pub trait Objectives {
 
     /// Whether the runs of one load are so far from every limit that the highest load is worth a try.
     fn is_far_below(&self, _runs: &[&Self::Run]) -> bool {
+        false
+    }
+
+    /// Returns whether a higher load helps to meet an objective, such as a goodput of what is searched.
+    fn rises_with_load(&self, _objective: usize) -> bool {
         false
     }
 
@@ -102,8 +113,11 @@ pub enum State {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Found {
-    /// Already the lowest load violates an objective.
+    /// No load meets every objective: already the lowest violates one, or the highest does not offer enough for one, or
+    /// two of them are met at no load together.
     Never,
+    /// No load that was run meets every objective for certain, and none violates one below all others.
+    Undecided,
     /// Even the highest load meets every objective.
     Always,
     /// The line lies between two loads that were run.
@@ -123,6 +137,10 @@ pub struct Line {
     pub high: Option<f64>,
     /// The number of the objective that is violated first.
     pub binding: Option<usize>,
+    /// The highest load that offers too little for an objective which rises with the load; `None` where each offers
+    /// enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short: Option<f64>,
     /// A load above a violated one met every objective.
     pub not_monotone: bool,
 }
@@ -204,19 +222,23 @@ impl<O: Objectives> Search<O> {
 
     /// Returns the line as far as it is known; it is final once no more runs are needed.
     pub fn line(&self) -> Line {
-        let Known { kept, sunk, above, .. } = self.known();
+        let known = self.known();
+        let Known { kept, sunk, short, above, .. } = known;
         let found = match (kept, sunk) {
-            (None, Some(high)) if high <= self.range.low => Found::Never,
+            (None, _) if self.is_hopeless(&known) => Found::Never,
+            (None, _) => Found::Undecided,
             (Some(low), None) if low >= self.range.high => Found::Always,
             _ => Found::Line,
         };
         let (crossing, binding) = self.crossing(kept, sunk);
+        let binding = if kept.is_none() && short.is_some() { self.first_violated(sunk, short) } else { binding };
         Line {
             found,
             load: crossing.filter(|_| found == Found::Line),
             low: kept,
             high: sunk,
             binding: binding.filter(|_| found != Found::Always),
+            short,
             not_monotone: above,
         }
     }
@@ -241,15 +263,11 @@ impl<O: Objectives> Search<O> {
         if self.abandoned.contains(&bits) {
             return State::Open;
         }
-        let Some(runs) = self.loads.get(&bits) else { return State::Running };
-        let looks = self.looks.all();
-        if !looks.contains(&(runs.len() as u32)) {
-            return State::Running;
-        }
-        let (runs, level): (Vec<&O::Run>, f64) = (runs.values().collect(), self.looks.level(runs.len()));
+        let Some((runs, level)) = self.judged(bits) else { return State::Running };
         if self.objectives.is_overloaded(&runs) {
             return State::Sinks;
         }
+        let looks = self.looks.all();
         let verdicts: Vec<Verdict> = (0..self.objectives.count())
             .map(|objective| self.objectives.judge(objective, &runs, level))
             .collect();
@@ -266,6 +284,46 @@ impl<O: Objectives> Search<O> {
             let mut open = (0..verdicts.len()).filter(|&number| verdicts[number] == Verdict::Open);
             if runs.len() as u32 >= most || !open.any(may_decide) { State::Open } else { State::Running }
         }
+    }
+
+    /// Returns the runs of a load and the level at which they are judged; `None` between two looks.
+    fn judged(&self, bits: u64) -> Option<(Vec<&O::Run>, f64)> {
+        let runs = self.loads.get(&bits)?;
+        let is_look = self.looks.all().contains(&(runs.len() as u32));
+        is_look.then(|| (runs.values().collect(), self.looks.level(runs.len())))
+    }
+
+    /// Returns whether a violated load violates an objective that rises with the load, and whether one that does not.
+    fn violated(&self, bits: u64) -> (bool, bool) {
+        let Some((runs, level)) = self.judged(bits) else { return (false, false) };
+        let breaks = |objective: &usize| self.objectives.judge(*objective, &runs, level) == Verdict::Breaks;
+        let (rising, falling): (Vec<usize>, Vec<usize>) =
+            (0..self.objectives.count()).partition(|&objective| self.objectives.rises_with_load(objective));
+        (rising.iter().any(breaks), self.objectives.is_overloaded(&runs) || falling.iter().any(breaks))
+    }
+
+    /// Returns whether no load meets every objective, where none is known to.
+    fn is_hopeless(&self, known: &Known) -> bool {
+        let Range { low, high, precision, .. } = self.range;
+        let closed = match (known.short, known.sunk) {
+            (Some(short), Some(sunk)) => sunk <= short * (1.0 + precision),
+            (Some(short), None) => short >= high,
+            (None, Some(sunk)) => sunk <= low,
+            (None, None) => false,
+        };
+        closed && known.open.is_empty()
+    }
+
+    /// Returns the first objective that is violated at the lowest violated load, or at the highest that offers too
+    /// little.
+    fn first_violated(&self, sunk: Option<f64>, short: Option<f64>) -> Option<usize> {
+        let bits = sunk.or(short)?.to_bits();
+        let (runs, level) = self.judged(bits)?;
+        let violated = |&objective: &usize| {
+            self.objectives.rises_with_load(objective) == sunk.is_none()
+                && self.objectives.judge(objective, &runs, level) == Verdict::Breaks
+        };
+        (0..self.objectives.count()).find(violated)
     }
 
     /// Returns whether a load meets the objectives for certain.
@@ -297,9 +355,13 @@ impl<O: Objectives> Search<O> {
     /// Chooses the next load to try, once all that have been tried are judged.
     fn next_load(&self) -> Option<f64> {
         let Range { low, high, precision, .. } = self.range;
-        let Known { kept, sunk, open, .. } = self.known();
+        let known = self.known();
+        if known.kept.is_none() && self.is_hopeless(&known) {
+            return None;
+        }
+        let Known { kept, sunk, short, ref open, .. } = known;
         let Some(sunk) = sunk else {
-            let from = kept.unwrap_or(low);
+            let from = kept.or(short).unwrap_or(low);
             let mut abandoned = self.abandoned.iter().map(|&bits| f64::from_bits(bits));
             if let Some(to) = abandoned.find(|load| *load >= from) {
                 // What is above it cannot be measured either.
@@ -309,15 +371,14 @@ impl<O: Objectives> Search<O> {
             }
             let (&bits, runs) = self.loads.last_key_value()?;
             let most = f64::from_bits(bits);
-            let is_far_below = self.objectives.is_far_below(&runs.values().collect::<Vec<_>>());
-            let next = if is_far_below { high } else { rounded((most * STEP).min(high)) };
+            let runs: Vec<&O::Run> = runs.values().collect();
+            // What rises with the load is short of its limit by a factor that the load has to have at least.
+            let missing = (short == Some(most)).then(|| self.strain_of_rising(&runs)).flatten().unwrap_or(1.0);
+            let is_far_below = self.objectives.is_far_below(&runs);
+            let next = if is_far_below { high } else { rounded((most * missing.max(STEP)).min(high)) };
             return (most < high && next > most).then_some(next);
         };
-        // The lowest load is always tried, so without a kept one it is sunk or open.
-        if kept.is_none() && sunk <= low {
-            return None;
-        }
-        let kept = kept.unwrap_or(low);
+        let kept = kept.or(short).unwrap_or(low);
         let first = open.first().copied().unwrap_or(sunk);
         let last = open.last().copied().unwrap_or(kept);
         // As steps of the load's logarithm: without noise the whole, with noise a quarter of it.
@@ -332,20 +393,29 @@ impl<O: Objectives> Search<O> {
         None
     }
 
+    /// Returns the greatest number of an objective that rises with the load, as a multiple of what the limit allows.
+    fn strain_of_rising(&self, runs: &[&O::Run]) -> Option<f64> {
+        let rising = (0..self.objectives.count()).filter(|&number| self.objectives.rises_with_load(number));
+        rising.filter_map(|number| self.objectives.strain(number, runs)).max_by(f64::total_cmp)
+    }
+
     fn known(&self) -> Known {
         let states: Vec<(f64, State)> =
             self.loads.keys().map(|&bits| (f64::from_bits(bits), self.state(bits))).collect();
         let of =
             |wanted: State| states.iter().filter(move |(_, state)| *state == wanted).map(|(load, _)| *load);
-        let sunk = of(State::Sinks).next();
+        let sunk = of(State::Sinks).find(|load| self.violated(load.to_bits()).1);
+        let short = of(State::Sinks).rfind(|load| self.violated(load.to_bits()).0);
         let below = |load: &f64| sunk.is_none_or(|sunk| *load < sunk);
         let doubtful = of(State::Open).find(|load| self.is_over_in_the_mean(*load));
         let kept =
             of(State::Keeps).rfind(|load| below(load) && doubtful.is_none_or(|doubtful| *load < doubtful));
+        let lower = kept.or(short);
         Known {
             kept,
             sunk,
-            open: of(State::Open).filter(below).filter(|load| kept.is_none_or(|kept| *load > kept)).collect(),
+            short,
+            open: of(State::Open).filter(below).filter(|load| lower.is_none_or(|lower| *load > lower)).collect(),
             above: of(State::Keeps).any(|load| !below(&load)),
         }
     }
@@ -397,7 +467,9 @@ struct Known {
     kept: Option<f64>,
     /// The lowest violated load.
     sunk: Option<f64>,
-    /// The open loads between the two.
+    /// The highest load that offers too little for an objective which rises with the load.
+    short: Option<f64>,
+    /// The open loads between the lower end and the violated load.
     open: Vec<f64>,
     /// A load that meets the objectives lies above a violated one.
     above: bool,

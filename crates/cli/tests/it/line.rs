@@ -125,13 +125,31 @@ fn never_and_always() {
     let place = queue();
     place
         .plimsoll(&with(&["--slo", "mean(w) < 7us"]))
-        .ends_with(0)
+        .ends_with(1)
+        .says("no load is known to meet mean(w) < 7us")
         .prints("base: never meets mean(w) < 7us, not even at 200 Mb/s");
     let place = queue();
     place
         .plimsoll(&with(&["--slo", "mean(w) < 10ms"]))
         .ends_with(0)
         .prints("base: always meets mean(w) < 10ms, up to 950 Mb/s");
+}
+
+#[test]
+fn a_goodput_above_the_link_has_no_line_in_any_form() {
+    let place = queue();
+    let goodput = ["--slo", "goodput(w) > 2Gbps"];
+    let json = place.plimsoll(&with(&[&goodput[..], &["--format", "json"]].concat())).ends_with(1).json();
+    let line = &json["variants"][0];
+    assert_eq!((&line["found"], &line["load"], &line["low"]), (&"never".into(), &Value::Null, &Value::Null));
+    // The lowest load, today's and the highest have four runs each.
+    assert_eq!(place.read("out/runs.jsonl").lines().count(), 12);
+    place
+        .plimsoll(&with(&[&goodput[..], &["--at", "300Mbps"]].concat()))
+        .ends_with(1)
+        .prints("never meets goodput(w) > 2Gbps: even 950 Mb/s, the highest load tried, offers too little");
+    place.plimsoll(&with(&[&goodput[..], &["--format", "csv"]].concat())).ends_with(1).prints(",never,,,");
+    assert!(place.read("out/report.html").contains("offers too little"));
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn run_of(share: f64) -> Run {
 /// Searches a network in which `share(load, replicate)` of the messages are over the limit.
 fn search(range: Range, share: impl Fn(f64, u32) -> f64) -> (Line, usize, Vec<(f64, State)>) {
     let slos = [Slo::parse("p99(w) < 1ms").unwrap()];
-    let mut search = Search::new(Slos(&slos), range);
+    let mut search = Search::new(Slos { slos: &slos, searched: "w" }, range);
     let mut runs = 0;
     loop {
         let asks = search.asks();
@@ -72,6 +72,75 @@ fn never_and_always() {
     assert_eq!(loads.iter().map(|(load, _)| *load).collect::<Vec<_>>(), [0.004, 0.4, 0.6, 0.9, 0.99]);
 }
 
+/// Searches for a goodput of at least 300 Mb/s in a network of 1 Gb/s that carries a share `carried` of what is offered,
+/// beside a p99 that meets its limit up to the load `knee`.
+fn with_goodput(objectives: &[&str], carried: impl Fn(f64) -> f64, knee: f64) -> (Line, usize) {
+    let slos: Vec<Slo> = objectives.iter().map(|text| Slo::parse(text).unwrap()).collect();
+    let mut search = Search::new(Slos { slos: &slos, searched: "w" }, RANGE);
+    let mut runs = 0;
+    loop {
+        let asks = search.asks();
+        if asks.is_empty() {
+            return (search.line(), runs);
+        }
+        for ask in asks {
+            runs += 1;
+            let noise = 1.0 + 0.02 * (uniform(u64::from(ask.replicate)) - 0.5);
+            let goodput = Sample {
+                messages: 1_000,
+                value: Some(1_000.0 * ask.load * carried(ask.load) * noise),
+                ..Sample::default()
+            };
+            let tail = run_of(if ask.load > knee { 0.05 } else { 0.001 }).samples.remove(0);
+            let of = |slo: &Slo| if slo.budget().is_some() { tail.clone() } else { goodput.clone() };
+            search.take(ask, Run { samples: slos.iter().map(of).collect(), ..Run::default() });
+        }
+        assert!(runs < 2_000, "no end");
+    }
+}
+
+#[test]
+fn a_goodput_of_the_searched_workload_bounds_the_line_from_below() {
+    let both = ["goodput(w) > 300Mbps", "p99(w) < 1ms"];
+    let (line, _) = with_goodput(&both, |_| 1.0, 0.7);
+    assert_eq!((line.found, line.binding), (Found::Line, Some(1)));
+    assert!(line.low.unwrap() <= 0.7 && line.high.unwrap() > 0.7 && line.short.unwrap() < 0.31, "{line:?}");
+}
+
+#[test]
+fn objectives_that_no_load_meets_are_told_by_the_first_probes() {
+    let both = ["goodput(w) > 300Mbps", "p99(w) < 1ms"];
+    for (objectives, knee, most_runs, binding) in [
+        // More than the link carries: the lowest load, today's and the highest.
+        (&["goodput(w) > 2Gbps"][..], 1.0, 12, 0),
+        // The same beside an objective that every load meets.
+        (&["goodput(w) > 2Gbps", "p99(w) < 1ms"], 1.0, 12, 0),
+        // The lowest load violates the tail.
+        (&both, 0.003, 8, 1),
+        // Today's load offers too little and is too much.
+        (&["goodput(w) > 500Mbps", "p99(w) < 1ms"], 0.1, 8, 1),
+        // What offers enough is too much.
+        (&both, 0.2, 32, 1),
+    ] {
+        let (line, runs) = with_goodput(objectives, |_| 1.0, knee);
+        assert_eq!((line.found, line.load, line.low), (Found::Never, None, None), "{objectives:?}: {line:?}");
+        assert_eq!(line.binding, Some(binding), "{objectives:?}: {line:?}");
+        assert!(runs <= most_runs, "{objectives:?}: {runs} runs");
+    }
+}
+
+/// The lowest load stays open and all others are violated: no load met the objective, so none is printed.
+#[test]
+fn a_load_that_no_run_met_is_no_line() {
+    let share = |load: f64, replicate: u32| match load {
+        load if load > 0.0041 => 0.5,
+        _ => [0.0, 0.02][replicate as usize % 2],
+    };
+    let (line, ..) = search(RANGE, share);
+    assert_eq!((line.found, line.load, line.low), (Found::Undecided, None, None));
+    assert!(line.high.is_some(), "{line:?}");
+}
+
 #[test]
 fn runs_with_nothing_over_the_limit_are_certain_from_sixteen_on() {
     let (line, runs, loads) = search(RANGE, |_, _| 0.0);
@@ -82,7 +151,7 @@ fn runs_with_nothing_over_the_limit_are_certain_from_sixteen_on() {
         "the highest load gets more, and the others no more than four"
     );
     let (line, ..) = search(Range { replicates_max: 8, ..RANGE }, |_, _| 0.0);
-    assert_eq!((line.found, line.load, line.low, line.high), (Found::Line, None, None, None));
+    assert_eq!((line.found, line.load, line.low, line.high), (Found::Undecided, None, None, None));
 }
 
 /// One run in four is far over the limit: that the first seeds are good ones does not make a load a lower end.
@@ -104,7 +173,7 @@ fn rare_bad_runs_seldom_lift_the_lower_end_over_the_line() {
 #[test]
 fn a_run_that_does_not_drain_is_sunk() {
     let slos = [Slo::parse("p99(w) < 1ms").unwrap()];
-    let mut search = Search::new(Slos(&slos), RANGE);
+    let mut search = Search::new(Slos { slos: &slos, searched: "w" }, RANGE);
     for _ in 0..100 {
         for ask in search.asks() {
             let undrained = (ask.load > 0.7).then(|| "bulk".to_owned());
