@@ -1,5 +1,7 @@
 //! `manifest.json`: what was run, and how to run it again.
 
+use std::collections::HashSet;
+
 use plimsoll_units::text::printable_json;
 use serde::{Deserialize, Serialize};
 
@@ -122,16 +124,12 @@ impl Manifest {
             scenario_digest: Digest::of_text(&plan.scenario),
             shard: plan.shard,
             warnings: plan.warnings.clone(),
-            points: plan
-                .points
-                .iter()
-                .map(|point| ManifestPoint {
-                    id: point_id(&point.key),
-                    key: point.key.clone(),
-                    seed: point.seed,
-                    digest: None,
-                })
-                .collect(),
+            points: once(plan.points.iter().map(|point| ManifestPoint {
+                id: point_id(&point.key),
+                key: point.key.clone(),
+                seed: point.seed,
+                digest: None,
+            })),
             checksum: seal::open(),
         }
     }
@@ -149,10 +147,11 @@ impl Manifest {
     /// # Errors
     /// In words, if it is not as it was written.
     pub(super) fn read(text: &str) -> Result<Manifest, String> {
-        let manifest: Manifest = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let mut manifest: Manifest = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if manifest.checksum.is_some() || manifest.format >= FORMAT {
             seal::check(text)?;
         }
+        manifest.points = once(manifest.points);
         Ok(manifest)
     }
 
@@ -189,6 +188,12 @@ impl Manifest {
             None
         }
     }
+}
+
+/// Returns the points without those whose key came before: the samples of a point count once.
+fn once(points: impl IntoIterator<Item = ManifestPoint>) -> Vec<ManifestPoint> {
+    let mut known = HashSet::new();
+    points.into_iter().filter(|point| known.insert(point.key.clone())).collect()
 }
 
 /// How the warning about points of another build begins.

@@ -642,3 +642,29 @@ fn a_kill_at_any_moment_loses_no_finished_point() {
         assert_eq!(run.read_points().unwrap().len(), done.len());
     }
 }
+
+#[test]
+fn a_point_that_a_plan_or_a_manifest_has_twice_counts_once() {
+    let place = tempfile::tempdir().unwrap();
+    let points = points();
+    let twice: Vec<PointOutcome> = [&points[..], &points[..]].concat();
+    let run = create(&place.path().join("run"), &twice, Existing::Refuse).unwrap();
+    points.iter().for_each(|point| run.write_point(point).unwrap());
+    run.finish().unwrap();
+    assert_eq!(run.read_points().unwrap().len(), points.len());
+    // A manifest of an older build may have a point twice, without a seal that speaks of it.
+    let manifest = run.path().join("manifest.json");
+    let mut json: serde_json::Value = serde_json::from_str(&fs::read_to_string(&manifest).unwrap()).unwrap();
+    let list = json["points"].as_array_mut().unwrap();
+    list.extend(list.clone());
+    json["format"] = 2.into();
+    json.as_object_mut().unwrap().remove("checksum");
+    fs::write(&manifest, json.to_string()).unwrap();
+    let path = run.path().to_owned();
+    drop(run);
+    let again = RunDir::open(&path).unwrap();
+    assert_eq!(again.read_points().unwrap().len(), points.len());
+    // Whoever hands points over twice gets the same summary.
+    let summary = |points: &[PointOutcome]| crate::Summary::of(points, &crate::summary::Options::default());
+    assert_eq!(summary(&twice).cells, summary(&points).cells);
+}
