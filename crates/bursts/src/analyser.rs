@@ -6,9 +6,9 @@ use hashbrown::HashMap;
 use hdrhistogram::Histogram;
 use plimsoll_units::{ByteTime, Rate, Span, Time};
 
-use crate::flows::{Flows, Seen};
+use crate::flows::{Acked, Flows, Seen};
 use crate::frame::{Address, Frame, Segment};
-use crate::reader::Interface;
+use crate::reader::{Interface, Skipped};
 use crate::report::{
     self, Acks, LossBin, Losses, PairReport, Report, Retransmissions, Timestamps, Trains, Unresolved,
 };
@@ -66,6 +66,8 @@ pub struct Options {
     pub stamp: Stamp,
     /// The bytes of a frame on the wire.
     pub framing: Framing,
+    /// Whether the hosts are those inside tunnels: VXLAN, GENEVE, GRE, ERSPAN and IP in IP.
+    pub decapsulate: bool,
     /// The most pairs of hosts; the frames of further ones are counted, and not analysed.
     pub pairs_max: usize,
 }
@@ -78,6 +80,7 @@ impl Default for Options {
             train_gap: Span::from_ms(1),
             stamp: Stamp::Start,
             framing: Framing::ETHERNET,
+            decapsulate: false,
             pairs_max: 65_536,
         }
     }
@@ -215,6 +218,8 @@ struct Totals {
     bytes: u64,
     large: u64,
     left_out: u64,
+    unknown: u64,
+    skipped: Skipped,
     /// The times of the first and the last frame of the open capture, and the lengths of those before it.
     within: Option<(Time, Time)>,
     before: Span,
@@ -293,6 +298,8 @@ impl Analyser {
                 bytes: 0,
                 large: 0,
                 left_out: 0,
+                unknown: 0,
+                skipped: Skipped::default(),
                 within: None,
                 before: Span::ZERO,
                 gaps: 0,
@@ -326,6 +333,20 @@ impl Analyser {
             self.stamps.declare(interface.tick);
             self.has_inexact |= !interface.exact;
         }
+    }
+
+    /// Returns what the analysis depends on besides its frames.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Adds what the reader of a capture left out.
+    pub fn skipped(&mut self, more: &Skipped) {
+        let all = &mut self.all.skipped;
+        all.unsupported += more.unsupported;
+        all.untimed += more.untimed;
+        all.jumps += more.jumps;
+        all.link_types.extend(&more.link_types);
     }
 
     /// Returns the number of frames so far.
@@ -420,6 +441,10 @@ impl Analyser {
     }
 
     fn take(&mut self, frame: &Frame) {
+        if frame.source == Address::Unknown || frame.destination == Address::Unknown {
+            self.all.unknown += 1;
+            return;
+        }
         let (start, end) = self.on_wire(frame);
         let Some(index) = self.pair_of(frame) else {
             self.all.left_out += 1;
@@ -466,8 +491,13 @@ impl Analyser {
             pair.end_train(&train, &mut self.all);
         }
         if let Some(segment) = &frame.segment {
-            let key = (index as u32, segment.ports.0, segment.ports.1);
-            let (seen, acked) = self.flows.on_segment(key, segment, pair.number);
+            let (from, to) = segment.ports;
+            let reverse = || {
+                let pair = self.index.get(&(frame.interface, frame.destination, frame.source))?;
+                Some((*pair, to, from))
+            };
+            let key = (index as u32, from, to);
+            let (seen, acked) = self.flows.on_segment(key, reverse, segment, frame.time, pair.number);
             pair.on_segment(segment, seen, acked, &mut self.all.bins);
         }
     }
@@ -494,6 +524,7 @@ impl Analyser {
             overlapping: share(self.all.overlaps, self.all.gaps),
             equal: self.stamps.zero,
             backwards: self.stamps.backwards,
+            jumps: self.all.skipped.jumps,
         };
         let mut lengths = BTreeMap::new();
         let (mut unresolved, mut acks, mut losses) =
@@ -520,6 +551,10 @@ impl Analyser {
             train_gap_ns: self.options.train_gap.as_ns_f64(),
             timestamps,
             large_frames: all.large,
+            unknown_frames: all.unknown,
+            unsupported_frames: all.skipped.unsupported,
+            unsupported_link_types: all.skipped.link_types,
+            untimed_frames: all.skipped.untimed,
             left_out_frames: all.left_out,
             bursts: lengths.values().sum(),
             lengths_packets: lengths,
@@ -608,14 +643,17 @@ impl Pair {
         all.train_on.saturating_record(train.duration().as_ps());
     }
 
-    fn on_segment(&mut self, segment: &Segment, seen: Seen, acked: Option<u32>, bins: &mut Vec<LossBin>) {
+    fn on_segment(&mut self, segment: &Segment, seen: Seen, acked: Acked, bins: &mut Vec<LossBin>) {
+        if seen == Seen::Copy {
+            self.losses.copies += 1;
+            return;
+        }
         if segment.payload > 0 {
             self.data += 1;
             self.losses.segments += 1;
         }
         match seen {
-            Seen::New => {}
-            Seen::Copy => self.losses.copies += 1,
+            Seen::New | Seen::Copy => {}
             Seen::Fills => self.losses.filled += 1,
             Seen::Forgotten => {
                 self.losses.retransmitted += 1;
@@ -638,12 +676,14 @@ impl Pair {
         if segment.is_pure_ack() {
             self.acks.pure += 1;
             match acked {
-                Some(0) => self.acks.duplicate += 1,
-                Some(bytes) => {
+                Acked::Other => {}
+                Acked::Advances(bytes) => {
                     self.acks.advancing += 1;
                     self.acks.bytes += u64::from(bytes);
                 }
-                None => {}
+                Acked::Duplicate => self.acks.duplicate += 1,
+                Acked::WindowUpdate => self.acks.window_updates += 1,
+                Acked::KeepAlive => self.acks.keep_alives += 1,
             }
         }
     }

@@ -1,11 +1,13 @@
 //! [`Flows`]: which byte ranges of which TCP flows were captured, and in which burst, within bounds of memory.
 //!
-//! A range that is seen again was sent again. The range's first burst is the one whose loss it shows, unless the sender
-//! was wrong about the loss.
+//! A range that is seen again was sent again, whole or in part. The range's first burst is the one whose loss it shows,
+//! unless the sender was wrong about the loss. What repeats without being data or a duplicate ACK is told by both
+//! directions: window updates, keep-alives and probes of a zero window (RFC 5681, section 2; RFC 9293, 3.8).
 
 use std::collections::VecDeque;
 
 use hashbrown::HashMap;
+use plimsoll_units::{Span, Time};
 
 use crate::frame::Segment;
 
@@ -17,14 +19,29 @@ pub(crate) type FlowKey = (u32, u16, u16);
 pub(crate) enum Seen {
     /// It brought new bytes, or none.
     New,
-    /// Its range was in this burst of the pair before.
+    /// Its range, or a part of it, was in this burst of the pair before.
     Again(u64),
     /// Its range is older than any that is remembered.
     Forgotten,
     /// Its range fills a hole: it was lost or reordered before it came to where the capture was made.
     Fills,
-    /// It is a second copy, in the same burst.
+    /// The segment itself was captured before.
     Copy,
+}
+
+/// What the acknowledgement of a segment was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Acked {
+    /// It is the first of its flow or older than the last one, or there is none.
+    Other,
+    /// It acknowledges so many bytes more than the one before it.
+    Advances(u32),
+    /// It repeats the one before it, and its window, while data is outstanding.
+    Duplicate,
+    /// It repeats the one before it with another window.
+    WindowUpdate,
+    /// It repeats the one before it while nothing is outstanding, or is a keep-alive.
+    KeepAlive,
 }
 
 /// A contiguous range of one burst.
@@ -38,11 +55,18 @@ struct Range {
 /// A flow in one direction.
 #[derive(Debug, Default)]
 struct Flow {
-    /// The byte after the highest one seen.
+    /// The number of the first byte after the SYN.
+    first: Option<u32>,
+    /// The byte after the last one that was sent, with or without payload, and after the highest one of the payloads.
+    next: Option<u32>,
     highest: Option<u32>,
     ack: Option<u32>,
+    window: Option<u16>,
     ranges: VecDeque<Range>,
     has_forgotten: bool,
+    /// The last segments, of which a mirror may bring a second copy.
+    last: [Option<(Segment, Time)>; COPIES],
+    place: usize,
 }
 
 /// The flows that were active last, in two generations: when the younger is full, the older is forgotten.
@@ -56,56 +80,152 @@ pub(crate) struct Flows {
 const FLOWS: usize = 16_384;
 /// The most ranges that a flow remembers.
 const RANGES: usize = 128;
+/// The segments of a flow among which a copy is looked for.
+const COPIES: usize = 4;
+/// A mirror brings the second copy within this time. The identification of IPv4 repeats after 65,536 packets, which
+/// take more; where a sender gives none, only a time that is too short for a retransmission shows a copy.
+const COPY_WITHIN: Span = Span::from_ms(1);
+const COPY_WITHIN_UNIDENTIFIED: Span = Span::from_us(10);
+
+/// What the other direction of a connection shows.
+#[derive(Clone, Copy, Default)]
+struct Reverse {
+    next: Option<u32>,
+    ack: Option<u32>,
+    window: Option<u16>,
+}
 
 impl Flows {
-    /// Registers a segment of the pair's open burst. Returns what its payload was, and the bytes that it acknowledges
-    /// beyond the acknowledgement before it, if there was one.
-    pub(crate) fn on_segment(&mut self, key: FlowKey, segment: &Segment, burst: u64) -> (Seen, Option<u32>) {
+    /// Registers a segment of the pair's open burst. `reverse` returns the flow of the other direction, if there is
+    /// one.
+    pub(crate) fn on_segment(
+        &mut self,
+        key: FlowKey,
+        reverse: impl FnOnce() -> Option<FlowKey>,
+        segment: &Segment,
+        time: Time,
+        burst: u64,
+    ) -> (Seen, Acked) {
         if self.young.len() >= FLOWS && !self.young.contains_key(&key) {
             self.old = std::mem::take(&mut self.young);
         }
-        let flow = self.young.entry(key).or_insert_with(|| self.old.remove(&key).unwrap_or_default());
-        if segment.syn {
-            *flow = Flow::default();
+        let old = &mut self.old;
+        let flow = self.young.entry(key).or_insert_with(|| old.remove(&key).unwrap_or_default());
+        if segment.syn && flow.first != Some(segment.sequence) {
+            *flow = Flow { first: Some(segment.sequence), ..Flow::default() };
         }
-        let acked = segment.ack.and_then(|ack| flow.acknowledge(ack));
-        let seen = if segment.payload > 0 { flow.receive(segment, burst) } else { Seen::New };
+        if flow.is_copy(segment, time) {
+            return (Seen::Copy, Acked::Other);
+        }
+        let other = match flow.needs_reverse(segment) {
+            true => reverse().map(|key| self.reverse(key)).unwrap_or_default(),
+            false => Reverse::default(),
+        };
+        let flow = self.young.get_mut(&key).expect("it has just been registered");
+        let acked = flow.acknowledge(segment, other);
+        let seen = if segment.payload > 0 { flow.receive(segment, other, burst) } else { Seen::New };
+        flow.window = Some(segment.window);
+        // The receiver need not take the byte of a probe, so it is not outstanding.
+        let sent = if flow.is_probe(segment, other) { 0 } else { segment.payload + u32::from(segment.ends) };
+        let end = segment.sequence.wrapping_add(sent);
+        flow.next = flow.next.map_or(Some(end), |next| Some(if after(end, next) > 0 { end } else { next }));
         (seen, acked)
+    }
+
+    fn reverse(&self, key: FlowKey) -> Reverse {
+        let flow = self.young.get(&key).or_else(|| self.old.get(&key));
+        flow.map_or(Reverse::default(), |flow| Reverse {
+            next: flow.next,
+            ack: flow.ack,
+            window: flow.window,
+        })
     }
 }
 
 impl Flow {
-    fn acknowledge(&mut self, ack: u32) -> Option<u32> {
-        let Some(before) = self.ack else {
-            self.ack = Some(ack);
-            return None;
-        };
-        let advance = u32::try_from(after(ack, before)).unwrap_or(0);
-        if advance > 0 {
-            self.ack = Some(ack);
+    /// Returns whether the segment was captured before, and remembers it.
+    fn is_copy(&mut self, segment: &Segment, time: Time) -> bool {
+        let is_identified = segment.identification != 0;
+        let within = if is_identified { COPY_WITHIN } else { COPY_WITHIN_UNIDENTIFIED };
+        let is_near = |at: Time| time.saturating_since(at).max(at.saturating_since(time)) <= within;
+        // Duplicate ACKs without identification do not differ from copies.
+        let may_be = is_identified || segment.payload > 0;
+        let mut last = self.last.iter().flatten();
+        if may_be && last.any(|(before, at)| before == segment && is_near(*at)) {
+            return true;
         }
-        Some(advance)
+        self.last[self.place] = Some((*segment, time));
+        self.place = (self.place + 1) % COPIES;
+        false
     }
 
-    fn receive(&mut self, segment: &Segment, burst: u64) -> Seen {
+    /// Returns whether the other direction decides what a segment is.
+    fn needs_reverse(&self, segment: &Segment) -> bool {
+        segment.payload == 1 || segment.is_pure_ack() && segment.ack == self.ack
+    }
+
+    fn acknowledge(&mut self, segment: &Segment, reverse: Reverse) -> Acked {
+        let Some(ack) = segment.ack else { return Acked::Other };
+        let Some(before) = self.ack.replace(ack) else { return Acked::Other };
+        if let Ok(advance @ 1..) = u32::try_from(after(ack, before)) {
+            return Acked::Advances(advance);
+        }
+        self.ack = Some(before);
+        if ack != before {
+            return Acked::Other;
+        }
+        // A keep-alive repeats the byte before the next one; a segment behind that is out of order.
+        let is_keep_alive = self.next.is_some_and(|next| after(next, segment.sequence) == 1);
+        let is_outstanding = reverse.next.is_none_or(|next| after(next, ack) > 0);
+        if is_keep_alive {
+            Acked::KeepAlive
+        } else if self.window != Some(segment.window) {
+            Acked::WindowUpdate
+        } else if is_outstanding {
+            Acked::Duplicate
+        } else {
+            Acked::KeepAlive
+        }
+    }
+
+    /// Returns whether a segment probes a zero window by the next byte (RFC 9293, section 3.8.6.1).
+    fn is_probe(&self, segment: &Segment, reverse: Reverse) -> bool {
+        segment.payload == 1 && self.highest == Some(segment.sequence) && reverse.window == Some(0)
+    }
+
+    fn receive(&mut self, segment: &Segment, reverse: Reverse, burst: u64) -> Seen {
         let (from, to) = (segment.sequence, segment.sequence.wrapping_add(segment.payload));
         let Some(highest) = self.highest else {
             self.highest = Some(to);
             self.remember(from, to, burst);
             return Seen::New;
         };
+        if segment.payload == 1 {
+            // A keep-alive repeats a byte that has been acknowledged (RFC 9293, section 3.8.4).
+            let is_acknowledged = reverse.ack.is_none_or(|ack| after(ack, highest) >= 0);
+            if after(highest, from) == 1 && is_acknowledged || self.is_probe(segment, reverse) {
+                return Seen::New;
+            }
+        }
         if after(to, highest) > 0 {
             self.highest = Some(to);
+            // What lies beyond the highest byte is new; the segment may begin before it.
+            let again = if after(highest, from) > 0 { self.sent_before(from, burst) } else { Seen::New };
+            self.remember(if again == Seen::Copy { highest } else { from }, to, burst);
+            return if again == Seen::Copy { Seen::New } else { again };
+        }
+        let seen = self.sent_before(from, burst);
+        if seen != Seen::Copy {
             self.remember(from, to, burst);
-            return Seen::New;
         }
-        // A keep-alive repeats the last byte (RFC 9293, section 3.8.4).
-        if segment.payload == 1 && after(highest, from) == 1 {
-            return Seen::New;
-        }
+        seen
+    }
+
+    /// Returns where the byte was sent before that a segment begins with.
+    fn sent_before(&self, from: u32, burst: u64) -> Seen {
         let holds = |range: &&Range| after(from, range.from) >= 0 && after(range.to, from) > 0;
-        let seen = match self.ranges.iter().rev().find(holds) {
-            Some(range) if range.burst == burst => return Seen::Copy,
+        match self.ranges.iter().rev().find(holds) {
+            Some(range) if range.burst == burst => Seen::Copy,
             Some(range) => Seen::Again(range.burst),
             None if self.has_forgotten
                 && self.ranges.front().is_some_and(|oldest| after(oldest.from, from) > 0) =>
@@ -113,9 +233,7 @@ impl Flow {
                 Seen::Forgotten
             }
             None => Seen::Fills,
-        };
-        self.remember(from, to, burst);
-        seen
+        }
     }
 
     fn remember(&mut self, from: u32, to: u32, burst: u64) {

@@ -1,7 +1,8 @@
 //! [`Frame`]: what the analysis needs of a packet. `etherparse` parses IP and its extensions.
 //!
 //! The fixed part of TCP's header is decoded here, since a snap length of 64 bytes cuts TCP's options off, and a parser
-//! of whole headers then returns no ports. So is Ethernet's: slicing all layers took half of an analysis.
+//! of whole headers then returns no ports. So are the headers below IP ([`crate::link`]):
+//! slicing all layers took half of an analysis.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -9,36 +10,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use etherparse::{LaxIpv4Slice, LaxIpv6Slice};
 use plimsoll_units::Time;
 
+use crate::link::{Link, Network, inside_tunnel};
 use crate::reader::Captured;
-
-/// The link types that [`crate::Reader`] supports, for messages.
-pub const LINK_TYPES: &str =
-    "1 (Ethernet), 101, 12, 14, 228, 229 (raw IP), 113 and 276 (Linux cooked capture)";
-
-/// The outermost header of a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Link {
-    Ethernet,
-    Ip,
-    /// The header has so many bytes, and the EtherType at this place.
-    Cooked {
-        header: usize,
-        ether_type: usize,
-    },
-}
-
-impl Link {
-    /// Returns the link of a number of the registry of link types.
-    pub(crate) fn of(number: u32) -> Result<Link, u32> {
-        match number {
-            1 => Ok(Link::Ethernet),
-            12 | 14 | 101 | 228 | 229 => Ok(Link::Ip),
-            113 => Ok(Link::Cooked { header: 16, ether_type: 14 }),
-            276 => Ok(Link::Cooked { header: 20, ether_type: 0 }),
-            other => Err(other),
-        }
-    }
-}
 
 /// The address of a host.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -69,12 +42,16 @@ impl fmt::Display for Address {
 pub struct Segment {
     /// The ports of source and destination.
     pub ports: (u16, u16),
-    /// The number of the first payload byte.
+    /// The number of the first payload byte; a SYN comes before it.
     pub sequence: u32,
     /// The next byte expected from the other side, if the segment acknowledges.
     pub ack: Option<u32>,
     /// The number of payload bytes.
     pub payload: u32,
+    /// The window as the header has it, before any scaling.
+    pub window: u16,
+    /// The identification of the IPv4 packet; 0 where it has none, as in IPv6.
+    pub identification: u16,
     /// Whether the segment opens a connection.
     pub syn: bool,
     /// Whether the segment ends or resets a connection.
@@ -109,54 +86,50 @@ pub struct Frame {
 const ETHERNET: u32 = 14;
 
 impl Frame {
-    /// Decodes a packet whose interface has a number from `first` on. Whatever cannot be decoded stays unknown; a
-    /// packet is never an error.
-    pub fn decode(captured: &Captured<'_>, first: u32) -> Frame {
+    /// Decodes a packet whose interface has a number from `first` on; with `decapsulate`, tunnels are looked through.
+    /// Whatever cannot be decoded stays unknown; a packet is never an error.
+    pub fn decode(captured: &Captured<'_>, first: u32, decapsulate: bool) -> Frame {
         let (data, length) = (captured.data, captured.length);
+        let others = captured.link.header_bytes();
         let mut frame = Frame {
             time: captured.time,
             interface: first + captured.interface,
             source: Address::Unknown,
             destination: Address::Unknown,
-            bytes: length,
+            bytes: length.saturating_sub(others).saturating_add(ETHERNET),
             segment: None,
         };
-        let (kind, packet) = match captured.link {
-            Link::Ethernet => {
-                let Some((addresses, rest)) = data.split_first_chunk::<12>() else { return frame };
-                let [to @ .., _, _, _, _, _, _] = *addresses;
-                let [_, _, _, _, _, _, from @ ..] = *addresses;
-                (frame.source, frame.destination) = (Address::Mac(from), Address::Mac(to));
-                let Some(inside) = untagged(rest) else { return frame };
-                inside
-            }
-            Link::Ip => {
-                frame.bytes = length.saturating_add(ETHERNET);
-                let version = data.first().map_or(0, |first| first >> 4);
-                (if version == 6 { IPV6 } else { IPV4 }, data)
-            }
-            Link::Cooked { header, ether_type } => {
-                frame.bytes = length.saturating_sub(header as u32).saturating_add(ETHERNET);
-                let Some(rest) = data.get(header..) else { return frame };
-                (u16::from_be_bytes([data[ether_type], data[ether_type + 1]]), rest)
-            }
-        };
-        let inside = match kind {
-            IPV4 => plain_ipv4(packet).or_else(|| ipv4(packet)),
-            IPV6 => ipv6(packet),
-            _ => None,
-        };
-        let Some(inside) = inside else { return frame };
+        if captured.link == Link::Ethernet {
+            frame.bytes = length;
+            let Some(addresses) = data.first_chunk::<12>() else { return frame };
+            let [to @ .., _, _, _, _, _, _] = *addresses;
+            let [_, _, _, _, _, _, from @ ..] = *addresses;
+            (frame.source, frame.destination) = (Address::Mac(from), Address::Mac(to));
+        }
+        let Some(mut inside) = captured.link.network(data).and_then(ip) else { return frame };
+        while decapsulate
+            && !inside.is_fragment
+            && let Some(tunnelled) = inside_tunnel(inside.protocol, inside.payload).and_then(ip)
+        {
+            inside = tunnelled;
+        }
         (frame.source, frame.destination) = (inside.source, inside.destination);
-        if !inside.is_tcp {
+        if inside.is_fragment || inside.protocol != TCP {
             return frame;
         }
         let (payload, claimed) = (inside.payload, inside.claimed);
         // Segmentation offload leaves the length at 0 for what is too long.
         let before = (payload.as_ptr() as usize).wrapping_sub(data.as_ptr() as usize) as u32;
         let claimed = if claimed == 0 { length.saturating_sub(before) } else { claimed };
-        frame.segment = segment(payload, claimed);
+        frame.segment = segment(payload, claimed, inside.identification);
         frame
+    }
+}
+
+fn ip(packet: Network<'_>) -> Option<Inside<'_>> {
+    match packet {
+        Network::V4(packet) => plain_ipv4(packet).or_else(|| ipv4(packet)),
+        Network::V6(packet) => ipv6(packet),
     }
 }
 
@@ -169,8 +142,11 @@ struct Inside<'a> {
     payload: &'a [u8],
     /// The payload's length as the header says.
     claimed: u32,
-    /// Whether the payload begins with a TCP header: it is TCP, and no fragment.
-    is_tcp: bool,
+    /// The protocol of the payload, which begins with its header unless it is a fragment.
+    protocol: u8,
+    is_fragment: bool,
+    /// The identification of IPv4; 0 of IPv6.
+    identification: u16,
 }
 
 /// Decodes an IPv4 header (RFC 791) without extensions, whose lengths do not contradict each other. Nearly all are
@@ -191,7 +167,9 @@ fn plain_ipv4(packet: &[u8]) -> Option<Inside<'_>> {
         destination: Address::V4(word(16)),
         payload: packet.get(length..total.min(packet.len()))?,
         claimed: (total - length) as u32,
-        is_tcp: fragment == 0 && header[9] == TCP,
+        protocol: header[9],
+        is_fragment: fragment != 0,
+        identification: u16::from_be_bytes([header[4], header[5]]),
     })
 }
 
@@ -203,7 +181,9 @@ fn ipv4(packet: &[u8]) -> Option<Inside<'_>> {
         destination: Address::V4(u32::from_be_bytes(header.destination())),
         payload: inside.payload,
         claimed: u32::from(header.total_len()).saturating_sub(u32::from(header.ihl()) * 4),
-        is_tcp: !inside.fragmented && inside.ip_number == etherparse::IpNumber::TCP,
+        protocol: inside.ip_number.0,
+        is_fragment: inside.fragmented,
+        identification: header.identification(),
     })
 }
 
@@ -216,19 +196,10 @@ fn ipv6(packet: &[u8]) -> Option<Inside<'_>> {
         destination: Address::V6(u128::from_be_bytes(header.destination())),
         payload: inside.payload,
         claimed: u32::from(header.payload_length()).saturating_sub(extensions),
-        is_tcp: !inside.fragmented && inside.ip_number == etherparse::IpNumber::TCP,
+        protocol: inside.ip_number.0,
+        is_fragment: inside.fragmented,
+        identification: 0,
     })
-}
-
-/// Looks through VLAN tags (IEEE 802.1Q) of the bytes behind the addresses. Returns the EtherType and what follows it.
-fn untagged(mut bytes: &[u8]) -> Option<(u16, &[u8])> {
-    loop {
-        let (kind, rest) = bytes.split_first_chunk::<2>()?;
-        match u16::from_be_bytes(*kind) {
-            0x8100 | 0x88a8 | 0x9100 => bytes = rest.get(2..)?,
-            kind => return Some((kind, rest)),
-        }
-    }
 }
 
 /// Protocol numbers: TCP, and the authentication header, which is followed by another protocol (RFC 4302).
@@ -236,19 +207,19 @@ const TCP: u8 = 6;
 const AUTHENTICATION: u8 = 51;
 const MORE_FRAGMENTS: u16 = 0x2000;
 const FRAGMENT_OFFSET: u16 = 0x1fff;
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
 
 /// Decodes the fixed part of a TCP header (RFC 9293, section 3.1) of a segment of `length` bytes.
-fn segment(bytes: &[u8], length: u32) -> Option<Segment> {
+fn segment(bytes: &[u8], length: u32, identification: u16) -> Option<Segment> {
     let header: &[u8; 20] = bytes.first_chunk()?;
     let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let flags = header[13];
     Some(Segment {
         ports: (u16::from_be_bytes([header[0], header[1]]), u16::from_be_bytes([header[2], header[3]])),
-        sequence: word(4),
+        sequence: word(4).wrapping_add(u32::from(flags & SYN != 0)),
         ack: (flags & ACK != 0).then(|| word(8)),
         payload: length.saturating_sub(u32::from(header[12] >> 4) * 4),
+        window: u16::from_be_bytes([header[14], header[15]]),
+        identification,
         syn: flags & SYN != 0,
         ends: flags & (FIN | RST) != 0,
     })
@@ -288,6 +259,6 @@ mod tests {
     fn most_headers_are_plain() {
         let mut packet = [0; 60];
         (packet[0], packet[3], packet[9]) = (0x45, 60, TCP);
-        assert!(plain_ipv4(&packet).is_some_and(|inside| inside.is_tcp && inside.claimed == 40));
+        assert!(plain_ipv4(&packet).is_some_and(|inside| inside.protocol == TCP && inside.claimed == 40));
     }
 }

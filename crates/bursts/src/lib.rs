@@ -18,6 +18,7 @@
 mod analyser;
 mod flows;
 mod frame;
+mod link;
 mod pipeline;
 mod reader;
 mod report;
@@ -25,9 +26,10 @@ mod run;
 mod stamps;
 
 pub use analyser::{Analyser, Framing, Options, Stamp, scaled_gap};
-pub use frame::{Address, Frame, LINK_TYPES, Segment};
+pub use frame::{Address, Frame, Segment};
+pub use link::LINK_TYPES;
 pub use pipeline::analyse;
-pub use reader::{BLOCK_BYTES_MAX, Captured, Interface, ReadError, Reader};
+pub use reader::{BLOCK_BYTES_MAX, Captured, Interface, ReadError, Reader, Skipped};
 pub use report::{
     Acks, Distribution, LossBin, Losses, PairReport, Report, Retransmissions, Timestamps, Trains, Unresolved,
     cdf, quantile,

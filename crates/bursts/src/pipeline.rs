@@ -34,27 +34,38 @@ const BATCHES: usize = 3;
 /// Returns an error that names the packet and the byte offset at which the capture cannot be read on.
 pub fn analyse(input: impl Read, analyser: &mut Analyser) -> Result<(), ReadError> {
     let reader = Reader::new(input)?;
-    let mut source = Source { reader, first: analyser.begin_capture(), known: 0, held: None };
-    if !source.analyse(ALONE, analyser)? {
-        return Ok(());
+    let decapsulate = analyser.options().decapsulate;
+    let first = analyser.begin_capture();
+    let mut source = Source { reader, decapsulate, first, known: 0, held: None };
+    let result = source.analyse_all(analyser);
+    analyser.skipped(&source.reader.skipped());
+    result
+}
+
+impl<R: Read> Source<R> {
+    fn analyse_all(&mut self, analyser: &mut Analyser) -> Result<(), ReadError> {
+        if !self.analyse(ALONE, analyser)? {
+            return Ok(());
+        }
+        let analyses = &mut *analyser;
+        let handed_over = thread::scope(|scope| {
+            let (full, to_analyse) = sync_channel::<Batch>(BATCHES);
+            let (back, empty) = sync_channel::<Batch>(BATCHES);
+            (1..BATCHES)
+                .for_each(|_| back.send(Batch::default()).expect("the channel has room for all batches"));
+            let analyse = move || {
+                for mut batch in to_analyse {
+                    batch.analyse(analyses);
+                    // The reader has stopped where nobody takes it back.
+                    let _ = back.send(batch);
+                }
+            };
+            thread::Builder::new().spawn_scoped(scope, analyse).ok()?;
+            Some(self.hand_over(&full, &empty))
+        });
+        // Where no thread can be started, this one analyses the rest, too.
+        handed_over.unwrap_or_else(|| self.analyse(usize::MAX, analyser).map(drop))
     }
-    let analyses = &mut *analyser;
-    let handed_over = thread::scope(|scope| {
-        let (full, to_analyse) = sync_channel::<Batch>(BATCHES);
-        let (back, empty) = sync_channel::<Batch>(BATCHES);
-        (1..BATCHES).for_each(|_| back.send(Batch::default()).expect("the channel has room for all batches"));
-        let analyse = move || {
-            for mut batch in to_analyse {
-                batch.analyse(analyses);
-                // The reader has stopped where nobody takes it back.
-                let _ = back.send(batch);
-            }
-        };
-        thread::Builder::new().spawn_scoped(scope, analyse).ok()?;
-        Some(source.hand_over(&full, &empty))
-    });
-    // Where no thread can be started, this one analyses the rest, too.
-    handed_over.unwrap_or_else(|| source.analyse(usize::MAX, analyser).map(drop))
 }
 
 impl Batch {
@@ -72,6 +83,7 @@ impl Batch {
 /// A capture that is read.
 struct Source<R> {
     reader: Reader<R>,
+    decapsulate: bool,
     /// The number of its first interface, and how many of its interfaces the analyser has been told.
     first: u32,
     known: usize,
@@ -108,7 +120,7 @@ impl<R: Read> Source<R> {
         while batch.frames.len() < most.min(BATCH) {
             let Some(captured) = self.reader.next()? else { return Ok(false) };
             let is_new = captured.interface as usize >= self.known;
-            let frame = Frame::decode(&captured, self.first);
+            let frame = Frame::decode(&captured, self.first, self.decapsulate);
             if is_new {
                 self.held = Some(frame);
                 return Ok(true);
@@ -168,7 +180,7 @@ mod tests {
         let first = analyser.begin_capture();
         let mut known = 0;
         while let Ok(Some(captured)) = reader.next() {
-            let (interface, frame) = (captured.interface as usize, Frame::decode(&captured, first));
+            let (interface, frame) = (captured.interface as usize, Frame::decode(&captured, first, false));
             if interface >= known {
                 known = reader.interfaces().len();
                 analyser.interfaces(first, reader.interfaces());

@@ -4,15 +4,16 @@
 //! buffer is ours, because a reader must be able to say at which byte a file breaks off, and must not allocate what a
 //! length field claims before the bytes are there.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read};
+use std::ops::Range;
 
 use pcap_parser::nom::Err as Parse;
 use pcap_parser::pcapng::{self, Block};
-use pcap_parser::traits::PcapNGPacketBlock as _;
 use pcap_parser::{PcapHeader, parse_pcap_header};
 use plimsoll_units::{Span, Time};
 
-use crate::frame::{LINK_TYPES, Link};
+use crate::link::{LINK_TYPES, Link};
 
 /// The most bytes of a record or block. The largest snap length in use is 256 KiB; blocks of secrets or names are
 /// shorter than a few MiB.
@@ -27,13 +28,17 @@ const CHUNK: usize = 1 << 20;
 /// Timestamps count from this long before the first packet, so that packets which are out of order have a time too.
 const BEFORE_FIRST_PS: i128 = 3_600 * PS_PER_SECOND;
 const PS_PER_SECOND: i128 = 1_000_000_000_000;
+const DAY_PS: i128 = 86_400 * PS_PER_SECOND;
+/// The last time that a [`Time`] holds with room for a frame's own, 213 days.
+const LAST_PS: i128 = u64::MAX as i128 - PS_PER_SECOND;
 
 /// A packet as the capture has it.
 #[derive(Clone, Copy, Debug)]
 pub struct Captured<'a> {
     /// The number of the packet in its file, from 1.
     pub number: u64,
-    /// When, since an hour before the first packet of the file; clamped to 0 and to 213 days.
+    /// When, since an hour before the first packet of the file. A jump of the clock beyond what a [`Time`] holds counts
+    /// as a day ([`Skipped::jumps`]).
     pub time: Time,
     /// The index of the interface.
     pub interface: u32,
@@ -71,6 +76,20 @@ pub struct Interface {
     offset: i64,
 }
 
+/// What a reader met and could not take as it is.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Skipped {
+    /// The number of packets that were left out, since their interface has an unsupported link type.
+    pub unsupported: u64,
+    /// These link types, ascending.
+    pub link_types: BTreeSet<u32>,
+    /// The number of packets that were left out, since they have no timestamp (simple packet blocks).
+    pub untimed: u64,
+    /// The number of packets whose time is more than an hour before the first packet's or more than 213 days after it.
+    /// Each is taken for one day after the packet before it, and those that follow keep their distance from it.
+    pub jumps: u64,
+}
+
 /// A capture cannot be read, or not to its end.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages name the fields")]
@@ -86,6 +105,11 @@ pub enum ReadError {
         "packet {packet}, byte offset {offset}: link type {link} is not supported; allowed: {LINK_TYPES}"
     )]
     LinkType { packet: u64, offset: u64, link: u32 },
+    #[error(
+        "packet {packet}, byte offset {offset}: no packet has a timestamp, so there are no gaps; allowed: enhanced \
+         packet blocks (type 6) and packet blocks (type 2), and simple ones (type 3) beside them"
+    )]
+    Untimed { packet: u64, offset: u64 },
     #[error(
         "packet {packet}, byte offset {offset}: the capture ends within a {what} of {wanted} bytes ({has} are there)"
     )]
@@ -122,8 +146,35 @@ pub struct Reader<R> {
     /// The index in `interfaces` of the current section's first.
     section: usize,
     exact: bool,
-    /// The time of the first packet, in ps.
-    first: Option<i128>,
+    clock: Clock,
+    skipped: Skipped,
+}
+
+/// Turns the stamps of a capture into times.
+#[derive(Debug, Default)]
+struct Clock {
+    /// What is added to a stamp, in ps; `None` before the first packet.
+    shift: Option<i128>,
+    /// The last time, in ps.
+    last: i128,
+    jumps: u64,
+}
+
+impl Clock {
+    fn time(&mut self, at: i128) -> Time {
+        let shift = *self.shift.get_or_insert(BEFORE_FIRST_PS - at);
+        let mut time = at + shift;
+        if !(0..=LAST_PS).contains(&time) {
+            self.jumps += 1;
+            // Where too many of them have used the range up, it begins anew.
+            let next = self.last + DAY_PS;
+            let next = if next > LAST_PS { BEFORE_FIRST_PS } else { next };
+            self.shift = Some(next - at);
+            time = next;
+        }
+        self.last = time;
+        Time::from_ps(time as u64)
+    }
 }
 
 impl<R: Read> Reader<R> {
@@ -144,7 +195,8 @@ impl<R: Read> Reader<R> {
             interfaces: Vec::new(),
             section: 0,
             exact: false,
-            first: None,
+            clock: Clock::default(),
+            skipped: Skipped::default(),
         };
         let has = reader.fill(4)?;
         if has == 0 {
@@ -172,11 +224,17 @@ impl<R: Read> Reader<R> {
         &self.interfaces
     }
 
-    /// Returns the next packet, or `None` at the end.
+    /// Returns what was left out so far, and how often the clock jumped.
+    pub fn skipped(&self) -> Skipped {
+        Skipped { jumps: self.clock.jumps, ..self.skipped.clone() }
+    }
+
+    /// Returns the next packet, or `None` at the end. Packets of a pcapng capture that cannot be analysed are left out
+    /// and counted ([`Reader::skipped`]).
     ///
     /// # Errors
-    /// Returns an error if the capture ends within a packet, is damaged, has an unsupported link type, or cannot be
-    /// read.
+    /// Returns an error if the capture ends within a packet, is damaged, cannot be read, or has no packet of a
+    /// supported link type.
     #[allow(clippy::should_implement_trait, reason = "the packet borrows the reader's buffer")]
     pub fn next(&mut self) -> Result<Option<Captured<'_>>, ReadError> {
         match self.format {
@@ -230,14 +288,14 @@ impl<R: Read> Reader<R> {
         let bytes = &self.buffer[at..at + length];
         let (seconds, ticks, length) = (word(bytes, 0, big), word(bytes, 4, big), word(bytes, 12, big));
         let at = i128::from(seconds) * PS_PER_SECOND + i128::from(ticks) * i128::from(tick.as_ps());
-        let first = *self.first.get_or_insert(at);
-        Ok(Some(captured_of(packet, since(first, at), 0, link, fcs, length, &bytes[head..])))
+        let time = self.clock.time(at);
+        Ok(Some(captured_of(packet, time, 0, link, fcs, length, &bytes[head..])))
     }
 
     fn next_block(&mut self) -> Result<Option<Captured<'_>>, ReadError> {
         loop {
             if self.fill(12)? == 0 {
-                return Ok(None);
+                return self.nothing_supported().map_or(Ok(None), Err);
             }
             self.need(12, "block")?;
             if self.unread()[..4] == SECTION_MAGIC {
@@ -252,12 +310,21 @@ impl<R: Read> Reader<R> {
             }
             self.need(length, "block")?;
             let kind = word(self.unread(), 0, big);
-            if kind == ENHANCED || kind == SIMPLE || kind == OBSOLETE {
-                return self.packet(kind, length, big).map(Some);
+            if kind == ENHANCED || kind == OBSOLETE {
+                let Some(packet) = self.packet(kind, length, big)? else { continue };
+                // Borrowed anew, since a loop cannot return what it may go on with.
+                let at = self.from - length;
+                let bytes = &self.buffer[at + packet.data.start..at + packet.data.end];
+                let Packet { time, interface, link, fcs, length, .. } = packet;
+                return Ok(Some(captured_of(self.packets, time, interface, link, fcs, length, bytes)));
+            }
+            if kind == SIMPLE {
+                self.skipped.untimed += 1;
+                self.packets += 1;
             }
             match kind {
                 SECTION | INTERFACE => self.described(length, big)?,
-                _ => self.skipped(length, big)?,
+                _ => self.check_end(length, big)?,
             }
             self.consume(length);
         }
@@ -323,8 +390,8 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Checks the end of a block that holds no packet.
-    fn skipped(&mut self, length: usize, big: bool) -> Result<(), ReadError> {
+    /// Checks the length at the end of a block.
+    fn check_end(&mut self, length: usize, big: bool) -> Result<(), ReadError> {
         let again = word(self.unread(), length - 4, big) as usize;
         if again != length {
             return Err(self.damaged(format!("a block of {length} bytes has the length {again} at its end")));
@@ -332,38 +399,26 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    fn packet(&mut self, kind: u32, length: usize, big: bool) -> Result<Captured<'_>, ReadError> {
+    /// Reads a block with a packet and consumes it; `None` if its link type is not supported.
+    fn packet(&mut self, kind: u32, length: usize, big: bool) -> Result<Option<Packet>, ReadError> {
         let (packet, offset, at) = (self.packets + 1, self.offset, self.from);
         let damaged = |what: String| ReadError::Damaged { packet, offset, what };
-        self.skipped(length, big)?;
+        self.check_end(length, big)?;
         let bytes = &self.buffer[at..at + length];
-        let unreadable = || damaged("the packet's block cannot be read".to_owned());
-        let (number, ticks, length_on_wire, data) = if kind == ENHANCED {
-            let parse =
-                if big { pcapng::parse_enhancedpacketblock_be } else { pcapng::parse_enhancedpacketblock_le };
-            let (_, block) = parse(bytes).map_err(|_| unreadable())?;
-            let ticks = u64::from(block.ts_high) << 32 | u64::from(block.ts_low);
-            (block.if_id, Some(ticks), block.origlen, block.data.get(..block.caplen as usize))
-        } else if kind == SIMPLE {
-            let parse =
-                if big { pcapng::parse_simplepacketblock_be } else { pcapng::parse_simplepacketblock_le };
-            let (_, block) = parse(bytes).map_err(|_| unreadable())?;
-            let snap = self.interfaces.get(self.section).map_or(0, |interface| interface.snap) as usize;
-            let kept = block.packet_data().len();
-            let kept = if snap == 0 { kept } else { kept.min(snap) };
-            (0, None, block.orig_len(), block.data.get(..kept))
-        } else {
-            return Err(damaged(
-                "the obsolete packet block (type 2) is not supported; allowed: types 3 and 6".to_owned(),
-            ));
+        if length < PACKET_HEAD + 4 {
+            return Err(damaged("the packet's block cannot be read".to_owned()));
+        }
+        // The obsolete block has the number of drops in the upper half of the first word.
+        let number = match (kind, big) {
+            (ENHANCED, _) => word(bytes, 8, big),
+            (_, true) => word(bytes, 8, big) >> 16,
+            (_, false) => word(bytes, 8, big) & 0xffff,
         };
-        let data = data.ok_or_else(|| damaged("a packet is longer than its block".to_owned()))?;
-        let Some(ticks) = ticks else {
-            return Err(damaged(
-                "a simple packet block has no timestamp, so there are no gaps; allowed: enhanced packet blocks"
-                    .to_owned(),
-            ));
-        };
+        let ticks = u64::from(word(bytes, 12, big)) << 32 | u64::from(word(bytes, 16, big));
+        let (captured, length_on_wire) = (word(bytes, 20, big) as usize, word(bytes, 24, big));
+        if captured > length - PACKET_HEAD - 4 {
+            return Err(damaged("a packet is longer than its block".to_owned()));
+        }
         let index = self.section + number as usize;
         let interface = self.interfaces.get(index).ok_or_else(|| {
             damaged(format!(
@@ -371,19 +426,39 @@ impl<R: Read> Reader<R> {
                 self.interfaces.len() - self.section
             ))
         })?;
-        let link = interface.link.map_err(|link| ReadError::LinkType { packet, offset, link })?;
+        self.packets = packet;
+        let link = match interface.link {
+            Ok(link) => link,
+            Err(link) => {
+                self.skipped.unsupported += 1;
+                self.skipped.link_types.insert(link);
+                self.consume(length);
+                return Ok(None);
+            }
+        };
         let fcs = interface.fcs;
         // At most 2^64 ticks of 10^12 ps, which an i128 holds.
         let time = match interface.ps_per_tick {
             Some(ps) => u128::from(ticks) * u128::from(ps),
             None => u128::from(ticks) * PS_PER_SECOND as u128 / interface.per_second,
         };
-        let time = time as i128 + i128::from(interface.offset) * PS_PER_SECOND;
-        let first = *self.first.get_or_insert(time);
-        self.packets = packet;
-        self.from += length;
-        self.offset += length as u64;
-        Ok(captured_of(packet, since(first, time), index as u32, link, fcs, length_on_wire, data))
+        let time = self.clock.time(time as i128 + i128::from(interface.offset) * PS_PER_SECOND);
+        self.consume(length);
+        let data = PACKET_HEAD..PACKET_HEAD + captured;
+        Ok(Some(Packet { time, interface: index as u32, link, fcs, length: length_on_wire, data }))
+    }
+
+    /// Returns the error of a capture that has packets, none of which can be analysed.
+    fn nothing_supported(&self) -> Option<ReadError> {
+        let Skipped { unsupported, untimed, .. } = self.skipped;
+        if self.packets == 0 || unsupported + untimed < self.packets {
+            return None;
+        }
+        let (packet, offset) = (self.packets, self.offset);
+        Some(match self.skipped.link_types.first() {
+            Some(&link) => ReadError::LinkType { packet, offset, link },
+            None => ReadError::Untimed { packet, offset },
+        })
     }
 
     fn unread(&self) -> &[u8] {
@@ -444,6 +519,17 @@ impl<R: Read> Reader<R> {
     }
 }
 
+/// A packet of a block that was consumed.
+struct Packet {
+    time: Time,
+    interface: u32,
+    link: Link,
+    fcs: u32,
+    length: u32,
+    /// The place of the captured bytes in the block.
+    data: Range<usize>,
+}
+
 /// Removes the frame check sequence from a packet.
 fn captured_of(
     number: u64,
@@ -457,11 +543,6 @@ fn captured_of(
     let length = length.max(data.len() as u32).saturating_sub(fcs);
     let data = &data[..data.len().min(length as usize)];
     Captured { number, time, interface, length, link, data }
-}
-
-/// Returns a time relative to the first packet's.
-fn since(first: i128, at: i128) -> Time {
-    Time::from_ps((at - first + BEFORE_FIRST_PS).clamp(0, i128::from(u64::MAX)) as u64)
 }
 
 /// Returns the ticks a second of an `if_tsresol` (section 4.2 of the pcapng draft).
@@ -488,6 +569,8 @@ const SECTION_MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const OBSOLETE: u32 = 2;
+/// The bytes of a packet's block before the captured ones.
+const PACKET_HEAD: usize = 28;
 const SIMPLE: u32 = 3;
 const ENHANCED: u32 = 6;
 /// The application's name in a section header, and the length of the check sequence in an interface description.

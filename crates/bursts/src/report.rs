@@ -1,6 +1,6 @@
 //! [`Report`]: the numbers of an analysis, as they are written as JSON.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -26,6 +26,14 @@ pub struct Report {
     pub timestamps: Timestamps,
     /// The number of frames longer than Ethernet's jumbo frames, which were captured before segmentation.
     pub large_frames: u64,
+    /// The number of frames without a host that the capture shows, which are not analysed.
+    pub unknown_frames: u64,
+    /// The number of packets that were left out, since the link type of their interface is not supported.
+    pub unsupported_frames: u64,
+    /// These link types, ascending.
+    pub unsupported_link_types: BTreeSet<u32>,
+    /// The number of packets that were left out, since they have no timestamp.
+    pub untimed_frames: u64,
     /// The number of frames of pairs beyond the limit of pairs, which are not analysed.
     pub left_out_frames: u64,
     /// The number of bursts.
@@ -72,6 +80,9 @@ pub struct Timestamps {
     pub equal: u64,
     /// The number of timestamps before the one ahead of them.
     pub backwards: u64,
+    /// The number of timestamps more than an hour before the first or more than 213 days after it, each of which counts
+    /// as one day after the one ahead of it.
+    pub jumps: u64,
 }
 
 /// Bursts that take less time than the timestamps resolve.
@@ -138,8 +149,13 @@ pub struct Acks {
     pub pure: u64,
     /// Those that acknowledge new bytes. The first one of a flow has none before it, and is not among them.
     pub advancing: u64,
-    /// Those that acknowledge no new bytes.
+    /// Those that repeat the last acknowledgement, with its window, while data is outstanding (RFC 5681, section 2).
     pub duplicate: u64,
+    /// Those that repeat it with another window.
+    pub window_updates: u64,
+    /// Those that repeat it while nothing is outstanding, and the keep-alives that they answer (RFC 9293, section
+    /// 3.8.4).
+    pub keep_alives: u64,
     /// The bytes that the advancing ones acknowledge.
     pub bytes: u64,
 }
@@ -154,6 +170,8 @@ impl Acks {
         self.pure += other.pure;
         self.advancing += other.advancing;
         self.duplicate += other.duplicate;
+        self.window_updates += other.window_updates;
+        self.keep_alives += other.keep_alives;
         self.bytes += other.bytes;
     }
 }
@@ -163,13 +181,13 @@ impl Acks {
 pub struct Retransmissions {
     /// The number of segments with payload.
     pub segments: u64,
-    /// Those whose range was captured before.
+    /// Those whose range, or a part of it, was captured before.
     pub retransmitted: u64,
     /// The retransmitted ones whose first burst is not known any more, or is unresolved.
     pub unknown_burst: u64,
     /// Those that fill a hole: reordered, or lost before the place of the capture and sent again.
     pub filled: u64,
-    /// Second copies in the same burst, as a mirror of two ports makes them.
+    /// Frames of TCP that were captured twice, as by a mirror of two ports; no other count has the second copies.
     pub copies: u64,
 }
 

@@ -83,7 +83,10 @@ fn parse_metric(name: &str) -> Result<Metric, String> {
     }
     match percentile_name(name) {
         Some(share) => Ok(Metric::Percentile(share)),
-        None if name.strip_prefix('p').is_some_and(|rest| rest.starts_with(|c: char| !c.is_ascii_alphabetic())) => {
+        None if name
+            .strip_prefix('p')
+            .is_some_and(|rest| rest.starts_with(|c: char| !c.is_ascii_alphabetic())) =>
+        {
             Err(format!("`{name}` is not a percentile, which is {PERCENTILE_NAMES}"))
         }
         None => {

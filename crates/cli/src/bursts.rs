@@ -32,7 +32,7 @@ use input::Input;
 /// inter-frame gap (12); back-to-back frames have a gap of zero. A train, after Jain, ends when a gap exceeds the
 /// maximum inter-car gap.
 ///
-/// Captures are pcap and pcapng files of Ethernet, raw IP or Linux cooked packets, read as streams, so
+/// Captures are pcap and pcapng files of Ethernet, Linux cooked packets, raw IP, PPP and others, read as streams, so
 /// `tcpdump -w - | plimsoll bursts -` works. A run directory of `plimsoll run --pcap` is analysed with the bytes and
 /// the clock of the simulated links. If the timestamps are too coarse for the threshold, the floor that was measured
 /// takes its place, and no burst is reported that takes less time. A capture that breaks off is reported up to there,
@@ -71,6 +71,9 @@ pub struct Args {
     /// Bytes that a frame occupies on the wire beyond those of the capture; 24 by default.
     #[arg(long, value_name = "BYTES", value_parser = whole::<u32>(0..=1_000))]
     overhead: Option<u32>,
+    /// Look into tunnels: the hosts are those of the packets inside VXLAN, GENEVE, GRE, ERSPAN and IP in IP.
+    #[arg(long)]
+    decapsulate: bool,
     /// The most pairs of hosts in tables and figures; JSON and CSV have all.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole::<u32>(0..=10_000))]
     pairs: u32,
@@ -305,6 +308,7 @@ fn options(args: &Args, is_simulated: bool) -> Options {
         train_gap: args.train_gap,
         stamp,
         framing,
+        decapsulate: args.decapsulate,
         ..Options::default()
     }
 }
@@ -334,6 +338,7 @@ fn command(args: &Args) -> String {
         }),
     );
     words.extend(args.overhead.map(|bytes| format!("--overhead {bytes}")));
+    words.extend(args.decapsulate.then(|| "--decapsulate".to_owned()));
     words.push(format!("--pairs {}", args.pairs));
     words.extend(args.out.as_ref().map(|path| format!("--out {}", quoted(&path.to_string_lossy()))));
     words.join(" ")

@@ -10,8 +10,8 @@ use crate::output::{self, Done};
 /// Explain a key of scenario files, or list all keys by their tables.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The key: `run.seed`, `port.switch.ecn.threshold`, `workload.small.load`, or its last part alone. A `kind`, such as
-    /// `topology.kind`, lists the kinds.
+    /// The key: `run.seed`, `port.switch.ecn.threshold`, `workload.small.load`, or its last part alone. A `kind`, such
+    /// as `topology.kind`, lists the kinds.
     key: Option<String>,
 }
 
@@ -113,7 +113,9 @@ fn grouped(entries: &[Entry]) -> String {
         let keys = keys.join(", ");
         match kind {
             Some(kind) => text.push_str(&output::folded(&keys, &format!("  kind = \"{kind}\": "), "    ")),
-            None if table.is_empty() => text.push_str(&format!("\ntop level\n{}", output::folded(&keys, "  ", "  "))),
+            None if table.is_empty() => {
+                text.push_str(&format!("\ntop level\n{}", output::folded(&keys, "  ", "  ")))
+            }
             None => text.push_str(&format!("\n{table}\n{}", output::folded(&keys, "  ", "  "))),
         }
     }

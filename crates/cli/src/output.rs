@@ -262,4 +262,3 @@ pub fn folded(text: &str, first: &str, next: &str) -> String {
     }
     lines + "\n"
 }
-

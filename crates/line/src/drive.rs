@@ -147,8 +147,11 @@ pub fn draw(
         precision: options.precision,
         replicates_max: options.replicates_max,
     };
-    let mut searches: Vec<Search<'_>> =
-        driver.variants.iter().map(|_| Search::new(Slos { slos, searched: over.workload() }, range)).collect();
+    let mut searches: Vec<Search<'_>> = driver
+        .variants
+        .iter()
+        .map(|_| Search::new(Slos { slos, searched: over.workload() }, range))
+        .collect();
     driver.search(&mut searches)?;
     let versus = driver.tell_apart(&searches)?;
     let labels: Vec<&str> = driver.variants.iter().map(|variant| variant.label.as_str()).collect();

@@ -104,8 +104,8 @@ pub struct AtLoad {
 }
 
 impl Lines {
-    /// Returns the variants whose objectives the load of today violates: significantly, or by the best estimate where it
-    /// is too near to the line, or where no load is known to meet them.
+    /// Returns the variants whose objectives the load of today violates: significantly, or by the best estimate where
+    /// it is too near to the line, or where no load is known to meet them.
     pub fn overloaded(&self) -> Vec<&Variant> {
         let over = |variant: &&Variant| match variant.today {
             State::Keeps => false,
@@ -182,17 +182,25 @@ impl Lines {
         let what = self.objectives();
         match (line.short, line.high) {
             (Some(short), None) => {
-                format!("never meets {what}: even {}, the highest load tried, offers too little", shown(short))
+                format!(
+                    "never meets {what}: even {}, the highest load tried, offers too little",
+                    shown(short)
+                )
             }
             (Some(short), Some(high)) if short >= high => {
-                format!("never meets {what}: loads up to {} offer too little, which is too much already", shown(short))
+                format!(
+                    "never meets {what}: loads up to {} offer too little, which is too much already",
+                    shown(short)
+                )
             }
             (Some(short), Some(high)) => format!(
                 "never meets {what}: loads up to {} offer too little, and {} is too much",
                 shown(short),
                 shown(high)
             ),
-            (None, high) => format!("never meets {what}, not even at {}", shown(high.unwrap_or(self.over.low))),
+            (None, high) => {
+                format!("never meets {what}, not even at {}", shown(high.unwrap_or(self.over.low)))
+            }
         }
     }
 

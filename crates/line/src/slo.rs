@@ -263,7 +263,8 @@ mod tests {
         for kind in kinds {
             for deadline in ["", "deadline = '1ms'\n"] {
                 let text = format!("{network}{kind}{deadline}");
-                let Ok(scenario) = plimsoll_scenario::Scenario::parse("d.toml", &text, std::path::Path::new("."))
+                let Ok(scenario) =
+                    plimsoll_scenario::Scenario::parse("d.toml", &text, std::path::Path::new("."))
                 else {
                     assert!(kind.contains("transfer") && !deadline.is_empty(), "{text}");
                     continue;

@@ -15,9 +15,9 @@
 //! 5. A load that cannot be measured is abandoned, which leaves it open; nothing above it is tried.
 //! 6. At last the lower end gets more seeds until rare bad runs would have shown. If they show, or the seeds do not
 //!    suffice, it is open, and the search goes on below it.
-//! 7. An objective that a higher load meets, such as a goodput of the searched workload, bounds the line from below: the
-//!    search first goes up to a load that offers enough. Where none does before another objective is violated, no load
-//!    meets all of them.
+//! 7. An objective that a higher load meets, such as a goodput of the searched workload, bounds the line from below:
+//!    the search first goes up to a load that offers enough. Where none does before another objective is violated, no
+//!    load meets all of them.
 //!
 //! A load is printed as the line only above one that *met* every objective: without such a load there is no line
 //! ([`Found::Never`]), or the runs do not tell ([`Found::Undecided`]).
@@ -231,7 +231,8 @@ impl<O: Objectives> Search<O> {
             _ => Found::Line,
         };
         let (crossing, binding) = self.crossing(kept, sunk);
-        let binding = if kept.is_none() && short.is_some() { self.first_violated(sunk, short) } else { binding };
+        let binding =
+            if kept.is_none() && short.is_some() { self.first_violated(sunk, short) } else { binding };
         Line {
             found,
             load: crossing.filter(|_| found == Found::Line),
@@ -373,7 +374,8 @@ impl<O: Objectives> Search<O> {
             let most = f64::from_bits(bits);
             let runs: Vec<&O::Run> = runs.values().collect();
             // What rises with the load is short of its limit by a factor that the load has to have at least.
-            let missing = (short == Some(most)).then(|| self.strain_of_rising(&runs)).flatten().unwrap_or(1.0);
+            let missing =
+                (short == Some(most)).then(|| self.strain_of_rising(&runs)).flatten().unwrap_or(1.0);
             let is_far_below = self.objectives.is_far_below(&runs);
             let next = if is_far_below { high } else { rounded((most * missing.max(STEP)).min(high)) };
             return (most < high && next > most).then_some(next);
@@ -415,7 +417,10 @@ impl<O: Objectives> Search<O> {
             kept,
             sunk,
             short,
-            open: of(State::Open).filter(below).filter(|load| lower.is_none_or(|lower| *load > lower)).collect(),
+            open: of(State::Open)
+                .filter(below)
+                .filter(|load| lower.is_none_or(|lower| *load > lower))
+                .collect(),
             above: of(State::Keeps).any(|load| !below(&load)),
         }
     }

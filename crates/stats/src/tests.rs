@@ -90,7 +90,9 @@ fn names_of_statistics() {
 
 #[test]
 fn a_percentile_has_one_name() {
-    for (name, share) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("p99.9999", 0.999_999), ("p0.1", 0.001)] {
+    for (name, share) in
+        [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("p99.9999", 0.999_999), ("p0.1", 0.001)]
+    {
         assert_eq!(percentile_name(name), Some(share), "{name}");
     }
     let wrong = "p+99 p-1 p050 p1e1 p99. p.9 p99.0 p99.90 p0 p0.0 p100 p100.0 p101 p p. p1.2.3 pnan pinf p0x10 P99 \

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_bursts::Options;
+use plimsoll_bursts::{Options, Report};
 use plimsoll_units::Span;
 
 use crate::made::{DATA, Form, PCAP, PCAPNG, Stamped, Tcp, report, tso};
@@ -142,4 +142,23 @@ fn interfaces_are_links_of_their_own() {
     assert_eq!(found.lengths_packets, BTreeMap::from([(44, 2)]));
     assert_eq!(found.pairs.iter().map(|pair| pair.interface).collect::<Vec<_>>(), [0, 1]);
     assert_eq!(found.losses.seen.retransmitted, 0);
+}
+
+/// Captures of other programs that were once read wrongly, each with the lengths of its bursts and what was wrong.
+#[test]
+fn captures_of_other_programs_have_their_right_values() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let read = |name: &str| report(&std::fs::read(folder.join(name)).unwrap(), Options::default());
+    let lengths = |found: &Report| found.lengths_packets.clone().into_iter().collect::<Vec<_>>();
+    // Ten frames, one second apart, follow one with a stamp of 1970.
+    let jump = read("clock-jump.pcap");
+    assert_eq!((lengths(&jump), jump.timestamps.jumps), (vec![(1, 11)], 1));
+    let cooked = read("cooked-vlan.pcap");
+    let pairs: Vec<_> = cooked.pairs.iter().map(|pair| (&*pair.source, &*pair.destination)).collect();
+    assert_eq!(pairs, [("10.0.0.1", "10.0.0.9"), ("10.0.0.2", "10.0.0.9")]);
+    assert_eq!((lengths(&cooked), cooked.losses.seen.segments), (vec![(1, 10)], 10));
+    assert_eq!(read("partly-resent.pcap").losses.seen.retransmitted, 1);
+    let acks = read("window-updates.pcap").acks;
+    assert_eq!((acks.duplicate, acks.window_updates, acks.keep_alives), (0, 3, 6));
+    assert_eq!(read("packet-blocks.pcapng").frames, 4);
 }

@@ -15,19 +15,27 @@ pub struct Tcp {
     pub ack: u32,
     pub flags: u8,
     pub payload: usize,
+    pub window: u16,
+    /// The identification of IPv4.
+    pub id: u16,
 }
 
+pub const FIN: u8 = 0x01;
+pub const SYN: u8 = 0x02;
 pub const ACK: u8 = 0x10;
 
 /// A segment of data from host 1 to host 2.
-pub const DATA: Tcp = Tcp { source: 1, destination: 2, sequence: 1, ack: 1, flags: ACK, payload: 1_460 };
+pub const DATA: Tcp =
+    Tcp { source: 1, destination: 2, sequence: 1, ack: 1, flags: ACK, payload: 1_460, window: 0xffff, id: 0 };
 
 impl Tcp {
     pub fn segment(&self) -> Vec<u8> {
         let mut tcp = vec![0, 80, 0, 80];
         tcp.extend(self.sequence.to_be_bytes());
         tcp.extend(self.ack.to_be_bytes());
-        tcp.extend([0x50, self.flags, 0xff, 0xff, 0, 0, 0, 0]);
+        tcp.extend([0x50, self.flags]);
+        tcp.extend(self.window.to_be_bytes());
+        tcp.extend([0; 4]);
         tcp.resize(20 + self.payload, 0xaa);
         tcp
     }
@@ -36,7 +44,8 @@ impl Tcp {
         let tcp = self.segment();
         let mut ip = vec![0x45, 0];
         ip.extend((20 + tcp.len() as u16).to_be_bytes());
-        ip.extend([0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, self.source, 10, 0, 0, self.destination]);
+        ip.extend(self.id.to_be_bytes());
+        ip.extend([0x40, 0, 64, 6, 0, 0, 10, 0, 0, self.source, 10, 0, 0, self.destination]);
         ip.extend(tcp);
         ip
     }
@@ -87,15 +96,15 @@ pub const PCAP: Form = Form { is_pcapng: false, is_big: false, decimals: 9, link
 pub const PCAPNG: Form = Form { is_pcapng: true, ..PCAP };
 
 impl Form {
-    fn word(&self, value: u32) -> [u8; 4] {
+    pub fn word(&self, value: u32) -> [u8; 4] {
         if self.is_big { value.to_be_bytes() } else { value.to_le_bytes() }
     }
 
-    fn half(&self, value: u16) -> [u8; 2] {
+    pub fn half(&self, value: u16) -> [u8; 2] {
         if self.is_big { value.to_be_bytes() } else { value.to_le_bytes() }
     }
 
-    fn block(&self, kind: u32, body: &[u8], out: &mut Vec<u8>) {
+    pub fn block(&self, kind: u32, body: &[u8], out: &mut Vec<u8>) {
         let mut body = body.to_vec();
         body.resize(body.len().next_multiple_of(4), 0);
         let length = self.word(body.len() as u32 + 12);

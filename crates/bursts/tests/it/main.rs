@@ -4,4 +4,6 @@
 mod bursts;
 mod damage;
 mod formats;
+mod layers;
 mod made;
+mod tcp;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_bursts::{Distribution, PairReport, Report, quantile};
+use plimsoll_bursts::{Distribution, LINK_TYPES, PairReport, Report, quantile};
 use plimsoll_report::figures::{self, count, fixed, number, size, time};
 use plimsoll_report::table::{Cell, Column, Grid, Row, csv_line};
 
@@ -59,6 +59,33 @@ pub(super) fn warnings(report: &Report) -> Vec<String> {
     if stamps.backwards > 0 {
         all.push(format!("{} timestamps are before the previous one's", count(stamps.backwards)));
     }
+    if stamps.jumps > 0 {
+        all.push(format!(
+            "{} timestamps are more than an hour before the first or more than 213 days after it; each counts as one \
+             day after the one ahead of it, so the length of the capture and its longest gaps are not true",
+            count(stamps.jumps)
+        ));
+    }
+    if report.unknown_frames > 0 {
+        all.push(format!(
+            "{} frames are not analysed: they are cut or not IP, and their link has no addresses of both hosts",
+            count(report.unknown_frames)
+        ));
+    }
+    if report.unsupported_frames > 0 {
+        let types: Vec<String> = report.unsupported_link_types.iter().map(u32::to_string).collect();
+        all.push(format!(
+            "{} frames are left out: they are of interfaces with link type {}; allowed: {LINK_TYPES}",
+            count(report.unsupported_frames),
+            types.join(", ")
+        ));
+    }
+    if report.untimed_frames > 0 {
+        all.push(format!(
+            "{} frames are left out: they have no timestamp (simple packet blocks)",
+            count(report.untimed_frames)
+        ));
+    }
     if report.left_out_frames > 0 {
         all.push(format!(
             "{} frames of further pairs are not analysed: a capture may have {} pairs",
@@ -68,7 +95,11 @@ pub(super) fn warnings(report: &Report) -> Vec<String> {
     }
     let copies = report.losses.seen.copies;
     if copies > 0 {
-        all.push(format!("{} segments were captured twice, as by a mirror of several ports", count(copies)));
+        all.push(format!(
+            "{} TCP segments were captured twice, as by a mirror of several ports: bursts and bytes count them twice, \
+             acknowledgements and retransmissions once",
+            count(copies)
+        ));
     }
     all
 }
@@ -195,6 +226,8 @@ fn tcp(report: &Report) -> Grid {
             row("pure ACKs", count(acks.pure)),
             row("pure ACKs of new bytes", count(acks.advancing)),
             row("duplicate ACKs", count(acks.duplicate)),
+            row("window updates", count(acks.window_updates)),
+            row("keep-alives and their answers", count(acks.keep_alives)),
             row("segments with payload", count(seen.segments)),
             row("retransmitted", count(seen.retransmitted)),
             row("retransmitted, burst not known", count(seen.unknown_burst)),

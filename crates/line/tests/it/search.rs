@@ -72,8 +72,8 @@ fn never_and_always() {
     assert_eq!(loads.iter().map(|(load, _)| *load).collect::<Vec<_>>(), [0.004, 0.4, 0.6, 0.9, 0.99]);
 }
 
-/// Searches for a goodput of at least 300 Mb/s in a network of 1 Gb/s that carries a share `carried` of what is offered,
-/// beside a p99 that meets its limit up to the load `knee`.
+/// Searches for a goodput of at least 300 Mb/s in a network of 1 Gb/s that carries a share `carried` of what is
+/// offered, beside a p99 that meets its limit up to the load `knee`.
 fn with_goodput(objectives: &[&str], carried: impl Fn(f64) -> f64, knee: f64) -> (Line, usize) {
     let slos: Vec<Slo> = objectives.iter().map(|text| Slo::parse(text).unwrap()).collect();
     let mut search = Search::new(Slos { slos: &slos, searched: "w" }, RANGE);

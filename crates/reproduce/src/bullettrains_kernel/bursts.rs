@@ -88,7 +88,16 @@ mod tests {
     const OWN: Address = Address::V6(1);
 
     fn frame(ns: u64, source: Address, destination: u128, payload: u32) -> Frame {
-        let segment = Segment { ports: (1, 2), sequence: 0, ack: Some(1), payload, syn: false, ends: false };
+        let segment = Segment {
+            ports: (1, 2),
+            sequence: 0,
+            ack: Some(1),
+            payload,
+            window: 1_000,
+            identification: 0,
+            syn: false,
+            ends: false,
+        };
         Frame {
             time: Time::ZERO + Span::from_ns(ns),
             interface: 0,

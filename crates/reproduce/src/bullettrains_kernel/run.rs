@@ -118,7 +118,7 @@ fn capture(socket: &mut PacketSocket, stop: &AtomicBool) -> std::io::Result<Vec<
             let first = *first.get_or_insert(packet.ns);
             let time = Time::from_ps(packet.ns.saturating_sub(first).saturating_mul(1_000));
             let (number, length) = (frames.len() as u64 + 1, packet.length as u32);
-            frames.push(Frame::decode(&Captured::ethernet(number, time, length, packet.data), 0));
+            frames.push(Frame::decode(&Captured::ethernet(number, time, length, packet.data), 0, false));
         })?;
         if count < FEW {
             thread::sleep(LOOK_AGAIN);

@@ -665,6 +665,6 @@ fn a_point_that_a_plan_or_a_manifest_has_twice_counts_once() {
     let again = RunDir::open(&path).unwrap();
     assert_eq!(again.read_points().unwrap().len(), points.len());
     // Whoever hands points over twice gets the same summary.
-    let summary = |points: &[PointOutcome]| crate::Summary::of(points, &crate::summary::Options::default());
+    let summary = |points: &[PointOutcome]| Summary::of(points, &Options::default());
     assert_eq!(summary(&twice).cells, summary(&points).cells);
 }

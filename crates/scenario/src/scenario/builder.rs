@@ -413,8 +413,8 @@ impl Builder {
         Some(Merged { variant: variant.to_string(), sweep, tree: Arc::new(tree), model })
     }
 
-    /// Reports the values of an axis that make the same runs in every variant, such as `0.1` and `"10%"`: the samples of
-    /// such a point would count twice.
+    /// Reports the values of an axis that make the same runs in every variant, such as `0.1` and `"10%"`: the samples
+    /// of such a point would count twice.
     fn repeated(&mut self, axes: &[Axis], merged: &[Merged]) {
         if !self.errors.is_empty() {
             return;
