@@ -241,7 +241,9 @@ class Port(TypedDict, total=False):
     counts: BufferCounts
     """Whether `buffer` counts the packet in service."""
     order: ServiceOrder
-    """First come first served, by priority, or one queue per flow served in turn (hosts only)."""
+    """First come first served, by priority, or one queue per flow served in turn (hosts only). The default is
+    `fifo` at switches and `fair-per-flow` at hosts, as Linux's hosts have a queue for each flow; a host with
+    `pfabric`, a `discipline` or `engine = "express"`, or in a hybrid network, has `fifo`."""
     pfabric: Union[PfabricParams, Literal["off"]]
     """pFabric's queue: by the rank that the sending host gives a packet (`host.rank`). It has a limit of its own,
     and `buffer` and `order` do not count."""
@@ -586,7 +588,9 @@ class TransportParams(TypedDict, total=False):
     """Largest window in segments: 1 or more. It caps what may be outstanding, as the advertised window does.
     Default 65536."""
     min_window: int
-    """Floor of cwnd after a cut for a mark, in segments: 1 or more. Linux has 2. Default 1."""
+    """Floor of cwnd after a cut for a mark, in segments: 1 or more. 1 is RFC 8257's (section 3.3), where a window
+    of one segment waits for a delayed ACK (`ack_every`), which starves a flow among many; Linux has 2
+    (dctcp_ssthresh in net/ipv4/tcp_dctcp.c). Default 2."""
     min_ssthresh: int
     """Floor of ssthresh after any cut, in segments: 1 or more (RFC 5681, equation 4). Default 2."""
     initial_ssthresh: int
@@ -1709,7 +1713,9 @@ class PortPartial(TypedDict, total=False):
     counts: BufferCounts
     """Whether `buffer` counts the packet in service."""
     order: ServiceOrder
-    """First come first served, by priority, or one queue per flow served in turn (hosts only)."""
+    """First come first served, by priority, or one queue per flow served in turn (hosts only). The default is
+    `fifo` at switches and `fair-per-flow` at hosts, as Linux's hosts have a queue for each flow; a host with
+    `pfabric`, a `discipline` or `engine = "express"`, or in a hybrid network, has `fifo`."""
     pfabric: Union[PfabricParamsPartial, Literal["off"]]
     """pFabric's queue: by the rank that the sending host gives a packet (`host.rank`). It has a limit of its own,
     and `buffer` and `order` do not count."""
@@ -2054,7 +2060,9 @@ class TransportParamsPartial(TypedDict, total=False):
     """Largest window in segments: 1 or more. It caps what may be outstanding, as the advertised window does.
     Default 65536."""
     min_window: int
-    """Floor of cwnd after a cut for a mark, in segments: 1 or more. Linux has 2. Default 1."""
+    """Floor of cwnd after a cut for a mark, in segments: 1 or more. 1 is RFC 8257's (section 3.3), where a window
+    of one segment waits for a delayed ACK (`ack_every`), which starves a flow among many; Linux has 2
+    (dctcp_ssthresh in net/ipv4/tcp_dctcp.c). Default 2."""
     min_ssthresh: int
     """Floor of ssthresh after any cut, in segments: 1 or more (RFC 5681, equation 4). Default 2."""
     initial_ssthresh: int

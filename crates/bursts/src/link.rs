@@ -2,8 +2,8 @@
 //! SNAP, and then by IP; each layer says only what follows it, so that they stack freely.
 
 /// The link types that [`crate::Reader`] supports, for messages.
-pub const LINK_TYPES: &str = "1 (Ethernet), 101, 12, 14, 228, 229 (raw IP), 113 and 276 (Linux cooked capture), 0 and 108 \
-                              (BSD loopback), 9 (PPP), 104 (Cisco HDLC)";
+pub const LINK_TYPES: &str = "1 (Ethernet), 101, 12, 14, 228, 229 (raw IP), 113 and 276 (Linux cooked capture), 0 and \
+                              108 (BSD loopback), 9 (PPP), 104 (Cisco HDLC)";
 
 /// The outermost header of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

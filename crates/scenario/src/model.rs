@@ -350,7 +350,9 @@ plimsoll_mechanisms::with_port_mechanisms! { table_with_mechanisms! {
         buffer: BufferLimit,
         /// Whether `buffer` counts the packet in service.
         counts: BufferCounts,
-        /// First come first served, by priority, or one queue per flow served in turn (hosts only).
+        /// First come first served, by priority, or one queue per flow served in turn (hosts only). The default is
+        /// `fifo` at switches and `fair-per-flow` at hosts, as Linux's hosts have a queue for each flow; a host with
+        /// `pfabric`, a `discipline` or `engine = "express"`, or in a hybrid network, has `fifo`.
         order: ServiceOrder,
     }
     {

@@ -4,7 +4,7 @@
 use crate::error::{Report, did_you_mean};
 use crate::model::Topology;
 use crate::node::{Node, Value, merge};
-use crate::source::Sources;
+use crate::source::{Origin, Sources};
 
 /// Lays `port.<tier>` over `port.switch` for every tier.
 pub(crate) fn resolve(sources: &Sources, root: &mut Node, reports: &mut Vec<Report>) {
@@ -12,6 +12,7 @@ pub(crate) fn resolve(sources: &Sources, root: &mut Node, reports: &mut Vec<Repo
     // Without a known kind, that is the error, and no tier name can be judged.
     let Some(tiers) = kind.as_str().and_then(Topology::tiers_of) else { return };
     let topology_rank = kind.origin.layer.rank();
+    let is_hybrid = kind.as_str() == Some("hybrid");
     let Some(table) = root.as_table_mut() else { return };
     let ports = table.entry("port".to_owned()).or_insert_with(Node::empty_table);
     let Some(ports) = ports.as_table_mut() else { return };
@@ -32,6 +33,8 @@ pub(crate) fn resolve(sources: &Sources, root: &mut Node, reports: &mut Vec<Repo
             report.allowed(allowed.join(", ")).maybe_help(did_you_mean(&name, allowed.iter().copied())),
         );
     }
+    let host = ports.entry("host".to_owned()).or_insert_with(Node::empty_table);
+    order_of_hosts(host, is_hybrid);
     let switch = ports.entry("switch".to_owned()).or_insert_with(Node::empty_table).clone();
     let mut own_keys: Vec<(&str, String)> = Vec::new();
     for tier in tiers.iter().copied().filter(|tier| *tier != "switch") {
@@ -57,6 +60,20 @@ pub(crate) fn resolve(sources: &Sources, root: &mut Node, reports: &mut Vec<Repo
     if let Some(port) = ports.get_mut("switch") {
         // Its tiers have been judged; here only the same outcome.
         marking(sources, |_| "switch", port, &mut Vec::new());
+    }
+}
+
+/// Sets the order of the hosts' NICs where the scenario sets none: a queue for each flow, as Linux's hosts have (the
+/// qdiscs fq and fq_codel; tcp_small_queue_check in net/ipv4/tcp_output.c keeps a flow from filling its own). What
+/// decides the order by itself, or needs it to be that of arrival, leaves the queue a FIFO.
+fn order_of_hosts(host: &mut Node, is_hybrid: bool) {
+    let Some(table) = host.as_table_mut() else { return };
+    let decides = ["pfabric", "discipline"].iter().any(|key| table.get(*key).is_some_and(is_on));
+    let is_express = table.get("engine").is_some_and(|node| node.as_str() == Some("express"));
+    if !(table.contains_key("order") || decides || is_express || is_hybrid) {
+        let order = Value::String("fair-per-flow".to_owned());
+        let node = Node { value: order, origin: Origin::start(), key: Origin::start() };
+        table.insert("order".to_owned(), node);
     }
 }
 

@@ -20,6 +20,11 @@ pub(crate) fn render(model: &Model, places: Option<(&Node, &Sources)>) -> String
     text
 }
 
+/// Defaults that have changed, with their former values. Runs are kept by their settings, so a file that writes a
+/// former default down is the one that left the key out, and the present default counts as set.
+const FORMER_DEFAULTS: [(&[&str], &str); 2] =
+    [(&["port", "host", "order"], "\"fifo\""), (&["transport", "min_window"], "1")];
+
 /// What the file sets and nothing else, in canonical form, one key a line: defaults are not in it, so that
 /// a new key with a default leaves it as it is. Title and description change no run and are not in it.
 pub(crate) fn settings(model: &Model, tree: &Node) -> String {
@@ -27,8 +32,23 @@ pub(crate) fn settings(model: &Model, tree: &Node) -> String {
     if let Some(mut table) = written(model) {
         table.retain(|key, _| !["title", "description"].contains(&key.as_str()));
         set_below(&mut text, tree, &mut Vec::new(), &table);
+        for (path, former) in FORMER_DEFAULTS {
+            let value = path[1..].iter().try_fold(table.get(path[0]), |value, key| Some(value?.get(*key)));
+            if let Some(Some(value)) = value
+                && tree.at(path).is_none()
+                && literal(value) != former
+            {
+                text.push_str(&format!("{} = {}\n", path.join("."), literal(value)));
+            }
+        }
     }
     text
+}
+
+/// Returns whether a file has written a former default down. A variant or a flag that sets it has another reason.
+fn is_former(path: &[String], value: &Value, node: &Node) -> bool {
+    matches!(node.origin.layer, Layer::File(_))
+        && FORMER_DEFAULTS.iter().any(|(former, text)| *former == path && literal(value) == *text)
 }
 
 fn set_below(text: &mut String, tree: &Node, path: &mut Vec<String>, table: &Map<String, Value>) {
@@ -39,7 +59,7 @@ fn set_below(text: &mut String, tree: &Node, path: &mut Vec<String>, table: &Map
             // A mechanism that is on with its defaults sets no key below it.
             (Value::Object(inner), Some(set)) if !set.is_empty() => set_below(text, node, path, inner),
             (Value::Null, _) => {}
-            _ if *path == ["run", "seed"] => {}
+            _ if *path == ["run", "seed"] || is_former(path, value, node) => {}
             (Value::Object(_), Some(_)) => text.push_str(&format!("[{}]\n", dotted(path))),
             _ => text.push_str(&format!("{} = {}\n", dotted(path), literal(value))),
         }

@@ -189,7 +189,8 @@ fn hostile_lines_are_harmless() {
     place.write("t.toml", &scenario);
     let line = ["line", "t.toml", "--out", "out", "--precision", "50%", "--replicates-max", "2"];
     for format in ["table", "json", "csv", "md"] {
-        let ran = clean(place.plimsoll(&[&line[..], &["--format", format]].concat())).ends_with(0);
+        // Two runs of a load do not decide, which is a finding.
+        let ran = clean(place.plimsoll(&[&line[..], &["--format", format]].concat())).ends_with(1);
         if format == "csv" {
             assert_no_formula(format, &ran.stdout);
         }

@@ -44,7 +44,9 @@ pub struct TransportParams {
     /// Largest window in segments: 1 or more. It caps what may be outstanding, as the advertised
     /// window does. Default 65536.
     pub max_window: u32,
-    /// Floor of cwnd after a cut for a mark, in segments: 1 or more. Linux has 2. Default 1.
+    /// Floor of cwnd after a cut for a mark, in segments: 1 or more. 1 is RFC 8257's (section 3.3), where a window of
+    /// one segment waits for a delayed ACK (`ack_every`), which starves a flow among many; Linux has 2
+    /// (dctcp_ssthresh in net/ipv4/tcp_dctcp.c). Default 2.
     pub min_window: u32,
     /// Floor of ssthresh after any cut, in segments: 1 or more (RFC 5681, equation 4). Default 2.
     pub min_ssthresh: u32,
@@ -195,7 +197,7 @@ impl Default for TransportParams {
             count_options: false,
             initial_window: 10,
             max_window: 65_536,
-            min_window: 1,
+            min_window: 2,
             min_ssthresh: 2,
             initial_ssthresh: None,
             window_unit: WindowUnit::Bytes,

@@ -100,7 +100,7 @@ fn a_mark_does_not_cut_a_window_that_a_loss_cut() {
     s.write(100 * MSS).sends(0, 10).at(100).ack(0).ack(0).ack(0).resends(0, 1000).ssthresh(5000);
     s.ack_ece(5000).ssthresh(5000).ack_ece(10_000).ssthresh(5000).cwnd(2000);
     // After a timeout it does.
-    let mut s = Script::new(classic());
+    let mut s = Script::new(TransportParams { min_window: 1, ..classic() });
     s.write(10 * MSS).sends(0, 10).expire().ssthresh(5000).resends(0, 1000);
     s.ack_ece(1000).ssthresh(2000).cwnd(1000);
 }
@@ -178,7 +178,8 @@ fn the_cut_is_proportional() {
 
 #[test]
 fn a_minimum_of_two_emerges_from_the_floors() {
-    let low = TransportParams { initial_window: 2, initial_ssthresh: Some(2), dctcp_gain: 1e-9, ..dctcp() };
+    let floors = TransportParams { min_window: 1, min_ssthresh: 2, ..dctcp() };
+    let low = TransportParams { initial_window: 2, initial_ssthresh: Some(2), dctcp_gain: 1e-9, ..floors };
     let mut s = Script::new(low);
     // alpha is 1: cwnd 1, ssthresh 2. The next ACK is in slow start: back to 2.
     s.write(100 * MSS).sends(0, 2).at(100).ack_ece(1000).cwnd(1000).ssthresh(2000).silent();

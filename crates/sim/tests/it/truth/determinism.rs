@@ -24,6 +24,7 @@ rate = '1Gbps'
 delay = '2us'
 [port.host]
 buffer = '100 packets'
+order = 'fifo'
 [port.switch]
 buffer = '20 packets'
 ecn = { threshold = '10 packets' }
@@ -31,6 +32,7 @@ ecn = { threshold = '10 packets' }
 pacer = {}
 [transport]
 kind = 'dctcp'
+min_window = 1
 min_rto = '1ms'
 [workload.rpc]
 kind = 'rpc'

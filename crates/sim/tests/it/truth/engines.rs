@@ -96,7 +96,7 @@ fn marks_that_the_end_forestalls() {
 #[test]
 fn associations_that_the_end_forestalls() {
     assert_same_at_the_end(
-        "[port.host]\nbuffer = '8 packets'\nENGINE\n\
+        "[port.host]\nbuffer = '8 packets'\norder = 'fifo'\nENGINE\n\
          [host]\nbackpressure = false\npacer = { form = 'source', association_probability = 1.0 }",
         "ecn = { threshold = '1 packets', at = 'enqueue', compare = 'more' }",
         "kind = 'dctcp'\ninitial_window = 8",

@@ -13,12 +13,16 @@ use crate::truth::lab::{Run, run};
 const K: u64 = 30;
 
 /// `flows` long DCTCP flows of 1000 B packets at one 1 Gb/s port, watched after the first third.
+///
+/// The floor of the window is RFC 8257's. Packets of flows on one bottleneck keep the phases that their first cuts
+/// leave, and with a floor of 2 one of five flows keeps 1.18 of its share for the whole run.
 fn dctcp(flows: u64, threshold: &str, at: &str) -> Run {
     run(&format!(
         "version = 1\ntitle = 'long DCTCP flows'\n[run]\nduration = '600ms'\nwarmup = '200ms'\n\
          [topology]\nkind = 'rack'\nhosts = {}\nrate = '1Gbps'\ndelay = '5us'\n\
+         [port.host]\norder = 'fifo'\n\
          [port.switch]\necn = {{ threshold = '{threshold}', at = '{at}' }}\n\
-         [transport]\nkind = 'dctcp'\nsegment = '960B'\nack_every = 1\nmin_rto = '10ms'\n\
+         [transport]\nkind = 'dctcp'\nsegment = '960B'\nmin_window = 1\nack_every = 1\nmin_rto = '10ms'\n\
          [workload.w]\nkind = 'flows'\nfrom = 'others'\nto = 'client'\nstagger = '137us'\n\
          [observe]\nqueue.q = {{ port = 'client', every = '1ms' }}\n",
         flows + 1
