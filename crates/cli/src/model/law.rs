@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
-use plimsoll_models::measured::{self, Unit};
+use plimsoll_models::measured::{self, Hints, Unit};
 use plimsoll_models::{Law, Policy, PolicyError, Redundant, chain};
 use plimsoll_stdio::note;
 use plimsoll_units::text::printable_lines;
@@ -32,21 +32,25 @@ pub(super) struct LawOptions {
 /// The options that name measured latencies.
 #[derive(clap::Args, Clone)]
 pub(super) struct MeasuredOptions {
-    /// Measured latencies instead of a formula: an HDR histogram (interval log, V2, or percentiles as text), a CSV file
+    /// Measured latencies instead of a formula: an HDR histogram (interval log, V2, or percentiles as text), the output of
+    /// wrk2, a CSV file
     /// with a latency a line or `latency,share` of a cumulative distribution, or a run directory.
     #[arg(long, alias = "file", value_name = "FILE")]
     from: Option<PathBuf>,
-    /// Unit of the numbers in FILE; by default us, and ns for encoded histograms.
+    /// Unit of the numbers in FILE; by default us, ns for encoded histograms, and ms for wrk2.
     #[arg(long, value_enum, requires = "from")]
     unit: Option<UnitName>,
+    /// Tag of the intervals of an HdrHistogram log; empty for those without one. A log with several tags needs it.
+    #[arg(long, value_name = "TAG", requires = "from")]
+    tag: Option<String>,
     /// Column of a CSV file that has the latencies.
     #[arg(long, value_name = "NAME", requires = "from")]
     column: Option<String>,
     /// Workload of a run directory whose completion times are the latencies.
-    #[arg(long, value_name = "NAME", requires = "from", conflicts_with_all = ["unit", "column"])]
+    #[arg(long, value_name = "NAME", requires = "from", conflicts_with_all = ["unit", "column", "tag"])]
     workload: Option<String>,
     /// Point of a run directory: a variant, and where keys are swept, their values: `DCTCP, workload.a.load = 0.4`.
-    #[arg(long, value_name = "POINT", requires = "from", conflicts_with_all = ["unit", "column"])]
+    #[arg(long, value_name = "POINT", requires = "from", conflicts_with_all = ["unit", "column", "tag"])]
     point: Option<String>,
 }
 
@@ -114,8 +118,10 @@ impl MeasuredOptions {
         let Some(path) = &self.from else { return Ok(None) };
         let name = path.display();
         let measured = if path.is_dir() {
-            if self.unit.is_some() || self.column.is_some() {
-                return Err(anyhow!("--from {name}: a run directory has neither --unit nor --column"));
+            if self.unit.is_some() || self.column.is_some() || self.tag.is_some() {
+                return Err(anyhow!(
+                    "--from {name}: a run directory has neither --unit nor --column nor --tag"
+                ));
             }
             run_latencies::read(path, self.workload.as_deref(), self.point.as_deref())
                 .with_context(|| format!("--from {name}"))?
@@ -152,7 +158,8 @@ impl MeasuredOptions {
             UnitName::S => Unit::Seconds,
         });
         let bytes = std::fs::read(path).with_context(|| format!("--from: cannot read {name}"))?;
-        measured::read(&bytes, unit, self.column.as_deref()).with_context(|| format!("--from {name}"))
+        let hints = Hints { unit, column: self.column.as_deref(), tag: self.tag.as_deref() };
+        measured::read(&bytes, hints).with_context(|| format!("--from {name}"))
     }
 }
 
