@@ -122,16 +122,12 @@ impl Manifest {
             scenario_digest: Digest::of_text(&plan.scenario),
             shard: plan.shard,
             warnings: plan.warnings.clone(),
-            points: plan
-                .points
-                .iter()
-                .map(|point| ManifestPoint {
-                    id: point_id(&point.key),
-                    key: point.key.clone(),
-                    seed: point.seed,
-                    digest: None,
-                })
-                .collect(),
+            points: each_once(plan.points.iter().map(|point| ManifestPoint {
+                id: point_id(&point.key),
+                key: point.key.clone(),
+                seed: point.seed,
+                digest: None,
+            })),
             checksum: seal::open(),
         }
     }
@@ -149,10 +145,11 @@ impl Manifest {
     /// # Errors
     /// In words, if it is not as it was written.
     pub(super) fn read(text: &str) -> Result<Manifest, String> {
-        let manifest: Manifest = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let mut manifest: Manifest = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if manifest.checksum.is_some() || manifest.format >= FORMAT {
             seal::check(text)?;
         }
+        manifest.points = each_once(manifest.points);
         Ok(manifest)
     }
 
@@ -189,6 +186,12 @@ impl Manifest {
             None
         }
     }
+}
+
+/// Drops the records of a point that was listed already: a run is one sample, however often a plan names it.
+fn each_once(points: impl IntoIterator<Item = ManifestPoint>) -> Vec<ManifestPoint> {
+    let mut known = std::collections::BTreeSet::new();
+    points.into_iter().filter(|point| known.insert((point.key.clone(), point.seed))).collect()
 }
 
 /// How the warning about points of another build begins.

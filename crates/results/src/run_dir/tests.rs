@@ -64,6 +64,28 @@ fn a_run_reads_back_to_the_last_digest() {
 }
 
 #[test]
+fn a_point_that_is_listed_twice_is_one_sample() {
+    let place = tempfile::tempdir().unwrap();
+    let points = points();
+    let twice: Vec<PointOutcome> = points.iter().chain(&points).cloned().collect();
+    let expected = Summary::of(&points, &Options::default());
+    let run = create(&place.path().join("planned"), &twice, Existing::Refuse).unwrap();
+    twice.iter().for_each(|point| run.write_point(point).unwrap());
+    assert!(Summary::of(&run.read_points().unwrap(), &Options::default()) == expected);
+    // As a plan with two equal points was once written.
+    let mut manifest = run.manifest().clone();
+    manifest.points.extend(run.manifest().points.clone());
+    run.write_manifest(&manifest).unwrap();
+    drop(run);
+    let path = place.path().join("planned");
+    let run = RunDir::open(&path).unwrap();
+    assert_eq!((run.status().len(), run.missing().len()), (points.len(), 0));
+    assert!(Summary::of(&run.read_points().unwrap(), &Options::default()) == expected);
+    let merged = merge(&place.path().join("merged"), &[path.clone(), path], Columns::Csv).unwrap();
+    assert!(Summary::of(&merged.read_points().unwrap(), &Options::default()) == expected);
+}
+
+#[test]
 fn observations_and_extra_load_read_back() {
     let place = tempfile::tempdir().unwrap();
     let mut point = points().remove(0);

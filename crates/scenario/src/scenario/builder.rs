@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::numbered::{Merged, combinations_of};
+use super::twice;
 use super::{Overrides, Point};
 use crate::error::{Findings, Report, did_you_mean};
 use crate::files::{Files, Flags, foreign_start};
@@ -78,6 +79,7 @@ impl Builder {
         let mut reports = Vec::new();
         let variants = overlay::variants(&self.sources, root.remove(&["variant"]), &mut reports);
         let mut axes = overlay::axes(&self.sources, root.remove(&["sweep"]), &mut reports);
+        reports.extend(twice::keys(&self.sources, &axes));
         self.objectives(root.remove(&["slo"]));
         self.errors.extend(reports);
         self.outline(&mut root);
@@ -108,6 +110,7 @@ impl Builder {
         self.nowhere(&settings, &axes, &variants, &root);
         if self.errors.is_empty() {
             self.unread_files(&root);
+            self.errors.extend(twice::values(&self.sources, &axes, &merged));
         }
         self.errors.finish(&self.sources, variants.len());
         self.warnings.finish(&self.sources, variants.len());
