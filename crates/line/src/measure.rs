@@ -39,6 +39,10 @@ pub struct Sample {
     pub value: Option<f64>,
     /// Completion times: how many in each `bin`, in ascending order; open messages are in `OPEN`.
     pub bins: Vec<(i32, u64)>,
+    /// The number that is compared with the limit, were all messages as fast as on idle links: above 1 no load meets
+    /// the objective. `None` where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_strain: Option<f64>,
     /// Mean of each part of the completion time in us over those messages that the objective is about:
     /// the slowest 1 % for a p99, all for a mean.
     pub parts_us: Vec<f64>,
@@ -93,14 +97,21 @@ impl Sample {
         if slo.metric == Metric::Deadline {
             let late = observed.late().unwrap_or_default();
             let parts_us = observed.slowest_us(1.0 - slo.limit).unwrap_or_default();
-            return Sample { messages: late.of, over: late.missed, parts_us, ..Sample::default() };
+            let idle_strain = idle_strain(slo, &observed);
+            return Sample {
+                messages: late.of,
+                over: late.missed,
+                idle_strain,
+                parts_us,
+                ..Sample::default()
+            };
         }
         if slo.metric == Metric::Goodput {
             let (value, messages) = (observed.goodput_mbps(), done.len() as u64);
             let parts_us = observed.slowest_us(1.0).unwrap_or_default();
             return Sample { messages, value, parts_us, ..Sample::default() };
         }
-        let is_over = |us: f64| if slo.strict { us >= slo.limit } else { us > slo.limit };
+        let is_over = |us: f64| slo.is_over(us);
         // Whether a younger message would have been in time cannot be known.
         let open = observed.open_us().into_iter().filter(|&us| is_over(us)).count() as u64;
         let tail = match slo.metric {
@@ -118,6 +129,7 @@ impl Sample {
             over: done.iter().filter(|&&us| is_over(us)).count() as u64 + open,
             value: if slo.metric == Metric::Mean { stats::mean(&done) } else { None },
             bins: bins.into_iter().collect(),
+            idle_strain: idle_strain(slo, &observed),
             parts_us: observed.slowest_us(tail).unwrap_or_default(),
         }
     }
@@ -134,6 +146,18 @@ impl Sample {
             }
         }
     }
+}
+
+/// Returns what [`Sample::strain`] would be if every message took its time on idle links.
+fn idle_strain(slo: &Slo, observed: &OneRun<'_>) -> Option<f64> {
+    let idle = observed.idle_us()?;
+    let is_over = |us: &f64| match slo.metric {
+        Metric::Deadline => observed.deadline_us().is_some_and(|deadline| *us >= deadline),
+        _ => slo.is_over(*us),
+    };
+    let over = idle.iter().filter(|us| is_over(us)).count() as u64;
+    let messages = idle.len() as u64;
+    Sample { messages, over, value: stats::mean(&idle), ..Sample::default() }.strain(slo)
 }
 
 /// Judges an objective by runs that differ in their seed. `level` is the probability that a verdict

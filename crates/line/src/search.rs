@@ -47,6 +47,52 @@ impl search::Objectives for Slos<'_> {
     }
 }
 
+/// The objectives of a first look, which judges each load by one run: the mean alone says whether it meets them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FirstLook<'a>(pub(crate) Slos<'a>);
+
+impl FirstLook<'_> {
+    /// Returns the range of a first look: coarser than that of the search, with one run a load.
+    pub(crate) fn range(range: Range) -> Range {
+        Range { precision: range.precision.max(FIRST_PRECISION), replicates_max: 1, ..range }
+    }
+}
+
+impl search::Objectives for FirstLook<'_> {
+    type Run = Run;
+
+    fn count(&self) -> usize {
+        self.0.count()
+    }
+
+    fn is_overloaded(&self, runs: &[&Run]) -> bool {
+        self.0.is_overloaded(runs)
+    }
+
+    fn judge(&self, objective: usize, runs: &[&Run], _level: f64) -> Verdict {
+        match self.strain(objective, runs) {
+            Some(strain) if strain > 1.0 => Verdict::Breaks,
+            Some(_) => Verdict::Keeps,
+            None => Verdict::Open,
+        }
+    }
+
+    fn confirms(&self, _objective: usize, _runs: &[&Run], _level: f64) -> bool {
+        true
+    }
+
+    fn is_far_below(&self, runs: &[&Run]) -> bool {
+        self.0.is_far_below(runs)
+    }
+
+    fn strain(&self, objective: usize, runs: &[&Run]) -> Option<f64> {
+        self.0.strain(objective, runs)
+    }
+}
+
+/// The width of a first look's bracket, as a share of the load: what one run tells is not more exact.
+const FIRST_PRECISION: f64 = 0.5;
+
 /// A measured number below this share of its limit is far from it.
 const FAR_BELOW: f64 = 0.1;
 

@@ -10,8 +10,8 @@ use std::fmt;
 
 use plimsoll_results::outcome::Supply;
 use plimsoll_scenario::did_you_mean;
-use plimsoll_scenario::model::{Model, Workload};
-use plimsoll_units::{Rate, Span, parse_share};
+use plimsoll_scenario::model::Model;
+use plimsoll_units::{PERCENTILES, Rate, Span, parse_percentile, parse_share};
 use serde::{Deserialize, Serialize};
 
 /// The metrics that an objective can limit.
@@ -135,16 +135,16 @@ impl Slo {
                     "a workload whose messages have a size",
                 ));
             }
-            let deadline = match workload {
-                Workload::Rpc(rpc) => rpc.deadline,
-                Workload::FanOut(fan_out) => fan_out.deadline,
-                _ => None,
-            };
-            if self.metric == Metric::Deadline && deadline.is_none() {
-                return Err(fail(
-                    format!("the messages of `{}` have no deadline", self.workload),
-                    "a workload of kind rpc or fan-out with the key `deadline`",
-                ));
+            if self.metric == Metric::Deadline && workload.params().deadline().is_none() {
+                let with = model.workload.iter().filter(|(_, other)| other.params().deadline().is_some());
+                let with: Vec<&str> = with.map(|(name, _)| name.as_str()).collect();
+                let allowed = match with.is_empty() {
+                    true => {
+                        "a workload with the key `deadline`; no workload of the scenario has one".to_owned()
+                    }
+                    false => format!("a workload with the key `deadline`: {}", with.join(", ")),
+                };
+                return Err(fail(format!("the messages of `{}` have no deadline", self.workload), &allowed));
             }
         }
         Ok(())
@@ -157,6 +157,11 @@ impl Slo {
             Metric::Deadline => Some(1.0 - self.limit),
             Metric::Mean | Metric::Max | Metric::Goodput => None,
         }
+    }
+
+    /// Whether a completion time in us is over the limit.
+    pub(crate) fn is_over(&self, us: f64) -> bool {
+        if self.strict { us >= self.limit } else { us > self.limit }
     }
 
     /// Whether its numbers are completion times in us.
@@ -181,12 +186,11 @@ fn metric(text: &str, name: &str) -> Result<Metric, SloError> {
         "deadline" => return Ok(Metric::Deadline),
         _ => {}
     }
-    if let Some(Ok(percent)) = trimmed.strip_prefix('p').map(str::parse::<f64>) {
-        if percent > 0.0 && percent < 100.0 {
-            // 99.9 / 100 is not 0.999 in binary.
-            return Ok(Metric::Percentile((percent * 1e9).round() / 1e11));
-        }
-        return Err(fail(text, place(text, trimmed), "no such percentile", "more than p0, less than p100"));
+    if trimmed.starts_with(['p', 'P']) && trimmed.contains(char::is_numeric) {
+        return parse_percentile(trimmed).map(Metric::Percentile).map_err(|error| {
+            let help = error.meant().map(|meant| format!("did you mean `{meant}`?"));
+            SloError { help, ..fail(text, place(text, trimmed), error.to_string(), PERCENTILES) }
+        });
     }
     let mut error = fail(text, place(text, trimmed), format!("no metric `{trimmed}`"), METRICS);
     error.help = did_you_mean(trimmed, ["mean", "max", "p50", "p90", "p99", "p99.9", "goodput", "deadline"]);
@@ -199,7 +203,8 @@ fn limit(text: &str, metric: Metric, right: &str) -> Result<f64, SloError> {
     let read = match metric {
         Metric::Goodput => trimmed.parse().map(|rate: Rate| rate.as_mbps_f64()).map_err(|e| e.to_string()),
         Metric::Deadline => {
-            let share = parse_share(trimmed).ok().filter(|_| trimmed.ends_with('%'));
+            let is_plain = trimmed.bytes().all(|byte| byte.is_ascii_digit() || b".% ".contains(&byte));
+            let share = parse_share(trimmed).ok().filter(|_| is_plain && trimmed.ends_with('%'));
             return share.filter(|share| (0.0..1.0).contains(share)).ok_or_else(|| {
                 fail(
                     text,
@@ -257,7 +262,15 @@ mod tests {
         for (text, marked, words) in [
             ("p99(query)", "p99(query)", "METRIC(WORKLOAD) < LIMIT"),
             ("p99 < 1ms", "p99", "names no metric"),
-            ("p100(q) < 1ms", "p100", "less than p100"),
+            ("p100(q) < 1ms", "p100", "above 0 and below 100"),
+            ("p+99(q) < 1ms", "p+99", "did you mean `p99`?"),
+            ("p050(q) < 1ms", "p050", "did you mean `p50`?"),
+            ("p1e1(q) < 1ms", "p1e1", "did you mean `p10`?"),
+            ("p 99(q) < 1ms", "p 99", "did you mean `p99`?"),
+            ("pnan(q) < 1ms", "pnan", "no metric `pnan`"),
+            ("p99(q) < 1e3us", "1e3us", "us"),
+            ("deadline(q) > 1e1%", "1e1%", "99%"),
+            ("deadline(q) > +99%", "+99%", "99%"),
             ("meen(q) < 1ms", "meen", "did you mean `mean`?"),
             ("p99(q) > 1ms", ">", "< or <="),
             ("goodput(q) < 1Gbps", "<", "> or >="),

@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod line;
 pub mod paired;
 mod samples;
 pub mod search;

@@ -25,7 +25,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::line::Judged;
 use crate::verdict::{Looks, Verdict};
+
+pub use crate::line::{Found, Line};
 
 /// The objectives of a search: what its runs measured, and whether that meets them.
 pub trait Objectives {
@@ -98,35 +101,6 @@ pub enum State {
     Open,
 }
 
-/// The kinds of result that a search has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Found {
-    /// Already the lowest load violates an objective.
-    Never,
-    /// Even the highest load meets every objective.
-    Always,
-    /// The line lies between two loads that were run.
-    Line,
-}
-
-/// The line of one variant.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Line {
-    /// Whether there is one.
-    pub found: Found,
-    /// The highest load that meets every objective, in the unit of the load; `None` unless found.
-    pub load: Option<f64>,
-    /// The highest load that meets them at the level of the interval; `None` where none does.
-    pub low: Option<f64>,
-    /// The lowest load that violates one at that level; `None` where none does.
-    pub high: Option<f64>,
-    /// The number of the objective that is violated first.
-    pub binding: Option<usize>,
-    /// A load above a violated one met every objective.
-    pub not_monotone: bool,
-}
-
 /// The search for one line.
 #[derive(Clone, Debug)]
 pub struct Search<O: Objectives> {
@@ -137,6 +111,8 @@ pub struct Search<O: Objectives> {
     loads: BTreeMap<u64, BTreeMap<u32, O::Run>>,
     /// The bits of the loads that stay open, since they cannot be measured.
     abandoned: BTreeSet<u64>,
+    /// No load can meet the objectives.
+    ruled_out: bool,
 }
 
 /// The step upwards while every load meets the objectives.
@@ -158,6 +134,7 @@ impl<O: Objectives> Search<O> {
             looks: Looks { max: range.replicates_max },
             loads: BTreeMap::new(),
             abandoned: BTreeSet::new(),
+            ruled_out: false,
         };
         for load in [low, start] {
             search.loads.insert(load.to_bits(), BTreeMap::new());
@@ -167,6 +144,9 @@ impl<O: Objectives> Search<O> {
 
     /// Returns the runs that are needed now; none when the line is known.
     pub fn asks(&mut self) -> Vec<Ask> {
+        if self.ruled_out {
+            return Vec::new();
+        }
         loop {
             let open = self.loads.keys().copied().find(|&bits| self.state(bits) == State::Running);
             if open.is_none() {
@@ -202,23 +182,53 @@ impl<O: Objectives> Search<O> {
             .map(|(&bits, runs)| (f64::from_bits(bits), self.state(bits), runs.values().collect()))
     }
 
+    /// Ends the search before any further run, since no load can meet the objectives.
+    pub fn rule_out(&mut self) {
+        self.ruled_out = true;
+    }
+
     /// Returns the line as far as it is known; it is final once no more runs are needed.
     pub fn line(&self) -> Line {
+        let Range { low, high, .. } = self.range;
         let Known { kept, sunk, above, .. } = self.known();
+        if self.ruled_out {
+            let judged = Judged {
+                found: Found::Never,
+                load: None,
+                low: None,
+                high: Some(low),
+                binding: None,
+                not_monotone: false,
+            };
+            return judged.into();
+        }
         let found = match (kept, sunk) {
-            (None, Some(high)) if high <= self.range.low => Found::Never,
-            (Some(low), None) if low >= self.range.high => Found::Always,
+            (None, Some(sunk)) if sunk <= low => Found::Never,
+            (Some(kept), None) if kept >= high => Found::Always,
             _ => Found::Line,
         };
-        let (crossing, binding) = self.crossing(kept, sunk);
-        Line {
-            found,
-            load: crossing.filter(|_| found == Found::Line),
-            low: kept,
-            high: sunk,
-            binding: binding.filter(|_| found != Found::Always),
-            not_monotone: above,
+        let (load, binding) = self.crossing(kept, sunk);
+        Judged { found, load, low: kept, high: sunk, binding, not_monotone: above }.into()
+    }
+
+    /// Estimates the number of further runs until the line is known, from the width of the bracket and the runs that a
+    /// load has taken so far.
+    pub fn runs_left(&self) -> usize {
+        if self.ruled_out {
+            return 0;
         }
+        let Range { low, high, precision, .. } = self.range;
+        let running = self.loads.keys().copied().filter(|&bits| self.state(bits) == State::Running);
+        let pending: usize = running.map(|bits| self.missing(bits).len()).sum();
+        let Known { kept, sunk, .. } = self.known();
+        if kept.is_some_and(|kept| kept >= high) || sunk.is_some_and(|sunk| sunk <= low) {
+            return pending;
+        }
+        let width = (sunk.unwrap_or(high) / kept.unwrap_or(low)).ln() / (1.0 + precision).ln();
+        let steps = width.max(1.0).log2().ceil();
+        let judged: Vec<usize> = self.loads.values().map(BTreeMap::len).filter(|runs| *runs > 0).collect();
+        let each = judged.iter().sum::<usize>() as f64 / judged.len().max(1) as f64;
+        pending + (steps * each.max(f64::from(self.looks.all()[0]))).ceil() as usize
     }
 
     /// Whether a load that has been run meets the objectives.
