@@ -305,8 +305,8 @@ fn sentence(slos: &[String], line: &Line, rates: &[AtRate]) -> String {
             return format!("{what} is violated already at {high} operations/s, the lowest rate");
         }
         (None, Some(high)) => format!(
-            "{what} is undecided at {lowest} operations/s, the lowest rate, and violated at {high}; no rate is known to \
-             meet it"
+            "{what} is undecided at {lowest} operations/s, the lowest rate, and violated at {high}; no rate is \
+             known to meet it"
         ),
         (None, None) => format!("{what} is undecided already at {lowest} operations/s, the lowest rate"),
         (Some(low), None) if line.found() == Found::Always => {

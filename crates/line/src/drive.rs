@@ -201,9 +201,9 @@ impl Driver<'_> {
         Ok(models.iter().map(|model| Reach::of(model, over, slos)).collect())
     }
 
-    /// Brackets all lines with one run a load, so that something is known early. The runs are kept, and the search, which
-    /// decides by itself, begins with them. Where a round of the search takes no longer than one run, there is no
-    /// first look.
+    /// Brackets all lines with one run a load, so that something is known early. The runs are kept, and the search,
+    /// which decides by itself, begins with them. Where a round of the search takes no longer than one run, there is
+    /// no first look.
     fn first_look(&mut self, reaches: &[Reach], range: Range) -> Result<(), Stopped> {
         let first_runs: usize =
             reaches.iter().map(|reach| reach.search(Slos(self.slos), range).asks().len()).sum();
@@ -347,8 +347,8 @@ impl Driver<'_> {
         Ok(&self.models[&written])
     }
 
-    /// Returns the runs that are needed, in their order: from the journal, or else run now. `left` and `lines` are those
-    /// of [`Round`].
+    /// Returns the runs that are needed, in their order: from the journal, or else run now. `left` and `lines` are
+    /// those of [`Round`].
     fn run(
         &mut self,
         wanted: &[(usize, Ask)],

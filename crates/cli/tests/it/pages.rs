@@ -85,7 +85,7 @@ fn shorten(place: &Place, duration: &str) {
     let short = format!("--replicates 1 --set run.duration={duration} --set run.warmup=0s --set {SMALL}");
     let run = format!("'run scenarios/quickstart.toml'*) set -- \"$@\" {short};;");
     let quick =
-        format!("--within 0.3..0.4 --replicates-max 4 --set run.duration={duration} --set run.warmup=0s");
+        format!("--within 0.3..0.4 --replicates-max 16 --set run.duration={duration} --set run.warmup=0s");
     let more = format!("--set workload.small.load=72Mbps --set {SMALL}");
     let search = format!("'line scenarios/quickstart.toml'*) set -- \"$@\" {quick} {more};;");
     let mine = "'run mine.toml'*) set -- \"$@\" --set run.duration=20ms --set run.warmup=0s;;";
