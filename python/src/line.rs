@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plimsoll_cli::library::{self, Question};
-use plimsoll_line::search::{Found, Line};
-use plimsoll_line::{Options, Watch};
+use plimsoll_line::search::Line;
+use plimsoll_line::{Options, Round, Watch};
 use plimsoll_report::Style;
 use plimsoll_results::run_dir::Existing;
 use pyo3::prelude::*;
@@ -88,20 +88,14 @@ impl Watch for SearchBoard<'_> {
         self.board.count(there, 0, 0);
     }
 
-    fn on_round(&self, _runs: usize, lines: &[(&str, Line)]) {
-        let known = |(name, line): &(&str, Line)| {
-            let shown = |load: Option<f64>| load.map_or_else(|| "?".to_owned(), |load| self.over.shown(load));
-            match line.found {
-                Found::Never => format!("{name} never"),
-                Found::Undecided => format!("{name} undecided"),
-                Found::Always => format!("{name} always"),
-                Found::Line => format!("{name} {} to {}", shown(line.low), shown(line.high)),
-            }
+    fn on_round(&self, round: &Round<'_>) {
+        let known = |(name, line): &(String, Line)| {
+            format!("{name} {}", line.brief(|load| self.over.shown(load)))
         };
-        self.board.say(lines.iter().map(known).collect::<Vec<_>>().join(", "));
+        self.board.say(round.lines.iter().map(known).collect::<Vec<_>>().join(", "));
     }
 
-    fn on_run(&self) {
+    fn on_run(&self, _run: usize) {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         self.board.count(done, 0, 0);
     }

@@ -292,7 +292,7 @@ impl ServerLine {
 
     /// Returns whether some rate meets every objective for certain.
     pub fn is_met(&self) -> bool {
-        self.line.low.is_some()
+        self.line.is_met()
     }
 }
 
@@ -300,31 +300,32 @@ impl ServerLine {
 fn sentence(slos: &[String], line: &Line, rates: &[AtRate]) -> String {
     let what = slos.join(" and ");
     let lowest = rates.first().map_or(0.0, |at| at.rate);
-    let mut text = match (line.low, line.high) {
-        (None, Some(high)) if line.found == Found::Never => {
+    let mut text = match (line.low(), line.high()) {
+        (None, Some(high)) if line.found() == Found::Never => {
             return format!("{what} is violated already at {high} operations/s, the lowest rate");
         }
-        (None, Some(high)) => {
-            format!("{what} is violated at {high} operations/s; no rate is known to meet it")
-        }
+        (None, Some(high)) => format!(
+            "{what} is undecided at {lowest} operations/s, the lowest rate, and violated at {high}; no rate is \
+             known to meet it"
+        ),
         (None, None) => format!("{what} is undecided already at {lowest} operations/s, the lowest rate"),
-        (Some(low), None) if line.found == Found::Always => {
+        (Some(low), None) if line.found() == Found::Always => {
             return format!("{what} is met up to {low} operations/s, the highest rate");
         }
         (Some(low), None) => {
             format!("{what} is met up to {low} operations/s; no rate is known to violate it")
         }
         (Some(low), Some(high)) => {
-            let load = search::rounded(line.load.unwrap_or(low));
+            let load = search::rounded(line.load().unwrap_or(low));
             format!("{what} is met up to {load} operations/s (95 % interval {low} .. {high})")
         }
     };
     if slos.len() > 1
-        && let Some(slo) = line.binding.and_then(|slo| slos.get(slo))
+        && let Some(slo) = line.binding().and_then(|slo| slos.get(slo))
     {
         text.push_str(&format!("; {slo} is violated first"));
     }
-    if line.not_monotone {
+    if line.is_not_monotone() {
         text.push_str("; a higher rate met it again, so the line is the first to be violated");
     }
     if let Some(slow) = rates.iter().find(|at| at.suspect_rounds > at.rounds) {

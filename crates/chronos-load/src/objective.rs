@@ -2,8 +2,7 @@
 
 use std::str::FromStr;
 
-use plimsoll_stats::{PERCENTILE_NAMES, percentile_name};
-use plimsoll_units::Span;
+use plimsoll_units::{PERCENTILES, Span, parse_percentile};
 use serde::Serialize;
 
 use crate::book::Book;
@@ -81,21 +80,16 @@ fn parse_metric(name: &str) -> Result<Metric, String> {
     if name == "mean" {
         return Ok(Metric::Mean);
     }
-    match percentile_name(name) {
-        Some(share) => Ok(Metric::Percentile(share)),
-        None if name
-            .strip_prefix('p')
-            .is_some_and(|rest| rest.starts_with(|c: char| !c.is_ascii_alphabetic())) =>
-        {
-            Err(format!("`{name}` is not a percentile, which is {PERCENTILE_NAMES}"))
-        }
-        None => {
-            let known = ["mean", "p50", "p90", "p99", "p99.9"];
-            let near = known.iter().min_by_key(|known| strsim::levenshtein(known, name));
-            let near = near.expect("there are some");
-            Err(format!("there is no metric `{name}`; did you mean `{near}`?"))
-        }
+    if name.starts_with(['p', 'P']) && name.contains(char::is_numeric) {
+        return parse_percentile(name).map(Metric::Percentile).map_err(|error| {
+            let meant = error.meant().map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
+            format!("{error}: {PERCENTILES}{meant}")
+        });
     }
+    let known = ["mean", "p50", "p90", "p99", "p99.9"];
+    let near = known.iter().min_by_key(|known| strsim::levenshtein(known, name));
+    let near = near.expect("there are some");
+    Err(format!("there is no metric `{name}`; did you mean `{near}`?"))
 }
 
 impl Objective {
@@ -169,7 +163,7 @@ mod tests {
         for (text, part) in [
             ("p99", "it has no `<`"),
             ("p99 > 1ms", "a latency has a highest value"),
-            ("p100 < 1ms", "above p0 and below p100"),
+            ("p100 < 1ms", "above 0 and below 100"),
             ("meen < 1ms", "did you mean `mean`?"),
             ("p99 < 1", "unit"),
             ("p99 < 0us", "is zero"),

@@ -1,29 +1,26 @@
 //! Implements `plimsoll line`, which finds the highest load at which every objective is met.
 
-use std::io::IsTerminal;
+mod board;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
 
 use anyhow::{Context, anyhow};
-use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_line::lines::Variant;
 use plimsoll_line::page::About;
-use plimsoll_line::search::{Found, Line};
-use plimsoll_line::{Lines, Options, Over, Slo, Stopped, Watch};
+use plimsoll_line::{Lines, Options, Over, Slo, Stopped};
 use plimsoll_results::RunDir;
 use plimsoll_results::run_dir::{Columns, Plan, SIMULATOR};
 use plimsoll_scenario::{Registry, Scenario};
 use plimsoll_stdio::note;
-use plimsoll_units::text::printable;
 use plimsoll_units::whole;
 
+use self::board::Board;
 use crate::batch;
 use crate::job;
-use crate::memory::{Budget, Memory, Work};
+use crate::memory::{Budget, Work};
 use crate::output::{self, Done, Format};
-use crate::progress::{Show, duration};
+use crate::progress::Show;
 use crate::run;
 use crate::signals::Interrupt;
 use crate::source::{Source, quoted};
@@ -169,30 +166,30 @@ pub fn keep_lines(dir: &RunDir, scenario: &Scenario, lines: &Lines) -> anyhow::R
     Ok(page)
 }
 
-/// Returns the exit status: a finding if no variant has a load that meets the objectives, or if the load that the user
-/// named is above a line.
+/// Returns the exit status: a load that the user has named and that a variant does not carry is a finding, and so are
+/// objectives that no load is known to meet in any variant.
 fn verdict(args: &Args, lines: &Lines) -> ExitCode {
-    if !lines.is_met() {
-        note!("no load is known to meet {}", lines.objectives());
-        return ExitCode::from(output::FINDING);
-    }
-    let overloaded = lines.overloaded();
-    if args.question.at.is_none() || overloaded.is_empty() {
+    let mut is_finding = !lines.is_met();
+    if args.question.at.is_none() && !is_finding {
         return ExitCode::SUCCESS;
     }
+    let (met, without): (Vec<&Variant>, Vec<&Variant>) =
+        lines.overloaded().into_iter().partition(|variant| variant.line.is_met());
+    let (below, above): (Vec<&Variant>, Vec<&Variant>) =
+        met.into_iter().partition(|variant| variant.least.is_some_and(|least| lines.at < least));
     let at = lines.over.shown(lines.at);
-    let (without, above): (Vec<_>, Vec<_>) =
-        overloaded.into_iter().partition(|variant| variant.line.load.is_none());
-    let names = |variants: &[&Variant]| {
-        variants.iter().map(|variant| variant.name.as_str()).collect::<Vec<_>>().join(", ")
-    };
-    if !above.is_empty() {
-        note!("a load of {at} is above the line of {}", names(&above));
+    for (variants, what) in [
+        (above, format!("a load of {at} is above the line of")),
+        (below, format!("a load of {at} offers too little for the goodput of")),
+        (without, format!("no load is known to meet {} with", lines.objectives())),
+    ] {
+        if !variants.is_empty() {
+            is_finding = true;
+            let names: Vec<&str> = variants.iter().map(|variant| variant.name.as_str()).collect();
+            note!("{what} {}", names.join(", "));
+        }
     }
-    if !without.is_empty() {
-        note!("a load of {at} is not known to meet the objectives with {}", names(&without));
-    }
-    ExitCode::from(output::FINDING)
+    if is_finding { ExitCode::from(output::FINDING) } else { ExitCode::SUCCESS }
 }
 
 fn stopped(board: &Board<'_>, error: Stopped, out: &std::path::Path) -> Done {
@@ -223,8 +220,7 @@ fn stopped(board: &Board<'_>, error: Stopped, out: &std::path::Path) -> Done {
 }
 
 impl Question {
-    /// Returns the objectives of the question, else those of the file; each must be observed in every variant that is
-    /// searched.
+    /// Returns the objectives of the question, else those of the file; each must be observed in every variant.
     ///
     /// # Errors
     /// Returns an error for an objective that cannot be read or observed, and if there is none.
@@ -237,9 +233,7 @@ impl Question {
                 "no objective; give one with `--slo 'p99(NAME) < 1ms'`, or in the scenario's table `slo`"
             ));
         }
-        let is_asked = |name: &String| self.variant.is_empty() || self.variant.contains(name);
-        let asked = || scenario.points().iter().filter(|point| is_asked(&point.variant));
-        let models = || asked().map(|point| &point.model);
+        let models = || scenario.points().iter().map(|point| &point.model);
         let read = |(place, text): (String, &str)| {
             let slo = Slo::parse(text).and_then(|slo| slo.check(models()).map(|()| slo));
             slo.map_err(|error| anyhow!("{place}: {error}"))
@@ -337,92 +331,5 @@ pub fn line_plan(
         points: Vec::new(),
         warnings: scenario.warnings().iter().map(|w| format!("`{}`: {}", w.key, w.message)).collect(),
         columns: Columns::Csv,
-    }
-}
-
-/// The progress of a search, on stderr: a line at the bottom of a terminal, and one for each load that is decided.
-struct Board<'a> {
-    over: &'a Over,
-    show: Show,
-    bar: ProgressBar,
-    began: Instant,
-    /// The frame that the spinner shows.
-    frame: AtomicUsize,
-    there: AtomicUsize,
-    done: AtomicUsize,
-    interrupt: Interrupt,
-    memory: Memory,
-}
-
-/// The time that the spinner shows a frame, in ms.
-const FRAME_MS: u128 = 120;
-
-impl<'a> Board<'a> {
-    fn new(show: Show, over: &'a Over, interrupt: Interrupt, memory: Memory) -> Board<'a> {
-        let bar = match show.quiet || !std::io::stderr().is_terminal() {
-            true => ProgressBar::hidden(),
-            false => ProgressBar::new_spinner(),
-        };
-        let style = ProgressStyle::with_template("{spinner:.cyan} {wide_msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        let [frame, there, done] = [0; 3].map(AtomicUsize::new);
-        Board { over, show, bar, began: Instant::now(), frame, there, done, interrupt, memory }
-    }
-
-    fn runs(&self) -> usize {
-        self.there.load(Ordering::Relaxed) + self.done.load(Ordering::Relaxed)
-    }
-
-    fn say(&self, line: &str) {
-        if !self.show.quiet {
-            self.bar.suspend(|| note!("{line}"));
-        }
-    }
-}
-
-impl Watch for Board<'_> {
-    fn on_begin(&self, there: usize) {
-        self.there.store(there, Ordering::Relaxed);
-        if there > 0 {
-            self.say(&format!("{there} runs are finished already; `--force` runs them again"));
-        }
-    }
-
-    fn on_judged(&self, variant: &str, load: &str, verdict: &str, runs: usize) {
-        let took = duration(self.began.elapsed());
-        self.say(&format!("{variant} at {load}: {verdict} ({runs} runs; {took})"));
-    }
-
-    fn on_round(&self, runs: usize, lines: &[(&str, Line)]) {
-        let known = |(name, line): &(&str, Line)| {
-            let shown = |load: Option<f64>| load.map_or_else(|| "?".to_owned(), |load| self.over.shown(load));
-            match line.found {
-                Found::Never => format!("{name} never"),
-                Found::Undecided => format!("{name} undecided"),
-                Found::Always => format!("{name} always"),
-                Found::Line => format!("{name} {} to {}", shown(line.low), shown(line.high)),
-            }
-        };
-        let known: Vec<String> = lines.iter().map(known).collect();
-        let message = if known.is_empty() { "comparing variants".to_owned() } else { known.join(" · ") };
-        let message = printable(&message);
-        self.bar.set_message(format!("{message} · {} runs, {runs} running", self.runs()));
-    }
-
-    fn on_run(&self) {
-        self.done.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn goes_on(&self) -> bool {
-        // The spinner turns here, without a thread.
-        let frame = (self.began.elapsed().as_millis() / FRAME_MS) as usize;
-        if self.frame.swap(frame, Ordering::Relaxed) != frame {
-            self.bar.tick();
-        }
-        self.interrupt.signal().is_none() && !self.memory.is_exceeded()
-    }
-
-    fn memory_max(&self) -> u64 {
-        self.memory.limit()
     }
 }

@@ -9,13 +9,15 @@ use plimsoll_scenario::model::Model;
 use plimsoll_scenario::{Overrides, Point, Scenario, ScenarioError, replicate_seed};
 use plimsoll_sim::batch::{self, BatchError};
 use plimsoll_sim::{Progress, RunError};
+use plimsoll_stats::search::{self, Objectives};
 
 use crate::journal::{Journal, JournalError, Key};
-use crate::lines::{self, Lines, Versus};
+use crate::lines::{self, Lines, Searched, Versus};
 use crate::measure::{Run, Sample, strain};
 use crate::over::Over;
-use crate::search::{Ask, Line, Range, Search, Slos, State, rounded};
-use crate::slo::Slo;
+use crate::reach::Reach;
+use crate::search::{Ask, FirstLook, Line, Range, Search, Slos, State, rounded};
+use crate::slo::{Metric, Slo};
 
 /// The options of a search.
 #[derive(Clone, PartialEq, Debug)]
@@ -45,10 +47,14 @@ pub trait Watch: Sync {
     fn on_begin(&self, _there: usize) {}
     /// The search calls this when a variant at a load has been judged by so many runs.
     fn on_judged(&self, _variant: &str, _load: &str, _verdict: &str, _runs: usize) {}
-    /// The search calls this with the number of further runs that it needs, and the lines so far.
-    fn on_round(&self, _runs: usize, _lines: &[(&str, Line)]) {}
-    /// The search calls this when a run is done.
-    fn on_run(&self) {}
+    /// The search calls this when a first look, of one run a load, has bracketed the lines.
+    fn on_first_look(&self, _lines: &[(String, Line)]) {}
+    /// The search calls this before it makes several runs, with the lines so far.
+    fn on_round(&self, _round: &Round<'_>) {}
+    /// The search calls this when a run of the round has progressed; `share` is the part that is done, 0 to 1.
+    fn on_progress(&self, _run: usize, _share: f64) {}
+    /// The search calls this when run number `run` of the round is done and kept.
+    fn on_run(&self, _run: usize) {}
     /// Returns the number of bytes that the runs in progress may need together.
     fn memory_max(&self) -> u64 {
         u64::MAX
@@ -57,6 +63,17 @@ pub trait Watch: Sync {
     fn goes_on(&self) -> bool {
         true
     }
+}
+
+/// Runs that are made beside each other.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Round<'a> {
+    /// The number of these runs that are not kept yet.
+    pub runs: usize,
+    /// An estimate of the number of runs until all lines are known, these included.
+    pub left: usize,
+    /// The lines so far, by variant; none while variants are compared.
+    pub lines: &'a [(String, Line)],
 }
 
 /// The reasons why a search ends without lines.
@@ -147,15 +164,15 @@ pub fn draw(
         precision: options.precision,
         replicates_max: options.replicates_max,
     };
-    let mut searches: Vec<Search<'_>> = driver
-        .variants
-        .iter()
-        .map(|_| Search::new(Slos { slos, searched: over.workload() }, range))
-        .collect();
-    driver.search(&mut searches)?;
+    let reaches = driver.reaches()?;
+    let mut searches: Vec<Search<'_>> = reaches.iter().map(|reach| reach.search(Slos(slos), range)).collect();
+    driver.first_look(&reaches, range)?;
+    driver.search(&mut searches, "")?;
     let versus = driver.tell_apart(&searches)?;
     let labels: Vec<&str> = driver.variants.iter().map(|variant| variant.label.as_str()).collect();
-    Ok(lines::assemble(scenario, over, slos, options, &labels, &searches, versus))
+    let found = labels.into_iter().zip(&searches).zip(&reaches).zip(versus);
+    let found = found.map(|(((name, search), reach), versus)| Searched { name, search, reach, versus });
+    Ok(lines::assemble(scenario, over, slos, options, found))
 }
 
 /// Returns each variant once, without the key that is searched.
@@ -174,7 +191,39 @@ fn variants(points: &[Point], key: &str) -> Vec<Variant> {
 }
 
 impl Driver<'_> {
-    fn search(&mut self, searches: &mut [Search<'_>]) -> Result<(), Stopped> {
+    /// Computes the loads that offer enough goodput, for each variant.
+    fn reaches(&mut self) -> Result<Vec<Reach>, Stopped> {
+        let (over, slos) = (self.over, self.slos);
+        if slos.iter().all(|slo| slo.metric != Metric::Goodput) {
+            return Ok(vec![Reach::default(); self.variants.len()]);
+        }
+        let models = self.models_at(rounded(over.high))?;
+        Ok(models.iter().map(|model| Reach::of(model, over, slos)).collect())
+    }
+
+    /// Brackets all lines with one run a load, so that something is known early. The runs are kept, and the search,
+    /// which decides by itself, begins with them. Where a round of the search takes no longer than one run, there is
+    /// no first look.
+    fn first_look(&mut self, reaches: &[Reach], range: Range) -> Result<(), Stopped> {
+        let first_runs: usize =
+            reaches.iter().map(|reach| reach.search(Slos(self.slos), range).asks().len()).sum();
+        if self.options.threads >= first_runs {
+            return Ok(());
+        }
+        let range = FirstLook::range(range);
+        let mut looks: Vec<search::Search<FirstLook<'_>>> =
+            reaches.iter().map(|reach| reach.search(FirstLook(Slos(self.slos)), range)).collect();
+        self.search(&mut looks, " by a first run")?;
+        self.watch.on_first_look(&self.known(&looks));
+        Ok(())
+    }
+
+    /// Runs what the searches need until their lines are known; `by` follows the verdicts that are told.
+    fn search<O: Objectives<Run = Run>>(
+        &mut self,
+        searches: &mut [search::Search<O>],
+        by: &str,
+    ) -> Result<(), Stopped> {
         loop {
             let mut wanted = Vec::new();
             for (variant, search) in searches.iter_mut().enumerate() {
@@ -183,14 +232,8 @@ impl Driver<'_> {
             if wanted.is_empty() {
                 return Ok(());
             }
-            let known: Vec<(&str, Line)> = self
-                .variants
-                .iter()
-                .zip(searches.iter())
-                .map(|(variant, search)| (variant.label.as_str(), search.line()))
-                .collect();
-            self.watch.on_round(wanted.len(), &known);
-            let runs = self.run(&wanted)?;
+            let left = searches.iter().map(search::Search::runs_left).sum();
+            let runs = self.run(&wanted, left, &self.known(searches))?;
             let mut asked: Vec<(usize, f64)> = Vec::new();
             for ((variant, ask), run) in wanted.into_iter().zip(runs) {
                 searches[variant].take(ask, run);
@@ -199,12 +242,18 @@ impl Driver<'_> {
                 }
             }
             for (variant, load) in asked {
-                self.tell_verdict(variant, load, &searches[variant]);
+                self.tell_verdict(variant, load, &searches[variant], by);
             }
         }
     }
 
-    fn tell_verdict(&self, variant: usize, load: f64, search: &Search<'_>) {
+    /// Returns the lines so far, by variant.
+    fn known<O: Objectives>(&self, searches: &[search::Search<O>]) -> Vec<(String, Line)> {
+        let labels = self.variants.iter().map(|variant| variant.label.clone());
+        labels.zip(searches.iter().map(search::Search::line)).collect()
+    }
+
+    fn tell_verdict<O: Objectives>(&self, variant: usize, load: f64, search: &search::Search<O>, by: &str) {
         let verdict = match search.state_of(load) {
             State::Running => return,
             State::Keeps => "met",
@@ -212,7 +261,8 @@ impl Driver<'_> {
             State::Open => "too near to tell",
         };
         let runs = search.loads().find(|(known, ..)| *known == load).map_or(0, |(_, _, runs)| runs.len());
-        self.watch.on_judged(&self.variants[variant].label, &self.over.shown(load), verdict, runs);
+        let label = &self.variants[variant].label;
+        self.watch.on_judged(label, &self.over.shown(load), &format!("{verdict}{by}"), runs);
     }
 
     /// Compares variants whose intervals overlap run by run, at one load between their lines, against the first
@@ -222,21 +272,20 @@ impl Driver<'_> {
         let mut found = Vec::new();
         for (variant, line) in lines.iter().enumerate() {
             let base = &lines[0];
-            let overlap = line.low.unwrap_or(0.0) <= base.high.unwrap_or(f64::INFINITY)
-                && base.low.unwrap_or(0.0) <= line.high.unwrap_or(f64::INFINITY);
-            let place = match (base.load, line.load) {
+            let overlap = line.low().unwrap_or(0.0) <= base.high().unwrap_or(f64::INFINITY)
+                && base.low().unwrap_or(0.0) <= line.high().unwrap_or(f64::INFINITY);
+            let place = match (base.load(), line.load()) {
                 (Some(a), Some(b)) if variant > 0 && overlap => rounded((a * b).sqrt()),
                 _ => {
                     found.push(None);
                     continue;
                 }
             };
-            let binding = base.binding.or(line.binding).unwrap_or(0);
+            let binding = base.binding().or(line.binding()).unwrap_or(0);
             let replicates = self.options.replicates_max;
             let asks = |of: usize| (0..replicates).map(move |replicate| (of, Ask { load: place, replicate }));
             let wanted: Vec<(usize, Ask)> = asks(0).chain(asks(variant)).collect();
-            self.watch.on_round(wanted.len(), &[]);
-            let runs = self.run(&wanted)?;
+            let runs = self.run(&wanted, wanted.len(), &[])?;
             let (ours, theirs) = runs.split_at(replicates as usize);
             let slo = &self.slos[binding];
             let at = |run: &Run| strain(slo, &[run.samples.get(binding)?]);
@@ -298,8 +347,14 @@ impl Driver<'_> {
         Ok(&self.models[&written])
     }
 
-    /// Returns the runs that are needed, in their order: from the journal, or else run now.
-    fn run(&mut self, wanted: &[(usize, Ask)]) -> Result<Vec<Run>, Stopped> {
+    /// Returns the runs that are needed, in their order: from the journal, or else run now. `left` and `lines` are
+    /// those of [`Round`].
+    fn run(
+        &mut self,
+        wanted: &[(usize, Ask)],
+        left: usize,
+        lines: &[(String, Line)],
+    ) -> Result<Vec<Run>, Stopped> {
         let key = |(variant, ask): &(usize, Ask)| Key {
             variant: self.variants[*variant].label.clone(),
             load: self.over.written(ask.load),
@@ -308,6 +363,11 @@ impl Driver<'_> {
         let keys: Vec<Key> = wanted.iter().map(key).collect();
         let mut todo: Vec<usize> =
             (0..wanted.len()).filter(|&index| self.journal.get(&keys[index]).is_none()).collect();
+        self.watch.on_round(&Round {
+            runs: todo.len(),
+            left: left.saturating_sub(wanted.len() - todo.len()),
+            lines,
+        });
         // The longest first, so that no core waits long for the last.
         todo.sort_by(|&a, &b| wanted[b].1.load.total_cmp(&wanted[a].1.load).then(a.cmp(&b)));
         let mut models = Vec::with_capacity(todo.len());
@@ -343,7 +403,11 @@ struct Keeper<'a> {
 }
 
 impl batch::Watch for Keeper<'_> {
-    fn on_progress(&self, _index: usize, _progress: Progress) -> bool {
+    fn on_progress(&self, index: usize, progress: Progress) -> bool {
+        if let Some(duration) = self.models[index].run.duration {
+            let share = progress.now.as_secs_f64() / duration.as_secs_f64();
+            self.driver.watch.on_progress(index, share.min(1.0));
+        }
         self.driver.watch.goes_on()
     }
 
@@ -358,7 +422,7 @@ impl batch::Watch for Keeper<'_> {
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let run = Run::of(&outcome, self.driver.slos, is_endless(self.models[index]));
         self.driver.journal.keep(self.keys[self.todo[index]].clone(), run)?;
-        self.driver.watch.on_run();
+        self.driver.watch.on_run(index);
         if self.driver.watch.goes_on() { Ok(()) } else { Err(Box::new(RunError::Cancelled)) }
     }
 }

@@ -17,12 +17,14 @@ mod journal;
 pub mod lines;
 pub mod measure;
 pub mod over;
+pub mod pace;
 pub mod page;
+mod reach;
 pub mod search;
 pub mod slo;
 mod text;
 
-pub use drive::{Options, Stopped, Watch, draw};
+pub use drive::{Options, Round, Stopped, Watch, draw};
 pub use lines::Lines;
 pub use over::Over;
 pub use slo::{Slo, SloError};

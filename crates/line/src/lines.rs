@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::drive::Options;
 use crate::measure::{Run, Sample, estimate, strain};
 use crate::over::Over;
+use crate::reach::Reach;
 use crate::search::{Found, Line, Search, State};
 use crate::slo::{Metric, Slo};
 
@@ -42,6 +43,12 @@ pub struct Variant {
     pub headroom: Option<f64>,
     /// Whether the load of today meets every objective.
     pub today: State,
+    /// The load below which too little is offered for a goodput objective, where that is in the range.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least: Option<f64>,
+    /// The reason why no load meets every objective, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// The bottleneck: the component of the latency that grew most.
     pub part: Option<Part>,
     /// A workload that the network did not carry at the lowest violated load: its messages were still open when the run
@@ -104,16 +111,22 @@ pub struct AtLoad {
 }
 
 impl Lines {
-    /// Returns the variants whose objectives the load of today violates: significantly, or by the best estimate where
-    /// it is too near to the line, or where no load is known to meet them.
+    /// The variants whose objectives the load of today violates: significantly, or by the best estimate where it is too
+    /// near to the line, or because no load is known to meet them.
     pub fn overloaded(&self) -> Vec<&Variant> {
         let over = |variant: &&Variant| match variant.today {
             State::Keeps => false,
             State::Sinks => true,
-            State::Open | State::Running if variant.line.found == Found::Always => false,
-            State::Open | State::Running => variant.headroom.is_none_or(|headroom| headroom < 1.0),
+            State::Open | State::Running => {
+                !variant.line.is_met() || variant.headroom.is_some_and(|headroom| headroom < 1.0)
+            }
         };
         self.variants.iter().filter(over).collect()
+    }
+
+    /// Whether some load meets every objective in one variant at least.
+    pub fn is_met(&self) -> bool {
+        self.variants.iter().any(|variant| variant.line.is_met())
     }
 
     /// Writes the objectives in words.
@@ -131,97 +144,75 @@ impl Lines {
         let what = self.objectives();
         let line = &variant.line;
         let mut text = format!("{}: ", variant.name);
-        match (line.found, line.load) {
+        match (line.found(), line.load()) {
             (Found::Always, _) => {
+                let from =
+                    variant.least.map_or_else(String::new, |least| format!(" from about {}", shown(least)));
                 return format!(
-                    "{text}always meets {what}, up to {}, the highest load tried",
+                    "{text}always meets {what},{from} up to {}, the highest load tried",
                     shown(self.over.high)
                 );
             }
-            (Found::Undecided, _) | (Found::Line, None) => {
-                return format!("{text}undecided: {}", self.undecided(line, variant));
+            (Found::Undecided | Found::Line, None) => return text + &self.undecided(variant, &what),
+            (Found::Never, _) => {
+                let lowest = shown(line.high().unwrap_or(self.over.low));
+                match line.is_not_monotone() {
+                    true => text.push_str(&format!("violates {what} already at {lowest}")),
+                    false => text.push_str(&format!("never meets {what}, not even at {lowest}")),
+                }
+                if let Some(reason) = &variant.reason {
+                    return format!("{text}: {reason}");
+                }
             }
-            (Found::Never, _) => text.push_str(&self.never(line)),
-            (Found::Line, Some(load)) => {
-                text.push_str(&format!("meets {what} up to {}{}", shown(load), self.range(line)));
+            (Found::Undecided | Found::Line, Some(load)) => {
+                let from =
+                    variant.least.map_or_else(String::new, |least| format!("from about {} ", shown(least)));
+                text.push_str(&format!("meets {what} {from}up to {}{}", shown(load), self.range(line)));
                 if let Some(headroom) = variant.headroom {
                     text.push_str(&format!("; today's {} is {}", shown(self.at), room(headroom)));
                 }
             }
         }
         if self.slos.len() > 1
-            && let Some(slo) = line.binding.and_then(|slo| self.slos.get(slo))
+            && let Some(slo) = line.binding().and_then(|slo| self.slos.get(slo))
         {
             text.push_str(&format!("; {} is violated first", slo.text));
         }
         match (&variant.part, &variant.undrained) {
             (_, Some(workload)) => text.push_str(&format!(
                 "; at {} the messages of {workload} pile up until the run ends",
-                shown(line.high.unwrap_or(self.over.high))
+                shown(line.high().unwrap_or(self.over.high))
             )),
             (Some(part), None) => text.push_str(&format!("; the bottleneck is {}", part.words())),
             (None, None) => {}
         }
         if let (Some(versus), Some(base)) = (&variant.versus, self.variants.first()) {
             text.push_str(&versus.words(&self.slos[versus.slo], &base.name, &shown(versus.load)));
-        } else if let (Some(mine), Some(base)) = (line.load, self.variants.first().filter(|_| number > 0))
-            && let Some(theirs) = base.line.load
+        } else if let (Some(mine), Some(base)) = (line.load(), self.variants.first().filter(|_| number > 0))
+            && let Some(theirs) = base.line.load()
         {
             let (ratio, word) = if mine > theirs { (mine / theirs, "more") } else { (theirs / mine, "less") };
             text.push_str(&format!("; {}x {word} than {}", figures::number(ratio), base.name));
         }
-        if line.not_monotone {
+        if line.is_not_monotone() {
             text.push_str("; a higher load met them again, so the line is the first to be violated");
         }
         text
     }
 
-    /// Writes why no load meets the objectives.
-    fn never(&self, line: &Line) -> String {
+    /// Writes the result where no load is known to meet the objectives, and the lowest is not known to violate one.
+    fn undecided(&self, variant: &Variant, what: &str) -> String {
         let shown = |load: f64| self.over.shown(load);
-        let what = self.objectives();
-        match (line.short, line.high) {
-            (Some(short), None) => {
-                format!(
-                    "never meets {what}: even {}, the highest load tried, offers too little",
-                    shown(short)
-                )
-            }
-            (Some(short), Some(high)) if short >= high => {
-                format!(
-                    "never meets {what}: loads up to {} offer too little, which is too much already",
-                    shown(short)
-                )
-            }
-            (Some(short), Some(high)) => format!(
-                "never meets {what}: loads up to {} offer too little, and {} is too much",
-                shown(short),
-                shown(high)
-            ),
-            (None, high) => {
-                format!("never meets {what}, not even at {}", shown(high.unwrap_or(self.over.low)))
-            }
-        }
-    }
-
-    /// Writes what the runs show where they do not decide.
-    fn undecided(&self, line: &Line, variant: &Variant) -> String {
-        let what = self.objectives();
-        let fewest = variant.loads.first().map_or(self.over.low, |at| at.load);
-        let advice = "longer runs, or more of them with `--replicates-max`, may decide";
-        match line.high {
-            Some(high) => format!(
-                "{what} is violated at {}, and no load from {} on is known to meet it; {advice}",
-                self.over.shown(high),
-                self.over.shown(fewest)
-            ),
-            None => format!("no load is known to meet {what} or to violate it; {advice}"),
-        }
-    }
-
-    /// Returns whether some variant has a load that meets every objective.
-    pub fn is_met(&self) -> bool {
-        self.variants.iter().any(|variant| variant.line.low.is_some())
+        let lowest = variant.loads.first().map_or(self.over.low, |at| at.load);
+        let above = match variant.line.high() {
+            Some(high) => format!(" and it is violated from {} on", shown(high)),
+            None => String::new(),
+        };
+        format!(
+            "undecided: no load is known to meet {what}; the runs at {}, the lowest load, do not decide{above}; more \
+             seeds or longer runs may",
+            shown(lowest)
+        )
     }
 
     /// Writes the interval of a line in parentheses, after a space: ` (0.0126 .. 0.0158)`.
@@ -235,9 +226,7 @@ impl Lines {
     /// Writes the interval of a line: `0.0126 .. 0.0158`.
     pub(crate) fn interval(&self, line: &Line) -> String {
         let shown = |load: f64| self.over.shown(load);
-        match (line.low, line.high) {
-            // Loads below the violated one offer too little.
-            (None, _) if line.short.is_some() => String::new(),
+        match (line.low(), line.high()) {
             (Some(low), Some(high)) => format!("{} .. {}", shown(low), shown(high)),
             (None, Some(high)) => format!("below {}", shown(high)),
             (Some(low), None) => format!("above {}", shown(low)),
@@ -280,36 +269,39 @@ fn room(headroom: f64) -> String {
     }
 }
 
-pub(crate) fn assemble(
+/// The search of a variant, and what is known of it beside.
+pub(crate) struct Searched<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) search: &'a Search<'a>,
+    pub(crate) reach: &'a Reach,
+    pub(crate) versus: Option<Versus>,
+}
+
+pub(crate) fn assemble<'a>(
     scenario: &Scenario,
     over: &Over,
     slos: &[Slo],
     options: &Options,
-    names: &[&str],
-    searches: &[Search<'_>],
-    versus: Vec<Option<Versus>>,
+    found: impl Iterator<Item = Searched<'a>>,
 ) -> Lines {
     let at = crate::search::rounded(options.at.unwrap_or(over.today));
-    let variants = names
-        .iter()
-        .zip(searches)
-        .zip(versus)
-        .map(|((name, search), versus)| {
-            let line = search.line();
-            let binding = line.binding.or((!slos.is_empty()).then_some(0));
-            let sunk = line.high.and_then(|high| search.loads().find(|(load, ..)| *load == high));
-            Variant {
-                name: (*name).to_owned(),
-                headroom: line.load.map(|load| load / at),
-                today: today(search, at, &line),
-                part: part(search, &line, binding),
-                undrained: sunk.and_then(|(_, _, runs)| undrained(&runs)),
-                versus,
-                loads: search.loads().map(|(load, state, runs)| at_load(slos, load, state, &runs)).collect(),
-                line,
-            }
-        })
-        .collect();
+    let variants = found.map(|Searched { name, search, reach, versus }| {
+        let line = search.line();
+        let binding = line.binding().or((!slos.is_empty()).then_some(0));
+        let sunk = line.high().and_then(|high| search.loads().find(|(load, ..)| *load == high));
+        Variant {
+            name: name.to_owned(),
+            headroom: line.load().map(|load| load / at),
+            today: today(search, at, &line, reach),
+            least: reach.floor.map(|floor| floor.least),
+            reason: reason(search, &line, reach, over, slos),
+            part: part(search, &line, binding),
+            undrained: sunk.and_then(|(_, _, runs)| undrained(&runs)),
+            versus,
+            loads: search.loads().map(|(load, state, runs)| at_load(slos, load, state, &runs)).collect(),
+            line,
+        }
+    });
     Lines {
         title: scenario.title().to_owned(),
         over: over.clone(),
@@ -317,19 +309,46 @@ pub(crate) fn assemble(
         at,
         precision: options.precision,
         replicates_max: options.replicates_max,
-        variants,
+        variants: variants.collect(),
     }
 }
 
-/// Returns the state of today's load, which is run unless it is out of range: then the judged loads decide.
-fn today(search: &Search<'_>, at: f64, line: &Line) -> State {
+/// Returns the state of today's load, which is run unless it is out of range: then the judged loads decide, and a load
+/// that offers less than an objective demands violates it.
+fn today(search: &Search<'_>, at: f64, line: &Line, reach: &Reach) -> State {
     match search.state_of(at) {
-        State::Running if line.high.is_some_and(|high| at >= high) => State::Sinks,
-        State::Running if line.short.is_some_and(|short| at <= short) => State::Sinks,
-        State::Running if line.low.is_some_and(|low| at <= low) => State::Keeps,
+        State::Running if line.high().is_some_and(|high| at >= high) => State::Sinks,
+        State::Running if reach.floor.is_some_and(|floor| at < floor.least) => State::Sinks,
+        State::Running if line.low().is_some_and(|low| at <= low) && reach.floor.is_none() => State::Keeps,
         State::Running => State::Open,
         known => known,
     }
+}
+
+/// Returns why no load meets the objectives: what they demand is beyond the network, or they exclude each other.
+fn reason(search: &Search<'_>, line: &Line, reach: &Reach, over: &Over, slos: &[Slo]) -> Option<String> {
+    if line.found() != Found::Never || line.is_not_monotone() {
+        return None;
+    }
+    if let Some(impossible) = &reach.impossible {
+        return Some(impossible.clone());
+    }
+    let (_, _, runs) = search.loads().next()?;
+    let is_slow_when_idle = |number: usize| {
+        let strain = |run: &&Run| run.samples.get(number).and_then(|sample| sample.idle_strain);
+        runs.iter().all(|run| strain(run).is_some_and(|strain| strain > 1.0))
+    };
+    if let Some(slo) = (0..slos.len()).find(|&number| is_slow_when_idle(number)) {
+        return Some(format!("no load can meet {}, as idle links alone take longer", slos[slo].text));
+    }
+    let floor = reach.floor?;
+    let violated = line.binding().filter(|&binding| binding != floor.slo)?;
+    Some(format!(
+        "no load meets both, as {} needs a load of about {} at least, where {} is violated",
+        slos[floor.slo].text,
+        over.shown(floor.least),
+        slos[violated].text
+    ))
 }
 
 fn undrained(runs: &[&Run]) -> Option<String> {
@@ -364,7 +383,7 @@ fn parts(runs: &[&Run], slo: usize) -> Vec<f64> {
 fn part(search: &Search<'_>, line: &Line, binding: Option<usize>) -> Option<Part> {
     let slo = binding?;
     let (from, _, low) = search.loads().next()?;
-    let (to, _, high) = search.loads().find(|(load, ..)| Some(*load) == line.high)?;
+    let (to, _, high) = search.loads().find(|(load, ..)| Some(*load) == line.high())?;
     let after = parts(&high, slo);
     // Of a line below every load, nothing is known to have grown: then what there is, but the wires.
     let before = if to > from { parts(&low, slo) } else { vec![0.0; after.len()] };

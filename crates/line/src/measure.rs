@@ -39,6 +39,10 @@ pub struct Sample {
     pub value: Option<f64>,
     /// Completion times: how many in each `bin`, in ascending order; open messages are in `OPEN`.
     pub bins: Vec<(i32, u64)>,
+    /// The number that is compared with the limit, were all messages as fast as on idle links: above 1 no load meets
+    /// the objective. `None` where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_strain: Option<f64>,
     /// Mean of each part of the completion time in us over those messages that the objective is about:
     /// the slowest 1 % for a p99, all for a mean.
     pub parts_us: Vec<f64>,
@@ -51,8 +55,6 @@ const OPEN_TOLERATED: f64 = 0.01;
 const MAX_MESSAGES: u64 = 3_000;
 /// The number of runs with messages that a verdict needs.
 const SPEAKING: usize = 4;
-/// The share of its limit below which a goodput counts as this share, so that its strain is finite.
-const LEAST_GOODPUT: f64 = 1e-3;
 /// The bin of messages that did not complete.
 const OPEN: i32 = i32::MAX;
 /// There are two bins to a per cent, so a percentile from them is right to a quarter of a per cent.
@@ -95,14 +97,21 @@ impl Sample {
         if slo.metric == Metric::Deadline {
             let late = observed.late().unwrap_or_default();
             let parts_us = observed.slowest_us(1.0 - slo.limit).unwrap_or_default();
-            return Sample { messages: late.of, over: late.missed, parts_us, ..Sample::default() };
+            let idle_strain = idle_strain(slo, &observed);
+            return Sample {
+                messages: late.of,
+                over: late.missed,
+                idle_strain,
+                parts_us,
+                ..Sample::default()
+            };
         }
         if slo.metric == Metric::Goodput {
             let (value, messages) = (observed.goodput_mbps(), done.len() as u64);
             let parts_us = observed.slowest_us(1.0).unwrap_or_default();
             return Sample { messages, value, parts_us, ..Sample::default() };
         }
-        let is_over = |us: f64| if slo.strict { us >= slo.limit } else { us > slo.limit };
+        let is_over = |us: f64| slo.is_over(us);
         // Whether a younger message would have been in time cannot be known.
         let open = observed.open_us().into_iter().filter(|&us| is_over(us)).count() as u64;
         let tail = match slo.metric {
@@ -120,6 +129,7 @@ impl Sample {
             over: done.iter().filter(|&&us| is_over(us)).count() as u64 + open,
             value: if slo.metric == Metric::Mean { stats::mean(&done) } else { None },
             bins: bins.into_iter().collect(),
+            idle_strain: idle_strain(slo, &observed),
             parts_us: observed.slowest_us(tail).unwrap_or_default(),
         }
     }
@@ -127,8 +137,7 @@ impl Sample {
     /// The number that is compared with the limit: above 1 violates the objective, whatever its kind.
     fn strain(&self, slo: &Slo) -> Option<f64> {
         match slo.metric {
-            // A run in which nothing completed is as far from the limit as a thousandth of it.
-            Metric::Goodput => Some(slo.limit / self.value.unwrap_or(0.0).max(LEAST_GOODPUT * slo.limit)),
+            Metric::Goodput => Some(slo.limit / self.value?.max(f64::MIN_POSITIVE)),
             Metric::Mean => Some(self.value? / slo.limit),
             Metric::Max => Some(2.0 * self.over as f64),
             Metric::Percentile(_) | Metric::Deadline => {
@@ -137,6 +146,18 @@ impl Sample {
             }
         }
     }
+}
+
+/// Returns what [`Sample::strain`] would be if every message took its time on idle links.
+fn idle_strain(slo: &Slo, observed: &OneRun<'_>) -> Option<f64> {
+    let idle = observed.idle_us()?;
+    let is_over = |us: &f64| match slo.metric {
+        Metric::Deadline => observed.deadline_us().is_some_and(|deadline| *us >= deadline),
+        _ => slo.is_over(*us),
+    };
+    let over = idle.iter().filter(|us| is_over(us)).count() as u64;
+    let messages = idle.len() as u64;
+    Sample { messages, over, value: stats::mean(&idle), ..Sample::default() }.strain(slo)
 }
 
 /// Judges an objective by runs that differ in their seed. `level` is the probability that a verdict

@@ -79,7 +79,7 @@ pub enum OverError {
 const SHARE_MAX: f64 = 0.99;
 /// The lowest load is this share of today's.
 const LOWEST: f64 = 0.01;
-/// Queries per second have no natural limit, so the highest is this many times today's.
+/// The highest number of queries per second, as a multiple of today's, where no link bounds them.
 const QUERIES_MAX: f64 = 1_000.0;
 
 impl Over {
@@ -165,8 +165,8 @@ impl Over {
         }
     }
 
-    /// Returns the name of the workload whose load is searched.
-    pub fn workload(&self) -> &str {
+    /// Returns the workload that has the load.
+    pub(crate) fn workload(&self) -> &str {
         self.key.split('.').nth(1).unwrap_or_default()
     }
 }
@@ -180,16 +180,33 @@ fn candidates(model: &Model) -> Vec<Over> {
         };
         over(format!("workload.{name}.load"), unit, today, high)
     };
-    let rate = |name: &str, key: &str, today: f64| {
-        over(format!("workload.{name}.{key}"), Unit::PerSecond, today, QUERIES_MAX * today)
+    let rate = |name: &str, key: &str, today: f64, most: f64| {
+        over(format!("workload.{name}.{key}"), Unit::PerSecond, today, most * today)
     };
     let of = |(name, workload): (&String, &Workload)| {
         Some(match workload.params().load()? {
             LoadKey::Load(value) => load(name, value),
-            LoadKey::PerSecond { key, per_second } => rate(name, key, per_second),
+            LoadKey::PerSecond { key, per_second } => {
+                rate(name, key, per_second, most_of_today(model, workload))
+            }
         })
     };
     model.workload.iter().filter_map(of).collect()
+}
+
+/// Returns the highest multiple of today's load that is tried: the one at which the link that all responses share is
+/// full, and not below today's.
+fn most_of_today(model: &Model, workload: &Workload) -> f64 {
+    let offered = workload.params().offered_bps(&model.topology);
+    let most =
+        shared_link_bps(model, workload).zip(offered).map(|(link, offered)| SHARE_MAX * link / offered);
+    most.map_or(QUERIES_MAX, |most| most.clamp(1.0, QUERIES_MAX))
+}
+
+/// Returns the rate of the link that all of a workload's payload crosses, in bits per second.
+pub(crate) fn shared_link_bps(model: &Model, workload: &Workload) -> Option<f64> {
+    let host = model.topology.host(&workload.params().shared_link()?.0)?;
+    Some(model.topology.host_rate(host).as_bps() as f64)
 }
 
 fn over(key: String, unit: Unit, today: f64, high: f64) -> Over {

@@ -7,7 +7,6 @@ use plimsoll_report::html::{self, Article, Figure, Section};
 
 use crate::lines::Lines;
 use crate::over::Unit;
-use crate::search::Found;
 use crate::slo::Metric;
 
 /// The texts of the page beside the lines.
@@ -123,7 +122,7 @@ impl Lines {
         let mut series = curves;
         series.push(dashed(&slo.text, Color::Reference, [left, right], [slo.limit; 2]));
         for variant in &self.variants {
-            if let (Found::Line, Some(load)) = (variant.line.found, variant.line.load) {
+            if let Some(load) = variant.line.load() {
                 let name = format!("line of {}: {}", variant.name, self.over.shown(load));
                 series.push(dashed(&name, schemes.color(&variant.name), [load / unit; 2], [bottom, top]));
             }

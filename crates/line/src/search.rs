@@ -6,25 +6,20 @@ use plimsoll_stats::verdict::Verdict;
 pub use plimsoll_stats::search::{Ask, Found, Line, Range, State, rounded};
 
 use crate::measure::{Run, Sample, confirms, judge, may_decide, strain};
-use crate::slo::{Metric, Slo};
+use crate::slo::Slo;
 
 /// The search of one variant.
 pub type Search<'a> = search::Search<Slos<'a>>;
 
 /// The objectives of a search, all of which a load has to meet.
 #[derive(Clone, Copy, Debug)]
-pub struct Slos<'a> {
-    /// The objectives, in the order in which they were given.
-    pub slos: &'a [Slo],
-    /// The workload whose load is searched.
-    pub searched: &'a str,
-}
+pub struct Slos<'a>(pub &'a [Slo]);
 
 impl search::Objectives for Slos<'_> {
     type Run = Run;
 
     fn count(&self) -> usize {
-        self.slos.len()
+        self.0.len()
     }
 
     fn is_overloaded(&self, runs: &[&Run]) -> bool {
@@ -32,32 +27,71 @@ impl search::Objectives for Slos<'_> {
     }
 
     fn judge(&self, objective: usize, runs: &[&Run], level: f64) -> Verdict {
-        judge(&self.slos[objective], &samples(runs, objective), level)
+        judge(&self.0[objective], &samples(runs, objective), level)
     }
 
     fn confirms(&self, objective: usize, runs: &[&Run], level: f64) -> bool {
-        confirms(&self.slos[objective], &samples(runs, objective), level)
+        confirms(&self.0[objective], &samples(runs, objective), level)
     }
 
     fn may_decide(&self, objective: usize, runs: &[&Run], most: u32, level: f64) -> bool {
-        may_decide(&self.slos[objective], &samples(runs, objective), most, level)
+        may_decide(&self.0[objective], &samples(runs, objective), most, level)
     }
 
     fn is_far_below(&self, runs: &[&Run]) -> bool {
-        let mut falling = (0..self.slos.len()).filter(|&number| !self.rises_with_load(number)).peekable();
-        falling.peek().is_some()
-            && falling.all(|number| self.strain(number, runs).is_some_and(|strain| strain < FAR_BELOW))
-    }
-
-    fn rises_with_load(&self, objective: usize) -> bool {
-        let slo = &self.slos[objective];
-        slo.metric == Metric::Goodput && slo.workload == self.searched
+        (0..self.0.len()).all(|number| self.strain(number, runs).is_some_and(|strain| strain < FAR_BELOW))
     }
 
     fn strain(&self, objective: usize, runs: &[&Run]) -> Option<f64> {
-        strain(&self.slos[objective], &samples(runs, objective))
+        strain(&self.0[objective], &samples(runs, objective))
     }
 }
+
+/// The objectives of a first look, which judges each load by one run: the mean alone says whether it meets them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FirstLook<'a>(pub(crate) Slos<'a>);
+
+impl FirstLook<'_> {
+    /// Returns the range of a first look: coarser than that of the search, with one run a load.
+    pub(crate) fn range(range: Range) -> Range {
+        Range { precision: range.precision.max(FIRST_PRECISION), replicates_max: 1, ..range }
+    }
+}
+
+impl search::Objectives for FirstLook<'_> {
+    type Run = Run;
+
+    fn count(&self) -> usize {
+        self.0.count()
+    }
+
+    fn is_overloaded(&self, runs: &[&Run]) -> bool {
+        self.0.is_overloaded(runs)
+    }
+
+    fn judge(&self, objective: usize, runs: &[&Run], _level: f64) -> Verdict {
+        match self.strain(objective, runs) {
+            Some(strain) if strain > 1.0 => Verdict::Breaks,
+            Some(_) => Verdict::Keeps,
+            None => Verdict::Open,
+        }
+    }
+
+    fn confirms(&self, _objective: usize, _runs: &[&Run], _level: f64) -> bool {
+        true
+    }
+
+    fn is_far_below(&self, runs: &[&Run]) -> bool {
+        self.0.is_far_below(runs)
+    }
+
+    fn strain(&self, objective: usize, runs: &[&Run]) -> Option<f64> {
+        self.0.strain(objective, runs)
+    }
+}
+
+/// The width of a first look's bracket, as a share of the load: what one run tells is not more exact.
+const FIRST_PRECISION: f64 = 0.5;
 
 /// A measured number below this share of its limit is far from it.
 const FAR_BELOW: f64 = 0.1;

@@ -65,13 +65,11 @@ impl Lines {
         }
         let rows = self.variants.iter().enumerate().map(|(number, variant)| {
             let line = &variant.line;
-            let load = match line.found {
-                Found::Never => "never".to_owned(),
-                Found::Always => "always".to_owned(),
-                Found::Undecided => "undecided".to_owned(),
-                Found::Line => line.load.map_or_else(|| "undecided".to_owned(), |load| self.over.shown(load)),
+            let load = match line.load() {
+                Some(load) => self.over.shown(load),
+                None => found_word(line.found()).to_owned(),
             };
-            let binding = line.binding.and_then(|slo| self.slos.get(slo));
+            let binding = line.binding().and_then(|slo| self.slos.get(slo));
             let runs: usize = variant.loads.iter().map(|at| at.runs).sum();
             let mut row = Row {
                 label: variant.name.clone(),
@@ -97,15 +95,13 @@ impl Lines {
 
     /// Whether the interval of a variant's line lies above those of all others.
     fn is_best(&self, number: usize) -> bool {
-        let least = |variant: &Variant| match variant.line.found {
+        let least = |variant: &Variant| match variant.line.found() {
             Found::Always => Some(f64::INFINITY),
-            Found::Never | Found::Undecided => None,
-            Found::Line => variant.line.low,
+            Found::Never | Found::Undecided | Found::Line => variant.line.low(),
         };
-        let most = |variant: &Variant| match variant.line.found {
-            Found::Always => None,
+        let most = |variant: &Variant| match variant.line.found() {
             Found::Never => Some(0.0),
-            Found::Undecided | Found::Line => variant.line.high,
+            Found::Always | Found::Undecided | Found::Line => variant.line.high(),
         };
         let Some(least) = least(&self.variants[number]) else { return false };
         let mut others = self.variants.iter().enumerate().filter(|(other, _)| *other != number);
@@ -167,21 +163,15 @@ impl Lines {
         let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:?}"));
         for variant in &self.variants {
             let line = &variant.line;
-            let found = match line.found {
-                Found::Line => "line",
-                Found::Never => "never",
-                Found::Undecided => "undecided",
-                Found::Always => "always",
-            };
             let runs: usize = variant.loads.iter().map(|at| at.runs).sum();
             out.push_str(&csv_line(&[
                 variant.name.clone(),
                 String::new(),
                 self.objectives(),
-                found.to_owned(),
-                number(line.load),
-                number(line.low),
-                number(line.high),
+                found_word(line.found()).to_owned(),
+                number(line.load()),
+                number(line.low()),
+                number(line.high()),
                 runs.to_string(),
             ]));
             for at in &variant.loads {
@@ -209,6 +199,15 @@ const OBJECTIVE: usize = 5;
 
 const INTERVAL: &str =
     "95 % interval: from the highest load that meets every objective to the lowest that violates one.";
+
+fn found_word(found: Found) -> &'static str {
+    match found {
+        Found::Line => "line",
+        Found::Never => "never",
+        Found::Undecided => "undecided",
+        Found::Always => "always",
+    }
+}
 
 pub(crate) fn state_word(state: State) -> &'static str {
     match state {

@@ -2,6 +2,7 @@
 
 mod builder;
 mod numbered;
+mod twice;
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;

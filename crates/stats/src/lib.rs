@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod line;
 pub mod paired;
 mod samples;
 pub mod search;
@@ -25,7 +26,7 @@ pub mod verdict;
 
 use serde::{Deserialize, Serialize};
 
-pub use samples::{PERCENTILE_NAMES, Samples, Statistic, percentile_name};
+pub use samples::{Samples, Statistic};
 
 /// The share of intervals that hold the true value.
 pub const LEVEL: f64 = 0.95;

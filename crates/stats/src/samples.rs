@@ -29,23 +29,6 @@ impl Statistic {
     }
 }
 
-/// The names that [`percentile_name`] reads, for messages.
-pub const PERCENTILE_NAMES: &str =
-    "above p0 and below p100, such as p50, p99 or p99.9, without sign, exponent or needless zeros";
-
-/// Reads the name of a percentile, such as `p99.9`, and returns its share, 0..1. Each percentile has one name, that of
-/// [`Statistic::name`], with at most four decimals; `None` for any other text.
-pub fn percentile_name(name: &str) -> Option<f64> {
-    let digits = name.strip_prefix('p')?;
-    if !digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
-        return None;
-    }
-    let percent: f64 = digits.parse().ok()?;
-    // 99.9 / 100 is not 0.999 in binary.
-    let share = (percent * 1e9).round() / 1e11;
-    (share > 0.0 && share < 1.0 && Statistic::Percentile(share).name() == name).then_some(share)
-}
-
 /// Non-negative measurements of one quantity, by replicate and, inside one, in order of creation.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {

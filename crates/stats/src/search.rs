@@ -15,12 +15,6 @@
 //! 5. A load that cannot be measured is abandoned, which leaves it open; nothing above it is tried.
 //! 6. At last the lower end gets more seeds until rare bad runs would have shown. If they show, or the seeds do not
 //!    suffice, it is open, and the search goes on below it.
-//! 7. An objective that a higher load meets, such as a goodput of the searched workload, bounds the line from below:
-//!    the search first goes up to a load that offers enough. Where none does before another objective is violated, no
-//!    load meets all of them.
-//!
-//! A load is printed as the line only above one that *met* every objective: without such a load there is no line
-//! ([`Found::Never`]), or the runs do not tell ([`Found::Undecided`]).
 //!
 //! The 95 % confidence *interval* of the line runs from the highest load that meets every objective to the lowest that
 //! violates one. A load that meets them above an open one whose runs are over a limit in the mean is no lower end, as
@@ -31,7 +25,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::line::Judged;
 use crate::verdict::{Looks, Verdict};
+
+pub use crate::line::{Found, Line};
 
 /// The objectives of a search: what its runs measured, and whether that meets them.
 pub trait Objectives {
@@ -58,11 +55,6 @@ pub trait Objectives {
 
     /// Whether the runs of one load are so far from every limit that the highest load is worth a try.
     fn is_far_below(&self, _runs: &[&Self::Run]) -> bool {
-        false
-    }
-
-    /// Returns whether a higher load helps to meet an objective, such as a goodput of what is searched.
-    fn rises_with_load(&self, _objective: usize) -> bool {
         false
     }
 
@@ -109,42 +101,6 @@ pub enum State {
     Open,
 }
 
-/// The kinds of result that a search has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Found {
-    /// No load meets every objective: already the lowest violates one, or the highest does not offer enough for one, or
-    /// two of them are met at no load together.
-    Never,
-    /// No load that was run meets every objective for certain, and none violates one below all others.
-    Undecided,
-    /// Even the highest load meets every objective.
-    Always,
-    /// The line lies between two loads that were run.
-    Line,
-}
-
-/// The line of one variant.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Line {
-    /// Whether there is one.
-    pub found: Found,
-    /// The highest load that meets every objective, in the unit of the load; `None` unless found.
-    pub load: Option<f64>,
-    /// The highest load that meets them at the level of the interval; `None` where none does.
-    pub low: Option<f64>,
-    /// The lowest load that violates one at that level; `None` where none does.
-    pub high: Option<f64>,
-    /// The number of the objective that is violated first.
-    pub binding: Option<usize>,
-    /// The highest load that offers too little for an objective which rises with the load; `None` where each offers
-    /// enough.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub short: Option<f64>,
-    /// A load above a violated one met every objective.
-    pub not_monotone: bool,
-}
-
 /// The search for one line.
 #[derive(Clone, Debug)]
 pub struct Search<O: Objectives> {
@@ -155,6 +111,8 @@ pub struct Search<O: Objectives> {
     loads: BTreeMap<u64, BTreeMap<u32, O::Run>>,
     /// The bits of the loads that stay open, since they cannot be measured.
     abandoned: BTreeSet<u64>,
+    /// No load can meet the objectives.
+    ruled_out: bool,
 }
 
 /// The step upwards while every load meets the objectives.
@@ -176,6 +134,7 @@ impl<O: Objectives> Search<O> {
             looks: Looks { max: range.replicates_max },
             loads: BTreeMap::new(),
             abandoned: BTreeSet::new(),
+            ruled_out: false,
         };
         for load in [low, start] {
             search.loads.insert(load.to_bits(), BTreeMap::new());
@@ -185,6 +144,9 @@ impl<O: Objectives> Search<O> {
 
     /// Returns the runs that are needed now; none when the line is known.
     pub fn asks(&mut self) -> Vec<Ask> {
+        if self.ruled_out {
+            return Vec::new();
+        }
         loop {
             let open = self.loads.keys().copied().find(|&bits| self.state(bits) == State::Running);
             if open.is_none() {
@@ -220,28 +182,53 @@ impl<O: Objectives> Search<O> {
             .map(|(&bits, runs)| (f64::from_bits(bits), self.state(bits), runs.values().collect()))
     }
 
+    /// Ends the search before any further run, since no load can meet the objectives.
+    pub fn rule_out(&mut self) {
+        self.ruled_out = true;
+    }
+
     /// Returns the line as far as it is known; it is final once no more runs are needed.
     pub fn line(&self) -> Line {
-        let known = self.known();
-        let Known { kept, sunk, short, above, .. } = known;
+        let Range { low, high, .. } = self.range;
+        let Known { kept, sunk, above, .. } = self.known();
+        if self.ruled_out {
+            let judged = Judged {
+                found: Found::Never,
+                load: None,
+                low: None,
+                high: Some(low),
+                binding: None,
+                not_monotone: false,
+            };
+            return judged.into();
+        }
         let found = match (kept, sunk) {
-            (None, _) if self.is_hopeless(&known) => Found::Never,
-            (None, _) => Found::Undecided,
-            (Some(low), None) if low >= self.range.high => Found::Always,
+            (None, Some(sunk)) if sunk <= low => Found::Never,
+            (Some(kept), None) if kept >= high => Found::Always,
             _ => Found::Line,
         };
-        let (crossing, binding) = self.crossing(kept, sunk);
-        let binding =
-            if kept.is_none() && short.is_some() { self.first_violated(sunk, short) } else { binding };
-        Line {
-            found,
-            load: crossing.filter(|_| found == Found::Line),
-            low: kept,
-            high: sunk,
-            binding: binding.filter(|_| found != Found::Always),
-            short,
-            not_monotone: above,
+        let (load, binding) = self.crossing(kept, sunk);
+        Judged { found, load, low: kept, high: sunk, binding, not_monotone: above }.into()
+    }
+
+    /// Estimates the number of further runs until the line is known, from the width of the bracket and the runs that a
+    /// load has taken so far.
+    pub fn runs_left(&self) -> usize {
+        if self.ruled_out {
+            return 0;
         }
+        let Range { low, high, precision, .. } = self.range;
+        let running = self.loads.keys().copied().filter(|&bits| self.state(bits) == State::Running);
+        let pending: usize = running.map(|bits| self.missing(bits).len()).sum();
+        let Known { kept, sunk, .. } = self.known();
+        if kept.is_some_and(|kept| kept >= high) || sunk.is_some_and(|sunk| sunk <= low) {
+            return pending;
+        }
+        let width = (sunk.unwrap_or(high) / kept.unwrap_or(low)).ln() / (1.0 + precision).ln();
+        let steps = width.max(1.0).log2().ceil();
+        let judged: Vec<usize> = self.loads.values().map(BTreeMap::len).filter(|runs| *runs > 0).collect();
+        let each = judged.iter().sum::<usize>() as f64 / judged.len().max(1) as f64;
+        pending + (steps * each.max(f64::from(self.looks.all()[0]))).ceil() as usize
     }
 
     /// Whether a load that has been run meets the objectives.
@@ -264,11 +251,15 @@ impl<O: Objectives> Search<O> {
         if self.abandoned.contains(&bits) {
             return State::Open;
         }
-        let Some((runs, level)) = self.judged(bits) else { return State::Running };
+        let Some(runs) = self.loads.get(&bits) else { return State::Running };
+        let looks = self.looks.all();
+        if !looks.contains(&(runs.len() as u32)) {
+            return State::Running;
+        }
+        let (runs, level): (Vec<&O::Run>, f64) = (runs.values().collect(), self.looks.level(runs.len()));
         if self.objectives.is_overloaded(&runs) {
             return State::Sinks;
         }
-        let looks = self.looks.all();
         let verdicts: Vec<Verdict> = (0..self.objectives.count())
             .map(|objective| self.objectives.judge(objective, &runs, level))
             .collect();
@@ -285,46 +276,6 @@ impl<O: Objectives> Search<O> {
             let mut open = (0..verdicts.len()).filter(|&number| verdicts[number] == Verdict::Open);
             if runs.len() as u32 >= most || !open.any(may_decide) { State::Open } else { State::Running }
         }
-    }
-
-    /// Returns the runs of a load and the level at which they are judged; `None` between two looks.
-    fn judged(&self, bits: u64) -> Option<(Vec<&O::Run>, f64)> {
-        let runs = self.loads.get(&bits)?;
-        let is_look = self.looks.all().contains(&(runs.len() as u32));
-        is_look.then(|| (runs.values().collect(), self.looks.level(runs.len())))
-    }
-
-    /// Returns whether a violated load violates an objective that rises with the load, and whether one that does not.
-    fn violated(&self, bits: u64) -> (bool, bool) {
-        let Some((runs, level)) = self.judged(bits) else { return (false, false) };
-        let breaks = |objective: &usize| self.objectives.judge(*objective, &runs, level) == Verdict::Breaks;
-        let (rising, falling): (Vec<usize>, Vec<usize>) =
-            (0..self.objectives.count()).partition(|&objective| self.objectives.rises_with_load(objective));
-        (rising.iter().any(breaks), self.objectives.is_overloaded(&runs) || falling.iter().any(breaks))
-    }
-
-    /// Returns whether no load meets every objective, where none is known to.
-    fn is_hopeless(&self, known: &Known) -> bool {
-        let Range { low, high, precision, .. } = self.range;
-        let closed = match (known.short, known.sunk) {
-            (Some(short), Some(sunk)) => sunk <= short * (1.0 + precision),
-            (Some(short), None) => short >= high,
-            (None, Some(sunk)) => sunk <= low,
-            (None, None) => false,
-        };
-        closed && known.open.is_empty()
-    }
-
-    /// Returns the first objective that is violated at the lowest violated load, or at the highest that offers too
-    /// little.
-    fn first_violated(&self, sunk: Option<f64>, short: Option<f64>) -> Option<usize> {
-        let bits = sunk.or(short)?.to_bits();
-        let (runs, level) = self.judged(bits)?;
-        let violated = |&objective: &usize| {
-            self.objectives.rises_with_load(objective) == sunk.is_none()
-                && self.objectives.judge(objective, &runs, level) == Verdict::Breaks
-        };
-        (0..self.objectives.count()).find(violated)
     }
 
     /// Returns whether a load meets the objectives for certain.
@@ -356,13 +307,9 @@ impl<O: Objectives> Search<O> {
     /// Chooses the next load to try, once all that have been tried are judged.
     fn next_load(&self) -> Option<f64> {
         let Range { low, high, precision, .. } = self.range;
-        let known = self.known();
-        if known.kept.is_none() && self.is_hopeless(&known) {
-            return None;
-        }
-        let Known { kept, sunk, short, ref open, .. } = known;
+        let Known { kept, sunk, open, .. } = self.known();
         let Some(sunk) = sunk else {
-            let from = kept.or(short).unwrap_or(low);
+            let from = kept.unwrap_or(low);
             let mut abandoned = self.abandoned.iter().map(|&bits| f64::from_bits(bits));
             if let Some(to) = abandoned.find(|load| *load >= from) {
                 // What is above it cannot be measured either.
@@ -372,15 +319,15 @@ impl<O: Objectives> Search<O> {
             }
             let (&bits, runs) = self.loads.last_key_value()?;
             let most = f64::from_bits(bits);
-            let runs: Vec<&O::Run> = runs.values().collect();
-            // What rises with the load is short of its limit by a factor that the load has to have at least.
-            let missing =
-                (short == Some(most)).then(|| self.strain_of_rising(&runs)).flatten().unwrap_or(1.0);
-            let is_far_below = self.objectives.is_far_below(&runs);
-            let next = if is_far_below { high } else { rounded((most * missing.max(STEP)).min(high)) };
+            let is_far_below = self.objectives.is_far_below(&runs.values().collect::<Vec<_>>());
+            let next = if is_far_below { high } else { rounded((most * STEP).min(high)) };
             return (most < high && next > most).then_some(next);
         };
-        let kept = kept.or(short).unwrap_or(low);
+        // The lowest load is always tried, so without a kept one it is sunk or open.
+        if kept.is_none() && sunk <= low {
+            return None;
+        }
+        let kept = kept.unwrap_or(low);
         let first = open.first().copied().unwrap_or(sunk);
         let last = open.last().copied().unwrap_or(kept);
         // As steps of the load's logarithm: without noise the whole, with noise a quarter of it.
@@ -395,32 +342,20 @@ impl<O: Objectives> Search<O> {
         None
     }
 
-    /// Returns the greatest number of an objective that rises with the load, as a multiple of what the limit allows.
-    fn strain_of_rising(&self, runs: &[&O::Run]) -> Option<f64> {
-        let rising = (0..self.objectives.count()).filter(|&number| self.objectives.rises_with_load(number));
-        rising.filter_map(|number| self.objectives.strain(number, runs)).max_by(f64::total_cmp)
-    }
-
     fn known(&self) -> Known {
         let states: Vec<(f64, State)> =
             self.loads.keys().map(|&bits| (f64::from_bits(bits), self.state(bits))).collect();
         let of =
             |wanted: State| states.iter().filter(move |(_, state)| *state == wanted).map(|(load, _)| *load);
-        let sunk = of(State::Sinks).find(|load| self.violated(load.to_bits()).1);
-        let short = of(State::Sinks).rfind(|load| self.violated(load.to_bits()).0);
+        let sunk = of(State::Sinks).next();
         let below = |load: &f64| sunk.is_none_or(|sunk| *load < sunk);
         let doubtful = of(State::Open).find(|load| self.is_over_in_the_mean(*load));
         let kept =
             of(State::Keeps).rfind(|load| below(load) && doubtful.is_none_or(|doubtful| *load < doubtful));
-        let lower = kept.or(short);
         Known {
             kept,
             sunk,
-            short,
-            open: of(State::Open)
-                .filter(below)
-                .filter(|load| lower.is_none_or(|lower| *load > lower))
-                .collect(),
+            open: of(State::Open).filter(below).filter(|load| kept.is_none_or(|kept| *load > kept)).collect(),
             above: of(State::Keeps).any(|load| !below(&load)),
         }
     }
@@ -472,9 +407,7 @@ struct Known {
     kept: Option<f64>,
     /// The lowest violated load.
     sunk: Option<f64>,
-    /// The highest load that offers too little for an objective which rises with the load.
-    short: Option<f64>,
-    /// The open loads between the lower end and the violated load.
+    /// The open loads between the two.
     open: Vec<f64>,
     /// A load that meets the objectives lies above a violated one.
     above: bool,

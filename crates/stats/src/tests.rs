@@ -89,20 +89,6 @@ fn names_of_statistics() {
 }
 
 #[test]
-fn a_percentile_has_one_name() {
-    for (name, share) in
-        [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("p99.9999", 0.999_999), ("p0.1", 0.001)]
-    {
-        assert_eq!(percentile_name(name), Some(share), "{name}");
-    }
-    let wrong = "p+99 p-1 p050 p1e1 p99. p.9 p99.0 p99.90 p0 p0.0 p100 p100.0 p101 p p. p1.2.3 pnan pinf p0x10 P99 \
-                 p９９ 99 p1_0 p99% p99.99999";
-    for name in wrong.split_whitespace().chain(["p 99", "", "p99 "]) {
-        assert_eq!(percentile_name(name), None, "{name:?}");
-    }
-}
-
-#[test]
 fn few_samples_have_no_interval_and_none_has_no_value() {
     let few = Samples::new(vec![vec![1.0, 2.0, 3.0]]);
     assert_eq!(few.estimate(Statistic::Mean), Some(Estimate::bare(2.0, 3)));

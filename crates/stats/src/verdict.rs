@@ -110,7 +110,7 @@ fn binomial(over: f64, of: f64, share: f64, below: bool) -> f64 {
 /// 1 - 0.05 / looks, the first two at 99.9 %.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Looks {
-    /// The greatest number of runs; at least 2 are made.
+    /// The greatest number of runs.
     pub max: u32,
 }
 
@@ -131,7 +131,7 @@ const HARDLY: f64 = 2.326;
 impl Looks {
     /// Returns all of them, ascending.
     pub fn all(self) -> Vec<u32> {
-        let max = self.max.max(2);
+        let max = self.max.max(1);
         let doubling = std::iter::successors(Some(FIRST_LOOK), |look| look.checked_mul(2));
         doubling.take_while(|&look| look < max).chain([max]).collect()
     }
@@ -225,7 +225,9 @@ mod tests {
 
     #[test]
     fn looks_double_up_to_the_last() {
-        for (max, looks) in [(1, vec![2]), (4, vec![4]), (9, vec![4, 8, 9]), (16, vec![4, 8, 16])] {
+        for (max, looks) in
+            [(1, vec![1]), (2, vec![2]), (4, vec![4]), (9, vec![4, 8, 9]), (16, vec![4, 8, 16])]
+        {
             assert_eq!(Looks { max }.all(), looks, "{max}");
         }
         assert_eq!(Looks { max: 16 }.level(8), LEVEL_OF_FEW);

@@ -68,13 +68,16 @@ impl Kind for AllToAll {
         Some(LoadKey::Load(self.load))
     }
 
+    fn offered_bps(&self, facts: &dyn NetworkFacts) -> Option<f64> {
+        Some(self.load.bits_per_second(facts.host_rate(0)) * f64::from(facts.host_count()))
+    }
+
     fn inputs(&self) -> Vec<Input<'_>> {
         cdf_inputs([self.size.table()])
     }
 
     fn expected_records(&self, facts: &dyn NetworkFacts, _: bool) -> Option<ExpectedRecords> {
-        let bits = self.load.bits_per_second(facts.host_rate(0)) * f64::from(facts.host_count());
-        let per_second = bits / 8.0 / self.size.sampler().mean();
+        let per_second = self.offered_bps(facts)? / 8.0 / self.size.sampler().mean();
         Some(ExpectedRecords::new("load", self.start).per_second(per_second).limit(number(self.count)))
     }
 }

@@ -97,6 +97,15 @@ impl Kind for FanOut {
         self.deadline
     }
 
+    fn shared_link(&self) -> Option<&HostName> {
+        Some(&self.client)
+    }
+
+    fn offered_bps(&self, facts: &dyn NetworkFacts) -> Option<f64> {
+        let servers = host_count(facts, &self.servers, &[&self.client]);
+        Some(self.queries_per_second * servers * self.response.sampler().mean() * 8.0)
+    }
+
     fn inputs(&self) -> Vec<Input<'_>> {
         cdf_inputs([self.response.table(), self.service.table()])
     }

@@ -104,14 +104,17 @@ impl Kind for Hstride {
         Some(LoadKey::Load(self.load))
     }
 
+    fn offered_bps(&self, facts: &dyn NetworkFacts) -> Option<f64> {
+        Some(self.load.bits_per_second(facts.host_rate(0)) * host_count(facts, &self.hosts, &[]))
+    }
+
     fn inputs(&self) -> Vec<Input<'_>> {
         cdf_inputs([self.size.table()])
     }
 
     fn expected_records(&self, facts: &dyn NetworkFacts, _: bool) -> Option<ExpectedRecords> {
         let hosts = host_count(facts, &self.hosts, &[]);
-        let bits = self.load.bits_per_second(facts.host_rate(0)) * hosts;
-        let per_second = bits / 8.0 / self.size.sampler().mean();
+        let per_second = self.offered_bps(facts)? / 8.0 / self.size.sampler().mean();
         let limit = number(self.count).map(|count| count * hosts);
         Some(ExpectedRecords::new("load", self.start).per_second(per_second).limit(limit))
     }

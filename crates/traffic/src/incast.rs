@@ -75,6 +75,10 @@ impl Kind for Incast {
         Supply::Fixed
     }
 
+    fn shared_link(&self) -> Option<&HostName> {
+        Some(&self.to)
+    }
+
     fn expected_records(&self, facts: &dyn NetworkFacts, has_duration: bool) -> Option<ExpectedRecords> {
         let senders = host_count(facts, &self.from, &[&self.to]);
         let per_second = senders / self.every.as_secs_f64().max(1e-12);

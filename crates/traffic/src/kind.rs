@@ -38,6 +38,17 @@ pub trait Kind {
         None
     }
 
+    /// Returns the payload that the workload offers in bits per second, on average over its senders together; `None`
+    /// where its own completions pace it.
+    fn offered_bps(&self, _facts: &dyn NetworkFacts) -> Option<f64> {
+        None
+    }
+
+    /// Returns the host whose link carries all of the payload that is offered; `None` where there is no such host.
+    fn shared_link(&self) -> Option<&HostName> {
+        None
+    }
+
     /// Returns the deadline of responses.
     fn deadline(&self) -> Option<Span> {
         None
@@ -180,6 +191,11 @@ pub(crate) fn host_count(facts: &dyn NetworkFacts, hosts: &Hosts, others: &[&Hos
     hosts.resolve_except(facts, &others).map_or(0.0, |hosts| hosts.len() as f64)
 }
 
+/// Returns the bits per second of `load` on the link of a host.
+pub(crate) fn bits_per_second(facts: &dyn NetworkFacts, load: Load, host: &HostName) -> f64 {
+    load.bits_per_second(facts.host_rate(facts.host(&host.0).unwrap_or(0)))
+}
+
 /// Returns the messages per second of `mean_bytes` that offer `load` on the link of a host, for estimates.
 pub(crate) fn messages_per_second(
     facts: &dyn NetworkFacts,
@@ -187,8 +203,7 @@ pub(crate) fn messages_per_second(
     host: &HostName,
     mean_bytes: f64,
 ) -> f64 {
-    let rate = facts.host_rate(facts.host(&host.0).unwrap_or(0));
-    load.bits_per_second(rate) / 8.0 / mean_bytes
+    bits_per_second(facts, load, host) / 8.0 / mean_bytes
 }
 
 /// What a source is built from beside its parameters.

@@ -16,8 +16,9 @@ use crate::arrivals::Arrivals;
 use crate::check::{Check, Demand};
 use crate::distribution::{Sampler, SizeDistribution, exponential};
 use crate::draw::{stretched, uniform_choice};
+use crate::facts::NetworkFacts;
 use crate::hosts::{HostName, Hosts};
-use crate::kind::{Context, Input, Kind, LoadKey, cdf_inputs};
+use crate::kind::{Context, Input, Kind, LoadKey, cdf_inputs, host_count};
 use crate::raw_packet::raw_packet;
 use crate::record::{Message, Split, Supply};
 use crate::source::{Actions, Arrival, Reach, Source};
@@ -82,6 +83,16 @@ impl Kind for Packets {
 
     fn sizes_are_of_frames(&self) -> bool {
         true
+    }
+
+    fn shared_link(&self) -> Option<&HostName> {
+        Some(&self.to)
+    }
+
+    fn offered_bps(&self, facts: &dyn NetworkFacts) -> Option<f64> {
+        let senders = host_count(facts, &self.from, &[&self.to]);
+        // Bursts offer their load for a part of the time only.
+        self.burst.is_none().then(|| self.load.bits_per_second(facts.host_rate(0)) * senders)
     }
 
     fn inputs(&self) -> Vec<Input<'_>> {

@@ -86,6 +86,10 @@ impl Kind for Pstride {
         Some(LoadKey::Load(self.load))
     }
 
+    fn offered_bps(&self, facts: &dyn NetworkFacts) -> Option<f64> {
+        Some(self.load.bits_per_second(facts.host_rate(0)) * host_count(facts, &self.hosts, &[]))
+    }
+
     fn expected_records(&self, facts: &dyn NetworkFacts, _: bool) -> Option<ExpectedRecords> {
         let hosts = host_count(facts, &self.hosts, &[]);
         let per_second = hosts / self.period.as_secs_f64().max(1e-12);

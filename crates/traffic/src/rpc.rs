@@ -12,7 +12,8 @@ use crate::distribution::{SizeDistribution, TimeDistribution};
 use crate::facts::NetworkFacts;
 use crate::hosts::{HostName, Hosts};
 use crate::kind::{
-    Context, ExpectedRecords, Input, Kind, LoadKey, cdf_inputs, host_count, messages_per_second, number,
+    Context, ExpectedRecords, Input, Kind, LoadKey, bits_per_second, cdf_inputs, host_count,
+    messages_per_second, number,
 };
 use crate::record::Supply;
 use crate::requests::{Requests, RequestsConfig};
@@ -101,6 +102,14 @@ impl Kind for Rpc {
 
     fn deadline(&self) -> Option<Span> {
         self.deadline
+    }
+
+    fn shared_link(&self) -> Option<&HostName> {
+        Some(&self.client)
+    }
+
+    fn offered_bps(&self, facts: &dyn NetworkFacts) -> Option<f64> {
+        Some(bits_per_second(facts, self.load, &self.client))
     }
 
     fn inputs(&self) -> Vec<Input<'_>> {

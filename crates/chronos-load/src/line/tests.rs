@@ -47,7 +47,7 @@ fn line(measure: impl FnMut(u8, f64) -> anyhow::Result<Measured>) -> ServerLine 
 fn the_line_of_a_known_server_is_in_the_interval() {
     for truth in [2_500.0, 20_000.0, 61_000.0] {
         let found = line(|index, rate| Ok(measured(rate, slow(rate, truth, index), 10_000, 1)));
-        let (low, high) = (found.line.low.unwrap(), found.line.high.unwrap());
+        let (low, high) = (found.line.low().unwrap(), found.line.high().unwrap());
         assert!(low <= truth && truth <= high && found.is_met(), "{found}");
         assert!(high / low < 1.35, "{found}");
         assert!(found.sentence.starts_with("p99 < 1ms is met up to "), "{found}");
@@ -74,12 +74,12 @@ fn rounds_in_which_the_generator_was_too_slow_decide_nothing() {
         let over = if is_suspect { 10_000 } else { slow(rate, 20_000.0, index) };
         Ok(measured(rate, over, 10_000, if is_suspect { 1_900 } else { 1 }))
     });
-    assert!(found.line.low.unwrap() <= 20_000.0 && 20_000.0 <= found.line.high.unwrap(), "{found}");
+    assert!(found.line.low().unwrap() <= 20_000.0 && 20_000.0 <= found.line.high().unwrap(), "{found}");
     assert!(found.rates.iter().any(|at| at.suspect_rounds > 0), "{found}");
     // Above 30,000 a second the generator cannot follow.
     let found = line(|_, rate| Ok(measured(rate, 1, 10_000, if rate > 30_000.0 { 90 } else { 1 })));
-    let low = found.line.low.unwrap();
-    assert!((28_000.0..=30_000.0).contains(&low) && found.line.high.is_none(), "{found}");
+    let low = found.line.low().unwrap();
+    assert!((28_000.0..=30_000.0).contains(&low) && found.line.high().is_none(), "{found}");
     assert!(found.sentence.contains("no rate is known to violate it; the generator was too slow"), "{found}");
     assert!(found.to_string().contains("SUSPECT: "), "{found}");
     // It cannot follow at all.
@@ -103,7 +103,7 @@ fn a_server_that_does_not_keep_up_violates_any_objective() {
         |_| (),
     );
     let found = found.unwrap();
-    let (low, high) = (found.line.low.unwrap(), found.line.high.unwrap());
+    let (low, high) = (found.line.low().unwrap(), found.line.high().unwrap());
     assert!(low <= 40_000.0 && 40_000.0 < high && high / low < 1.06, "{found}");
 }
 

@@ -11,6 +11,7 @@
 
 mod gate;
 mod knobs;
+mod line_watch;
 mod server;
 mod session;
 

@@ -29,6 +29,7 @@ use plimsoll_sim::{Extent, Progress, RunError, estimate};
 use plimsoll_units::{Span, Time};
 use serde::Serialize;
 
+use super::line_watch::LineWatch;
 use crate::job::key;
 use crate::memory::Memory;
 use crate::output;
@@ -458,15 +459,15 @@ impl Session {
                 anew: false,
                 repair: false,
             };
-            let watch = LineWatch { session: self, turn };
             let command = format!(
                 "{} --slo {} --over {}",
                 self.command(&scenario).replacen(" run ", " line ", 1),
                 quoted(&slo.text),
                 over.key
             );
-            let lines = plimsoll_line::draw(&scenario, &over, &[slo], &options, folder.path(), &watch);
-            match lines {
+            let watch = LineWatch::new((self, turn), &scenario, (&over, &slo), &command);
+            let slos = [slo.clone()];
+            match plimsoll_line::draw(&scenario, &over, &slos, &options, folder.path(), &watch) {
                 Ok(lines) => Ok(line_page(&scenario, &lines, &command)),
                 Err(Stopped::Cancelled) => Err(self.cancelled()),
                 Err(error) => Err(Failure::Failed(error.to_string())),
@@ -477,6 +478,22 @@ impl Session {
             state.wanted_line = None;
             state.line.take(found);
         }
+    }
+
+    /// Shows how far the search for a line is, and the loads that it has decided where there are new ones.
+    pub(super) fn show_line(&self, turn: u64, page: Option<String>, so_far: String) {
+        let mut state = self.state();
+        if state.turn == turn {
+            if let Some(page) = page {
+                state.line.take(Ok(page));
+            }
+            state.line.state = so_far;
+        }
+    }
+
+    /// Returns the memory that runs may need together, in bytes.
+    pub(super) fn memory_limit(&self) -> u64 {
+        self.memory.limit()
     }
 
     /// Draws a replay of the reader's scenario.
@@ -527,7 +544,7 @@ impl Session {
     }
 
     /// Returns whether a job of `turn` is still wanted. A look that is not the first one gives way to a button.
-    fn goes_on(&self, turn: u64, gives_way: bool) -> bool {
+    pub(super) fn goes_on(&self, turn: u64, gives_way: bool) -> bool {
         let state = self.state();
         let asked = state.wanted_line.is_some() || state.wanted_replay.is_some();
         let is_latest = state.turn == turn && !state.ends;
@@ -668,28 +685,5 @@ impl Keeper<'_> {
         if state.turn == self.turn {
             state.progress = progress;
         }
-    }
-}
-
-/// Stops a search when something newer is wanted.
-struct LineWatch<'a> {
-    session: &'a Session,
-    turn: u64,
-}
-
-impl plimsoll_line::Watch for LineWatch<'_> {
-    fn on_judged(&self, variant: &str, load: &str, verdict: &str, runs: usize) {
-        let mut state = self.session.state();
-        if state.turn == self.turn {
-            state.line.state = format!("{variant} at {load}: {verdict} ({runs} runs)");
-        }
-    }
-
-    fn memory_max(&self) -> u64 {
-        self.session.memory.limit()
-    }
-
-    fn goes_on(&self) -> bool {
-        self.session.goes_on(self.turn, false)
     }
 }

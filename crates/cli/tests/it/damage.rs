@@ -119,7 +119,7 @@ fn the_journal_of_a_search_is_repaired() {
         "--replicates-max",
         "2",
     ];
-    // Two runs of a load do not decide, which is a finding.
+    // Two runs decide nothing, which is a finding.
     place.plimsoll(&line).ends_with(1);
     let found = place.read("out/lines.json");
     let journal = place.path("out/runs.jsonl");

@@ -188,8 +188,8 @@ fn hostile_lines_are_harmless() {
     let scenario = scenario().replace("[sweep]\n\"workload.small.load\" = [0.1, 0.2]\n", "");
     place.write("t.toml", &scenario);
     let line = ["line", "t.toml", "--out", "out", "--precision", "50%", "--replicates-max", "2"];
+    // Two runs decide nothing, which is a finding.
     for format in ["table", "json", "csv", "md"] {
-        // Two runs of a load do not decide, which is a finding.
         let ran = clean(place.plimsoll(&[&line[..], &["--format", format]].concat())).ends_with(1);
         if format == "csv" {
             assert_no_formula(format, &ran.stdout);

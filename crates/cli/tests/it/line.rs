@@ -126,8 +126,8 @@ fn never_and_always() {
     place
         .plimsoll(&with(&["--slo", "mean(w) < 7us"]))
         .ends_with(1)
-        .says("no load is known to meet mean(w) < 7us")
-        .prints("base: never meets mean(w) < 7us, not even at 200 Mb/s");
+        .prints("base: never meets mean(w) < 7us, not even at 200 Mb/s: no load can meet mean(w) < 7us, as idle links")
+        .says("no load is known to meet mean(w) < 7us with base");
     let place = queue();
     place
         .plimsoll(&with(&["--slo", "mean(w) < 10ms"]))
@@ -135,21 +135,114 @@ fn never_and_always() {
         .prints("base: always meets mean(w) < 10ms, up to 950 Mb/s");
 }
 
+/// A network whose lowest load sends too few transfers to be judged.
+const RACK: &str = r#"
+version = 1
+title = "base"
+[run]
+duration = "100ms"
+warmup = "10ms"
+[topology]
+kind = "rack"
+hosts = 4
+rate = "1Gbps"
+delay = "5us"
+[workload.small]
+kind = "rpc"
+request = "100B"
+response = "900B"
+load = "7Mbps"
+[workload.background]
+kind = "transfer"
+size = "100KB"
+load = 0.3
+[workload.page]
+kind = "pages"
+front_ends = "h1"
+back_ends = "h2..h3"
+retrievals = 2
+pages_per_second = 500
+deadline = "5ms"
+"#;
+
+/// Returns the only variant of a search in `RACK`, which ended with a finding.
+fn not_met(place: &Place, objectives: &[&str], more: &[&str]) -> Value {
+    let mut args =
+        vec!["line", "rack.toml", "--over", "background", "--format", "json", "--quiet", "--force"];
+    args.extend(["--replicates-max", "8", "--out", "out"]);
+    args.extend(objectives.iter().flat_map(|slo| ["--slo", slo]));
+    args.extend(more);
+    let json = place.plimsoll(&args).ends_with(1).says("no load is known to meet").json();
+    let variant = json["variants"][0].clone();
+    assert_eq!(
+        (&variant["low"], &variant["load"], &variant["headroom"]),
+        (&Value::Null, &Value::Null, &Value::Null)
+    );
+    let (page, sentence) = (place.read("out/report.html"), json["sentences"][0].as_str().unwrap().to_owned());
+    assert!(!page.contains("line of base") && !sentence.contains(" up to "), "{sentence}");
+    variant
+}
+
 #[test]
-fn a_goodput_above_the_link_has_no_line_in_any_form() {
-    let place = queue();
-    let goodput = ["--slo", "goodput(w) > 2Gbps"];
-    let json = place.plimsoll(&with(&[&goodput[..], &["--format", "json"]].concat())).ends_with(1).json();
-    let line = &json["variants"][0];
-    assert_eq!((&line["found"], &line["load"], &line["low"]), (&"never".into(), &Value::Null, &Value::Null));
-    // The lowest load, today's and the highest have four runs each.
-    assert_eq!(place.read("out/runs.jsonl").lines().count(), 12);
+fn objectives_that_no_load_can_meet_are_never_met_and_the_reason_is_said() {
+    let place = Place::new();
+    place.write("rack.toml", RACK);
+    for (objectives, runs, reason) in [
+        (&["goodput(background) > 2Gbps"][..], false, "background offers at most 990 Mb/s at 0.99"),
+        (&["goodput(small) >= 10Mbps"], false, "small offers at most 7.00 Mb/s at 0.99"),
+        (&["goodput(page) > 5Gbps"], false, "the links of all hosts together carry 4.00 Gb/s"),
+        (&["p99(small) < 20us"], true, "as idle links alone take longer"),
+        (&["max(page) <= 1us"], true, ""),
+        (
+            &["goodput(background) > 800Mbps", "p99(background) < 900us"],
+            true,
+            "goodput(background) > 800Mbps needs a load of about 0.80 at least",
+        ),
+    ] {
+        for more in [&[][..], &["--at", "0.003"]] {
+            let variant = not_met(&place, objectives, more);
+            assert_eq!(variant["found"], Value::from("never"), "{objectives:?}");
+            assert_eq!(variant["loads"].as_array().unwrap().is_empty(), !runs, "{objectives:?}");
+            let said = variant["reason"].as_str().unwrap_or_default();
+            assert!(said.contains(reason), "{objectives:?}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_goodput_of_the_searched_workload_bounds_the_load_from_below() {
+    let place = Place::new();
+    place.write("rack.toml", RACK);
+    let base = [
+        "line",
+        "rack.toml",
+        "--over",
+        "background",
+        "--slo",
+        "goodput(background) > 100Mbps",
+        "--out",
+        "out",
+    ];
+    let at = |load| [&base[..], &["--replicates-max", "8", "--quiet", "--force", "--at", load]].concat();
+    place.plimsoll(&at("0.3")).ends_with(0).prints("from about 0.1");
     place
-        .plimsoll(&with(&[&goodput[..], &["--at", "300Mbps"]].concat()))
+        .plimsoll(&at("0.02"))
         .ends_with(1)
-        .prints("never meets goodput(w) > 2Gbps: even 950 Mb/s, the highest load tried, offers too little");
-    place.plimsoll(&with(&[&goodput[..], &["--format", "csv"]].concat())).ends_with(1).prints(",never,,,");
-    assert!(place.read("out/report.html").contains("offers too little"));
+        .says("a load of 0.0200 offers too little for the goodput of base");
+}
+
+#[test]
+fn pages_have_a_deadline() {
+    let place = Place::new();
+    place.write("rack.toml", RACK);
+    let base = ["line", "rack.toml", "--over", "page", "--out", "out", "--within", "100..2000", "--quiet"];
+    let with = |more: [&'static str; 2]| [&base[..], &["--replicates-max", "16"], &more].concat();
+    place.plimsoll(&with(["--slo", "deadline(page) > 50%"])).ends_with(0).prints("base: always meets");
+    place
+        .plimsoll(&with(["--slo", "deadline(small) > 50%"]))
+        .ends_with(2)
+        .says("the messages of `small` have no deadline")
+        .says("a workload with the key `deadline`: page");
 }
 
 #[test]
@@ -189,6 +282,25 @@ fn what_cannot_be_searched_is_told() {
         ),
     );
     place.plimsoll(&["line", "two.toml"]).ends_with(2).says("--over KEY`: workload.w.load, workload.v.load");
+}
+
+#[test]
+fn a_first_look_brackets_the_line_and_changes_no_result() {
+    let place = queue();
+    let looked = place.plimsoll(&with(&["--threads", "1"])).ends_with(0).says("met by a first run (1 run; ");
+    let at =
+        |text: &str| looked.stderr.find(text).unwrap_or_else(|| panic!("no `{text}`: {}", looked.stderr));
+    assert!(
+        at("first look, with one run a load: base ") < at("base at 600 Mb/s: met ("),
+        "{}",
+        looked.stderr
+    );
+    let mut whole = with(&["--threads", "16"]);
+    whole[7] = "whole";
+    let ran = place.plimsoll(&whole).ends_with(0);
+    assert!(!ran.stderr.contains("first look"), "{}", ran.stderr);
+    assert_eq!(looked.stdout, ran.stdout);
+    assert_eq!(place.read("out/lines.json"), place.read("whole/lines.json"));
 }
 
 #[test]

@@ -128,8 +128,8 @@ fn a_search_is_whole_whatever_becomes_of_its_streams() {
             "50%",
         ])
     };
+    // Two runs decide nothing, which is a finding.
     let arguments = search("normal");
-    // Two runs of a load do not decide, which is a finding.
     place.plimsoll(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).ends_with(1);
     let whole = files(&place.path("normal"));
     each(&place, search, |stream, lost, code, other, case| {

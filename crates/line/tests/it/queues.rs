@@ -59,9 +59,9 @@ fn line(size: &str, objective: &str, today: f64) -> (f64, f64, f64) {
     let lines = draw(&scenario, &over, &slos, &options, &dir, &Silent).unwrap();
     std::fs::remove_dir_all(&dir).unwrap();
     let line = &lines.variants[0].line;
-    assert_eq!(line.found, Found::Line);
+    assert_eq!(line.found(), Found::Line);
     assert_eq!(lines.variants[0].part.as_ref().unwrap().name, "the dumbbell queue");
-    (line.load.unwrap() / 1e9, line.low.unwrap() / 1e9, line.high.unwrap() / 1e9)
+    (line.load().unwrap() / 1e9, line.low().unwrap() / 1e9, line.high().unwrap() / 1e9)
 }
 
 #[track_caller]

@@ -1,7 +1,5 @@
 //! `manifest.json`: what was run, and how to run it again.
 
-use std::collections::HashSet;
-
 use plimsoll_units::text::printable_json;
 use serde::{Deserialize, Serialize};
 
@@ -124,7 +122,7 @@ impl Manifest {
             scenario_digest: Digest::of_text(&plan.scenario),
             shard: plan.shard,
             warnings: plan.warnings.clone(),
-            points: once(plan.points.iter().map(|point| ManifestPoint {
+            points: each_once(plan.points.iter().map(|point| ManifestPoint {
                 id: point_id(&point.key),
                 key: point.key.clone(),
                 seed: point.seed,
@@ -151,7 +149,7 @@ impl Manifest {
         if manifest.checksum.is_some() || manifest.format >= FORMAT {
             seal::check(text)?;
         }
-        manifest.points = once(manifest.points);
+        manifest.points = each_once(manifest.points);
         Ok(manifest)
     }
 
@@ -190,10 +188,10 @@ impl Manifest {
     }
 }
 
-/// Returns the points without those whose key came before: the samples of a point count once.
-fn once(points: impl IntoIterator<Item = ManifestPoint>) -> Vec<ManifestPoint> {
-    let mut known = HashSet::new();
-    points.into_iter().filter(|point| known.insert(point.key.clone())).collect()
+/// Drops the records of a point that was listed already: a run is one sample, however often a plan names it.
+fn each_once(points: impl IntoIterator<Item = ManifestPoint>) -> Vec<ManifestPoint> {
+    let mut known = std::collections::BTreeSet::new();
+    points.into_iter().filter(|point| known.insert((point.key.clone(), point.seed))).collect()
 }
 
 /// How the warning about points of another build begins.

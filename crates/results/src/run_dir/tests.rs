@@ -64,6 +64,28 @@ fn a_run_reads_back_to_the_last_digest() {
 }
 
 #[test]
+fn a_point_that_is_listed_twice_is_one_sample() {
+    let place = tempfile::tempdir().unwrap();
+    let points = points();
+    let twice: Vec<PointOutcome> = points.iter().chain(&points).cloned().collect();
+    let expected = Summary::of(&points, &Options::default());
+    let run = create(&place.path().join("planned"), &twice, Existing::Refuse).unwrap();
+    twice.iter().for_each(|point| run.write_point(point).unwrap());
+    assert!(Summary::of(&run.read_points().unwrap(), &Options::default()) == expected);
+    // As a plan with two equal points was once written.
+    let mut manifest = run.manifest().clone();
+    manifest.points.extend(run.manifest().points.clone());
+    run.write_manifest(&manifest).unwrap();
+    drop(run);
+    let path = place.path().join("planned");
+    let run = RunDir::open(&path).unwrap();
+    assert_eq!((run.status().len(), run.missing().len()), (points.len(), 0));
+    assert!(Summary::of(&run.read_points().unwrap(), &Options::default()) == expected);
+    let merged = merge(&place.path().join("merged"), &[path.clone(), path], Columns::Csv).unwrap();
+    assert!(Summary::of(&merged.read_points().unwrap(), &Options::default()) == expected);
+}
+
+#[test]
 fn observations_and_extra_load_read_back() {
     let place = tempfile::tempdir().unwrap();
     let mut point = points().remove(0);
@@ -641,30 +663,4 @@ fn a_kill_at_any_moment_loses_no_finished_point() {
         assert!(seen.iter().all(|id| done.contains(&id.as_str())), "{seen:?} against {done:?}");
         assert_eq!(run.read_points().unwrap().len(), done.len());
     }
-}
-
-#[test]
-fn a_point_that_a_plan_or_a_manifest_has_twice_counts_once() {
-    let place = tempfile::tempdir().unwrap();
-    let points = points();
-    let twice: Vec<PointOutcome> = [&points[..], &points[..]].concat();
-    let run = create(&place.path().join("run"), &twice, Existing::Refuse).unwrap();
-    points.iter().for_each(|point| run.write_point(point).unwrap());
-    run.finish().unwrap();
-    assert_eq!(run.read_points().unwrap().len(), points.len());
-    // A manifest of an older build may have a point twice, without a seal that speaks of it.
-    let manifest = run.path().join("manifest.json");
-    let mut json: serde_json::Value = serde_json::from_str(&fs::read_to_string(&manifest).unwrap()).unwrap();
-    let list = json["points"].as_array_mut().unwrap();
-    list.extend(list.clone());
-    json["format"] = 2.into();
-    json.as_object_mut().unwrap().remove("checksum");
-    fs::write(&manifest, json.to_string()).unwrap();
-    let path = run.path().to_owned();
-    drop(run);
-    let again = RunDir::open(&path).unwrap();
-    assert_eq!(again.read_points().unwrap().len(), points.len());
-    // Whoever hands points over twice gets the same summary.
-    let summary = |points: &[PointOutcome]| Summary::of(points, &Options::default());
-    assert_eq!(summary(&twice).cells, summary(&points).cells);
 }

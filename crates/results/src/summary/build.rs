@@ -13,8 +13,8 @@ use crate::stats::Statistic;
 use crate::stats::paired::{self, Direction, Pair};
 
 impl Summary {
-    /// Summarises points. Variants and sweep points keep the order in which they first appear; replicates are taken by
-    /// number, and of several points with one key the first counts.
+    /// Summarises points. Variants and sweep points keep the order in which they first appear;
+    /// replicates are taken by number.
     pub fn of(points: &[PointOutcome], options: &Options) -> Summary {
         let mut variants: Vec<String> = Vec::new();
         let mut sweeps: Vec<&[(String, String)]> = Vec::new();
@@ -77,7 +77,6 @@ fn replicates<'a>(
     let mut runs: Vec<&PointOutcome> =
         points.iter().filter(|point| point.key.variant == variant && point.key.sweep == sweep).collect();
     runs.sort_by_key(|point| point.key.replicate);
-    runs.dedup_by_key(|point| point.key.replicate);
     runs
 }
 

@@ -46,6 +46,29 @@ impl<'a> OneRun<'a> {
         }
     }
 
+    /// Returns the completion time in us that each message (or query) needs on idle links at least; `None` where a
+    /// query may end without some of its responses.
+    pub fn idle_us(&self) -> Option<Vec<f64>> {
+        let messages = || self.runs.messages().flatten();
+        if !self.runs.has_queries() {
+            return Some(messages().map(|message| message.ideal.as_us_f64()).collect());
+        }
+        if self.info.deadline.is_some() {
+            return None;
+        }
+        let mut slowest = std::collections::BTreeMap::<u64, f64>::new();
+        for message in messages() {
+            let least = slowest.entry(message.query?).or_default();
+            *least = least.max(message.ideal.as_us_f64());
+        }
+        Some(slowest.into_values().collect())
+    }
+
+    /// Returns the deadline of the workload's responses in us.
+    pub fn deadline_us(&self) -> Option<f64> {
+        self.info.deadline.map(|deadline| deadline.as_us_f64())
+    }
+
     /// Completed payload in Mb/s over the time in which the workload was active; see
     /// [`super::WorkloadSummary::goodput_mbps`].
     pub fn goodput_mbps(&self) -> Option<f64> {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::numbered::{Merged, combinations_of};
+use super::twice;
 use super::{Overrides, Point};
 use crate::error::{Findings, Report, did_you_mean};
 use crate::files::{Files, Flags, foreign_start};
@@ -78,6 +79,7 @@ impl Builder {
         let mut reports = Vec::new();
         let variants = overlay::variants(&self.sources, root.remove(&["variant"]), &mut reports);
         let mut axes = overlay::axes(&self.sources, root.remove(&["sweep"]), &mut reports);
+        reports.extend(twice::keys(&self.sources, &axes));
         self.objectives(root.remove(&["slo"]));
         self.errors.extend(reports);
         self.outline(&mut root);
@@ -104,11 +106,11 @@ impl Builder {
                 }
             }
         }
-        self.repeated(&axes, &merged);
         self.overridden(&settings, &axes, &variants, &root);
         self.nowhere(&settings, &axes, &variants, &root);
         if self.errors.is_empty() {
             self.unread_files(&root);
+            self.errors.extend(twice::values(&self.sources, &axes, &merged));
         }
         self.errors.finish(&self.sources, variants.len());
         self.warnings.finish(&self.sources, variants.len());
@@ -411,39 +413,6 @@ impl Builder {
         reports.into_iter().for_each(|report| self.errors.add_for(report, variant));
         let model = model.filter(|_| !failed)?;
         Some(Merged { variant: variant.to_string(), sweep, tree: Arc::new(tree), model })
-    }
-
-    /// Reports the values of an axis that make the same runs in every variant, such as `0.1` and `"10%"`: the samples
-    /// of such a point would count twice.
-    fn repeated(&mut self, axes: &[Axis], merged: &[Merged]) {
-        if !self.errors.is_empty() {
-            return;
-        }
-        let digests: Vec<_> = merged.iter().map(Merged::digest).collect();
-        // The number of runs between two values of an axis that differ in nothing else; the last axis turns fastest.
-        let mut stride = 1;
-        for axis in axes.iter().rev() {
-            let count = axis.values.len();
-            let is_same = |first: usize, second: usize| {
-                (0..digests.len())
-                    .filter(|run| run / stride % count == first)
-                    .all(|run| digests[run] == digests[run + (second - first) * stride])
-            };
-            for second in 1..count {
-                let Some(first) = (0..second).find(|&first| is_same(first, second)) else { continue };
-                let [before, again] = [first, second].map(|place| &axis.values[place]);
-                let message = format!(
-                    "{} makes the same runs as {}, value {} of the list",
-                    again.literal(),
-                    before.literal(),
-                    first + 1
-                );
-                let key = format!("sweep.{:?}", node::dotted(&axis.path));
-                let report = Report::at(&self.sources, &again.origin, key, message);
-                self.errors.add(report.allowed("each value once, so that its samples count once"));
-            }
-            stride *= count;
-        }
     }
 
     /// Checks the values that a sweep overrides: no run has them, so a mistake in one would show only when the sweep is

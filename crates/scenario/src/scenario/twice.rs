@@ -1,0 +1,64 @@
+//! Swept keys and values that a file has twice: their runs would count as independent samples.
+
+use std::collections::BTreeMap;
+
+use super::numbered::Merged;
+use crate::error::Report;
+use crate::node::{Node, dotted};
+use crate::overlay::Axis;
+use crate::source::{Origin, Sources};
+use crate::{digest, show};
+
+/// Reports the keys that have two lists of values, as `"a.b"` and `a.b` are one key.
+pub(super) fn keys(sources: &Sources, axes: &[Axis]) -> Vec<Report> {
+    let again = axes.iter().enumerate().filter_map(|(number, axis)| {
+        let first = axes[..number].iter().find(|known| known.path == axis.path)?;
+        let (origin, known) = (&axis.values.first()?.key, &first.values.first()?.key);
+        let key = dotted(&axis.path);
+        let report = Report::at(sources, origin, format!("sweep.{key}"), format!("`{key}` is swept twice"));
+        Some(report.allowed("one list of values for each key").help(first_place(sources, known)))
+    });
+    again.collect()
+}
+
+/// Reports the values of an axis that make the same runs as an earlier one in every variant, however they are written.
+/// `merged` has a run for every variant and combination, the last axis turning fastest.
+pub(super) fn values(sources: &Sources, axes: &[Axis], merged: &[Merged]) -> Vec<Report> {
+    let mut reports = Vec::new();
+    if axes.iter().all(|axis| axis.values.len() < 2) {
+        return reports;
+    }
+    let digests: Vec<u64> =
+        merged.iter().map(|run| digest::digest(&run.model, &show::render(&run.model, None))).collect();
+    let mut turns = 1;
+    for axis in axes.iter().rev() {
+        let count = axis.values.len();
+        let mut known: BTreeMap<Vec<u64>, &Node> = BTreeMap::new();
+        for (number, value) in axis.values.iter().enumerate() {
+            let runs = digests.chunks(turns).skip(number).step_by(count).flatten().copied().collect();
+            match known.get(&runs) {
+                Some(first) => reports.push(same(sources, axis, first, value)),
+                None => {
+                    known.insert(runs, value);
+                }
+            }
+        }
+        turns *= count;
+    }
+    reports
+}
+
+fn same(sources: &Sources, axis: &Axis, first: &Node, value: &Node) -> Report {
+    let (literal, before) = (value.literal(), first.literal());
+    let message = match literal == before {
+        true => format!("{literal} is swept twice"),
+        false => format!("{literal} makes the same runs as {before}, so it is swept twice"),
+    };
+    let report = Report::at(sources, &value.origin, format!("sweep.{}", dotted(&axis.path)), message);
+    report.allowed("each value once").help(first_place(sources, &first.origin))
+}
+
+fn first_place(sources: &Sources, first: &Origin) -> String {
+    let place = sources.place(first);
+    format!("remove one of the two; the first is at {}:{}:{}", place.file, place.line, place.column)
+}

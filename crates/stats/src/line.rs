@@ -1,0 +1,137 @@
+//! [`Line`]: the result of a search. It has an estimate only where a load met every objective.
+
+use serde::{Deserialize, Serialize};
+
+/// The kinds of result that a search has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Found {
+    /// Already the lowest load violates an objective, or no load can meet all.
+    Never,
+    /// No load is known to meet every objective, and the lowest is not known to violate one.
+    Undecided,
+    /// Even the highest load meets every objective.
+    Always,
+    /// The line lies above a load that meets every objective.
+    Line,
+}
+
+/// The line of one variant. Its load exists only together with a load that met every objective.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(from = "Judged", into = "Judged")]
+pub struct Line(Judged);
+
+/// What the judged loads of a search show, as a line is written in JSON.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Judged {
+    /// The kind of result that the ends of the range show.
+    pub found: Found,
+    /// The estimate of the highest load that meets every objective, in the unit of the load.
+    pub load: Option<f64>,
+    /// The highest load that meets them at the level of the interval; `None` where none does.
+    pub low: Option<f64>,
+    /// The lowest load that violates one at that level; `None` where none does.
+    pub high: Option<f64>,
+    /// The number of the objective that is violated first.
+    pub binding: Option<usize>,
+    /// A load above a violated one met every objective.
+    pub not_monotone: bool,
+}
+
+impl From<Judged> for Line {
+    /// Drops an estimate without a load that met the objectives, also one that an earlier version has written.
+    fn from(judged: Judged) -> Line {
+        let found = match (judged.found, judged.low, judged.high) {
+            (Found::Never, None, _) => Found::Never,
+            (_, None, _) => Found::Undecided,
+            (Found::Always, Some(_), None) => Found::Always,
+            (_, Some(_), _) => Found::Line,
+        };
+        let load = judged.load.or(judged.low).filter(|_| found == Found::Line);
+        let binding = judged.binding.filter(|_| found != Found::Always);
+        Line(Judged { found, load, binding, ..judged })
+    }
+}
+
+impl From<Line> for Judged {
+    fn from(line: Line) -> Judged {
+        line.0
+    }
+}
+
+impl Line {
+    /// Returns the kind of result.
+    pub fn found(&self) -> Found {
+        self.0.found
+    }
+
+    /// Returns the estimate of the highest load that meets every objective, in the unit of the load; `None` unless the
+    /// result is [`Found::Line`].
+    pub fn load(&self) -> Option<f64> {
+        self.0.load
+    }
+
+    /// Returns the highest load that meets every objective at the level of the interval; `None` where none does.
+    pub fn low(&self) -> Option<f64> {
+        self.0.low
+    }
+
+    /// Returns the lowest load that violates an objective at the level of the interval; `None` where none does.
+    pub fn high(&self) -> Option<f64> {
+        self.0.high
+    }
+
+    /// Returns the number of the objective that is violated first.
+    pub fn binding(&self) -> Option<usize> {
+        self.0.binding
+    }
+
+    /// Returns whether a load above a violated one met every objective.
+    pub fn is_not_monotone(&self) -> bool {
+        self.0.not_monotone
+    }
+
+    /// Returns whether some load meets every objective.
+    pub fn is_met(&self) -> bool {
+        self.0.low.is_some()
+    }
+
+    /// Writes the result in short: `never`, `undecided`, `always`, or the two ends of the interval.
+    pub fn brief(&self, shown: impl Fn(f64) -> String) -> String {
+        let end = |load: Option<f64>| load.map_or_else(|| "?".to_owned(), &shown);
+        match self.0.found {
+            Found::Never => "never".to_owned(),
+            Found::Always => "always".to_owned(),
+            Found::Undecided | Found::Line => format!("{} to {}", end(self.0.low), end(self.0.high)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_load_is_a_line_without_one_that_met_the_objectives() {
+        let judged = |found, low, high| Judged {
+            found,
+            load: Some(0.4),
+            low,
+            high,
+            binding: Some(0),
+            not_monotone: false,
+        };
+        for (found, low, high, expected, load) in [
+            (Found::Line, None, Some(0.5), Found::Undecided, None),
+            (Found::Line, None, None, Found::Undecided, None),
+            (Found::Always, None, None, Found::Undecided, None),
+            (Found::Never, None, Some(0.1), Found::Never, None),
+            (Found::Never, Some(0.3), Some(0.5), Found::Line, Some(0.4)),
+            (Found::Line, Some(0.3), None, Found::Line, Some(0.4)),
+            (Found::Always, Some(0.3), None, Found::Always, None),
+        ] {
+            let line = Line::from(judged(found, low, high));
+            assert_eq!((line.found(), line.load(), line.low()), (expected, load, low), "{found:?}");
+        }
+    }
+}
