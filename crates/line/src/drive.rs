@@ -167,7 +167,7 @@ pub fn draw(
     let reaches = driver.reaches()?;
     let mut searches: Vec<Search<'_>> = reaches.iter().map(|reach| reach.search(Slos(slos), range)).collect();
     driver.first_look(&reaches, range)?;
-    driver.search(&mut searches, "")?;
+    driver.search(&mut searches, "", 0)?;
     let versus = driver.tell_apart(&searches)?;
     let labels: Vec<&str> = driver.variants.iter().map(|variant| variant.label.as_str()).collect();
     let found = labels.into_iter().zip(&searches).zip(&reaches).zip(versus);
@@ -205,24 +205,27 @@ impl Driver<'_> {
     /// which decides by itself, begins with them. Where a round of the search takes no longer than one run, there is
     /// no first look.
     fn first_look(&mut self, reaches: &[Reach], range: Range) -> Result<(), Stopped> {
-        let first_runs: usize =
-            reaches.iter().map(|reach| reach.search(Slos(self.slos), range).asks().len()).sum();
-        if self.options.threads >= first_runs {
+        let mut to_come: Vec<Search<'_>> =
+            reaches.iter().map(|reach| reach.search(Slos(self.slos), range)).collect();
+        if self.options.threads >= to_come.iter_mut().map(|search| search.asks().len()).sum() {
             return Ok(());
         }
+        let rest = to_come.iter().map(Search::runs_left).sum();
         let range = FirstLook::range(range);
         let mut looks: Vec<search::Search<FirstLook<'_>>> =
             reaches.iter().map(|reach| reach.search(FirstLook(Slos(self.slos)), range)).collect();
-        self.search(&mut looks, " by a first run")?;
+        self.search(&mut looks, " by a first run", rest)?;
         self.watch.on_first_look(&self.known(&looks));
         Ok(())
     }
 
-    /// Runs what the searches need until their lines are known; `by` follows the verdicts that are told.
+    /// Runs what the searches need until their lines are known. `by` follows the verdicts that are told, and `rest`
+    /// further runs are expected afterwards.
     fn search<O: Objectives<Run = Run>>(
         &mut self,
         searches: &mut [search::Search<O>],
         by: &str,
+        rest: usize,
     ) -> Result<(), Stopped> {
         loop {
             let mut wanted = Vec::new();
@@ -232,7 +235,7 @@ impl Driver<'_> {
             if wanted.is_empty() {
                 return Ok(());
             }
-            let left = searches.iter().map(search::Search::runs_left).sum();
+            let left = rest + searches.iter().map(search::Search::runs_left).sum::<usize>();
             let runs = self.run(&wanted, left, &self.known(searches))?;
             let mut asked: Vec<(usize, f64)> = Vec::new();
             for ((variant, ask), run) in wanted.into_iter().zip(runs) {

@@ -95,7 +95,7 @@ fn runs_with_nothing_over_the_limit_are_certain_from_sixteen_on() {
 fn a_lowest_load_that_stays_open_below_violated_ones_is_no_line() {
     // The lowest load is within the noise of the limit, and no seeds decide it; all others violate it.
     let share = |load: f64, replicate: u32| {
-        let noise = if replicate % 2 == 0 { 0.5 } else { 1.5 };
+        let noise = if replicate.is_multiple_of(2) { 0.5 } else { 1.5 };
         if load <= RANGE.low { 0.01 * noise } else { 0.3 }
     };
     let (line, _, loads) = search(RANGE, share);
