@@ -1,5 +1,5 @@
-//! Shared code of tests: reporting a skipped test, measuring the processor time that other programs took, and the names
-//! of metrics, and manual pages.
+//! Shared code of tests: waiting for an event, reporting a skipped test, measuring the processor time that other programs
+//! took, the names of metrics, and manual pages.
 //!
 //! The test runner captures what a passing test prints, so a test that skips itself would do so unnoticed. The macros
 //! of this crate write to stderr directly, between the runner's own lines.
@@ -13,8 +13,27 @@ pub mod streams;
 use std::fmt;
 use std::io::{self, Write as _};
 use std::thread;
+use std::time::{Duration, Instant};
 
 pub use others::Others;
+
+/// How long [`eventually`] waits: far longer than anything takes on a machine under load, as it bounds a test that hangs
+/// and measures nothing.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Waits until a condition holds that the kernel, a server or a process brings about soon, but at no known time: an
+/// object of the kernel is released a grace period after its last user, a connection is closed by the other end.
+///
+/// # Panics
+/// Panics with `what`, the event that was waited for, if it has not come about within [`PATIENCE`].
+#[track_caller]
+pub fn eventually(what: impl fmt::Display, mut has_come: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !has_come() {
+        assert!(began.elapsed() < PATIENCE, "not within {} s: {what}", PATIENCE.as_secs());
+        thread::sleep(Duration::from_millis(1));
+    }
+}
 
 /// Reports that the test of this thread is skipped, and why: what is missing, and how to get it. The arguments are
 /// those of `format!`.

@@ -9,8 +9,9 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use plimsoll_testing::eventually;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use server::Server;
@@ -44,16 +45,6 @@ fn stat(port: u16, name: &str) -> u64 {
     found.expect("a number")
 }
 
-/// Asks until `is_so`, and says at the end of all patience that it is not.
-#[track_caller]
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !is_so() {
-        assert!(begin.elapsed() < PATIENCE, "{what}");
-        std::thread::yield_now();
-    }
-}
-
 /// True if a process has ended, whether its parent has asked for it or not.
 fn has_ended(process: u32) -> bool {
     let Ok(text) = std::fs::read_to_string(format!("/proc/{process}/stat")) else { return true };
@@ -76,7 +67,7 @@ fn in_the_background_with_a_pid_file() {
     converse(&mut stream, "version\r\n", "VERSION 1.6.18\r\n");
     assert_eq!(stat(port, "pid"), u64::from(pid));
     server::signal(pid, "TERM");
-    until("it ends at SIGTERM", || has_ended(pid));
+    eventually("it ends at SIGTERM", || has_ended(pid));
     assert!(!pid_file.exists(), "the pid file is left behind");
 }
 
@@ -106,7 +97,7 @@ fn in_the_background_it_lets_go_of_its_parent() {
         assert_eq!(link("fd/2") == nothing, !verbose);
         assert_eq!(link("cwd") == Path::new("/"), !stays);
         server::signal(pid, "TERM");
-        until("it ends at SIGTERM", || has_ended(pid));
+        eventually("it ends at SIGTERM", || has_ended(pid));
     }
 }
 
@@ -228,7 +219,7 @@ fn the_group_of_a_hot_key_is_split() {
     let mut stream = connect(server.tcp);
     converse(&mut stream, "set hot 0 0 1\r\nx\r\n", "STORED\r\n");
     let (requests, expected) = ("get hot\r\n".repeat(64), "VALUE hot 0 1\r\nx\r\nEND\r\n".repeat(64));
-    until("its group is split", || {
+    eventually("its group is split", || {
         (0..50).for_each(|_| converse(&mut stream, &requests, &expected));
         stat(server.tcp, "chronos_groups_split") > 0
     });
@@ -268,7 +259,7 @@ fn stopped_under_load_it_ends_well() {
         for threads in ["1", "2"] {
             let mut server = Server::start(&["-t", threads, "-o", &format!("chronos_io={io}")], &[]);
             let clients = load(server.tcp);
-            until("there is load", || stat(server.tcp, "cmd_set") > 1000);
+            eventually("there is load", || stat(server.tcp, "cmd_set") > 1000);
             assert!(server.stop().success(), "{io}, {threads} threads: {}", server.errors());
             for client in clients {
                 let (came, due) = client.join().expect("a client");
@@ -301,7 +292,7 @@ fn killed_under_load_it_starts_again_at_once_in_the_same_place() {
         let (tcp, udp) = (server.tcp.to_string(), server.udp.to_string());
         converse(&mut connect(server.tcp), "set kept 0 0 1\r\nx\r\n", "STORED\r\n");
         let clients = load(server.tcp);
-        until("there is load", || stat(server.tcp, "cmd_set") > 1000);
+        eventually("there is load", || stat(server.tcp, "cmd_set") > 1000);
         server.signal("KILL");
         assert!(!server.wait().success());
         let again = Server::start(&["-p", &tcp, "-U", &udp, "-o", &option], &[]);
@@ -340,7 +331,7 @@ fn connections_over_the_limit_are_told_and_their_place_can_be_had_again() {
         converse(&mut kept[1], "mn\r\n", "MN\r\n");
         kept.swap_remove(0);
         let mut reply = [0; 4];
-        until("another is let in", || {
+        eventually("another is let in", || {
             let mut stream = connect(server.tcp);
             // Who is refused may be reset for what it sends.
             let is_answered =
@@ -349,7 +340,7 @@ fn connections_over_the_limit_are_told_and_their_place_can_be_had_again() {
         });
         drop(kept);
         let mut reply = Vec::new();
-        until("there is room for statistics", || {
+        eventually("there is room for statistics", || {
             let mut stream = connect(server.tcp);
             reply.clear();
             stream.write_all(b"stats\r\nquit\r\n").is_ok()
@@ -375,7 +366,7 @@ fn who_says_nothing_is_sent_away_and_nobody_else() {
         for stream in &idle {
             stream.set_read_timeout(Some(Duration::from_millis(20))).expect("a timeout");
         }
-        until("idle connections are ended", || {
+        eventually("idle connections are ended", || {
             converse(&mut busy, "mn\r\n", "MN\r\n");
             let mut byte = [0];
             idle.retain_mut(|stream| !matches!(stream.read(&mut byte), Ok(0)));

@@ -4,9 +4,10 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::common::server::Server;
+use plimsoll_testing::eventually;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
@@ -34,15 +35,6 @@ fn login(port: u16, user: &str, password: &str) -> String {
     line(connect(port), &format!("set x 0 0 {}\r\n{pair}\r\n", pair.len()))
 }
 
-#[track_caller]
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !is_so() {
-        assert!(begin.elapsed() < PATIENCE, "{what}");
-        std::thread::yield_now();
-    }
-}
-
 #[test]
 fn users_are_read_again_at_sighup() {
     let folder = tempfile::tempdir().expect("a directory");
@@ -53,14 +45,14 @@ fn users_are_read_again_at_sighup() {
     assert_eq!([login(server.tcp, "ann", "old"), login(server.tcp, "ann", "new")], ["STORED", FAILED]);
     std::fs::write(&users, "ann:new\n").expect("a file");
     server.signal("HUP");
-    until("the new password is taken", || login(server.tcp, "ann", "new") == "STORED");
+    eventually("the new password is taken", || login(server.tcp, "ann", "new") == "STORED");
     assert_eq!(login(server.tcp, "ann", "old"), FAILED);
     // A file that does not do changes nothing, and is named.
     std::fs::write(&users, "nobody\n").expect("a file");
     server.signal("HUP");
-    until("it says what is wrong", || server.errors().contains("line 1 of the authentication file"));
+    eventually("it says what is wrong", || server.errors().contains("line 1 of the authentication file"));
     assert_eq!(login(server.tcp, "ann", "new"), "STORED");
-    until("it tells of failed logins", || server.errors().contains("logins failed"));
+    eventually("it tells of failed logins", || server.errors().contains("logins failed"));
 }
 
 /// Writes a certificate for `localhost` and its key, and returns the certificate.
@@ -103,13 +95,13 @@ fn certificates_are_read_again_at_sighup_and_by_command() {
     assert_eq!([ask(server.tcp, &second, "mn\r\n"), ask(server.tcp, &first, "mn\r\n")], ["MN", ""]);
     let third = certify(&chain, &key);
     server.signal("HUP");
-    until("the third certificate is shown", || ask(server.tcp, &third, "mn\r\n") == "MN");
+    eventually("the third certificate is shown", || ask(server.tcp, &third, "mn\r\n") == "MN");
     // Files that do not do change nothing, and are named.
     std::fs::write(&chain, "nothing").expect("a file");
     let refusal = ask(server.tcp, &third, "refresh_certs\r\n");
     assert!(refusal.starts_with("Error ") && refusal.contains("chain.pem"), "{refusal}");
     server.signal("HUP");
-    until("it says what is wrong", || server.errors().contains("chain.pem"));
+    eventually("it says what is wrong", || server.errors().contains("chain.pem"));
     assert_eq!(ask(server.tcp, &third, "mn\r\n"), "MN");
 }
 
@@ -119,7 +111,7 @@ fn refused_connections_are_told_where_that_is_asked_for() {
         let server = Server::start(options, &[]);
         let kept = connect(server.tcp);
         assert!(["MN", "OK"].contains(&&*line(&kept, command)));
-        until("it tells of refused connections", || {
+        eventually("it tells of refused connections", || {
             let _ = connect(server.tcp).read(&mut [0; 64]);
             server.errors().contains("connections refused, since there are as many as -c allows")
         });

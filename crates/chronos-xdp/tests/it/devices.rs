@@ -101,7 +101,7 @@ fn every_mode_answers_a_devices_datagrams_alike() {
         assert!(threads.iter().take(pair.queues as usize).all(|thread| thread.datagrams > 0), "{config:?}");
         server.stop().unwrap();
     }
-    assert!(!pair.has_program());
+    pair.loses_its_program();
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn where_the_driver_cannot_the_kernel_runs_the_program() {
         }
         assert_eq!(server.stats().total().bad_checksums, 0);
         server.stop().unwrap();
-        assert!(!pair.has_program());
+        pair.loses_its_program();
     }
 }
 
@@ -272,7 +272,7 @@ fn a_device_that_cannot_be_used_is_named_with_the_reason() {
     // The first goes on.
     assert_eq!(ask(&connect(&pair, pair.addresses()[0]), 2, b"hello\n", 1), b"hello\n");
     server.stop().unwrap();
-    assert!(!pair.has_program());
+    pair.loses_its_program();
     let at = |interface: &str, place: &str| Config {
         listen: vec![at(interface, place.parse().unwrap())],
         ..config.clone()
@@ -288,5 +288,5 @@ fn a_device_that_cannot_be_used_is_named_with_the_reason() {
     assert!(pair.ip(&format!("link set dev {DEVICE} mtu 9000")));
     let error = refusal(&pair, &config);
     assert!(error.ends_with("its MTU is 9000 bytes; 3826 or less is allowed"), "{error}");
-    assert!(!pair.has_program());
+    pair.loses_its_program();
 }

@@ -196,6 +196,13 @@ for line in sys.stdin: s.send(bytes.fromhex(line))
     pub fn has_program(&self) -> bool {
         self.device().contains("xdp")
     }
+
+    /// Waits until the server's device has no XDP program: the kernel detaches one when the last descriptor of its link
+    /// is released, which it does after the process has closed it.
+    #[track_caller]
+    pub fn loses_its_program(&self) {
+        plimsoll_testing::eventually("the device has no XDP program", || !self.has_program());
+    }
 }
 
 impl Drop for Pair {

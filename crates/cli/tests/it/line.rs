@@ -3,7 +3,7 @@
 
 use std::process::Stdio;
 
-use crate::common::{Place, wait_until};
+use crate::common::Place;
 use serde_json::Value;
 
 /// A queue whose line is known: M/D/1 with 8 us of service and a mean of 24 us at a load of 0.8.
@@ -309,7 +309,7 @@ fn a_killed_search_repeats_no_finished_run() {
     let mut command = place.command(&with(&["--threads", "1"]));
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let lines = || std::fs::read_to_string(place.path("out/runs.jsonl")).unwrap_or_default().lines().count();
-    wait_until("a third finished run", || lines() >= 3);
+    plimsoll_testing::eventually("a third finished run", || lines() >= 3);
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().code(), None);
     // A killed process leaves the beginning of a line.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::process::{Child, Stdio};
 use std::time::SystemTime;
 
-use crate::common::{Place, Ran, SWEEP, names, signal, wait_until};
+use crate::common::{Place, Ran, SWEEP, names, signal};
 
 const RUN: [&str; 6] = ["run", "sweep.toml", "--threads", "1", "--out", "out"];
 
@@ -15,7 +15,7 @@ fn begun(place: &Place) -> Child {
     place.write("sweep.toml", SWEEP);
     let mut command = place.command(&RUN);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    wait_until("a second finished point", || names(&place.path("out/points")).len() >= 2);
+    plimsoll_testing::eventually("a second finished point", || names(&place.path("out/points")).len() >= 2);
     child
 }
 

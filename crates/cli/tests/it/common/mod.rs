@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -184,16 +183,6 @@ pub fn signal(child: &Child, signal: i32) {
     let pid = child.id().to_string();
     let sent = Command::new("kill").arg(format!("-{signal}")).arg(pid).status().unwrap();
     assert!(sent.success());
-}
-
-/// Waits until `ready` returns true, with a deadline.
-#[track_caller]
-pub fn wait_until(what: &str, mut ready: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !ready() {
-        assert!(Instant::now() < deadline, "{what} did not come about");
-        std::thread::yield_now();
-    }
 }
 
 fn text(bytes: Vec<u8>) -> String {

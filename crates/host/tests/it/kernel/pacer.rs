@@ -6,12 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use plimsoll_host::{
     Device, DeviceName, Error, Facts, Host, Journal, Prefix, RootQueue, Route, Side, StateFolders, Unit,
     UnitName,
 };
+use plimsoll_testing::eventually;
 
 use crate::kernel::snapshot::{assert_as_before, snapshot};
 use crate::kernel::world::{World, apply, run, text};
@@ -88,7 +88,7 @@ fn without_fq_a_filter_has_the_pacers_rate() {
     let pacer = world.status().pacer.unwrap();
     assert_eq!((pacer.associations, pacer.paced_packets), (1, 50));
     let packets = || filter().packets;
-    until("all that is paced has passed the filter", || packets() == 50);
+    eventually("all that is paced has passed the filter", || packets() == 50);
 
     let journal = Journal::of(&StateFolders::default(), &world.name.parse().unwrap());
     let applied = journal.read().unwrap().unwrap();
@@ -99,7 +99,7 @@ fn without_fq_a_filter_has_the_pacers_rate() {
         let rate = world.status().pacer.unwrap().rate_bps;
         assert!(rate < 900_000_000, "{rate}");
         // `tc` reports rates in bytes a second.
-        until("the filter has the pacer's rate", || filter().rate_bps.abs_diff(rate) <= 8);
+        eventually("the filter has the pacer's rate", || filter().rate_bps.abs_diff(rate) <= 8);
         over.store(true, Ordering::Relaxed);
         pacing.join().unwrap()
     });
@@ -116,7 +116,7 @@ fn without_fq_a_filter_has_the_pacers_rate() {
     let mut stops = || {
         looks += 1;
         if looks > 1 {
-            until("the filter has the pacer's rate", || filter().rate_bps < 900_000_000);
+            eventually("the filter has the pacer's rate", || filter().rate_bps < 900_000_000);
             panic!("something in the loop goes wrong");
         }
         false
@@ -204,14 +204,6 @@ fn filter() -> Filter {
     assert_eq!(filter["parent"], "4855:2");
     let number = |value: &serde_json::Value| value.as_u64().unwrap();
     Filter { rate_bps: 8 * number(&filter["options"]["rate"]), packets: number(&filter["packets"]) }
-}
-
-fn until(what: &str, is: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "not within 20 s: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 fn run_python(script: &str) -> bool {
