@@ -32,6 +32,21 @@ pub enum CredentialsError {
         /// The number of the line, from 1.
         line: usize,
     },
+    /// A user or a password is empty, or longer than any login can be.
+    #[error(
+        "line {line} of the authentication file {path}: the {field} has {bytes} bytes; \
+         expected 1 to {FIELD_BYTES_MAX}, as in user:password"
+    )]
+    Length {
+        /// The path of the file.
+        path: String,
+        /// The number of the line, from 1.
+        line: usize,
+        /// The field: `user` or `password`.
+        field: &'static str,
+        /// The length of the field.
+        bytes: usize,
+    },
     /// The file has no user, so that all logins would fail.
     #[error("the authentication file {path} names no user; each line is user:password")]
     Empty {
@@ -64,7 +79,15 @@ impl Credentials {
             let Some(colon) = memchr::memchr(b':', line) else {
                 return Err(CredentialsError::NoColon { path: path.to_owned(), line: index + 1 });
             };
-            pairs.push((line[..colon].to_vec(), line[colon + 1..].to_vec()));
+            let (user, password) = (&line[..colon], &line[colon + 1..]);
+            for (field, value) in [("user", user), ("password", password)] {
+                // An empty field would accept a login that sends nothing; a longer one could never log in.
+                if !(1..=FIELD_BYTES_MAX).contains(&value.len()) {
+                    let (path, line, bytes) = (path.to_owned(), index + 1, value.len());
+                    return Err(CredentialsError::Length { path, line, field, bytes });
+                }
+            }
+            pairs.push((user.to_vec(), password.to_vec()));
         }
         if pairs.is_empty() {
             return Err(CredentialsError::Empty { path: path.to_owned() });
@@ -130,6 +153,30 @@ mod tests {
         assert!(shared.accept(b"ann", b"new") && !shared.accept(b"ann", b"secret"));
         assert_eq!(plain(b"\0ann\0secret"), Some((&b"ann"[..], &b"secret"[..])));
         assert_eq!(plain(b"ann"), None);
+    }
+
+    #[test]
+    fn accounts_without_a_name_or_a_password_are_refused() {
+        let long = "x".repeat(FIELD_BYTES_MAX + 1);
+        for (account, field, bytes) in [
+            (":secret", "user", 0),
+            ("ann:", "password", 0),
+            ("ann:\r", "password", 0),
+            (":", "user", 0),
+            (&format!("{long}:secret"), "user", 257),
+            (&format!("ann:{long}"), "password", 257),
+        ] {
+            let text = format!("bob:x\n{account}\n");
+            let error = Credentials::parse("users", text.as_bytes()).expect_err(account).to_string();
+            let expected = format!(
+                "line 2 of the authentication file users: the {field} has {bytes} bytes; \
+                 expected 1 to 256, as in user:password"
+            );
+            assert_eq!(error, expected);
+        }
+        let longest = "x".repeat(FIELD_BYTES_MAX);
+        let accounts = Credentials::parse("users", format!("ann:{longest}").as_bytes()).expect("a good file");
+        assert!(accounts.accept(b"ann", longest.as_bytes()));
     }
 
     #[test]
