@@ -1,5 +1,6 @@
 //! Distributions of sizes as other simulators keep them: a value and a share a line, the share up to 1 or to 100;
-//! or three columns, as ns-2 has them, of which the middle one means nothing.
+//! or three columns, as ns-2 has them, of which the middle one means nothing. A number alone in the first line is the mean
+//! that some generators of traffic keep there.
 
 use std::fmt::Write;
 
@@ -14,9 +15,14 @@ pub fn cdf(name: &str, text: &str, unit: u64) -> Result<Imported, Box<ScenarioEr
     const ROW: &str = "a value and the share that is at most so large, ascending to 1 or to 100";
     let mut lines = Lines::new(name, text);
     let mut points: Vec<(&str, f64, f64)> = Vec::new();
+    let mut mean = None;
     while let Some(words) = lines.next() {
         let cells: Vec<&str> =
             words.iter().flat_map(|word| word.split(',')).filter(|c| !c.is_empty()).collect();
+        if let (&[word], true, None) = (cells.as_slice(), points.is_empty(), mean) {
+            mean = Some(lines.number::<f64>(word, "mean")?).filter(|mean| mean.is_finite());
+            continue;
+        }
         let (value, share) = match cells.as_slice() {
             &[value, share] | &[value, _, share] => (value, share),
             _ => return Err(lines.error(lines.line, format!("{} columns", cells.len()), ROW)),
@@ -45,6 +51,17 @@ pub fn cdf(name: &str, text: &str, unit: u64) -> Result<Imported, Box<ScenarioEr
         let _ = writeln!(out, "{},{}", value * unit as f64, share / whole);
     }
     let note = format!("values times {unit}: they are packets of so many bytes");
-    let notes = if unit == 1 { Vec::new() } else { vec![note] };
+    let mut notes = if unit == 1 { Vec::new() } else { vec![note] };
+    if let Some(mean) = mean {
+        // Linear between the points, as the distribution is read.
+        let of_points: f64 = points
+            .iter()
+            .zip(points.iter().skip(1))
+            .map(|(low, high)| (low.1 + high.1) / 2.0 * (high.2 - low.2) / whole)
+            .sum();
+        notes.push(format!(
+            "the first line, {mean}, is taken for the mean; that of the points is {of_points:.1}"
+        ));
+    }
     Ok(Imported { text: out, summary: format!("{} points", points.len()), notes })
 }

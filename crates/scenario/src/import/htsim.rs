@@ -11,6 +11,8 @@
 //! Starts are in picoseconds. A switch's latency, which Plimsoll's switches do not have, is put half on each link
 //! beside it, so that every path takes as long as there.
 
+use std::collections::BTreeSet;
+
 use plimsoll_units::{Rate, Span};
 
 use super::{GraphText, Imported, Lines, NODES_MAX, flow_list};
@@ -93,7 +95,8 @@ fn connection<'a>(
                 let word = value()?;
                 let bytes: u64 = lines.number(word, "count of bytes")?;
                 if bytes == 0 {
-                    return Err(lines.error(word, "a flow without an end", "at least 1"));
+                    let allowed = "at least 1; a workload of kind `flows` without a size has no end";
+                    return Err(lines.error(word, "a flow without an end", allowed));
                 }
                 size = Some(bytes);
             }
@@ -109,7 +112,7 @@ fn connection<'a>(
 }
 
 /// The keys of a tier, in lower case as htsim compares them.
-const TIER_KEYS: [&str; 7] = [
+const TIER_KEYS: [&str; 9] = [
     "downlink_speed_gbps",
     "downlink_latency_ns",
     "radix_down",
@@ -117,6 +120,9 @@ const TIER_KEYS: [&str; 7] = [
     "switch_latency_ns",
     "oversubscribed",
     "bundle",
+    // Sizes of queues in bytes, which are of ports and not of links.
+    "queue_up",
+    "queue_down",
 ];
 
 /// One tier as the file gives it.
@@ -183,7 +189,14 @@ pub fn htsim_topology(name: &str, text: &str) -> Result<Imported, Box<ScenarioEr
     }
     let shape = Shape::new(nodes, podsize, &tiers[..levels])
         .map_err(|problem| lines.error("", problem, "counts that divide each other"))?;
-    Ok(shape.graph(&tiers[..levels]).finish(name, Vec::new()))
+    let queues: BTreeSet<u64> =
+        tiers.iter().flat_map(|tier| [tier.get("queue_up"), tier.get("queue_down")]).flatten().collect();
+    let queues: Vec<String> = queues.iter().map(u64::to_string).collect();
+    let note = format!(
+        "Queue_Up and Queue_Down are left out, as a graph has no buffers: set `port.switch.buffer`, here to {} bytes",
+        queues.join(" or ")
+    );
+    Ok(shape.graph(&tiers[..levels]).finish(name, if queues.is_empty() { Vec::new() } else { vec![note] }))
 }
 
 /// How many there are of what.
@@ -242,6 +255,15 @@ impl Shape {
         ]));
         if links > LINKS_MAX {
             return Err(format!("{links} links between switches, and at most {LINKS_MAX} can be run"));
+        }
+        // What a switch has upwards follows from the other counts, so a file that says otherwise means another network.
+        let upwards = [aggregations.saturating_mul(bundled(1)), cores / aggregations * bundled(2)];
+        for (number, (tier, links)) in tiers.iter().zip(upwards).enumerate().take(tiers.len() - 1) {
+            if let Some(said) = tier.get("radix_up").filter(|said| *said != links) {
+                return Err(format!(
+                    "Radix_Up {said} in tier {number}, and its switches have {links} links upwards"
+                ));
+            }
         }
         Ok(Shape { hosts, pods, tors, aggregations, cores, hosts_of_a_tor: radix(0) })
     }

@@ -109,6 +109,38 @@ fn distributions() {
     }
 }
 
+/// Files as other programs write them, each with what is right.
+#[test]
+fn spellings_of_other_programs_are_read() {
+    let mean = import::cdf("c", "1042.5\n50 0\n51 0.014\n300 0.5\n1000 0.9\n20000 1.0\n", 1).unwrap();
+    assert_eq!(mean.summary, "5 points");
+    assert_eq!(mean.notes, ["the first line, 1042.5, is taken for the mean; that of the points is 1396.0"]);
+    let five = "3\n0 9 3 41000 2.000000100\n4 1 3 1200 2.000004200\n7 2 3 65000 2.000009900\n";
+    let flows = import::hpcc_flows("f", five).unwrap().text;
+    assert!(flows.contains("2000000100000ps,h0,h9,41000B,pg3\n2000004200000ps,h4,h1,1200B,pg3\n"), "{flows}");
+    let topology = "3 1 2\n2\n0 2 100Gb/s +1000.0ns 0\n1 2 12.5GB/s 1e-06s 0\n";
+    let flows = "2\n0 1 3 100 1000 1e-05\n1 0 3 100 1000 2.5e-05\n";
+    let (graph, flows) =
+        loads(&import::hpcc_topology("t", topology).unwrap(), &import::hpcc_flows("f", flows).unwrap());
+    assert_eq!(
+        flows.iter().map(|flow| flow.start).collect::<Vec<_>>(),
+        [Span::from_us(10), Span::from_us(25)]
+    );
+    assert!(
+        graph.links.iter().all(|link| link.rate == Rate::from_gbps(100) && link.delay == Span::from_us(1))
+    );
+    let tiers = "Nodes 16\nTiers 2\nPodsize 16\n\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 4\nRadix_Up 4\n\
+                 Queue_Up 100000\nQueue_Down 100000\nDownlink_Latency_ns 500\n\nTier 1\nDownlink_speed_Gbps 100\n\
+                 Radix_Down 4\nQueue_Down 100000\nDownlink_Latency_ns 500\n";
+    let found = import::htsim_topology("t", tiers).unwrap();
+    assert_eq!(found.summary, "16 hosts, 8 switches, 32 links");
+    assert!(found.notes[0].starts_with("Queue_Up and Queue_Down are left out"), "{:?}", found.notes);
+    assert!(found.notes[0].ends_with("here to 100000 bytes"), "{:?}", found.notes);
+    let other =
+        import::htsim_topology("t", &tiers.replace("Radix_Up 4", "Radix_Up 8")).unwrap_err().to_string();
+    assert!(other.contains("Radix_Up 8 in tier 0, and its switches have 4 links upwards"), "{other}");
+}
+
 #[test]
 fn errors_point_at_the_word() {
     let cases: &[(Reader, &str, &str, &str, &str)] = &[
