@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::budget::Budget;
 use crate::index::{Counts, Posting, Postings};
 use crate::rank::{Collection, Ranking};
-use crate::request::{Answer, Outcome};
+use crate::request::{Answer, Form, Outcome};
 
 /// `VALUE`: a word's postings. A document is a line: its name, how often it has the word, and how many words it has.
 /// `name` appends the name of a posting's document; false leaves a document out that is just going.
@@ -37,13 +37,13 @@ pub fn done(answer: Answer, reply: &mut Vec<u8>) {
         Answer::Quiet => {}
         Answer::Stored => reply.extend(b"STORED\r\n"),
         Answer::Deleted => reply.extend(b"DELETED\r\n"),
-        Answer::Http { result, close } => {
+        Answer::Http { result, form } => {
             let (status, result) = match result {
                 Outcome::Created => (Status::CREATED, "created"),
                 Outcome::Replaced => (Status::OK, "replaced"),
                 Outcome::Deleted => (Status::OK, "deleted"),
             };
-            json(status, close, &serde_json::json!({ "result": result }), reply);
+            json(status, form, &serde_json::json!({ "result": result }), reply);
         }
     }
 }
@@ -69,11 +69,11 @@ pub fn statistics(
         ("connections_shed", shed),
     ];
     numbers.extend(budget.limit().map(|limit| ("memory_bytes_max", limit)));
-    if let Answer::Http { close, .. } = answer {
+    if let Answer::Http { form, .. } = answer {
         let mut object: serde_json::Map<_, _> =
             numbers.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
         object.insert("version".to_owned(), version.into());
-        return json(Status::OK, close, &object, reply);
+        return json(Status::OK, form, &object, reply);
     }
     text(reply, format_args!("STAT version {version}\r\n"));
     for (name, value) in numbers {
@@ -83,7 +83,7 @@ pub fn statistics(
 }
 
 /// Appends the results of a query, as JSON.
-pub fn results(ranking: &Ranking, close: bool, reply: &mut Vec<u8>) {
+pub fn results(ranking: &Ranking, form: Form, reply: &mut Vec<u8>) {
     #[derive(Serialize)]
     struct Body<'a> {
         matches: usize,
@@ -103,7 +103,7 @@ pub fn results(ranking: &Ranking, close: bool, reply: &mut Vec<u8>) {
         Result { id: &about.id, score: *score, title: about.title.as_deref(), url: about.url.as_deref() }
     });
     let body = Body { matches: ranking.matches, results: results.collect() };
-    json(Status::OK, close, &body, reply);
+    json(Status::OK, form, &body, reply);
 }
 
 /// A status of HTTP, and a header that it needs.
@@ -137,22 +137,24 @@ impl Status {
 }
 
 /// Appends an error, as JSON.
-pub fn error(status: Status, close: bool, message: &str, reply: &mut Vec<u8>) {
-    json(status, close, &serde_json::json!({ "error": message }), reply);
+pub fn error(status: Status, form: Form, message: &str, reply: &mut Vec<u8>) {
+    json(status, form, &serde_json::json!({ "error": message }), reply);
 }
 
-fn json(Status(code, reason, allow): Status, close: bool, body: &impl Serialize, reply: &mut Vec<u8>) {
+fn json(Status(code, reason, allow): Status, form: Form, body: &impl Serialize, reply: &mut Vec<u8>) {
     let mut body = serde_json::to_vec(body).expect("strings and numbers are JSON");
     body.push(b'\n');
     text(reply, format_args!("HTTP/1.1 {code} {reason}\r\nContent-Type: application/json\r\n"));
     if !allow.is_empty() {
         text(reply, format_args!("Allow: {allow}\r\n"));
     }
-    if close {
+    if form.close {
         reply.extend(b"Connection: close\r\n");
     }
     text(reply, format_args!("Content-Length: {}\r\n\r\n", body.len()));
-    reply.extend(body);
+    if !form.head_only {
+        reply.extend(body);
+    }
 }
 
 fn put_value(word: &[u8], flags: u32, value: &[u8], reply: &mut Vec<u8>) {

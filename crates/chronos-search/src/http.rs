@@ -1,4 +1,5 @@
-//! HTTP/1.1 with JSON: `GET /search?q=`, `PUT` and `DELETE /documents/ID`, `GET /stats`.
+//! HTTP/1.1 with JSON: `GET /search?q=`, `PUT` and `DELETE /documents/ID`, `GET /stats`. Where GET is allowed, so is HEAD
+//! (RFC 9110, section 9.1), and a target may be a path or an absolute URI (RFC 9112, section 3.2).
 
 use std::borrow::Cow;
 
@@ -12,7 +13,7 @@ use crate::budget::Full;
 use crate::check_id;
 use crate::document::About;
 use crate::rank::Mode;
-use crate::request::{Answer, Outcome, Query, Request};
+use crate::request::{Answer, Form, Outcome, Query, Request};
 use crate::service::{Search, Session};
 
 /// Bytes of the longest request line and headers.
@@ -30,7 +31,7 @@ struct Head<'a> {
     body_bytes: usize,
     json: bool,
     waits: bool,
-    close: bool,
+    form: Form,
 }
 
 /// Why a request is refused.
@@ -63,9 +64,9 @@ pub fn parse<'a>(
         return Step::Incomplete { total };
     };
     session.continued = false;
-    session.closing = head.close;
+    session.closing = head.form.close;
     route(search, &head, total, body, reply).unwrap_or_else(|Refusal(status, message)| {
-        error(status, head.close, &message, reply);
+        error(status, head.form, &message, reply);
         Step::Done { consumed: total }
     })
 }
@@ -77,15 +78,16 @@ fn route<'a>(
     body: &[u8],
     reply: &mut Vec<u8>,
 ) -> Result<Step<Request<'a>>, Refusal> {
-    let (path, query) = head.target.split_once('?').unwrap_or((head.target, ""));
-    let close = head.close;
+    let target = origin_form(head.target)?;
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let form = head.form;
     match (head.method, path) {
-        ("GET", "/search") => {
-            let query = read_query(query, close)?;
+        ("GET" | "HEAD", "/search") => {
+            let query = read_query(query, form)?;
             Ok(search.step(consumed, Request::Search(query), reply))
         }
-        ("GET", "/stats") => {
-            let answer = Answer::Http { result: Outcome::Replaced, close };
+        ("GET" | "HEAD", "/stats") => {
+            let answer = Answer::Http { result: Outcome::Replaced, form };
             Ok(search.step(consumed, Request::Count(answer), reply))
         }
         (method, path) if let Some(id) = path.strip_prefix("/documents/") => {
@@ -95,14 +97,16 @@ fn route<'a>(
             match method {
                 "PUT" => put(search, head, consumed, &id, body, reply),
                 "DELETE" => {
-                    let answer = Answer::Http { result: Outcome::Deleted, close };
+                    let answer = Answer::Http { result: Outcome::Deleted, form };
                     let deleted = search.delete(consumed, &id, answer, reply);
                     deleted.ok_or_else(|| refuse(Status::NOT_FOUND, "no such document"))
                 }
                 _ => Err(refuse(Status::method_not_allowed("PUT, DELETE"), "a document is put or deleted")),
             }
         }
-        (_, "/search" | "/stats") => Err(refuse(Status::method_not_allowed("GET"), "only GET")),
+        (_, "/search" | "/stats") => {
+            Err(refuse(Status::method_not_allowed("GET, HEAD"), "only GET and HEAD"))
+        }
         _ => Err(refuse(Status::NOT_FOUND, "no such path; there are /search, /stats and /documents/ID")),
     }
 }
@@ -131,16 +135,16 @@ fn put<'a>(
         Body { text: text.into(), title: None, url: None }
     };
     let about = About { id: id.into(), title: body.title, url: body.url };
-    let close = head.close;
+    let form = head.form;
     let answer = move |new| {
         let result = if new { Outcome::Created } else { Outcome::Replaced };
-        Answer::Http { result, close }
+        Answer::Http { result, form }
     };
     let put = search.put(consumed, about, &body.text, answer, reply);
     put.map_err(|Full| refuse(Status::NO_STORAGE, "no memory is left for it (--memory-max)"))
 }
 
-fn read_query(query: &str, close: bool) -> Result<Query<'static>, Refusal> {
+fn read_query(query: &str, form: Form) -> Result<Query<'static>, Refusal> {
     let bad = |message: String| refuse(Status::BAD_REQUEST, message);
     let (mut text, mut mode, mut limit) = (None, Mode::And, LIMIT.0);
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -162,7 +166,7 @@ fn read_query(query: &str, close: bool) -> Result<Query<'static>, Refusal> {
         }
     }
     let text = text.ok_or_else(|| bad("q is missing: the words to search for".to_owned()))?;
-    Query::new(&text, mode, limit, close)
+    Query::new(&text, mode, limit, form)
         .ok_or_else(|| bad(format!("q: more than {} different words", Query::WORDS_MAX)))
 }
 
@@ -182,9 +186,9 @@ fn read_head(input: &[u8]) -> Result<Option<Head<'_>>, Refusal> {
     let (Some(method), Some(target), Some(version)) = (request.method, request.path, request.version) else {
         return Ok(None);
     };
-    let mut head =
-        Head { method, target, bytes, body_bytes: 0, json: false, waits: false, close: version == 0 };
-    let mut length = None;
+    let form = Form { close: version == 0, head_only: method == "HEAD" };
+    let mut head = Head { method, target, bytes, body_bytes: 0, json: false, waits: false, form };
+    let (mut length, mut hosts) = (None, 0);
     for header in request.headers {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
         let value = header.value.trim_ascii();
@@ -198,14 +202,20 @@ fn read_head(input: &[u8]) -> Result<Option<Head<'_>>, Refusal> {
             length = number;
         } else if is("transfer-encoding") {
             return Err(refuse(Status::NOT_IMPLEMENTED, "Transfer-Encoding: send a Content-Length"));
+        } else if is("host") {
+            hosts += 1;
         } else if is("content-type") {
             head.json = value.to_ascii_lowercase().starts_with(b"application/json");
         } else if is("expect") {
             head.waits = value.eq_ignore_ascii_case(b"100-continue");
         } else if is("connection") {
             let mut options = value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
-            head.close |= options.any(|option| option.eq_ignore_ascii_case(b"close"));
+            head.form.close |= options.any(|option| option.eq_ignore_ascii_case(b"close"));
         }
+    }
+    // RFC 9112, section 3.2. A request without one is served: there is one host here.
+    if hosts > 1 {
+        return Err(refuse(Status::BAD_REQUEST, "more than one Host"));
     }
     if method == "PUT" && length.is_none() {
         return Err(refuse(Status::LENGTH_REQUIRED, "a document needs a Content-Length"));
@@ -214,11 +224,25 @@ fn read_head(input: &[u8]) -> Result<Option<Head<'_>>, Refusal> {
     Ok(Some(head))
 }
 
+/// Returns the path and query of a target, which may be an absolute URI (RFC 9112, section 3.2.2).
+fn origin_form(target: &str) -> Result<&str, Refusal> {
+    if target.starts_with('/') {
+        return Ok(target);
+    }
+    let scheme = target.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case("http://"));
+    let Some(scheme) = scheme else {
+        return Err(refuse(Status::BAD_REQUEST, "the target is neither a path nor an http:// URI"));
+    };
+    let rest = &target[scheme.len()..];
+    // A URI without a path means the root.
+    Ok(rest.find(['/', '?']).map_or("/", |path| &rest[path..]))
+}
+
 fn refuse(status: Status, message: impl Into<Cow<'static, str>>) -> Refusal {
     Refusal(status, message.into())
 }
 
 fn end<'a>(Refusal(status, message): &Refusal, reply: &mut Vec<u8>) -> Step<Request<'a>> {
-    error(*status, true, message, reply);
+    error(*status, Form { close: true, head_only: false }, message, reply);
     Step::Close
 }

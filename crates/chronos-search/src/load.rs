@@ -41,6 +41,12 @@ pub enum LoadError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The file is not in UTF-8.
+    #[error("{}: it begins with the byte order mark of UTF-16 or UTF-32; allowed: UTF-8, with or without its mark", path.display())]
+    Encoding {
+        /// The file that was read.
+        path: PathBuf,
+    },
     /// A line is not a document in JSON.
     #[error("{}:{line}: not a document: {source}", path.display())]
     Line {
@@ -124,13 +130,14 @@ fn load_file(search: &Search, root: &Path, path: &Path, loaded: &mut Loaded) -> 
         loaded.left_out += 1;
         return Ok(());
     }
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'%');
     let name = path.strip_prefix(root).unwrap_or(path).to_string_lossy();
     let name = utf8_percent_encode(&name, ENCODED).to_string();
     let wrong = |source| LoadError::Name { path: path.to_owned(), line: 1, source };
     check_id(&name).map_err(wrong)?;
     let about = About { id: name.into(), ..About::default() };
-    load_document(search, about, &String::from_utf8_lossy(&bytes), path, 1, loaded)
+    load_document(search, about, &String::from_utf8_lossy(text), path, 1, loaded)
 }
 
 fn load_document(
@@ -146,6 +153,23 @@ fn load_document(
         LoadError::Memory { path: path.to_owned(), line, taken, limit }
     })?;
     loaded.documents += 1;
+    Ok(())
+}
+
+/// Skips the byte order mark of UTF-8, which some editors write (RFC 8259, section 8.1, lets a reader ignore it).
+///
+/// # Errors
+/// Names the mark of UTF-16 or UTF-32, which is not read.
+fn skip_byte_order_mark(file: &mut impl BufRead, path: &Path) -> Result<(), LoadError> {
+    let start = file.fill_buf().map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+    if start.starts_with(b"\xef\xbb\xbf") {
+        file.consume(3);
+    } else if start.starts_with(b"\xff\xfe")
+        || start.starts_with(b"\xfe\xff")
+        || start.starts_with(b"\0\0\xfe\xff")
+    {
+        return Err(LoadError::Encoding { path: path.to_owned() });
+    }
     Ok(())
 }
 
@@ -165,8 +189,9 @@ fn load_lines(search: &Search, path: &Path, loaded: &mut Loaded) -> Result<(), L
         Number(i64),
     }
     let read = |source| LoadError::Read { path: path.to_owned(), source };
-    let file = fs::File::open(path).map_err(read)?;
-    for (number, text) in (1..).zip(BufReader::new(file).lines()) {
+    let mut file = BufReader::new(fs::File::open(path).map_err(read)?);
+    skip_byte_order_mark(&mut file, path)?;
+    for (number, text) in (1..).zip(file.lines()) {
         let text = text.map_err(read)?;
         if text.trim().is_empty() {
             continue;

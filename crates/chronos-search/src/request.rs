@@ -51,8 +51,8 @@ pub struct Query<'a> {
     pub mode: Mode,
     /// The largest number of results.
     pub limit: u32,
-    /// The connection ends with the answer.
-    pub close: bool,
+    /// The form of the response.
+    pub form: Form,
     /// The different words, each with its length before it (1 byte).
     pub words: Cow<'a, [u8]>,
 }
@@ -70,9 +70,29 @@ pub enum Answer {
     Http {
         /// What has become of the document.
         result: Outcome,
-        /// The connection ends with the answer.
-        close: bool,
+        /// The form of the response.
+        form: Form,
     },
+}
+
+/// The form of an HTTP response.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Form {
+    /// The connection ends with the response.
+    pub close: bool,
+    /// The request was HEAD, so the response has the head alone of that to GET (RFC 9110, section 9.3.2).
+    pub head_only: bool,
+}
+
+impl Form {
+    /// Returns the form as two bits.
+    fn code(self) -> u8 {
+        u8::from(self.close) | u8::from(self.head_only) << 1
+    }
+
+    fn from_code(code: u8) -> Form {
+        Form { close: code & 1 != 0, head_only: code & 2 != 0 }
+    }
 }
 
 /// What has become of a document.
@@ -91,7 +111,7 @@ impl<'a> Query<'a> {
     pub const WORDS_MAX: usize = 64;
 
     /// A query for the different words of `text`; None if there are more than [`Query::WORDS_MAX`].
-    pub fn new(text: &str, mode: Mode, limit: u32, close: bool) -> Option<Query<'static>> {
+    pub fn new(text: &str, mode: Mode, limit: u32, form: Form) -> Option<Query<'static>> {
         let mut seen = HashSet::new();
         let mut words = Vec::new();
         for word in crate::words::words(text) {
@@ -105,7 +125,7 @@ impl<'a> Query<'a> {
                 return None;
             }
         }
-        Some(Query { mode, limit, close, words: Cow::Owned(words) })
+        Some(Query { mode, limit, form, words: Cow::Owned(words) })
     }
 
     /// Iterates over the words of the query.
@@ -140,7 +160,7 @@ impl Request<'_> {
                 message.extend(term.word);
             }
             Request::Search(query) => {
-                message.extend([SEARCH, u8::from(query.mode == Mode::Or), u8::from(query.close)]);
+                message.extend([SEARCH, u8::from(query.mode == Mode::Or), query.form.code()]);
                 message.extend(query.limit.to_le_bytes());
                 message.extend(&*query.words);
             }
@@ -172,12 +192,12 @@ impl<'a> Request<'a> {
                 Request::Forget { term: Term::new(hash, word), quiet: quiet != 0 }
             }
             SEARCH => {
-                let (&[or, close], rest) = rest.split_first_chunk()?;
+                let (&[or, form], rest) = rest.split_first_chunk()?;
                 let (limit, words) = rest.split_first_chunk()?;
                 Request::Search(Query {
                     mode: if or != 0 { Mode::Or } else { Mode::And },
                     limit: u32::from_le_bytes(*limit),
-                    close: close != 0,
+                    form: Form::from_code(form),
                     words: Cow::Borrowed(words),
                 })
             }
@@ -198,22 +218,22 @@ impl Answer {
             Answer::Quiet => 0,
             Answer::Stored => 1,
             Answer::Deleted => 2,
-            Answer::Http { result, close } => {
+            Answer::Http { result, form } => {
                 let result = match result {
                     Outcome::Created => 4,
-                    Outcome::Replaced => 6,
-                    Outcome::Deleted => 8,
+                    Outcome::Replaced => 8,
+                    Outcome::Deleted => 12,
                 };
-                result | u8::from(close)
+                result | form.code()
             }
         }
     }
 
     fn from_code(code: u8) -> Option<Answer> {
-        let result = match code & !1 {
+        let result = match code & !3 {
             4 => Outcome::Created,
-            6 => Outcome::Replaced,
-            8 => Outcome::Deleted,
+            8 => Outcome::Replaced,
+            12 => Outcome::Deleted,
             _ => {
                 return match code {
                     0 => Some(Answer::Quiet),
@@ -223,7 +243,7 @@ impl Answer {
                 };
             }
         };
-        Some(Answer::Http { result, close: code & 1 != 0 })
+        Some(Answer::Http { result, form: Form::from_code(code) })
     }
 }
 

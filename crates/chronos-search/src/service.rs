@@ -236,7 +236,7 @@ impl Search {
 
     fn answer_query(&self, query: &Query<'_>, lists: &[&[Posting]], reply: &mut Vec<u8>) {
         let ranking: Ranking = rank(lists, query.mode, query.limit as usize, &self.catalogue);
-        answer::results(&ranking, query.close, reply);
+        answer::results(&ranking, query.form, reply);
     }
 
     fn answer_counts(&self, answer: Answer, counts: Counts, reply: &mut Vec<u8>) {

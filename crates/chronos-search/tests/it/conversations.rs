@@ -120,7 +120,9 @@ fn http_refuses_with_reasons() {
         ("GET", "/search?q=x&limt=1", "", 400, "q, mode, limit"),
         ("GET", "/", "", 404, "/documents/ID"),
         ("GET", "/documents/a", "", 405, "put or deleted"),
-        ("POST", "/search", "", 405, "only GET"),
+        ("POST", "/search", "", 405, "only GET and HEAD"),
+        ("GET", "ftp://x/stats", "", 400, "neither a path nor an http:// URI"),
+        ("GET", "*", "", 400, "neither a path nor an http:// URI"),
         ("DELETE", "/documents/a", "", 404, "no such document"),
         ("PUT", "/documents/", "x", 400, "0 bytes"),
         ("PUT", "/documents/a%20b", "x", 400, "spaces"),
@@ -140,6 +142,7 @@ fn http_refuses_with_reasons() {
         ("PUT /documents/a HTTP/1.1\r\nContent-Length: +1\r\n\r\n".to_owned(), 400),
         ("PUT /documents/a HTTP/1.1\r\nContent-Length: 1001\r\n\r\n".to_owned(), 413),
         ("PUT /documents/a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(), 501),
+        ("GET /stats HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n".to_owned(), 400),
         (format!("GET / HTTP/1.1\r\na: {}\r\n\r\n", "x".repeat(20_000)), 431),
         (format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(65)), 431),
     ];
@@ -159,6 +162,32 @@ fn http_connections_end_when_they_are_asked_to() {
         let reply = String::from_utf8(reply).unwrap();
         assert!(served.close && reply.contains("Connection: close\r\n"), "{reply}");
         assert_eq!(reply.matches("HTTP/1.1 200").count(), 1);
+    }
+}
+
+/// RFC 9110, section 9.3.2, and RFC 9112, section 3.2.2.
+#[test]
+fn head_and_absolute_targets_are_those_of_get_and_of_the_path() {
+    for (name, mut wire) in Wire::all(Sets::Documents) {
+        wire.put("a", "sun");
+        for path in ["/stats", "/search?q=sun", "/search", "/nowhere"] {
+            let get = wire.send(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes());
+            for target in ["http://x", "HTTP://x:11212"] {
+                let absolute = format!("GET {target}{path} HTTP/1.1\r\nHost: x\r\n\r\n");
+                assert_eq!(wire.send(absolute.as_bytes()), get, "{name}: {absolute}");
+            }
+            // The head alone, with the length of the body that GET has; the next request follows it at once.
+            let head = wire.send(format!("HEAD {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes());
+            assert_eq!(head, get[..get.find("\r\n\r\n").unwrap() + 4], "{name}: {path}");
+        }
+        let both = wire
+            .send(b"HEAD /stats HTTP/1.1\r\nHost: x\r\n\r\nGET http://x/stats HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert_eq!(
+            (both.matches("HTTP/1.1 200").count(), both.matches("\"documents\"").count()),
+            (2, 1),
+            "{both}"
+        );
+        assert_eq!(wire.http("GET", "http://x", "").0, 404, "a URI without a path is the root");
     }
 }
 
@@ -191,11 +220,26 @@ fn files_become_documents() {
     let loaded = load(&search, folder.path()).unwrap();
     assert_eq!((loaded.documents, loaded.left_out), (4, 1));
     assert_eq!(load(&search, &lines).unwrap().documents, 2);
+    // Some editors write a byte order mark.
+    let marked = write(
+        "marked.jsonl",
+        b"\xef\xbb\xbf{\"id\":\"a\",\"text\":\"alpha beta\"}\n{\"id\":\"b\",\"text\":\"gamma\"}\n",
+    );
+    assert_eq!(load(&search, &marked).unwrap().documents, 2);
+    let text = write("marked.txt", b"\xef\xbb\xbfdelta");
+    assert_eq!(load(&search, &text).unwrap().documents, 1);
     let mut wire = Wire::of(search, 4);
+    assert!(wire.send(b"get delta\r\n").contains("marked.txt 1 1\n"));
     assert_eq!(wire.send(b"get moon\r\n"), "VALUE moon 0 18\r\ndeep/er 1 2\nx 1 1\n\r\nEND\r\n");
     assert!(wire.send(b"get sun\r\n").contains("a%20b.txt 1 1\n"));
 
-    let errors: [(&str, &[u8], &str); 3] = [
+    let errors: [(&str, &[u8], &str); 5] = [
+        ("wide.jsonl", b"\xff\xfe{\0}\0", "wide.jsonl: it begins with the byte order mark of UTF-16"),
+        (
+            "wider.jsonl",
+            b"\0\0\xfe\xff\0\0\0{",
+            "wider.jsonl: it begins with the byte order mark of UTF-16 or UTF-32",
+        ),
         ("id.jsonl", b"{\"id\": \"a b\", \"text\": \"\"}\n", "id.jsonl:1: a document's name has ' '"),
         ("text.jsonl", b"\n{\"id\": \"a\"}\n", "text.jsonl:2: not a document: missing field `text`"),
         ("none.jsonl", b"nothing\n", "none.jsonl:1: not a document: "),

@@ -122,11 +122,11 @@ pub fn hpcc_flows(name: &str, text: &str) -> Result<Imported, Box<ScenarioError>
                 FLOW,
             ));
         };
-        let (source, destination, priority, bytes, seconds) = match words.as_slice() {
-            &[source, destination, priority, _, bytes, seconds] => {
+        let (source, destination, priority, bytes, seconds) = match *words.as_slice() {
+            [source, destination, priority, _, bytes, seconds] => {
                 (source, destination, priority, bytes, seconds)
             }
-            &[source, destination, priority, bytes, seconds] => {
+            [source, destination, priority, bytes, seconds] => {
                 (source, destination, priority, bytes, seconds)
             }
             _ => return Err(lines.error(lines.line, format!("{} words", words.len()), FLOW)),
