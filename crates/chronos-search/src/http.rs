@@ -1,5 +1,5 @@
-//! HTTP/1.1 with JSON: `GET /search?q=`, `PUT` and `DELETE /documents/ID`, `GET /stats`. Where GET is allowed, so is HEAD
-//! (RFC 9110, section 9.1), and a target may be a path or an absolute URI (RFC 9112, section 3.2).
+//! HTTP/1.1 with JSON: `GET /search?q=`, `PUT` and `DELETE /documents/ID`, `GET /stats`. Where GET is allowed, so is
+//! HEAD (RFC 9110, section 9.1), and a target may be a path or an absolute URI (RFC 9112, section 3.2).
 
 use std::borrow::Cow;
 

@@ -42,7 +42,10 @@ pub enum LoadError {
         source: io::Error,
     },
     /// The file is not in UTF-8.
-    #[error("{}: it begins with the byte order mark of UTF-16 or UTF-32; allowed: UTF-8, with or without its mark", path.display())]
+    #[error(
+        "{}: it begins with the byte order mark of UTF-16 or UTF-32; allowed: UTF-8, with or without its mark",
+        path.display()
+    )]
     Encoding {
         /// The file that was read.
         path: PathBuf,

@@ -9,9 +9,9 @@
 //! | a latency a line, or `latency,share` of a cumulative distribution | anything | us |
 //! | CSV with a column of latencies | anything | us |
 //!
-//! The histograms of a log are added up, those of one tag: intervals with other tags measure something else, such as the
-//! same requests corrected for coordinated omission. Percentiles as text are linear between two lines, since a histogram does not
-//! say more; what a line counts is more exact than its percentile, and is used instead.
+//! The histograms of a log are added up, those of one tag: intervals with other tags measure something else, such as
+//! the same requests corrected for coordinated omission. Percentiles as text are linear between two lines, since a
+//! histogram does not say more; what a line counts is more exact than its percentile, and is used instead.
 
 use base64::Engine as _;
 use hdrhistogram::Histogram;
@@ -288,8 +288,8 @@ fn of_histogram(
     Ok(Measured { distribution: Empirical::of_counts(counts), samples: Some(histogram.len()), suspect })
 }
 
-/// Reads the table of percentiles behind so many lines; in the output of a program it ends with its summary, whose lines
-/// begin with `#[`.
+/// Reads the table of percentiles behind so many lines; in the output of a program it ends with its summary, whose
+/// lines begin with `#[`.
 fn of_percentiles(
     text: &str,
     above: usize,

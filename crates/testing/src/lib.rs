@@ -1,5 +1,5 @@
-//! Shared code of tests: waiting for an event, reporting a skipped test, measuring the processor time that other programs
-//! took, the names of metrics, and manual pages.
+//! Shared code of tests: waiting for an event, reporting a skipped test, measuring the processor time that other
+//! programs took, the names of metrics, and manual pages.
 //!
 //! The test runner captures what a passing test prints, so a test that skips itself would do so unnoticed. The macros
 //! of this crate write to stderr directly, between the runner's own lines.
@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 pub use others::Others;
 
-/// How long [`eventually`] waits: far longer than anything takes on a machine under load, as it bounds a test that hangs
-/// and measures nothing.
+/// How long [`eventually`] waits: far longer than anything takes on a machine under load, as it bounds a test that
+/// hangs and measures nothing.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Waits until a condition holds that the kernel, a server or a process brings about soon, but at no known time: an

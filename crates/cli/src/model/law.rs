@@ -32,9 +32,8 @@ pub(super) struct LawOptions {
 /// The options that name measured latencies.
 #[derive(clap::Args, Clone)]
 pub(super) struct MeasuredOptions {
-    /// Measured latencies instead of a formula: an HDR histogram (interval log, V2, or percentiles as text), the output of
-    /// wrk2, a CSV file
-    /// with a latency a line or `latency,share` of a cumulative distribution, or a run directory.
+    /// Measured latencies instead of a formula: an HDR histogram (interval log, V2, or percentiles as text), the output
+    /// of wrk2, a CSV file with a latency a line or `latency,share` of a cumulative distribution, or a run directory.
     #[arg(long, alias = "file", value_name = "FILE")]
     from: Option<PathBuf>,
     /// Unit of the numbers in FILE; by default us, ns for encoded histograms, and ms for wrk2.

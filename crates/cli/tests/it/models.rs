@@ -49,6 +49,22 @@ fn a_run_directory_is_read_by_point_and_workload() {
     assert!(of_page > 0.01 && of_page < 1.0, "{of_page}: {}", &text[..text.len().min(500)]);
 }
 
+/// The same requests, as they were measured and corrected for coordinated omission.
+#[test]
+fn the_tags_of_a_log_are_not_added_up() {
+    let place = Place::new();
+    place.write("get.hlog", include_str!("../../../models/src/measured/cases/two-tags.hlog"));
+    let model = |more: &[&str]| {
+        let words = ["model", "fanout", "--from", "get.hlog", "--servers", "1"];
+        place.plimsoll(&[&words[..], more].concat())
+    };
+    let tags = "with tag `raw` (1000 latencies), with tag `co-fixed` (1000 latencies)";
+    model(&[]).ends_with(2).says(tags).prints_nothing();
+    model(&["--tag", "co-fix"]).ends_with(2).says("did you mean `co-fixed`?").prints_nothing();
+    model(&["--tag", "raw"]).ends_with(0).prints("1000 latencies");
+    model(&["--tag", "co-fixed"]).ends_with(0).prints("1000 latencies");
+}
+
 #[test]
 fn bad_files_are_named_with_what_is_allowed() {
     let place = Place::new();

@@ -1,6 +1,6 @@
 //! Distributions of sizes as other simulators keep them: a value and a share a line, the share up to 1 or to 100;
-//! or three columns, as ns-2 has them, of which the middle one means nothing. A number alone in the first line is the mean
-//! that some generators of traffic keep there.
+//! or three columns, as ns-2 has them, of which the middle one means nothing. A number alone in the first line is the
+//! mean that some generators of traffic keep there.
 
 use std::fmt::Write;
 

@@ -7,8 +7,8 @@
 //! A B RATE DELAY ERROR-RATE            ...
 //! ```
 //!
-//! An older form of the flows has no port. Numbers, times and rates are spelled as ns-3 reads them: `1e-05`, `+1000.0ns`,
-//! `12.5GB/s`.
+//! An older form of the flows has no port. Numbers, times and rates are spelled as ns-3 reads them: `1e-05`,
+//! `+1000.0ns`, `12.5GB/s`.
 //!
 //! As there, what follows the last line that the first one announces is not read.
 
@@ -105,7 +105,8 @@ pub fn hpcc_topology(name: &str, text: &str) -> Result<Imported, Box<ScenarioErr
 /// # Errors
 /// At the first word that does not fit.
 pub fn hpcc_flows(name: &str, text: &str) -> Result<Imported, Box<ScenarioError>> {
-    const FLOW: &str = "SOURCE DESTINATION PRIORITY [PORT] BYTES SECONDS, such as `0 5 3 100 20000 2.000001`, the same in every line";
+    const FLOW: &str = "SOURCE DESTINATION PRIORITY [PORT] BYTES SECONDS, such as `0 5 3 100 20000 2.000001`, with or \
+                        without PORT in every line";
     let mut lines = Lines::new(name, text);
     let head = lines.next().ok_or_else(|| lines.error("", "an empty file", "the number of flows"))?;
     let &[count] = head.as_slice() else {
@@ -197,8 +198,8 @@ fn ns3_time(word: &str) -> Option<Span> {
 }
 
 /// Reads a rate as ns-3 does (`DataRate::DoParse`): a number of bits a second, or with a unit: `b` for bits and `B` for
-/// bytes, `ps` or `/s`, a decimal prefix (`k`, `K`, `M`, `G`) or a binary one (`Ki`, `Mi`, `Gi`). `None` for others, for 0
-/// and for rates beyond a [`Rate`].
+/// bytes, `ps` or `/s`, a decimal prefix (`k`, `K`, `M`, `G`) or a binary one (`Ki`, `Mi`, `Gi`). `None` for others,
+/// for 0 and for rates beyond a [`Rate`].
 fn ns3_rate(word: &str) -> Option<Rate> {
     let (value, unit) = ns3_parts(word)?;
     let (prefix, bits) = match unit.strip_suffix("ps").or_else(|| unit.strip_suffix("/s")) {
