@@ -89,9 +89,8 @@ impl Watch for SearchBoard<'_> {
     }
 
     fn on_round(&self, round: &Round<'_>) {
-        let known = |(name, line): &(String, Line)| {
-            format!("{name} {}", line.brief(|load| self.over.shown(load)))
-        };
+        let known =
+            |(name, line): &(String, Line)| format!("{name} {}", line.brief(|load| self.over.shown(load)));
         self.board.say(round.lines.iter().map(known).collect::<Vec<_>>().join(", "));
     }
 

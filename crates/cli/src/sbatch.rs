@@ -108,8 +108,7 @@ impl Array<'_> {
             std::path::Path::new(&self.out).parent().map(|parent| parent.to_string_lossy().into_owned());
         let parent = quoted(&parent.filter(|parent| !parent.is_empty()).unwrap_or_else(|| ".".to_owned()));
         // In names of logs, Slurm replaces what follows a per cent sign.
-        let log =
-            |of: &str| quoted(&format!("{}-{of}.log", self.out.replace('%', "%%"))).replace("%%a", "%a");
+        let log = |of: &str| quoted(&format!("{}-{of}.log", self.out.replace('%', "%%")));
         let more: String =
             self.options.iter().map(|option| format!("#SBATCH {}\n", quoted(option))).collect();
         let program = command.split(' ').next().unwrap_or("plimsoll");
@@ -195,6 +194,11 @@ exec plimsoll merge 'results/my sweep-0a1b2c3d' 'results/my sweep-0a1b2c3d'-shar
 JOB
 "#;
         assert_eq!(array(1000, 10, &options).script().expect("it has no line break"), expected);
+        // Slurm's patterns are of the script, not of the user's path.
+        let percent = Array { out: "results/50%avg %j%%".to_owned(), ..array(1000, 10, &options) };
+        let script = percent.script().expect("it has no line break");
+        assert!(script.contains("--output='results/50%%avg %%j%%%%-task-%a.log'\n"), "{script}");
+        assert!(script.contains("plimsoll merge 'results/50%avg %j%%' "), "{script}");
         let broken = ["--comment=a\nrm".to_owned()];
         let error = array(1000, 10, &broken).script().expect_err("a line break").to_string();
         assert!(error.contains(r#""--comment=a\nrm" has a line break"#), "{error}");

@@ -212,6 +212,53 @@ impl Findings {
     }
 }
 
+/// The most characters of a message, and those that a longer one keeps at its end.
+const MESSAGE: usize = 320;
+const MESSAGE_END: usize = 80;
+
+/// Cuts the middle of a long message, which quotes a long value.
+fn shortened(message: &str) -> String {
+    let count = message.chars().count();
+    if count <= MESSAGE {
+        return message.to_owned();
+    }
+    let kept = MESSAGE - MESSAGE_END - 3;
+    message.chars().take(kept).chain("...".chars()).chain(message.chars().skip(count - MESSAGE_END)).collect()
+}
+
+/// The most characters of a source line that a message shows.
+const EXCERPT: usize = 120;
+/// The characters before the place that a cut line keeps.
+const CONTEXT: usize = 30;
+
+/// A source line as a message shows it, with the place of the carets below it.
+struct Excerpt {
+    line: String,
+    before: usize,
+    under: usize,
+}
+
+impl Report {
+    /// Returns the source line, of which a long one is cut to what is around the place.
+    fn excerpt(&self) -> Excerpt {
+        let characters: Vec<char> = self.source_line.chars().collect();
+        let (start, end) = (self.column - 1, self.column - 1 + self.underlined);
+        let from = if characters.len() > EXCERPT { start.saturating_sub(CONTEXT) } else { 0 };
+        let until = characters.len().min(from + EXCERPT).max(from);
+        let marks = [if from > 0 { "..." } else { "" }, if until < characters.len() { "..." } else { "" }];
+        let shown = |from: usize, until: usize| -> String {
+            let part = characters.get(from.min(characters.len())..until.min(characters.len()));
+            printable(&part.unwrap_or_default().iter().collect::<String>()).into_owned()
+        };
+        // What is escaped takes more room, and the carets are to stay below the culprit; they may point behind the end.
+        let missing = |end: usize| end.saturating_sub(characters.len());
+        let before = shown(from, start).chars().count() + missing(start) + marks[0].len();
+        let end = if until < characters.len() { end.min(until) } else { end };
+        let under = shown(start, end).chars().count() + missing(end) - missing(start);
+        Excerpt { line: format!("{}{}{}", marks[0], shown(from, until), marks[1]), before, under }
+    }
+}
+
 struct Rendered<'a> {
     severity: &'static str,
     report: &'a Report,
@@ -220,7 +267,7 @@ struct Rendered<'a> {
 impl fmt::Display for Rendered<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Rendered { severity, report } = self;
-        let message = printable(&report.message);
+        let message = shortened(&printable(&report.message));
         match report.key.as_str() {
             "" => write!(f, "{severity}: {message}")?,
             key => write!(f, "{severity}: {}: {message}", printable(key))?,
@@ -230,16 +277,9 @@ impl fmt::Display for Rendered<'_> {
             write!(f, "\n{margin}--> {}:{}:{}", printable(&report.file), report.line, report.column)?;
         }
         if report.line > 0 && report.underlined > 0 {
-            // What is escaped takes more room, and the caret is to stay below the culprit.
-            let until = |end: usize| -> String { report.source_line.chars().take(end).collect() };
-            let widened = |end: usize| {
-                let missing = end.saturating_sub(report.source_line.chars().count());
-                printable(&until(end)).chars().count() + missing
-            };
-            let (start, end) = (report.column - 1, report.column - 1 + report.underlined);
-            let (before, under) = (widened(start), widened(end) - widened(start));
+            let Excerpt { line, before, under } = report.excerpt();
             writeln!(f, "\n{margin} |")?;
-            writeln!(f, "{} | {}", report.line, printable(&report.source_line))?;
+            writeln!(f, "{} | {line}", report.line)?;
             write!(f, "{margin} | {}{}", " ".repeat(before), "^".repeat(under))?;
         }
         if let Some(allowed) = &report.allowed {
