@@ -14,14 +14,25 @@ pub const DATAGRAM_BYTES_MAX: usize = 1400;
 /// numbered.
 pub const TOO_LARGE: &[u8] = b"SERVER_ERROR too large for UDP\r\n";
 
-/// The request id and the request; None for a fragment and for a request in several datagrams, which is dropped.
+/// Returns the request id and the request; `None` for what is dropped: a fragment, a request in several datagrams, and
+/// a reply. Two servers that answered replies, by which one forged datagram sets them on each other, would never end.
 pub fn unseal(datagram: &[u8]) -> Option<(u64, &[u8])> {
     let (header, request) = datagram.split_first_chunk::<FRAME_BYTES>()?;
-    if header[4..6] != [0, 1] || request.is_empty() {
+    if header[4..6] != [0, 1] || is_reply(*request.first()?) {
         return None;
     }
     Some((u64::from(u16::from_be_bytes([header[0], header[1]])), request))
 }
+
+/// Returns whether a message that begins with this byte is a reply: words of text and meta replies are in capitals
+/// (`ERROR`, `VALUE`, `HD`) or numbers (of `incr`), and those of commands are not; binary replies have a magic of their
+/// own.
+fn is_reply(first: u8) -> bool {
+    first.is_ascii_uppercase() || first.is_ascii_digit() || first == BINARY_REPLY
+}
+
+/// The magic of replies in the binary protocol.
+const BINARY_REPLY: u8 = 0x81;
 
 /// Calls `send` with each datagram of `reply` to request `id`.
 pub fn seal(id: u64, reply: &[u8], send: &mut dyn FnMut(&[u8])) {
@@ -70,6 +81,36 @@ mod tests {
             assert_eq!(sent, count);
             assert_eq!(&last[8..] == TOO_LARGE, count == 1);
         }
+    }
+
+    #[test]
+    fn replies_are_dropped_whatever_the_protocol() {
+        let replies = [
+            "ERROR\r\n",
+            "CLIENT_ERROR bad data chunk\r\n",
+            "SERVER_ERROR out of memory storing object\r\n",
+            "VALUE a 0 1\r\nx\r\nEND\r\n",
+            "END\r\n",
+            "STORED\r\n",
+            "NOT_FOUND\r\n",
+            "OK\r\n",
+            "VERSION 1.6.18\r\n",
+            "STAT pid 1\r\n",
+            "17\r\n",
+            "HD\r\n",
+            "VA 1\r\nx\r\n",
+            "EN\r\n",
+            "MN\r\n",
+            "\u{81}",
+        ];
+        for reply in replies {
+            let bytes: Vec<u8> = reply.chars().map(|c| c as u8).collect();
+            seal(7, &bytes, &mut |datagram| assert_eq!(unseal(datagram), None, "{reply:?}"));
+        }
+        for request in [&b"get a\r\n"[..], b"mg a v\r\n", b"version\r\n", b"\x80\x0a\0\0", b"nonsense\r\n"] {
+            seal(7, request, &mut |datagram| assert_eq!(unseal(datagram), Some((7, request))));
+        }
+        seal(7, TOO_LARGE, &mut |datagram| assert_eq!(unseal(datagram), None));
     }
 
     #[test]
