@@ -38,11 +38,13 @@ pub fn check(input: &[u8]) {
         stamp: if choice & 1 == 0 { Stamp::Start } else { Stamp::End },
         gap: (choice & 2 != 0).then(|| Span::from_us(u64::from(choice >> 4))),
         pairs_max: if choice & 4 == 0 { 1 } else { 65_536 },
+        decapsulate: choice & 8 != 0,
         ..Options::default()
     };
     let (whole, error) = report(bytes, usize::MAX, options);
     let sum: u64 = whole.lengths_packets.iter().map(|(length, bursts)| length * bursts).sum();
-    assert_eq!(sum + whole.unresolved.frames + whole.left_out_frames, whole.frames);
+    let others = whole.unresolved.frames + whole.left_out_frames + whole.unknown_frames;
+    assert_eq!(sum + others, whole.frames);
     assert_eq!(whole.lengths_bytes.values().sum::<u64>(), whole.bursts);
     let size = 1 + usize::from(choice >> 5);
     assert_eq!((whole, error), report(bytes, size, options));
