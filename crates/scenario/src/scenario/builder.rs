@@ -110,7 +110,7 @@ impl Builder {
         self.nowhere(&settings, &axes, &variants, &root);
         if self.errors.is_empty() {
             self.unread_files(&root);
-            self.errors.extend(twice::values(&self.sources, &axes, &merged));
+            self.errors.extend(twice::values(&self.sources, &axes, merged.iter().map(Merged::digest)));
         }
         self.errors.finish(&self.sources, variants.len());
         self.warnings.finish(&self.sources, variants.len());

@@ -16,6 +16,13 @@ pub(super) struct Merged {
     pub(super) model: Model,
 }
 
+impl Merged {
+    /// Returns the digest of the run's input, before a replicate has its seed.
+    pub(super) fn digest(&self) -> u64 {
+        digest::digest(&self.model, &show::render(&self.model, None))
+    }
+}
+
 impl Builder {
     /// Seeds, ids and digests.
     pub(super) fn number(&self, merged: Vec<Merged>, replicates: u32) -> Vec<Point> {

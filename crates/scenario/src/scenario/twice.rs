@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::numbered::Merged;
 use crate::error::Report;
 use crate::node::{Node, dotted};
 use crate::overlay::Axis;
 use crate::source::{Origin, Sources};
-use crate::{digest, show};
 
 /// Reports the keys that have two lists of values, as `"a.b"` and `a.b` are one key.
 pub(super) fn keys(sources: &Sources, axes: &[Axis]) -> Vec<Report> {
@@ -22,14 +20,13 @@ pub(super) fn keys(sources: &Sources, axes: &[Axis]) -> Vec<Report> {
 }
 
 /// Reports the values of an axis that make the same runs as an earlier one in every variant, however they are written.
-/// `merged` has a run for every variant and combination, the last axis turning fastest.
-pub(super) fn values(sources: &Sources, axes: &[Axis], merged: &[Merged]) -> Vec<Report> {
+/// `digests` are those of the runs' inputs, one for every variant and combination, the last axis turning fastest.
+pub(super) fn values(sources: &Sources, axes: &[Axis], digests: impl Iterator<Item = u64>) -> Vec<Report> {
     let mut reports = Vec::new();
     if axes.iter().all(|axis| axis.values.len() < 2) {
         return reports;
     }
-    let digests: Vec<u64> =
-        merged.iter().map(|run| digest::digest(&run.model, &show::render(&run.model, None))).collect();
+    let digests: Vec<u64> = digests.collect();
     let mut turns = 1;
     for axis in axes.iter().rev() {
         let count = axis.values.len();
