@@ -60,6 +60,9 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     let points: Vec<Vec<PointOutcome>> = kept.iter().map(|&at| std::mem::take(&mut points[at])).collect();
     let names = names(&kept.iter().map(|&at| paths[at]).collect::<Vec<_>>());
     for (run, name) in runs.iter().zip(&names) {
+        for warning in &run.manifest().warnings {
+            note!("warning: {name}: {warning}");
+        }
         let missing = run.missing().len();
         if missing > 0 {
             note!("warning: {name} lacks {missing} of {} points", run.manifest().points.len());

@@ -135,6 +135,9 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     };
     // The lines are printed before the files are written, which a full disk may prevent; a full stdout does not prevent
     // the files.
+    if args.format == Format::Csv {
+        lines.said().iter().for_each(|warning| note!("warning: {warning}"));
+    }
     let printed = output::print(&lines.render(args.format.of_report(), &output::style()));
     keep_lines(&dir, &scenario, &lines)?;
     if !args.quiet {
@@ -159,7 +162,6 @@ pub fn keep_lines(dir: &RunDir, scenario: &Scenario, lines: &Lines) -> anyhow::R
         version: &manifest.plimsoll,
         commit: manifest.commit.as_deref(),
         scenario: scenario.text(),
-        warnings: &manifest.warnings,
     });
     dir.write_report(&page)?;
     dir.write_file("lines.json", &lines.render(Format::Json.of_report(), &output::style()))?;

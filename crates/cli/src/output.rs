@@ -151,25 +151,36 @@ impl Shown {
     }
 }
 
-/// Prints a summary of one run, or of several side by side.
+/// Prints the summary of a run. The warnings of a CSV, which has a word for each, go to stderr.
 ///
 /// # Errors
 /// Returns an error if stdout cannot be written.
 pub fn print_summary(summary: &Summary, runs: &[&RunDir], shown: Shown) -> anyhow::Result<()> {
-    match shown.format {
-        Format::Json => print(&as_json(summary, runs)?),
-        other => print(&table::render(summary, other.of_report(), &shown.style())),
-    }
+    print_by(table::render, summary, runs, shown)
 }
 
-/// Prints runs side by side, with every paired difference.
+/// Prints runs side by side, with every paired difference, as [`print_summary`] prints one.
 ///
 /// # Errors
 /// Returns an error if stdout cannot be written.
 pub fn print_compared(summary: &Summary, runs: &[&RunDir], shown: Shown) -> anyhow::Result<()> {
+    print_by(table::render_compared, summary, runs, shown)
+}
+
+fn print_by(
+    render: impl Fn(&Summary, table::Format, &Style) -> String,
+    summary: &Summary,
+    runs: &[&RunDir],
+    shown: Shown,
+) -> anyhow::Result<()> {
+    if shown.format == Format::Csv {
+        for warning in &summary.warnings {
+            note!("warning: {warning}");
+        }
+    }
     match shown.format {
         Format::Json => print(&as_json(summary, runs)?),
-        other => print(&table::render_compared(summary, other.of_report(), &shown.style())),
+        other => print(&render(summary, other.of_report(), &shown.style())),
     }
 }
 

@@ -1,5 +1,7 @@
 //! [`Lines`]: what a search found, for every variant, with all that its tables and figures show.
 
+use std::collections::BTreeSet;
+
 use plimsoll_report::figures;
 use plimsoll_results::stats::{Estimate, Interval};
 use plimsoll_scenario::Scenario;
@@ -29,6 +31,9 @@ pub struct Lines {
     pub replicates_max: u32,
     /// The lines of the variants, in the order of the scenario.
     pub variants: Vec<Variant>,
+    /// The warnings about the scenario.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 /// The line of one variant.
@@ -108,6 +113,9 @@ pub struct AtLoad {
     pub strains: Vec<Option<f64>>,
     /// A workload whose messages were still open at the end of a run.
     pub undrained: Option<String>,
+    /// What the reader must know before trusting the runs, each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 impl Lines {
@@ -310,6 +318,23 @@ pub(crate) fn assemble<'a>(
         precision: options.precision,
         replicates_max: options.replicates_max,
         variants: variants.collect(),
+        warnings: scenario.warnings().iter().map(|w| format!("`{}`: {}", w.key, w.message)).collect(),
+    }
+}
+
+impl Lines {
+    /// Returns what the runs had to say at loads that are met, each once: there an overload is no reason for it.
+    pub fn said(&self) -> Vec<String> {
+        let mut said = Vec::new();
+        for Variant { name, loads, .. } in &self.variants {
+            for text in loads.iter().filter(|at| at.state == State::Keeps).flat_map(|at| &at.warnings) {
+                let line = format!("{name}: {text}");
+                if !said.contains(&line) {
+                    said.push(line);
+                }
+            }
+        }
+        said
     }
 }
 
@@ -364,6 +389,13 @@ fn at_load(slos: &[Slo], load: f64, state: State, runs: &[&Run]) -> AtLoad {
         metrics: slos.iter().enumerate().map(|(n, slo)| estimate(slo, &samples(n))).collect(),
         strains: slos.iter().enumerate().map(|(n, slo)| strain(slo, &samples(n))).collect(),
         undrained: undrained(runs),
+        warnings: runs
+            .iter()
+            .flat_map(|run| &run.warnings)
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .cloned()
+            .collect(),
     }
 }
 

@@ -26,6 +26,9 @@ pub struct Run {
     pub samples: Vec<Sample>,
     /// The names of the components of a completion time.
     pub parts: Vec<String>,
+    /// What the reader must know before trusting the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// The measurements of one run for one objective.
@@ -86,7 +89,7 @@ impl Run {
         }
         let samples = slos.iter().map(|slo| Sample::of(outcome, slo)).collect();
         let digest = plimsoll_results::Digest::of(outcome).to_string();
-        Run { digest, undrained, samples, parts }
+        Run { digest, undrained, samples, parts, warnings: outcome.warnings.clone() }
     }
 }
 

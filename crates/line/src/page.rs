@@ -24,8 +24,6 @@ pub struct About<'a> {
     pub commit: Option<&'a str>,
     /// The text of the scenario.
     pub scenario: &'a str,
-    /// Warnings about the validity of the numbers.
-    pub warnings: &'a [String],
 }
 
 impl Lines {
@@ -61,12 +59,13 @@ impl Lines {
                 tables: vec![self.grid()],
             },
         ];
+        let warnings: Vec<String> = self.warnings.iter().cloned().chain(self.said()).collect();
         html::article(&Article {
             kind: "Plimsoll line",
             title: &self.title,
             description: about.description,
             found: &self.sentences(),
-            warnings: about.warnings,
+            warnings: &warnings,
             sections: &sections,
             schemes: &self.schemes(),
             command: about.command,

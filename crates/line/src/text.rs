@@ -28,8 +28,11 @@ impl Lines {
             Format::Csv => self.csv(),
             Format::Md => {
                 let sentences = self.sentences();
-                let items = sentences.iter().map(|sentence| format!("* {}\n", escape_markdown(sentence)));
-                format!("{}\n{INTERVAL}\n\n{}", self.grid().to_markdown(), items.collect::<String>())
+                let mut items: Vec<String> =
+                    sentences.iter().map(|one| format!("* {}\n", escape_markdown(one))).collect();
+                let warnings = self.warnings.iter().cloned().chain(self.said());
+                items.extend(warnings.map(|one| format!("* **Warning:** {}\n", escape_markdown(&one))));
+                format!("{}\n{INTERVAL}\n\n{}", self.grid().to_markdown(), items.concat())
             }
         }
     }
@@ -40,6 +43,9 @@ impl Lines {
             let sentence = printable(&sentence);
             let (variant, rest) = sentence.split_once(':').unwrap_or(("", &sentence));
             out.push_str(&format!("{}:{rest}\n", bold(variant, style)));
+        }
+        for warning in self.said() {
+            out.push_str(&format!("warning: {}\n", printable(&warning)));
         }
         out
     }
@@ -155,10 +161,10 @@ impl Lines {
         (written(estimate.value), spread)
     }
 
-    /// Writes one number a row: `variant,load,objective,metric,value,low,high,runs`. The line has no load of its
-    /// own there; it is the value.
+    /// Writes one number a row: `variant,load,objective,metric,value,low,high,runs,warnings`. The line has no load
+    /// of its own there; it is the value.
     fn csv(&self) -> String {
-        let head = ["variant", "load", "objective", "metric", "value", "low", "high", "runs"];
+        let head = ["variant", "load", "objective", "metric", "value", "low", "high", "runs", "warnings"];
         let mut out = csv_line(&head.map(str::to_owned));
         let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:?}"));
         for variant in &self.variants {
@@ -173,6 +179,7 @@ impl Lines {
                 number(line.low()),
                 number(line.high()),
                 runs.to_string(),
+                String::new(),
             ]));
             for at in &variant.loads {
                 for (slo, metric) in self.slos.iter().zip(&at.metrics) {
@@ -186,6 +193,7 @@ impl Lines {
                         number(interval.map(|interval| interval.low)),
                         number(interval.map(|interval| interval.high)),
                         at.runs.to_string(),
+                        at.warnings.join("; "),
                     ]));
                 }
             }

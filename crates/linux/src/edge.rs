@@ -18,6 +18,7 @@ use crate::capture::{Capture, Way};
 use crate::frame::{self, ETHERNET, Header, VLAN_TAG};
 use crate::lateness::Spread;
 use crate::live::{Egress, Entry, LiveFabric, Out};
+use crate::multipath::Flows;
 
 /// What waited in the hosts' sockets.
 #[derive(Clone, Debug)]
@@ -154,6 +155,7 @@ pub struct Edge<D> {
     spin: Span,
     log: Option<Vec<Entry>>,
     sockets: Option<Receiver<Reading>>,
+    flows: Option<Flows>,
     foreign: u64,
 }
 
@@ -172,6 +174,8 @@ pub struct Seen {
     pub log: Option<Vec<Entry>>,
     /// The frames of every host, where they were to be kept.
     pub capture: Option<Capture>,
+    /// The flows with payload, where they were to be kept.
+    pub(crate) flows: Option<Flows>,
 }
 
 /// Frames read of a host before others have their turn.
@@ -195,12 +199,17 @@ impl<D: Devices> Edge<D> {
             refused: 0,
         };
         let turns = Turns { queue: VecDeque::with_capacity(hosts), queued: vec![false; hosts] };
-        Edge { fabric, exits, turns, spin, log: None, sockets: None, foreign: 0 }
+        Edge { fabric, exits, turns, spin, log: None, sockets: None, flows: None, foreign: 0 }
     }
 
     /// Keeps a log of what comes in, for [`crate::live::replay`].
     pub fn keep_log(&mut self) {
         self.log = Some(Vec::new());
+    }
+
+    /// Keeps the flows that carry payload.
+    pub fn keep_flows(&mut self) {
+        self.flows = Some(Flows::default());
     }
 
     /// Passes on to the fabric what is read of the hosts' sockets.
@@ -292,6 +301,9 @@ impl<D: Devices> Edge<D> {
         let hosts = self.fabric.hosts();
         let header = if frame.len() < room.len() { Header::parse(frame, hosts) } else { None };
         if let Some(header) = header {
+            if let Some(flows) = self.flows.as_mut().filter(|_| header.payload > 0) {
+                flows.entry((from, header.to)).or_default().insert(header.flow);
+            }
             let size = frame.len().min(usize::from(u16::MAX)) as u16;
             let entry = self.fabric.on_frame(now, from, header, size, number, &mut self.exits);
             if let Some(log) = &mut self.log {
@@ -314,8 +326,9 @@ impl<D: Devices> Edge<D> {
 
     /// What was seen, and the fabric as it is.
     pub fn finish(self) -> (LiveFabric, Seen) {
-        let Exits { lateness, waited, refused, capture, .. } = self.exits;
-        (self.fabric, Seen { lateness, waited, refused, foreign: self.foreign, log: self.log, capture })
+        let Edge { fabric, exits, log, flows, foreign, .. } = self;
+        let Exits { lateness, waited, refused, capture, .. } = exits;
+        (fabric, Seen { lateness, waited, refused, foreign, log, capture, flows })
     }
 }
 

@@ -236,6 +236,13 @@ pub fn emulate(
     if options.verify {
         edge.keep_log();
     }
+    // Of other rules a flow has no path of its own.
+    if options.mptcp.is_some()
+        && control::control(model).is_none()
+        && model.paths.mechanisms().active().is_empty()
+    {
+        edge.keep_flows();
+    }
     if let Some(to) = &options.capture {
         edge.capture(Capture::start(to, hosts)?);
     }
@@ -286,6 +293,8 @@ pub fn emulate(
     let of_multipath =
         options.mptcp.zip(multipath).map(|(subflows, counts)| multipath::said(subflows, counts));
     outcome.warnings.extend(of_multipath.into_iter().flatten());
+    let flows = seen.flows.take().unwrap_or_default();
+    outcome.warnings.extend(multipath::shared_paths(fabric.network(), &flows));
     outcome.warnings.extend(readings.iter().filter_map(Readings::suspect));
     outcome.warnings.extend(of_circuits(fabric.circuit_losses()));
     let fastest = (0..hosts).map(|host| fabric.network().link(PortId(host)).rate).max();

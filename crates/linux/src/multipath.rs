@@ -11,10 +11,11 @@
 //! In a hybrid network the subflow between first addresses travels by the packet switch, and the other by circuits
 //! (seed 002, section 7.3.3).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::{fs, io};
 
 use plimsoll_fabric::Unbuildable;
-use plimsoll_fabric::net::{HostId, Network};
+use plimsoll_fabric::net::{HostId, Network, Packet, PortId};
 use plimsoll_mechanisms::mptcp::{Coupling, MptcpParams, Paths, Scheduler};
 use plimsoll_scenario::model::Model;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -148,21 +149,54 @@ impl std::ops::AddAssign for MultipathCounts {
     }
 }
 
+/// The flows between two hosts: from, to, and the hashes by which the fabric chooses their paths.
+pub(crate) type Flows = BTreeMap<(HostId, HostId), BTreeSet<u32>>;
+
 /// What a run's outcome has to say of it.
-pub(crate) fn said(subflows: u8, counts: MultipathCounts) -> Vec<String> {
-    let subflows =
-        if subflows == 1 { "one subflow".to_owned() } else { format!("up to {subflows} subflows") };
+pub(crate) fn said(asked: u8, counts: MultipathCounts) -> Vec<String> {
+    let subflows = if asked == 1 { "one subflow".to_owned() } else { format!("up to {asked} subflows") };
     let ran = format!("the agent's connections were MPTCP, with {subflows}, in place of TCP");
-    let MultipathCounts { connections, fallbacks, .. } = counts;
+    let MultipathCounts { connections, joined, fallbacks } = counts;
     let fell_back = format!(
         "suspect: MPTCP fell back to TCP {fallbacks} times; {connections} connections had it at both ends"
     );
-    [ran].into_iter().chain((fallbacks > 0).then_some(fell_back)).collect()
+    let further = connections * u64::from(asked - 1);
+    let fewer = format!(
+        "of {further} further subflows that {connections} connections may have had, {joined} joined; a short \
+         connection ends before they do"
+    );
+    let warnings = [(true, ran), (fallbacks > 0, fell_back), (joined < further, fewer)];
+    warnings.into_iter().filter(|(is_said, _)| *is_said).map(|(_, text)| text).collect()
+}
+
+/// Returns the warnings of hosts whose flows' hashes all chose one path, where the network has several.
+pub(crate) fn shared_paths(network: &Network, flows: &Flows) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (&(from, to), flows) in flows.iter().filter(|(_, flows)| flows.len() > 1) {
+        let path = |flow| network.path(&Packet::new(from, to, flow, 0)).collect::<Vec<PortId>>();
+        let taken: BTreeSet<Vec<PortId>> = flows.iter().map(|&flow| path(flow)).collect();
+        let paths = network.tiers_between(from, to).map(|(_, links)| links).max().unwrap_or(1);
+        if taken.len() == 1 && paths > 1 {
+            warnings.push(format!(
+                "all {} subflows from h{} to h{} took one path of several, which their hashes chose; the ports \
+                 of another run may choose others",
+                flows.len(),
+                from.0,
+                to.0
+            ));
+        }
+    }
+    warnings
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use plimsoll_scenario::Scenario;
+
     use super::*;
+    use crate::live::LiveFabric;
 
     #[test]
     fn counters_are_found_by_name() {
@@ -172,7 +206,28 @@ mod tests {
         let counts = MultipathCounts { connections: 5, joined: 7, fallbacks: 3 };
         assert_eq!(MultipathCounts::of(text), counts);
         assert_eq!(MultipathCounts::of("TcpExt: A\nTcpExt: 1\n"), MultipathCounts::default());
-        assert!(said(4, counts)[1].contains("suspect: MPTCP fell back to TCP 3 times"));
+        let warnings = said(4, counts);
+        assert!(warnings[1].contains("suspect: MPTCP fell back to TCP 3 times"), "{warnings:?}");
+        assert!(warnings[2].contains("of 15 further subflows that 5 connections"), "{warnings:?}");
+        assert_eq!(said(2, MultipathCounts { fallbacks: 0, ..counts }).len(), 1);
         assert_eq!(said(1, MultipathCounts::default()).len(), 1);
+    }
+
+    #[test]
+    fn flows_of_one_path_where_there_are_two_are_told() {
+        let text = "version = 1\ntitle = 'paths'\n[topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n\
+                    rate = '1Gbps'\ndelay = '1us'\n[workload.w]\nkind = 'flows'\nfrom = 'h1'\nto = 'h0'\nsize = '1KB'\n";
+        let scenario = Scenario::parse("paths", text, Path::new(".")).unwrap();
+        let network = LiveFabric::new(&scenario.points()[0].model).unwrap().network().clone();
+        let (h0, h1, h2) = (HostId(0), HostId(1), HostId(2));
+        let path = |flow| network.path(&Packet::new(h0, h2, flow, 0)).collect::<Vec<_>>();
+        let same: BTreeSet<u32> = (0..100).filter(|&flow| path(flow) == path(0)).take(3).collect();
+        let told = shared_paths(&network, &Flows::from([((h0, h2), same.clone())]));
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].starts_with("all 3 subflows from h0 to h2 took one path of several"), "{told:?}");
+        // Several paths, one flow, and hosts with one path between them are nothing to tell.
+        let both = (0..100).collect();
+        let fine = Flows::from([((h0, h2), both), ((h2, h0), [7].into()), ((h0, h1), same)]);
+        assert_eq!(shared_paths(&network, &fine), Vec::<String>::new());
     }
 }

@@ -56,7 +56,7 @@ mod tests {
             spread
         };
         let (lateness, waited) = (of(late_us), of(waited_us));
-        Seen { lateness, waited, refused: 0, foreign: 0, log: None, capture: None }
+        Seen { lateness, waited, refused: 0, foreign: 0, log: None, capture: None, flows: None }
     }
 
     #[test]

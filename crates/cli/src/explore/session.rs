@@ -632,7 +632,6 @@ fn line_page(scenario: &Scenario, lines: &Lines, command: &str) -> String {
         version: env!("CARGO_PKG_VERSION"),
         commit: output::commit(),
         scenario: "",
-        warnings: &[],
     })
 }
 

@@ -81,7 +81,7 @@ fn a_queue_has_its_line_in_every_form() {
     place
         .plimsoll(&with(&["--format", "csv", "--quiet"]))
         .ends_with(0)
-        .prints("variant,load,objective,metric,value,low,high,runs\nbase,,mean(w) < 24us,line,");
+        .prints("variant,load,objective,metric,value,low,high,runs,warnings\nbase,,mean(w) < 24us,line,");
     place.plimsoll(&with(&["--format", "md", "--quiet"])).ends_with(0).prints("| base | ");
 }
 

@@ -89,7 +89,9 @@ fn every_format_is_itself() {
         |format| place.plimsoll(&quickstart(&["--out", "out", "--quiet", "--format", format])).ends_with(0);
     with("table").prints("mean us");
     with("md").prints("|---");
-    with("csv").prints("variant,workload.background.load,subject,metric,value,low,high,samples\n");
+    with("csv")
+        .prints("variant,workload.background.load,subject,metric,value,low,high,samples,warnings\n")
+        .says("warning: p99");
     with("json").prints("\"verdicts\"");
     place
         .plimsoll(&quickstart(&["--format", "jsn"]))

@@ -30,7 +30,7 @@ pub enum Format {
     Table,
     /// The whole summary with the verdicts.
     Json,
-    /// One number a row: variant, sweep point, subject, metric, value, interval, samples.
+    /// One number a row: variant, sweep point, subject, metric, value, interval, samples, warnings.
     Csv,
     /// The table as Markdown.
     Md,

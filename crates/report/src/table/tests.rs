@@ -172,8 +172,11 @@ fn csv_has_one_number_a_row_and_json_the_verdicts() {
     let summary = summary(&[0.2, 0.4], 1);
     let csv = render(&summary, Format::Csv, &Style::default());
     let mut lines = csv.lines();
-    assert_eq!(lines.next(), Some("variant,workload.background.load,subject,metric,value,low,high,samples"));
-    assert!(lines.all(|line| line.split(',').count() == 8));
+    assert_eq!(
+        lines.next(),
+        Some("variant,workload.background.load,subject,metric,value,low,high,samples,warnings")
+    );
+    assert!(lines.all(|line| line.split(',').count() == 9));
     assert!(csv.contains("TCP,0.2,small,completion_us.p99,"));
     let json: serde_json::Value =
         serde_json::from_str(&render(&summary, Format::Json, &Style::default())).unwrap();
@@ -206,4 +209,27 @@ fn a_comparison_has_every_difference_with_its_interval() {
     let csv = render_compared(&summary, Format::Csv, &Style::default());
     assert!(csv.starts_with(&render(&summary, Format::Csv, &Style::default())));
     assert!(csv.contains("\nHULL,small,difference_us.p99,-"), "{csv}");
+}
+
+/// A warning stands beside the numbers that it concerns, and beside no others.
+#[test]
+fn rows_of_csv_name_their_warnings() {
+    let mut points = synthetic::experiment(&Shape::default(), &["TCP", "DCTCP"], &[0.2, 0.4], 1, 1);
+    let suspect = "suspect: frames were handed over late".to_owned();
+    let is_dctcp = |point: &&mut plimsoll_results::PointOutcome| point.key.variant == "DCTCP";
+    points.iter_mut().rfind(is_dctcp).unwrap().outcome.warnings.push(suspect);
+    points[0].outcome.messages.iter_mut().filter(|m| m.workload == 1).for_each(|m| m.completed = None);
+    let summary = Summary::of(&points, &Options::default());
+    let csv = render(&summary, Format::Csv, &Style::default());
+    let words = |start: &str| {
+        let row = csv.lines().find(|row| row.starts_with(start)).unwrap_or_else(|| panic!("{start}: {csv}"));
+        row.rsplit(',').next().unwrap()
+    };
+    assert_eq!(words("DCTCP,0.4,small,completion_us.p50,"), "suspect");
+    assert_eq!(words("DCTCP,0.4,small,completion_us.p99.9,"), "too-few-samples suspect");
+    assert_eq!(words("DCTCP,0.4,network,drops,"), "suspect");
+    assert_eq!(words("DCTCP,0.2,small,completion_us.p50,"), "");
+    assert_eq!(words("TCP,0.4,small,completion_us.p50,"), "");
+    assert_eq!(words("TCP,0.2,background,messages,"), "nothing-completed");
+    assert_eq!(words("TCP,0.2,small,messages,"), "");
 }

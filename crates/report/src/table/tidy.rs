@@ -2,7 +2,7 @@
 
 use plimsoll_results::Summary;
 use plimsoll_results::stats::Estimate;
-use plimsoll_results::summary::{Cell, Distribution};
+use plimsoll_results::summary::{Cell, Distribution, too_few};
 use plimsoll_units::text::{csv_cell, printable_json};
 use serde::Serialize;
 
@@ -27,18 +27,38 @@ pub(super) fn json(summary: &Summary) -> String {
     format!("{}\n", printable_json(&text))
 }
 
-/// Writes one number a row: `variant,<sweep keys>,subject,metric,value,low,high,samples`.
+/// Writes one number a row: `variant,<sweep keys>,subject,metric,value,low,high,samples,warnings`. The last field has
+/// a word for each warning that concerns the number, separated by spaces: `too-few-samples`, `unfinished`,
+/// `nothing-completed`, `suspect` (an emulated run that the machine has disturbed) and `run` (anything else that a run
+/// has said).
 pub(super) fn csv(summary: &Summary) -> String {
     let mut head = vec!["variant".to_owned()];
     head.extend(summary.sweep_keys.iter().cloned());
-    head.extend(["subject", "metric", "value", "low", "high", "samples"].map(str::to_owned));
+    head.extend(["subject", "metric", "value", "low", "high", "samples", "warnings"].map(str::to_owned));
     let mut out = line(&head);
     for cell in &summary.cells {
         for (subject, metric, estimate) in numbers(cell) {
-            out.push_str(&row(&cell.variant, &cell.sweep, subject, metric, &estimate));
+            let warnings = words(summary, cell, &subject, &metric, &estimate);
+            out.push_str(&row(&cell.variant, &cell.sweep, subject, metric, &estimate, &warnings));
         }
     }
     out
+}
+
+/// The words of the warnings that concern a number of `subject` in `cell`, each once.
+fn words(summary: &Summary, cell: &Cell, subject: &str, metric: &str, estimate: &Estimate) -> String {
+    let workload = Some(subject).filter(|name| cell.workload(name).is_some());
+    let percentile = metric.split_once('.').map_or("", |(_, statistic)| statistic);
+    let mut words = Vec::new();
+    if workload.is_some() && too_few(percentile, estimate.samples) {
+        words.push("too-few-samples");
+    }
+    for word in summary.warnings.iter().filter_map(|warning| warning.word(cell, workload)) {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    words.join(" ")
 }
 
 /// Writes every paired difference from the base, and the ratio to it, as further rows of [`csv`].
@@ -51,7 +71,20 @@ pub(super) fn differences(summary: &Summary) -> String {
                 for (name, estimate) in numbers.into_iter().filter_map(|(name, e)| Some((name, e?))) {
                     let metric = format!("{name}.{statistic}");
                     let subject = workload.name.clone();
-                    out.push_str(&row(&comparison.variant, &comparison.sweep, subject, metric, &estimate));
+                    let cell = summary
+                        .cells
+                        .iter()
+                        .find(|cell| cell.variant == comparison.variant && cell.sweep == comparison.sweep);
+                    let warnings = cell.map(|cell| words(summary, cell, &subject, &metric, &estimate));
+                    let warnings = warnings.unwrap_or_default();
+                    out.push_str(&row(
+                        &comparison.variant,
+                        &comparison.sweep,
+                        subject,
+                        metric,
+                        &estimate,
+                        &warnings,
+                    ));
                 }
             }
         }
@@ -65,6 +98,7 @@ fn row(
     subject: String,
     metric: String,
     estimate: &Estimate,
+    warnings: &str,
 ) -> String {
     let mut fields = vec![variant.to_owned()];
     fields.extend(sweep.iter().map(|(_, value)| value.clone()));
@@ -72,7 +106,15 @@ fn row(
         Some(interval) => (float(interval.low), float(interval.high)),
         None => (String::new(), String::new()),
     };
-    fields.extend([subject, metric, float(estimate.value), low, high, estimate.samples.to_string()]);
+    fields.extend([
+        subject,
+        metric,
+        float(estimate.value),
+        low,
+        high,
+        estimate.samples.to_string(),
+        warnings.to_owned(),
+    ]);
     line(&fields)
 }
 

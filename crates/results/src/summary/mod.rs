@@ -25,7 +25,7 @@ use crate::stats::Estimate;
 use crate::stats::paired::Change;
 
 pub use circuits::FILLED_ENOUGH;
-pub use warning::Warning;
+pub use warning::{Warning, too_few};
 pub use workload::WAITING_FOR_CIRCUIT;
 
 /// Version of the layout of `summary.json`.

@@ -69,6 +69,9 @@ pub enum Warning {
         runs: u64,
         /// The text of the warning.
         text: String,
+        /// The variants and sweep points with this warning, in words, each once.
+        #[serde(default)]
+        places: Vec<String>,
     },
 }
 
@@ -113,12 +116,50 @@ impl Remedy {
     }
 }
 
+/// A variant and its sweep point in words.
+fn place(variant: &str, at: &str) -> String {
+    match at {
+        "" => variant.to_owned(),
+        at => format!("{variant} at {at}"),
+    }
+}
+
+impl Warning {
+    /// Returns what the warning says in one word where it concerns numbers of `workload` (all of them, if `None`) in
+    /// `cell`; `None` where it does not, and for too few samples, which [`too_few`] tells of each percentile.
+    pub fn word(&self, cell: &Cell, workload: Option<&str>) -> Option<&'static str> {
+        let here = place(&cell.variant, &sweep_label(&cell.sweep));
+        let is_of = |name: &str, variant: &str, at: &str| {
+            workload.is_none_or(|asked| asked == name) && place(variant, at) == here
+        };
+        match self {
+            Warning::TooFewSamples { .. } => None,
+            Warning::Unfinished { variant, at, workload, .. } => {
+                is_of(workload, variant, at).then_some("unfinished")
+            }
+            Warning::NothingCompleted { variant, at, workload, .. } => {
+                is_of(workload, variant, at).then_some("nothing-completed")
+            }
+            Warning::Run { text, places, .. } => {
+                let word = if text.starts_with("suspect:") { "suspect" } else { "run" };
+                places.contains(&here).then_some(word)
+            }
+        }
+    }
+}
+
+/// Whether a percentile such as `p99` rests on fewer samples than it needs.
+pub fn too_few(percentile: &str, samples: u64) -> bool {
+    let share = match percentile {
+        "p99" => 0.99,
+        "p99.9" => 0.999,
+        _ => return false,
+    };
+    samples < stats::samples_needed(share)
+}
+
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = |variant: &str, at: &str| match at {
-            "" => variant.to_owned(),
-            at => format!("{variant} at {at}"),
-        };
         match self {
             Warning::TooFewSamples { workload, statistic, samples, needed, remedy, .. } => {
                 let needed = counted(*needed, "sample");
@@ -141,7 +182,7 @@ impl fmt::Display for Warning {
             Warning::NothingCompleted { variant, at, workload, remedy } => {
                 write!(f, "{}: no message of `{workload}` completed{}", place(variant, at), remedy.sentence())
             }
-            Warning::Run { variant, runs, text } => match runs {
+            Warning::Run { variant, runs, text, .. } => match runs {
                 1 => write!(f, "{variant}: {text}"),
                 runs => write!(f, "{variant} and {} more: {text}", runs - 1),
             },
@@ -279,17 +320,25 @@ fn too_few_samples(cells: &[Cell], points: &[&PointOutcome], warnings: &mut Vec<
 
 fn said_by_runs(points: &[&PointOutcome], warnings: &mut Vec<Warning>) {
     for point in points {
+        let variant = &point.key.variant;
+        let here = place(variant, &sweep_label(&point.key.sweep));
         for said in &point.outcome.warnings {
             let known = warnings.iter_mut().find_map(|warning| match warning {
-                Warning::Run { text, runs, .. } if text == said => Some(runs),
+                Warning::Run { text, runs, places, .. } if text == said => Some((runs, places)),
                 _ => None,
             });
             match known {
-                Some(runs) => *runs += 1,
+                Some((runs, places)) => {
+                    *runs += 1;
+                    if !places.contains(&here) {
+                        places.push(here.clone());
+                    }
+                }
                 None => warnings.push(Warning::Run {
-                    variant: point.key.variant.clone(),
+                    variant: variant.clone(),
                     runs: 1,
                     text: said.clone(),
+                    places: vec![here.clone()],
                 }),
             }
         }

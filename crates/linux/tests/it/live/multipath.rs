@@ -44,6 +44,40 @@ fn subflows_of_mptcp_have_paths_of_their_own() {
     assert!(echo.outcome.messages.iter().all(|message| message.completed.is_some()));
 }
 
+/// A transfer over two spines that asks for four subflows: what did not join, or has a path in common with all others,
+/// is told.
+#[test]
+fn a_run_with_fewer_subflows_than_asked_for_says_so() {
+    let text = "[run]\nduration = '3s'\n[topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 1\n\
+                rate = '40Mbps'\nfabric_rate = '10Mbps'\ndelay = '100us'\n\
+                [workload.bulk]\nkind = 'flows'\nfrom = 'h0'\nto = 'h1'\nsize = '3MB'\n[transport]\nkind = 'cubic'\n";
+    let four = |size: &str| {
+        let options = Options { mptcp: Some(4), ..options() };
+        let text = text.replace("3MB", size);
+        if let Err(error) = check(&model(&text), &options) {
+            plimsoll_testing::skipped!("{error}");
+            return None;
+        }
+        run_with(&text, options)
+    };
+    let Some(emulated) = four("3MB") else { return };
+    let says =
+        |emulated: &Emulated, words: &str| emulated.outcome.warnings.iter().any(|said| said.contains(words));
+    let counts = emulated.multipath.unwrap();
+    assert_eq!(says(&emulated, "further subflows that"), counts.joined < 3, "{counts:?}");
+    // 24 Mb take 1.2 s by both spines and 2.4 s by one.
+    let bulk = &emulated.outcome.messages[0];
+    let took = bulk.completed.map(|completed| completed.saturating_since(bulk.created));
+    eprintln!("{took:?}, {counts:?}, {:?}", emulated.outcome.warnings);
+    if says(&emulated, "took one path of several") {
+        assert!(took.is_none_or(|took| took > Span::from_ms(2_300)), "{took:?} by one path");
+    }
+    // A segment has gone before a further subflow can join.
+    let short = four("1KB").unwrap();
+    let counts = short.multipath.unwrap();
+    assert_eq!(says(&short, "further subflows that"), counts.joined < 3, "{counts:?}");
+}
+
 /// Where the other end does not speak MPTCP a connection goes on as TCP, and the run says so: here a program's, whose
 /// listener is of TCP.
 #[test]
