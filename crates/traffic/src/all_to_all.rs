@@ -37,8 +37,7 @@ impl Kind for AllToAll {
     fn check(&mut self, check: &mut Check<'_>) -> Demand {
         check.distribution("size", &mut self.size);
         let bits = check.load("load", self.load, Some(check.facts().host_rate(0)));
-        check.oversubscription("load", bits);
-        Demand { ends: self.count.is_some(), start: self.start, towards: None }
+        Demand { ends: self.count.is_some(), start: self.start, between_all: bits, ..Demand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

@@ -87,7 +87,7 @@ impl Kind for Barrier {
         check.some_bytes("size", self.size);
         check.distribution("compute", &mut self.compute);
         check.at_least_one("rounds", self.rounds.unwrap_or(1), "no round at all");
-        Demand { ends: self.rounds.is_some(), start: self.start, towards: None }
+        Demand { ends: self.rounds.is_some(), start: self.start, ..Demand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

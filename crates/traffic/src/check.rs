@@ -74,6 +74,8 @@ pub struct Demand {
     pub start: Span,
     /// A host, and the bits per second that are sent to it.
     pub towards: Option<(u32, f64)>,
+    /// The bits per second that each host sends to all others.
+    pub between_all: f64,
 }
 
 /// Checks the parameters of one workload and collects the findings.
@@ -84,12 +86,14 @@ pub struct Check<'a> {
     pub errors: Vec<InvalidValue>,
     /// The values that are allowed and probably not meant.
     pub warnings: Vec<InvalidValue>,
+    /// The key of the longest message so far, and its bytes; of distributions without a bound there is none.
+    pub longest: Option<(String, f64)>,
 }
 
 impl<'a> Check<'a> {
     /// Returns a check without findings.
     pub fn new(facts: &'a dyn NetworkFacts, files: &'a dyn FileReader) -> Check<'a> {
-        Check { facts, files, errors: Vec::new(), warnings: Vec::new() }
+        Check { facts, files, errors: Vec::new(), warnings: Vec::new(), longest: None }
     }
 
     /// Returns the facts about the network.
@@ -245,6 +249,14 @@ impl<'a> Check<'a> {
         if size == Bytes::ZERO {
             self.error(key, "a message without bytes", "at least 1B");
         }
+        self.may_be_longest(key, size.get() as f64);
+    }
+
+    /// Takes note of a message of so many bytes.
+    pub fn may_be_longest(&mut self, key: &str, bytes: f64) {
+        if self.longest.as_ref().is_none_or(|(_, longest)| bytes > *longest) {
+            self.longest = Some((key.to_owned(), bytes));
+        }
     }
 
     /// Reports a message that does not fit into one packet, to which the transport's header is added.
@@ -274,7 +286,11 @@ impl<'a> Check<'a> {
             return self.error(key, "a message without bytes", "at least 1B");
         }
         match distribution.validate().and_then(|()| distribution.load(&|name| self.files.read(name))) {
-            Ok(()) => {}
+            Ok(()) => {
+                if let Some(largest) = distribution.largest().filter(|_| Q::NAME == "size") {
+                    self.may_be_longest(key, largest);
+                }
+            }
             Err(DistributionError::Parameter { key: inner, value, allowed }) => {
                 self.error(&format!("{key}.{inner}"), format!("{value} does not fit"), allowed);
             }
@@ -312,20 +328,16 @@ impl<'a> Check<'a> {
             );
         }
     }
+}
 
-    /// Warns of traffic between all hosts, of `bits` per second each, that overloads the links between tiers.
-    pub fn oversubscription(&mut self, key: &str, bits: f64) {
-        let all = f64::from(self.facts.host_count());
-        // The traffic that `inside` hosts send to all others.
-        let leaving = |inside: f64| bits * inside * (all - inside) / (all - 1.0);
-        let shares =
-            self.facts.cuts().into_iter().map(|cut| (cut.links, leaving(cut.hosts) / cut.bits_per_second));
-        let Some((links, share)) = shares.max_by(|a, b| a.1.total_cmp(&b.1)) else { return };
-        if share > 1.0 {
-            let problem = format!("load {share:.3} of {links} (oversubscription)");
-            self.warn(key, problem, "queues grow as long as the run lasts; lower the load");
-        }
-    }
+/// Returns the links between tiers that traffic between all hosts, of `bits` per second each, loads most, and the load
+/// as a share of their capacity.
+pub fn busiest_cut(facts: &dyn NetworkFacts, bits: f64) -> Option<(&'static str, f64)> {
+    let all = f64::from(facts.host_count());
+    // The traffic that `inside` hosts send to all others.
+    let leaving = |inside: f64| bits * inside * (all - inside) / (all - 1.0);
+    let shares = facts.cuts().into_iter().map(|cut| (cut.links, leaving(cut.hosts) / cut.bits_per_second));
+    shares.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 impl InvalidValue {

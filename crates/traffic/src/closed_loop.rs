@@ -91,7 +91,7 @@ impl Kind for ClosedLoop {
         check.distribution("service", &mut self.service);
         check.distribution("think", &mut self.think);
         check.one_to_many("threads", self.threads.into(), "threads");
-        Demand { ends: self.count.is_some(), start: self.start, towards: None }
+        Demand { ends: self.count.is_some(), start: self.start, ..Demand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

@@ -98,7 +98,7 @@ impl Kind for Commit {
         }
         check.timeout("timeout", self.timeout);
         check.at_least_one("depth", self.depth.into(), "no transaction at all");
-        Demand { ends: self.count.is_some(), start: self.start, towards: None }
+        Demand { ends: self.count.is_some(), start: self.start, ..Demand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

@@ -261,6 +261,19 @@ impl<Q: Quantity> Distribution<Q> {
         }
     }
 
+    /// Returns the largest value in the smallest unit, unless there is none or the points could not be read.
+    pub fn largest(&self) -> Option<f64> {
+        match self {
+            Distribution::Constant(value) => Some(value.to_f64()),
+            Distribution::Cdf { table, .. } => Some(table.as_ref()?.points().last()?.0),
+            Distribution::Uniform { max, .. } => Some(max.to_f64()),
+            Distribution::Pareto { max, .. } => max.map(Quantity::to_f64),
+            Distribution::Exponential { .. }
+            | Distribution::Gamma { .. }
+            | Distribution::Lognormal { .. } => None,
+        }
+    }
+
     /// Checks that all parameters are in their range.
     ///
     /// # Errors

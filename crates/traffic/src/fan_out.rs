@@ -60,7 +60,12 @@ impl Kind for FanOut {
             check.service("service", queries, service);
         }
         let bits = self.response.known_mean().map(|response| queries * servers as f64 * response * 8.0);
-        Demand { ends: self.count.is_some(), start: self.start, towards: client.zip(bits) }
+        Demand {
+            ends: self.count.is_some(),
+            start: self.start,
+            towards: client.zip(bits),
+            ..Demand::default()
+        }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

@@ -111,7 +111,7 @@ impl Kind for FileService {
         if self.disk.as_bps() == 0 {
             check.error("disk", "a disk that reads nothing", "more than 0bps");
         }
-        Demand { ends: self.size.is_some(), start: self.start, towards: None }
+        Demand { ends: self.size.is_some(), start: self.start, ..Demand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

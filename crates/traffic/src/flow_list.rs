@@ -54,7 +54,11 @@ impl Kind for FlowList {
     fn check(&mut self, check: &mut Check<'_>) -> Demand {
         if let Some(text) = check.flow_list("path", &self.path) {
             match parse(&self.path, &text, check.facts()) {
-                Ok(flows) => self.flows = Arc::new(flows),
+                Ok(flows) => {
+                    let longest = flows.iter().map(|flow| flow.size.get()).max().unwrap_or(0);
+                    check.may_be_longest("path", longest as f64);
+                    self.flows = Arc::new(flows);
+                }
                 Err(mut errors) => check.errors.append(&mut errors),
             }
         }

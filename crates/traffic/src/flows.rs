@@ -43,7 +43,7 @@ impl Kind for Flows {
         let to = check.host("to", &self.to);
         check.hosts("from", &self.from, to);
         check.some_bytes("size", self.size.unwrap_or(Bytes::new(1)));
-        Demand { ends: self.size.is_some(), start: self.start, towards: None }
+        Demand { ends: self.size.is_some(), start: self.start, ..Demand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

@@ -68,7 +68,7 @@ impl Kind for Hstride {
         check.at_least_one("flows", self.flows, "no flow to any destination");
         check.distribution("size", &mut self.size);
         check.load("load", self.load, Some(check.facts().host_rate(0)));
-        Demand { ends: self.count.is_some(), start: self.start, towards: None }
+        Demand { ends: self.count.is_some(), start: self.start, ..Demand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

@@ -44,13 +44,16 @@ impl Incast {
 impl Kind for Incast {
     fn check(&mut self, check: &mut Check<'_>) -> Demand {
         let to = check.host("to", &self.to);
-        check.hosts("from", &self.from, to);
+        let senders = check.hosts("from", &self.from, to);
         check.some_bytes("size", self.size);
         check.at_least_one("rounds", self.rounds, "no round at all");
         if self.every.is_zero() && self.rounds > 1 {
             check.error("every", "all rounds at once", "more than 0s");
         }
-        Demand { ends: true, start: self.start, towards: None }
+        // One round is a burst; rounds without an end to their sum are a load.
+        let bits = senders as f64 * self.size.get() as f64 * 8.0 / self.every.as_secs_f64();
+        let towards = to.filter(|_| self.rounds > 1).map(|to| (to, bits));
+        Demand { ends: true, start: self.start, towards, ..Demand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

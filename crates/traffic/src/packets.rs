@@ -62,7 +62,7 @@ impl Kind for Packets {
         let share = self.share_of_bursts(check);
         let bits = check.load("load", self.load, Some(check.facts().host_rate(0)));
         let towards = to.map(|to| (to, bits * senders as f64 * share));
-        Demand { ends: self.count.is_some(), start: Span::ZERO, towards }
+        Demand { ends: self.count.is_some(), start: Span::ZERO, towards, ..Demand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

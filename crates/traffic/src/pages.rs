@@ -180,7 +180,7 @@ impl Kind for Pages {
             let threads = back.len() as f64 * f64::from(self.threads.max(1));
             check.service("service", asked / threads, service);
         }
-        Demand { ends: self.count.is_some(), start: self.start, towards: None }
+        Demand { ends: self.count.is_some(), start: self.start, ..Demand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

@@ -88,7 +88,7 @@ impl Kind for Ping {
             PingOver::Tcp => check.some_bytes("size", self.size),
         }
         check.interval("interval", self.interval);
-        Demand { ends: self.count.is_some(), start: self.start, towards: None }
+        Demand { ends: self.count.is_some(), start: self.start, ..Demand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

@@ -52,7 +52,7 @@ impl Kind for Pstride {
         }
         check.load("load", self.load, Some(check.facts().host_rate(0)));
         check.at_least_one("periods", self.periods.unwrap_or(1), "no period at all");
-        Demand { ends: self.periods.is_some(), start: self.start, towards: None }
+        Demand { ends: self.periods.is_some(), start: self.start, ..Demand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

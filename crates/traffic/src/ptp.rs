@@ -80,7 +80,7 @@ impl Kind for Ptp {
         if let Some(servo) = &self.servo {
             servo.check(check);
         }
-        Demand { ends: self.count.is_some(), start: self.start, towards: None }
+        Demand { ends: self.count.is_some(), start: self.start, ..Demand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

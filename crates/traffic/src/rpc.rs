@@ -66,7 +66,7 @@ impl Kind for Rpc {
             check.service("service", requests / servers.max(1) as f64, service);
         }
         let towards = client.map(|client| (client, bits));
-        Demand { ends: self.count.is_some(), start: self.start, towards }
+        Demand { ends: self.count.is_some(), start: self.start, towards, ..Demand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

@@ -70,7 +70,7 @@ impl Kind for Shuffle {
         check.distribution("request", &mut self.request);
         check.at_least_one("parallel", self.parallel.into(), "no transfer at all");
         check.at_least_one("waves", self.waves.unwrap_or(1), "no wave at all");
-        Demand { ends: self.waves.is_some(), start: self.start, towards: None }
+        Demand { ends: self.waves.is_some(), start: self.start, ..Demand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

@@ -48,7 +48,7 @@ impl Kind for Stride {
     fn check(&mut self, check: &mut Check<'_>) -> Demand {
         Chain::check(check, &self.hosts, self.stride);
         check.some_bytes("size", self.size.unwrap_or(Bytes::new(1)));
-        Demand { ends: self.size.is_some(), start: self.start, towards: None }
+        Demand { ends: self.size.is_some(), start: self.start, ..Demand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

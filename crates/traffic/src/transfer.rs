@@ -62,7 +62,7 @@ impl Kind for Transfer {
         check.distribution("size", &mut self.size);
         let bits = check.load("load", self.load, client.map(|host| check.facts().host_rate(host)));
         let towards = client.map(|client| (client, bits));
-        Demand { ends: self.count.is_some(), start: self.start, towards }
+        Demand { ends: self.count.is_some(), start: self.start, towards, ..Demand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

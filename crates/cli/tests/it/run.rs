@@ -100,6 +100,34 @@ fn every_format_is_itself() {
         .prints_nothing();
 }
 
+/// 32 senders by DCTCP with all defaults share a link; where windows of one segment wait for delayed ACKs they do not,
+/// and every form of the result says so.
+#[test]
+fn flows_that_are_starved_are_told() {
+    let place = Place::new();
+    place.write(
+        "senders.toml",
+        "version = 1\ntitle = 'senders'\n[run]\nduration = '700ms'\nwarmup = '200ms'\n\
+         [topology]\nkind = 'rack'\nhosts = 33\nrate = '1Gbps'\ndelay = '5us'\n[transport]\nkind = 'dctcp'\n\
+         [port.switch]\nbuffer = '512KB'\necn = { threshold = '30KB' }\n\
+         [workload.bulk]\nkind = 'flows'\nfrom = 'others'\nto = 'h0'\n",
+    );
+    let with = |out, more: &[&str]| {
+        let all = [&["run", "senders.toml", "--quiet", "--out", out, "--format", "json"], more].concat();
+        place.plimsoll(&all).ends_with(0).json()
+    };
+    let fairness = |json: &Value| json["cells"][0]["workloads"][0]["fairness"].as_f64().unwrap();
+    let fair = with("fair", &[]);
+    assert!(fairness(&fair) > 0.9, "{fair}");
+    assert_eq!(fair["warnings"], Value::Array(Vec::new()));
+    let starved = with("starved", &["--set", "transport.min_window=1"]);
+    assert!(fairness(&starved) < 0.5, "{starved}");
+    assert_eq!(starved["warnings"][0]["kind"], "unfair");
+    let csv = place.plimsoll(&["compare", "starved", "--format", "csv"]).ends_with(0);
+    csv.says("share unequally").prints("bulk,fairness,").prints(",unfair\n");
+    place.plimsoll(&["compare", "starved"]).ends_with(0).prints("share unequally");
+}
+
 #[test]
 fn the_default_directory_is_gone_on_with() {
     let place = Place::new();

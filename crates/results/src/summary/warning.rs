@@ -10,6 +10,9 @@ use crate::outcome::{Message, Supply};
 use crate::point::{PointOutcome, sweep_label};
 use crate::stats::{self, Statistic};
 
+/// Jain's index of endless flows below which some of them are starved.
+const UNFAIR: f64 = 0.5;
+
 /// Share of unfinished messages above which the completed ones no longer speak for all.
 const UNFINISHED_TOLERATED: f64 = 0.01;
 
@@ -60,6 +63,17 @@ pub enum Warning {
         /// What lets some of them complete.
         #[serde(default)]
         remedy: Remedy,
+    },
+    /// Flows without an end have very unequal shares, so a mean of their throughput speaks for few of them.
+    Unfair {
+        /// The name of the variant.
+        variant: String,
+        /// The sweep point in words; empty without a sweep.
+        at: String,
+        /// The name of the workload.
+        workload: String,
+        /// Jain's index of the throughput of its connections (0..=1).
+        fairness: f64,
     },
     /// What a run itself had to say.
     Run {
@@ -140,6 +154,7 @@ impl Warning {
             Warning::NothingCompleted { variant, at, workload, .. } => {
                 is_of(workload, variant, at).then_some("nothing-completed")
             }
+            Warning::Unfair { variant, at, workload, .. } => is_of(workload, variant, at).then_some("unfair"),
             Warning::Run { text, places, .. } => {
                 let word = if text.starts_with("suspect:") { "suspect" } else { "run" };
                 places.contains(&here).then_some(word)
@@ -182,6 +197,13 @@ impl fmt::Display for Warning {
             Warning::NothingCompleted { variant, at, workload, remedy } => {
                 write!(f, "{}: no message of `{workload}` completed{}", place(variant, at), remedy.sentence())
             }
+            Warning::Unfair { variant, at, workload, fairness } => write!(
+                f,
+                "{}: the flows of `{workload}` share unequally (Jain's index {fairness:.2}), and some are starved; a \
+                 window of one segment waits for delayed ACKs where `transport.min_window` is 1, and a full drop-tail \
+                 queue may lock flows out",
+                place(variant, at)
+            ),
             Warning::Run { variant, runs, text, .. } => match runs {
                 1 => write!(f, "{variant}: {text}"),
                 runs => write!(f, "{variant} and {} more: {text}", runs - 1),
@@ -272,6 +294,9 @@ fn completion_warnings(
     if workload.completion_us.is_none() && workload.waited_us().is_none() {
         if supplied.supply == Supply::Endless {
             // Its throughput is what it is there for.
+            if let Some(fairness) = workload.fairness.filter(|fairness| *fairness < UNFAIR) {
+                warnings.push(Warning::Unfair { variant, at, workload: workload.name.clone(), fairness });
+            }
             return;
         }
         let remedy = if messages == 0 { supplied.first_messages() } else { supplied.more_time() };

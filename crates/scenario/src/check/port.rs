@@ -1,7 +1,12 @@
 //! Checks the tables below `port`.
 
+use plimsoll_mechanisms::Depth;
+use plimsoll_mechanisms::ecn::MarkAt;
 use plimsoll_mechanisms::pfc::PausedLink;
+use plimsoll_mechanisms::red::RedParams;
+use plimsoll_mechanisms::shared_buffer::SharedBufferParams;
 use plimsoll_mechanisms::wred::WredParams;
+use plimsoll_units::Bytes;
 
 use super::Checker;
 use crate::keys::DISCIPLINE;
@@ -44,7 +49,46 @@ impl Checker<'_> {
             );
         }
         self.buffer(name, port, model);
+        self.reach(name, port, model);
         self.engine(name, port, model);
+    }
+
+    /// Warns of thresholds that the buffer never reaches: a full packet that is admitted finds a shorter queue.
+    fn reach(&mut self, name: &str, port: &Port, model: &Model) {
+        let packet = model.transport.segment.get().saturating_add(model.transport.header.get()).max(1);
+        let (room, key) = match (port.shared_buffer(), port.buffer) {
+            // One port alone gets so much of what is shared.
+            (Some(SharedBufferParams { total, alpha, reserved }), _) => {
+                let others = (model.topology.switch_ports(name) as u64).saturating_mul(reserved.get());
+                let shared = total.get().saturating_sub(others) as f64;
+                (reserved.get() + (shared * alpha / (1.0 + alpha)) as u64, "shared_buffer")
+            }
+            (None, BufferLimit::Bytes(bytes)) => (bytes.get(), "buffer"),
+            (None, BufferLimit::Packets(packets)) => (packets.saturating_mul(packet), "buffer"),
+            (None, BufferLimit::Unlimited) => return,
+        };
+        let of_red = |red: RedParams| (red.min.get(), red.ecn);
+        let mut thresholds = Vec::new();
+        thresholds.extend(port.ecn().map(|ecn| ("ecn", (in_bytes(ecn.threshold, packet), true))));
+        thresholds.extend(port.red().map(|red| ("red", of_red(*red))));
+        if let Some(Ok(rules)) = port.wred().map(WredParams::rules) {
+            thresholds.extend(rules.into_iter().flatten().map(|red| ("wred", of_red(red))));
+        }
+        // What leaves a queue behind that it did not find may be marked by the last packet that fits.
+        let last = if port.ecn().is_some_and(|ecn| ecn.at == MarkAt::Dequeue) { 0 } else { packet };
+        for (table, (threshold, marks)) in thresholds {
+            if threshold.saturating_add(last) > room && room > 0 {
+                let path = self.path_of(name, table);
+                let does = if marks { "marks" } else { "drops early" };
+                let message = format!(
+                    "it never {does}: `{key}` has room for {} at this port, and the threshold is {}",
+                    Bytes::new(room),
+                    Bytes::new(threshold)
+                );
+                self.warn(&keys(&path), message, format!("a lower threshold, or a larger `{key}`"));
+                return;
+            }
+        }
     }
 
     /// Flow control whose thresholds and headroom fit the buffer of every link.
@@ -150,6 +194,14 @@ impl Checker<'_> {
         };
         let name = if inherited && name != "host" { "switch" } else { name };
         ["port", name, key].map(str::to_owned)
+    }
+}
+
+/// A depth in bytes, where packets are full ones.
+fn in_bytes(depth: Depth, packet: u64) -> u64 {
+    match depth {
+        Depth::Bytes(bytes) => bytes.get(),
+        Depth::Packets(packets) => packets.saturating_mul(packet),
     }
 }
 

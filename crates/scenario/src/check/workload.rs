@@ -1,7 +1,9 @@
 //! Checks of `workload.*`: names, what each kind finds in its own table, and the sums over workloads.
 
 use plimsoll_traffic::Workload;
-use plimsoll_traffic::check::{Check, FileReader, InvalidValue};
+use plimsoll_traffic::check::{Check, Demand, FileReader, InvalidValue, busiest_cut};
+use plimsoll_traffic::record::Supply;
+use plimsoll_units::{Bytes, Rate, Span};
 
 use super::Checker;
 use crate::error::Report;
@@ -28,9 +30,22 @@ impl Checker<'_> {
         let limited = model.host.qjump().is_some();
         let Model { workload: workloads, topology, run, .. } = model;
         let mut towards: Vec<(u32, f64)> = Vec::new();
+        let mut between_all: Vec<(&str, f64)> = Vec::new();
+        let has_endless = workloads.values().any(|workload| workload.params().supply() == Supply::Endless);
+        let drain = if has_endless { Span::ZERO } else { run.drain };
+        let time = run.duration.map(|duration| {
+            let ps = duration.as_ps().saturating_add(drain.as_ps()).saturating_sub(run.warmup.as_ps());
+            Span::from_ps(ps)
+        });
         for (name, workload) in workloads {
             self.name(name);
-            let Some(demand) = self.workload(name, workload, topology) else { continue };
+            let Some((demand, longest)) = self.workload(name, workload, topology) else { continue };
+            if let Some((time, (key, bytes))) = time.zip(longest) {
+                self.too_long(name, &key, bytes, time, topology);
+            }
+            if demand.between_all > 0.0 {
+                between_all.push((name, demand.between_all));
+            }
             if !demand.ends && run.duration.is_none() {
                 let missing = workload.params().bounding_key();
                 let message = format!("it never ends: neither `{missing}` nor `run.duration` is given");
@@ -49,13 +64,42 @@ impl Checker<'_> {
                 }
             }
         }
+        let all: f64 = between_all.iter().map(|(_, bits)| bits).sum();
+        if between_all.len() > 1 && towards.is_empty() {
+            towards.push((0, 0.0));
+        }
         for (host, bits) in towards {
-            let share = bits / topology.host_rate(host).as_bps() as f64;
+            let share = (bits + all) / topology.host_rate(host).as_bps() as f64;
             // A limiter at the hosts lets less than that into the network.
             if share > 1.0 && !limited {
                 let message = format!("load {share:.3} of the link towards `{}`", topology.host_name(host));
                 self.warn(&["workload"], message, "queues grow as long as the run lasts; lower the loads");
             }
+        }
+        let Some((links, share)) = busiest_cut(topology, all).filter(|(_, share)| *share > 1.0) else {
+            return;
+        };
+        let message = format!("load {share:.3} of {links} (oversubscription)");
+        let path: &[&str] = match between_all[..] {
+            [(name, _)] => &["workload", name, "load"],
+            _ => &["workload"],
+        };
+        self.warn(path, message, "queues grow as long as the run lasts; lower the load");
+    }
+
+    /// Warns of messages that a run has no time for even where nothing is in their way.
+    fn too_long(&mut self, name: &str, key: &str, bytes: f64, time: Span, topology: &Topology) {
+        let fastest = (0..topology.host_count()).map(|host| topology.host_rate(host)).max();
+        let Some(rate) = fastest.filter(|rate| *rate > Rate::ZERO) else { return };
+        let takes = Span::from_secs_f64(bytes * 8.0 / rate.as_bps() as f64);
+        if takes > time {
+            let keys = key.split('.').filter(|key| !key.is_empty());
+            let path: Vec<&str> = ["workload", name].into_iter().chain(keys).collect();
+            let message = format!(
+                "a message of up to {} takes {takes} on a link of {rate}, and the run has {time} for it",
+                Bytes::new(bytes as u64)
+            );
+            self.warn(&path, message, "a longer `run.duration`, or `run.drain`, lets it complete");
         }
     }
 
@@ -74,23 +118,24 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the demand of a workload, unless its table has errors, which are reported.
+    /// Returns the demand of a workload and the key and bytes of its longest message, unless its table has errors,
+    /// which are reported.
     fn workload(
         &mut self,
         name: &str,
         workload: &mut Workload,
         topology: &Topology,
-    ) -> Option<plimsoll_traffic::check::Demand> {
+    ) -> Option<(Demand, Option<(String, f64)>)> {
         let files = self.files;
         let mut check = Check::new(topology, files);
         let demand = workload.params_mut().check(&mut check);
-        let Check { errors, warnings, .. } = check;
+        let Check { errors, warnings, longest, .. } = check;
         let is_valid = errors.is_empty();
         let warnings: Vec<Report> = warnings.into_iter().map(|found| self.found_in(name, found)).collect();
         let errors: Vec<Report> = errors.into_iter().map(|found| self.found_in(name, found)).collect();
         self.found.warnings.extend(warnings);
         self.found.errors.extend(errors);
-        is_valid.then_some(demand)
+        is_valid.then_some((demand, longest))
     }
 
     /// Adds file and line to a finding about the workload `name`.
