@@ -1,5 +1,8 @@
 //! Numbers as people read them: three or four significant digits, and one unit a column.
 
+use plimsoll_units::text::grouped;
+pub use plimsoll_units::text::{count, counted};
+
 /// A unit that a column of numbers is written in.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Unit {
@@ -74,23 +77,6 @@ pub fn fixed(value: f64, decimals: usize) -> String {
     }
     let sign = &whole[..whole.len() - digits.len()];
     format!("{sign}{}{rest}", grouped(digits))
-}
-
-/// Writes a whole number, its thousands separated from 10,000 on.
-pub fn count(value: u64) -> String {
-    let digits = value.to_string();
-    if digits.len() <= 4 { digits } else { grouped(&digits) }
-}
-
-fn grouped(digits: &str) -> String {
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// Writes a time in microseconds with the unit that fits it: `37.6 us`, `3.36 ms`.

@@ -97,6 +97,29 @@ pub fn is_hidden(c: char) -> bool {
     c.is_control() || is_bidirectional || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
+/// Writes a whole number, its thousands separated from 10,000 on.
+pub fn count(value: u64) -> String {
+    let digits = value.to_string();
+    if digits.len() <= 4 { digits } else { grouped(&digits) }
+}
+
+/// Writes a whole number with its noun, whose plural has an `s`: `1 pair`, `2 pairs`.
+pub fn counted(value: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })
+}
+
+/// Separates the thousands of a whole number's digits by commas.
+pub fn grouped(digits: &str) -> String {
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 /// Returns a text as a CSV cell: printable, never a formula, and quoted where RFC 4180 requires it. A text that a
 /// spreadsheet would take for a formula gets a leading apostrophe, as spreadsheets write it themselves; numbers stay
 /// numbers. [`from_csv_cell`] restores the text.

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use plimsoll_bursts::{Distribution, LINK_TYPES, PairReport, Report, quantile};
-use plimsoll_report::figures::{self, count, fixed, number, size, time};
+use plimsoll_report::figures::{self, count, counted, fixed, number, size, time};
 use plimsoll_report::table::{Cell, Column, Grid, Row, csv_line};
 
 /// Returns one sentence about the capture and the thresholds.
 pub(super) fn sentence(report: &Report) -> String {
     format!(
-        "{} frames, {} in {}: {} bursts of {} pairs. A gap of {} ends a burst, one above {} a train, at {}.",
-        count(report.frames),
+        "{}, {} in {}: {} of {}. A gap of {} ends a burst, one above {} a train, at {}.",
+        counted(report.frames, "frame"),
         size(report.bytes as f64),
         time(report.seconds * 1e6),
-        count(report.bursts),
-        count(report.pairs.len() as u64),
+        counted(report.bursts, "burst"),
+        counted(report.pairs.len() as u64, "pair"),
         time(report.gap_ns / 1e3),
         time(report.train_gap_ns / 1e3),
         figures::rate(report.rate_bps as f64 / 1e6),
@@ -38,67 +38,67 @@ pub(super) fn warnings(report: &Report) -> Vec<String> {
         };
         all.push(format!(
             "the timestamps are too coarse: their floor is {}, the threshold {}: {why} (step {}, smallest \
-             difference {}). The floor was used as the threshold ({} of gaps are below it), and {} bursts that take \
-             less time are left out, {} frames in all",
+             difference {}). The floor was used as the threshold ({} of gaps are below it), and bursts that take \
+             less time are left out: {} of {}",
             time(stamps.floor_ns / 1e3),
             time(report.gap_asked_ns / 1e3),
             time(stamps.granularity_ns / 1e3),
             stamps.least_difference_ns.map_or_else(|| "unknown".to_owned(), |ns| time(ns / 1e3)),
             percent(stamps.below_floor),
-            count(report.unresolved.bursts),
-            count(report.unresolved.frames),
+            counted(report.unresolved.bursts, "burst"),
+            counted(report.unresolved.frames, "frame"),
         ));
     }
     if report.large_frames > 0 {
         all.push(format!(
-            "{} frames are longer than 9,234 bytes: they were captured before segmentation or after reassembly, so \
-             lengths are in such pieces and not in packets of the wire",
-            count(report.large_frames)
+            "longer than 9,234 bytes, as captured before segmentation or after reassembly: {}; lengths are in such \
+             pieces and not in packets of the wire",
+            counted(report.large_frames, "frame")
         ));
     }
     if stamps.backwards > 0 {
-        all.push(format!("{} timestamps are before the previous one's", count(stamps.backwards)));
+        all.push(format!("before the previous one: {}", counted(stamps.backwards, "timestamp")));
     }
     if stamps.jumps > 0 {
         all.push(format!(
-            "{} timestamps are more than an hour before the first or more than 213 days after it; each counts as one \
-             day after the one ahead of it, so the length of the capture and its longest gaps are not true",
-            count(stamps.jumps)
+            "more than an hour before the first frame or more than 213 days after it: {}; each counts as one day \
+             after the one ahead of it, so the length of the capture and its longest gaps are not true",
+            counted(stamps.jumps, "timestamp")
         ));
     }
     if report.unknown_frames > 0 {
         all.push(format!(
-            "{} frames are not analysed: they are cut or not IP, and their link has no addresses of both hosts",
-            count(report.unknown_frames)
+            "not analysed, since cut or not IP on a link without the addresses of both hosts: {}",
+            counted(report.unknown_frames, "frame")
         ));
     }
     if report.unsupported_frames > 0 {
         let types: Vec<String> = report.unsupported_link_types.iter().map(u32::to_string).collect();
         all.push(format!(
-            "{} frames are left out: they are of interfaces with link type {}; allowed: {LINK_TYPES}",
-            count(report.unsupported_frames),
-            types.join(", ")
+            "left out, since of interfaces with link type {}: {}; allowed: {LINK_TYPES}",
+            types.join(", "),
+            counted(report.unsupported_frames, "frame")
         ));
     }
     if report.untimed_frames > 0 {
         all.push(format!(
-            "{} frames are left out: they have no timestamp (simple packet blocks)",
-            count(report.untimed_frames)
+            "left out, since without a timestamp (simple packet blocks): {}",
+            counted(report.untimed_frames, "frame")
         ));
     }
     if report.left_out_frames > 0 {
         all.push(format!(
-            "{} frames of further pairs are not analysed: a capture may have {} pairs",
-            count(report.left_out_frames),
-            count(report.pairs.len() as u64)
+            "not analysed, since of further pairs than a capture may have ({}): {}",
+            count(report.pairs.len() as u64),
+            counted(report.left_out_frames, "frame")
         ));
     }
     let copies = report.losses.seen.copies;
     if copies > 0 {
         all.push(format!(
-            "{} TCP segments were captured twice, as by a mirror of several ports: bursts and bytes count them twice, \
-             acknowledgements and retransmissions once",
-            count(copies)
+            "captured twice, as by a mirror of several ports: {}; bursts and bytes count both, acknowledgements and \
+             retransmissions one",
+            counted(copies, "TCP segment")
         ));
     }
     all

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use plimsoll_units::Time;
+use plimsoll_units::text::grouped;
 use serde::{Deserialize, Serialize};
 
 use super::{Cell, WorkloadSummary};
@@ -178,7 +179,11 @@ impl fmt::Display for Warning {
         match self {
             Warning::TooFewSamples { workload, statistic, samples, needed, remedy, .. } => {
                 let needed = counted(*needed, "sample");
-                write!(f, "{statistic} of `{workload}` needs at least {needed} (has {})", grouped(*samples))?;
+                write!(
+                    f,
+                    "{statistic} of `{workload}` needs at least {needed} (has {})",
+                    grouped(&samples.to_string())
+                )?;
                 write!(f, "{}", remedy.sentence())
             }
             Warning::Unfinished { variant, at, workload, unfinished, messages, remedy } => write!(
@@ -215,14 +220,7 @@ impl fmt::Display for Warning {
 /// Writes a number with its noun: `1 sample`, `2,000 samples`.
 fn counted(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", grouped(number))
-}
-
-/// Writes a number with commas between its thousands: `10,000`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
-    groups.collect::<Vec<_>>().join(",")
+    format!("{} {noun}{plural}", grouped(&number.to_string()))
 }
 
 /// Everything worth a warning, in the order of the cells.

@@ -87,7 +87,8 @@ impl Checker<'_> {
 
     fn head(&mut self, model: &Model) {
         if model.version != 1 {
-            self.error(&["version"], format!("version {} is not known", model.version), "1");
+            let report = self.report(&["version"], format!("version {} is not known", model.version));
+            self.found.errors.push(report.allowed("1").help("did you mean `version = 1`?"));
         }
         if model.title.contains('\n') {
             self.warn(&["title"], "a title of several lines", "keep it to one; `description` may be long");

@@ -4,6 +4,8 @@
 
 use std::fmt::Write;
 
+use plimsoll_units::text::counted;
+
 use super::{Imported, Lines};
 use crate::error::ScenarioError;
 
@@ -63,5 +65,5 @@ pub fn cdf(name: &str, text: &str, unit: u64) -> Result<Imported, Box<ScenarioEr
             "the first line, {mean}, is taken for the mean; that of the points is {of_points:.1}"
         ));
     }
-    Ok(Imported { text: out, summary: format!("{} points", points.len()), notes })
+    Ok(Imported { text: out, summary: counted(points.len() as u64, "point"), notes })
 }

@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use plimsoll_units::text::{count, counted};
 use plimsoll_units::{Rate, Span};
 
 use crate::error::{Report, ScenarioError};
@@ -115,7 +116,13 @@ impl GraphText {
             );
         }
         let GraphText { hosts, switches, links } = self;
-        let summary = format!("{} hosts, {} switches, {} links", hosts.len(), switches.len(), links.len());
+        let summary = format!(
+            "{}, {} switch{}, {}",
+            counted(hosts.len() as u64, "host"),
+            count(switches.len() as u64),
+            if switches.len() == 1 { "" } else { "es" },
+            counted(links.len() as u64, "link")
+        );
         Imported { text, summary, notes }
     }
 }
@@ -126,5 +133,5 @@ fn flow_list(flows: &[(u64, u32, u32, u64, String)], notes: Vec<String>) -> Impo
     for (start, source, destination, size, class) in flows {
         let _ = writeln!(text, "{start}ps,h{source},h{destination},{size}B,{class}");
     }
-    Imported { text, summary: format!("{} flows", flows.len()), notes }
+    Imported { text, summary: counted(flows.len() as u64, "flow"), notes }
 }
