@@ -1354,7 +1354,8 @@ class ParetoBytesDistribution(_ParetoBytesDistribution, total=False):
 class _CdfBytesDistribution(TypedDict):
     cdf: str
     """A bundled one by name (`websearch`, `datamining`, `facebook-hadoop`, `homa-w1`, ...), or a CSV file beside
-    the scenario with the columns `bytes,cdf` (for times `us,cdf`)."""
+    the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also what HdrHistogram writes: an
+    interval log or a histogram in base64 in ns, or percentiles as text in us."""
 
 
 class CdfBytesDistribution(_CdfBytesDistribution, total=False):
@@ -1434,7 +1435,8 @@ class ParetoSpanDistribution(_ParetoSpanDistribution, total=False):
 class _CdfSpanDistribution(TypedDict):
     cdf: str
     """A bundled one by name (`websearch`, `datamining`, `facebook-hadoop`, `homa-w1`, ...), or a CSV file beside
-    the scenario with the columns `bytes,cdf` (for times `us,cdf`)."""
+    the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also what HdrHistogram writes: an
+    interval log or a histogram in base64 in ns, or percentiles as text in us."""
 
 
 class CdfSpanDistribution(_CdfSpanDistribution, total=False):
@@ -2753,7 +2755,8 @@ class CdfBytesDistributionPartial(TypedDict, total=False):
     kind: Literal["cdf"]
     cdf: str
     """A bundled one by name (`websearch`, `datamining`, `facebook-hadoop`, `homa-w1`, ...), or a CSV file beside
-    the scenario with the columns `bytes,cdf` (for times `us,cdf`)."""
+    the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also what HdrHistogram writes: an
+    interval log or a histogram in base64 in ns, or percentiles as text in us."""
     interpolate: Interpolate
     """Between the points, or only at them; default: as the source of a bundled one draws, linear for a file."""
     in_multiples_of: Bytes
@@ -2815,7 +2818,8 @@ class CdfSpanDistributionPartial(TypedDict, total=False):
     kind: Literal["cdf"]
     cdf: str
     """A bundled one by name (`websearch`, `datamining`, `facebook-hadoop`, `homa-w1`, ...), or a CSV file beside
-    the scenario with the columns `bytes,cdf` (for times `us,cdf`)."""
+    the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also what HdrHistogram writes: an
+    interval log or a histogram in base64 in ns, or percentiles as text in us."""
     interpolate: Interpolate
     """Between the points, or only at them; default: as the source of a bundled one draws, linear for a file."""
     in_multiples_of: Span

@@ -2,8 +2,8 @@
 //!
 //! | contents | by | unit if none is given |
 //! |---|---|---|
-//! | interval log, V2 (`.hlog`) | HdrHistogram, `chronos-load run --hdr FILE.hlog` | ns |
-//! | one histogram, V2, compressed or not, as bytes or in base64 | HdrHistogram | ns |
+//! | interval log, V1 or V2 (`.hlog`) | HdrHistogram, `chronos-load run --hdr FILE.hlog` | ns |
+//! | one histogram, V1 or V2, compressed or not, as bytes or in base64 | HdrHistogram | ns |
 //! | percentiles as text (`.hgrm`) | HdrHistogram, `chronos-load run --hdr FILE` | us |
 //! | the whole output of wrk2 | `wrk2 --latency` | ms |
 //! | a latency a line, or `latency,share` of a cumulative distribution | anything | us |
@@ -13,12 +13,9 @@
 //! the same requests corrected for coordinated omission. Percentiles as text are linear between two lines, since a
 //! histogram does not say more; what a line counts is more exact than its percentile, and is used instead.
 
-use base64::Engine as _;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
-use indexmap::IndexMap;
+use plimsoll_traffic::hdr::{self, HdrError};
 use plimsoll_units::csv;
-use plimsoll_units::spelling::did_you_mean;
 
 use crate::law::{Empirical, LawError};
 
@@ -64,9 +61,9 @@ pub enum MeasuredError {
     /// The file has a list that is none of latencies.
     #[error(transparent)]
     Law(#[from] LawError),
-    /// The file begins as a histogram and is none.
-    #[error("no histogram in HdrHistogram's V2 format: {0}")]
-    Histogram(String),
+    /// The file begins as a histogram, a log or percentiles, and is none.
+    #[error(transparent)]
+    Hdr(HdrError),
     /// The intervals of a log have several tags, or not the one that was asked for.
     #[error("the log has intervals {listed}; choose one tag with --tag{help}")]
     Tags {
@@ -83,19 +80,9 @@ pub enum MeasuredError {
         "{0} tables of percentiles; cut out the one that is meant, such as the first (corrected latencies)"
     )]
     Tables(usize),
-    /// A line of percentiles cannot be read.
-    #[error(
-        "line {line}: `{text}`; allowed: `VALUE PERCENTILE TOTALCOUNT 1/(1-PERCENTILE)` with the first three rising"
-    )]
-    Percentiles {
-        /// The number of the line, counted from 1.
-        line: usize,
-        /// The text of the line.
-        text: String,
-    },
     /// The file is neither bytes of a histogram nor text.
     #[error(
-        "neither text nor a histogram in HdrHistogram's V2 format; allowed: an interval log, one histogram, \
+        "neither text nor a histogram in HdrHistogram's V1 or V2 format; allowed: an interval log, one histogram, \
          percentiles as text, or a CSV file of latencies"
     )]
     Bytes,
@@ -124,6 +111,15 @@ pub enum MeasuredError {
     },
 }
 
+impl From<HdrError> for MeasuredError {
+    fn from(error: HdrError) -> MeasuredError {
+        match error {
+            HdrError::Tags { listed, help } => MeasuredError::Tags { listed, help },
+            other => MeasuredError::Hdr(other),
+        }
+    }
+}
+
 /// What the user says about a file beyond its contents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Hints<'a> {
@@ -141,15 +137,15 @@ pub struct Hints<'a> {
 /// Says what is wrong, in which line, and what is allowed.
 pub fn read(bytes: &[u8], hints: Hints<'_>) -> Result<Measured, MeasuredError> {
     let Hints { unit, column, tag } = hints;
-    if is_histogram(bytes) {
-        return of_histogram(&histogram(bytes)?, unit, Vec::new());
+    if hdr::is_histogram(bytes) {
+        return of_histogram(&hdr::histogram(bytes)?, unit, Vec::new());
     }
     let text = std::str::from_utf8(bytes).map_err(|_| MeasuredError::Bytes)?;
     let suspect = text.lines().filter_map(suspicion).map(str::to_owned).collect();
     let mut lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
     let first = lines.next().unwrap_or_default().trim();
-    if first.starts_with("\"StartTimestamp\"") || is_interval(first) {
-        return of_histogram(&of_log(text, tag)?, unit, suspect);
+    if hdr::is_log(text) {
+        return of_histogram(&hdr::of_log(text, tag)?, unit, suspect);
     }
     if tag.is_some() {
         return Err(MeasuredError::NoTags);
@@ -157,20 +153,20 @@ pub fn read(bytes: &[u8], hints: Hints<'_>) -> Result<Measured, MeasuredError> {
     if let Some(name) = column {
         return of_column(text, unit, name, suspect);
     }
-    if is_base64(first) {
-        return of_histogram(&histogram(&decoded(first)?)?, unit, suspect);
+    if hdr::is_base64(first) {
+        return of_histogram(&hdr::of_base64(first)?, unit, suspect);
     }
     if first.starts_with(['{', '[']) {
         return Err(MeasuredError::Json);
     }
-    if is_head_of_percentiles(first) {
+    if hdr::is_head_of_percentiles(first) {
         return of_percentiles(text, 0, unit.unwrap_or(Unit::Microseconds), suspect);
     }
-    let tables = text.lines().filter(|line| is_head_of_percentiles(line)).count();
+    let tables = text.lines().filter(|line| hdr::is_head_of_percentiles(line)).count();
     match tables {
         0 => {}
         1 => {
-            let above = text.lines().take_while(|line| !is_head_of_percentiles(line)).count();
+            let above = text.lines().take_while(|line| !hdr::is_head_of_percentiles(line)).count();
             return of_percentiles(text, above, unit.unwrap_or(Unit::Milliseconds), suspect);
         }
         several => return Err(MeasuredError::Tables(several)),
@@ -180,97 +176,9 @@ pub fn read(bytes: &[u8], hints: Hints<'_>) -> Result<Measured, MeasuredError> {
     Ok(Measured { distribution: listed.scaled(unit.unwrap_or(Unit::Microseconds).us()), samples, suspect })
 }
 
-/// Returns whether a line is the head of HdrHistogram's table of percentiles.
-fn is_head_of_percentiles(line: &str) -> bool {
-    line.split_whitespace().take(3).eq(["Value", "Percentile", "TotalCount"])
-}
-
-/// Returns whether a line is an interval of a log, with or without a tag.
-fn is_interval(line: &str) -> bool {
-    let (_, interval) = tagged(line);
-    interval.split(',').nth(3).is_some_and(is_base64)
-}
-
-/// Splits the tag of an interval, empty if it has none, from the rest of its line.
-fn tagged(line: &str) -> (&str, &str) {
-    line.strip_prefix("Tag=").and_then(|rest| rest.split_once(',')).unwrap_or(("", line))
-}
-
 /// Returns the reason in a comment that marks a run of `chronos-load` as suspect.
 fn suspicion(line: &str) -> Option<&str> {
     Some(line.strip_prefix("#[SUSPECT: ")?.strip_suffix(']').unwrap_or(line))
-}
-
-/// Whether bytes begin as an encoded histogram does, with the cookie of the V2 format, compressed or not.
-fn is_histogram(bytes: &[u8]) -> bool {
-    bytes.starts_with(&[0x1c, 0x84, 0x93, 0x13]) || bytes.starts_with(&[0x1c, 0x84, 0x93, 0x14])
-}
-
-/// Whether text begins as these cookies do in base64.
-fn is_base64(text: &str) -> bool {
-    text.starts_with("HISTE") || text.starts_with("HISTF")
-}
-
-fn decoded(text: &str) -> Result<Vec<u8>, MeasuredError> {
-    let decoded = base64::engine::general_purpose::STANDARD.decode(text.trim());
-    decoded.map_err(|error| MeasuredError::Histogram(error.to_string()))
-}
-
-fn histogram(bytes: &[u8]) -> Result<Histogram<u64>, MeasuredError> {
-    let mut bytes = bytes;
-    let histogram = Deserializer::new().deserialize(&mut bytes);
-    histogram.map_err(|error| MeasuredError::Histogram(error.to_string()))
-}
-
-/// Adds up the histograms of those intervals of a log that have a tag.
-fn of_log(text: &str, wanted: Option<&str>) -> Result<Histogram<u64>, MeasuredError> {
-    let mut sums: IndexMap<&str, Histogram<u64>> = IndexMap::new();
-    for line in text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with(['#', '"'])) {
-        let (tag, interval) = tagged(line.trim());
-        let encoded = interval.split(',').nth(3).ok_or_else(|| {
-            let allowed = "[Tag=NAME,]START,LENGTH,MAX,HISTOGRAM";
-            MeasuredError::Histogram(format!("interval log: `{}`; allowed: {allowed}", shortened(line)))
-        })?;
-        let one = histogram(&decoded(encoded)?)?;
-        match sums.get_mut(tag) {
-            None => _ = sums.insert(tag, one),
-            Some(sum) => {
-                sum.auto(true);
-                sum.add(&one).map_err(|error| MeasuredError::Histogram(error.to_string()))?;
-            }
-        }
-    }
-    let listed = |sums: &IndexMap<&str, Histogram<u64>>| {
-        let of = |(tag, sum): (&&str, &Histogram<u64>)| match *tag {
-            "" => format!("without a tag ({} latencies)", sum.len()),
-            tag => format!("with tag `{tag}` ({} latencies)", sum.len()),
-        };
-        sums.iter().map(of).collect::<Vec<_>>().join(", ")
-    };
-    match wanted {
-        Some(tag) if sums.contains_key(tag) => {}
-        Some(tag) => {
-            let help = did_you_mean(tag, sums.keys().copied());
-            let help = help.map_or_else(String::new, |help| format!("; {help}"));
-            return Err(MeasuredError::Tags { listed: listed(&sums), help });
-        }
-        None if sums.len() > 1 => {
-            let help = if sums.contains_key("") { ", which is empty for those without one" } else { "" };
-            return Err(MeasuredError::Tags { listed: listed(&sums), help: help.to_owned() });
-        }
-        None => {}
-    }
-    let chosen = wanted.or_else(|| sums.keys().next().copied());
-    chosen.and_then(|tag| sums.swap_remove(tag)).ok_or_else(|| LawError::Empty.into())
-}
-
-/// Returns the beginning of a line, for a message.
-fn shortened(line: &str) -> String {
-    if line.chars().count() <= 60 {
-        line.to_owned()
-    } else {
-        line.chars().take(57).chain("...".chars()).collect()
-    }
 }
 
 fn of_histogram(
@@ -282,14 +190,11 @@ fn of_histogram(
         return Err(LawError::Empty.into());
     }
     let us = unit.unwrap_or(Unit::Nanoseconds).us();
-    let counts = histogram
-        .iter_recorded()
-        .map(|step| (step.value_iterated_to() as f64 * us, step.count_since_last_iteration()));
+    let counts = hdr::counts(histogram).map(|(value, count)| (value as f64 * us, count));
     Ok(Measured { distribution: Empirical::of_counts(counts), samples: Some(histogram.len()), suspect })
 }
 
-/// Reads the table of percentiles behind so many lines; in the output of a program it ends with its summary, whose
-/// lines begin with `#[`.
+/// Reads the table of percentiles behind so many lines.
 fn of_percentiles(
     text: &str,
     above: usize,
@@ -297,23 +202,7 @@ fn of_percentiles(
     suspect: Vec<String>,
 ) -> Result<Measured, MeasuredError> {
     let us = unit.us();
-    let mut rows: Vec<(f64, u64)> = Vec::new();
-    for (number, line) in (1..).zip(text.lines()).skip(above) {
-        let first = line.trim_start();
-        if above > 0 && first.starts_with("#[") {
-            break;
-        }
-        if first.is_empty() || first.starts_with('#') || first.starts_with("Value") {
-            continue;
-        }
-        let cells: Vec<&str> = line.split_whitespace().collect();
-        let value = cells.first().and_then(|cell| cell.parse::<f64>().ok()).filter(|value| value.is_finite());
-        let count = cells.get(2).and_then(|cell| cell.parse::<u64>().ok());
-        let row = value.zip(count).filter(|(value, count)| {
-            *count > 0 && rows.last().is_none_or(|last| last.0 <= *value && last.1 <= *count)
-        });
-        rows.push(row.ok_or_else(|| MeasuredError::Percentiles { line: number, text: shortened(line) })?);
-    }
+    let rows = hdr::percentiles(text, above)?;
     let all = rows.last().ok_or(LawError::Empty)?.1;
     let points = rows.iter().map(|(value, count)| (value * us, *count as f64 / all as f64)).collect();
     Ok(Measured { distribution: Empirical::of_points(points), samples: Some(all), suspect })

@@ -2,10 +2,12 @@
 
 use std::io;
 
+use hdrhistogram::Histogram;
 use plimsoll_units::csv::rows;
 use plimsoll_units::spelling::did_you_mean;
 
 use crate::distribution::Interpolate;
+use crate::hdr::{self, HdrError};
 
 /// The reason why points are not a distribution. The message names the file and the line.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -45,19 +47,60 @@ const BUNDLED: &[(&str, &str, Interpolate)] = &[
     ("homa-w5", include_str!("../../../scenarios/cdf/homa-w5.csv"), Interpolate::Step),
 ];
 
+/// How the names of files end that have no slash.
+const ENDINGS: [&str; 4] = [".csv", ".hlog", ".hgrm", ".hdr"];
+
+/// The forms of HdrHistogram, of which `chronos-load run --hdr` writes the first and the last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Hdr {
+    /// An interval log, in ns.
+    Log,
+    /// One histogram in base64, in ns.
+    Base64,
+    /// Percentiles as text, in us.
+    Percentiles,
+}
+
+impl Hdr {
+    fn find(text: &str) -> Option<Hdr> {
+        let mut lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+        let first = lines.next()?.trim();
+        match () {
+            () if hdr::is_log(text) => Some(Hdr::Log),
+            () if hdr::is_base64(first) => Some(Hdr::Base64),
+            () if hdr::is_head_of_percentiles(first) => Some(Hdr::Percentiles),
+            () => None,
+        }
+    }
+
+    fn allowed(self) -> &'static str {
+        match self {
+            Hdr::Log => "an interval log of HdrHistogram, all of whose intervals have one tag or none",
+            Hdr::Base64 => "a histogram of HdrHistogram in base64",
+            Hdr::Percentiles => "percentiles as HdrHistogram writes them",
+        }
+    }
+}
+
 impl CdfTable {
-    /// Opens the bundled distribution of that name, or the file: a path has a slash or ends in `.csv`.
+    /// Opens the bundled distribution of that name, or the file: a path has a slash or one of [`ENDINGS`].
     pub(crate) fn open(
         name: &str,
         read: &dyn Fn(&str) -> io::Result<String>,
         units: &[(&str, f64)],
     ) -> Result<CdfTable, CdfError> {
-        if name.contains('/') || name.to_lowercase().ends_with(".csv") {
+        let lower = name.to_lowercase();
+        if name.contains('/') || ENDINGS.iter().any(|ending| lower.ends_with(ending)) {
             let text = read(name).map_err(|error| CdfError {
                 message: format!("cannot read \"{name}\": {error}"),
-                allowed: Some("a CSV file, its path relative to the scenario".to_owned()),
+                allowed: Some(
+                    "a CSV file, or one of HdrHistogram, its path relative to the scenario".to_owned(),
+                ),
                 help: None,
             })?;
+            if let Some(measured) = Hdr::find(&text) {
+                return CdfTable::measured(name, &text, units, measured);
+            }
             return CdfTable::parse(name, &text, units, Interpolate::Linear);
         }
         let names = || BUNDLED.iter().map(|(name, ..)| *name);
@@ -66,12 +109,47 @@ impl CdfTable {
             None => Err(CdfError {
                 message: format!("there is no distribution \"{name}\""),
                 allowed: Some(format!(
-                    "{}, or the path of a CSV file",
+                    "{}, or the path of a CSV file or one of HdrHistogram",
                     names().collect::<Vec<_>>().join(", ")
                 )),
                 help: did_you_mean(name, names()),
             }),
         }
+    }
+
+    /// Takes what was measured; of a histogram every value is one that was counted.
+    fn measured(name: &str, text: &str, units: &[(&str, f64)], form: Hdr) -> Result<CdfTable, CdfError> {
+        let error = |message: String, allowed: &str| CdfError {
+            message: format!("{name}: {message}"),
+            allowed: Some(allowed.to_owned()),
+            help: None,
+        };
+        let (unit, interpolate) = match form {
+            Hdr::Log | Hdr::Base64 => ("ns", Interpolate::Step),
+            Hdr::Percentiles => ("us", Interpolate::Linear),
+        };
+        let Some((_, factor)) = units.iter().find(|(known, _)| *known == unit) else {
+            return Err(error("it has times".to_owned(), "a distribution of sizes"));
+        };
+        let of_histogram = |histogram: Histogram<u64>| {
+            let mut all = 0;
+            let sum = |(value, count)| {
+                all += count;
+                (value as f64, all)
+            };
+            hdr::counts(&histogram).map(sum).collect::<Vec<_>>()
+        };
+        let rows = match form {
+            Hdr::Log => hdr::of_log(text, None).map(of_histogram),
+            Hdr::Base64 => hdr::of_base64(text).map(of_histogram),
+            Hdr::Percentiles => hdr::percentiles(text, 0),
+        };
+        let rows = rows.map_err(|problem| error(problem.to_string(), form.allowed()))?;
+        let Some(&(_, all)) = rows.last() else {
+            return Err(error(HdrError::Empty.to_string(), form.allowed()));
+        };
+        let points = rows.iter().map(|(value, count)| (value * factor, *count as f64 / all as f64));
+        Ok(CdfTable { points: points.collect(), interpolate })
     }
 
     fn parse(

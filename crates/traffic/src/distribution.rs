@@ -76,7 +76,9 @@ pub enum Distribution<Q> {
     /// Points of a cumulative distribution.
     Cdf {
         /// A bundled one by name (`websearch`, `datamining`, `facebook-hadoop`, `homa-w1`, ...), or
-        /// a CSV file beside the scenario with the columns `bytes,cdf` (for times `us,cdf`).
+        /// a CSV file beside the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a
+        /// time also what HdrHistogram writes: an interval log or a histogram in base64 in ns, or
+        /// percentiles as text in us.
         cdf: String,
         /// Between the points, or only at them; default: as the source of a bundled one draws,
         /// linear for a file.

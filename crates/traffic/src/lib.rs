@@ -21,6 +21,7 @@ pub mod distribution;
 mod draw;
 mod exchange;
 pub mod facts;
+pub mod hdr;
 pub mod hosts;
 pub mod kind;
 mod one_way;

@@ -1,3 +1,4 @@
+use base64::Engine as _;
 use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
 use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer, V2Serializer};
 
@@ -87,8 +88,8 @@ fn a_column_of_many_is_found_by_its_name() {
 fn what_has_no_latencies_says_what_is_allowed() {
     for (bytes, part) in [
         (&b"\xff\xfe\x00"[..], "neither text nor a histogram"),
-        (b"\x1c\x84\x93\x13xx", "no histogram in HdrHistogram's V2 format"),
-        (b"HISTFAAA!", "no histogram in HdrHistogram's V2 format"),
+        (b"\x1c\x84\x93\x13xx", "no histogram in HdrHistogram's V1 or V2 format"),
+        (b"HISTFAAA!", "no histogram in HdrHistogram's V1 or V2 format"),
         (b"", "there is no latency in it"),
         (b"Value Percentile TotalCount\n5 0.0 3\n4 1.0 4\n", "line 3: `4 1.0 4`; allowed: `VALUE PERCENTILE"),
         (b"1\n2\nfast\n", "line 3: `fast`"),
