@@ -4,6 +4,7 @@
 //! are read, and the requests that follow from their replies are sent at once. A thread that spins polls the kernel
 //! without waiting; one that blocks sleeps until a reply or the next request.
 
+mod alarm;
 mod datagrams;
 
 use std::io::{self, ErrorKind, Read, Write};
@@ -20,6 +21,7 @@ use socket2::Socket;
 use crate::book::Book;
 use crate::generator::Generator;
 use crate::process::ProcessorTime;
+use alarm::Alarm;
 use datagrams::{BATCH, Batch};
 
 /// How a thread waits when there is no work.
@@ -60,6 +62,7 @@ struct SocketDriver {
     generator: Generator,
     sockets: Vec<ClientSocket>,
     poll: OwnedFd,
+    alarm: Alarm,
     clock: Clock,
     buffer: Vec<u8>,
     /// The receive buffers of datagrams.
@@ -80,13 +83,15 @@ pub fn drive(
     stop: &AtomicBool,
 ) -> io::Result<Book> {
     let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    let alarm = Alarm::new(&poll)?;
     for (index, socket) in sockets.iter().enumerate() {
         epoll::add(&poll, socket, epoll::EventData::new_u64(index as u64), LISTENED)?;
     }
     let sockets =
         sockets.into_iter().map(|socket| ClientSocket { socket: Some(socket), is_full: false }).collect();
     let batch = datagrams.then(Batch::new);
-    let mut driver = SocketDriver { generator, sockets, poll, clock, buffer: vec![0; READ_BYTES], batch };
+    let buffer = vec![0; READ_BYTES];
+    let mut driver = SocketDriver { generator, sockets, poll, alarm, clock, buffer, batch };
     let before = ProcessorTime::of_this_thread().unwrap_or_default();
     driver.run(wait, until, stop)?;
     let after = ProcessorTime::of_this_thread().unwrap_or_default();
@@ -107,9 +112,10 @@ impl SocketDriver {
                 break;
             }
             let before_wait = if wait == Wait::Block { self.clock.now() } else { now };
-            let timeout = self.timeout(wait, before_wait, until);
+            let sleeps = wait == Wait::Block && self.set_alarm(before_wait, until)?;
+            let timeout = (!sleeps).then(Timespec::default);
             events.clear();
-            match epoll::wait(&self.poll, rustix::buffer::spare_capacity(&mut events), Some(&timeout)) {
+            match epoll::wait(&self.poll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
                 Err(rustix::io::Errno::INTR) | Ok(_) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -118,6 +124,10 @@ impl SocketDriver {
                 Wait::Spin => Span::ZERO,
             };
             for event in &events {
+                if event.data.u64() == Alarm::TOKEN {
+                    continue;
+                }
+                worked = true;
                 let (link, flags) = (event.data.u64() as usize, event.flags);
                 if flags.contains(epoll::EventFlags::OUT) {
                     self.has_room(link)?;
@@ -126,7 +136,6 @@ impl SocketDriver {
                     self.read(link, flags.intersects(ENDING))?;
                 }
             }
-            worked |= !events.is_empty();
             now = self.clock.now();
             if worked && began < until {
                 busy += now.saturating_since(began).saturating_sub(waited);
@@ -136,15 +145,11 @@ impl SocketDriver {
         Ok(())
     }
 
-    fn timeout(&self, wait: Wait, now: Time, until: Time) -> Timespec {
-        let next = self.generator.next_event();
-        let wake = if now < until { next.min(until) } else { next.min(now.saturating_add(DRAIN_CHECK)) };
-        let span = match wait {
-            Wait::Spin => Span::ZERO,
-            Wait::Block => wake.saturating_since(now).min(SLEEP_MAX),
-        };
-        let ns = span.as_ps() / 1_000;
-        Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
+    /// Sets the alarm to the next event; returns false if that is due.
+    fn set_alarm(&mut self, now: Time, until: Time) -> io::Result<bool> {
+        let end = if now < until { until } else { now.saturating_add(DRAIN_CHECK) };
+        let wake = self.generator.next_event().min(end).min(now.saturating_add(SLEEP_MAX));
+        self.alarm.set(now, wake)
     }
 
     /// Sends all output; returns whether there was any.

@@ -205,6 +205,7 @@ impl Options {
             idle_timeout: extended.idle_timeout,
             partitions,
             by_vbucket: extended.by_vbucket,
+            udp_amplification: extended.udp_amplification,
             hash_secret: secret(),
         };
         let config = self.config(&settings, &extended)?;

@@ -248,7 +248,8 @@ impl Service for Memcached {
     }
 
     fn unseal<'a>(&self, datagram: &'a [u8]) -> Option<(u64, &'a [u8])> {
-        udp::unseal(datagram)
+        // The envelope is the request's id and, above it, its length.
+        udp::unseal(datagram).map(|(id, request)| (id | (datagram.len() as u64) << 16, request))
     }
 
     fn cut(&self, session: &Session, reply: &mut Vec<u8>) {
@@ -260,7 +261,10 @@ impl Service for Memcached {
     }
 
     fn seal(&self, envelope: u64, reply: &[u8], send: &mut dyn FnMut(&[u8])) {
-        udp::seal(envelope, reply, send);
+        match u64::from(self.settings.udp_amplification) {
+            0 => udp::seal(envelope, reply, send),
+            factor => udp::seal_within(envelope, (envelope >> 16) * factor, reply, send),
+        }
     }
 }
 

@@ -71,6 +71,8 @@ pub struct Settings {
     pub partitions: u32,
     /// `-o chronos_vbuckets`: a binary request's partition is its vBucket field (modulo the partitions), not its key's.
     pub by_vbucket: bool,
+    /// `-o chronos_udp_amplification`: bytes of a reply for each byte of the datagram that it answers, 0 for any number.
+    pub udp_amplification: u32,
     /// What the key hash starts with: a random number, unless a test wants its own.
     pub hash_secret: u64,
 }
@@ -116,6 +118,7 @@ impl Default for Settings {
             idle_timeout: 0,
             partitions: 4 * PARTITIONS_PER_THREAD,
             by_vbucket: false,
+            udp_amplification: 0,
             hash_secret: 0,
         }
     }

@@ -9,6 +9,8 @@
 pub const FRAME_BYTES: usize = 8;
 /// Bytes of a datagram that we send, its frame header included.
 pub const DATAGRAM_BYTES_MAX: usize = 1400;
+/// Bytes of a reply in one datagram.
+const PART_BYTES_MAX: usize = DATAGRAM_BYTES_MAX - FRAME_BYTES;
 
 /// What is answered instead of a reply that is over the server's limit, or would need more datagrams than can be
 /// numbered.
@@ -34,10 +36,34 @@ fn is_reply(first: u8) -> bool {
 /// The magic of replies in the binary protocol.
 const BINARY_REPLY: u8 = 0x81;
 
+/// Calls `send` as [`seal`] does, if all datagrams have at most `bytes_max` bytes together. Otherwise the reply is an
+/// error in its protocol, or nothing where that is too long as well: who forges the source of a request does not have
+/// the server send more to it than the forger sends.
+pub fn seal_within(id: u64, bytes_max: u64, reply: &[u8], send: &mut dyn FnMut(&[u8])) {
+    /// Status "value too large" of the binary protocol.
+    const STATUS_TOO_LARGE: u8 = 3;
+    let is_short =
+        |reply: &[u8]| (reply.len() + FRAME_BYTES * reply.len().div_ceil(PART_BYTES_MAX)) as u64 <= bytes_max;
+    let mut binary = [0; 24];
+    let error = match reply.first_chunk::<24>() {
+        Some(header) if header[0] == BINARY_REPLY => {
+            // Magic and operation, the status, and the number by which the client knows its request.
+            binary[..2].copy_from_slice(&header[..2]);
+            binary[7] = STATUS_TOO_LARGE;
+            binary[12..16].copy_from_slice(&header[12..16]);
+            &binary[..]
+        }
+        _ => TOO_LARGE,
+    };
+    if let Some(reply) = [reply, error].into_iter().find(|reply| is_short(reply)) {
+        seal(id, reply, send);
+    }
+}
+
 /// Calls `send` with each datagram of `reply` to request `id`.
 pub fn seal(id: u64, reply: &[u8], send: &mut dyn FnMut(&[u8])) {
     let mut datagram = [0; DATAGRAM_BYTES_MAX];
-    let parts = reply.chunks(DATAGRAM_BYTES_MAX - FRAME_BYTES);
+    let parts = reply.chunks(PART_BYTES_MAX);
     let Ok(count) = u16::try_from(parts.len()) else { return seal(id, TOO_LARGE, send) };
     for (sequence, part) in parts.enumerate() {
         for (place, number) in [id as u16, sequence as u16, count, 0].into_iter().enumerate() {
@@ -81,6 +107,23 @@ mod tests {
             assert_eq!(sent, count);
             assert_eq!(&last[8..] == TOO_LARGE, count == 1);
         }
+    }
+
+    #[test]
+    fn a_reply_above_its_limit_is_an_error_or_nothing() {
+        let sent = |bytes_max: u64, reply: &[u8]| {
+            let mut sent = Vec::new();
+            seal_within(7, bytes_max, reply, &mut |datagram| sent.push(datagram[8..].to_vec()));
+            sent
+        };
+        let two = [b'x'; 1393];
+        assert_eq!(sent(1393 + 16, &two), [&two[..1392], b"x"]);
+        assert_eq!(sent(1393 + 15, &two), [TOO_LARGE]);
+        assert!(sent(TOO_LARGE.len() as u64 + 7, &two).is_empty());
+        let binary = b"\x81\0\0\0\x04\0\0\0\0\0\0\x09\x01\x02\x03\x04\0\0\0\0\0\0\0\x05\0\0\0\0value";
+        let error = b"\x81\0\0\0\0\0\0\x03\0\0\0\0\x01\x02\x03\x04\0\0\0\0\0\0\0\0";
+        assert_eq!((sent(41, binary), sent(40, binary)), (vec![binary.to_vec()], vec![error.to_vec()]));
+        assert!(sent(31, binary).is_empty());
     }
 
     #[test]

@@ -81,6 +81,27 @@ struct Command {
         value_parser = whole::<u64>(1..=1 << 20)
     )]
     switches: u64,
+    /// Seconds that a connection has for its hello and its features reply before it is closed; 0 for any number.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = Settings::default().hello_seconds,
+        value_parser = whole::<u16>(..)
+    )]
+    hello_timeout: u16,
+    /// Seconds without a message after which a switch gets an echo request; after as many again without a message it is
+    /// disconnected. 0 for never.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = Settings::default().echo_seconds,
+        value_parser = whole::<u16>(..)
+    )]
+    echo_interval: u16,
+    /// Connections by TCP from one source address (of IPv6: from one network of 64 bits); half of `--connections` if
+    /// nothing is said.
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..))]
+    connections_per_address: Option<u64>,
     #[command(flatten)]
     runtime: RuntimeOptions,
 }
@@ -112,6 +133,8 @@ impl Command {
             message_bytes_max: usize::from(self.message_max),
             addresses: Limits { entries: self.stations as usize, age_seconds: self.station_age },
             datapaths_max: self.switches as usize,
+            hello_seconds: self.hello_timeout,
+            echo_seconds: self.echo_interval,
         }
     }
 }
@@ -125,7 +148,10 @@ fn run() -> Result<()> {
     const INPUT_BYTES: usize = 1 << 17;
     let command =
         Command::try_parse().unwrap_or_else(|said| plimsoll_stdio::end(said.print(), said.exit_code()));
-    let config = command.runtime.config(command.listen.clone(), INPUT_BYTES)?;
+    let mut config = command.runtime.config(command.listen.clone(), INPUT_BYTES)?;
+    let half = config.limits.connections.div_ceil(2);
+    config.limits.connections_per_address =
+        command.connections_per_address.map_or(half, |count| count as usize);
     let controller = OpenFlow::new(command.settings(), config.partitions(), secret());
     let shown =
         Shown { name: "chronos-openflow", version: env!("CARGO_PKG_VERSION"), more: Box::new(|_| ()) };

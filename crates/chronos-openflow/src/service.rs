@@ -1,6 +1,9 @@
 //! [`OpenFlow`]: the learning-switch controller as a [`Service`]. A partition has the datapaths whose number's hash
 //! is its own.
 
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
 use indexmap::IndexMap;
 use plimsoll_chronos::{KeyHash, Now, PartitionId, Service, Step, Transport};
 
@@ -32,6 +35,11 @@ pub struct Settings {
     pub addresses: Limits,
     /// Switches in one partition whose stations are remembered, 1 or more.
     pub datapaths_max: usize,
+    /// Seconds that a connection has for its hello and its features reply; 0 for any number.
+    pub hello_seconds: u16,
+    /// Seconds without a message after which a switch gets an echo request, and after as many again is disconnected; 0
+    /// for never.
+    pub echo_seconds: u16,
 }
 
 impl Default for Settings {
@@ -45,6 +53,8 @@ impl Default for Settings {
             message_bytes_max: usize::from(u16::MAX),
             addresses: Limits { entries: 1 << 20, age_seconds: 300 },
             datapaths_max: 256,
+            hello_seconds: 10,
+            echo_seconds: 15,
         }
     }
 }
@@ -195,18 +205,28 @@ impl Service for OpenFlow {
     type Session = Session;
     type Request<'a> = Request<'a>;
 
+    const TICKS: bool = true;
+
     fn partition(&self, _id: PartitionId) -> Datapaths {
         Datapaths::default()
     }
 
     fn open(&self, _transport: Transport) -> Session {
-        Session::new()
+        Session::new(Duration::ZERO)
+    }
+
+    fn connected(&self, session: &mut Session, _socket: BorrowedFd<'_>, now: Now) {
+        *session = Session::new(now.since_start);
+    }
+
+    fn tick(&self, session: &mut Session, now: Now, reply: &mut Vec<u8>) -> bool {
+        session.tick(&self.settings, now.since_start, reply)
     }
 
     fn parse<'a>(
         &self,
         session: &mut Session,
-        _now: Now,
+        now: Now,
         input: &'a [u8],
         reply: &mut Vec<u8>,
     ) -> Step<Request<'a>> {
@@ -234,7 +254,9 @@ impl Service for OpenFlow {
         let Some(message) = input.get(..length) else {
             return Step::Incomplete { total: length };
         };
-        match session.on_message(&self.settings, header, message, reply) {
+        let outcome = session.on_message(&self.settings, header, message, reply);
+        session.heard(now.since_start);
+        match outcome {
             Outcome::Done => Step::Done { consumed: length },
             Outcome::Close => Step::Close,
             Outcome::Event(peer, transaction, event) => Step::Run {

@@ -11,10 +11,14 @@
 //!                            <──        FLOW_MOD, PACKET_OUT
 //!   ECHO_REQUEST             ──>
 //!                            <──        ECHO_REPLY
+//!   silent for a while       <──        ECHO_REQUEST
+//!   ECHO_REPLY               ──>        otherwise the connection is closed
 //! ```
 //!
 //! Departure from the specification: our hello answers the switch's instead of crossing it. Every switch must send
 //! its own at once (1.3.5, section 6.3.1), so nobody waits for ours.
+
+use std::time::Duration;
 
 use crate::read::{self, Features, PacketIn, PortStatus};
 use crate::service::Settings;
@@ -26,6 +30,10 @@ use crate::write::Writer;
 pub struct Session {
     phase: Phase,
     transaction: u32,
+    /// When the connection began, or its last whole message came while it was up.
+    heard_at: Duration,
+    /// When an echo request was sent that no message has followed.
+    probed_at: Option<Duration>,
 }
 
 /// What is known of a switch's connection once it is up.
@@ -67,9 +75,35 @@ enum Phase {
 }
 
 impl Session {
-    /// A connection on which nothing was said.
-    pub fn new() -> Session {
-        Session { phase: Phase::Hello, transaction: 0 }
+    /// A connection that begins at `now`, since the server's start.
+    pub fn new(now: Duration) -> Session {
+        Session { phase: Phase::Hello, transaction: 0, heard_at: now, probed_at: None }
+    }
+
+    /// Checks the deadlines at `now`, and returns false if the connection is to be closed: its switch has sent no hello
+    /// and features in time, or nothing after an echo request. A switch that is silent for long gets an echo request.
+    pub fn tick(&mut self, settings: &Settings, now: Duration, out: &mut Vec<u8>) -> bool {
+        let is_over = |since: Duration, seconds: u16| {
+            seconds > 0 && now.saturating_sub(since) >= Duration::from_secs(seconds.into())
+        };
+        let Phase::Up(Peer { version, .. }) = self.phase else {
+            return !is_over(self.heard_at, settings.hello_seconds);
+        };
+        if let Some(probed_at) = self.probed_at {
+            return !is_over(probed_at, settings.echo_seconds);
+        }
+        if is_over(self.heard_at, settings.echo_seconds) {
+            self.probed_at = Some(now);
+            Writer { version, transaction: self.next_transaction(), out }.bare(kind::ECHO_REQUEST);
+        }
+        true
+    }
+
+    /// A whole message came at `now`. Until the features have, messages do not extend the deadline.
+    pub fn heard(&mut self, now: Duration) {
+        if matches!(self.phase, Phase::Up(_)) {
+            (self.heard_at, self.probed_at) = (now, None);
+        }
     }
 
     /// Whether this is the head of a first message that is no hello. What follows it is not looked at: to skip as many
@@ -226,12 +260,6 @@ impl Session {
     fn next_transaction(&mut self) -> u32 {
         self.transaction = self.transaction.wrapping_add(1);
         self.transaction
-    }
-}
-
-impl Default for Session {
-    fn default() -> Session {
-        Session::new()
     }
 }
 

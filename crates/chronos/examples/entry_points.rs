@@ -40,6 +40,8 @@ impl Service for Counters {
     type Session = u64;
     type Request<'a> = Request<'a>;
 
+    const TICKS: bool = true;
+
     fn started(&self, stats: Arc<RuntimeStats>) {
         let _ = self.stats.set(stats);
     }
@@ -54,6 +56,11 @@ impl Service for Counters {
 
     fn open(&self, _: Transport) -> u64 {
         0
+    }
+
+    /// Keeps a connection open if it has made a request when the first second is over.
+    fn tick(&self, requests: &mut u64, _: Now, _: &mut Vec<u8>) -> bool {
+        *requests > 0
     }
 
     fn parse<'a>(

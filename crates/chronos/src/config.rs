@@ -88,6 +88,7 @@ impl Config {
         let zeros = [
             ("ring_messages", self.ring_messages),
             ("limits.connections", self.limits.connections),
+            ("limits.connections_per_address", self.limits.connections_per_address),
             ("limits.input_bytes", self.limits.input_bytes),
             ("limits.output_bytes", self.limits.output_bytes),
             ("limits.memory_bytes", self.limits.memory_bytes),
@@ -277,6 +278,8 @@ pub enum Listen {
 pub struct Limits {
     /// Connections of all threads together.
     pub connections: usize,
+    /// Connections by TCP from one source address, which is an IPv4 address or the first 64 bits of one of IPv6.
+    pub connections_per_address: usize,
     /// A connection that says nothing for so long is closed, once it has fetched its replies, or has fetched none for
     /// as long again.
     pub idle: Option<Duration>,
@@ -307,6 +310,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             connections: 1024,
+            connections_per_address: usize::MAX,
             idle: None,
             input_bytes: 64 << 20,
             output_bytes: 1 << 20,

@@ -8,6 +8,7 @@ use crate::memory::Holding;
 use crate::output::Output;
 use crate::port::Client;
 use crate::reply_budget::{Replies, ReplyBudget};
+use crate::sources::Seat;
 use crate::tls::TlsStream;
 use crate::{Service, Transport};
 
@@ -30,6 +31,8 @@ pub(crate) struct Connection<S: Service> {
     pub(crate) link: Link,
     /// What its bytes are wrapped in, if they are.
     pub(crate) tls: Option<Box<TlsStream>>,
+    /// Its place among the connections of its source address, free again when the connection is dropped.
+    pub(crate) _seat: Option<Seat>,
     /// When it last said something.
     pub(crate) active_at: Duration,
     /// Bytes that it had not fetched when it was idle for too long; None if it never was.

@@ -93,7 +93,7 @@ impl EpollDriver {
             let (transport, tls) = (listener.transport, listener.tls.clone());
             match accept(listener) {
                 Ok(None) => return Ok(()),
-                Ok(Some(socket)) => worker.deal(self, Newcomer { socket, transport, tls })?,
+                Ok(Some(socket)) => worker.deal(self, Newcomer { socket, transport, tls, seat: None })?,
                 // The client has gone, or the network says so: the next may be well.
                 Err(
                     Errno::CONNABORTED | Errno::INTR | Errno::PROTO | Errno::NETDOWN | Errno::HOSTUNREACH,

@@ -66,6 +66,7 @@ mod runtime;
 mod service;
 mod shared;
 mod sockets;
+mod sources;
 mod stats;
 mod steering;
 #[cfg(test)]

@@ -15,6 +15,7 @@ use std::os::fd::OwnedFd;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::shared::Shared;
+use crate::sources::Seat;
 use crate::{Tls, Transport};
 
 /// What one thread sends another.
@@ -40,6 +41,8 @@ pub(crate) struct Newcomer {
     pub(crate) transport: Transport,
     /// What its bytes are wrapped in.
     pub(crate) tls: Option<Tls>,
+    /// Its place among the connections of its source address, where these are limited.
+    pub(crate) seat: Option<Seat>,
 }
 
 /// A request or its reply, on its way between threads.

@@ -475,6 +475,7 @@ mod tests {
 
     const LIMITS: Limits = Limits {
         connections: 1024,
+        connections_per_address: usize::MAX,
         idle: None,
         input_bytes: 1 << 20,
         output_bytes: 1 << 20,

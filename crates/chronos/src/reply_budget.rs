@@ -99,6 +99,7 @@ mod tests {
 
     const LIMITS: Limits = Limits {
         connections: 1024,
+        connections_per_address: usize::MAX,
         idle: None,
         input_bytes: 1000,
         output_bytes: 1000,

@@ -81,6 +81,9 @@ pub trait Service: Send + Sync + 'static {
     /// handful at most) have been parsed. What `parse` changes must then not matter to the requests before.
     const LOOKS_AHEAD: bool = false;
 
+    /// True if [`Service::tick`] is to be called.
+    const TICKS: bool = false;
+
     /// The runtime is about to serve; `stats` is what it counts, for as long as it runs.
     fn started(&self, _stats: Arc<RuntimeStats>) {}
 
@@ -100,6 +103,13 @@ pub trait Service: Send + Sync + 'static {
 
     /// A connection, or a datagram, begins.
     fn open(&self, transport: Transport) -> Self::Session;
+
+    /// Called about once a second for each open connection, if [`Service::TICKS`] is true: the deadlines of a session.
+    /// Messages that the server sends unasked are appended to `reply`, behind the replies so far. Returns false to
+    /// close the connection.
+    fn tick(&self, _session: &mut Self::Session, _now: Now, _reply: &mut Vec<u8>) -> bool {
+        true
+    }
 
     /// Reads the head of `input`. A reply that needs no partition (an error, a version) is appended to `reply`; it
     /// keeps its place among the replies of earlier requests.

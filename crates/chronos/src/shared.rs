@@ -1,12 +1,14 @@
 //! [`Shared`]: the few words that threads share: the table of owners, who has settled on it, who sleeps, and the stop.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io;
 
 use crate::memory::{OldestRequest, SharedMemory};
+use crate::sources::Sources;
 
 /// What all threads see.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub(crate) struct Shared {
     drained: AtomicUsize,
     /// Connections of all threads.
     pub(crate) connections: AtomicUsize,
+    /// The same by source address, where that is limited.
+    pub(crate) sources: Arc<Sources>,
     /// The memory that the connections hold.
     pub(crate) memory: SharedMemory,
 }
@@ -51,6 +55,7 @@ impl Shared {
             failed: AtomicBool::new(false),
             drained: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
+            sources: Arc::default(),
             memory: SharedMemory::default(),
         })
     }

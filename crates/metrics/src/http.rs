@@ -5,13 +5,12 @@
 //! ```
 //! A client cannot hold the server up: a request has one deadline for all its bytes, a bounded length that is checked
 //! before anything is allocated for it, and beyond a number of connections the oldest is closed for the newest. Where
-//! the system has no thread or descriptor for a connection, it is answered with 503 where it was accepted.
+//! the system has no thread for a connection, it is answered with 503 where it was accepted.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -26,6 +25,8 @@ pub struct Limits {
     pub body: usize,
     /// Most connections at a time.
     pub connections: usize,
+    /// The time that a whole exchange may take; then the connection is closed.
+    pub patience: Duration,
 }
 
 /// A request that was read as a whole.
@@ -102,9 +103,10 @@ pub fn serve(
     answer: &(dyn Fn(&Request) -> Answer + Sync),
 ) -> io::Result<()> {
     thread::scope(|scope| {
-        let mut open: VecDeque<Open> = VecDeque::new();
+        // Connections that are being answered, which their threads own: each is closed as soon as its thread ends.
+        let mut open: VecDeque<Weak<Stream>> = VecDeque::new();
         let mut is_noted = false;
-        let mut refuse = |stream, error: &io::Error| {
+        let mut refuse = |stream: Arc<Stream>, error: &io::Error| {
             if !is_noted {
                 note!("warning: a connection is answered with 503, as there is no thread for it: {error}");
                 is_noted = true;
@@ -114,7 +116,7 @@ pub fn serve(
         };
         loop {
             let stream = match listener.accept() {
-                Ok(stream) => stream,
+                Ok(stream) => Arc::new(stream),
                 Err(error) if is_passing(&error) => {
                     // Where there are no descriptors left, some come back with the clients that are served.
                     thread::sleep(RETRY_AFTER);
@@ -122,38 +124,27 @@ pub fn serve(
                 }
                 Err(error) => return Err(error),
             };
-            open.retain(|open| !open.is_done.load(Ordering::Relaxed));
+            open.retain(|open| open.strong_count() > 0);
             if open.len() >= limits.connections
-                && let Some(oldest) = open.pop_front()
+                && let Some(oldest) = open.pop_front().and_then(|oldest| oldest.upgrade())
             {
-                oldest.stream.shut_down();
+                oldest.shut_down();
             }
-            let other = match stream.try_clone() {
-                Ok(other) => other,
-                Err(error) => {
-                    refuse(stream, &error);
-                    continue;
-                }
-            };
-            let is_done = Arc::new(AtomicBool::new(false));
-            open.push_back(Open { stream: other, is_done: Arc::clone(&is_done) });
+            open.push_back(Arc::downgrade(&stream));
+            let mut until = Until::new(Arc::clone(&stream), limits.patience);
             let answering = move || {
-                let mut until = Until::new(stream, PATIENCE);
                 // A client that sends nothing, is slow or disconnects is not answered.
                 let _ = exchange(&mut until, limits, answer).and_then(|()| until.end());
-                is_done.store(true, Ordering::Relaxed);
             };
-            if let Err(error) = thread::Builder::new().spawn_scoped(scope, answering)
-                && let Some(open) = open.pop_back()
-            {
-                refuse(open.stream, &error);
+            if let Err(error) = thread::Builder::new().spawn_scoped(scope, answering) {
+                refuse(stream, &error);
             }
         }
     })
 }
 
 /// Answers a connection for which there is no thread. Others wait meanwhile, so the client has little time.
-fn refuse(stream: Stream) -> io::Result<()> {
+fn refuse(stream: Arc<Stream>) -> io::Result<()> {
     let mut until = Until::new(stream, PATIENCE_IN_NEED);
     send(&mut until, false, &Answer::text("503 Service Unavailable", "the server has no thread for this\n"))?;
     until.end()
@@ -166,48 +157,42 @@ fn is_passing(error: &io::Error) -> bool {
     Errno::from_io_error(error).is_some_and(|error| passing.contains(&error))
 }
 
-/// A connection that is being answered.
-struct Open {
-    stream: Stream,
-    is_done: Arc<AtomicBool>,
-}
-
 /// A connection with a deadline for all its reads and writes together.
 struct Until {
-    stream: Stream,
+    stream: Arc<Stream>,
     deadline: Instant,
 }
 
 impl Until {
-    fn new(stream: Stream, patience: Duration) -> Until {
+    fn new(stream: Arc<Stream>, patience: Duration) -> Until {
         Until { stream, deadline: Instant::now() + patience }
     }
 
     /// Ends the answer, and reads what the client has sent beside its request: unread, it would reset the connection,
     /// and take the answer back.
     fn end(&mut self) -> io::Result<()> {
-        match &self.stream {
+        match &*self.stream {
             Stream::Unix(stream) => stream.shutdown(Shutdown::Write)?,
             Stream::Tcp(stream) => stream.shutdown(Shutdown::Write)?,
         }
         io::copy(&mut self.take(HEAD_MAX as u64), &mut io::sink()).map(drop)
     }
 
-    fn wait(&mut self) -> io::Result<&mut Stream> {
+    fn wait(&self) -> io::Result<&Stream> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
         }
         self.stream.set_timeouts(left)?;
-        Ok(&mut self.stream)
+        Ok(&self.stream)
     }
 }
 
 impl Read for Until {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.wait()? {
-            Stream::Unix(stream) => stream.read(buffer),
-            Stream::Tcp(stream) => stream.read(buffer),
+            Stream::Unix(stream) => Read::read(&mut &*stream, buffer),
+            Stream::Tcp(stream) => Read::read(&mut &*stream, buffer),
         }
     }
 }
@@ -215,8 +200,8 @@ impl Read for Until {
 impl Write for Until {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.wait()? {
-            Stream::Unix(stream) => stream.write(bytes),
-            Stream::Tcp(stream) => stream.write(bytes),
+            Stream::Unix(stream) => Write::write(&mut &*stream, bytes),
+            Stream::Tcp(stream) => Write::write(&mut &*stream, bytes),
         }
     }
 
@@ -313,8 +298,8 @@ fn head(text: &str) -> Option<Request> {
 
 const BAD_REQUEST: &str = "400 Bad Request";
 const END: &[u8] = b"\r\n\r\n";
-/// The deadline of a whole exchange: half of Prometheus's timeout.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The usual [`Limits::patience`]: half of Prometheus's timeout.
+pub const PATIENCE: Duration = Duration::from_secs(5);
 const PATIENCE_IN_NEED: Duration = Duration::from_millis(200);
 const HEAD_MAX: usize = 8 * 1024;
 const RETRY_AFTER: Duration = Duration::from_millis(50);

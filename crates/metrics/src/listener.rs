@@ -81,13 +81,6 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    pub(crate) fn try_clone(&self) -> io::Result<Stream> {
-        Ok(match self {
-            Stream::Unix(stream) => Stream::Unix(stream.try_clone()?),
-            Stream::Tcp(stream) => Stream::Tcp(stream.try_clone()?),
-        })
-    }
-
     /// Ends the connection, whichever thread uses it.
     pub(crate) fn shut_down(&self) {
         // It may have ended already.

@@ -45,7 +45,7 @@ fn answer(request: &Request, text: &dyn Fn() -> Result<String, String>) -> Answe
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// A scrape has no body; a client that sends one is told that it asks wrongly.
-const LIMITS: Limits = Limits { body: 8 * 1024, connections: 8 };
+const LIMITS: Limits = Limits { body: 8 * 1024, connections: 8, patience: http::PATIENCE };
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  caller                                   agent
-//!  hello (version, token) ────────────────> compares the token, and takes one caller at a time
+//!  hello (version, token), within 2 s ────> compares the token, and takes one caller at a time
 //!  prepare (servers, options, share) ─────> stores the keys if told so ──> ready
 //!  run (phase) ───────────────────────────> opens its connections ───────> connected
 //!  go, once all agents are connected ─────> sends its share ─────────────> done (counts, histograms)
@@ -15,6 +15,7 @@
 mod call;
 mod histogram;
 mod serve;
+mod strangers;
 mod wire;
 
 use std::fs;

@@ -1,9 +1,9 @@
 //! The agent's side: takes one caller at a time, and sends load only as that caller says.
 
 use std::io;
-use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use plimsoll_stdio::note;
 use plimsoll_units::Span;
 use rustix::io::Errno;
 
+use super::strangers::Strangers;
 use super::wire::{Wire, is_timeout};
 use super::{AGENTS_MAX, Answer, Call, Preparation, Round, RoundPace, SentBook, Token, VERSION};
 use crate::book::Book;
@@ -37,7 +38,7 @@ struct Agent {
     /// Whether a caller uses it.
     is_taken: AtomicBool,
     /// The connections that have not shown the token yet.
-    strangers: AtomicUsize,
+    strangers: Mutex<Strangers<TcpStream>>,
 }
 
 /// A load that is ready to be sent.
@@ -51,9 +52,12 @@ struct Prepared {
 /// # Errors
 /// Returns the error of the listener.
 pub fn serve(listener: &TcpListener, token: Token) -> io::Result<()> {
-    let agent = Arc::new(Agent { token, is_taken: AtomicBool::new(false), strangers: AtomicUsize::new(0) });
+    let strangers = Mutex::new(Strangers::new());
+    let agent = Arc::new(Agent { token, is_taken: AtomicBool::new(false), strangers });
     loop {
-        let (stream, caller) = match listener.accept() {
+        let accepted =
+            listener.accept().and_then(|(stream, caller)| Ok((stream.try_clone()?, stream, caller)));
+        let (handle, stream, caller) = match accepted {
             Ok(accepted) => accepted,
             Err(error) if is_passing(&error) => {
                 // Connections of a load may use up the descriptors; they come back with its end.
@@ -62,18 +66,19 @@ pub fn serve(listener: &TcpListener, token: Token) -> io::Result<()> {
             }
             Err(error) => return Err(error),
         };
-        if agent.strangers.fetch_add(1, Ordering::Relaxed) >= STRANGERS_MAX {
-            agent.strangers.fetch_sub(1, Ordering::Relaxed);
-            continue;
+        let (number, replaced) = agent.strangers().admit(caller.ip(), handle);
+        if let Some(replaced) = replaced {
+            // It may have ended already. Its thread reads the end.
+            let _ = replaced.shutdown(Shutdown::Both);
         }
         let serving = Arc::clone(&agent);
         let started = thread::Builder::new().spawn(move || {
-            if let Err(error) = serving.receive(stream) {
+            if let Err(error) = serving.receive(stream, number) {
                 note!("{caller}: {error:#}");
             }
         });
         if let Err(error) = started {
-            agent.strangers.fetch_sub(1, Ordering::Relaxed);
+            agent.strangers().leave(number);
             note!("{caller}: cannot start a thread for it: {error}");
         }
     }
@@ -86,11 +91,19 @@ fn is_passing(error: &io::Error) -> bool {
 }
 
 impl Agent {
-    /// Serves a connection, whoever it is from.
-    fn receive(&self, stream: TcpStream) -> anyhow::Result<()> {
-        let greeted = Wire::new(stream).map_err(anyhow::Error::from).and_then(|wire| self.greet(wire));
-        self.strangers.fetch_sub(1, Ordering::Relaxed);
-        let mut wire = greeted?;
+    fn strangers(&self) -> impl std::ops::DerefMut<Target = Strangers<TcpStream>> + '_ {
+        self.strangers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Serves a connection, whoever it is from, which is the stranger with this number.
+    fn receive(&self, stream: TcpStream, number: u64) -> anyhow::Result<()> {
+        let hello = Wire::new(stream).map_err(anyhow::Error::from).and_then(|mut wire| {
+            let hello = wire.receive(HELLO_BYTES_MAX, HELLO_PATIENCE)?;
+            Ok((wire, hello))
+        });
+        self.strangers().leave(number);
+        let (wire, hello) = hello?;
+        let mut wire = self.greet(wire, hello)?;
         let done = self.answer(&mut wire);
         self.is_taken.store(false, Ordering::Release);
         if let Err(error) = &done {
@@ -101,8 +114,7 @@ impl Agent {
     }
 
     /// Lets a caller in that holds the token, if there is no other.
-    fn greet(&self, mut wire: Wire) -> anyhow::Result<Wire> {
-        let hello = wire.receive(HELLO_BYTES_MAX, HELLO_PATIENCE)?;
+    fn greet(&self, mut wire: Wire, hello: Call) -> anyhow::Result<Wire> {
         let refusal = match hello {
             Call::Hello { token, .. } if !self.token.is(&token) => "the token is wrong".to_owned(),
             Call::Hello { version, .. } if version != VERSION => {
@@ -235,10 +247,9 @@ fn phase_of(round: &Round) -> anyhow::Result<Phase> {
     Ok(phase(round.index, pace, warm_up, time))
 }
 
-/// Most connections at a time that have not shown the token.
-const STRANGERS_MAX: usize = 8;
 const HELLO_BYTES_MAX: usize = 1024;
-const HELLO_PATIENCE: Duration = Duration::from_secs(5);
+/// A caller says hello as soon as it has connected.
+const HELLO_PATIENCE: Duration = Duration::from_secs(2);
 const CALL_BYTES_MAX: usize = 64 * 1024;
 /// How long a caller may say nothing between rounds, such as while other agents store keys.
 const CALLER_PATIENCE: Duration = Duration::from_secs(900);

@@ -242,6 +242,18 @@ fn an_agent_refuses_what_is_malformed_or_not_allowed() {
 }
 
 #[test]
+fn silent_connections_do_not_keep_a_caller_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let agent = Agent::start(&token_file(folder.path()));
+    let silent: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(&agent.address).unwrap()).collect();
+    assert!(agent.say(&format!("{}\"go\"\n", hello(TOKEN))).starts_with("\"welcome\""));
+    // All are closed, most of them for others, and the last at their deadline.
+    for mut stream in silent {
+        assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+    }
+}
+
+#[test]
 fn a_token_that_others_may_read_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = token_file(folder.path());

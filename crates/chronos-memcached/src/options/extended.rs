@@ -42,6 +42,9 @@ with split; fewer
   chronos_connection_memory=<num>
                                megabytes that connections may hold in all: requests that are not whole, and replies that
                                are not fetched (default: a quarter of -m, 32 and four times -I at least)
+  chronos_udp_amplification=<num>
+                               bytes of a reply over UDP for each byte of its request; a longer reply is an error, or
+                               none (default: 0, any number)
   ssl_chain_cert=<file>        certificate chain in PEM, with -Z
   ssl_key=<file>               private key in PEM, with -Z (default: in the file of the chain)
 memcached's other extended options are accepted, and have no effect here; each says so.";
@@ -96,7 +99,7 @@ const CRAWLER: [&str; 4] = ["lru_crawler", "no_lru_crawler", "modern", "no_moder
 /// memcached's TLS options, with values that ask for no more than there is.
 const MET: [(&str, &[&str]); 3] =
     [("ssl_verify_mode", &["0"]), ("ssl_keyformat", &["1"]), ("ssl_min_version", &["0", "1", "2"])];
-const WITH_EFFECT: [&str; 15] = [
+const WITH_EFFECT: [&str; 16] = [
     "idle_timeout",
     "chronos_partitions",
     "chronos_poll",
@@ -110,6 +113,7 @@ const WITH_EFFECT: [&str; 15] = [
     "chronos_vbuckets",
     "chronos_xdp",
     "chronos_connection_memory",
+    "chronos_udp_amplification",
     "ssl_chain_cert",
     "ssl_key",
 ];
@@ -149,6 +153,8 @@ pub struct Extended {
     pub devices: Vec<String>,
     /// Bytes that connections may hold in all.
     pub connection_memory: Option<usize>,
+    /// Bytes of a reply for each byte of the datagram that it answers, 0 for any number.
+    pub udp_amplification: u32,
     /// A certificate chain in PEM.
     pub certificate: Option<PathBuf>,
     /// Certificates in PEM that those of clients would be checked against, which nobody asks them for.
@@ -279,6 +285,9 @@ impl Extended {
                 let bytes = value.parse::<usize>().ok().filter(|&megabytes| megabytes > 0);
                 let bytes = bytes.and_then(|megabytes| megabytes.checked_mul(1 << 20));
                 self.connection_memory = Some(bytes.with_context(|| allowed("1 and more megabytes"))?);
+            }
+            ("chronos_udp_amplification", _) => {
+                self.udp_amplification = value.parse().with_context(|| allowed("whole numbers"))?;
             }
             ("ssl_chain_cert", _) => self.certificate = Some(PathBuf::from(value)),
             ("ssl_key", _) => self.key = Some(PathBuf::from(value)),

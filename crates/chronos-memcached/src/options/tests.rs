@@ -48,6 +48,15 @@ fn flags_have_memcacheds_letters() {
 }
 
 #[test]
+fn amplification_over_datagrams_is_limited_if_asked_for() {
+    let amplification = |words: &str| resolve(words).map(|(settings, _)| settings.udp_amplification);
+    assert_eq!(amplification("-U 7").expect("none"), 0);
+    assert_eq!(amplification("-U 7 -o chronos_udp_amplification=3").expect("a number"), 3);
+    let error = format!("{:#}", amplification("-o chronos_udp_amplification=-1").expect_err("not whole"));
+    assert!(error.starts_with("-o chronos_udp_amplification=-1: whole numbers are allowed"), "{error}");
+}
+
+#[test]
 fn the_last_of_an_option_counts() {
     let (settings, config) =
         resolve("-m 64 -p 1 --port=2 -C -C -t 2 -m 128 --thr 3 -b 100000").expect("good flags");

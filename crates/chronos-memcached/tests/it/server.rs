@@ -37,6 +37,29 @@ fn a_multi_get_too_large_for_datagrams_is_an_error() {
 }
 
 #[test]
+fn a_reply_longer_than_its_datagram_is_not_sent_where_that_is_limited() {
+    let server = Server::start(&["-t", "1", "-o", "chronos_udp_amplification=1"], &[]);
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    socket.connect(("127.0.0.1", server.udp)).expect("an address");
+    socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    let set = format!("set a 0 0 100\r\n{}\r\n", "v".repeat(100));
+    // Neither the value nor an error is shorter than the second request, which gets no answer.
+    let requests = [set, "get a\r\n".to_owned(), format!("get a{}\r\n", " b".repeat(20))];
+    for (id, request) in (1..).zip(&requests) {
+        socket.send(&[&[0, id, 0, 0, 0, 1, 0, 0], request.as_bytes()].concat()).expect("it takes datagrams");
+    }
+    for expected in [&b"\x01STORED\r\n"[..], b"\x03SERVER_ERROR too large for UDP\r\n"] {
+        let mut reply = [0; 2000];
+        let bytes = socket.recv(&mut reply).expect("it answers");
+        let (header, text) = reply[..bytes].split_at(8);
+        assert_eq!(
+            [&header[1..2], text].concat().escape_ascii().to_string(),
+            expected.escape_ascii().to_string()
+        );
+    }
+}
+
+#[test]
 fn shutdown_ends_it_where_it_is_allowed() {
     let mut server = Server::start(&["-A"], &[]);
     let mut stream = TcpStream::connect(("127.0.0.1", server.tcp)).expect("it listens");

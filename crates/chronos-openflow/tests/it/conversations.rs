@@ -224,3 +224,31 @@ fn stations_and_switches_are_bounded_and_forgotten() {
     }
     assert!(wire.direct.partitions().iter().all(|partition| partition.len() <= 2));
 }
+
+#[test]
+fn a_silent_connection_has_deadlines() {
+    let settings = Settings { hello_seconds: 5, echo_seconds: 20, ..Settings::default() };
+    // A hello alone does not extend the deadline of the features.
+    for begin in [vec![], hello(4)] {
+        let mut wire = Wire::new(settings);
+        wire.send(&begin);
+        assert_eq!(wire.tick_after(4), Some(vec![]));
+        assert_eq!(wire.tick_after(1), None, "{begin:?}");
+    }
+    for version in VERSIONS {
+        let mut wire = Wire::up(version, settings);
+        assert_eq!(wire.tick_after(19), Some(vec![]));
+        let probe = wire.tick_after(1).unwrap();
+        assert_eq!(kinds(&probe), [2]);
+        assert_eq!(wire.tick_after(19), Some(vec![]), "one echo request is enough");
+        let answer = message(version, 3, split(&probe)[0].0.transaction, &[]);
+        assert!(wire.send(&answer).is_empty());
+        assert_eq!(kinds(&wire.tick_after(20).unwrap()), [2]);
+        assert_eq!(wire.tick_after(19), Some(vec![]));
+        // Half a message is no answer.
+        wire.serve(&answer[..4]);
+        assert_eq!(wire.tick_after(1), None);
+    }
+    let mut patient = Wire::new(Settings { hello_seconds: 0, ..settings });
+    assert_eq!(patient.tick_after(1 << 20), Some(vec![]));
+}

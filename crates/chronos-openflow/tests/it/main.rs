@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod conversations;
+mod deadlines;
 mod hostile;
 mod metrics;
 mod ofp_print;

@@ -256,7 +256,7 @@ impl UringDriver {
         if transport == Transport::Tcp {
             set_up(&socket);
         }
-        worker.deal(self, Newcomer { socket, transport, tls })
+        worker.deal(self, Newcomer { socket, transport, tls, seat: None })
     }
 
     fn arm_accepts(&mut self, now: Duration) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! What the clock makes due: the balancer, idle connections, and the service's own work.
+//! What the clock makes due: the balancer, idle connections, sessions' deadlines, and the service's own work.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -41,6 +41,10 @@ impl<S: Service> Worker<S> {
         if self.engine.me == 0 && self.engine.memory.has_shrunk() {
             memory::give_back();
         }
+        if S::TICKS {
+            let keys: Vec<u32> = self.connections.iter().map(|(key, _)| key as u32).collect();
+            keys.into_iter().for_each(|key| self.tick_session(driver, key));
+        }
         if let Some(idle) = self.engine.limits.idle {
             let has_idled = |connection: &Connection<S>| now.saturating_sub(connection.active_at) >= idle;
             let idle: Vec<u32> = self
@@ -51,6 +55,32 @@ impl<S: Service> Worker<S> {
                 .collect();
             idle.into_iter().for_each(|key| self.on_idle(driver, key));
         }
+    }
+
+    /// Polls the service's deadlines of a connection. One that the service ends has a second for its last bytes.
+    fn tick_session<D: IoDriver<S>>(&mut self, driver: &mut D, key: u32) {
+        let connection = &mut self.connections[key as usize];
+        // While the server does not read from a client for want of memory, the client misses no deadline.
+        if matches!(connection.link, Link::Datagram { .. }) || connection.holding.is_waiting {
+            return;
+        }
+        let mut reply = self.engine.buffers.take();
+        let is_kept = self.engine.service.tick(&mut connection.session, self.engine.now, &mut reply);
+        if !is_kept && connection.is_closing {
+            driver.close(self, key);
+        } else {
+            if !is_kept {
+                connection.is_closing = true;
+                self.engine.counters().timed_out.add(1);
+            } else if !connection.is_closing && !reply.is_empty() {
+                connection.output.prepare(&mut self.engine.buffers);
+                connection.output.tail().extend_from_slice(&reply);
+            }
+            if !is_kept || !reply.is_empty() {
+                self.list(key);
+            }
+        }
+        self.engine.buffers.give(reply);
     }
 
     /// A connection has said nothing for too long: it may fetch its replies as long as it does fetch some.

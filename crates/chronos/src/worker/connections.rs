@@ -34,6 +34,7 @@ impl<S: Service> Worker<S> {
             everywhere: None,
             link,
             tls: None,
+            _seat: None,
             active_at: self.engine.now.since_start,
             unsent_when_idle: None,
             is_blocked: false,
@@ -46,9 +47,16 @@ impl<S: Service> Worker<S> {
     }
 
     /// A connection was accepted: the threads get them in turn, unless there are too many.
-    pub(crate) fn deal<D: IoDriver<S>>(&mut self, driver: &mut D, newcomer: Newcomer) -> io::Result<()> {
+    pub(crate) fn deal<D: IoDriver<S>>(&mut self, driver: &mut D, mut newcomer: Newcomer) -> io::Result<()> {
         let shared = &self.engine.shared;
-        if shared.connections.fetch_add(1, Ordering::Relaxed) >= self.engine.limits.connections {
+        let per_address = self.engine.limits.connections_per_address;
+        let is_counted = per_address < usize::MAX && newcomer.transport == Transport::Tcp;
+        if is_counted {
+            newcomer.seat = shared.sources.admit(&newcomer.socket, per_address);
+        }
+        let is_one_too_many = is_counted && newcomer.seat.is_none();
+        let before = shared.connections.fetch_add(1, Ordering::Relaxed);
+        if is_one_too_many || before >= self.engine.limits.connections {
             shared.connections.fetch_sub(1, Ordering::Relaxed);
             self.engine.counters().refused.add(1);
             if newcomer.tls.is_some() {
@@ -80,6 +88,7 @@ impl<S: Service> Worker<S> {
         self.engine.counters().opened.add(1);
         let key = self.add(Link::stream(newcomer.socket, newcomer.transport), newcomer.transport);
         let connection = &mut self.connections[key as usize];
+        connection._seat = newcomer.seat;
         if let Link::Stream(stream) = &connection.link {
             self.engine.service.connected(&mut connection.session, stream.socket.as_fd(), self.engine.now);
         }

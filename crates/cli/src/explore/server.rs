@@ -18,7 +18,7 @@ use super::gate::{Credentials, Gate};
 use super::session::Session;
 
 /// All keys of a large scenario are some kilobytes, and a browser asks from six connections, with some in reserve.
-const LIMITS: Limits = Limits { body: 64 << 10, connections: 32 };
+const LIMITS: Limits = Limits { body: 64 << 10, connections: 32, patience: http::PATIENCE };
 
 /// The headers of every answer: the page is shown nowhere else, keeps its address for itself, and is not kept.
 const HEADERS: &[(&str, &str)] = &[

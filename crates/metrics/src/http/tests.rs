@@ -1,9 +1,10 @@
 use std::io::Cursor;
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 
 use super::*;
 
-const LIMITS: Limits = Limits { body: 16, connections: 4 };
+const LIMITS: Limits = Limits { body: 16, connections: 4, patience: PATIENCE };
 
 fn status(request: &str) -> &'static str {
     match read(&mut Cursor::new(request.as_bytes()), LIMITS).unwrap() {
@@ -49,12 +50,27 @@ fn parts_of_a_request() {
 fn a_request_is_not_read_beyond_its_deadline() {
     let (mut client, server) = UnixStream::pair().unwrap();
     client.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();
-    let mut until = Until::new(Stream::Unix(server), PATIENCE);
+    let mut until = Until::new(Arc::new(Stream::Unix(server)), PATIENCE);
     let mut byte = [0];
     assert_eq!(until.read(&mut byte).unwrap(), 1);
     until.deadline = Instant::now();
     assert_eq!(until.read(&mut byte).expect_err("too late").kind(), io::ErrorKind::TimedOut);
     assert_eq!(until.write(&byte).expect_err("too late").kind(), io::ErrorKind::TimedOut);
+}
+
+/// No other connection comes that would have the server look at those that are over.
+#[test]
+fn a_silent_client_is_closed_at_its_deadline() {
+    let listener = Listener::bind("127.0.0.1:0", crate::Reach::Loopback).unwrap();
+    let address = listener.address();
+    let limits = Limits { patience: Duration::from_millis(50), ..LIMITS };
+    thread::spawn(move || serve(&listener, limits, &|_| Answer::text("200 OK", "")));
+    for request in ["", "GET / HTTP/1.1\r\n"] {
+        let mut client = TcpStream::connect(&address).unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        client.write_all(request.as_bytes()).unwrap();
+        assert_eq!(client.read(&mut [0]).unwrap(), 0, "{request:?}");
+    }
 }
 
 /// A server whose threads would need larger stacks than there are addresses can start none: this test runs itself as

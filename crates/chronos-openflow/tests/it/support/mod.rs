@@ -41,6 +41,13 @@ impl Wire {
         reply
     }
 
+    /// Waits, and returns what the controller sends unasked, or None if it closes the connection.
+    pub fn tick_after(&mut self, seconds: u64) -> Option<Vec<u8>> {
+        self.wait(seconds);
+        let mut sent = Vec::new();
+        self.direct.service().tick(&mut self.session, self.now, &mut sent).then_some(sent)
+    }
+
     pub fn serve(&mut self, input: &[u8]) -> (Served, Vec<u8>) {
         let mut reply = Vec::new();
         let served = self.direct.serve(&mut self.session, self.now, input, &mut reply);
