@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hashbrown::HashMap;
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SymbolKind};
+use plimsoll_files::Origin;
 use serde::Serialize;
 
 /// A function, or what is known of one.
@@ -148,10 +149,7 @@ impl Image {
             format!("/proc/{process}/map_files/{:x}-{:x}", mapping.from, mapping.to),
             format!("/proc/{process}/root{}", mapping.path),
         ];
-        let read = |path: &String| {
-            let about = fs::metadata(Path::new(path)).ok()?;
-            (about.is_file() && about.len() <= FILE_BYTES_MAX).then(|| fs::read(path).ok())?
-        };
+        let read = |path: &String| plimsoll_files::read(Path::new(path), Origin::Name, FILE_BYTES_MAX).ok();
         paths.iter().find_map(read).map_or_else(Image::default, |bytes| Image::parse(&bytes))
     }
 

@@ -1,6 +1,5 @@
 //! The options of the command line that describe the load, and their meaning.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -8,6 +7,7 @@ use std::sync::atomic::AtomicU64;
 use anyhow::{Context, bail, ensure};
 use clap::parser::ValueSource;
 use clap::{ArgGroup, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use plimsoll_files::Origin;
 use plimsoll_units::{Span, whole};
 
 use crate::arrivals::Arrivals;
@@ -347,9 +347,13 @@ impl Workload {
     }
 }
 
+/// The largest file of keys that is read, in bytes.
+const TERMS_BYTES_MAX: u64 = 1 << 30;
+
 /// Reads the lines of `path`.
 fn read_terms(path: &Path) -> anyhow::Result<Vec<Box<[u8]>>> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = plimsoll_files::read_text(path, Origin::Argument, TERMS_BYTES_MAX)
+        .with_context(|| format!("cannot read {}", path.display()))?;
     let mut terms = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         if line.is_empty() || line.len() > 250 || line.contains([' ', '\t', '\r']) {

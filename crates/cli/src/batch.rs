@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::{Context, anyhow};
+use plimsoll_files::Origin;
 use plimsoll_report::html;
 use plimsoll_results::capture::{Capture, pcapng, perfetto};
 use plimsoll_results::curves::{Curves, Detail};
@@ -178,7 +179,7 @@ pub fn conclude_points(run: &RunDir, points: &[PointOutcome]) -> anyhow::Result<
     run.write_summary(&summary)?;
     let curves = Curves::of(points, Detail::for_runs(points.len()));
     let manifest = run.manifest();
-    let scenario = fs::read_to_string(run.path().join("scenario.toml")).unwrap_or_default();
+    let scenario = run.scenario().unwrap_or_default();
     run.write_report(&html::render(&html::Page {
         title: &manifest.title,
         description: &manifest.description,
@@ -229,7 +230,7 @@ fn write_file(path: &Path, write: impl FnOnce(BufWriter<File>) -> io::Result<()>
     let written = path
         .parent()
         .map_or(Ok(()), fs::create_dir_all)
-        .and_then(|()| write(BufWriter::new(File::create(path)?)));
+        .and_then(|()| write(BufWriter::new(plimsoll_files::create(path, Origin::Folder)?)));
     if written.is_err() {
         // A truncated file is removed, not least because the disk may be full.
         let _ = fs::remove_file(path);

@@ -1,10 +1,10 @@
 //! Implements `plimsoll figure`, which writes a figure of a report as a file.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
+use plimsoll_files::Origin;
 use plimsoll_line::slo::Metric;
 use plimsoll_line::{Lines, Slo};
 use plimsoll_report::chart::{Chart, Format};
@@ -93,8 +93,7 @@ impl Known {
         let run = output::open_run(path)?;
         let lines = path.join("lines.json");
         if lines.exists() {
-            let text =
-                fs::read_to_string(&lines).with_context(|| format!("cannot read {}", lines.display()))?;
+            let text = output::read_text(&lines, Origin::Folder)?;
             let lines: Lines = serde_json::from_str(&text)
                 .with_context(|| format!("{} has no lines; run the search again", lines.display()))?;
             let figures = lines.figures().into_iter().zip(&lines.slos);

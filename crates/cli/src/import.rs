@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Subcommand;
+use plimsoll_files::Origin;
 use plimsoll_scenario::import::{self, Imported};
 use plimsoll_scenario::{Registry, ScenarioError};
 use plimsoll_stdio::note;
@@ -130,7 +131,7 @@ fn read(
     path: &Path,
     reader: impl Fn(&str, &str) -> Result<Imported, Box<ScenarioError>>,
 ) -> anyhow::Result<Imported> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = output::read_text(path, Origin::Argument)?;
     let name = path.display().to_string();
     reader(&name, &text).map_err(|error| BadScenario::new(name, "imported", vec![*error]).into())
 }

@@ -1,12 +1,13 @@
 //! Writes to stdout; no other module does.
 
 use std::fs;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
+use plimsoll_files::Origin;
 use plimsoll_report::{Style, table};
 use plimsoll_results::{Digest, PointOutcome, RunDir, Summary, run_dir};
 use plimsoll_stdio::note;
@@ -86,13 +87,27 @@ pub fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(".unfinished");
     let unfinished = PathBuf::from(unfinished);
-    let written = fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, path));
+    let written = plimsoll_files::create(&unfinished, Origin::Folder)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .and_then(|()| fs::rename(&unfinished, path));
     if written.is_err() {
         // The unfinished file only takes space, so an error here is ignored.
         let _ = fs::remove_file(&unfinished);
     }
     written.with_context(|| format!("cannot write {}", path.display()))
 }
+
+/// Reads a text file of at most [`TEXT_BYTES_MAX`] bytes.
+///
+/// # Errors
+/// Returns an error if the file cannot be read or its origin does not allow it; the error names it.
+pub fn read_text(path: &Path, origin: Origin) -> anyhow::Result<String> {
+    plimsoll_files::read_text(path, origin, TEXT_BYTES_MAX)
+        .with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// The largest text file that a command reads, in bytes.
+pub const TEXT_BYTES_MAX: u64 = 512 << 20;
 
 /// Opens a run directory for reading.
 ///

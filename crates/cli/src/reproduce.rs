@@ -10,6 +10,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
+use plimsoll_files::Origin;
 use plimsoll_reproduce::{
     Journal, Options, Part, Replay, ReproduceError, Reproduction, Row, State, Study, page,
 };
@@ -210,7 +211,7 @@ fn closing_notes(study: &Study, args: &Args, reproduction: &Reproduction, began:
 }
 
 fn read(rows: &Path) -> anyhow::Result<Reproduction> {
-    let text = fs::read_to_string(rows).with_context(|| format!("cannot read {}", rows.display()))?;
+    let text = output::read_text(rows, Origin::Folder)?;
     serde_json::from_str(&text).with_context(|| format!("{} holds no rows", rows.display()))
 }
 

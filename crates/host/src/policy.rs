@@ -7,9 +7,9 @@
 //! before, is still read.
 
 use std::fmt;
-use std::io::Read as _;
 use std::path::Path;
 
+use plimsoll_files::Origin;
 use plimsoll_mechanisms::pacer::{EarliestDepartureConstants, PacerParams};
 use plimsoll_mechanisms::phantom_queue::PhantomQueueParams;
 use plimsoll_mechanisms::qjump::{Excess, LevelShare, Levels, QjumpParams, Refill};
@@ -259,13 +259,8 @@ impl Policy {
     /// Returns an error if the file cannot be read, or is not a valid policy; the message names the file, and the line
     /// if known.
     pub fn read(path: &Path) -> Result<Policy, PolicyError> {
-        let mut text = String::new();
-        let read =
-            std::fs::File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text));
-        read.map_err(|error| PolicyError(format!("{}: {error}", path.display())))?;
-        if text.len() as u64 > LONGEST {
-            return Err(PolicyError(format!("{}: it is longer than {LONGEST} bytes", path.display())));
-        }
+        let text = plimsoll_files::read_text(path, Origin::Argument, LONGEST)
+            .map_err(|error| PolicyError(format!("{}: {error}", path.display())))?;
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         Policy::parse(&text, stem)
             .map_err(|PolicyError(why)| PolicyError(format!("{}: {why}", path.display())))

@@ -3,11 +3,12 @@
 //! checksum: a line that was changed since is an error, and a repair drops it.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
+use plimsoll_files::Origin;
 use plimsoll_results::sealed_line;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,9 @@ use crate::measure::Run;
 
 /// The name of the journal in the run directory.
 const FILE: &str = "runs.jsonl";
+
+/// The largest journal that is read, in bytes: some million runs.
+const JOURNAL_BYTES_MAX: u64 = 512 << 20;
 
 /// The run that a line of the journal is about.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -99,7 +103,7 @@ impl Journal {
             let path = path.clone();
             move |source| JournalError::Io { action, path, source }
         };
-        let bytes = match fs::read(&path) {
+        let bytes = match plimsoll_files::read(&path, Origin::Folder, JOURNAL_BYTES_MAX) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             read => read.map_err(io("read"))?,
         };
@@ -108,9 +112,12 @@ impl Journal {
             let good: String = text.split_inclusive('\n').filter(|line| is_good(line)).collect();
             if good.as_bytes() != bytes {
                 let unfinished = path.with_extension("unfinished");
-                let written =
-                    fs::write(&unfinished, &good).and_then(|()| File::open(&unfinished)?.sync_all());
-                written.and_then(|()| fs::rename(&unfinished, &path)).map_err(io("write"))?;
+                let written = plimsoll_files::create(&unfinished, Origin::Folder).and_then(|mut file| {
+                    file.write_all(good.as_bytes())?;
+                    file.sync_all()?;
+                    fs::rename(&unfinished, &path)
+                });
+                written.map_err(io("write"))?;
                 text = good;
             }
         }
@@ -124,7 +131,8 @@ impl Journal {
             })?;
             runs.insert(entry.key, entry.run);
         }
-        let file = OpenOptions::new().create(true).append(true).open(&path).map_err(io("write"))?;
+        let file = plimsoll_files::open(&path, Origin::Folder, File::options().create(true).append(true))
+            .map_err(io("write"))?;
         file.set_len(whole as u64).map_err(io("write"))?;
         Ok(Journal { path, inner: Mutex::new(Inner { file, runs }) })
     }

@@ -12,11 +12,15 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use plimsoll_files::Origin;
 use plimsoll_results::sealed_line;
 use serde::{Deserialize, Serialize};
 
 use crate::options::Part;
 use crate::row::Row;
+
+/// The largest journal that is read, in bytes.
+const JOURNAL_BYTES_MAX: u64 = 512 << 20;
 
 /// A finished run, a line of the journal.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -80,7 +84,7 @@ impl Journal {
     /// # Errors
     /// If the file cannot be read or written.
     pub fn open(path: &Path) -> io::Result<Journal> {
-        let bytes = match fs::read(path) {
+        let bytes = match plimsoll_files::read(path, Origin::Folder, JOURNAL_BYTES_MAX) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             read => read?,
         };
@@ -102,7 +106,7 @@ impl Journal {
                 }
             }
         }
-        let file = File::options().create(true).append(true).open(path)?;
+        let file = plimsoll_files::open(path, Origin::Folder, File::options().create(true).append(true))?;
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         if whole < bytes.len() {
             file.set_len(whole as u64)?;
@@ -115,7 +119,7 @@ impl Journal {
     /// # Errors
     /// If the file cannot be read or written.
     pub fn repair(path: &Path) -> io::Result<()> {
-        let bytes = match fs::read(path) {
+        let bytes = match plimsoll_files::read(path, Origin::Folder, JOURNAL_BYTES_MAX) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             read => read?,
         };
@@ -148,7 +152,8 @@ impl Journal {
         let Some((path, _)) = &self.file else { return Ok(()) };
         let lines = self.entries.values().map(line_of).collect::<io::Result<String>>()?;
         replace(path, &lines)?;
-        self.file = Some((path.clone(), File::options().append(true).open(path)?));
+        let file = plimsoll_files::open(path, Origin::Folder, File::options().append(true))?;
+        self.file = Some((path.clone(), file));
         Ok(())
     }
 
@@ -212,9 +217,11 @@ fn entry_of(line: &str) -> Result<Option<Entry>, String> {
 /// Writes a file whole or not at all.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let unfinished = path.with_extension("unfinished");
-    let written = fs::write(&unfinished, text)
-        .and_then(|()| File::open(&unfinished)?.sync_all())
-        .and_then(|()| fs::rename(&unfinished, path));
+    let written = plimsoll_files::create(&unfinished, Origin::Folder).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&unfinished, path)
+    });
     if written.is_err() {
         // What is left would only take room; that it cannot be removed changes nothing.
         let _ = fs::remove_file(&unfinished);

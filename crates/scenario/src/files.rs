@@ -6,10 +6,11 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs::{File, FileType};
-use std::io::{self, Read};
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+
+use plimsoll_files::Origin;
 
 use crate::node::{quoted_key, toml_string};
 
@@ -70,7 +71,7 @@ impl Files {
         }
         let text = match self.given.get(name) {
             Some(text) => text.clone(),
-            None => read_text(&self.base_dir.join(name), most, |kind| kind.is_file())?,
+            None => plimsoll_files::read_text(&self.base_dir.join(name), Origin::Name, most)?,
         };
         self.read.borrow_mut().insert(name.to_owned(), text.clone());
         Ok(text)
@@ -105,35 +106,7 @@ const SCENARIO_MAX: u64 = 256 << 20;
 /// # Errors
 /// If it cannot be read, or is larger than any scenario.
 pub(crate) fn read_scenario(path: &Path) -> io::Result<String> {
-    #[cfg(unix)]
-    let is_pipe = |kind: FileType| std::os::unix::fs::FileTypeExt::is_fifo(&kind);
-    #[cfg(not(unix))]
-    let is_pipe = |_: FileType| false;
-    read_text(path, SCENARIO_MAX, |kind| kind.is_file() || is_pipe(kind))
-}
-
-/// The text of a file of at most `most` bytes whose kind is one of those that may be read: opening a pipe would
-/// wait for a writer, and a device such as `/dev/zero` has no end.
-fn read_text(path: &Path, most: u64, may_read: impl Fn(FileType) -> bool) -> io::Result<String> {
-    let refuse = |why: String| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
-    let about = std::fs::metadata(path)?;
-    if about.is_dir() {
-        return refuse("it is a directory".to_owned());
-    }
-    if !may_read(about.file_type()) {
-        return refuse("it is no regular file".to_owned());
-    }
-    let too_large = || refuse(format!("it has more than {} MiB", most >> 20));
-    if about.len() > most {
-        return too_large();
-    }
-    let mut text = String::new();
-    // A file may grow while it is read, and some have no length at all, as below /proc.
-    File::open(path)?.take(most + 1).read_to_string(&mut text).map_err(|error| match error.kind() {
-        io::ErrorKind::InvalidData => io::Error::new(error.kind(), "it is no text in UTF-8"),
-        _ => error,
-    })?;
-    if text.len() as u64 > most { too_large() } else { Ok(text) }
+    plimsoll_files::read_text(path, Origin::Argument, SCENARIO_MAX)
 }
 
 /// Where a text that another file names begins with something else than one of `keys`: the number of that

@@ -23,6 +23,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context, ensure};
+use plimsoll_files::Origin;
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
@@ -102,6 +103,9 @@ struct SentBook {
     waited_ps: u64,
 }
 
+/// The largest file of a token that is read, in bytes.
+const TOKEN_FILE_BYTES_MAX: u64 = 1 << 20;
+
 /// The secret that a caller and its agents share.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
@@ -120,7 +124,8 @@ impl Token {
             doing(),
             mode & 0o777
         );
-        let text = fs::read_to_string(path).with_context(doing)?;
+        let text =
+            plimsoll_files::read_text(path, Origin::Argument, TOKEN_FILE_BYTES_MAX).with_context(doing)?;
         let token = text.lines().next().unwrap_or_default().trim();
         let length = token.len();
         ensure!(

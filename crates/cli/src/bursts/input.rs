@@ -1,11 +1,11 @@
 //! The captures that a command line names, and their analysis.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use plimsoll_bursts::{Analyser, ReadError, analyse};
+use plimsoll_files::Origin;
 use plimsoll_results::run_dir::SIMULATOR;
 use plimsoll_units::Span;
 
@@ -21,7 +21,7 @@ pub(super) struct Input {
 
 enum Source {
     Stdin,
-    File(PathBuf),
+    File(PathBuf, Origin),
     Device(Limits),
 }
 
@@ -42,7 +42,10 @@ pub(super) fn groups(paths: &[PathBuf]) -> anyhow::Result<Vec<Vec<Input>>> {
     if let [run] = paths
         && run.is_dir()
     {
-        return captures(run)?.into_iter().map(|file| Ok(vec![Input::of_file(file)?])).collect();
+        return captures(run)?
+            .into_iter()
+            .map(|file| Ok(vec![Input::of_file(file, Origin::Folder)?]))
+            .collect();
     }
     Ok(vec![paths.iter().map(|path| Input::of(path)).collect::<anyhow::Result<_>>()?])
 }
@@ -69,10 +72,10 @@ impl Input {
             return Ok(Input { name: "stdin".to_owned(), source: Source::Stdin, is_simulated: false });
         }
         if !path.is_dir() {
-            return Input::of_file(path.to_owned());
+            return Input::of_file(path.to_owned(), Origin::Argument);
         }
         match <[PathBuf; 1]>::try_from(captures(path)?) {
-            Ok([only]) => Input::of_file(only),
+            Ok([only]) => Input::of_file(only, Origin::Folder),
             Err(many) => {
                 let names: Vec<String> = many.iter().map(|file| file.display().to_string()).collect();
                 Err(anyhow!(
@@ -85,7 +88,7 @@ impl Input {
         }
     }
 
-    fn of_file(file: PathBuf) -> anyhow::Result<Input> {
+    fn of_file(file: PathBuf, origin: Origin) -> anyhow::Result<Input> {
         // A file of a run directory: RUN/pcap/POINT.pcapng.
         let folder = file.parent().filter(|parent| parent.ends_with(CAPTURES)).and_then(Path::parent);
         let run = folder.filter(|run| run.join("manifest.json").exists());
@@ -93,7 +96,7 @@ impl Input {
             Some(run) => output::open_run(run)?.manifest().carrier == SIMULATOR,
             None => false,
         };
-        Ok(Input { name: file.display().to_string(), source: Source::File(file), is_simulated })
+        Ok(Input { name: file.display().to_string(), source: Source::File(file, origin), is_simulated })
     }
 
     /// Analyses the capture; the inner error is the capture's own, whose frames up to there have been analysed.
@@ -104,8 +107,9 @@ impl Input {
     ) -> anyhow::Result<Result<(), ReadError>> {
         let input: Box<dyn Read> = match &self.source {
             Source::Stdin => Box::new(io::stdin().lock()),
-            Source::File(path) => {
-                Box::new(File::open(path).with_context(|| format!("cannot open {}", self.name))?)
+            Source::File(path, origin) => {
+                let file = plimsoll_files::open_to_read(path, *origin);
+                Box::new(file.with_context(|| format!("cannot open {}", self.name))?)
             }
             Source::Device(limits) => return of_device(&self.name, *limits, analyser, stop),
         };

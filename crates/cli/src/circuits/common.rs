@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, anyhow};
 use plimsoll_circuits::{Demand, SchedulerKind, Switching};
 use plimsoll_fabric::engine::Streams;
+use plimsoll_files::Origin;
 use plimsoll_units::{Rate, Span};
 
 use crate::output;
@@ -66,7 +67,8 @@ pub(super) fn read_demand(path: &Path) -> Result<Demand> {
     } else {
         (
             path.display().to_string(),
-            std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?,
+            plimsoll_files::read(path, Origin::Argument, output::TEXT_BYTES_MAX)
+                .with_context(|| format!("cannot read {}", path.display()))?,
         )
     };
     let text = String::from_utf8(bytes).map_err(|error| {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
+use plimsoll_files::Origin;
 use plimsoll_models::measured::{self, Hints, Unit};
 use plimsoll_models::{Law, Policy, PolicyError, Redundant, chain};
 use plimsoll_stdio::note;
@@ -12,6 +13,7 @@ use plimsoll_units::{Span, whole};
 
 use super::quantity::quantity;
 use super::run_latencies;
+use crate::output;
 
 /// The distribution of the latency of one request.
 #[derive(clap::Args, Clone)]
@@ -156,7 +158,8 @@ impl MeasuredOptions {
             UnitName::Ms => Unit::Milliseconds,
             UnitName::S => Unit::Seconds,
         });
-        let bytes = std::fs::read(path).with_context(|| format!("--from: cannot read {name}"))?;
+        let bytes = plimsoll_files::read(path, Origin::Argument, output::TEXT_BYTES_MAX)
+            .with_context(|| format!("--from: cannot read {name}"))?;
         let hints = Hints { unit, column: self.column.as_deref(), tag: self.tag.as_deref() };
         measured::read(&bytes, hints).with_context(|| format!("--from {name}"))
     }

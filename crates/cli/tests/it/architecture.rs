@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -11,6 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("units", &[]),
     // These are below every program.
     ("stdio", &["units"]),
+    ("files", &[]),
     // This is the state that privileged programs trust.
     ("state", &[]),
     // Estimates and verdicts, for simulated and real systems.
@@ -26,16 +29,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // Bursts and trains in packet captures.
     ("bursts", &["units"]),
     // The requests of a live server, by the kernel's tracing programs.
-    ("breakdown", &["bpf"]),
+    ("breakdown", &["bpf", "files"]),
     // Circuit schedulers and their control loop, which know no network.
     ("circuits", &["units"]),
     ("fabric", &["circuits", "mechanisms", "prefetch", "units"]),
     // Workloads and their sources; a run records what they did, so results are above.
     ("traffic", &["fabric", "units"]),
-    ("scenario", &["circuits", "fabric", "mechanisms", "traffic", "units"]),
+    ("scenario", &["circuits", "fabric", "files", "mechanisms", "traffic", "units"]),
     // The scenarios of the repository, as text: an edited one compiles no simulator again.
     ("shipped", &["scenario", "units"]),
-    ("results", &["fabric", "stats", "traffic", "units"]),
+    ("results", &["fabric", "files", "stats", "traffic", "units"]),
     ("report", &["results", "units"]),
     // The simulator depends neither on published values nor on how results are displayed.
     ("sim", &["circuits", "fabric", "mechanisms", "prefetch", "results", "scenario", "traffic", "units"]),
@@ -45,7 +48,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["bpf", "circuits", "fabric", "mechanisms", "results", "scenario", "state", "traffic", "units"],
     ),
     // This installs mechanisms on a real host, without scenarios and a fabric.
-    ("host", &["bpf", "mechanisms", "metrics", "state", "units"]),
+    ("host", &["bpf", "files", "mechanisms", "metrics", "state", "units"]),
     // These need no network: formulas of the tail, and the inside of a server.
     ("models", &["fabric", "mechanisms", "traffic", "units"]),
     (
@@ -56,6 +59,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "chronos-load",
             "circuits",
             "fabric",
+            "files",
             "linux",
             "models",
             "report",
@@ -66,7 +70,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "units",
         ],
     ),
-    ("line", &["report", "results", "scenario", "sim", "stats", "traffic", "units"]),
+    ("line", &["files", "report", "results", "scenario", "sim", "stats", "traffic", "units"]),
     // The kernel's programs are compared with the mechanisms, not the other way round.
     ("bpf", &["mechanisms", "units"]),
     // These are servers: a runtime, and its users. They reach the network only by sockets.
@@ -79,7 +83,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("chronos-openflow", &["chronos", "chronos-options", "stdio", "units"]),
     // Lock baselines, which only measurements run.
     ("chronos-locked", &["chronos", "chronos-memcached", "chronos-search"]),
-    ("chronos-load", &["stats", "stdio", "units"]),
+    ("chronos-load", &["files", "stats", "stdio", "units"]),
     (
         "cli",
         &[
@@ -87,6 +91,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "bursts",
             "circuits",
             "fabric",
+            "files",
             "host",
             "large-pages",
             "line",
@@ -153,6 +158,63 @@ fn nothing_depends_on_the_command_line() {
     for (name, uses) in dependencies().into_iter().filter(|(name, _)| name != "examples") {
         assert!(!uses.contains("cli"), "plimsoll-{name} uses plimsoll-cli");
     }
+}
+
+/// Files that strangers may have made are opened by `plimsoll-files` alone. Lines that open another thing say so here.
+#[test]
+fn strangers_files_are_opened_by_one_function() {
+    let crates =
+        ["chronos-load", "cli", "line", "models", "report", "reproduce", "results", "scenario", "sim"];
+    let opens =
+        ["File::open(", "File::options(", "File::create(", "OpenOptions", "fs::read(", "read_to_string("];
+    // The kernel's files, folders that are only synced, files that this process has made, and tests.
+    let allowed = [
+        "plimsoll_files::",
+        "/proc",
+        "/sys",
+        "/dev/tty",
+        "/run/netns/",
+        "STATUS",
+        "(\"speed\")",
+        "folder.join(file)",
+        "fs::read_to_string(path).ok()?",
+        "File::open(path) {",
+        "directory.path()",
+        "set_len(",
+        "self.file(COUNTS)",
+        "CARGO_MANIFEST_DIR",
+        "let committed",
+        ".unwrap()",
+    ];
+    let mut found = Vec::new();
+    let folders = crates.map(|name| format!("crates/{name}")).into_iter().chain(["python".to_owned()]);
+    for file in folders.flat_map(|folder| sources(&root().join(folder).join("src"))) {
+        let text = fs::read_to_string(&file).unwrap();
+        let production = text.split("\nmod tests {").next().unwrap();
+        let direct = |line: &&str| opens.iter().any(|open| line.contains(open));
+        let known = |line: &&str| allowed.iter().any(|known| line.contains(known));
+        let lines = production.lines().filter(|line| direct(line) && !known(line));
+        found.extend(lines.map(|line| format!("{}: {}", file.display(), line.trim())));
+    }
+    assert!(found.is_empty(), "use plimsoll_files::open, read or read_text:\n{}", found.join("\n"));
+}
+
+/// Returns the Rust files below a folder that are not tests.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            files.extend(sources(&path));
+        } else if name.ends_with(".rs") && !name.contains("tests") {
+            files.push(path);
+        }
+    }
+    files
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// The dependencies have no cycle.

@@ -330,7 +330,7 @@ fn files_that_have_no_end_or_are_none_are_errors() {
     let files = [
         ("fifo", "it is no regular file"),
         ("/dev/zero", "it is no regular file"),
-        ("folder", "it is a directory"),
+        ("folder", "it is no regular file but a directory"),
         ("long.toml", "it has more than 16 MiB"),
     ];
     for (file, said) in files {
@@ -359,7 +359,43 @@ fn files_that_have_no_end_or_are_none_are_errors() {
     place.write("t.toml", &list("long.csv"));
     place.plimsoll(&["run", "t.toml"]).ends_with(2).says("it has more than 128 MiB");
     place.plimsoll(&["run", "/dev/zero"]).ends_with(2).says("it is no regular file");
-    place.plimsoll(&["run", "folder"]).ends_with(2).says("it is a directory");
+    place.plimsoll(&["run", "folder"]).ends_with(2).says("it is no regular file but a directory");
+}
+
+/// Run directories and journals may be a stranger's.
+#[cfg(unix)]
+#[test]
+fn a_run_directory_has_regular_files_only() {
+    let place = Place::new();
+    place.write("small.toml", SMALL);
+    place.plimsoll(&["run", "small.toml", "--out", "out", "--quiet"]).ends_with(0);
+    let point = format!("points/{}/point.json", names(&place.path("out/points"))[0]);
+    let commands: [(&str, &[&str]); 4] = [
+        ("manifest.json", &["compare", "out"]),
+        (&point, &["compare", "out"]),
+        ("scenario.toml", &["merge", "merged", "out"]),
+        ("runs.jsonl", &["line", "small.toml", "--slo", "p99(small) < 1s", "--out", "lines"]),
+    ];
+    std::fs::create_dir(place.path("lines")).unwrap();
+    std::fs::write(place.path("lines/scenario.toml"), "").unwrap();
+    for (file, command) in commands {
+        let path = place.path(if file == "runs.jsonl" { "lines" } else { "out" }).join(file);
+        let kept = std::fs::read(&path).unwrap_or_default();
+        for (kind, make) in
+            [("a pipe", "mkfifo"), ("a symbolic link", "ln -s /dev/zero"), ("a directory", "mkdir")]
+        {
+            let _ = std::fs::remove_file(&path);
+            let make = format!("{make} '{}'", path.display());
+            assert!(std::process::Command::new("sh").args(["-c", &make]).status().unwrap().success());
+            place
+                .plimsoll(command)
+                .ends_with(2)
+                .says(&format!("{file}: it is no regular file but {kind}"))
+                .prints_nothing();
+        }
+        std::fs::remove_dir(&path).unwrap();
+        std::fs::write(&path, &kept).unwrap();
+    }
 }
 
 #[cfg(unix)]

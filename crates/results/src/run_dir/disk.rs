@@ -8,6 +8,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use plimsoll_files::Origin;
+
 use super::error::Error;
 use crate::digest::{Checksum, Digest};
 
@@ -28,7 +30,8 @@ pub(super) struct Writing<'a> {
 
 impl<'a> Writing<'a> {
     pub(super) fn create(path: &'a Path) -> Result<Writing<'a>, Error> {
-        let file = File::create(path).map_err(|source| Error::io("write", path, source))?;
+        let file = plimsoll_files::create(path, Origin::Folder)
+            .map_err(|source| Error::io("write", path, source))?;
         Ok(Writing { path, file: BufWriter::new(file), bytes: 0, checksum: Checksum::default() })
     }
 

@@ -44,6 +44,7 @@ pub use manifest::{FORMAT, Manifest, ManifestPoint, Plan, PlannedPoint, SIMULATO
 pub use merge::merge;
 pub use table_form::Columns;
 
+use plimsoll_files::Origin;
 use plimsoll_units::text::printable_json;
 
 use crate::digest::Digest;
@@ -142,7 +143,7 @@ impl RunDir {
                 // The run was killed before its manifest was there, or the manifest is damaged: the scenario says whose
                 // points these are. Where that differs too, a repair could only guess.
                 Err(error) => {
-                    let kept = fs::read(path.join(SCENARIO)).unwrap_or_default();
+                    let kept = read_file(&path.join(SCENARIO)).unwrap_or_default();
                     if has_points(&points)? && kept != plan.scenario.as_bytes() {
                         let why = format!("{MANIFEST} cannot be read, and {SCENARIO} there is another");
                         return Err(Error::Conflict { path: path.to_owned(), why });
@@ -187,8 +188,7 @@ impl RunDir {
     /// The scenario with all that it depends on.
     pub fn scenario(&self) -> Result<String, Error> {
         let path = self.path.join(SCENARIO);
-        let bytes = fs::read(&path).map_err(|source| Error::io("read", &path, source))?;
-        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let text = String::from_utf8_lossy(&read_file(&path)?).into_owned();
         match Digest::of_text(&text) {
             digest if digest == self.manifest.scenario_digest => Ok(text),
             _ => Err(Error::Damaged { path, what: format!("it is not the scenario that {MANIFEST} names") }),
@@ -296,8 +296,8 @@ impl RunDir {
     /// Reads `summary.json`.
     pub fn read_summary(&self) -> Result<Summary, Error> {
         let path = self.path.join(SUMMARY);
-        let text = fs::read_to_string(&path).map_err(|source| Error::io("read", &path, source))?;
-        serde_json::from_str(&text).map_err(|error| Error::Damaged { path, what: error.to_string() })
+        serde_json::from_slice(&read_file(&path)?)
+            .map_err(|error| Error::Damaged { path, what: error.to_string() })
     }
 
     /// Writes `report.html`; gives its path.
@@ -323,14 +323,23 @@ impl RunDir {
     }
 }
 
+/// The largest file of a run directory that is read, except the tables of points, in bytes. A scenario may have files
+/// embedded.
+const FILE_BYTES_MAX: u64 = 512 << 20;
+
+/// Reads a file of a run directory.
+fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
+    plimsoll_files::read(path, Origin::Folder, FILE_BYTES_MAX)
+        .map_err(|source| Error::io("read", path, source))
+}
+
 fn read_manifest(path: &Path) -> Result<Manifest, Error> {
     let file = path.join(MANIFEST);
-    let bytes = match fs::read(&file) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+    let bytes = match read_file(&file) {
+        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             return Err(Error::NoRun { path: path.to_owned() });
         }
-        Err(source) => return Err(Error::io("read", &file, source)),
+        read => read?,
     };
     Manifest::read(&String::from_utf8_lossy(&bytes)).map_err(|what| Error::Damaged { path: file, what })
 }
@@ -359,7 +368,8 @@ fn check_free_for_a_run(path: &Path, existing: Existing) -> Result<(), Error> {
 
 fn lock(path: &Path) -> Result<File, Error> {
     let file = path.join(LOCK);
-    let lock = File::create(&file).map_err(|source| Error::io("write", &file, source))?;
+    let lock =
+        plimsoll_files::create(&file, Origin::Folder).map_err(|source| Error::io("write", &file, source))?;
     // A process that its owner has just forked holds the lock too, until it becomes another program.
     for patience in 0..LOCK_TRIES {
         match lock.try_lock() {
@@ -380,7 +390,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(50);
 /// Writes a little, and asks how much more there is room for.
 fn probe(path: &Path, room: u64) -> Result<(), Error> {
     let file = path.join(format!("{UNFINISHED}probe"));
-    let write = || File::create(&file)?.write_all(&[0; 4096]);
+    let write = || plimsoll_files::create(&file, Origin::Folder)?.write_all(&[0; 4096]);
     let written = write().map_err(|source| Error::io("write", &file, source));
     let _ = fs::remove_file(&file);
     written?;

@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use plimsoll_files::Origin;
 use plimsoll_units::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -204,7 +205,7 @@ pub(super) fn write(folder: &Path, point: &PointOutcome, columns: Columns) -> Re
 /// Reads the mark and checks that every file is there in its full length.
 pub(super) fn read_mark(folder: &Path) -> Result<Mark, Error> {
     let path = folder.join(MARK);
-    let bytes = fs::read(&path).map_err(|source| Error::io("read", &path, source))?;
+    let bytes = super::read_file(&path)?;
     let text = String::from_utf8_lossy(&bytes);
     if !text.trim_end().ends_with('}') {
         return Err(Error::Cut { path, what: "its end is missing".to_owned() });
@@ -250,10 +251,14 @@ pub(super) fn verify(folder: &Path) -> Result<Mark, Error> {
     Ok(mark)
 }
 
+/// The largest table of a point that is read, in bytes: some 300 million messages.
+const TABLE_BYTES_MAX: u64 = 32 << 30;
+
 /// The bytes of a file that is as it was written.
 fn verified(folder: &Path, mark: &Mark, file: &str) -> Result<Vec<u8>, Error> {
     let path = folder.join(file);
-    let bytes = fs::read(&path).map_err(|source| Error::io("read", &path, source))?;
+    let bytes = plimsoll_files::read(&path, Origin::Folder, TABLE_BYTES_MAX)
+        .map_err(|source| Error::io("read", &path, source))?;
     if let Some(&FileMark::Whole { checksum, .. }) = mark.files.get(file) {
         let mut found = Checksum::default();
         found.update(&bytes);
