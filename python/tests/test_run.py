@@ -189,7 +189,7 @@ def test_the_load_line(small: dict[str, Any]) -> None:
     )
     assert [line.name for line in lines.variants] == ["TCP", "DCTCP"]
     tcp = lines["TCP"]
-    assert tcp.found in {"line", "always", "never"}
+    assert tcp.found in {"line", "always", "never", "undecided"}
     assert (tcp.load is not None) == (tcp.found == "line")
     assert str(lines).startswith("Load line of workload.background.load for p99(small) < 2ms")
     with pytest.raises(plimsoll.ObjectiveError, match="no workload `smal`") as caught:
