@@ -21,8 +21,6 @@ pub use replay::{ReplayPage, replay};
 use std::collections::HashMap;
 
 use plimsoll_results::by_size::SHARES;
-use plimsoll_results::stats::Estimate;
-use plimsoll_results::summary::Distribution;
 use plimsoll_results::{Curves, Summary};
 
 use crate::chart::{Body, Chart};
@@ -32,6 +30,7 @@ use crate::plots::{self, Panel};
 use crate::processors;
 use crate::queues::{self, QueueName};
 use crate::svg::{self, Key, Size};
+use crate::table::blocks::Pick;
 use crate::table::{self, Grid, blocks};
 use crate::verdict;
 
@@ -375,7 +374,7 @@ fn sweep_figures(summary: &Summary, queues: &[QueueName<'_>]) -> Vec<Figure> {
     for (number, workload) in summary.workloads().into_iter().enumerate() {
         let id = id("sweep", workload, number);
         let mut table = Some(blocks::sweep_grid(summary, workload));
-        let statistics: [(&str, &str, fn(&Distribution) -> Estimate); 3] =
+        let statistics: [(&str, &str, Pick); 3] =
             [("p99", "p99", |d| d.p99), ("p50", "p50", |d| d.p50), ("mean", "Mean", |d| d.mean)];
         for (metric, name, pick) in statistics {
             let chart = |panel: &Panel<'_>| Some(plots::over_sweep(summary, panel, workload, name, pick));
