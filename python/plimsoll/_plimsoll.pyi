@@ -48,54 +48,98 @@ _Mechanisms = tuple[Sequence[_Mechanism], Sequence[_Mechanism]]
 
 @final
 class Window:
-    """The congestion window of one end of a connection, in bytes."""
+    """The congestion window of one end of a connection, in bytes. Assigned numbers are rounded to whole bytes."""
 
-    cwnd: int
-    ssthresh: int
     @property
-    def segment(self) -> int: ...
+    def cwnd(self) -> int:
+        """The congestion window."""
+
+    @cwnd.setter
+    def cwnd(self, value: float) -> None: ...
     @property
-    def max_window(self) -> int: ...
+    def ssthresh(self) -> int:
+        """The slow start threshold."""
+
+    @ssthresh.setter
+    def ssthresh(self, value: float) -> None: ...
     @property
-    def initial_window(self) -> int: ...
+    def segment(self) -> int:
+        """The payload of a full segment."""
+
     @property
-    def in_slow_start(self) -> bool: ...
+    def max_window(self) -> int:
+        """The limit that the sender caps ``cwnd`` at."""
+
+    @property
+    def initial_window(self) -> int:
+        """The window of a new connection."""
+
+    @property
+    def in_slow_start(self) -> bool:
+        """Whether the window is below the slow start threshold."""
 
 @final
 class Ack:
     """An ACK of new data; times are in microseconds."""
 
     @property
-    def now_us(self) -> float: ...
+    def now_us(self) -> float:
+        """The arrival time since the start of the run, in microseconds."""
+
     @property
-    def acked(self) -> int: ...
+    def acked(self) -> int:
+        """The number of bytes that it acknowledges for the first time."""
+
     @property
-    def ack(self) -> int: ...
+    def ack(self) -> int:
+        """The acknowledgement number: all bytes below it have arrived."""
+
     @property
-    def nxt(self) -> int: ...
+    def nxt(self) -> int:
+        """The number of the next byte to send; an ACK at or above it ends the round that is in flight now."""
+
     @property
-    def ece(self) -> bool: ...
+    def ece(self) -> bool:
+        """Whether it carries the ECN echo."""
+
     @property
-    def rtt_us(self) -> float | None: ...
+    def rtt_us(self) -> float | None:
+        """The round-trip time that it measured, in microseconds; None if it measured none."""
+
     @property
-    def srtt_us(self) -> float | None: ...
+    def srtt_us(self) -> float | None:
+        """The smoothed round-trip time in microseconds; None before the first sample."""
+
     @property
-    def window_limited(self) -> bool: ...
+    def window_limited(self) -> bool:
+        """Whether the window limits the sender, not the application (RFC 7661, section 4.3).
+
+        Computed where ``sets_window`` is true; otherwise true, since ``grow`` is only called if it is.
+        """
 
 @final
 class Cut:
     """The reason for a smaller window: ``cause`` is loss, timeout or ecn."""
 
     @property
-    def now_us(self) -> float: ...
+    def now_us(self) -> float:
+        """The time since the start of the run, in microseconds."""
+
     @property
-    def cause(self) -> str: ...
+    def cause(self) -> str:
+        """The cause: ``loss``, ``timeout`` or ``ecn``."""
+
     @property
-    def base(self) -> int: ...
+    def base(self) -> int:
+        """The number of bytes to take a share of: for a loss those of ``transport.cut_from``, for a mark the window."""
+
     @property
-    def una(self) -> int: ...
+    def una(self) -> int:
+        """The number of the first byte that is not acknowledged."""
+
     @property
-    def srtt_us(self) -> float | None: ...
+    def srtt_us(self) -> float | None:
+        """The smoothed round-trip time in microseconds; None before the first sample."""
 
 @final
 class Link:
@@ -243,6 +287,8 @@ class Table:
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def to_dict(self) -> dict[str, list[Any]]: ...
+    def to_pandas(self) -> Any:
+        """Return a ``pandas.DataFrame`` with the columns, by pyarrow where that is installed."""
 
 @final
 class Outcomes:

@@ -227,7 +227,7 @@ class LoadLine(NamedTuple):
     """The load line of one variant."""
 
     name: str
-    #: ``"line"``, ``"always"`` (even the highest load meets every objective) or ``"never"``.
+    #: ``"line"``, ``"always"`` (even the highest load meets every objective), ``"never"`` or ``"undecided"``.
     found: str
     #: The highest load that meets every objective; None unless found.
     load: float | None

@@ -10,6 +10,9 @@ from typing import Any, Union
 
 from . import _plimsoll, _toml
 from ._arguments import check
+from ._controller import Controller
+from ._discipline import Discipline
+from ._distribution import Drawn
 from ._executor import map_points
 from ._progress import Callback, reporting
 from ._results import Comparison, LoadLines, Reproduction, Result
@@ -26,6 +29,9 @@ def run(
     set: Mapping[str, Any] | None = None,
     seed: int | None = None,
     replicates: int | None = None,
+    controllers: Mapping[str, type[Controller]] | None = None,
+    disciplines: Mapping[str, type[Discipline]] | None = None,
+    distributions: Mapping[str, Drawn] | None = None,
     variants: Sequence[str] = (),
     shard: str | None = None,
     threads: int | None = None,
@@ -37,8 +43,9 @@ def run(
     """Run every variant, sweep point and replicate of a scenario, on all cores.
 
     ``set`` overrides keys, ``variants`` runs only these, and ``shard="1/4"`` only the first quarter of the points.
-    ``threads`` does not change results. A scenario that needs more memory than ``memory_max`` (``"8GB"``; half of the
-    free memory by default) is rejected.
+    ``controllers``, ``disciplines`` and ``distributions`` are those of ``Scenario``. ``threads`` does not change
+    results. A scenario that needs more memory than ``memory_max`` (``"8GB"``; half of the free memory by default) is
+    rejected.
 
     Results stay in memory; ``out`` also names a run directory, which keeps every finished point: the same call resumes
     after any stop, and ``plimsoll compare`` and ``plimsoll.load`` read it. ``force`` runs all again.
@@ -48,7 +55,15 @@ def run(
     ``KeyboardInterrupt`` as soon as the runs have stopped.
     """
     check(threads=threads)
-    checked = Scenario(scenario, set=set, seed=seed, replicates=replicates)
+    checked = Scenario(
+        scenario,
+        set=set,
+        seed=seed,
+        replicates=replicates,
+        controllers=controllers,
+        disciplines=disciplines,
+        distributions=distributions,
+    )
     with reporting(progress) as report:
         outcomes = _plimsoll.run(
             checked._checked,
@@ -71,6 +86,9 @@ def sweep(
     set: Mapping[str, Any] | None = None,
     seed: int | None = None,
     replicates: int | None = None,
+    controllers: Mapping[str, type[Controller]] | None = None,
+    disciplines: Mapping[str, type[Discipline]] | None = None,
+    distributions: Mapping[str, Drawn] | None = None,
     threads: int | None = None,
     memory_max: int | str | None = None,
     out: Folder | None = None,
@@ -93,7 +111,15 @@ def sweep(
     settings = dict(set or {})
     for name, values in (over or {}).items():
         settings[f"sweep.{_toml.value(name)}"] = list(values)
-    checked = Scenario(scenario, set=settings, seed=seed, replicates=replicates)
+    checked = Scenario(
+        scenario,
+        set=settings,
+        seed=seed,
+        replicates=replicates,
+        controllers=controllers,
+        disciplines=disciplines,
+        distributions=distributions,
+    )
     if executor is None:
         return run(checked, threads=threads, memory_max=memory_max, out=out, force=force, progress=progress)
     with reporting(progress, "point") as report:
@@ -122,6 +148,9 @@ def line(
     messages: int | None = None,
     set: Mapping[str, Any] | None = None,
     seed: int | None = None,
+    controllers: Mapping[str, type[Controller]] | None = None,
+    disciplines: Mapping[str, type[Discipline]] | None = None,
+    distributions: Mapping[str, Drawn] | None = None,
     threads: int | None = None,
     memory_max: int | str | None = None,
     out: Folder | None = None,
@@ -133,12 +162,21 @@ def line(
     ``slo`` is an objective, or several: ``"p99(query) < 1ms"``; by default those of the scenario. ``over`` is the key
     of the load to search, ``at`` the load to judge, ``within`` the lowest and the highest load, and ``precision`` the
     largest width of a line's interval as a share of the load. ``messages`` chooses the length of a run by the messages
-    that it has. ``out`` names a run directory, which keeps every finished run: the same call resumes after any stop.
+    that it has. ``controllers``, ``disciplines`` and ``distributions`` are those of ``Scenario``. ``out`` names a run
+    directory, which keeps every finished run: the same call resumes after any stop.
     """
     check(threads=threads, replicates_max=replicates_max, messages=messages)
     if not 0.001 <= precision <= 1:
         raise _plimsoll.PlimsollError(f"precision={precision!r}: expected a share from 0.001 to 1")
-    checked = Scenario(scenario, set=set, seed=seed, replicates=1)
+    checked = Scenario(
+        scenario,
+        set=set,
+        seed=seed,
+        replicates=1,
+        controllers=controllers,
+        disciplines=disciplines,
+        distributions=distributions,
+    )
     objectives = [slo] if isinstance(slo, str) else list(slo)
     ends = None if within is None else f"{within[0]}..{within[1]}"
     with reporting(progress) as report:

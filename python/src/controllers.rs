@@ -1,6 +1,7 @@
 //! Congestion controllers in Python: an object for each end of a connection, whose methods are called for its ACKs.
 //!
-//! A controller that has raised an exception leaves the window alone until its run has stopped.
+//! A window may be any number of bytes, which is rounded to a whole one: arithmetic in Python gives fractions. A
+//! controller that has raised an exception leaves the window alone until its run has stopped.
 
 use std::fmt;
 
@@ -8,6 +9,7 @@ use plimsoll_mechanisms::tcp::{self, Cause, CongestionControl, Limits};
 use plimsoll_units::Span;
 use pyo3::prelude::*;
 
+use crate::errors;
 use crate::mechanisms::{Arguments, Failure};
 
 /// A controller of one end of a connection.
@@ -87,7 +89,7 @@ impl CongestionControl for Controller {
         };
         let called = Python::attach(|py| {
             let told = (Window::of(window, limits), Cut::of(cut));
-            object.bind(py).call_method1("cut", told)?.extract::<u64>()
+            whole("cut", &object.bind(py).call_method1("cut", told)?)
         });
         called.unwrap_or_else(|error| {
             self.failure.set(error);
@@ -96,27 +98,44 @@ impl CongestionControl for Controller {
     }
 }
 
-/// The congestion window of one end of a connection, in bytes.
+/// The congestion window of one end of a connection, in bytes. Assigned numbers are rounded to whole bytes.
 #[pyclass(module = "plimsoll._plimsoll")]
 pub(crate) struct Window {
-    #[pyo3(get, set)]
+    /// The congestion window.
+    #[pyo3(get)]
     cwnd: u64,
-    /// Slow start threshold.
-    #[pyo3(get, set)]
+    /// The slow start threshold.
+    #[pyo3(get)]
     ssthresh: u64,
+    /// The payload of a full segment.
     #[pyo3(get)]
     segment: u64,
+    /// The limit that the sender caps `cwnd` at.
     #[pyo3(get)]
     max_window: u64,
+    /// The window of a new connection.
     #[pyo3(get)]
     initial_window: u64,
 }
 
 #[pymethods]
 impl Window {
+    /// Whether the window is below the slow start threshold.
     #[getter]
     fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
+    }
+
+    #[setter]
+    fn set_cwnd(&mut self, bytes: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.cwnd = whole("window.cwnd", bytes)?;
+        Ok(())
+    }
+
+    #[setter]
+    fn set_ssthresh(&mut self, bytes: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.ssthresh = whole("window.ssthresh", bytes)?;
+        Ok(())
     }
 }
 
@@ -131,13 +150,22 @@ impl Window {
 /// An ACK of new data, with times in microseconds.
 #[pyclass(frozen, get_all, module = "plimsoll._plimsoll")]
 pub(crate) struct Ack {
+    /// The arrival time since the start of the run, in microseconds.
     now_us: f64,
+    /// The number of bytes that it acknowledges for the first time.
     acked: u64,
+    /// The acknowledgement number: all bytes below it have arrived.
     ack: u64,
+    /// The number of the next byte to send; an ACK at or above it ends the round that is in flight now.
     nxt: u64,
+    /// Whether it carries the ECN echo.
     ece: bool,
+    /// The round-trip time that it measured, in microseconds; None if it measured none.
     rtt_us: Option<f64>,
+    /// The smoothed round-trip time in microseconds; None before the first sample.
     srtt_us: Option<f64>,
+    /// Whether the window limits the sender, not the application (RFC 7661, section 4.3). Computed where
+    /// `sets_window` is true; otherwise true, since `grow` is only called if it is.
     window_limited: bool,
 }
 
@@ -152,10 +180,15 @@ impl Ack {
 /// The reason for a smaller window: a loss, a timeout or a mark.
 #[pyclass(frozen, get_all, module = "plimsoll._plimsoll")]
 pub(crate) struct Cut {
+    /// The time since the start of the run, in microseconds.
     now_us: f64,
+    /// The cause: `loss`, `timeout` or `ecn`.
     cause: &'static str,
+    /// The number of bytes to take a share of: for a loss those that `transport.cut_from` names, for a mark the window.
     base: u64,
+    /// The number of the first byte that is not acknowledged.
     una: u64,
+    /// The smoothed round-trip time in microseconds; None before the first sample.
     srtt_us: Option<f64>,
 }
 
@@ -174,4 +207,20 @@ impl Cut {
 /// Returns the smoothed round-trip time in us, if there has been a sample.
 fn smoothed(srtt: Span) -> Option<f64> {
     (!srtt.is_zero()).then(|| srtt.as_us_f64())
+}
+
+/// Returns a number of bytes that a controller computed as a whole one.
+fn whole(field: &str, bytes: &Bound<'_, PyAny>) -> PyResult<u64> {
+    if let Ok(bytes) = bytes.extract::<u64>() {
+        return Ok(bytes);
+    }
+    match bytes.extract::<f64>() {
+        Ok(number) if (0.0..u64::MAX as f64).contains(&number) => Ok(number.round() as u64),
+        _ => Err(errors::field(
+            bytes.py(),
+            field,
+            format!("a controller set it to {}", bytes.repr()?),
+            "a number of bytes from 0 to 2^64 - 1, which is rounded to a whole one",
+        )),
+    }
 }

@@ -90,6 +90,12 @@ pub(crate) fn scenario(py: Python<'_>, errors: &[Wrong]) -> PyErr {
     described().map_or_else(|error| error, |()| exception)
 }
 
+/// Creates the exception of a field that a mechanism in Python sets to a value that is not allowed.
+pub(crate) fn field(py: Python<'_>, key: &str, message: String, allowed: &str) -> PyErr {
+    let allowed = Some(allowed.to_owned());
+    scenario(py, &[Wrong(Report { key: key.to_owned(), message, allowed, ..Report::default() })])
+}
+
 fn attributes<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let place = |number: usize| (number > 0).then_some(number);

@@ -8,16 +8,16 @@ use std::sync::{Arc, Mutex};
 use plimsoll_fabric::net::port::QueueDiscipline;
 use plimsoll_fabric::net::topology::Link;
 use plimsoll_mechanisms::tcp::CongestionControl;
-use plimsoll_scenario::{Parameters, Registry};
+use plimsoll_scenario::{Parameters, Registry, Report, Scenario, ScenarioError, did_you_mean};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::controllers::Controller;
 use crate::disciplines::Discipline;
-use crate::errors::PlimsollError;
+use crate::errors::{self, PlimsollError};
 
 /// The congestion controllers and the queue disciplines of a scenario: name, version and class of each.
 pub(crate) type Mechanisms = (Vec<Class>, Vec<Class>);
@@ -77,25 +77,95 @@ impl Arguments {
 }
 
 /// Returns a registry with these mechanisms.
-pub(crate) fn registry((controllers, disciplines): Mechanisms, failure: &Failure) -> PyResult<Registry> {
+pub(crate) fn registry(
+    py: Python<'_>,
+    (controllers, disciplines): &Mechanisms,
+    failure: &Failure,
+) -> PyResult<Registry> {
     let mut registry = Registry::new();
     for (name, version, class) in controllers {
-        check_name("controller", &name, Registry::may_be_controller)?;
-        let failure = failure.clone();
+        check_name("controller", name, Registry::may_be_controller)?;
+        let (class, failure) = (class.clone_ref(py), failure.clone());
         let make = move |arguments: &Arguments| -> Box<dyn CongestionControl> {
             Box::new(Controller::make(&class, arguments, failure.clone()))
         };
-        registry = registry.congestion_controller(&name, &version, make);
+        registry = registry.congestion_controller(name, version, make);
     }
     for (name, version, class) in disciplines {
-        check_name("discipline", &name, Registry::may_be_mechanism)?;
-        let failure = failure.clone();
+        check_name("discipline", name, Registry::may_be_mechanism)?;
+        let (class, failure) = (class.clone_ref(py), failure.clone());
         let make = move |arguments: &Arguments, link: &Link| -> Box<dyn QueueDiscipline> {
             Box::new(Discipline::make(&class, arguments, link, failure.clone()))
         };
-        registry = registry.queue_discipline(&name, &version, make);
+        registry = registry.queue_discipline(name, version, make);
     }
     Ok(registry)
+}
+
+/// Checks before any run that each class takes the arguments that a scenario has for it. A controller is also made once
+/// for each set of arguments, since its class may check their values; a discipline cannot be, since it has no link yet.
+pub(crate) fn check(
+    py: Python<'_>,
+    scenario: &Scenario,
+    (controllers, disciplines): &Mechanisms,
+) -> PyResult<()> {
+    let mut checked: Vec<(String, &Map<String, Value>)> = Vec::new();
+    for outside in scenario.points().iter().map(|point| &point.model.outside) {
+        let own = outside.controller.iter().chain(outside.workload_controllers.values());
+        let own = own.map(|own| (format!("transport.{}", own.name), &own.name, &own.params, controllers));
+        let queues = outside.disciplines.iter();
+        let queues = queues.map(|(tier, queue)| {
+            (format!("port.{tier}.discipline.{}", queue.name), &queue.name, &queue.params, disciplines)
+        });
+        for (key, name, params, classes) in own.chain(queues) {
+            let Some((.., class)) = classes.iter().find(|(known, ..)| known == name) else { continue };
+            let use_of_it = (key, params);
+            if !checked.contains(&use_of_it) {
+                check_arguments(class.bind(py), &use_of_it.0, params, std::ptr::eq(classes, controllers))?;
+                checked.push(use_of_it);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks the arguments of a class, which a scenario has in the table `table`; `make` makes an object of it, too.
+fn check_arguments(
+    class: &Bound<'_, PyAny>,
+    table: &str,
+    params: &Map<String, Value>,
+    make: bool,
+) -> PyResult<()> {
+    let py = class.py();
+    let arguments = Arguments(params.clone());
+    // A class without a signature is checked when it is called.
+    let Ok(signature) = py.import("inspect")?.call_method1("signature", (class,)) else { return Ok(()) };
+    let bound = signature.call_method("bind", (), Some(&arguments.keywords(py)?));
+    let Err(error) = bound.and_then(|_| if make { arguments.call(class).map(drop) } else { Ok(()) }) else {
+        return Ok(());
+    };
+    let names = signature.getattr("parameters")?.call_method0("keys")?;
+    let names: Vec<String> = names.try_iter()?.map(|name| name?.extract()).collect::<PyResult<_>>()?;
+    let allowed = names.join(", ");
+    let class: Bound<'_, PyString> = class.getattr("__name__")?.cast_into()?;
+    let unknown = params.keys().find(|key| !names.contains(key));
+    let report = match unknown {
+        Some(key) => Report {
+            key: format!("{table}.{key}"),
+            message: format!("the class {class} has no argument `{key}`"),
+            help: did_you_mean(key, names.iter().map(String::as_str)),
+            allowed: Some(if names.is_empty() { "none".to_owned() } else { allowed }),
+            ..Report::default()
+        },
+        None => Report {
+            key: table.to_owned(),
+            message: format!("the class {class} rejects its arguments: {}", error.value(py)),
+            ..Report::default()
+        },
+    };
+    let raised = errors::scenario(py, &[ScenarioError(report)]);
+    raised.set_cause(py, Some(error));
+    Err(raised)
 }
 
 /// Checks a name, since a registry panics if a mechanism cannot have it.

@@ -313,7 +313,11 @@ pub(crate) struct Compared {
 /// Compares each variant of the first outcomes with the same variant of the others. A run that is in several counts
 /// once, in the first.
 #[pyfunction]
-pub(crate) fn compare(py: Python<'_>, all: Vec<PyRef<'_, Outcomes>>, names: Vec<String>) -> Compared {
+pub(crate) fn compare(
+    py: Python<'_>,
+    all: Vec<PyRef<'_, Outcomes>>,
+    names: Vec<String>,
+) -> PyResult<Compared> {
     let all: Vec<Arc<Vec<PointOutcome>>> = all.iter().map(|outcomes| outcomes.points.clone()).collect();
     py.detach(|| {
         let mut seen: Vec<(&PointKey, u64, Digest)> = Vec::new();
@@ -324,7 +328,9 @@ pub(crate) fn compare(py: Python<'_>, all: Vec<PyRef<'_, Outcomes>>, names: Vec<
             seen.extend(new.iter().map(|point| (&point.key, point.seed, point.digest)));
             runs.push(new.into_iter().cloned().collect());
         }
-        Compared { summary: library::side_by_side(runs, &names).0 }
+        let compared = library::side_by_side(runs, &names);
+        let (summary, _) = compared.map_err(|error| errors::PlimsollError::new_err(error.to_string()))?;
+        Ok(Compared { summary })
     })
 }
 

@@ -38,11 +38,12 @@ impl Scenario {
         files: BTreeMap<String, String>,
     ) -> PyResult<Scenario> {
         let failure = Failure::default();
-        let registry = mechanisms::registry(mechanisms, &failure)?;
+        let registry = mechanisms::registry(py, &mechanisms, &failure)?;
         let overrides = Overrides { set: set.clone(), seed, replicates: replicates.unwrap_or(0), files };
         let loaded = py.detach(|| plimsoll_shipped::load(&registry, &path, &overrides));
         let source = Source { path, set, seed, replicates };
-        Scenario::checked(py, loaded, Some(source).filter(|_| overrides.files.is_empty()), failure)
+        let source = Some(source).filter(|_| overrides.files.is_empty());
+        Scenario::checked(py, loaded, &mechanisms, source, failure)
     }
 
     /// Checks a text; paths in it are relative to `folder`.
@@ -60,10 +61,10 @@ impl Scenario {
         files: BTreeMap<String, String>,
     ) -> PyResult<Scenario> {
         let failure = Failure::default();
-        let registry = mechanisms::registry(mechanisms, &failure)?;
+        let registry = mechanisms::registry(py, &mechanisms, &failure)?;
         let overrides = Overrides { set, seed, replicates: replicates.unwrap_or(0), files };
         let parse = || plimsoll_scenario::Scenario::parse_from(&registry, name, text, &folder, &overrides);
-        Scenario::checked(py, py.detach(parse), None, failure)
+        Scenario::checked(py, py.detach(parse), &mechanisms, None, failure)
     }
 
     #[getter]
@@ -128,13 +129,13 @@ impl Scenario {
     fn checked(
         py: Python<'_>,
         checked: Result<plimsoll_scenario::Scenario, Vec<ScenarioError>>,
+        mechanisms: &Mechanisms,
         source: Option<Source>,
         failure: Failure,
     ) -> PyResult<Scenario> {
-        match checked {
-            Ok(scenario) => Ok(Scenario { scenario, source, failure }),
-            Err(errors) => Err(errors::scenario(py, &errors)),
-        }
+        let scenario = checked.map_err(|errors| errors::scenario(py, &errors))?;
+        mechanisms::check(py, &scenario, mechanisms)?;
+        Ok(Scenario { scenario, source, failure })
     }
 
     /// Returns the command that repeats a run or a search of the scenario, whose run directory is `out`.

@@ -16,6 +16,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use plimsoll_results::outcome::SeriesPoint;
 use plimsoll_results::{Outcome, PointOutcome};
 use plimsoll_units::{Span, Time};
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 
@@ -112,6 +113,20 @@ impl Table {
             columns.set_item(field.name(), list)?;
         }
         Ok(columns)
+    }
+
+    /// Returns a `pandas.DataFrame` with the columns, by pyarrow where that is installed.
+    fn to_pandas<'py>(slf: &Bound<'py, Table>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let pandas = py.import("pandas").map_err(|error| {
+            let wrapped = PyImportError::new_err("to_pandas() needs pandas: pip install pandas");
+            wrapped.set_cause(py, Some(error));
+            wrapped
+        })?;
+        match py.import("pyarrow") {
+            Ok(arrow) => arrow.call_method1("table", (slf,))?.call_method0("to_pandas"),
+            Err(_) => pandas.call_method1("DataFrame", (slf.get().to_dict(py)?,)),
+        }
     }
 }
 

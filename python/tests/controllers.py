@@ -48,8 +48,26 @@ class Broken(plimsoll.Controller):
             raise ArithmeticError("no window")
 
 
-class NoInteger(plimsoll.Controller):
-    """Returns a window that is none."""
+class Fraction(plimsoll.Controller):
+    """Additive increase by arithmetic that gives fractions of a byte."""
+
+    def __init__(self, gain: float = 1.0) -> None:
+        if gain <= 0:
+            raise ValueError(f"gain={gain}: expected more than 0")
+        self.gain = gain
 
     def grow(self, window: plimsoll.Window, ack: plimsoll.Ack) -> None:
-        window.cwnd = window.cwnd + 0.5  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
+        window.cwnd += self.gain * window.segment * window.segment / window.cwnd
+
+    def cut(self, window: plimsoll.Window, cut: plimsoll.Cut) -> float:
+        return cut.base * 0.7
+
+
+class NoNumber(plimsoll.Controller):
+    """Computes a window that is none."""
+
+    def __init__(self, window: object = float("nan")) -> None:
+        self.window = window
+
+    def grow(self, window: plimsoll.Window, ack: plimsoll.Ack) -> None:
+        window.cwnd = self.window  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]

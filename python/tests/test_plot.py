@@ -10,6 +10,7 @@ import pytest
 
 matplotlib.use("Agg")
 
+from cycler import cycler
 from matplotlib import colors, pyplot
 from matplotlib.axes import Axes
 
@@ -34,6 +35,53 @@ def test_distributions(result: plimsoll.Result) -> None:
         assert [colors.to_hex(line.get_color()) for line in ax.lines] == plot.COLORS[:2]
         assert len(ax.lines[0].get_xdata()) > 20
     assert plot.cdf(result).get_title() == "Completion times of small"
+
+
+def test_percentiles_have_intervals(small: dict[str, Any]) -> None:
+    short = {"workload.small.load": "80Mbps", "workload.background.size": "2KB", "workload.background.load": 0.2}
+    result = plimsoll.run(small, set={"run.duration": "3s", **short}, variants=["TCP"])
+    times = result.workload("small", "TCP")["completion_us"]
+    for draw, heights in ((plot.cdf, (0.5, 0.9, 0.99, 0.999)), (plot.tail, (0.5, 0.1, 0.01, 0.001))):
+        ax = draw(result, "small")
+        marked = [point for each in ax.collections for point in getattr(each, "get_offsets")().tolist()]
+        for name, height in zip(("p50", "p90", "p99", "p999"), heights):
+            assert any(point == pytest.approx([times[name]["value"], height]) for point in marked), name
+        assert len(ax.containers) == 1
+        assert not draw(result, "small", intervals=False).containers
+
+
+def test_styles_are_chosen_or_those_of_the_cycle(result: plimsoll.Result, swept: plimsoll.Result) -> None:
+    _, ax = pyplot.subplots()
+    assert plot.tail(result, ax=ax, colors=["black", "red"], markers="s", labels={"TCP": "today"}) is ax
+    shown = [(line.get_color(), line.get_marker(), line.get_label()) for line in ax.lines]
+    assert shown == [("black", "s", "today"), ("red", "s", "DCTCP")]
+    with pytest.raises(KeyError, match="colors has 'HULL'; there is TCP, DCTCP"):
+        plot.tail(result, colors={"HULL": "red"})
+    cycle = cycler(color=["green", "orange"], marker=["x", "+"], linestyle=["--", ":"])
+    ax.clear()
+    ax.set_prop_cycle(cycle)
+    with matplotlib.rc_context({"axes.prop_cycle": cycle}):
+        drawn = [plot.cdf(result, ax=ax), plot.cdf(result), plot.queue(result), plot.sweep(swept)]
+    for axes in drawn:
+        shown = [(line.get_color(), line.get_marker(), line.get_linestyle()) for line in axes.lines]
+        assert shown == [("green", "x", "--"), ("orange", "+", ":")]
+
+
+def test_a_sweep_is_a_line_over_numbers_and_points_over_words(swept: plimsoll.Result, small: dict[str, Any]) -> None:
+    ax = plot.sweep(swept, "small", "p99.9")
+    assert labels(ax) == ["TCP", "DCTCP"] and ax.get_xlabel() == "workload.background.load"
+    for load, y in zip((0.2, 0.4), ax.lines[0].get_ydata()):
+        assert y == swept.workload("small", "TCP", load=load)["completion_us"]["p999"]["value"]
+    words = plimsoll.sweep(
+        small, {"port.host.order": ["fifo", "fair-per-flow"], "workload.background.load": [0.2, 0.4]}
+    )
+    ax = plot.sweep(words, "small", over="order", load=0.4)
+    assert [line.get_linestyle() for line in ax.lines] == ["None", "None"]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["fifo", "fair-per-flow"]
+    with pytest.raises(ValueError, match="statistic='p42': expected one of mean, p50, p90, p99, p99.9"):
+        plot.sweep(swept, "small", "p42")
+    with pytest.raises(KeyError, match="rate is not swept; swept are workload.background.load"):
+        plot.sweep(swept, "small", over="rate")
 
 
 def test_a_name_that_is_not_there_is_an_error_with_the_nearest_spelling(result: plimsoll.Result) -> None:

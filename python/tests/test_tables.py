@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,18 @@ def test_every_library_takes_the_messages(result: plimsoll.Result) -> None:
     assert frame["bytes"].sum() == data["bytes"].sum() == total
     assert set(frame["variant"].cast(str)) == {"TCP", "DCTCP"} == set(data["variant"])
     assert lists["variant"] == frame["variant"].cast(str).to_list()
+
+
+def test_pandas_is_optional(result: plimsoll.Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = result.messages.to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame.columns) == result.messages.column_names
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    without = result.messages.to_pandas()
+    assert list(without["completion_us"].dropna()) == list(frame["completion_us"].dropna())
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"to_pandas\(\) needs pandas: pip install pandas"):
+        result.messages.to_pandas()
 
 
 def test_the_parts_of_a_latency_sum_to_it(result: plimsoll.Result) -> None:

@@ -1,6 +1,6 @@
 //! Implements `plimsoll compare`, which compares each variant with itself in the first run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,6 +12,7 @@ use plimsoll_results::summary::Options;
 use plimsoll_results::{Digest, PointKey, PointOutcome, RunDir, Summary};
 use plimsoll_scenario::{Overrides, Registry, Scenario};
 use plimsoll_stdio::note;
+use serde_json::{Map, Value};
 
 use crate::job;
 use crate::memory::{Budget, Work};
@@ -51,14 +52,24 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     let runs: Vec<RunDir> = paths.iter().map(|path| output::open_run(path)).collect::<anyhow::Result<_>>()?;
     let mut samples = Samples::default();
     let mut points: Vec<Vec<PointOutcome>> = Vec::new();
+    let mut worlds: Vec<Option<World>> = Vec::new();
     for (run, path) in runs.iter().zip(&paths) {
-        points.push(samples.new_ones(registry, run, path)?);
+        let scenario = scenario(registry, run, path)?;
+        worlds.push(scenario.as_ref().and_then(World::of));
+        points.push(samples.new_ones(scenario.as_ref(), run, path)?);
     }
     // A run directory that only repeats others has no column of its own.
     let kept: Vec<usize> = (0..runs.len()).filter(|&at| at == 0 || !points[at].is_empty()).collect();
     let runs: Vec<&RunDir> = kept.iter().map(|&at| &runs[at]).collect();
     let points: Vec<Vec<PointOutcome>> = kept.iter().map(|&at| std::mem::take(&mut points[at])).collect();
     let names = names(&kept.iter().map(|&at| paths[at]).collect::<Vec<_>>());
+    for (&at, name) in kept.iter().zip(&names).skip(1) {
+        if let [Some(first), Some(other)] = [&worlds[0], &worlds[at]]
+            && let Some(why) = first.differs_from(other)
+        {
+            bail!("{name} cannot be compared with {}: {why}", names[0]);
+        }
+    }
     for (run, name) in runs.iter().zip(&names) {
         for warning in &run.manifest().warnings {
             note!("warning: {name}: {warning}");
@@ -77,7 +88,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
             );
         }
     }
-    let (summary, points) = side_by_side(points, &names);
+    let (summary, points) = side_by_side(points, &names)?;
     let printed = output::print_compared(&summary, &runs, args.shown);
     if let Some(out) = &args.out {
         fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
@@ -152,11 +163,11 @@ impl Samples {
     /// Returns the points of a run directory that none before it contains; reports how many others it has, and where.
     fn new_ones(
         &mut self,
-        registry: &Registry,
+        scenario: Option<&Scenario>,
         run: &RunDir,
         path: &Path,
     ) -> anyhow::Result<Vec<PointOutcome>> {
-        let inputs = inputs(registry, run, path)?;
+        let inputs = inputs(scenario, run);
         let all = output::read_points(run)?;
         let count = all.len();
         let mut again: BTreeMap<PathBuf, usize> = BTreeMap::new();
@@ -188,28 +199,72 @@ impl Samples {
     }
 }
 
-/// Returns the input of each point: the digest of its model, or that of the whole scenario where this version cannot
-/// read it.
-fn inputs(registry: &Registry, run: &RunDir, path: &Path) -> anyhow::Result<BTreeMap<PointKey, String>> {
-    let scenario = {
-        let text = run.scenario().map_err(output::with_repair)?;
-        Scenario::parse_from(registry, "scenario.toml", &text, path, &Overrides::default())
-    };
-    Ok(match scenario {
-        Ok(scenario) => {
+/// Returns the scenario of a run directory; `None` where this version cannot read it.
+fn scenario(registry: &Registry, run: &RunDir, path: &Path) -> anyhow::Result<Option<Scenario>> {
+    let text = run.scenario().map_err(output::with_repair)?;
+    Ok(Scenario::parse_from(registry, "scenario.toml", &text, path, &Overrides::default()).ok())
+}
+
+/// Returns the input of each point: the digest of its model, or that of the whole scenario where that cannot be read.
+fn inputs(scenario: Option<&Scenario>, run: &RunDir) -> BTreeMap<PointKey, String> {
+    match scenario {
+        Some(scenario) => {
             scenario.points().iter().map(|p| (job::key(p), format!("{:016x}", p.digest))).collect()
         }
-        Err(_) => {
+        None => {
             let manifest = run.manifest();
             let whole = manifest.scenario_digest.to_string();
             manifest.points.iter().map(|planned| (planned.key.clone(), whole.clone())).collect()
         }
-    })
+    }
+}
+
+/// The network and the workloads of a run, as its scenario has them.
+struct World {
+    topology: Value,
+    workloads: Map<String, Value>,
+}
+
+impl World {
+    fn of(scenario: &Scenario) -> Option<World> {
+        let model = serde_json::to_value(&scenario.points().first()?.model).ok()?;
+        let workloads = model.get("workload")?.as_object()?.clone();
+        Some(World { topology: model.get("topology")?.clone(), workloads })
+    }
+
+    /// Returns why nothing of the other run can be compared, if neither the network nor any workload is the same.
+    fn differs_from(&self, other: &World) -> Option<String> {
+        let shared: Vec<&str> = self
+            .workloads
+            .keys()
+            .map(String::as_str)
+            .filter(|name| other.workloads.contains_key(*name))
+            .collect();
+        let is_same = |name: &&str| self.workloads.get(*name) == other.workloads.get(*name);
+        let differs = self.topology != other.topology && !shared.is_empty() && !shared.iter().any(is_same);
+        differs.then(|| {
+            format!(
+                "they are of different networks, and of the workloads that both name ({}) none has the same parameters",
+                shared.join(", ")
+            )
+        })
+    }
 }
 
 /// Merges all runs into one summary, with each variant named after its run and compared with the same variant in the
 /// first run that has it. Returns it with the points behind it.
-pub fn side_by_side(runs: Vec<Vec<PointOutcome>>, names: &[String]) -> (Summary, Vec<PointOutcome>) {
+///
+/// # Errors
+/// Returns an error that says why, if a run has nothing in common with the first one.
+pub fn side_by_side(
+    runs: Vec<Vec<PointOutcome>>,
+    names: &[String],
+) -> anyhow::Result<(Summary, Vec<PointOutcome>)> {
+    for (run, name) in runs.iter().zip(names).skip(1) {
+        if let Some(why) = in_common(&runs[0], run) {
+            bail!("{name} cannot be compared with {}: {why}", names[0]);
+        }
+    }
     let mut variants: Vec<String> = Vec::new();
     for point in runs.iter().flatten() {
         if !variants.contains(&point.key.variant) {
@@ -228,7 +283,33 @@ pub fn side_by_side(runs: Vec<Vec<PointOutcome>>, names: &[String]) -> (Summary,
     let comparisons: Vec<_> =
         by_variant.iter().flat_map(|points| Summary::of(points, &options).comparisons).collect();
     let all: Vec<PointOutcome> = by_variant.into_iter().flatten().collect();
-    (Summary { comparisons, ..Summary::of(&all, &options) }, all)
+    Ok((Summary { comparisons, ..Summary::of(&all, &options) }, all))
+}
+
+/// Returns why two runs have nothing in common, if that is so: no workload, or other swept keys.
+fn in_common(first: &[PointOutcome], other: &[PointOutcome]) -> Option<String> {
+    fn workloads(points: &[PointOutcome]) -> BTreeSet<&str> {
+        points.iter().flat_map(|point| &point.outcome.workloads).map(|workload| &*workload.name).collect()
+    }
+    fn swept(points: &[PointOutcome]) -> BTreeSet<&str> {
+        points.iter().flat_map(|point| &point.key.sweep).map(|(key, _)| &**key).collect()
+    }
+    let listed = |names: BTreeSet<&str>| match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.into_iter().collect::<Vec<_>>().join(", "),
+    };
+    if first.is_empty() || other.is_empty() {
+        return None;
+    }
+    let [ours, theirs] = [first, other].map(workloads);
+    if ours.is_disjoint(&theirs) {
+        let (ours, theirs) = (listed(ours), listed(theirs));
+        return Some(format!("no workload is in both; the first has {ours}, the other {theirs}"));
+    }
+    let [ours, theirs] = [first, other].map(swept);
+    (ours != theirs).then(|| {
+        format!("they sweep different keys; the first sweeps {}, the other {}", listed(ours), listed(theirs))
+    })
 }
 
 /// Returns the folders' names, or the whole paths where two folders have the same name.

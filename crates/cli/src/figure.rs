@@ -14,6 +14,7 @@ use plimsoll_results::Summary;
 use plimsoll_results::curves::{Curves, Detail};
 use plimsoll_results::summary::Options;
 use plimsoll_scenario::Registry;
+use plimsoll_stdio::note;
 use plimsoll_units::spelling::did_you_mean;
 use plimsoll_units::text::{printable, printable_lines};
 
@@ -23,14 +24,16 @@ use crate::raster::{self, Kind};
 
 /// Write a figure of a run's report as SVG, PNG or PDF.
 ///
-/// Without NAME, the figures that the report has are listed. Without a file, the SVG goes to stdout.
+/// Without NAME, the figures that the report has are listed. Without a file, the SVG goes to stdout. With --all, each
+/// figure is a file of a folder, one for each sweep point where it shows one of several.
 #[derive(clap::Args)]
 pub struct Args {
     /// Run directory of `plimsoll run`, `emulate`, `merge` or `line`.
     run: PathBuf,
     /// Figure, by its name in the list.
     name: Option<String>,
-    /// Sweep point of a figure that shows one of several: the values of the swept keys, such as `0.4`.
+    /// Sweep point of a figure that shows one of several: the values of the swept keys, such as `0.4`, or the beginning
+    /// of them that only one point has.
     #[arg(long, value_name = "POINT", requires = "name")]
     at: Option<String>,
     /// View of a figure that has several, as in the list; by default the first.
@@ -48,6 +51,9 @@ pub struct Args {
     /// Write the figure as PDF, which needs rsvg-convert or Chromium.
     #[arg(long, value_name = "FILE", requires = "name")]
     pdf: Option<PathBuf>,
+    /// Write every figure into this folder, as SVG, in its first view.
+    #[arg(long, value_name = "DIR", conflicts_with = "name")]
+    all: Option<PathBuf>,
     #[command(flatten)]
     budget: Budget,
 }
@@ -55,6 +61,9 @@ pub struct Args {
 pub fn run(args: &Args, _: &Registry) -> Done {
     args.budget.watch(Work::Other)?;
     let known = Known::read(&args.run, args.name.as_deref())?;
+    if let Some(folder) = &args.all {
+        return known.write_all(folder);
+    }
     let Some(name) = &args.name else {
         output::print(&known.list())?;
         return Ok(ExitCode::SUCCESS);
@@ -64,8 +73,7 @@ pub fn run(args: &Args, _: &Registry) -> Done {
         Some(slo) => with_objective(chart, slo, known.subject(name), name)?,
         None => chart,
     };
-    let text = svg::render(&chart, Size::default());
-    let text = printable_lines(&text);
+    let text = drawn(&chart);
     if let Some(file) = &args.svg {
         output::write_whole(file, &text)?;
     }
@@ -78,6 +86,11 @@ pub fn run(args: &Args, _: &Registry) -> Done {
         output::print(&text)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Draws a chart as the text of an SVG file.
+fn drawn(chart: &Chart) -> String {
+    printable_lines(&svg::render(chart, Size::default())).into_owned()
 }
 
 /// The figures of a report, and the values of the sweep points that some of them show one by one.
@@ -136,6 +149,46 @@ impl Known {
         self.figures.iter().filter_map(line).collect()
     }
 
+    /// Writes the first view of each figure into a folder, one file for each sweep point where it shows one of several.
+    fn write_all(&self, folder: &Path) -> Done {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let file_names: Vec<String> = self.points.iter().map(|point| file_name(point)).collect();
+        let mut count = 0;
+        for figure in &self.figures {
+            let charts = figure.charts();
+            for (number, chart) in charts.iter().enumerate() {
+                let name = file_names.get(number).filter(|_| charts.len() == file_names.len());
+                let name = name.filter(|name| file_names.iter().filter(|other| other == name).count() == 1);
+                let at = match name {
+                    _ if charts.len() == 1 => String::new(),
+                    Some(name) => format!("-at-{name}"),
+                    None => format!("-at-{number}"),
+                };
+                let file = folder.join(format!("{}{at}.svg", figure.id()));
+                output::write_whole(&file, &drawn(&view(chart.clone(), None)?))?;
+                count += 1;
+            }
+        }
+        note!("{count} figures in {}", folder.display());
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Returns the number of the sweep point with these values, or the only one whose values begin so.
+    fn point(&self, at: &str) -> anyhow::Result<usize> {
+        let begins: Vec<usize> = (0..self.points.len()).filter(|&n| self.points[n].starts_with(at)).collect();
+        match (self.points.iter().position(|point| point == at), &begins[..]) {
+            (Some(found), _) | (None, &[found]) => Ok(found),
+            (None, []) => {
+                let (hint, allowed) = (hint(at, &self.points), self.points.join("; "));
+                bail!("--at {at}: the run has no such sweep point; {hint}allowed: {allowed}")
+            }
+            (None, several) => {
+                let several: Vec<&str> = several.iter().map(|&number| self.points[number].as_str()).collect();
+                bail!("--at {at}: several sweep points begin so; allowed: {}", several.join("; "))
+            }
+        }
+    }
+
     /// Returns the number of a workload that the figure shows, as an objective names it.
     fn subject(&self, name: &str) -> Option<&str> {
         self.figures.iter().find(|figure| figure.id() == name)?.subject()
@@ -150,11 +203,7 @@ impl Known {
         match (charts, at) {
             ([only], None) => Ok(only.clone()),
             (_, Some(at)) if charts.len() > 1 && charts.len() == self.points.len() => {
-                let found = self.points.iter().position(|point| point == at).ok_or_else(|| {
-                    let (hint, allowed) = (hint(at, &self.points), self.points.join("; "));
-                    anyhow!("--at {at}: the run has no such sweep point; {hint}allowed: {allowed}")
-                })?;
-                Ok(charts[found].clone())
+                Ok(charts[self.point(at)?].clone())
             }
             (_, Some(_)) => Err(anyhow!("--at: `{name}` is not of one sweep point")),
             _ => Err(anyhow!(
@@ -200,6 +249,12 @@ fn with_objective(chart: Chart, text: &str, subject: Option<&str>, name: &str) -
     };
     let limited = chart.with_limit(&slo.text, slo.limit, format);
     limited.ok_or_else(|| anyhow!("--slo: the vertical axis of `{name}` has another quantity in this view"))
+}
+
+/// Writes the values of a sweep point as a part of a file's name: `0.4, 65 packets` is `0.4-65-packets`.
+fn file_name(point: &str) -> String {
+    let words = point.split(|c: char| !(c.is_ascii_alphanumeric() || "._".contains(c)));
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
 }
 
 fn listed(names: &[String]) -> String {

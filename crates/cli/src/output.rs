@@ -264,27 +264,15 @@ pub fn style() -> Style {
     Style {
         color: stdout.is_terminal() && !plain,
         width: width.unwrap_or(Style::default().width),
+        folds: width.is_some(),
         ..Style::default()
     }
 }
+
 /// The most columns of a line of explanation.
 pub const COLUMNS: usize = 80;
 
 /// Returns a text as lines of at most [`COLUMNS`], the first after `first` and the others after `next`.
 pub fn folded(text: &str, first: &str, next: &str) -> String {
-    let mut lines = first.to_owned();
-    let mut columns = first.chars().count();
-    for (place, word) in text.split_whitespace().enumerate() {
-        let wide = word.chars().count();
-        if place > 0 && columns + 1 + wide > COLUMNS {
-            lines.push_str(&format!("\n{next}"));
-            columns = next.chars().count();
-        } else if place > 0 {
-            lines.push(' ');
-            columns += 1;
-        }
-        lines.push_str(word);
-        columns += wide;
-    }
-    lines + "\n"
+    table::folded(text, COLUMNS, first, next) + "\n"
 }

@@ -8,9 +8,10 @@ use anyhow::{Context, anyhow, bail};
 use plimsoll_report::html;
 use plimsoll_results::replay::{Recording, ReplayWindow};
 use plimsoll_results::run_dir::Status;
-use plimsoll_results::{Digest, PointOutcome};
+use plimsoll_results::{Digest, Outcome, PointOutcome};
+use plimsoll_scenario::model::Model;
 use plimsoll_scenario::{Point, Registry, Scenario, did_you_mean};
-use plimsoll_sim::{Extent, RecordError, RunError, estimate};
+use plimsoll_sim::{Extent, Progress, RecordError, RunError, estimate};
 use plimsoll_stdio::note;
 use plimsoll_units::{Span, Time, whole};
 
@@ -39,16 +40,18 @@ pub struct Args {
     /// Replicate to draw, counted from 0.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<u32>(..))]
     replicate: u32,
-    /// First instant to draw, from the start of the run; the end of the warm-up by default.
+    /// First instant to draw, from the start of the run; by default shortly before the message that was delayed most by
+    /// its time on idle links, which the run is repeated to find.
     #[arg(long, value_name = "TIME", value_parser = span)]
     from: Option<Span>,
-    /// Length to draw. A page holds at most 100,000 packet-hops.
-    #[arg(long = "for", value_name = "TIME", default_value = "200us", value_parser = span)]
-    length: Span,
+    /// Length to draw, 200us by default; without `--from` as long as that message takes, if it fits the page. A page
+    /// holds at most 100,000 packet-hops.
+    #[arg(long = "for", value_name = "TIME", value_parser = span)]
+    length: Option<Span>,
     /// Repeat the run to its end, and check its digest against that in the run directory.
     #[arg(long)]
     whole: bool,
-    /// Page to write, an HTML file.
+    /// Page to write, an HTML file that is not there yet.
     #[arg(long, value_name = "FILE", default_value = "replay.html")]
     out: PathBuf,
     #[command(flatten)]
@@ -60,16 +63,22 @@ fn span(text: &str) -> Result<Span, <Span as FromStr>::Err> {
 }
 
 pub fn run(args: &Args, registry: &Registry) -> Done {
+    if args.out.is_file() {
+        bail!("{} is there already; choose another file with `--out`", args.out.display());
+    }
     let memory = args.budget.watch(Work::Replay)?;
     let scenario = scenario_of(&args.source).load(registry)?;
     let point = choose(args, &scenario)?;
     estimate::check(&point.model, memory.limit()).with_context(|| job::label(point))?;
-    let window = window(args, point)?;
+    if args.length.is_some_and(Span::is_zero) {
+        bail!("--for 0s: expected a length above zero, such as 200us");
+    }
     let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;
     let extent = if args.whole { Extent::Whole } else { Extent::Window };
     let asked = memory.asked();
     let mut goes_on = |_| interrupt.signal().is_none() && !memory.is_exceeded();
-    let recorded = plimsoll_sim::record(&point.model, window, extent, &mut goes_on);
+    let recorded = window(args, &point.model, &mut goes_on)
+        .and_then(|window| record(&point.model, window, extent, args.length.is_none(), &mut goes_on));
     drop(asked);
     let (recording, outcome) = match recorded {
         Err(RecordError::Run(RunError::Cancelled)) if memory.is_exceeded() => return Err(memory.error()),
@@ -90,12 +99,14 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         scenario: &scenario,
         point,
         recording: &recording,
-        command: &command(args, &scenario, point),
+        command: &command(args, &scenario, point, &recording),
         digest: outcome.map(|outcome| outcome.digest),
     });
     output::write_whole(&args.out, &page)?;
     let packets = recording.packets.size.len();
-    note!("{packets} packets on {} hops of {}", recording.hops.packet.len(), job::label(point));
+    let [from, length] = [recording.from, recording.length].map(Span::from_ps);
+    let hops = recording.hops.packet.len();
+    note!("{packets} packets on {hops} hops of {}, from {from} for {length}", job::label(point));
     output::print(&format!("{}\n", args.out.display()))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -173,12 +184,63 @@ fn choose<'a>(args: &Args, scenario: &'a Scenario) -> anyhow::Result<&'a Point> 
     })
 }
 
-fn window(args: &Args, point: &Point) -> anyhow::Result<ReplayWindow> {
-    if args.length.is_zero() {
-        bail!("--for 0s: expected a length above zero, such as 200us");
+/// Returns the window that the options name, or the one around the message that was delayed most.
+fn window(
+    args: &Args,
+    model: &Model,
+    goes_on: &mut dyn FnMut(Progress) -> bool,
+) -> Result<ReplayWindow, RecordError> {
+    let named = |from: Span| ReplayWindow { from: Time::ZERO + from, length: LENGTH };
+    let window = match args.from {
+        Some(from) => named(from),
+        None => worst(&plimsoll_sim::run(model, goes_on)?).unwrap_or_else(|| named(model.run.warmup)),
+    };
+    Ok(ReplayWindow { length: args.length.unwrap_or(window.length), ..window })
+}
+
+/// The length that is drawn by default, and the least around a message.
+const LENGTH: Span = Span::from_us(200);
+
+/// The most time before a message that is drawn with it.
+const BEFORE: Span = Span::from_us(20);
+
+/// Returns the window around the message that took longest by its time on idle links, of those created after the
+/// warm-up; `None` if none has completed.
+pub fn worst(outcome: &Outcome) -> Option<ReplayWindow> {
+    let counted = outcome.messages.iter().filter(|message| message.created >= Time::ZERO + outcome.warmup);
+    let (_, latency, created) = counted
+        .filter_map(|message| {
+            let latency = message.latency()?;
+            let slowdown = latency.as_us_f64() / message.ideal.as_us_f64().max(f64::MIN_POSITIVE);
+            Some((slowdown, latency, message.created))
+        })
+        .max_by(|(a, ..), (b, ..)| a.total_cmp(b))?;
+    let before = BEFORE.min(latency / 10);
+    let whole_us = |span: Span| Span::from_us(span.as_ps() / 1_000_000);
+    let from = Time::ZERO + whole_us((created.saturating_since(Time::ZERO)).saturating_sub(before));
+    let until = created + latency + before;
+    Some(ReplayWindow { from, length: LENGTH.max(whole_us(until.saturating_since(from)) + Span::from_us(1)) })
+}
+
+/// Records a window. One that has too many packets is shortened, if it may be.
+///
+/// # Errors
+/// Fails as [`plimsoll_sim::record`] does.
+pub fn record(
+    model: &Model,
+    mut window: ReplayWindow,
+    extent: Extent,
+    may_shorten: bool,
+    goes_on: &mut dyn FnMut(Progress) -> bool,
+) -> Result<(Recording, Option<Outcome>), RecordError> {
+    loop {
+        match plimsoll_sim::record(model, window, extent, goes_on) {
+            Err(RecordError::TooMany { fits, .. }) if may_shorten && fits < window.length => {
+                window.length = fits;
+            }
+            recorded => return recorded,
+        }
     }
-    let from = Time::ZERO + args.from.unwrap_or(point.model.run.warmup);
-    Ok(ReplayWindow { from, length: args.length })
 }
 
 /// Compares the digest of the repeated run with that in its run directory, if it is from one.
@@ -200,7 +262,7 @@ fn check(path: &Path, outcome: &PointOutcome) -> anyhow::Result<()> {
 }
 
 /// Returns the command that makes the page again.
-fn command(args: &Args, scenario: &Scenario, point: &Point) -> String {
+fn command(args: &Args, scenario: &Scenario, point: &Point, recording: &Recording) -> String {
     // The seed of a replicate is made of that of the first point.
     let mut command = args.source.command_of("replay", scenario.points());
     command.push_str(&format!(" --variant {}", quoted(&point.variant)));
@@ -210,8 +272,8 @@ fn command(args: &Args, scenario: &Scenario, point: &Point) -> String {
     if point.replicate > 0 {
         command.push_str(&format!(" --replicate {}", point.replicate));
     }
-    let from = args.from.unwrap_or(point.model.run.warmup);
-    command.push_str(&format!(" --from {from} --for {}", args.length));
+    let [from, length] = [recording.from, recording.length].map(Span::from_ps);
+    command.push_str(&format!(" --from {from} --for {length}"));
     if args.whole {
         command.push_str(" --whole");
     }

@@ -1,6 +1,6 @@
 //! Lines as a terminal table, JSON, CSV and Markdown.
 
-use plimsoll_report::table::{Cell, Column, Grid, Row, bold, csv_line, dim, escape_markdown};
+use plimsoll_report::table::{Cell, Column, Grid, Row, csv_line, dim, escape_markdown, sentence};
 use plimsoll_report::{Format, Style, figures};
 use plimsoll_units::text::{printable, printable_json};
 use serde::Serialize;
@@ -38,16 +38,11 @@ impl Lines {
     }
 
     fn terminal(&self, style: &Style) -> String {
-        let mut out = format!("{}\n{}\n\n", self.grid().to_terminal(style), dim(INTERVAL, style));
-        for sentence in self.sentences() {
-            let sentence = printable(&sentence);
-            let (variant, rest) = sentence.split_once(':').unwrap_or(("", &sentence));
-            out.push_str(&format!("{}:{rest}\n", bold(variant, style)));
-        }
-        for warning in self.said() {
-            out.push_str(&format!("warning: {}\n", printable(&warning)));
-        }
-        out
+        let table = self.grid().to_terminal(style);
+        let sentences: String = self.sentences().iter().map(|text| sentence(text, style)).collect();
+        let warning = |text: String| format!("{}\n", style.prose(&format!("warning: {}", printable(&text))));
+        let warnings: String = self.said().into_iter().map(warning).collect();
+        format!("{table}\n{}\n\n{sentences}{warnings}", dim(&style.prose(INTERVAL), style))
     }
 
     /// Makes the table with one row a variant.

@@ -189,28 +189,77 @@ pub fn who_pays(summary: &Summary, point: &Point) -> Option<Chart> {
     })
 }
 
+/// The points of a sweep that one chart shows: they differ in one swept key, which is the axis.
+pub struct Panel<'a> {
+    /// The values of the other swept keys, with their names; empty where one key is swept.
+    pub at: Vec<(String, String)>,
+    points: Vec<&'a Point>,
+    x: Axis,
+    places: Vec<f64>,
+}
+
+/// Returns the panels of a sweep. The axis is the key with the most values among those whose values are ascending
+/// numbers of one unit, or else among all; there is a panel for each combination of values of the other keys.
+pub fn panels(summary: &Summary) -> Vec<Panel<'_>> {
+    let points = summary.sweep_points();
+    let keys: Vec<&str> = summary.sweep_keys.iter().map(String::as_str).collect();
+    let values = |key: &str| -> Vec<&str> {
+        let mut values = Vec::new();
+        for value in points.iter().filter_map(|point| value_of(point, key)) {
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        values
+    };
+    let rank = |key: &&&str| (numeric_sweep(key, &values(key)).is_some(), values(key).len());
+    // Of several keys that are equal, the first.
+    let Some(along) = keys.iter().rev().max_by_key(rank) else { return Vec::new() };
+    let all = values(along);
+    let (x, places) = sweep_axis(along, &all);
+    let mut panels: Vec<Panel<'_>> = Vec::new();
+    for point in points {
+        let at: Vec<_> = point.iter().filter(|(key, _)| key != along).cloned().collect();
+        let place = value_of(point, along).and_then(|value| all.iter().position(|known| *known == value));
+        let Some(place) = place.map(|place| places[place]) else { continue };
+        match panels.iter_mut().find(|panel| panel.at == at) {
+            Some(panel) => {
+                panel.points.push(point);
+                panel.places.push(place);
+            }
+            None => panels.push(Panel { at, points: vec![point], x: x.clone(), places: vec![place] }),
+        }
+    }
+    panels
+}
+
+fn value_of<'a>(point: &'a Point, key: &str) -> Option<&'a str> {
+    point.iter().find(|(swept, _)| swept == key).map(|(_, value)| value.as_str())
+}
+
 /// Charts a statistic of a workload's completion time over the sweep, one line a variant.
 pub fn over_sweep(
     summary: &Summary,
+    panel: &Panel<'_>,
     workload: &str,
     statistic: &str,
     pick: fn(&Distribution) -> Estimate,
 ) -> Chart {
     let quantity = summary.quantity(workload).to_lowercase();
     let title = format!("{statistic} {quantity} of {workload}");
-    sweep_chart(summary, title, &quantity, Format::Time, |variant, point| {
+    sweep_chart(summary, panel, title, &quantity, Format::Time, |variant, point| {
         summary.cell(variant, point)?.workload(workload)?.waited_us().map(pick)
     })
 }
 
 /// Charts the 99th percentile of a workload's slowdown over the sweep, one line a variant; `None` where it has none.
-pub fn slowdown_over_sweep(summary: &Summary, workload: &str) -> Option<Chart> {
+pub fn slowdown_over_sweep(summary: &Summary, panel: &Panel<'_>, workload: &str) -> Option<Chart> {
     let p99 = |variant: &str, point: &Point| {
         Some(summary.cell(variant, point)?.workload(workload)?.slowdown.as_ref()?.p99)
     };
     summary.cells.iter().find_map(|cell| p99(&cell.variant, &cell.sweep))?;
     let title = format!("p99 slowdown of {workload}");
-    Some(sweep_chart(summary, title, "completion time over that on idle links", Format::Ratio, p99))
+    Some(sweep_chart(summary, panel, title, "completion time over that on idle links", Format::Ratio, p99))
 }
 
 /// Charts a percentile of the slowdown of a workload's messages by their size, one line a variant. `share` is its
@@ -246,81 +295,84 @@ pub fn slowdown(summary: &Summary, curves: &Curves, workload: &str, point: &Poin
 /// Charts the delay of a queue over the sweep, one line a variant.
 pub fn queue_over_sweep(
     summary: &Summary,
+    panel: &Panel<'_>,
     queue: QueueName<'_>,
     statistic: &str,
     pick: fn(&QueueSummary) -> Option<Estimate>,
 ) -> Chart {
     let title = format!("{statistic} delay in the queue {} ({})", queue.name, queue.port);
-    sweep_chart(summary, title, "queueing delay", Format::Time, |variant, point| {
+    sweep_chart(summary, panel, title, "queueing delay", Format::Time, |variant, point| {
         queue.within(summary.cell(variant, point)?).and_then(pick)
     })
 }
 
+/// Charts one panel of a sweep. The vertical axes of all panels are the same, so that panels can be compared, and no
+/// line joins categories.
 fn sweep_chart(
     summary: &Summary,
+    panel: &Panel<'_>,
     title: String,
     quantity: &str,
     format: Format,
     value: impl Fn(&str, &Point) -> Option<Estimate>,
 ) -> Chart {
-    let points = summary.sweep_points();
     let schemes = schemes(summary);
-    let (x, places) = sweep_axis(&points);
-    let mut least = f64::INFINITY;
-    let mut most = 0.0f64;
     let series: Vec<Line> = summary
         .variants
         .iter()
         .map(|variant| {
             let mut line = Line::new(variant, schemes.color(variant), Vec::new(), Vec::new());
             let (mut low, mut high) = (Vec::new(), Vec::new());
-            for (point, place) in points.iter().zip(&places) {
+            for (point, place) in panel.points.iter().zip(&panel.places) {
                 let Some(estimate) = value(variant, point) else { continue };
                 line.x.push(*place);
                 line.y.push(estimate.value);
                 low.push(estimate.interval.map(|interval| interval.low));
                 high.push(estimate.interval.map(|interval| interval.high));
-                least = least.min(estimate.value);
-                most = most.max(estimate.value);
             }
             line.around = Some(Around { shape: Shape::ErrorBars, low, high });
-            line
+            Line { apart: !panel.x.categories.is_empty(), ..line }
         })
         .collect();
+    let all: Vec<Estimate> =
+        summary.cells.iter().filter_map(|cell| value(&cell.variant, &cell.sweep)).collect();
+    let (least, most) =
+        all.iter().fold((f64::INFINITY, 0.0f64), |(least, most), e| (least.min(e.value), most.max(e.value)));
     // Where one variant is ten times another, only a logarithmic axis shows both.
-    let y = if least > 0.0 && most > 10.0 * least {
+    let mut y = if least > 0.0 && most > 10.0 * least {
         Axis::log(quantity, format)
     } else {
         Axis::from_zero(quantity, format)
     };
-    let note = "With 95 % confidence intervals.".to_owned();
+    let mut title = title;
+    if !panel.at.is_empty() {
+        let ends = all.iter().filter_map(|estimate| estimate.interval);
+        let (low, high) = ends.fold((least, most), |(low, high), end| (low.min(end.low), high.max(end.high)));
+        y.max = Some(high * 1.05);
+        y.min = if y.log { Some(if low > 0.0 { low } else { least } / 1.05) } else { y.min };
+        title = format!("{title}, {}", point_name(&panel.at));
+    }
+    let (note, x) = ("With 95 % confidence intervals.".to_owned(), panel.x.clone());
     Chart { title, note, body: Body::Lines(Lines { x, y, series, read: Read::AtX, tail_view: false }) }
 }
 
-/// Returns the axis of a sweep and the position of each point: numbers where the values are ascending numbers
-/// of one unit, names otherwise.
-pub fn sweep_axis(points: &[&Point]) -> (Axis, Vec<f64>) {
-    if let Some((label, places)) = numeric_sweep(points) {
+/// Returns the axis of a swept key and the position of each of its values: numbers where the values are ascending
+/// numbers of one unit, names otherwise.
+fn sweep_axis(key: &str, values: &[&str]) -> (Axis, Vec<f64>) {
+    if let Some((label, places)) = numeric_sweep(key, values) {
         let (first, last) = (places[0], places[places.len() - 1]);
         let log = first > 0.0 && last / first >= 50.0;
         return (Axis { label, log, ..Axis::default() }, places);
     }
-    let label = points.first().map_or(String::new(), |point| {
-        point.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>().join(", ")
-    });
-    let categories = points
-        .iter()
-        .map(|point| point.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", "))
-        .collect();
-    (Axis { label, categories, ..Axis::default() }, (0..points.len()).map(|i| i as f64).collect())
+    let categories = values.iter().map(|value| (*value).to_owned()).collect();
+    let axis = Axis { label: key.to_owned(), categories, ..Axis::default() };
+    (axis, (0..values.len()).map(|i| i as f64).collect())
 }
 
-fn numeric_sweep(points: &[&Point]) -> Option<(String, Vec<f64>)> {
+fn numeric_sweep(key: &str, values: &[&str]) -> Option<(String, Vec<f64>)> {
     let mut places = Vec::new();
     let mut unit: Option<&str> = None;
-    let mut label = "";
-    for point in points {
-        let [(key, value)] = point else { return None };
+    for value in values {
         let digits =
             value.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-')).unwrap_or(value.len());
         let (number, suffix) = value.split_at(digits);
@@ -328,12 +380,11 @@ fn numeric_sweep(points: &[&Point]) -> Option<(String, Vec<f64>)> {
             return None;
         }
         places.push(number.parse().ok()?);
-        label = key;
     }
     let ascending = places.windows(2).all(|pair: &[f64]| pair[0] < pair[1]);
     let label = match unit?.trim() {
-        "" => label.to_owned(),
-        unit => format!("{label} ({unit})"),
+        "" => key.to_owned(),
+        unit => format!("{key} ({unit})"),
     };
     (ascending && places.len() > 1).then_some((label, places))
 }
@@ -361,15 +412,13 @@ fn whisker(estimate: &Estimate) -> Whisker {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_results::summary::Options;
+    use plimsoll_results::synthetic::{self, Shape};
+
     use super::*;
 
-    fn points(values: &[&str]) -> Vec<Vec<(String, String)>> {
-        values.iter().map(|value| vec![("load".to_owned(), (*value).to_owned())]).collect()
-    }
-
     fn axis(values: &[&str]) -> (Axis, Vec<f64>) {
-        let points = points(values);
-        sweep_axis(&points.iter().map(Vec::as_slice).collect::<Vec<_>>())
+        sweep_axis("load", values)
     }
 
     #[test]
@@ -387,5 +436,46 @@ mod tests {
             assert_eq!(axis.categories, values);
             assert_eq!(places, [0.0, 1.0]);
         }
+    }
+
+    /// A sweep over words and numbers, in either order, has the numbers on its axis and a panel for each word.
+    #[test]
+    fn of_two_keys_one_is_the_axis_and_the_other_has_panels() {
+        let mut points = synthetic::experiment(&Shape::default(), &["TCP", "HULL"], &[0.2, 0.4, 0.6], 1, 1);
+        let order = |order: &str| ("order".to_owned(), order.to_owned());
+        let mut all = points.clone();
+        all.iter_mut().for_each(|point| point.key.sweep.insert(0, order("fifo")));
+        points.iter_mut().for_each(|point| point.key.sweep.insert(0, order("fair")));
+        all.extend(points);
+        let summary = Summary::of(&all, &Options::default());
+        let panels = panels(&summary);
+        let names: Vec<String> = panels.iter().map(|panel| point_name(&panel.at)).collect();
+        assert_eq!(names, ["order = fifo", "order = fair"]);
+        let charts: Vec<Chart> =
+            panels.iter().map(|panel| over_sweep(&summary, panel, "small", "p99", |d| d.p99)).collect();
+        assert_eq!(charts[1].title, "p99 completion time of small, order = fair");
+        let axes = charts.iter().map(|chart| {
+            let Body::Lines(lines) = &chart.body else { panic!("no lines") };
+            assert_eq!(lines.series[0].x, [0.2, 0.4, 0.6]);
+            assert!(lines.series.iter().all(|line| !line.apart));
+            lines.y.clone()
+        });
+        let axes: Vec<Axis> = axes.collect();
+        assert!(axes[0] == axes[1] && axes[0].max.is_some(), "panels have the same range: {axes:?}");
+    }
+
+    #[test]
+    fn no_line_joins_categories() {
+        let mut points = synthetic::experiment(&Shape::default(), &["TCP", "HULL"], &[0.2, 0.4], 1, 1);
+        for point in &mut points {
+            point.key.sweep = vec![("order".to_owned(), format!("after {}", point.key.sweep[0].1))];
+        }
+        let summary = Summary::of(&points, &Options::default());
+        let panel = &panels(&summary)[0];
+        let Body::Lines(lines) = over_sweep(&summary, panel, "small", "p99", |d| d.p99).body else {
+            panic!("no lines")
+        };
+        assert_eq!(lines.x.categories, ["after 0.2", "after 0.4"]);
+        assert!(lines.series.iter().all(|line| line.apart && line.x.len() == 2));
     }
 }

@@ -18,7 +18,7 @@ use plimsoll_line::page::About;
 use plimsoll_line::{Lines, Options as LineOptions, Over, Slo, Stopped};
 use plimsoll_report::html;
 use plimsoll_results::curves::Detail;
-use plimsoll_results::outcome::{Message, Outcome};
+use plimsoll_results::outcome::Outcome;
 use plimsoll_results::replay::ReplayWindow;
 use plimsoll_results::summary::{Options, Warning};
 use plimsoll_results::{Curves, PointOutcome, Summary};
@@ -101,8 +101,8 @@ struct Shown {
     html: String,
     digest: String,
     command: String,
-    /// By variant, when the message was created that was delayed most, as a moment to be replayed.
-    delayed: BTreeMap<String, String>,
+    /// By variant, the window around the message that was delayed most.
+    delayed: BTreeMap<String, ReplayWindow>,
     stage: String,
     more: String,
 }
@@ -133,7 +133,8 @@ pub struct StateAnswer {
     html: Option<String>,
     digest: String,
     command: String,
-    delayed: BTreeMap<String, String>,
+    /// By variant, the begin and the length of the window around the message that was delayed most.
+    delayed: BTreeMap<String, [String; 2]>,
     line: u64,
     line_state: String,
     replay: u64,
@@ -234,7 +235,14 @@ impl Session {
             html: shown.filter(|_| fresh).map(|shown| shown.html.clone()),
             digest: shown.map(|shown| shown.digest.clone()).unwrap_or_default(),
             command: shown.map(|shown| shown.command.clone()).unwrap_or_default(),
-            delayed: shown.map(|shown| shown.delayed.clone()).unwrap_or_default(),
+            delayed: shown
+                .iter()
+                .flat_map(|shown| &shown.delayed)
+                .map(|(variant, window)| {
+                    let from = window.from.saturating_since(Time::ZERO);
+                    (variant.clone(), [from, window.length].map(|span| span.to_string()))
+                })
+                .collect(),
             line: state.line.number,
             line_state: state.line.state.clone(),
             replay: state.replay.number,
@@ -427,7 +435,11 @@ impl Session {
             html: html::results(&summary, &curves),
             digest: output::digest(&summary).to_string(),
             command: self.command(&scenario),
-            delayed: outcomes.iter().filter_map(most_delayed).collect(),
+            delayed: outcomes
+                .iter()
+                .filter(|point| point.key.replicate == 0)
+                .filter_map(|point| Some((point.key.variant.clone(), replay::worst(&point.outcome)?)))
+                .collect(),
             scenario,
             stage,
             more,
@@ -498,20 +510,21 @@ impl Session {
 
     /// Draws a replay of the reader's scenario.
     fn replay(&self, turn: u64, variant: &str, window: ReplayWindow) {
-        let shown = self.state().shown.as_ref().map(|shown| shown.scenario.clone());
-        let drawn = shown.ok_or(Failure::Cancelled).and_then(|scenario| {
+        let shown = self.state().shown.clone();
+        let drawn = shown.ok_or(Failure::Cancelled).and_then(|Shown { scenario, delayed, .. }| {
             let point = scenario.points().iter().find(|point| point.variant == variant);
             let point = point.ok_or_else(|| Failure::Failed(format!("unknown variant `{variant}`")))?;
             let mut goes_on = |_| self.goes_on(turn, false);
-            let recorded = plimsoll_sim::record(&point.model, window, Extent::Window, &mut goes_on);
+            let may_shorten = delayed.get(variant) == Some(&window);
+            let recorded = replay::record(&point.model, window, Extent::Window, may_shorten, &mut goes_on);
             match recorded {
                 Ok((recording, _)) => {
                     let command = format!(
                         "{} --variant {} --from {} --for {}",
                         self.command(&scenario).replacen(" run ", " replay ", 1),
                         quoted(variant),
-                        window.from.saturating_since(Time::ZERO),
-                        window.length
+                        Span::from_ps(recording.from),
+                        Span::from_ps(recording.length)
                     );
                     let drawn = Drawn {
                         scenario: &scenario,
@@ -579,24 +592,6 @@ fn next_look(look: Look, wants_more: bool) -> Option<Look> {
     }
     let replicates = (look.replicates.max(1) * 4).min(REPLICATES_MAX);
     (wants_more && replicates > look.replicates).then_some(Look { share: Some(1.0), replicates })
-}
-
-/// Returns the variant of a first replicate, and when the message was created that took longest by its time on idle
-/// links.
-fn most_delayed(point: &PointOutcome) -> Option<(String, String)> {
-    if point.key.replicate > 0 {
-        return None;
-    }
-    let outcome = &point.outcome;
-    let counted = outcome.messages.iter().filter(|message| message.created >= Time::ZERO + outcome.warmup);
-    let slowdown = |message: &Message| {
-        Some(message.latency()?.as_us_f64() / message.ideal.as_us_f64().max(f64::MIN_POSITIVE))
-    };
-    let slowest = counted
-        .filter_map(|message| Some((slowdown(message)?, message.created)))
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))?;
-    let us = slowest.1.as_ps() / 1_000_000;
-    Some((point.key.variant.clone(), Span::from_us(us).to_string()))
 }
 
 /// Returns the points of the first point of the sweep, in every variant and replicate.

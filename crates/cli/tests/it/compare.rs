@@ -119,3 +119,36 @@ fn scenarios_that_differ_are_compared_even_if_their_results_do_not() {
     assert_eq!(compared.stderr, "");
     assert_eq!(samples(&compared.json()).len(), 4);
 }
+
+#[test]
+fn unrelated_runs_are_refused_in_a_sentence() {
+    let place = Place::new();
+    runs(&place);
+    let bulk = SCENARIO.replace("workload.transfers", "workload.bulk");
+    let other = SCENARIO.replace("hosts = 3", "hosts = 4").replace("20KB", "30KB");
+    let swept = format!("{SCENARIO}[sweep]\n\"workload.transfers.load\" = [0.2, 0.3]\n");
+    for (name, scenario, why) in [
+        ("bulk", bulk, "no workload is in both; the first has transfers, the other bulk"),
+        (
+            "other",
+            other,
+            "they are of different networks, and of the workloads that both name (transfers) none has the same",
+        ),
+        (
+            "swept",
+            swept,
+            "they sweep different keys; the first sweeps none, the other workload.transfers.load",
+        ),
+    ] {
+        place.write(&format!("{name}.toml"), &scenario);
+        place.plimsoll(&["run", &format!("{name}.toml"), "--out", name, "-q"]).ends_with(0);
+        let ran = place.plimsoll(&["compare", "a", name, "--out", "page"]).ends_with(2).prints_nothing();
+        ran.says(&format!("{name} cannot be compared with a: {why}"));
+    }
+    assert!(!place.path("page").exists());
+    // Another network with the same workloads, and another load in the same network, are what is compared.
+    for set in ["topology.hosts=4", "workload.transfers.load=0.2"] {
+        place.plimsoll(&["run", "scenario.toml", "--set", set, "--out", set, "-q"]).ends_with(0);
+        place.plimsoll(&["compare", "a", set]).ends_with(0);
+    }
+}

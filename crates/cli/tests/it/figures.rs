@@ -76,6 +76,30 @@ fn the_figures_of_a_report_are_listed_and_written() {
 }
 
 #[test]
+fn every_figure_is_written_and_a_point_is_named_by_its_beginning() {
+    let place = Place::new();
+    let two = "\"workload.transfers.load\" = [0.3, 0.6]\n\"port.switch.buffer\" = [\"20KB\", \"200KB\"]\n";
+    let scenario = SCENARIO.replace("\"workload.transfers.load\" = [0.3, 0.6]\n", two);
+    place.write("scenario.toml", &scenario);
+    place.plimsoll(&["run", "scenario.toml", "--out", "out", "-q"]).ends_with(0);
+    place.plimsoll(&["figure", "out", "--all", "all"]).ends_with(0).says("28 figures in all");
+    let written = names(&place.path("all"));
+    for name in [
+        "sweep-transfers-p99-at-20KB.svg",
+        "sweep-queue-client-mean-at-200KB.svg",
+        "time-transfers-at-0.3-20KB.svg",
+        "who-pays-at-0.6-200KB.svg",
+    ] {
+        assert!(written.iter().any(|file| file == name), "no {name} in {written:?}");
+    }
+    let at = |at: &str| place.plimsoll(&["figure", "out", "time-transfers", "--at", at]);
+    assert_eq!(at("0.6, 2").ends_with(2).says("--at 0.6, 2: several").prints_nothing().stdout, "");
+    at("0.6").ends_with(2).says("--at 0.6: several sweep points begin so; allowed: 0.6, 20KB; 0.6, 200KB");
+    assert_eq!(at("0.6, 200").ends_with(0).stdout, place.read("all/time-transfers-at-0.6-200KB.svg"));
+    assert_eq!(at("0.6, 20KB").ends_with(0).stdout, place.read("all/time-transfers-at-0.6-20KB.svg"));
+}
+
+#[test]
 fn what_cannot_be_drawn_is_told() {
     let place = drawn();
     place.plimsoll(&["run", "scenario.toml", "--set", "run.duration=10ms", "--list"]).ends_with(0);

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
-use crate::common::{Place, SWEEP};
+use crate::common::{Place, SWEEP, names};
 
 /// Three senders that fill a port at all times.
 const BUSY: &str = r#"
@@ -75,7 +75,35 @@ fn a_run_directory_is_replayed_and_its_digest_checked() {
     let ran = place.plimsoll(&whole).ends_with(0).says("as in run");
     let digest = ran.stderr.lines().find_map(|line| line.strip_prefix("digest ")).unwrap().to_owned();
     assert!(place.read("run/summary.json").contains(&digest) && place.read("replay.html").contains(&digest));
-    place.plimsoll(&["replay", "run", "--variant", "TCP", "--whole"]).ends_with(0).says("has not finished");
+    let other = ["replay", "run", "--variant", "TCP", "--whole", "--out", "tcp.html"];
+    place.plimsoll(&other).ends_with(0).says("has not finished");
+}
+
+/// Without `--from` the page has the message that was delayed most, from its creation to its end, and no file is
+/// overwritten.
+#[test]
+fn the_message_that_was_delayed_most_is_drawn_by_default() {
+    let place = Place::new();
+    place.write("sweep.toml", SWEEP);
+    let cut = ["--set", "run.duration=50ms", "--variant", "DCTCP", "--at", "workload.transfers.load=0.7"];
+    place.plimsoll(&[&["replay", "sweep.toml"], &cut[..]].concat()).ends_with(0).says("packets on");
+    let recording = recording(&place.read("replay.html"));
+    let [from, length] = ["from", "length"].map(|key| recording[key].as_u64().unwrap());
+    place.plimsoll(&[&["run", "sweep.toml", "--out", "run", "-q"], &cut[..4]].concat()).ends_with(0);
+    let point = names(&place.path("run/points")).into_iter().find(|name| name.contains("0.7")).unwrap();
+    let messages = place.read(&format!("run/points/{point}/messages.csv"));
+    let mut rows = messages.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let head = rows.next().unwrap();
+    let column = |name: &str| head.iter().position(|known| *known == name).unwrap();
+    let [created, completed, ideal] = ["created_ps", "completed_ps", "ideal_ps"].map(column);
+    let number = |row: &[&str], at: usize| row[at].parse::<u64>().ok();
+    let worst = rows
+        .filter_map(|row| Some((number(&row, created)?, number(&row, completed)?, number(&row, ideal)?)))
+        .max_by(|a, b| ((a.1 - a.0) as f64 / a.2 as f64).total_cmp(&((b.1 - b.0) as f64 / b.2 as f64)))
+        .unwrap();
+    assert!(from <= worst.0 && worst.1 <= from + length, "{from} {length} {worst:?}");
+    let again = place.plimsoll(&["replay", "sweep.toml"]).ends_with(2);
+    again.says("replay.html is there already; choose another file with `--out`");
 }
 
 #[test]

@@ -84,7 +84,7 @@
   // ---- Results ----
 
   let version = -1;
-  // By variant, when the message was created that was delayed most.
+  // By variant, the begin and the length of the window around the message that was delayed most.
   let delayed = {};
   let watching = false;
   const watch = async () => {
@@ -172,7 +172,10 @@
   submit('replay-form', '/replay', () =>
     ({ variant: $('replay-variant').value, from: $('replay-from').value, length: $('replay-for').value }));
 
-  const toWorst = () => { $('replay-from').value = delayed[$('replay-variant').value] ?? $('replay-from').value; };
+  const toWorst = () => {
+    const window = delayed[$('replay-variant').value];
+    if (window) [$('replay-from').value, $('replay-for').value] = window;
+  };
   $('replay-worst').addEventListener('click', toWorst);
 
   const kept = (words) => { $('kept').textContent = words; };

@@ -26,10 +26,11 @@ use plimsoll_results::{Curves, Summary};
 use crate::chart::{Body, Chart};
 use crate::circuits;
 use crate::escape::escape;
-use crate::plots;
+use crate::plots::{self, Panel};
 use crate::processors;
 use crate::queues::{self, QueueName};
 use crate::svg::{self, Key, Size};
+use crate::table::blocks::Pick;
 use crate::table::{self, Grid, blocks};
 use crate::verdict;
 
@@ -350,34 +351,48 @@ fn id(kind: &str, subject: &str, number: usize) -> String {
     }
 }
 
+/// Makes the figures of a sweep, with a panel for each value of the keys that are not the axis.
 fn sweep_figures(summary: &Summary, queues: &[QueueName<'_>]) -> Vec<Figure> {
+    let panels = plots::panels(summary);
     let mut figures = Vec::new();
-    let mut push = |id: String, subject: Option<String>, chart: Chart, table: Option<Grid>| {
-        let tables = table.into_iter().collect();
-        figures.push(Figure { id, subject, charts: vec![chart], tables, half_width: true });
+    let mut push = |id: &str,
+                    subject: Option<String>,
+                    chart: &dyn Fn(&Panel<'_>) -> Option<Chart>,
+                    mut table: Option<Grid>| {
+        for (number, panel) in panels.iter().enumerate() {
+            let Some(chart) = chart(panel) else { continue };
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            let id = match &panel.at[..] {
+                [] => id.to_owned(),
+                [(_, value)] if value.chars().all(is_plain) => format!("{id}-at-{value}"),
+                _ => format!("{id}-at-{number}"),
+            };
+            let (charts, tables) = (vec![chart], table.take().into_iter().collect());
+            figures.push(Figure { id, subject: subject.clone(), charts, tables, half_width: true });
+        }
     };
     for (number, workload) in summary.workloads().into_iter().enumerate() {
         let id = id("sweep", workload, number);
-        let table = blocks::sweep_grid(summary, workload);
-        let p50 = plots::over_sweep(summary, workload, "p50", |d| d.p50);
-        let p99 = plots::over_sweep(summary, workload, "p99", |d| d.p99);
-        let mean = plots::over_sweep(summary, workload, "Mean", |d| d.mean);
-        let subject = |metric| Some(format!("{metric}({workload})"));
-        push(format!("{id}-p99"), subject("p99"), p99, Some(table));
-        push(format!("{id}-p50"), subject("p50"), p50, None);
-        push(format!("{id}-mean"), subject("mean"), mean, None);
-        if let Some(slowdown) = plots::slowdown_over_sweep(summary, workload) {
-            push(format!("{id}-slowdown"), None, slowdown, None);
+        let mut table = Some(blocks::sweep_grid(summary, workload));
+        let statistics: [(&str, &str, Pick); 3] =
+            [("p99", "p99", |d| d.p99), ("p50", "p50", |d| d.p50), ("mean", "Mean", |d| d.mean)];
+        for (metric, name, pick) in statistics {
+            let chart = |panel: &Panel<'_>| Some(plots::over_sweep(summary, panel, workload, name, pick));
+            push(&format!("{id}-{metric}"), Some(format!("{metric}({workload})")), &chart, table.take());
         }
+        let slowdown = |panel: &Panel<'_>| plots::slowdown_over_sweep(summary, panel, workload);
+        push(&format!("{id}-slowdown"), None, &slowdown, None);
     }
     let ids = queue_ids(summary, "sweep-queue");
     for &queue in queues {
-        let table = blocks::sweep_queue_grid(summary, queue);
-        let p99 = plots::queue_over_sweep(summary, queue, "p99", |queue| queue.p99_us);
-        let mean = plots::queue_over_sweep(summary, queue, "Mean", |queue| queue.mean_us);
         let id = &ids[&queue];
-        push(format!("{id}-p99"), None, p99, Some(table));
-        push(format!("{id}-mean"), None, mean, None);
+        let table = blocks::sweep_queue_grid(summary, queue);
+        let p99 =
+            |panel: &Panel<'_>| Some(plots::queue_over_sweep(summary, panel, queue, "p99", |q| q.p99_us));
+        let mean =
+            |panel: &Panel<'_>| Some(plots::queue_over_sweep(summary, panel, queue, "Mean", |q| q.mean_us));
+        push(&format!("{id}-p99"), None, &p99, Some(table));
+        push(&format!("{id}-mean"), None, &mean, None);
     }
     figures
 }

@@ -315,6 +315,44 @@ fn a_phone_shows_every_label_and_keys_and_taps_show_the_numbers() {
     }
 }
 
+/// Reports the width of the page, and the elements that stick out of it but for those in a box that scrolls.
+const WIDTHS: &str = "<script>(() => {
+  document.querySelectorAll('details').forEach((details) => { details.open = true; });
+  const sticks = [...document.querySelectorAll('body *')].filter((element) => !element.closest('.scroll, pre, svg')
+    && element.getBoundingClientRect().right > innerWidth + 1);
+  const wide = sticks.map((element) => `${element.tagName} ${element.className} ${element.textContent.slice(0, 40)}`);
+  const report = { width: innerWidth, page: document.documentElement.scrollWidth, wide };
+  parent.document.body.append(`PROBE${JSON.stringify(report)}PROBE`);
+})();</script></body>";
+
+#[test]
+fn a_sweep_over_two_keys_fits_a_phone() {
+    let variants = ["TCP", "DCTCP with a threshold of 65 packets", "HULL"];
+    let mut points = synthetic::experiment(&Shape::default(), &variants, &[0.2, 0.4], 2, 1);
+    let mut others = points.clone();
+    for (points, threshold) in [(&mut points, "30 packets"), (&mut others, "65 packets")] {
+        let key = "port.leaf-to-spine.ecn.threshold".to_owned();
+        points.iter_mut().for_each(|point| point.key.sweep.push((key.clone(), threshold.to_owned())));
+    }
+    points.extend(others);
+    let html = of_points(&points);
+    assert_eq!(html.matches("<figure class=\"card\" id=\"sweep-small-p99-at-").count(), 2);
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("phone.html");
+    let probed = html.replace("</body>", WIDTHS);
+    let frame = format!(
+        "<!DOCTYPE html><body><iframe style=\"border: 0\" width=\"390\" height=\"900\" srcdoc=\"{}\"></iframe></body>",
+        escape(&probed)
+    );
+    std::fs::write(&path, frame).unwrap();
+    let Some(dom) = browse(&path, &["--dump-dom"]) else { return };
+    let json = dom.rsplit("PROBE").nth(1).unwrap_or_else(|| panic!("{dom}"));
+    let found: serde_json::Value =
+        serde_json::from_str(&json.replace("&gt;", ">").replace("&lt;", "<")).unwrap();
+    assert_eq!(found["width"], 390);
+    assert!(found["page"].as_u64() <= Some(390) && found["wide"] == serde_json::json!([]), "{found}");
+}
+
 /// Writes reports to the folder named by `PLIMSOLL_FIGURES`, to be looked at.
 #[test]
 #[ignore = "nothing is tested: it draws what is to be looked at"]

@@ -29,13 +29,19 @@ pub(super) fn lines(canvas: &mut Canvas<'_>, body: &Lines) {
     let x = Scale::fit(&axis, x_data, frame.left, frame.right);
     draw_y(canvas, frame, &y);
     draw_x(canvas, frame, &x, &axis, &names);
-    for line in &body.series {
+    for (number, line) in body.series.iter().enumerate() {
         canvas.open(line.color, &line.name);
-        draw_line(canvas, line, &x, &y);
+        // The points of a category stand beside each other, since error bars of equal height would hide each other.
+        let is_beside = line.apart && !body.x.categories.is_empty();
+        let aside = if is_beside { (number as f64 + 0.5) / body.series.len() as f64 - 0.5 } else { 0.0 };
+        draw_line(canvas, line, BESIDE * aside, &x, &y);
         canvas.raw("</g>");
     }
     tips::of_lines(canvas, body, frame, &x, &y);
 }
+
+/// The share of a category's room that the points of all lines take.
+const BESIDE: f64 = 0.6;
 
 /// How the names of an axis without numbers are written.
 enum Names {
@@ -150,9 +156,10 @@ fn draw_ticks(canvas: &mut Canvas<'_>, frame: Frame, x: &Scale) {
     canvas.lines(&path, &BASE);
 }
 
-fn draw_line(canvas: &mut Canvas<'_>, line: &Line, x: &Scale, y: &Scale) {
+/// Draws a line whose positions are all `aside` from those of its points.
+fn draw_line(canvas: &mut Canvas<'_>, line: &Line, aside: f64, x: &Scale, y: &Scale) {
     let places: Vec<(f64, f64)> =
-        line.x.iter().zip(&line.y).map(|(&vx, &vy)| (x.place(vx), y.place(vy))).collect();
+        line.x.iter().zip(&line.y).map(|(&vx, &vy)| (x.place(vx + aside), y.place(vy))).collect();
     if let Some(around) = &line.around {
         let end = |ends: &[Option<f64>], i: usize| ends.get(i).copied().flatten().map(|value| y.place(value));
         let ends: Vec<(f64, f64, f64)> = places

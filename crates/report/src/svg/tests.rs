@@ -30,7 +30,7 @@ fn charts() -> Vec<Chart> {
         plots::time_split(&summary, "small", point).unwrap(),
         plots::timeline(&summary, &curves, queue, point),
         plots::who_pays(&summary, point).unwrap(),
-        plots::over_sweep(&summary, "small", "p99", |d| d.p99),
+        plots::over_sweep(&summary, &plots::panels(&summary)[0], "small", "p99", |d| d.p99),
         circuits::timetable(&circuits.circuits[0], &receivers),
         circuits::bytes_by_week(&circuits.circuits[0], &receivers),
         Chart {

@@ -46,7 +46,7 @@ pub(super) fn grids(summary: &Summary, details: bool) -> Vec<Grid> {
 }
 
 /// A function that picks one estimate of a distribution.
-type Pick = fn(&Distribution) -> Estimate;
+pub(crate) type Pick = fn(&Distribution) -> Estimate;
 
 /// Makes a table of all numbers with one row a variant.
 pub(crate) fn variants_grid(summary: &Summary, cells: &[&PointCell]) -> Grid {

@@ -20,7 +20,7 @@ use plimsoll_units::text::{printable, printable_lines};
 use crate::verdict;
 pub use differences::differences;
 pub use grid::{Cell, Column, Grid, Row, bold, dim, escape_markdown};
-pub use style::Style;
+pub use style::{Style, folded};
 pub use tidy::line as csv_line;
 
 /// The forms in which a summary is rendered.
@@ -76,7 +76,7 @@ fn tables(summary: &Summary, style: &Style) -> String {
         out.push('\n');
     }
     for note in notes(summary, &grids, style.color) {
-        out.push_str(&format!("{}\n", dim(&printable_lines(&note), style)));
+        out.push_str(&format!("{}\n", dim(&style.prose(&printable_lines(&note)), style)));
     }
     if !out.is_empty() {
         out.push('\n');
@@ -110,15 +110,22 @@ pub(crate) const BEST: &str = "Bold: the lowest value, by a paired difference fr
 
 fn sentences(summary: &Summary, style: &Style) -> String {
     let mut out = String::new();
-    for sentence in verdict::sentences(summary) {
-        let sentence = printable(&sentence);
-        let (variant, rest) = sentence.split_once(':').unwrap_or(("", &sentence));
-        out.push_str(&format!("{}:{rest}\n", bold(variant, style)));
+    for text in verdict::sentences(summary) {
+        out.push_str(&sentence(&text, style));
     }
     for warning in alarms(summary) {
-        out.push_str(&format!("{} {}\n", grid::yellow("warning:", style), printable_lines(&warning)));
+        let warning = style.prose(&format!("warning: {}", printable_lines(&warning)));
+        out.push_str(&warning.replacen("warning:", &grid::yellow("warning:", style), 1));
+        out.push('\n');
     }
     out
+}
+
+/// Writes a sentence about a variant, whose name is before the colon, as lines of a terminal.
+pub fn sentence(text: &str, style: &Style) -> String {
+    let text = style.prose(&printable(text));
+    let (variant, rest) = text.split_once(':').unwrap_or(("", &text));
+    format!("{}:{rest}\n", bold(variant, style))
 }
 
 /// The texts of the warnings that are not footnotes.

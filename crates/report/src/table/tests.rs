@@ -17,19 +17,19 @@ fn one_point() {
     insta::assert_snapshot!(render(
         &summary(&[], 1),
         Format::Table,
-        &Style { color: false, width: 120, details: true }
+        &Style { color: false, width: 120, details: true, ..Style::default() }
     ));
 }
 
 #[test]
 fn a_sweep() {
-    let style = Style { color: false, width: 120, details: true };
+    let style = Style { color: false, width: 120, details: true, ..Style::default() };
     insta::assert_snapshot!(render(&summary(&[0.2, 0.4, 0.6], 3), Format::Table, &style));
 }
 
 #[test]
 fn without_details_a_table_has_the_percentiles_of_every_workload() {
-    let brief = Style { color: false, width: 120, details: false };
+    let brief = Style { color: false, width: 120, details: false, ..Style::default() };
     let text = render(&summary(&[], 3), Format::Table, &brief);
     let tables = text.split("(low .. high)").next().unwrap_or_default();
     assert!(tables.starts_with("Completion times, 3 replicates\n"), "{text}");
@@ -56,7 +56,11 @@ fn circuits_have_a_table_of_their_own() {
     });
     points[1].outcome.circuit_weeks[20].lost_dark = 7;
     let summary = Summary::of(&points, &Options::default());
-    let text = render(&summary, Format::Table, &Style { color: false, width: 120, details: true });
+    let text = render(
+        &summary,
+        Format::Table,
+        &Style { color: false, width: 120, details: true, ..Style::default() },
+    );
     let from = text.find("Circuits").expect("the table has a title");
     insta::assert_snapshot!(text[from..].split("\n\n").next().unwrap_or_default());
     let csv = render(&summary, Format::Csv, &Style::default());
@@ -85,7 +89,11 @@ fn processors_have_a_table_of_their_own() {
     };
     outcome.processors = vec![totals(0, 2, 10), totals(1, 4, 5)];
     let summary = Summary::of(&points, &Options::default());
-    let text = render(&summary, Format::Table, &Style { color: false, width: 120, details: true });
+    let text = render(
+        &summary,
+        Format::Table,
+        &Style { color: false, width: 120, details: true, ..Style::default() },
+    );
     let from = text.find("Processors").expect("the table has a title");
     let table: Vec<Vec<&str>> =
         text[from..].lines().take(4).map(|line| line.split_whitespace().collect()).collect();
@@ -132,7 +140,8 @@ fn an_observation_is_named_for_what_it_is() {
         assert!(csv.contains(metric), "{metric}");
     }
     let one = Summary::of(&points[..1], &Options::default());
-    let table = render(&one, Format::Table, &Style { color: false, width: 160, details: true });
+    let table =
+        render(&one, Format::Table, &Style { color: false, width: 160, details: true, ..Style::default() });
     assert!(table.contains("clock offsets"), "{table}");
     assert!(table.contains("retries") && table.contains("replicas"), "{table}");
 }
@@ -141,9 +150,9 @@ fn an_observation_is_named_for_what_it_is() {
 fn no_line_is_wider_than_the_terminal() {
     for width in [60, 80, 100, 160, 250] {
         for loads in [&[][..], &[0.2, 0.4][..]] {
-            let text =
-                render(&summary(loads, 1), Format::Table, &Style { color: false, width, details: true });
-            for line in text.lines().take_while(|line| !line.starts_with(INTERVALS)) {
+            let style = Style { width, folds: true, ..Style::default() };
+            let text = render(&summary(loads, 1), Format::Table, &style);
+            for line in text.lines() {
                 assert!(line.chars().count() <= width, "{width}: {line}");
             }
         }
@@ -153,8 +162,16 @@ fn no_line_is_wider_than_the_terminal() {
 #[test]
 fn colour_only_when_asked_for() {
     let summary = summary(&[], 1);
-    let plain = render(&summary, Format::Table, &Style { color: false, width: 120, details: true });
-    let coloured = render(&summary, Format::Table, &Style { color: true, width: 120, details: true });
+    let plain = render(
+        &summary,
+        Format::Table,
+        &Style { color: false, width: 120, details: true, ..Style::default() },
+    );
+    let coloured = render(
+        &summary,
+        Format::Table,
+        &Style { color: true, width: 120, details: true, ..Style::default() },
+    );
     assert!(!plain.contains('\u{1b}'));
     // Bold type is explained where there is any.
     assert!(coloured.contains(BEST) && !plain.contains(BEST));
@@ -203,7 +220,11 @@ fn equal_variants_get_no_verdict() {
 #[test]
 fn a_comparison_has_every_difference_with_its_interval() {
     let summary = summary(&[], 1);
-    let table = render_compared(&summary, Format::Table, &Style { color: false, width: 120, details: true });
+    let table = render_compared(
+        &summary,
+        Format::Table,
+        &Style { color: false, width: 120, details: true, ..Style::default() },
+    );
     let row = table.lines().find(|line| line.starts_with("HULL: p99 of small")).unwrap();
     assert!(row.ends_with("lower") && row.matches(" -").count() == 3 && row.contains(" .. "), "{row}");
     let csv = render_compared(&summary, Format::Csv, &Style::default());
