@@ -1,5 +1,6 @@
 //! Implements `plimsoll figure`, which writes a figure of a report as a file.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 

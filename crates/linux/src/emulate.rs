@@ -288,6 +288,7 @@ pub fn emulate(
     outcome.series =
         series.map_or_else(Vec::new, |series| series.of(&outcome.connections, Time::ZERO + *lead));
     outcome.warnings = warnings(model, &seen, counts, verified, is_sampled);
+    outcome.warnings.extend(laid_out.mtu_warning());
     outcome.warnings.extend(programs.iter().filter_map(of_program));
     outcome.warnings.extend(of_congestion(options, laid_out.congestion.guarded()));
     let of_multipath =

@@ -83,10 +83,15 @@ pub(crate) fn settle(study: &Study, rows: &mut [Row]) {
             row.state = row.is_published().then_some(State::Open);
             continue;
         }
-        row.state = if study.inputs.iter().any(|inputs| inputs.has(row)) {
-            (row.within.is_some() || row.published.is_some()).then_some(State::Input)
+        let as_asked = row.clone();
+        row.hold();
+        let is_input = study.inputs.iter().any(|inputs| inputs.has(row));
+        // An input that does not come out as it was given says something of the model, and counts.
+        row.state = if is_input && row.within != Some(false) {
+            let is_published = row.is_published();
+            *row = as_asked;
+            is_published.then_some(State::Input)
         } else {
-            row.hold();
             state(study, row)
         };
     }

@@ -73,7 +73,8 @@ own scripts, for `PAPER --on kernel` on this machine's kernel.
 * **Explained**: it is outside, and rows of the page show the mechanism that makes the difference.
 * **Open**: it is outside and not understood, or undecided, or the machine was too slow for it. Each is listed on its
   page under *Open differences*, with its ratio and what was tried.
-* **Inputs** were given to a model, or are a formula's. They are not counted as published.
+* **Inputs** were given to a model, or are a formula's, and came out as given. They are not counted as published; one
+  that did not come out counts as explained or open.
 
 | study | published | held | explained | open | inputs |
 |---|--:|--:|--:|--:|--:|

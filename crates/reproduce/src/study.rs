@@ -279,7 +279,8 @@ pub(crate) struct FinishedRun<'a> {
 }
 
 impl Explanation {
-    fn accounts_for(&self, row: &Row) -> bool {
+    /// Returns whether a row is one that it explains, and within its reach.
+    pub fn accounts_for(&self, row: &Row) -> bool {
         self.rows.iter().any(|rows| rows.has(row)) && (self.reach.0..=self.reach.1).contains(&row.deviation())
     }
 }

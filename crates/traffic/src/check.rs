@@ -16,6 +16,9 @@ use crate::hosts::{HostName, Hosts};
 /// The size of the largest IP packet.
 const PACKET_MAX: Bytes = Bytes::new(65_535);
 
+/// An exponential distribution has one draw in a thousand above so many times its mean.
+const CUT_FROM: f64 = 6.9;
+
 /// The largest `transport.header`.
 const HEADER_MAX: u64 = 500;
 
@@ -268,12 +271,19 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Reports a constant size of a raw packet, header included, that no IP packet has.
+    /// Reports sizes of raw packets, header included, that no IP packet has. Draws of a distribution without a bound are
+    /// cut there, which is a warning where one in a thousand may be.
     pub fn raw_packet(&mut self, key: &str, size: &Distribution<Bytes>) {
-        if let Distribution::Constant(size) = *size
-            && size > PACKET_MAX
-        {
-            self.error(key, format!("a packet of {size}"), format!("at most {}B", PACKET_MAX.get()));
+        let (most, allowed) = (PACKET_MAX.get() as f64, format!("at most {}B", PACKET_MAX.get()));
+        match (size.largest(), size) {
+            (Some(largest), _) if largest > most => {
+                let which = if matches!(size, Distribution::Constant(_)) { "" } else { "up to " };
+                self.error(key, format!("a packet of {which}{}", Bytes::new(largest as u64)), allowed);
+            }
+            (None, size) if size.known_mean().is_some_and(|mean| mean > most / CUT_FROM) => {
+                self.warn(key, "packets of more than 65535B are cut to that", "a smaller mean, or a bound");
+            }
+            _ => {}
         }
     }
 

@@ -1,6 +1,7 @@
 //! The recipes of CONTRIBUTING.md name files that exist, and no more of them than each allows.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 /// The tasks by the beginnings of their headings, and the most files that a recipe may have.
 const TASKS: [(&str, usize); 8] = [
@@ -34,4 +35,44 @@ fn recipes_name_files_that_exist() {
             assert!(root.join(file).is_file(), "{task}: there is no {file}");
         }
     }
+}
+
+/// The documents that list the crates in which `unsafe` is allowed have them all, and no others.
+#[test]
+fn the_crates_with_unsafe_code_are_listed() {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let allows = |file: &Path| {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        // Written in two parts, so that this file does not contain it.
+        ["allow", "expect"].iter().any(|word| text.contains(&format!("{word}(unsafe_{}", "code")))
+    };
+    let crates = std::fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    let with_unsafe: BTreeSet<String> = crates
+        .filter(|folder| sources(&folder.join("src")).iter().any(|file| allows(file)))
+        .map(|folder| folder.file_name().unwrap().to_string_lossy().into_owned())
+        .collect();
+    assert!(with_unsafe.contains("chronos-xdp"), "{with_unsafe:?}");
+    for document in ["SECURITY.md", "docs/internals/fuzzing.md"] {
+        let text = std::fs::read_to_string(root.join(document)).unwrap();
+        let (_, list) =
+            text.split_once("in single files of").unwrap_or_else(|| panic!("{document} has no list"));
+        // Names alternate with what is between them.
+        let end = list.find(", each").into_iter().chain(list.find(", and the")).min().unwrap();
+        let listed: BTreeSet<String> = list[..end].split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        assert_eq!(listed, with_unsafe, "{document}");
+    }
+}
+
+/// Returns all Rust files below a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
 }

@@ -68,6 +68,20 @@ impl LaidOut {
         Ok((LaidOut { plan, transport, congestion, control, lead, shifted, header, mtu }, sources))
     }
 
+    /// Returns the warning of packets that are longer or shorter than the scenario's, since an MTU has its range.
+    pub(super) fn mtu_warning(&self) -> Option<String> {
+        let asked = self.transport.segment + self.header;
+        (u64::from(self.mtu) != asked).then(|| {
+            format!(
+                "`transport.segment`: packets of {asked} B were asked for, and the hosts' MTU is {} B (allowed: {} to \
+                 {} B with headers)",
+                self.mtu,
+                MTU.start(),
+                MTU.end()
+            )
+        })
+    }
+
     /// Returns the control loop of circuits that reads hosts' sockets.
     pub(super) fn read_by(&self) -> Option<&ControlParams> {
         self.control.as_ref().filter(|control| control::reads_sockets(control))

@@ -43,6 +43,19 @@ fn every_committed_verdict_follows_from_measured_and_published() {
     }
 }
 
+/// A window that no row reaches explains nothing, and would let a later row pass unseen.
+#[test]
+fn every_explanation_accounts_for_a_row() {
+    for (study, committed) in pages() {
+        for explanation in &study.explanations {
+            let is_explained =
+                |row: &&Row| row.state == Some(State::Explained) && explanation.accounts_for(row);
+            let explained = committed.rows.iter().filter(is_explained).count();
+            assert!(explained > 0, "{}: {}", study.id, explanation.title);
+        }
+    }
+}
+
 /// `--redraw`: what is computed from other rows comes out as it was, and nothing that was measured is lost.
 #[test]
 fn a_page_that_is_summed_up_anew_is_the_same() {
