@@ -9,10 +9,13 @@ use clap::{ArgAction, Parser};
 use plimsoll_chronos::{AcrossNodes, Balancing, Config, DatagramSteering, KeyHash, Limits};
 
 mod extended;
+mod memory;
 mod places;
 
 use crate::files::Files;
 use extended::{EXTENDED_HELP, Extended};
+use memory::Memory;
+use plimsoll_stdio::note;
 use plimsoll_units::whole;
 
 /// A memcached whose requests go to the thread that owns their data.
@@ -149,11 +152,12 @@ pub struct Options {
 }
 
 impl Options {
-    /// What the server and its threads are told.
+    /// What the server and its threads are told. They fit into `group_limit`, the bytes of memory that the control
+    /// group allows; where that is less than the flags ask for, a line says what each gets.
     ///
     /// # Errors
     /// Names the flag, and what is allowed.
-    pub fn resolve(&self) -> Result<(Settings, Config, Files)> {
+    pub fn resolve(&self, group_limit: Option<u64>) -> Result<(Settings, Config, Files)> {
         self.refuse_unsupported()?;
         let extended = Extended::read(&self.extended)?;
         if !(1..=Config::THREADS_MAX).contains(&self.threads) {
@@ -167,7 +171,8 @@ impl Options {
         }
         let (protocol, credentials) = self.access()?;
         let ways = extended.split.unwrap_or(1);
-        let memory_limit = self.memory_limit.checked_mul(1 << 20).context("-m is too large")?;
+        let memory = self.memory(&extended, group_limit)?;
+        let memory_limit = memory.items;
         let partitions =
             extended.partitions.unwrap_or_else(|| Settings::partitions_for(memory_limit, self.threads, ways));
         let settings = Settings {
@@ -208,9 +213,35 @@ impl Options {
             udp_amplification: extended.udp_amplification,
             hash_secret: secret(),
         };
-        let config = self.config(&settings, &extended)?;
+        let config = self.config(&settings, &extended, memory.connections)?;
         let files = Files::new(self.users_file(), &settings, &config)?;
         Ok((settings, config, files))
+    }
+
+    /// The memory that the flags ask for, as far as the control group allows it.
+    fn memory(&self, extended: &Extended, group_limit: Option<u64>) -> Result<Memory> {
+        /// Few megabytes are too little for the partitions of several threads.
+        const ITEMS_LEAST: u64 = 8 << 20;
+        let items = self.memory_limit.checked_mul(1 << 20).context("-m is too large")?;
+        let connections = extended.connection_memory.map(|bytes| bytes as u64);
+        let asked = Memory {
+            items,
+            connections: connections.unwrap_or_else(|| connection_memory(items, self.max_item_size)),
+            program: Memory::of_program(self.threads, self.conn_limit),
+        };
+        let Some(limit) = group_limit else { return Ok(asked) };
+        let connections_least = connections.unwrap_or(ITEMS_OF_CONNECTIONS * self.max_item_size);
+        let memory = asked.within(limit, connections_least, ITEMS_LEAST.max(2 * self.max_item_size));
+        if memory != asked || memory.total() > limit {
+            let total = memory.total().div_ceil(1 << 20);
+            let advice = if memory.total() <= limit {
+                String::new()
+            } else {
+                format!("; the kernel may end it, so give the group {total} MiB, or use fewer threads (-t)")
+            };
+            note!("-m {}: its control group has {} MiB: {memory}{advice}", self.memory_limit, limit >> 20);
+        }
+        Ok(memory)
     }
 
     /// The TCP port: as with memcached, that of `-U` where only that is given.
@@ -268,7 +299,7 @@ impl Options {
         self.auth_file.clone().or_else(sasl)
     }
 
-    fn config(&self, settings: &Settings, extended: &Extended) -> Result<Config> {
+    fn config(&self, settings: &Settings, extended: &Extended, connection_memory: u64) -> Result<Config> {
         /// Bytes of a request beside its value: a get of many keys, say.
         const REQUEST_BYTES_BESIDE: usize = 16 << 20;
         let deviations = if extended.as_printed { 0 } else { Balancing::default().deviations };
@@ -307,7 +338,7 @@ impl Options {
                 connections: self.conn_limit as usize,
                 idle: (extended.idle_timeout > 0).then(|| Duration::from_secs(extended.idle_timeout.into())),
                 input_bytes: settings.item_size_max as usize + REQUEST_BYTES_BESIDE,
-                memory_bytes: extended.connection_memory.unwrap_or_else(|| connection_memory(settings)),
+                memory_bytes: usize::try_from(connection_memory).unwrap_or(usize::MAX),
                 backlog: u16::try_from(self.listen_backlog).unwrap_or(u16::MAX),
                 turn: settings.requests_per_turn,
                 ..Limits::default()
@@ -322,12 +353,14 @@ impl Options {
 
 /// Bytes that connections may hold in all, if nothing is said: a part of the item memory, and enough for a few of the
 /// largest items, each of which may be there as a request, as its copy for another thread, and as a reply.
-fn connection_memory(settings: &Settings) -> usize {
+fn connection_memory(items: u64, item_size_max: u64) -> u64 {
     const PART: u64 = 4;
     const LEAST: u64 = 32 << 20;
-    const ITEMS: u64 = 4;
-    (settings.memory_limit / PART).max(LEAST).max(settings.item_size_max * ITEMS) as usize
+    (items / PART).max(LEAST).max(item_size_max * ITEMS_OF_CONNECTIONS)
 }
+
+/// Largest items that the memory of connections holds at least.
+const ITEMS_OF_CONNECTIONS: u64 = 4;
 
 fn octal(text: &str) -> Result<u32, String> {
     match u32::from_str_radix(text, 8) {

@@ -71,7 +71,7 @@ pub struct Settings {
     pub partitions: u32,
     /// `-o chronos_vbuckets`: a binary request's partition is its vBucket field (modulo the partitions), not its key's.
     pub by_vbucket: bool,
-    /// `-o chronos_udp_amplification`: bytes of a reply for each byte of the datagram that it answers, 0 for any number.
+    /// `-o chronos_udp_amplification`: bytes of a reply for each byte of its datagram, 0 for any number.
     pub udp_amplification: u32,
     /// What the key hash starts with: a random number, unless a test wants its own.
     pub hash_secret: u64,

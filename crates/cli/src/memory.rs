@@ -8,7 +8,6 @@
 //! under `ulimit -v` ([`end_where_refused`]).
 
 use std::fs;
-use std::path::Path;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -260,8 +259,11 @@ const STATUS: &str = "/proc/self/status";
 /// unknown. A growing vector doubles its capacity, so half always leaves space for that.
 pub fn default_limit() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|info| kilobytes(&info, "MemAvailable:"));
-    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let free = [machine, limit_of_groups(Path::new("/sys/fs/cgroup"), &groups), limit_of_addresses()];
+    #[cfg(unix)]
+    let group = plimsoll_metrics::control_group_memory();
+    #[cfg(not(unix))]
+    let group = None;
+    let free = [machine, group, limit_of_addresses()];
     free.into_iter().flatten().min().map_or(u64::MAX, |free| (free / 2).max(DEFAULT_LEAST.min(free / 4 * 3)))
 }
 
@@ -269,29 +271,6 @@ pub fn default_limit() -> u64 {
 fn kilobytes(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
-}
-
-/// Returns the lowest limit of the control groups in `groups`, which has the form of /proc/self/cgroup, and of their
-/// ancestors.
-fn limit_of_groups(root: &Path, groups: &str) -> Option<u64> {
-    let mut lowest = None;
-    for group in groups.lines() {
-        let mut parts = group.splitn(3, ':');
-        let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-        let (root, file) = match controllers {
-            "" => (root.to_owned(), "memory.max"),
-            _ if controllers.split(',').any(|name| name == "memory") => {
-                (root.join("memory"), "memory.limit_in_bytes")
-            }
-            _ => continue,
-        };
-        let own = root.join(path.trim_start_matches('/'));
-        for folder in own.ancestors().take_while(|folder| folder.starts_with(&root)) {
-            let limit = fs::read_to_string(folder.join(file)).ok().and_then(|text| text.trim().parse().ok());
-            lowest = lowest.into_iter().chain(limit).min();
-        }
-    }
-    lowest
 }
 
 /// Returns the limit of the address space (`ulimit -v`).
@@ -310,23 +289,6 @@ mod tests {
         assert_eq!(size("4GB"), Ok(Bytes::new(4_000_000_000)));
         assert_eq!(size("1MB"), Err("at least 64MB".to_owned()));
         assert!(size("4").is_err() && size("many").is_err());
-    }
-
-    #[test]
-    fn the_lowest_limit_of_all_groups_counts() {
-        let place = tempfile::tempdir().unwrap();
-        let below = place.path().join("a/b");
-        fs::create_dir_all(&below).unwrap();
-        fs::write(place.path().join("a/memory.max"), "5000\n").unwrap();
-        fs::write(below.join("memory.max"), "max\n").unwrap();
-        assert_eq!(limit_of_groups(place.path(), "0::/a/b\n"), Some(5_000));
-        fs::write(below.join("memory.max"), "4000\n").unwrap();
-        assert_eq!(limit_of_groups(place.path(), "1:cpu:/\n0::/a/b\n"), Some(4_000));
-        assert_eq!(limit_of_groups(place.path(), "0::/\n"), None);
-        let old = place.path().join("memory/x");
-        fs::create_dir_all(&old).unwrap();
-        fs::write(old.join("memory.limit_in_bytes"), "3000\n").unwrap();
-        assert_eq!(limit_of_groups(place.path(), "3:cpu,memory:/x\n0::/a/b\n"), Some(3_000));
     }
 
     #[cfg(target_os = "linux")]

@@ -238,24 +238,21 @@ fn send(stream: &mut impl Write, is_head: bool, answer: &Answer) -> io::Result<(
 fn read(stream: &mut impl Read, limits: Limits) -> io::Result<Result<Request, Answer>> {
     let mut bytes = Vec::new();
     let mut piece = [0; 1024];
-    let end = loop {
-        if let Some(at) = bytes.windows(END.len()).position(|four| four == END) {
-            break at;
-        }
-        if bytes.len() >= HEAD_MAX {
-            return Ok(Err(Answer::text(
-                "431 Request Header Fields Too Large",
-                "the headers are too long\n",
-            )));
+    let (end, mut request) = loop {
+        match head(&bytes) {
+            Ok(Some(found)) => break found,
+            Ok(None) if bytes.len() < HEAD_MAX => {}
+            Ok(None) | Err(httparse::Error::TooManyHeaders) => {
+                let message =
+                    format!("the headers have more than {HEAD_MAX} bytes or {HEADERS_MAX} fields\n");
+                return Ok(Err(Answer::text("431 Request Header Fields Too Large", message)));
+            }
+            Err(error) => return Ok(Err(Answer::text(BAD_REQUEST, format!("not HTTP/1.1: {error}\n")))),
         }
         match stream.read(&mut piece)? {
             0 => return Ok(Err(Answer::text(BAD_REQUEST, "the request breaks off\n"))),
             length => bytes.extend_from_slice(&piece[..length]),
         }
-    };
-    let body = bytes.split_off(end + END.len());
-    let Some(mut request) = std::str::from_utf8(&bytes[..end]).ok().and_then(head) else {
-        return Ok(Err(Answer::text(BAD_REQUEST, "this is no HTTP request\n")));
     };
     let is_of = |name: &str| request.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
     let length = match request.header("Content-Length").map(str::parse::<u64>) {
@@ -269,7 +266,7 @@ fn read(stream: &mut impl Read, limits: Limits) -> io::Result<Result<Request, An
     if length > limits.body as u64 {
         return Ok(Err(Answer::text("413 Content Too Large", "the request is too large\n")));
     }
-    request.body = body;
+    request.body = bytes.split_off(end);
     while (request.body.len() as u64) < length {
         match stream.read(&mut piece)? {
             0 => return Ok(Err(Answer::text(BAD_REQUEST, "the body breaks off\n"))),
@@ -280,28 +277,27 @@ fn read(stream: &mut impl Read, limits: Limits) -> io::Result<Result<Request, An
     Ok(Ok(request))
 }
 
-/// Parses a request's line and headers.
-fn head(text: &str) -> Option<Request> {
-    let mut lines = text.split("\r\n");
-    let mut words = lines.next()?.split(' ');
-    let (method, target, version) = (words.next()?, words.next()?, words.next()?);
-    if words.next().is_some() || !version.starts_with("HTTP/1.") {
-        return None;
-    }
-    let header = |line: &str| {
-        line.split_once(':')
-            .map(|(name, value)| (name.to_owned(), value.trim_matches([' ', '\t']).to_owned()))
+/// Parses a request's line and headers, and returns them with their length; none while they are not whole.
+fn head(bytes: &[u8]) -> Result<Option<(usize, Request)>, httparse::Error> {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut head = httparse::Request::new(&mut headers);
+    let httparse::Status::Complete(end) = head.parse(bytes)? else { return Ok(None) };
+    let header = |header: &httparse::Header<'_>| {
+        let value = std::str::from_utf8(header.value).map_err(|_| httparse::Error::HeaderValue)?;
+        Ok((header.name.to_owned(), value.trim_matches([' ', '\t']).to_owned()))
     };
-    let headers = lines.map(header).collect::<Option<Vec<_>>>()?;
-    Some(Request { method: method.to_owned(), target: target.to_owned(), headers, body: Vec::new() })
+    let headers = head.headers.iter().map(header).collect::<Result<_, _>>()?;
+    let word = |word: Option<&str>| word.unwrap_or_default().to_owned();
+    let (method, target) = (word(head.method), word(head.path));
+    Ok(Some((end, Request { method, target, headers, body: Vec::new() })))
 }
 
 const BAD_REQUEST: &str = "400 Bad Request";
-const END: &[u8] = b"\r\n\r\n";
 /// The usual [`Limits::patience`]: half of Prometheus's timeout.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 const PATIENCE_IN_NEED: Duration = Duration::from_millis(200);
 const HEAD_MAX: usize = 8 * 1024;
+const HEADERS_MAX: usize = 64;
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
 #[cfg(test)]

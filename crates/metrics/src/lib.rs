@@ -7,12 +7,14 @@
 
 #![forbid(unsafe_code)]
 
+mod control_group;
 mod exposition;
 pub mod http;
 mod listener;
 mod process;
 mod serve;
 
+pub use control_group::control_group_memory;
 pub use exposition::{Exposition, Kind};
 pub use listener::{Listener, Reach};
 pub use process::process;

@@ -7,7 +7,7 @@ use super::*;
 
 fn resolve(words: &str) -> Result<(Settings, Config)> {
     let words = std::iter::once("chronos-memcached").chain(words.split_whitespace());
-    let (settings, config, _) = Options::try_parse_from(words)?.resolve()?;
+    let (settings, config, _) = Options::try_parse_from(words)?.resolve(None)?;
     Ok((settings, config))
 }
 
@@ -118,6 +118,22 @@ fn little_memory_makes_fewer_partitions() {
         assert_eq!(settings.partitions, expected, "{words}");
         crate::Memcached::new(settings).expect(words);
     }
+}
+
+#[test]
+fn a_control_group_limits_items_and_connections() {
+    let within = |words: &str, limit: u64| {
+        let words = std::iter::once("chronos-memcached").chain(words.split_whitespace());
+        let options = Options::try_parse_from(words).expect("good flags");
+        let (settings, config, _) = options.resolve(Some(limit << 20)).expect("good flags");
+        let (items, connections) = (settings.memory_limit >> 20, config.limits.memory_bytes >> 20);
+        crate::Memcached::new(settings).expect("it has room for its partitions");
+        (items, connections)
+    };
+    assert_eq!(within("-m 160 -t 2 -c 4000", 300), (160, 40));
+    assert_eq!(within("-m 160 -t 2 -c 4000", 200), (126, 31));
+    assert_eq!(within("-m 160 -t 2 -c 4000 -o chronos_connection_memory=20", 200), (138, 20));
+    assert_eq!(within("-m 64 -t 16", 16), (8, 4));
 }
 
 /// memcached's sockets of IPv6 take no IPv4, so that `-l 0.0.0.0,::` are two.

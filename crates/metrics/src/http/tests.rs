@@ -29,6 +29,10 @@ fn a_request_is_read_or_refused_by_its_head() {
         ("GET /x\r\n\r\n", "400"),
         ("GET  /x HTTP/1.1\r\n\r\n", "400"),
         ("GET /x HTTP/1.1\r\nno header\r\n\r\n", "400"),
+        ("GET /x HTTP/1.1\r\nX : y\r\n\r\n", "400"),
+        ("GET /x HTTP/2.0\r\n\r\n", "400"),
+        // What is no request is refused before its end.
+        ("\x16\x03\x01", "400"),
         ("GET /x HTTP/1.1\r\n", "400"),
         ("", "400"),
     ] {
