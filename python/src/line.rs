@@ -63,7 +63,7 @@ pub(crate) fn line(
         over: &over,
         failure: &scenario.failure,
     };
-    let draw = || plimsoll_line::draw(checked, &over, &slos, &options, dir.path(), &board);
+    let draw = || plimsoll_line::draw(checked, &over, &slos, &options, Some(dir.path()), &board);
     let ended = supervise(py, &board.board, progress, draw);
     if let Some(raised) = scenario.failure.take() {
         return Err(raised);

@@ -139,7 +139,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         ));
     }
     memory::begin(Work::Emulate);
-    let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;
+    let interrupt = Interrupt::watch_all().context("cannot watch for Ctrl-C")?;
     let plan = plan(args, &source, &job);
     let out = args.out.clone().unwrap_or_else(|| default_dir(&scenario, &plan));
     let dir = run::create(&out, &plan, run::existing(args.force, args.repair))?;

@@ -103,7 +103,7 @@ struct RollbackArgs {
     /// File or name of the policy.
     #[arg(value_name = "POLICY")]
     policy: Subject,
-    /// Undo the rest of a policy whose network namespace, pins or cgroups are gone for good.
+    /// Undo the rest of a policy whose devices, network namespace, pins or cgroups are gone for good.
     #[arg(long)]
     gone: bool,
 }

@@ -126,7 +126,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;
     let board = Board::new(Show { quiet: args.quiet, verbose: false }, &over, interrupt, memory);
     let asked = memory.asked();
-    let ended = plimsoll_line::draw(&scenario, &over, &slos, &options, dir.path(), &board);
+    let ended = plimsoll_line::draw(&scenario, &over, &slos, &options, Some(dir.path()), &board);
     drop(asked);
     board.bar.finish_and_clear();
     let lines = match ended {

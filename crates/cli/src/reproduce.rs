@@ -245,7 +245,8 @@ fn measure(study: &'static Study, args: &Args, memory: Memory, folder: &Path) ->
         journal.forget(&args.only).with_context(|| format!("cannot write {}", path.display()))?;
     }
     // An interrupted run removes what it has created outside this process.
-    let interrupt = study.is_live().then(Interrupt::watch).transpose().context("cannot watch for Ctrl-C")?;
+    let interrupt =
+        study.is_live().then(Interrupt::watch_all).transpose().context("cannot watch for Ctrl-C")?;
     let bar = if args.quiet { ProgressBar::hidden() } else { ProgressBar::new(0) };
     let style = ProgressStyle::with_template("{bar:24.cyan/dim} {pos} of {len} runs · {msg}{eta} left");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━╸─"));

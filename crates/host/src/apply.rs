@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::here::Entered;
+use crate::here::{Entered, Here, Missing};
 use crate::journal::{Applied, Journal};
 use crate::lock::Lock;
 use crate::names::PolicyName;
@@ -105,8 +105,8 @@ pub fn rollback(
     undo(&Journal::of(lock.folders(), name), system)
 }
 
-/// Rolls back the rest of the policy `name` where its network namespace, or the file system of its pins or cgroups, is
-/// gone for good with the changes in it. Acts as [`rollback`] where they still exist.
+/// Rolls back the rest of the policy `name` where a device, its network namespace, or the file system of its pins or
+/// cgroups, is gone for good with the changes in it. Acts as [`rollback`] where they still exist.
 ///
 /// # Errors
 /// The errors of [`rollback`].
@@ -120,7 +120,8 @@ pub fn rollback_rest(
     let entered = here.enter_network(name)?;
     let is_there = |step: &&Step| entered.is_some() || !step.is_of_network();
     let steps: Vec<Step> = plan.steps[..begun].iter().filter(is_there).cloned().collect();
-    undo_steps(&journal, &steps, system, entered.as_ref().and_then(Entered::way)).map(Some)
+    let network = entered.as_ref().and_then(Entered::way);
+    undo_steps(&journal, Some((&here, Extent::Rest)), &steps, system, network).map(Some)
 }
 
 /// Rolls back all of `plan`, which this process has applied, where its journal can no longer be read.
@@ -128,7 +129,7 @@ pub fn rollback_rest(
 /// # Errors
 /// The errors of [`rollback`].
 pub fn roll_back_plan(lock: &Lock, plan: &ApplyPlan, system: &mut dyn System) -> Result<RolledBack, Error> {
-    undo_steps(&Journal::of(lock.folders(), plan.policy.name()), &plan.steps, system, None)
+    undo_steps(&Journal::of(lock.folders(), plan.policy.name()), None, &plan.steps, system, None)
 }
 
 fn undo(journal: &Journal, system: &mut dyn System) -> Result<Option<RolledBack>, Error> {
@@ -137,11 +138,22 @@ fn undo(journal: &Journal, system: &mut dyn System) -> Result<Option<RolledBack>
         return Ok(None);
     };
     let entered = applied.here.enter(applied.plan.policy.name())?;
-    undo_steps(journal, &applied.plan.steps[..applied.begun], system, entered.way()).map(Some)
+    let of = Some((&applied.here, Extent::All));
+    undo_steps(journal, of, &applied.plan.steps[..applied.begun], system, entered.way()).map(Some)
 }
 
+/// The steps that a rollback has to undo.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    All,
+    /// Without those that have vanished with their device.
+    Rest,
+}
+
+/// Undoes the steps in reverse order. Those of a device that is not the one of `of` any more are failures.
 fn undo_steps(
     journal: &Journal,
+    of: Option<(&Here, Extent)>,
     begun: &[Step],
     system: &mut dyn System,
     network: Option<&Path>,
@@ -150,6 +162,20 @@ fn undo_steps(
     let mut result = RolledBack { steps: begun.len(), left: Vec::new(), network };
     let mut failures = Vec::new();
     for step in begun.iter().rev() {
+        let missing =
+            of.and_then(|(here, extent)| Some((here.missing(journal.name(), &step.device()?)?, extent)));
+        match missing {
+            None => {}
+            Some((Missing::Gone(_), Extent::Rest)) if step.is_of_network() => continue,
+            // Its pins are left.
+            Some((Missing::Gone(_), Extent::Rest)) => {}
+            Some((Missing::Gone(why) | Missing::Renamed(why), _)) => {
+                if !failures.contains(&why) {
+                    failures.push(why);
+                }
+                continue;
+            }
+        }
         match system.undo(step) {
             Ok(Undone::Restored) => {}
             Ok(Undone::Left(why)) => result.left.push(why),

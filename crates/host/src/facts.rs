@@ -306,6 +306,13 @@ pub fn index_of(name: &DeviceName) -> Option<u32> {
     rustix::net::netdevice::name_to_index(&socket, name.as_str()).ok()
 }
 
+/// Returns the name of the device with this interface index; none if it does not exist.
+pub fn name_of(index: u32) -> Option<String> {
+    let socket =
+        rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None).ok()?;
+    rustix::net::netdevice::index_to_name(&socket, index).ok()
+}
+
 /// Returns the file of a setting.
 pub fn sysctl_path(name: &str) -> PathBuf {
     Path::new("/proc/sys").join(name.replace('.', "/"))

@@ -1,7 +1,9 @@
 //! [`Here`] identifies where a policy is applied. Other network namespaces have devices, routes and settings of the
 //! same names, and other file systems have other pins and cgroups under the same paths; a rollback there would find
-//! nothing to undo, and would report success.
+//! nothing to undo, and would report success. A device may have been renamed since, and another may have got its name:
+//! devices are recognized by name and interface index together.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -10,9 +12,11 @@ use std::path::{Path, PathBuf};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
+use crate::facts::{index_of, name_of};
 use crate::folders::StateFolders;
-use crate::names::PolicyName;
+use crate::names::{DeviceName, PolicyName};
+use crate::step::Step;
+use crate::{ApplyPlan, Error};
 
 /// The namespace and file systems in which a policy was applied.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -23,6 +27,17 @@ pub struct Here {
     network: Identity,
     /// The file systems of pins and of cgroups, by their mount points.
     mounts: Vec<(PathBuf, Option<Identity>)>,
+    /// The devices that the steps change, each with its interface index.
+    devices: Vec<(DeviceName, Option<u32>)>,
+}
+
+/// Why a device is not the one that a policy has changed under this name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Missing {
+    /// The device has another name now.
+    Renamed(String),
+    /// No device of this namespace has its interface index.
+    Gone(String),
 }
 
 /// The identity of a file or folder, independent of its path.
@@ -63,16 +78,44 @@ impl Drop for Entered {
 }
 
 impl Here {
-    /// Identifies the namespace and file systems that this thread uses for a plan with steps in `cgroups`.
+    /// Identifies the namespace and file systems that this thread uses for `plan`, and the devices that it
+    /// changes.
     ///
     /// # Errors
     /// Returns an error of the system.
-    pub(crate) fn of(cgroups: Option<&Path>, folders: &StateFolders) -> Result<Here, Error> {
+    pub(crate) fn of(plan: &ApplyPlan, folders: &StateFolders) -> Result<Here, Error> {
         let boot = fs::read_to_string(BOOT).map_err(Error::doing(format!("reading {BOOT}")))?;
         let network =
             Identity::of(Path::new(OWN)).ok_or_else(|| Error::Elsewhere(format!("{OWN} is missing")))?;
-        let mounts = mounts(cgroups, folders).map(|path| (path.to_owned(), Identity::of(path)));
-        Ok(Here { boot: boot.trim().to_owned(), network, mounts: mounts.collect() })
+        let mounts = mounts(plan.cgroups.as_deref(), folders);
+        let mounts = mounts.map(|path| (path.to_owned(), Identity::of(path))).collect();
+        let names: BTreeSet<DeviceName> = plan.steps.iter().filter_map(Step::device).collect();
+        let devices = names.into_iter().map(|name| (name.clone(), index_of(&name))).collect();
+        Ok(Here { boot: boot.trim().to_owned(), network, mounts, devices })
+    }
+
+    /// Returns why the device of this name is not the one that the policy `policy` has changed, with the advice; none
+    /// if it is.
+    pub(crate) fn missing(&self, policy: &PolicyName, name: &DeviceName) -> Option<Missing> {
+        let before = self.devices.iter().find_map(|(known, index)| (known == name).then_some(*index)?);
+        let now = index_of(name);
+        if now == before {
+            return None;
+        }
+        let policy = format!("policy {policy} has changed the network device {name}");
+        let Some((index, renamed)) = before.and_then(|index| Some((index, name_of(index)?))) else {
+            return Some(Missing::Gone(format!(
+                "{policy}, which this network namespace has no more; bring it back, or, if it is gone for good, add \
+                 `--gone` to take back the rest"
+            )));
+        };
+        let first = now.map_or_else(String::new, |_| {
+            format!("give the device that is called {name} now another name; ")
+        });
+        Some(Missing::Renamed(format!(
+            "{policy}, which is called {renamed} now (interface {index}); {first}`ip link set dev {renamed} name {name}` \
+             renames it, before Linux 6.2 only while it is down"
+        )))
     }
 
     /// Returns whether the mount points are those that a plan with steps in `cgroups` uses.

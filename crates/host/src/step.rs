@@ -183,6 +183,26 @@ impl Step {
         }
     }
 
+    /// Returns the device that the step changes by its name; a link is found by its pin.
+    pub(crate) fn device(&self) -> Option<DeviceName> {
+        match self {
+            Step::Segments { device, .. }
+            | Step::Clsact { device }
+            | Step::Departures { device, .. }
+            | Step::Shaper { device, .. }
+            | Step::Program { device, hold: Hold::Filter { .. }, .. } => Some(device.clone()),
+            Step::Route { after, .. } => {
+                after.split_whitespace().skip_while(|word| *word != "dev").nth(1)?.parse().ok()
+            }
+            Step::Program { hold: Hold::Link, .. }
+            | Step::Cgroup { .. }
+            | Step::Level { .. }
+            | Step::DropIn { .. }
+            | Step::Dctcp { .. }
+            | Step::Sysctl { .. } => None,
+        }
+    }
+
     /// Returns whether the change lies entirely in a network namespace, and vanishes with it.
     pub(crate) fn is_of_network(&self) -> bool {
         match self {

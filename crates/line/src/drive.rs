@@ -125,7 +125,7 @@ struct Driver<'a> {
     models: BTreeMap<String, Vec<Model>>,
 }
 
-/// Finds the line of every variant. Finished runs are kept in `dir`, and those that are there already
+/// Finds the line of every variant. Finished runs are kept in the folder `dir`, if any, and those that are there already
 /// are not run again.
 ///
 /// # Errors
@@ -135,10 +135,13 @@ pub fn draw(
     over: &Over,
     slos: &[Slo],
     options: &Options,
-    dir: &Path,
+    dir: Option<&Path>,
     watch: &dyn Watch,
 ) -> Result<Lines, Stopped> {
-    let journal = Journal::open(dir, options.anew, options.repair)?;
+    let journal = match dir {
+        Some(dir) => Journal::open(dir, options.anew, options.repair)?,
+        None => Journal::default(),
+    };
     watch.on_begin(journal.len());
     let mut variants = variants(scenario.points(), &over.key);
     if !options.variants.is_empty() {

@@ -45,23 +45,27 @@ fn entry_of(line: &str) -> Result<Entry, String> {
     serde_json::from_str(&sealed_line::opened(line)?).map_err(|error| error.to_string())
 }
 
+/// The finished runs, in a file if there is one.
+#[derive(Default)]
 pub(crate) struct Journal {
     path: PathBuf,
     inner: Mutex<Inner>,
 }
 
+#[derive(Default)]
 struct Inner {
-    file: File,
+    file: Option<File>,
     runs: BTreeMap<Key, Run>,
 }
 
 impl Inner {
     /// Writes a line whole or not at all, so that a full disk damages no line that follows.
     fn append(&mut self, line: &[u8]) -> io::Result<()> {
-        let before = self.file.metadata()?.len();
-        self.file.write_all(line).and_then(|()| self.file.sync_data()).inspect_err(|_| {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let before = file.metadata()?.len();
+        file.write_all(line).and_then(|()| file.sync_data()).inspect_err(|_| {
             // What cannot be cut off is dropped when the journal is opened next.
-            let _ = self.file.set_len(before);
+            let _ = file.set_len(before);
         })
     }
 }
@@ -134,7 +138,7 @@ impl Journal {
         let file = plimsoll_files::open(&path, Origin::Folder, File::options().create(true).append(true))
             .map_err(io("write"))?;
         file.set_len(whole as u64).map_err(io("write"))?;
-        Ok(Journal { path, inner: Mutex::new(Inner { file, runs }) })
+        Ok(Journal { path, inner: Mutex::new(Inner { file: Some(file), runs }) })
     }
 
     pub(crate) fn get(&self, key: &Key) -> Option<Run> {

@@ -12,6 +12,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -19,6 +20,8 @@ use std::time::{Duration, Instant};
 use plimsoll_fabric::net::HostId;
 use plimsoll_state::Folder;
 use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::io::Errno;
+use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
@@ -397,7 +400,7 @@ fn end_connections() -> io::Result<()> {
     }
     let mut ss = Command::new("ss");
     ss.args(["--kill", "--tcp", "--all"]);
-    ss.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().map(drop)
+    ss.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().map(drop)
 }
 
 /// How long killed programs, and those that a killed one has left running, may take to end.
@@ -446,25 +449,26 @@ fn lives(state: &Folder, owner: &str) -> bool {
     }
 }
 
-/// Removes those of the namespaces that are there.
+/// Removes those of the namespaces that are there, as `ip netns del` does; no signal to a program of that name can
+/// leave some behind.
 ///
 /// # Errors
 /// If one cannot be removed; the others are.
 fn remove(names: &[String]) -> io::Result<()> {
-    let are_there = || names.iter().filter(|name| Path::new(NETNS).join(name).exists());
-    let batch: String = are_there().map(|name| format!("netns del {name}\n")).collect();
-    if batch.is_empty() {
-        return Ok(());
-    }
-    let removed = ip(&["-force", "-batch", "-"], &batch, None);
-    match are_there().count() {
-        // Another process may have removed some, of which `ip` complains.
-        0 => Ok(()),
-        left => {
-            let error = removed.err().unwrap_or_else(|| io::Error::other("`ip` has left them"));
-            Err(failed(format_args!("cannot remove {left} of {} namespaces", names.len()), error))
+    let remove = |name: &String| {
+        let path = Path::new(NETNS).join(name);
+        match unmount(&path, UnmountFlags::DETACH) {
+            // The name was made, and the namespace not yet.
+            Ok(()) | Err(Errno::INVAL) => fs::remove_file(&path),
+            Err(error) => Err(error.into()),
         }
-    }
+    };
+    // Another process may have removed some.
+    let failure = |name| remove(name).err().filter(|error| error.kind() != io::ErrorKind::NotFound);
+    let mut failures = names.iter().filter_map(failure);
+    let Some(error) = failures.next() else { return Ok(()) };
+    let left = 1 + failures.count();
+    Err(failed(format_args!("cannot remove {left} of {} namespaces", names.len()), error))
 }
 
 /// Number of the host's device, in the namespace that this thread is in.
@@ -479,11 +483,13 @@ pub(crate) fn device() -> io::Result<i32> {
 }
 
 /// Runs iproute2 with a batch. It holds `lock` with this process, in place of an output that it does not have: should
-/// it outlive this one, nobody takes what it makes for left behind before it is made.
+/// it outlive this one, nobody takes what it makes for left behind before it is made. It is no part of this process's
+/// group, so that Ctrl-C in a terminal ends it neither while it makes namespaces nor while it removes them.
 fn ip(arguments: &[&str], batch: &str, lock: Option<&File>) -> io::Result<()> {
     let held = lock.map(File::try_clone).transpose()?;
     let mut child = Command::new("ip")
         .args(arguments)
+        .process_group(0)
         .stdin(Stdio::piped())
         .stdout(held.map_or_else(Stdio::null, Stdio::from))
         .stderr(Stdio::piped())

@@ -460,7 +460,6 @@ impl Session {
         let found = self.scenario_with(set, &Look { share: Some(1.0), replicates: 1 }).and_then(|scenario| {
             let over =
                 Over::find(scenario.points(), None).map_err(|error| Failure::Failed(error.to_string()))?;
-            let folder = tempfile::tempdir().map_err(|error| Failure::Failed(error.to_string()))?;
             let options = LineOptions {
                 variants: Vec::new(),
                 precision: 0.05,
@@ -479,7 +478,7 @@ impl Session {
             );
             let watch = LineWatch::new((self, turn), &scenario, (&over, &slo), &command);
             let slos = [slo.clone()];
-            match plimsoll_line::draw(&scenario, &over, &slos, &options, folder.path(), &watch) {
+            match plimsoll_line::draw(&scenario, &over, &slos, &options, None, &watch) {
                 Ok(lines) => Ok(line_page(&scenario, &lines, &command)),
                 Err(Stopped::Cancelled) => Err(self.cancelled()),
                 Err(error) => Err(Failure::Failed(error.to_string())),

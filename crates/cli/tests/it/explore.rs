@@ -48,7 +48,11 @@ struct Server {
 impl Server {
     fn start(place: &Place, flags: &[&str]) -> Server {
         let args = [&["explore", "scenario.toml", "--threads", "2"], flags].concat();
-        let mut program = place.command(&args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let temporary = place.path("temporary");
+        std::fs::create_dir_all(&temporary).unwrap();
+        let mut command = place.command(&args);
+        let command = command.env("TMPDIR", temporary).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut program = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(program.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().to_owned();
@@ -280,6 +284,17 @@ fn line_and_replay_are_drawn_on_request() {
     assert_eq!(server.post("/line", &json!({ "slo": "p99(small) < 1ms" })).0, 200);
     server.wait_for("the line", |state| state["line"].as_u64() > Some(1) && state["line_state"] == "");
     assert!(server.get("/line").contains("The knee"));
+}
+
+/// A search for a line keeps its runs in memory, so that a killed process leaves nothing on the disk.
+#[test]
+fn a_killed_process_leaves_no_folder() {
+    let (place, mut server) = started(&[]);
+    assert_eq!(server.post("/line", &json!({ "slo": "p99(small) < 1ms" })).0, 200);
+    server.wait_for("the first part of the line", |state| state["line"].as_u64() >= Some(1));
+    server.program.kill().unwrap();
+    server.program.wait().unwrap();
+    assert_eq!(std::fs::read_dir(place.path("temporary")).unwrap().count(), 0);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -41,6 +42,7 @@ fn begin() -> (Child, tempfile::TempDir) {
         .arg(folder.path().join("out"))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
+        .process_group(0)
         .spawn()
         .unwrap();
     let begun = Instant::now();
@@ -72,11 +74,26 @@ fn an_interrupted_run_leaves_nothing_behind() {
     if lacks() {
         return;
     }
-    let (mut child, _folder) = begin();
-    signal(&child, "-INT");
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert_eq!(namespaces(child.id()), 0);
-    assert!(!Path::new("/run/plimsoll").join(child.id().to_string()).exists());
+    let signals = [
+        ("-INT", 2),
+        ("-TERM", 15),
+        ("-QUIT", 3),
+        ("-USR1", 10),
+        ("-USR2", 12),
+        ("-ALRM", 14),
+        ("-XCPU", 24),
+    ];
+    for (name, number) in signals {
+        let (mut child, _folder) = begin();
+        // As a terminal does, to all programs of the group; repeated, while the first one is being obeyed.
+        let group = format!("-{}", child.id());
+        for _ in 0..3 {
+            assert!(Command::new("kill").args([name, "--", &group]).status().unwrap().success());
+        }
+        assert_eq!(child.wait().unwrap().code(), Some(128 + number), "{name}");
+        assert_eq!(namespaces(child.id()), 0, "{name}");
+        assert!(!Path::new("/run/plimsoll").join(child.id().to_string()).exists(), "{name}");
+    }
 }
 
 #[test]

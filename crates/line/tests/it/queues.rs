@@ -56,7 +56,7 @@ fn line(size: &str, objective: &str, today: f64) -> (f64, f64, f64) {
         size.len()
     ));
     std::fs::create_dir_all(&dir).unwrap();
-    let lines = draw(&scenario, &over, &slos, &options, &dir, &Silent).unwrap();
+    let lines = draw(&scenario, &over, &slos, &options, Some(&dir), &Silent).unwrap();
     std::fs::remove_dir_all(&dir).unwrap();
     let line = &lines.variants[0].line;
     assert_eq!(line.found(), Found::Line);

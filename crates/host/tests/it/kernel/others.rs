@@ -40,15 +40,49 @@ fn what_somebody_else_has_set_since_is_left() {
 }
 
 #[test]
-fn a_device_that_has_gone_is_no_obstacle() {
-    let Some(world) = World::enter("others::a_device_that_has_gone_is_no_obstacle") else { return };
+fn what_a_device_has_taken_along_is_forgotten_on_request() {
+    let Some(world) = World::enter("others::what_a_device_has_taken_along_is_forgotten_on_request") else {
+        return;
+    };
     world.apply(&everything());
     assert!(run("ip", "link del dev near"));
     let status = world.status();
     assert_eq!(status.limiting, Some(false));
     assert!(status.to_string().contains("(gone)"), "{status}");
-    assert_eq!(world.rollback().unwrap().left, Vec::<String>::new());
+    let error = world.try_rollback().unwrap_err().to_string();
+    assert!(error.contains("device near, which this network namespace has no more"), "{error}");
+    assert!(error.contains("add `--gone`"), "{error}");
+    assert_eq!(world.try_rollback_rest().unwrap().unwrap().left, Vec::<String>::new());
     assert!(!fs::exists(format!("/sys/fs/bpf/plimsoll/{}", world.name)).unwrap());
+}
+
+#[test]
+fn a_device_is_known_by_more_than_its_name() {
+    let Some(world) = World::enter("others::a_device_is_known_by_more_than_its_name") else { return };
+    let segments = |device: &str| text("ip", &format!("-d link show dev {device}"));
+    let before = segments("near");
+    apply(&by_filters(&world, &everything())).unwrap();
+    assert_ne!(segments("near"), before);
+    // Routes of a device are removed when it goes down, which a renaming needs on older kernels.
+    assert!(run("ip", "link set dev near down") && run("ip", "link set dev near name moved"));
+    assert!(
+        run("ip", "link add near type veth peer name theirs") && run("ip", "link set near gso_max_segs 1")
+    );
+    let (moved, theirs) = (segments("moved"), segments("near"));
+    for rollback in [World::try_rollback, World::try_rollback_rest] {
+        let error = rollback(&world).unwrap_err().to_string();
+        assert!(error.contains("device near, which is called moved now"), "{error}");
+        assert!(
+            error.contains("give the device that is called near now another name; `ip link set"),
+            "{error}"
+        );
+        assert_eq!(segments("near"), theirs, "another device is not changed");
+        assert_eq!(segments("moved"), moved);
+    }
+    assert!(run("ip", "link del near") && run("ip", "link set dev moved name near"));
+    assert!(run("ip", "link set dev near up"));
+    world.try_rollback().unwrap();
+    assert_eq!(segments("near"), before);
 }
 
 /// Plans as on a kernel without links at devices: with a clsact queue and filters.

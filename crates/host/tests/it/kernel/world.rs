@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 
 use plimsoll_host::{
-    ApplyPlan, Error, Facts as _, Host, Journal, Kernel, Lock, Policy, Progress, StateFolders,
+    ApplyPlan, Error, Facts as _, Host, Journal, Kernel, Lock, Policy, Progress, RolledBack, StateFolders,
 };
 
 /// The environment variable of a test that runs inside.
@@ -70,9 +70,18 @@ impl World {
         plan
     }
 
-    pub fn rollback(&self) -> Option<plimsoll_host::RolledBack> {
+    pub fn rollback(&self) -> Option<RolledBack> {
+        self.try_rollback().unwrap()
+    }
+
+    pub fn try_rollback(&self) -> Result<Option<RolledBack>, Error> {
         let lock = lock();
-        plimsoll_host::rollback(&lock, &self.name.parse().unwrap(), &mut Kernel(&lock)).unwrap()
+        plimsoll_host::rollback(&lock, &self.name.parse().unwrap(), &mut Kernel(&lock))
+    }
+
+    pub fn try_rollback_rest(&self) -> Result<Option<RolledBack>, Error> {
+        let lock = lock();
+        plimsoll_host::rollback_rest(&lock, &self.name.parse().unwrap(), &mut Kernel(&lock))
     }
 
     pub fn status(&self) -> plimsoll_host::Status {
