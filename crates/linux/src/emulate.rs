@@ -300,6 +300,11 @@ pub fn emulate(
     outcome.warnings.extend(of_circuits(fabric.circuit_losses()));
     let fastest = (0..hosts).map(|host| fabric.network().link(PortId(host)).rate).max();
     outcome.warnings.extend(fastest.and_then(|rate| suspect::lateness(&seen, carried.taken, rate)));
+    // A level of QJump holds messages back in their hosts.
+    if let Some(rate) = fastest.filter(|_| model.host.qjump().is_none()) {
+        let segment = laid_out.transport.segment;
+        outcome.warnings.extend(suspect::slowdown(&outcome, &seen.waited, segment, rate));
+    }
     if left_out > 0 {
         outcome.warnings.push(format!("the captures lack {left_out} frames, which were not written in time"));
     }

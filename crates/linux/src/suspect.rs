@@ -1,9 +1,10 @@
 //! Whether the machine was fast enough for what a run reports.
 
-use plimsoll_units::{Rate, Span};
+use plimsoll_results::Outcome;
+use plimsoll_units::{Rate, Span, Time};
 
 use crate::edge::Seen;
-use crate::lateness::rough;
+use crate::lateness::{Spread, rough};
 use crate::machine::Taken;
 
 /// A run whose frames are later than this share of the queueing delays it reports, at p99, is suspect.
@@ -29,12 +30,59 @@ pub fn lateness(seen: &Seen, taken: Taken, fastest: Rate) -> Option<String> {
     ))
 }
 
+/// A workload whose median message takes this many times what the fabric explains is suspect.
+pub const SLOWDOWN_MAX: f64 = 3.0;
+
+/// The least messages of a workload that is judged.
+const MESSAGES_MIN: usize = 20;
+
+/// Why the times of a workload's messages are not those of the network, if so, with what to do instead. Judged are
+/// messages of at most `segment` bytes, whose request and response are a frame each: the fabric explains their time on
+/// idle links and two waits of its frames, and the rest is the time of this kernel and of programs. `fastest` is the
+/// fastest host's link.
+pub fn slowdown(outcome: &Outcome, waited: &Spread, segment: u64, fastest: Rate) -> Option<String> {
+    let waited = waited.quantile(0.99);
+    let warmup = Time::ZERO + outcome.warmup;
+    let judged = outcome.workloads.iter().enumerate().filter_map(|(number, workload)| {
+        let mine = outcome.messages.iter().filter(|message| {
+            usize::from(message.workload) == number && message.created >= warmup && message.bytes <= segment
+        });
+        let (took, ideal): (Vec<Span>, Vec<Span>) =
+            mine.filter_map(|message| Some((message.latency()?, message.ideal))).unzip();
+        let count = took.len();
+        // Retransmission timeouts are of the network, and last longer than all that waits.
+        let is_judged = count >= MESSAGES_MIN && outcome.counters.timeouts * 2 < count as u64;
+        let (took, ideal) = (median(took)?, median(ideal)?);
+        let allowed = SLOWDOWN_MAX * (ideal + waited * 2).as_secs_f64();
+        (is_judged && took.as_secs_f64() > allowed).then_some((&workload.name, took, ideal))
+    });
+    let share = |took: Span, ideal: Span| took.as_secs_f64() / ideal.as_secs_f64();
+    let (name, took, ideal) = judged.max_by(|a, b| share(a.1, a.2).total_cmp(&share(b.1, b.2)))?;
+    let allowed = (SLOWDOWN_MAX - 1.0) * ideal.as_secs_f64();
+    Some(format!(
+        "suspect: half of the messages of `{name}` took more than {}, {:.0} times their {} on idle links, and frames \
+         waited at most {} in the fabric (p99): the rest is the time of this kernel and of programs, not of the \
+         network. {}",
+        rough(took),
+        share(took, ideal),
+        rough(ideal),
+        rough(waited),
+        advice(took.saturating_sub(ideal), allowed, fastest)
+    ))
+}
+
+fn median(mut spans: Vec<Span>) -> Option<Span> {
+    spans.sort_unstable();
+    spans.get(spans.len() / 2).copied()
+}
+
 /// Queues of as many bytes take longer at a lower rate, and the machine no longer: in proportion, lateness is small
 /// enough at the rate that makes `allowed` as long as `late`.
 fn advice(late: Span, allowed: f64, fastest: Rate) -> String {
     let bits = fastest.as_bps() as f64 * allowed / late.as_secs_f64();
     if bits < RATE_MIN {
-        return "Hardly anything waited: the run has no queueing delays to measure at any rate".to_owned();
+        return "Hardly anything waited: the run has no delays of the network to measure at any rate"
+            .to_owned();
     }
     let digit = 10f64.powf(bits.log10().floor());
     let lower = Rate::from_bps(((bits / digit).floor() * digit) as u64);
@@ -46,8 +94,9 @@ const RATE_MIN: f64 = 1e6;
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_results::synthetic::{self, Shape};
+
     use super::*;
-    use crate::lateness::Spread;
 
     fn seen(late_us: u64, waited_us: u64) -> Seen {
         let of = |us: u64| {
@@ -69,6 +118,38 @@ mod tests {
         // 10 us may be late and 40 us are: at a quarter of the rate they may, rounded to one digit.
         assert!(said.contains("200Mbps rather than 1Gbps"), "{said}");
         let said = lateness(&seen(40, 0), taken, gigabit).unwrap();
-        assert!(said.contains("no queueing delays"), "{said}");
+        assert!(said.contains("no delays of the network"), "{said}");
+    }
+
+    /// Requests of 900 B in a made-up run, all of which take `took_us` where idle links would take 37 us.
+    fn run(took_us: u64, timeouts: u64) -> Outcome {
+        let mut outcome = synthetic::outcome(&Shape { requests: 100, ..Shape::default() }, 1, "TCP");
+        outcome.warmup = Span::ZERO;
+        outcome.counters.timeouts = timeouts;
+        outcome.messages.retain(|message| message.workload == 0);
+        for message in &mut outcome.messages {
+            message.ideal = Span::from_us(37);
+            message.completed = Some(message.created + Span::from_us(took_us));
+        }
+        outcome
+    }
+
+    #[test]
+    fn a_median_far_above_what_the_fabric_explains_is_suspect() {
+        let waited = |us: u64| seen(0, us).waited;
+        let gigabit = Rate::from_gbps(1);
+        let judged = |took: u64, waited_us: u64, timeouts: u64| {
+            slowdown(&run(took, timeouts), &waited(waited_us), 1448, gigabit)
+        };
+        let said = judged(986, 10, 0).unwrap();
+        for words in ["`small` took more than 986us, 27 times their 37us", "70Mbps rather than 1Gbps"] {
+            assert!(said.contains(words), "{said}");
+        }
+        // Three times what it takes on idle links, or what its frames may have waited, is the network's.
+        assert_eq!(judged(100, 0, 0), None);
+        assert_eq!(judged(986, 150, 0), None);
+        // Half of the messages may have waited for a timeout.
+        assert_eq!(judged(986, 10, 50), None);
+        assert_eq!(slowdown(&run(986, 0), &waited(10), 100, gigabit), None, "messages of several segments");
     }
 }

@@ -1,8 +1,9 @@
 //! One sentence a variant: the change of each workload from the first variant.
 //!
 //! A difference is named only where the paired 95 % confidence interval excludes zero; where it does not, the sentence
-//! says so with the interval. The statistic is the 99th percentile where the pairs are enough for one, and the mean
-//! elsewhere. Over a sweep the sentence gives the range over its points and the number of points with a difference.
+//! says so with the interval, and where there is no interval, that the messages are too few to tell. The statistic is
+//! the 99th percentile where the pairs are enough for one, and the mean elsewhere. Over a sweep the sentence gives the
+//! range over its points and the number of points with a difference.
 
 use plimsoll_results::Summary;
 use plimsoll_results::stats::paired::{Change, Direction};
@@ -14,7 +15,13 @@ use crate::figures;
 /// Writes the sentences: first the faults of links, where there were any, then one a variant in their order; none where
 /// there is nothing to compare.
 pub fn sentences(summary: &Summary) -> Vec<String> {
-    faults(summary).into_iter().chain(comparisons(summary)).collect()
+    faults(summary).into_iter().chain(comparisons(summary, false)).collect()
+}
+
+/// Writes the sentences of runs that longer ones follow: a difference that they do not show is not said to be absent,
+/// since that would depend on how long they are.
+pub fn sentences_so_far(summary: &Summary) -> Vec<String> {
+    faults(summary).into_iter().chain(comparisons(summary, true)).collect()
 }
 
 /// Returns the variant that all others are compared with; `None` where runs are compared, each variant with itself in
@@ -44,7 +51,7 @@ fn faults(summary: &Summary) -> Vec<String> {
     sentences
 }
 
-fn comparisons(summary: &Summary) -> Vec<String> {
+fn comparisons(summary: &Summary, is_early: bool) -> Vec<String> {
     summary
         .variants
         .iter()
@@ -55,7 +62,7 @@ fn comparisons(summary: &Summary) -> Vec<String> {
             let base = &points.first()?.base;
             let clauses: Vec<Clause> =
                 summary.workloads().iter().filter_map(|workload| clause(workload, &points)).collect();
-            Some(sentence(variant, base, &clauses))
+            Some(if is_early { so_far(variant, base, &clauses) } else { sentence(variant, base, &clauses) })
         })
         .collect()
 }
@@ -97,6 +104,8 @@ struct Clause {
     what: String,
     /// The change, such as `4.2x lower`; `None` where no difference was seen.
     seen: Option<String>,
+    /// Whether there is an interval, without which nothing could be seen.
+    is_known: bool,
 }
 
 fn clause(workload: &str, points: &[&Comparison]) -> Option<Clause> {
@@ -121,10 +130,11 @@ fn clause(workload: &str, points: &[&Comparison]) -> Option<Clause> {
             }
         })
         .collect();
-    if let ([change], true) = (changes.as_slice(), parts.is_empty()) {
+    let is_known = changes.iter().any(|change| change.difference.interval.is_some());
+    if let ([change], true, true) = (changes.as_slice(), parts.is_empty(), is_known) {
         what.push_str(&format!(" ({})", interval(change)));
     }
-    Some(Clause { what, seen: (!parts.is_empty()).then(|| parts.join(" and ")) })
+    Some(Clause { what, seen: (!parts.is_empty()).then(|| parts.join(" and ")), is_known })
 }
 
 /// Writes the interval of the difference: `-1.20 us .. 3.40 us`.
@@ -140,7 +150,7 @@ pub(crate) fn word(change: &Change) -> &'static str {
     match (change.direction(), change.difference.interval) {
         (Direction::Lower, _) => "lower",
         (Direction::Higher, _) => "higher",
-        (Direction::NotSeen, Some(_)) => "no difference seen",
+        (Direction::NotSeen, Some(_)) => UNSEEN,
         (Direction::NotSeen, None) => "too few to tell",
     }
 }
@@ -174,21 +184,72 @@ fn range(ratios: &[f64], word: &str) -> String {
 }
 
 fn sentence(variant: &str, base: &str, clauses: &[Clause]) -> String {
-    let mut seen: Vec<String> = Vec::new();
-    let mut unseen: Vec<&str> = Vec::new();
-    for clause in clauses {
-        match &clause.seen {
-            Some(how) if seen.is_empty() => seen.push(format!("{} {how} than {base}", clause.what)),
-            Some(how) => seen.push(format!("{} {how}", clause.what)),
-            None => unseen.push(&clause.what),
-        }
+    let seen = seen(base, clauses);
+    let others = |is_known: bool| {
+        let others = clauses.iter().filter(|clause| clause.seen.is_none() && clause.is_known == is_known);
+        others.map(|clause| clause.what.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let mut parts = Vec::new();
+    let (unseen, unknown) = (others(true), others(false));
+    if !seen.is_empty() {
+        parts.push(seen.join(", "));
     }
-    match (seen.is_empty(), unseen.is_empty()) {
-        (true, true) => format!("{variant}: no message completed under both it and {base}"),
-        (true, false) => format!("{variant}: no difference from {base} seen in {}", unseen.join(", ")),
-        (false, true) => format!("{variant}: {}", seen.join(", ")),
-        (false, false) => {
-            format!("{variant}: {}; no difference seen in {}", seen.join(", "), unseen.join(", "))
-        }
+    if !unseen.is_empty() {
+        let from =
+            if seen.is_empty() { format!("no difference from {base} seen") } else { UNSEEN.to_owned() };
+        parts.push(format!("{from} in {unseen}"));
+    }
+    if !unknown.is_empty() {
+        parts.push(format!("too few messages to tell {unknown} from {base}"));
+    }
+    if parts.is_empty() {
+        parts.push(format!("no message completed under both it and {base}"));
+    }
+    format!("{variant}: {}", parts.join("; "))
+}
+
+const UNSEEN: &str = "no difference seen";
+
+/// Writes the differences that runs show which longer ones follow.
+fn so_far(variant: &str, base: &str, clauses: &[Clause]) -> String {
+    match seen(base, clauses) {
+        seen if seen.is_empty() => format!("{variant}: too early to tell from {base}"),
+        seen => format!("{variant}: {}", seen.join(", ")),
+    }
+}
+
+/// Returns the differences that were seen; the first says from what.
+fn seen(base: &str, clauses: &[Clause]) -> Vec<String> {
+    let seen = clauses.iter().filter_map(|clause| Some((&clause.what, clause.seen.as_ref()?)));
+    seen.enumerate()
+        .map(|(number, (what, how))| match number {
+            0 => format!("{what} {how} than {base}"),
+            _ => format!("{what} {how}"),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_results::summary::Options;
+    use plimsoll_results::synthetic::{self, Shape};
+
+    use super::*;
+
+    #[test]
+    fn without_an_interval_nothing_is_said_to_be_absent() {
+        let of = |requests: u64| {
+            let shape = Shape { requests, transfers: 2, queries: 2, ..Shape::default() };
+            Summary::of(&synthetic::experiment(&shape, &["TCP", "HULL"], &[], 1, 1), &Options::default())
+        };
+        let few = sentences(&of(1_200));
+        assert!(
+            few[0].ends_with("; too few messages to tell mean(background), mean(search) from TCP"),
+            "{few:?}"
+        );
+        assert!(few[0].starts_with("HULL: p99(small) "), "{few:?}");
+        assert_eq!(sentences_so_far(&of(2)), ["HULL: too early to tell from TCP"]);
+        let early = sentences_so_far(&of(1_200));
+        assert!(early[0].starts_with("HULL: p99(small) ") && !early[0].contains("tell"), "{early:?}");
     }
 }

@@ -432,7 +432,7 @@ impl Session {
         };
         let shown = Shown {
             turn,
-            html: html::results(&summary, &curves),
+            html: html::results(&summary, &curves, !is_whole),
             digest: output::digest(&summary).to_string(),
             command: self.command(&scenario),
             delayed: outcomes

@@ -267,6 +267,23 @@ fn a_new_value_cancels_what_is_under_way() {
     }
 }
 
+/// However little of a long scenario the first look has run, it claims no absence of differences.
+#[test]
+fn a_first_look_claims_only_what_it_shows() {
+    let (_place, server) = started_with(&SCENARIO.replace("60ms", "400s"), &[]);
+    let is_shown = |state: &Value| !state["html"].is_null();
+    let state: Value = loop {
+        let state: Value = serde_json::from_str(&server.get("/state")).unwrap();
+        if is_shown(&state) {
+            break state;
+        }
+        thread::yield_now();
+    };
+    let html = state["html"].as_str().unwrap();
+    assert!(state["stage"].as_str().unwrap().starts_with("First results"), "{}", state["stage"]);
+    assert!(!html.contains("no difference from") && html.contains("<b>DCTCP</b>"), "{html}");
+}
+
 #[test]
 fn line_and_replay_are_drawn_on_request() {
     let (_place, server) = started(&[]);
@@ -281,6 +298,14 @@ fn line_and_replay_are_drawn_on_request() {
     );
     server.wait_for("the replay", |state| state["replay"] == 1);
     assert!(server.get("/replay").contains("id=\"recording\""));
+    // The window of the message that was delayed most has all of its packets, however long it waits.
+    let delayed = server.settled()["delayed"]["TCP"].clone();
+    let worst = json!({ "variant": "TCP", "from": delayed[0], "length": delayed[1] });
+    assert_eq!(server.post("/replay", &worst).0, 200);
+    server.wait_for("its replay", |state| state["replay"] == 2 && state["replay_state"] == "");
+    let page = server.get("/replay");
+    let drawn = format!("--from {} --for {}", delayed[0].as_str().unwrap(), delayed[1].as_str().unwrap());
+    assert!(page.contains(&drawn), "{drawn}");
     assert_eq!(server.post("/line", &json!({ "slo": "p99(small) < 1ms" })).0, 200);
     server.wait_for("the line", |state| state["line"].as_u64() > Some(1) && state["line_state"] == "");
     assert!(server.get("/line").contains("The knee"));

@@ -116,8 +116,9 @@ pub fn explore(page: &ExplorePage<'_>) -> String {
     out + "</main>\n<footer><main>" + &escape(table::INTERVALS) + "</main></footer>\n" + &script
 }
 
-/// Renders what the runs gave: sentences, table, and figures. Where the same text is shown again, it is the same.
-pub fn results(summary: &Summary, curves: &Curves) -> String {
+/// Renders what the runs gave: sentences, table, and figures. Where the same text is shown again, it is the same. Of
+/// runs that longer ones follow (`is_early`), only the differences that they show are named.
+pub fn results(summary: &Summary, curves: &Curves, is_early: bool) -> String {
     let groups = [
         ("time", time_figures(summary)),
         ("distributions", distribution_figures(summary, curves)),
@@ -126,7 +127,8 @@ pub fn results(summary: &Summary, curves: &Curves) -> String {
     ];
     let schemes = plots::schemes(summary);
     let mut out = format!("<style>{}</style>\n", rules(groups.iter().flat_map(|(_, figures)| figures)));
-    out.push_str(&page::found(&verdict::sentences(summary), &schemes));
+    let found = if is_early { verdict::sentences_so_far(summary) } else { verdict::sentences(summary) };
+    out.push_str(&page::found(&found, &schemes));
     out.push_str(&page::warnings(&table::alarms(summary).collect::<Vec<_>>()));
     out.push_str(&numbers(summary, false));
     for (id, figures) in groups.iter().filter(|(_, figures)| !figures.is_empty()) {
