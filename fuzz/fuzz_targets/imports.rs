@@ -12,9 +12,9 @@ type Reader = fn(&str, &str) -> Result<Imported, Box<ScenarioError>>;
 /// Each with the scenario that its file is of use in.
 const READERS: [(Reader, &str); 5] = [
     (import::hpcc_topology, NETWORK),
-    (import::hpcc_flows, FLOWS),
+    (|name, text| import::hpcc_flows(name, text, None), FLOWS),
     (import::htsim_topology, NETWORK),
-    (import::htsim_connections, FLOWS),
+    (|name, text| import::htsim_connections(name, text, None), FLOWS),
     (|name, text| import::cdf(name, text, 1460), SIZES),
 ];
 

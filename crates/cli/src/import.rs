@@ -1,5 +1,6 @@
 //! Implements `plimsoll import`, which turns files of other simulators into a scenario.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -67,6 +68,7 @@ enum From {
 }
 
 type Reader = fn(&str, &str) -> Result<Imported, Box<ScenarioError>>;
+type FlowReader = fn(&str, &str, Option<&BTreeSet<u32>>) -> Result<Imported, Box<ScenarioError>>;
 
 pub fn run(args: &Args, _: &Registry) -> Done {
     memory::watch_by_default()?;
@@ -95,11 +97,15 @@ fn folder(
     topology: Option<&Path>,
     read_topology: Reader,
     flows: Option<&Path>,
-    read_flows: Reader,
+    read_flows: FlowReader,
     out: &Path,
 ) -> Done {
     let network = topology.map(|path| read(path, read_topology)).transpose()?;
-    let list = flows.map(|path| read(path, read_flows)).transpose()?;
+    let list = flows
+        .map(|path| {
+            read(path, |name, text| read_flows(name, text, network.as_ref().map(|network| &network.hosts)))
+        })
+        .transpose()?;
     fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     for (name, imported) in [(NETWORK, &network), (FLOWS, &list)] {
         if let Some(imported) = imported {

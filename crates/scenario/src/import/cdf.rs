@@ -2,6 +2,7 @@
 //! or three columns, as ns-2 has them, of which the middle one means nothing. A number alone in the first line is the
 //! mean that some generators of traffic keep there.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use plimsoll_units::text::counted;
@@ -65,5 +66,5 @@ pub fn cdf(name: &str, text: &str, unit: u64) -> Result<Imported, Box<ScenarioEr
             "the first line, {mean}, is taken for the mean; that of the points is {of_points:.1}"
         ));
     }
-    Ok(Imported { text: out, summary: counted(points.len() as u64, "point"), notes })
+    Ok(Imported { text: out, summary: counted(points.len() as u64, "point"), notes, hosts: BTreeSet::new() })
 }

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 use plimsoll_units::{Rate, Span};
 
-use super::{GraphText, Imported, Lines, NODES_MAX, flow_list};
+use super::{GraphText, Imported, Lines, NODES_MAX, flow_list, known_host};
 use crate::error::ScenarioError;
 
 /// A topology as a graph file.
@@ -100,11 +100,16 @@ pub fn hpcc_topology(name: &str, text: &str) -> Result<Imported, Box<ScenarioErr
     Ok(graph.finish(name, if lossy > 0 { vec![note] } else { Vec::new() }))
 }
 
-/// A list of flows. The priority becomes the class `pg3`; the port is left out.
+/// A list of flows. The priority becomes the class `pg3`; the port is left out. `hosts` are those of the topology, where
+/// one is imported with them.
 ///
 /// # Errors
-/// At the first word that does not fit.
-pub fn hpcc_flows(name: &str, text: &str) -> Result<Imported, Box<ScenarioError>> {
+/// At the first word that does not fit, such as a host that the topology has not.
+pub fn hpcc_flows(
+    name: &str,
+    text: &str,
+    hosts: Option<&BTreeSet<u32>>,
+) -> Result<Imported, Box<ScenarioError>> {
     const FLOW: &str = "SOURCE DESTINATION PRIORITY [PORT] BYTES SECONDS, such as `0 5 3 100 20000 2.000001`, with or \
                         without PORT in every line";
     let mut lines = Lines::new(name, text);
@@ -145,6 +150,8 @@ pub fn hpcc_flows(name: &str, text: &str) -> Result<Imported, Box<ScenarioError>
         })?;
         let from: u32 = lines.number(source, "number of a host")?;
         let to: u32 = lines.number(destination, "number of a host")?;
+        known_host(&lines, source, from, hosts)?;
+        known_host(&lines, destination, to, hosts)?;
         if from == to {
             return Err(lines.error(destination, "a flow from a host to itself", "another host"));
         }

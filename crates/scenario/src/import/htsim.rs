@@ -22,7 +22,11 @@ use crate::error::{ScenarioError, did_you_mean};
 ///
 /// # Errors
 /// At the first word that does not fit. Triggers, by which one flow starts another, and failures are such.
-pub fn htsim_connections(name: &str, text: &str) -> Result<Imported, Box<ScenarioError>> {
+pub fn htsim_connections(
+    name: &str,
+    text: &str,
+    hosts: Option<&BTreeSet<u32>>,
+) -> Result<Imported, Box<ScenarioError>> {
     const CONNECTION: &str = "SOURCE->DESTINATION, then `id N`, `start PICOSECONDS`, `size BYTES`, `prio N`";
     let mut lines = Lines::new(name, text);
     let (mut nodes, mut connections) = (None, None);
@@ -44,7 +48,7 @@ pub fn htsim_connections(name: &str, text: &str) -> Result<Imported, Box<Scenari
             ends if ends.contains("->") => {
                 let nodes =
                     nodes.ok_or_else(|| lines.error(ends, "a connection before `Nodes`", "`Nodes N`"))?;
-                flows.push(connection(&lines, &words, nodes, CONNECTION)?);
+                flows.push(connection(&lines, &words, (nodes, hosts), CONNECTION)?);
             }
             other => return Err(lines.error(other, format!("`{other}` is not known"), CONNECTION)),
         }
@@ -62,12 +66,12 @@ pub fn htsim_connections(name: &str, text: &str) -> Result<Imported, Box<Scenari
 fn connection<'a>(
     lines: &Lines<'a>,
     words: &[&'a str],
-    nodes: u32,
+    (nodes, hosts): (u32, Option<&BTreeSet<u32>>),
     allowed: &str,
 ) -> Result<(u64, u32, u32, u64, String), Box<ScenarioError>> {
     let (from, to) = words[0].split_once("->").unwrap_or((words[0], ""));
     let [from, to] = [from, to].map(|word| match lines.number::<u32>(word, "number of a node") {
-        Ok(node) if node < nodes => Ok(node),
+        Ok(node) if node < nodes => known_host(lines, word, node, hosts).map(|()| node),
         Ok(node) => Err(lines.error(word, format!("node {node} of {nodes}"), format!("less than {nodes}"))),
         Err(error) => Err(error),
     });

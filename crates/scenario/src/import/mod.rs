@@ -2,6 +2,7 @@
 //!
 //! Hosts and switches keep their numbers: node 7 of the other simulator is `h7` or `s7`.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use plimsoll_units::text::{count, counted};
@@ -27,6 +28,8 @@ pub struct Imported {
     pub summary: String,
     /// What the other file says that is left out here.
     pub notes: Vec<String>,
+    /// The numbers of a topology's hosts.
+    pub hosts: BTreeSet<u32>,
 }
 
 /// A text, read line by line; its errors point at the word at fault.
@@ -123,8 +126,25 @@ impl GraphText {
             if switches.len() == 1 { "" } else { "es" },
             counted(links.len() as u64, "link")
         );
-        Imported { text, summary, notes }
+        let number = |name: &String| name.strip_prefix('h')?.parse().ok();
+        Imported { text, summary, notes, hosts: hosts.iter().filter_map(number).collect() }
     }
+}
+
+/// Checks that a flow's host is one of the topology that was imported beside the flows, if one was.
+fn known_host<'a>(
+    lines: &Lines<'a>,
+    word: &'a str,
+    host: u32,
+    hosts: Option<&BTreeSet<u32>>,
+) -> Result<(), Box<ScenarioError>> {
+    let Some(hosts) = hosts.filter(|hosts| !hosts.contains(&host)) else { return Ok(()) };
+    let range = match (hosts.first(), hosts.last()) {
+        (Some(first), Some(last)) => format!(", {first} to {last}"),
+        _ => String::new(),
+    };
+    let allowed = format!("{} of the topology{range}", counted(hosts.len() as u64, "host"));
+    Err(lines.error(word, format!("the topology has no host {host}"), allowed))
 }
 
 /// A flow list in the making; starts are in picoseconds.
@@ -133,5 +153,5 @@ fn flow_list(flows: &[(u64, u32, u32, u64, String)], notes: Vec<String>) -> Impo
     for (start, source, destination, size, class) in flows {
         let _ = writeln!(text, "{start}ps,h{source},h{destination},{size}B,{class}");
     }
-    Imported { text, summary: counted(flows.len() as u64, "flow"), notes }
+    Imported { text, summary: counted(flows.len() as u64, "flow"), notes, hosts: BTreeSet::new() }
 }

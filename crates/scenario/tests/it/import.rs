@@ -40,7 +40,7 @@ fn loads(network: &Imported, flows: &Imported) -> (Graph, Vec<ListedFlow>) {
 #[test]
 fn hpcc() {
     let network = import::hpcc_topology("topology.txt", HPCC_TOPOLOGY).unwrap();
-    let list = import::hpcc_flows("flow.txt", HPCC_FLOWS).unwrap();
+    let list = import::hpcc_flows("flow.txt", HPCC_FLOWS, None).unwrap();
     assert_eq!(network.summary, "4 hosts, 2 switches, 5 links");
     assert!(network.notes[0].starts_with("1 links have an error rate"), "{:?}", network.notes);
     assert!(list.notes[0].contains("1 more"), "{:?}", list.notes);
@@ -67,7 +67,7 @@ fn hpcc() {
 #[test]
 fn htsim() {
     let network = import::htsim_topology("t.topo", HTSIM_TOPOLOGY).unwrap();
-    let list = import::htsim_connections("c.cm", HTSIM_CONNECTIONS).unwrap();
+    let list = import::htsim_connections("c.cm", HTSIM_CONNECTIONS, None).unwrap();
     // 8 hosts, 2 pods of 2 and 2, 8 uplinks of tier 1 at twice the speed for 4 links of cores with 2 ports.
     assert_eq!(network.summary, "8 hosts, 10 switches, 24 links");
     let (graph, flows) = loads(&network, &list);
@@ -109,6 +109,25 @@ fn distributions() {
     }
 }
 
+/// Flows without their topology.
+const ALONE: Reader = |name, text| import::hpcc_flows(name, text, None);
+const MATRIX: Reader = |name, text| import::htsim_connections(name, text, None);
+
+/// A flow of a host that the topology beside it lacks is an error at its word.
+#[test]
+fn flows_are_those_of_the_topologys_hosts() {
+    let hosts = import::hpcc_topology("t", HPCC_TOPOLOGY).unwrap().hosts;
+    assert_eq!(hosts.iter().copied().collect::<Vec<_>>(), [2, 3, 4, 5]);
+    let error = |flow: &str| import::hpcc_flows("f.txt", flow, Some(&hosts)).unwrap_err().to_string();
+    let said = error("2\n2 3 3 100 1000 1.0\n2 9 3 100 1000 1.0\n");
+    assert!(said.contains("no host 9") && said.contains("f.txt:3:3") && said.contains("2 to 5"), "{said}");
+    // A switch is no host.
+    assert!(error("1\n0 3 3 100 1000 1.0\n").contains("no host 0"));
+    let matrix = "Nodes 9\nConnections 1\n2->8 start 0 size 1000\n";
+    let said = import::htsim_connections("c.cm", matrix, Some(&hosts)).unwrap_err().to_string();
+    assert!(said.contains("no host 8") && said.contains("c.cm:3:"), "{said}");
+}
+
 /// Files as other programs write them, each with what is right.
 #[test]
 fn spellings_of_other_programs_are_read() {
@@ -116,12 +135,12 @@ fn spellings_of_other_programs_are_read() {
     assert_eq!(mean.summary, "5 points");
     assert_eq!(mean.notes, ["the first line, 1042.5, is taken for the mean; that of the points is 1396.0"]);
     let five = "3\n0 9 3 41000 2.000000100\n4 1 3 1200 2.000004200\n7 2 3 65000 2.000009900\n";
-    let flows = import::hpcc_flows("f", five).unwrap().text;
+    let flows = import::hpcc_flows("f", five, None).unwrap().text;
     assert!(flows.contains("2000000100000ps,h0,h9,41000B,pg3\n2000004200000ps,h4,h1,1200B,pg3\n"), "{flows}");
     let topology = "3 1 2\n2\n0 2 100Gb/s +1000.0ns 0\n1 2 12.5GB/s 1e-06s 0\n";
     let flows = "2\n0 1 3 100 1000 1e-05\n1 0 3 100 1000 2.5e-05\n";
     let (graph, flows) =
-        loads(&import::hpcc_topology("t", topology).unwrap(), &import::hpcc_flows("f", flows).unwrap());
+        loads(&import::hpcc_topology("t", topology).unwrap(), &import::hpcc_flows("f", flows, None).unwrap());
     assert_eq!(
         flows.iter().map(|flow| flow.start).collect::<Vec<_>>(),
         [Span::from_us(10), Span::from_us(25)]
@@ -158,29 +177,17 @@ fn errors_point_at_the_word() {
         (import::hpcc_topology, HPCC_TOPOLOGY, "3 0 100Gbps", "2 0 100Gbps", "host 2 has a second link"),
         (import::hpcc_topology, HPCC_TOPOLOGY, "3 0 100Gbps", "3 8 100Gbps", "node 8 of 6"),
         (import::hpcc_topology, HPCC_TOPOLOGY, "400Gbps", "400Gb", "400Gb"),
-        (import::hpcc_flows, HPCC_FLOWS, "2\n", "9\n", "2 words"),
-        (import::hpcc_flows, HPCC_FLOWS, "4 3 1", "4 4 1", "from a host to itself"),
-        (import::hpcc_flows, HPCC_FLOWS, "2.000000001", "two", "`two` is no time"),
-        (import::hpcc_flows, HPCC_FLOWS, "100 1 0.5", "100 0 0.5", "without bytes"),
-        (
-            import::htsim_connections,
-            HTSIM_CONNECTIONS,
-            "Connections 2",
-            "Connections 3",
-            "`Connections` says 3",
-        ),
-        (import::htsim_connections, HTSIM_CONNECTIONS, "0->7", "0->8", "node 8 of 8"),
-        (import::htsim_connections, HTSIM_CONNECTIONS, "start 0 ", "trigger 4 ", "start when others end"),
-        (import::htsim_connections, HTSIM_CONNECTIONS, "start 0 ", "", "no `start`"),
-        (import::htsim_connections, HTSIM_CONNECTIONS, "size 9000", "size", "`size` without a value"),
-        (import::htsim_connections, HTSIM_CONNECTIONS, "size 9000", "size 0", "without an end"),
-        (
-            import::htsim_connections,
-            HTSIM_CONNECTIONS,
-            "Triggers 0",
-            "Failures 1",
-            "failures are not imported",
-        ),
+        (ALONE, HPCC_FLOWS, "2\n", "9\n", "2 words"),
+        (ALONE, HPCC_FLOWS, "4 3 1", "4 4 1", "from a host to itself"),
+        (ALONE, HPCC_FLOWS, "2.000000001", "two", "`two` is no time"),
+        (ALONE, HPCC_FLOWS, "100 1 0.5", "100 0 0.5", "without bytes"),
+        (MATRIX, HTSIM_CONNECTIONS, "Connections 2", "Connections 3", "`Connections` says 3"),
+        (MATRIX, HTSIM_CONNECTIONS, "0->7", "0->8", "node 8 of 8"),
+        (MATRIX, HTSIM_CONNECTIONS, "start 0 ", "trigger 4 ", "start when others end"),
+        (MATRIX, HTSIM_CONNECTIONS, "start 0 ", "", "no `start`"),
+        (MATRIX, HTSIM_CONNECTIONS, "size 9000", "size", "`size` without a value"),
+        (MATRIX, HTSIM_CONNECTIONS, "size 9000", "size 0", "without an end"),
+        (MATRIX, HTSIM_CONNECTIONS, "Triggers 0", "Failures 1", "failures are not imported"),
         (import::htsim_topology, HTSIM_TOPOLOGY, "Radix_Down 2", "Radix_Dwn 2", "did you mean `radix_down`?"),
         (import::htsim_topology, HTSIM_TOPOLOGY, "Podsize 4", "Podsize 3", "8 by 3 is not whole"),
         (import::htsim_topology, HTSIM_TOPOLOGY, "Nodes 8", "Nodes eight", "`eight` is no whole number"),
@@ -205,8 +212,7 @@ fn errors_point_at_the_word() {
 
 #[test]
 fn no_text_panics() {
-    let readers: [Reader; 4] =
-        [import::hpcc_topology, import::hpcc_flows, import::htsim_connections, import::htsim_topology];
+    let readers: [Reader; 4] = [import::hpcc_topology, ALONE, MATRIX, import::htsim_topology];
     for text in [HPCC_TOPOLOGY, HPCC_FLOWS, HTSIM_CONNECTIONS, HTSIM_TOPOLOGY] {
         for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
             for reader in readers {
