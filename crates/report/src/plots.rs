@@ -346,10 +346,13 @@ fn sweep_chart(
     };
     let mut title = title;
     if !panel.at.is_empty() {
+        // A logarithmic axis has no place for an interval that begins at zero.
         let ends = all.iter().filter_map(|estimate| estimate.interval);
-        let (low, high) = ends.fold((least, most), |(low, high), end| (low.min(end.low), high.max(end.high)));
+        let (low, high) = ends.fold((least, most), |(low, high), end| {
+            (if end.low > 0.0 { low.min(end.low) } else { low }, high.max(end.high))
+        });
         y.max = Some(high * 1.05);
-        y.min = if y.log { Some(if low > 0.0 { low } else { least } / 1.05) } else { y.min };
+        y.min = if y.log { Some(low / 1.05) } else { y.min };
         title = format!("{title}, {}", point_name(&panel.at));
     }
     let (note, x) = ("With 95 % confidence intervals.".to_owned(), panel.x.clone());
