@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde::{Deserialize, Serialize};
 
+use crate::Error;
 use crate::facts::{index_of, name_of};
 use crate::folders::StateFolders;
 use crate::names::{DeviceName, PolicyName};
 use crate::step::Step;
-use crate::{ApplyPlan, Error};
 
 /// The namespace and file systems in which a policy was applied.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -78,18 +78,18 @@ impl Drop for Entered {
 }
 
 impl Here {
-    /// Identifies the namespace and file systems that this thread uses for `plan`, and the devices that it
-    /// changes.
+    /// Identifies the namespace and file systems that this thread uses for `steps`, some of them in `cgroups`, and the
+    /// devices that they change.
     ///
     /// # Errors
     /// Returns an error of the system.
-    pub(crate) fn of(plan: &ApplyPlan, folders: &StateFolders) -> Result<Here, Error> {
+    pub(crate) fn of(steps: &[Step], cgroups: Option<&Path>, folders: &StateFolders) -> Result<Here, Error> {
         let boot = fs::read_to_string(BOOT).map_err(Error::doing(format!("reading {BOOT}")))?;
         let network =
             Identity::of(Path::new(OWN)).ok_or_else(|| Error::Elsewhere(format!("{OWN} is missing")))?;
-        let mounts = mounts(plan.cgroups.as_deref(), folders);
+        let mounts = mounts(cgroups, folders);
         let mounts = mounts.map(|path| (path.to_owned(), Identity::of(path))).collect();
-        let names: BTreeSet<DeviceName> = plan.steps.iter().filter_map(Step::device).collect();
+        let names: BTreeSet<DeviceName> = steps.iter().filter_map(Step::device).collect();
         let devices = names.into_iter().map(|name| (name.clone(), index_of(&name))).collect();
         Ok(Here { boot: boot.trim().to_owned(), network, mounts, devices })
     }
@@ -113,8 +113,8 @@ impl Here {
             format!("give the device that is called {name} now another name; ")
         });
         Some(Missing::Renamed(format!(
-            "{policy}, which is called {renamed} now (interface {index}); {first}`ip link set dev {renamed} name {name}` \
-             renames it, before Linux 6.2 only while it is down"
+            "{policy}, which is called {renamed} now (interface {index}); \
+             {first}`ip link set dev {renamed} name {name}` renames it, before Linux 6.2 only while it is down"
         )))
     }
 

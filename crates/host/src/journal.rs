@@ -119,7 +119,7 @@ impl Journal {
         let doing = || Error::doing_as_root(format!("writing {}", shown.display()));
         let wrong = |why| Error::Journal { file: "the plan".to_owned(), why };
         plan.check(&self.name, &self.folders).map_err(wrong)?;
-        let here = Here::of(plan, &self.folders)?;
+        let here = Here::of(&plan.steps, plan.cgroups.as_deref(), &self.folders)?;
         let applied = Applied { here, plan: plan.clone(), begun: 0, confirmed: !to_confirm };
         // A rollback that was killed at its very end may have left files.
         self.remove()?;

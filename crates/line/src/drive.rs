@@ -125,8 +125,8 @@ struct Driver<'a> {
     models: BTreeMap<String, Vec<Model>>,
 }
 
-/// Finds the line of every variant. Finished runs are kept in the folder `dir`, if any, and those that are there already
-/// are not run again.
+/// Finds the line of every variant. Finished runs are kept in the folder `dir`, if any, and those that are there
+/// already are not run again.
 ///
 /// # Errors
 /// If a run fails, or cannot be kept, or the search is cancelled.

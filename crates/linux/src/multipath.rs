@@ -215,8 +215,9 @@ mod tests {
 
     #[test]
     fn flows_of_one_path_where_there_are_two_are_told() {
-        let text = "version = 1\ntitle = 'paths'\n[topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n\
-                    rate = '1Gbps'\ndelay = '1us'\n[workload.w]\nkind = 'flows'\nfrom = 'h1'\nto = 'h0'\nsize = '1KB'\n";
+        let text = "version = 1\ntitle = 'paths'\n[topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\n\
+                    hosts_per_leaf = 2\nrate = '1Gbps'\ndelay = '1us'\n\
+                    [workload.w]\nkind = 'flows'\nfrom = 'h1'\nto = 'h0'\nsize = '1KB'\n";
         let scenario = Scenario::parse("paths", text, Path::new(".")).unwrap();
         let network = LiveFabric::new(&scenario.points()[0].model).unwrap().network().clone();
         let (h0, h1, h2) = (HostId(0), HostId(1), HostId(2));

@@ -271,8 +271,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Reports sizes of raw packets, header included, that no IP packet has. Draws of a distribution without a bound are
-    /// cut there, which is a warning where one in a thousand may be.
+    /// Reports sizes of raw packets, header included, that no IP packet has. Draws of a distribution without a bound
+    /// are cut there, which is a warning where one in a thousand may be.
     pub fn raw_packet(&mut self, key: &str, size: &Distribution<Bytes>) {
         let (most, allowed) = (PACKET_MAX.get() as f64, format!("at most {}B", PACKET_MAX.get()));
         match (size.largest(), size) {

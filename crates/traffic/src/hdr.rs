@@ -1,7 +1,7 @@
 //! Distributions as HdrHistogram writes them: one histogram, an interval log of several, or percentiles as text.
 //!
-//! A histogram is in the V1 or V2 format, compressed or not. V1 differs in its counts, which have a fixed width; they are
-//! written anew as V2 has them, zigzag numbers of 7 bits a byte, for the library that reads V2.
+//! A histogram is in the V1 or V2 format, compressed or not. V1 differs in its counts, which have a fixed width; they
+//! are written anew as V2 has them, zigzag numbers of 7 bits a byte, for the library that reads V2.
 
 use std::io::Read as _;
 
@@ -36,7 +36,7 @@ pub enum HdrError {
         /// The text of the line.
         text: String,
     },
-    /// Nothing was counted.
+    /// The histogram has no counts, or the log no intervals.
     #[error("the histogram has no latencies")]
     Empty,
 }

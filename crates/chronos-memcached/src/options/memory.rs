@@ -9,7 +9,7 @@ use std::fmt;
 /// The memory of a server, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Memory {
-    /// Items, `-m`.
+    /// The memory for items, `-m`.
     pub items: u64,
     /// Requests and replies of all connections together.
     pub connections: u64,

@@ -15,7 +15,7 @@ fn flows_go_in_and_completion_times_come_out() {
     place
         .plimsoll(&["import", "hpcc", "--topology", "topology.txt", "--flows", "flow.txt", "--out", "in"])
         .ends_with(0)
-        .says("in/network.toml: 300 hosts, 1 switches, 300 links")
+        .says("in/network.toml: 300 hosts, 1 switch, 300 links")
         .says("in/flows.csv: 2 flows");
     place.plimsoll(&["run", "in/scenario.toml", "--out", "out", "--quiet"]).ends_with(0);
     place.plimsoll(&["export", "hpcc-fct", "out"]).ends_with(0).says("2 flows of base, replicate 0");

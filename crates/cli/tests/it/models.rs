@@ -75,7 +75,7 @@ fn bad_files_are_named_with_what_is_allowed() {
         place.plimsoll(&[&["model", "fanout"], words].concat()).ends_with(2).says(part).prints_nothing();
     };
     fails(&["--from", "bad.csv"], "--from bad.csv: line 3: `fast`; allowed: a latency in us on each line");
-    fails(&["--from", "bad.hlog"], "--from bad.hlog: no histogram in HdrHistogram's V2 format");
+    fails(&["--from", "bad.hlog"], "--from bad.hlog: no histogram in HdrHistogram's V1 or V2 format");
     fails(&["--from", "none.csv"], "--from: cannot read none.csv");
     fails(&["--from", "get.csv", "--workload", "small"], "only a run directory has workloads and points");
     fails(&["--from", "get.csv", "--mean", "3us"], "cannot be used with");

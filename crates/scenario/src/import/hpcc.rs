@@ -100,8 +100,8 @@ pub fn hpcc_topology(name: &str, text: &str) -> Result<Imported, Box<ScenarioErr
     Ok(graph.finish(name, if lossy > 0 { vec![note] } else { Vec::new() }))
 }
 
-/// A list of flows. The priority becomes the class `pg3`; the port is left out. `hosts` are those of the topology, where
-/// one is imported with them.
+/// A list of flows. The priority becomes the class `pg3`; the port is left out. `hosts` are those of the topology,
+/// where one is imported with them.
 ///
 /// # Errors
 /// At the first word that does not fit, such as a host that the topology has not.

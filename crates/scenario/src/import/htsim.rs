@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use plimsoll_units::{Rate, Span};
 
-use super::{GraphText, Imported, Lines, NODES_MAX, flow_list};
+use super::{GraphText, Imported, Lines, NODES_MAX, flow_list, known_host};
 use crate::error::{ScenarioError, did_you_mean};
 
 /// A connection matrix as a flow list. A priority becomes the class `prio3`.
