@@ -13,7 +13,7 @@ use plimsoll_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::mechanism::{Engine, Mechanism, Section, Table};
+use crate::mechanism::{Engine, Marking, Mechanism, Section, Table};
 use crate::{Depth, InvalidParam};
 
 /// A plain ECN threshold on a port's queue. Marks only packets that can carry a mark (ECT); the others
@@ -41,7 +41,12 @@ impl Default for EcnParams {
 
 impl Mechanism for EcnParams {
     const TABLE: Table =
-        Table::replaced_whole(Section::Port, "ecn", "the queue marks no packet at a threshold");
+        Table::replaced_whole(Section::Port, "ecn", "the queue marks no packet at a threshold").marks_queue();
+
+    fn marking(&self) -> Option<Marking> {
+        let at_dequeue = self.at == MarkAt::Dequeue;
+        Some(Marking { marks: true, thresholds: vec![self.threshold], at_dequeue })
+    }
 
     /// At dequeue, a mark depends on what waits when a packet leaves, which is not known at its admission.
     fn engine(&self) -> Engine {

@@ -32,7 +32,7 @@ pub mod wred;
 
 pub use depth::{Depth, ParseDepthError};
 pub use invalid::InvalidParam;
-pub use mechanism::{Active, Engine, Mechanism, Section, Table};
+pub use mechanism::{Active, Engine, Marking, Mechanism, Section, Table};
 
 mechanism::registry! { $
     /// The mechanisms of one kind of output queue that are on.

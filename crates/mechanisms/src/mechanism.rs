@@ -3,7 +3,7 @@
 //! A scenario's reader, its checks, its reference and the choice of the port engine follow from these descriptions.
 //! [`registry!`] makes the tables of a scenario from one list, which stands in this crate's root.
 
-use crate::InvalidParam;
+use crate::{Depth, InvalidParam};
 
 /// The parameters of a mechanism, which are its table in a scenario file.
 pub trait Mechanism {
@@ -23,10 +23,26 @@ pub trait Mechanism {
         Self::TABLE.engine
     }
 
+    /// How it marks packets, or drops them early; `None` for a mechanism that does neither.
+    fn marking(&self) -> Option<Marking> {
+        None
+    }
+
     /// The setting to name in a message where [`Mechanism::engine`] excludes the express engine.
     fn engine_setting(&self) -> &'static str {
         Self::TABLE.key
     }
+}
+
+/// How a mechanism marks packets, for the checks of a scenario.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Marking {
+    /// Whether it marks; else it drops packets early.
+    pub marks: bool,
+    /// The lengths of the port's queue from which it does so; empty where it judges by something else.
+    pub thresholds: Vec<Depth>,
+    /// Whether a packet is judged by the queue that it leaves behind.
+    pub at_dequeue: bool,
 }
 
 /// The place of a mechanism's table in a scenario, and what the scenario's reader must know of it.
@@ -42,13 +58,15 @@ pub struct Table {
     pub engine: Engine,
     /// Whether the mechanism limits the queue in place of the port's `buffer`.
     pub limits_queue: bool,
+    /// Whether the mechanism marks by the port's own queue, which one mechanism of a port may.
+    pub marks_queue: bool,
 }
 
 impl Table {
     /// A table `key` of `section` that a variant replaces whole: none of the base's keys remain in it. `"off"`
     /// removes it, and `off` says what happens then.
     pub const fn replaced_whole(section: Section, key: &'static str, off: &'static str) -> Table {
-        Table { section, key, off, engine: Engine::Either, limits_queue: false }
+        Table { section, key, off, engine: Engine::Either, limits_queue: false, marks_queue: false }
     }
 
     /// The same table of a mechanism that needs `engine`.
@@ -59,6 +77,11 @@ impl Table {
     /// The same table of a mechanism that limits the queue in place of the port's `buffer`.
     pub const fn limits_queue(self) -> Table {
         Table { limits_queue: true, ..self }
+    }
+
+    /// The same table of a mechanism that marks by the port's own queue.
+    pub const fn marks_queue(self) -> Table {
+        Table { marks_queue: true, ..self }
     }
 
     /// The path of the table as the reference writes it, such as `port.*.ecn`.
@@ -130,6 +153,8 @@ pub struct Active {
     pub engine_setting: &'static str,
     /// The verdict of [`Mechanism::validate`].
     pub verdict: Result<(), InvalidParam>,
+    /// How it marks, if it does.
+    pub marking: Option<Marking>,
 }
 
 impl Active {
@@ -140,6 +165,7 @@ impl Active {
             engine: params.engine(),
             engine_setting: params.engine_setting(),
             verdict: params.validate(),
+            marking: params.marking(),
         }
     }
 }

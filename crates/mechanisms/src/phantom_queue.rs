@@ -37,7 +37,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::InvalidParam;
-use crate::mechanism::{Mechanism, Section, Table};
+use crate::mechanism::{Marking, Mechanism, Section, Table};
 
 /// A phantom queue on a port: marks packets as if the link were slower than it is, so that senders
 /// stop before a real queue forms.
@@ -65,6 +65,11 @@ impl Default for PhantomQueueParams {
 impl Mechanism for PhantomQueueParams {
     const TABLE: Table =
         Table::replaced_whole(Section::Port, "phantom_queue", "the port marks by its own queue, if at all");
+
+    /// It marks by its own length, which no buffer limits.
+    fn marking(&self) -> Option<Marking> {
+        Some(Marking { marks: true, ..Marking::default() })
+    }
 
     fn validate(&self) -> Result<(), InvalidParam> {
         let drain_ok = self.drain > 0.0 && self.drain <= 1.0;

@@ -30,9 +30,9 @@ use plimsoll_units::{Bytes, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::InvalidParam;
 use crate::chance::Chance;
-use crate::mechanism::{Mechanism, Section, Table};
+use crate::mechanism::{Marking, Mechanism, Section, Table};
+use crate::{Depth, InvalidParam};
 
 /// RED on a port, with every detail of ns-2's that changes results. The defaults are DCTCP with
 /// K = 30 KB as the HULL reproduction ran it.
@@ -94,7 +94,12 @@ impl Default for RedParams {
 
 impl Mechanism for RedParams {
     const TABLE: Table =
-        Table::replaced_whole(Section::Port, "red", "the queue drops and marks no packet early");
+        Table::replaced_whole(Section::Port, "red", "the queue drops and marks no packet early")
+            .marks_queue();
+
+    fn marking(&self) -> Option<Marking> {
+        Some(Marking { marks: self.ecn, thresholds: vec![Depth::Bytes(self.min)], at_dequeue: false })
+    }
 
     fn validate(&self) -> Result<(), InvalidParam> {
         let share = |value: f64| value > 0.0 && value <= 1.0;

@@ -17,9 +17,9 @@ use plimsoll_units::{Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::InvalidParam;
-use crate::mechanism::{Engine, Mechanism, Section, Table};
+use crate::mechanism::{Engine, Marking, Mechanism, Section, Table};
 use crate::red::{Red, RedParams, Verdict};
+use crate::{Depth, InvalidParam};
 
 /// Random early detection by priority. Packets of a priority that has no rule are never marked and only dropped
 /// for want of room.
@@ -40,7 +40,17 @@ impl Mechanism for WredParams {
         "wred",
         "the queue treats all priorities alike when it drops and marks",
     )
-    .needs(Engine::GeneralHere);
+    .needs(Engine::GeneralHere)
+    .marks_queue();
+
+    fn marking(&self) -> Option<Marking> {
+        let thresholds = self.priority.values().map(|params| Depth::Bytes(params.min)).collect();
+        Some(Marking {
+            marks: self.priority.values().any(|params| params.ecn),
+            thresholds,
+            at_dequeue: false,
+        })
+    }
 
     fn validate(&self) -> Result<(), InvalidParam> {
         self.rules().map(|_| ())
@@ -78,11 +88,6 @@ impl WredParams {
             rules[first..=last].fill(Some(*params));
         }
         Ok(rules)
-    }
-
-    /// Returns whether some rule marks.
-    pub fn marks(&self) -> bool {
-        self.priority.values().any(|params| params.ecn)
     }
 }
 

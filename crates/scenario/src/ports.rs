@@ -1,6 +1,8 @@
 //! Resolves `port.*` in the tree, so that errors and `show` keep the places: every tier of the
 //! topology gets a complete table, and a phantom queue turns off the marking below it.
 
+use plimsoll_mechanisms::TABLES;
+
 use crate::error::{Report, did_you_mean};
 use crate::model::Topology;
 use crate::node::{Node, Value, merge};
@@ -88,7 +90,7 @@ fn marking<'a>(
 ) {
     let Some(table) = port.as_table_mut() else { return };
     if let Some(phantom) = table.get("phantom_queue").filter(|node| is_on(node)).cloned() {
-        for marker in MARKERS {
+        for marker in markers() {
             let Some(node) = table.get_mut(marker).filter(|node| is_on(node)) else { continue };
             if phantom.origin.layer.rank() > node.origin.layer.rank() {
                 node.value = Value::String("off".to_owned());
@@ -99,7 +101,7 @@ fn marking<'a>(
             let (name, other) = (table_of(marker), table_of("phantom_queue"));
             let report = Report::at(sources, &node.key, format!("port.{name}.{marker}"), message);
             let place = sources.place(&phantom.key);
-            reports.push(report.allowed("one of phantom_queue, ecn, red and wred").help(format!(
+            reports.push(report.allowed(one_of_the_markers()).help(format!(
                 "turn one off: `port.{name}.{marker} = \"off\"`, or `port.{other}.phantom_queue = \"off\"` \
                  (set in {}, line {})",
                 place.file, place.line
@@ -107,14 +109,13 @@ fn marking<'a>(
         }
         return;
     }
-    let mut on =
-        MARKERS.iter().filter_map(|name| Some((*name, table.get(*name).filter(|node| is_on(node))?)));
+    let mut on = markers().filter_map(|name| Some((name, table.get(name).filter(|node| is_on(node))?)));
     if let (Some(first), Some(second)) = (on.next(), on.next()) {
         let (name, node) =
             if second.1.origin.layer.rank() >= first.1.origin.layer.rank() { second } else { first };
         let message = format!("{} and {} would both mark the same queue", first.0, second.0);
         let report = Report::at(sources, &node.key, format!("port.{}.{name}", table_of(name)), message);
-        reports.push(report.allowed("one of phantom_queue, ecn, red and wred").help(format!(
+        reports.push(report.allowed(one_of_the_markers()).help(format!(
             "turn one off: `port.{}.{} = \"off\"` or `port.{}.{} = \"off\"`",
             table_of(first.0),
             first.0,
@@ -124,8 +125,17 @@ fn marking<'a>(
     }
 }
 
-/// What marks on a port's own queue.
-const MARKERS: [&str; 3] = ["ecn", "red", "wred"];
+/// Returns the keys of what marks by a port's own queue.
+fn markers() -> impl Iterator<Item = &'static str> {
+    TABLES.iter().filter(|table| table.marks_queue).map(|table| table.key)
+}
+
+/// Returns all keys of what marks, for a message.
+pub(crate) fn one_of_the_markers() -> String {
+    let own: Vec<&str> = markers().collect();
+    let (last, first) = own.split_last().unwrap_or((&"", &[]));
+    format!("one of phantom_queue, {} and {last}", first.join(", "))
+}
 
 fn is_on(node: &Node) -> bool {
     node.as_table().is_some()

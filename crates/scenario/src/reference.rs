@@ -56,7 +56,7 @@ mechanism on (`{}` with all its defaults) and `\"off\"` turns it off. Of several
    that it sets, if that table names the key or replaces the whole. In swept tables it sets its key at every point.
 
 Tables merge key by key. The table of a mechanism, a distribution, and a topology or workload of another `kind` are
-replaced whole. A phantom queue turns off the marking (`ecn`, `red`, `wred`) of layers below its own. A sweep or
+replaced whole. A phantom queue turns off what marks by the port's own queue in layers below its own. A sweep or
 `--set` of a parameter of a mechanism has no effect in a variant where that mechanism is off. Paths are relative to the
 scenario; that of an include is relative to the file that names it. `plimsoll scenario show` prints the result with
 where each value comes from.

@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The tasks by the beginnings of their headings, and the most files that a recipe may have.
-const TASKS: [(&str, usize); 8] = [
+const TASKS: [(&str, usize); 11] = [
     ("A congestion controller", 4),
     ("A queue discipline", 3),
+    ("A marking mechanism", 3),
+    ("A host mechanism", 7),
+    ("A counter of the network", 9),
     ("A topology", 2),
     ("A workload", 3),
     ("A figure of a study", 3),
@@ -14,6 +17,62 @@ const TASKS: [(&str, usize); 8] = [
     ("An eBPF mechanism", 6),
     ("A memcached command", 4),
 ];
+
+/// The names by which an example of a task is followed through the tree: no other file has one of them, but tests, what
+/// attacks from outside, and the studies, which use everything.
+const FOLLOWED: [(&str, &[&str]); 5] = [
+    ("A congestion controller", &["swift", "Swift", "SwiftParams", "SwiftConfig"]),
+    ("A marking mechanism", &["wred", "Wred", "WredParams"]),
+    (
+        "A host mechanism",
+        &["reorder_buffer", "reorder_buffers", "ReorderBuffer", "ReorderBuffers", "ReorderBufferParams"],
+    ),
+    ("A counter of the network", &["no_route_drops"]),
+    ("A topology", &["fat_tree", "FatTree"]),
+];
+
+#[test]
+fn recipes_name_every_file_that_has_the_name() {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let crates = std::fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    let product = crates.filter(|path| !["reproduce", "torture"].iter().any(|name| path.ends_with(name)));
+    let files: Vec<PathBuf> = product.flat_map(|folder| sources(&folder.join("src"))).collect();
+    for (task, names) in FOLLOWED {
+        let has_name = |file: &&PathBuf| {
+            let text = std::fs::read_to_string(file).unwrap();
+            // Modules of tests stand last; comments may name anything, but for the doc comment that becomes reference.
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            code.lines()
+                .filter(|line| !line.trim_start().starts_with("//") || task == "A counter of the network")
+                .any(|line| {
+                    line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| names.contains(&word))
+                })
+        };
+        let is_test = |file: &&PathBuf| file.to_string_lossy().ends_with("tests.rs");
+        let found: BTreeSet<String> = files
+            .iter()
+            .filter(|file| !is_test(file))
+            .filter(has_name)
+            .map(|file| file.strip_prefix(root).unwrap().to_string_lossy().into_owned())
+            .collect();
+        let recipe: BTreeSet<String> = recipe(root, task).into_iter().collect();
+        assert!(
+            !found.is_empty() && found.is_subset(&recipe),
+            "{task}: {:?} has the name, too",
+            found.difference(&recipe)
+        );
+    }
+}
+
+/// Returns the files of a recipe.
+fn recipe(root: &Path, task: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(root.join("CONTRIBUTING.md")).unwrap();
+    let (_, recipes) = text.split_once("\n## Recipes\n").unwrap();
+    let recipe =
+        recipes.split("\n## ").next().unwrap().split("\n### ").find(|recipe| recipe.starts_with(task));
+    let steps = recipe.unwrap().lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit()));
+    steps.map(|step| step.split('`').nth(1).unwrap().to_owned()).collect()
+}
 
 #[test]
 fn recipes_name_files_that_exist() {

@@ -6,15 +6,13 @@ use std::sync::Arc;
 use plimsoll_mechanisms::ecn::Ecn;
 use plimsoll_mechanisms::pacer::PacerForm;
 use plimsoll_mechanisms::phantom_queue::PhantomQueue;
-use plimsoll_mechanisms::red::Red;
-use plimsoll_mechanisms::wred::Wred;
 use plimsoll_units::Span;
 
 use super::shared_buffers::SharedBuffers;
 use crate::circuits::HybridRates;
 use crate::engine::Streams;
 use crate::faults::Schedule;
-use crate::net::port::{ClassQueues, Discipline, HeadPacer, PortConfig, PortRules, RedMarker, WredMarker};
+use crate::net::port::{ClassQueues, Discipline, HeadPacer, Marker, PortConfig, PortRules};
 use crate::net::topology::Link;
 use crate::net::{Node, Port, PortId, QueueMeter};
 use crate::observed::Queue;
@@ -96,20 +94,9 @@ impl<'a> PortBuilder<'a> {
             settings.mechanisms.phantom_queue.as_ref().map(|params| PhantomQueue::new(params, link.rate));
         // A phantom queue marks in place of the port.
         let marks = phantom_queue.is_none();
-        let red = settings.mechanisms.red.as_ref().filter(|_| marks).map(|params| {
-            let stream = self.streams.stream(&format!("port/{}/red", port.0));
-            RedMarker::new(Red::new(params, link.rate), stream)
-        });
-        let wred = settings.mechanisms.wred.as_ref().filter(|_| marks).map(|params| {
-            let stream = self.streams.stream(&format!("port/{}/wred", port.0));
-            WredMarker::new(Wred::new(params, link.rate), stream)
-        });
-        let ecn = settings
-            .mechanisms
-            .ecn
-            .as_ref()
-            .filter(|_| marks && red.is_none() && wred.is_none())
-            .map(Ecn::new);
+        let stream = |name| self.streams.stream(&format!("port/{}/{name}", port.0));
+        let marker = if marks { Marker::of(&settings.mechanisms, link.rate, stream) } else { None };
+        let ecn = settings.mechanisms.ecn.as_ref().filter(|_| marks && marker.is_none()).map(Ecn::new);
         let head_pacer = spec.pacer.as_ref().filter(|params| is_host && params.form == PacerForm::Source);
         let looks_at_ports = spec.paths.adaptive.is_some() || spec.path_selector.is_some();
         Port::new(PortConfig {
@@ -120,8 +107,7 @@ impl<'a> PortBuilder<'a> {
                 limit: settings.limit,
                 ecn,
             }),
-            red,
-            wred,
+            marker,
             shared: self.shared.room(port),
             phantom_queue,
             meter: self

@@ -105,7 +105,7 @@ pub fn rules() -> PortRules {
 pub fn plain() -> PortConfig {
     PortConfig {
         rules: Arc::new(rules()),
-        red: None,
+        marker: None,
         shared: None,
         phantom_queue: None,
         meter: None,
@@ -115,7 +115,6 @@ pub fn plain() -> PortConfig {
         accounts: false,
         counts_drain_bytes: false,
         changes: false,
-        wred: None,
         general: false,
     }
 }

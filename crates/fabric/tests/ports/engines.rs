@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use plimsoll_fabric::engine::Streams;
-use plimsoll_fabric::net::port::{BufferLimit, HeadPacer, PortConfig, PortRules, RedMarker};
+use plimsoll_fabric::net::port::{BufferLimit, HeadPacer, Marker, PortConfig, PortRules};
 use plimsoll_fabric::net::{Packet, Port, QueueMeter, Wait};
 use plimsoll_mechanisms::Depth;
+use plimsoll_mechanisms::PortMechanisms;
 use plimsoll_mechanisms::ecn::{Compare, Ecn, EcnParams, MarkAt};
 use plimsoll_mechanisms::pacer::{PacerForm, PacerParams};
 use plimsoll_mechanisms::phantom_queue::{PhantomQueue, PhantomQueueParams};
-use plimsoll_mechanisms::red::{Red, RedParams};
+use plimsoll_mechanisms::red::RedParams;
 use plimsoll_units::{Bytes, Span, Time};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -37,15 +38,15 @@ enum Mark {
 
 impl Setup {
     fn port(&self, general: bool) -> Port {
-        let (ecn, red) = match &self.mark {
+        let (ecn, marker) = match &self.mark {
             Mark::Off => (None, None),
             Mark::Above(threshold, compare) => {
                 let params = EcnParams { threshold: *threshold, at: MarkAt::Enqueue, compare: *compare };
                 (Some(Ecn::new(&params)), None)
             }
             Mark::Red(params) => {
-                let marker = RedMarker::new(Red::new(params, RATE), Streams::new(1).stream("red"));
-                (None, Some(marker))
+                let mechanisms = PortMechanisms { red: Some(*params), ..PortMechanisms::default() };
+                (None, Marker::of(&mechanisms, RATE, |name| Streams::new(1).stream(name)))
             }
         };
         let phantom = PhantomQueueParams::default();
@@ -61,7 +62,7 @@ impl Setup {
         let from = Time::ZERO + Span::from_us(self.meter_from_us);
         Port::new(PortConfig {
             rules: Arc::new(PortRules { limit: self.limit, ecn, ..rules() }),
-            red,
+            marker,
             phantom_queue: self.phantom_queue.then(|| PhantomQueue::new(&phantom, RATE)),
             pacer,
             meter: Some(QueueMeter::new(from, Span::from_us(3), 500)),

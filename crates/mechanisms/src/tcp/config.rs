@@ -110,7 +110,7 @@ impl TransportParams {
             fast_retransmit_guard: self.fast_retransmit_guard,
             limited_transmit: self.limited_transmit,
             loss_after_ecn: self.loss_after_ecn,
-            ack_every: if self.kind == Kind::Swift { 1 } else { self.ack_every },
+            ack_every: if self.kind.delays_acks() { self.ack_every } else { 1 },
             ack_delay: self.ack_delay,
             nagle: self.nagle,
             handshake: self.handshake,

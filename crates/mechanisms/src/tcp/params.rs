@@ -267,6 +267,11 @@ impl Kind {
     /// All kinds, in the order of the schema.
     pub const ALL: [Kind; 4] = [Kind::Tcp, Kind::Cubic, Kind::Dctcp, Kind::Swift];
 
+    /// Returns whether the receiver may delay acknowledgements; a delay is what Swift measures.
+    pub fn delays_acks(self) -> bool {
+        self != Kind::Swift
+    }
+
     /// Returns the name in a scenario.
     pub fn name(self) -> &'static str {
         match self {

@@ -24,6 +24,7 @@ use crate::files::Files;
 use crate::graph;
 use crate::model::{Graph, Model, ServiceOrder, Topology};
 use crate::node::{Node, dotted};
+use crate::ports::one_of_the_markers;
 use crate::source::Sources;
 
 /// The errors and warnings that a check reports.
@@ -156,8 +157,7 @@ impl Checker<'_> {
             self.known_workload(&["transport", "workload", name], name, model);
         }
         let delays_acks = transport.ack_every > 1
-            && (transport.kind != Kind::Swift
-                || transport.workload.values().any(|kind| *kind != Kind::Swift));
+            && (transport.kind.delays_acks() || transport.workload.values().any(|kind| kind.delays_acks()));
         if delays_acks && transport.ack_delay >= transport.min_rto {
             self.warn(
                 &["transport", "ack_delay"],
@@ -182,10 +182,18 @@ impl Checker<'_> {
         let marking = marker.is_some();
         if transport.kind == Kind::Dctcp && !marking {
             let message = "no queue marks, so dctcp does what tcp does";
-            self.warn(&["transport", "kind"], message, "turn on ecn, red or phantom_queue in port.switch");
+            self.warn(
+                &["transport", "kind"],
+                message,
+                format!("turn on {} in port.switch", one_of_the_markers()),
+            );
         } else if model.host.pacer().is_some() && !marking {
             let message = "no queue marks, so no flow is ever paced";
-            self.warn(&["host", "pacer"], message, "turn on ecn, red or phantom_queue in port.switch");
+            self.warn(
+                &["host", "pacer"],
+                message,
+                format!("turn on {} in port.switch", one_of_the_markers()),
+            );
         }
     }
 

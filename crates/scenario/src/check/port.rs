@@ -1,11 +1,8 @@
 //! Checks the tables below `port`.
 
-use plimsoll_mechanisms::Depth;
-use plimsoll_mechanisms::ecn::MarkAt;
 use plimsoll_mechanisms::pfc::PausedLink;
-use plimsoll_mechanisms::red::RedParams;
 use plimsoll_mechanisms::shared_buffer::SharedBufferParams;
-use plimsoll_mechanisms::wred::WredParams;
+use plimsoll_mechanisms::{Active, Depth, Marking};
 use plimsoll_units::Bytes;
 
 use super::Checker;
@@ -67,27 +64,24 @@ impl Checker<'_> {
             (None, BufferLimit::Packets(packets)) => (packets.saturating_mul(packet), "buffer"),
             (None, BufferLimit::Unlimited) => return,
         };
-        let of_red = |red: RedParams| (red.min.get(), red.ecn);
-        let mut thresholds = Vec::new();
-        thresholds.extend(port.ecn().map(|ecn| ("ecn", (in_bytes(ecn.threshold, packet), true))));
-        thresholds.extend(port.red().map(|red| ("red", of_red(*red))));
-        if let Some(Ok(rules)) = port.wred().map(WredParams::rules) {
-            thresholds.extend(rules.into_iter().flatten().map(|red| ("wred", of_red(red))));
-        }
-        // What leaves a queue behind that it did not find may be marked by the last packet that fits.
-        let last = if port.ecn().is_some_and(|ecn| ecn.at == MarkAt::Dequeue) { 0 } else { packet };
-        for (table, (threshold, marks)) in thresholds {
-            if threshold.saturating_add(last) > room && room > 0 {
-                let path = self.path_of(name, table);
-                let does = if marks { "marks" } else { "drops early" };
-                let message = format!(
-                    "it never {does}: `{key}` has room for {} at this port, and the threshold is {}",
-                    Bytes::new(room),
-                    Bytes::new(threshold)
-                );
-                self.warn(&keys(&path), message, format!("a lower threshold, or a larger `{key}`"));
-                return;
-            }
+        for (active, marking) in port.mechanisms().active().into_iter().filter_map(with_marking) {
+            // What leaves a queue behind that it did not find may be marked by the last packet that fits.
+            let last = if marking.at_dequeue { 0 } else { packet };
+            let is_out = |threshold: &u64| threshold.saturating_add(last) > room && room > 0;
+            let Some(threshold) =
+                marking.thresholds.iter().map(|depth| in_bytes(*depth, packet)).find(is_out)
+            else {
+                continue;
+            };
+            let path = self.path_of(name, active.table.key);
+            let does = if marking.marks { "marks" } else { "drops early" };
+            let message = format!(
+                "it never {does}: `{key}` has room for {} at this port, and the threshold is {}",
+                Bytes::new(room),
+                Bytes::new(threshold)
+            );
+            self.warn(&keys(&path), message, format!("a lower threshold, or a larger `{key}`"));
+            return;
         }
     }
 
@@ -173,13 +167,9 @@ impl Checker<'_> {
     pub(super) fn marker(&self, model: &Model) -> Option<[String; 3]> {
         let tiers = model.topology.tiers().iter().map(|tier| (*tier, model.port.of_tier(tier)));
         tiers.chain([("host", &model.port.host)]).find_map(|(name, port)| {
-            let marks = [
-                ("phantom_queue", port.phantom_queue().is_some()),
-                ("ecn", port.ecn().is_some()),
-                ("red", port.red().is_some_and(|red| red.ecn)),
-                ("wred", port.wred().is_some_and(WredParams::marks)),
-            ];
-            let (key, _) = marks.into_iter().find(|(_, marks)| *marks)?;
+            let mechanisms = port.mechanisms().active().into_iter().filter_map(with_marking);
+            let marks = mechanisms.filter(|(_, marking)| marking.marks).map(|(active, _)| active.table.key);
+            let key = marks.min_by_key(|key| *key != "phantom_queue")?;
             Some(self.path_of(name, key))
         })
     }
@@ -195,6 +185,12 @@ impl Checker<'_> {
         let name = if inherited && name != "host" { "switch" } else { name };
         ["port", name, key].map(str::to_owned)
     }
+}
+
+/// A mechanism with how it marks, if it does.
+fn with_marking(active: Active) -> Option<(Active, Marking)> {
+    let marking = active.marking.clone()?;
+    Some((active, marking))
 }
 
 /// A depth in bytes, where packets are full ones.

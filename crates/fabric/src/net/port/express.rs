@@ -11,7 +11,7 @@ use std::sync::Arc;
 use plimsoll_mechanisms::phantom_queue::PhantomQueue;
 use plimsoll_units::{Span, Time};
 
-use super::marking::{RedMarker, Verdict};
+use super::marking::{Marker, Verdict};
 use super::sizes::Sizes;
 use super::{ANY, HeadPacer, PLAIN, PortConfig, PortRules};
 use crate::net::{Packet, PortId, QueueMeter, Sink, Slot, Wait};
@@ -36,7 +36,7 @@ const _: () = assert!(size_of::<Express>() == 64, "an express port is one cache 
 /// The mechanisms that most ports do not have.
 #[derive(Debug)]
 struct Extras {
-    red: Option<RedMarker>,
+    marker: Option<Marker>,
     phantom_queue: Option<PhantomQueue>,
     pacer: Option<HeadPacer>,
     meter: Option<QueueMeter>,
@@ -56,8 +56,8 @@ pub(crate) struct Admitted {
 
 impl Express {
     pub(super) fn new(config: PortConfig) -> Express {
-        let PortConfig { rules, red, phantom_queue, pacer, meter, .. } = config;
-        let plain = red.is_none() && phantom_queue.is_none() && pacer.is_none() && meter.is_none();
+        let PortConfig { rules, marker, phantom_queue, pacer, meter, .. } = config;
+        let plain = marker.is_none() && phantom_queue.is_none() && pacer.is_none() && meter.is_none();
         Express {
             rules,
             busy_until: Time::ZERO,
@@ -66,7 +66,7 @@ impl Express {
             waiting_bytes: 0,
             in_service_bytes: 0,
             extras: (!plain).then(|| {
-                Box::new(Extras { red, phantom_queue, pacer, meter, foreseen_marks: VecDeque::new() })
+                Box::new(Extras { marker, phantom_queue, pacer, meter, foreseen_marks: VecDeque::new() })
             }),
         }
     }
@@ -112,14 +112,14 @@ impl Express {
         let has_room = self.has_room_now(now, size);
         let mut verdict = self.rules.on_enqueue(self.waiting.len(), waiting_bytes);
         let is_idle_since = (self.busy_until < now).then_some(self.busy_until);
-        if let Some(Extras { red: Some(red), .. }) = self.extras::<IS_PLAIN>() {
+        if let Some(Extras { marker: Some(marker), .. }) = self.extras::<IS_PLAIN>() {
             if let Some(since) = is_idle_since {
-                red.on_idle(since);
+                marker.on_idle(since);
             }
             if has_room {
-                verdict = red.on_enqueue(now, waiting_bytes, packet);
+                verdict = marker.on_enqueue(now, waiting_bytes, packet);
             } else {
-                red.on_overflow(now, waiting_bytes, packet);
+                marker.on_overflow(now, waiting_bytes, packet);
             }
         }
         if !has_room || verdict == Verdict::Drop {

@@ -11,7 +11,7 @@ use plimsoll_units::Time;
 
 use super::class_queues::{ClassQueues, ClassSignal};
 use super::discipline::{Discipline, Leaving, Waiting};
-use super::marking::{RedMarker, Verdict, WredMarker};
+use super::marking::{Marker, Verdict};
 use super::{ANY, HeadPacer, PLAIN, PortConfig, PortRules, SharedRoom};
 use crate::net::{Packet, PathClass, PortId, QueueMeter, Sink, Slot, Wait};
 
@@ -56,8 +56,7 @@ const _: () = assert!(offset_of!(Rest, extras) <= 64, "a plain port uses one cac
 /// What a plain port has no need of: what looks at a packet beside the rules and the discipline, and who stops it.
 #[derive(Debug)]
 struct Extras {
-    red: Option<Box<RedMarker>>,
-    wred: Option<Box<WredMarker>>,
+    marker: Option<Box<Marker>>,
     shared: Option<SharedRoom>,
     /// What the packet in service still takes of the shared buffer.
     shared_in_service: u64,
@@ -80,21 +79,21 @@ struct Extras {
 impl General {
     pub(super) fn new(config: PortConfig) -> General {
         // What joins and leaves the queue is counted beyond its bytes, so that each packet has to do both.
-        let counts_waiting = config.wred.is_some() || config.shared.is_some();
+        let counts_waiting =
+            config.marker.as_ref().is_some_and(Marker::counts_waiting) || config.shared.is_some();
         let ends_matter =
             config.announces_room || config.shared.is_some() || !config.discipline.is_idle_when_empty();
         let is_plain = !counts_waiting
             && !ends_matter
             && !config.accounts
             && !config.changes
-            && config.red.is_none()
+            && config.marker.is_none()
             && config.phantom_queue.is_none()
             && config.pacer.is_none()
             && config.meter.is_none();
         let passes_up_to = if counts_waiting { 0 } else { config.discipline.passes_up_to() };
         let extras = Extras {
-            red: config.red.map(Box::new),
-            wred: config.wred.map(Box::new),
+            marker: config.marker.map(Box::new),
             shared: config.shared,
             shared_in_service: 0,
             phantom_queue: config.phantom_queue,
@@ -218,24 +217,20 @@ impl General {
         let packet = sink.packet(slot);
         let size = u64::from(packet.size);
         let has_room = self.class_has_room(now, packet.dst.0, packet.path_class(), size);
-        if let Some(red) = &mut self.rest.extras.red
+        if let Some(marker) = &mut self.rest.extras.marker
             && self.busy_until < now
             && self.waiting == 0
         {
-            red.on_idle(self.busy_until);
+            marker.on_idle(self.busy_until);
         }
         let has_room = has_room && self.take_shared(size, sink);
         let packet = sink.packet(slot);
-        let Extras { red, wred, .. } = &mut self.rest.extras;
-        let verdict = match (has_room, red, wred) {
-            (true, Some(red), _) => red.on_enqueue(now, self.waiting_bytes, packet),
-            (true, None, Some(wred)) => wred.on_enqueue(now, packet),
-            (true, None, None) => self.rules.on_enqueue(self.waiting as usize, self.waiting_bytes),
-            (false, red, wred) => {
-                if let Some(red) = red {
-                    red.on_overflow(now, self.waiting_bytes, packet);
-                } else if let Some(wred) = wred {
-                    wred.on_overflow(now, packet);
+        let verdict = match (has_room, &mut self.rest.extras.marker) {
+            (true, Some(marker)) => marker.on_enqueue(now, self.waiting_bytes, packet),
+            (true, None) => self.rules.on_enqueue(self.waiting as usize, self.waiting_bytes),
+            (false, marker) => {
+                if let Some(marker) = marker {
+                    marker.on_overflow(now, self.waiting_bytes, packet);
                 }
                 return Verdict::Drop;
             }
@@ -472,8 +467,8 @@ impl General {
         packet.add_wait(self.rules.wait, now - since);
         packet.add_wait(Wait::Pacer, start - now);
         if let Some(extras) = self.extras::<IS_PLAIN>() {
-            if let Some(wred) = &mut extras.wred {
-                wred.on_transmit(packet, busy_until);
+            if let Some(marker) = &mut extras.marker {
+                marker.on_transmit(packet, busy_until);
             }
             if extras.changes {
                 packet.add_transit(busy_until - start + propagation);
@@ -498,8 +493,8 @@ impl General {
             drain.on_enqueue(priority, u64::from(size));
         }
         if let Some(extras) = self.extras::<IS_PLAIN>() {
-            if let Some(wred) = &mut extras.wred {
-                wred.on_entered(sink.packet(slot));
+            if let Some(marker) = &mut extras.marker {
+                marker.on_entered(sink.packet(slot));
             }
             if extras.accounts {
                 sink.entered(id, slot);
@@ -556,8 +551,8 @@ impl General {
             drain.on_dequeue(priority, u64::from(size));
         }
         if let Some(extras) = self.extras::<IS_PLAIN>() {
-            if let Some(wred) = &mut extras.wred {
-                wred.on_left(sink.packet(slot));
+            if let Some(marker) = &mut extras.marker {
+                marker.on_left(sink.packet(slot));
             }
             if extras.accounts {
                 sink.left(id, slot);

@@ -1,88 +1,109 @@
 //! Whether an arriving packet is marked, or dropped before the queue is full.
+//!
+//! A port compares its queue with a threshold ([`PortRules`]), or has a [`Marker`] in place of that. A new rule that
+//! decides on arrivals is a variant of [`Rule`], made in [`Marker::of`]; no other file of the fabric knows which it is.
 
+use plimsoll_mechanisms::PortMechanisms;
 use plimsoll_mechanisms::red::Red;
 pub(super) use plimsoll_mechanisms::red::Verdict;
 use plimsoll_mechanisms::wred::Wred;
-use plimsoll_units::Time;
+use plimsoll_units::{Rate, Time};
 use rand::Rng;
 use rand_pcg::Pcg64;
 
 use super::PortRules;
 use crate::net::{Ecn, Packet};
 
-/// Random early detection, with the stream that it draws from.
+/// What decides on arriving packets in place of the threshold, with the stream that it draws from.
 #[derive(Debug)]
-pub struct RedMarker {
-    red: Red,
+pub struct Marker {
+    rule: Rule,
     stream: Pcg64,
 }
 
-impl RedMarker {
-    /// Makes a marker of `red` that draws from `stream`.
-    pub fn new(red: Red, stream: Pcg64) -> RedMarker {
-        RedMarker { red, stream }
+#[derive(Debug)]
+enum Rule {
+    /// Random early detection.
+    Red(Red),
+    /// Random early detection by priority, which counts what waits of each.
+    Wred(Wred),
+}
+
+impl Marker {
+    /// Makes the marker of a port of rate `link`, if one of its mechanisms asks for one. `stream` gives the random
+    /// stream of a name.
+    pub fn of(
+        mechanisms: &PortMechanisms,
+        link: Rate,
+        stream: impl FnOnce(&'static str) -> Pcg64,
+    ) -> Option<Marker> {
+        let (rule, name) = match (&mechanisms.red, &mechanisms.wred) {
+            (Some(params), _) => (Rule::Red(Red::new(params, link)), "red"),
+            (None, Some(params)) => (Rule::Wred(Wred::new(params, link)), "wred"),
+            (None, None) => return None,
+        };
+        Some(Marker { rule, stream: stream(name) })
+    }
+
+    /// Returns whether it is to be told of each packet that joins and leaves the queue, which takes the general engine.
+    pub(super) fn counts_waiting(&self) -> bool {
+        matches!(self.rule, Rule::Wred(_))
     }
 
     /// Decides on a packet that finds `bytes` waiting, and room.
     pub(super) fn on_enqueue(&mut self, now: Time, bytes: u64, packet: &Packet) -> Verdict {
         let stream = &mut self.stream;
-        let ect = packet.ecn != Ecn::NotEct;
-        self.red.on_enqueue(now, bytes, u64::from(packet.size), ect, || stream.next_u64())
+        let (size, ect) = (u64::from(packet.size), packet.ecn != Ecn::NotEct);
+        match &mut self.rule {
+            Rule::Red(red) => red.on_enqueue(now, bytes, size, ect, || stream.next_u64()),
+            Rule::Wred(wred) => wred.on_enqueue(now, packet.priority & 7, size, ect, || stream.next_u64()),
+        }
     }
 
     /// The queue drops a packet for lack of room; an average still counts its arrival.
     #[cold]
     pub(super) fn on_overflow(&mut self, now: Time, bytes: u64, packet: &Packet) {
-        self.red.on_enqueue(now, bytes, u64::from(packet.size), false, || 0);
-        self.red.on_overflow();
+        let size = u64::from(packet.size);
+        match &mut self.rule {
+            Rule::Red(red) => {
+                red.on_enqueue(now, bytes, size, false, || 0);
+                red.on_overflow();
+            }
+            Rule::Wred(wred) => {
+                wred.on_enqueue(now, packet.priority & 7, size, false, || 0);
+                wred.on_overflow(packet.priority & 7);
+            }
+        }
     }
 
     /// The queue and the link have been idle since `since`.
     pub(super) fn on_idle(&mut self, since: Time) {
-        self.red.on_idle(since);
-    }
-}
-
-/// Random early detection by priority, with the stream that it draws from.
-#[derive(Debug)]
-pub struct WredMarker {
-    wred: Wred,
-    stream: Pcg64,
-}
-
-impl WredMarker {
-    /// Makes a marker of `wred` that draws from `stream`.
-    pub fn new(wred: Wred, stream: Pcg64) -> WredMarker {
-        WredMarker { wred, stream }
-    }
-
-    /// Decides on a packet that finds room.
-    pub(super) fn on_enqueue(&mut self, now: Time, packet: &Packet) -> Verdict {
-        let stream = &mut self.stream;
-        let ect = packet.ecn != Ecn::NotEct;
-        self.wred.on_enqueue(now, packet.priority & 7, u64::from(packet.size), ect, || stream.next_u64())
-    }
-
-    /// The queue drops a packet for lack of room; an average still counts its arrival.
-    #[cold]
-    pub(super) fn on_overflow(&mut self, now: Time, packet: &Packet) {
-        self.wred.on_enqueue(now, packet.priority & 7, u64::from(packet.size), false, || 0);
-        self.wred.on_overflow(packet.priority & 7);
+        match &mut self.rule {
+            Rule::Red(red) => red.on_idle(since),
+            // It knows of each priority when it was last sent.
+            Rule::Wred(_) => {}
+        }
     }
 
     /// `packet` has joined the queue.
     pub(super) fn on_entered(&mut self, packet: &Packet) {
-        self.wred.on_entered(packet.priority & 7, u64::from(packet.size));
+        if let Rule::Wred(wred) = &mut self.rule {
+            wred.on_entered(packet.priority & 7, u64::from(packet.size));
+        }
     }
 
     /// `packet` has left the queue.
     pub(super) fn on_left(&mut self, packet: &Packet) {
-        self.wred.on_left(packet.priority & 7, u64::from(packet.size));
+        if let Rule::Wred(wred) = &mut self.rule {
+            wred.on_left(packet.priority & 7, u64::from(packet.size));
+        }
     }
 
     /// `packet` is being sent until `until`.
     pub(super) fn on_transmit(&mut self, packet: &Packet, until: Time) {
-        self.wred.on_transmit(packet.priority & 7, until);
+        if let Rule::Wred(wred) = &mut self.rule {
+            wred.on_transmit(packet.priority & 7, until);
+        }
     }
 }
 

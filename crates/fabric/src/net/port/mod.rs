@@ -29,7 +29,7 @@ pub(crate) use express::Admitted;
 pub use express::Express;
 pub use general::General;
 pub use head_pacer::HeadPacer;
-pub use marking::{RedMarker, WredMarker};
+pub use marking::Marker;
 pub use rules::{BufferLimit, PortRules};
 
 use super::{Packet, PathClass, PortId, QueueMeter, Sink, Slot};
@@ -55,10 +55,8 @@ pub struct SharedRoom {
 pub struct PortConfig {
     /// The link, the buffer limit and the ECN threshold.
     pub rules: Arc<PortRules>,
-    /// Random early detection in place of the threshold.
-    pub red: Option<RedMarker>,
-    /// Random early detection by priority in place of either. Needs the general engine.
-    pub wred: Option<WredMarker>,
+    /// What decides on arrivals in place of the threshold.
+    pub marker: Option<Marker>,
     /// The shared memory in which a packet must also find room. Needs the general engine.
     pub shared: Option<SharedRoom>,
     /// HULL's phantom queue, consulted at the start of each transmission.
@@ -107,7 +105,7 @@ impl Port {
             && !config.changes
             && !config.rules.ecn.is_some_and(|ecn| ecn.marks_at_dequeue())
             && config.shared.is_none()
-            && config.wred.is_none()
+            && !config.marker.as_ref().is_some_and(Marker::counts_waiting)
             && !config.general;
         if express {
             Port(Engine::Express(Express::new(config)))

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use plimsoll_mechanisms::red::{Red, RedParams};
+use plimsoll_mechanisms::PortMechanisms;
+use plimsoll_mechanisms::red::RedParams;
 use plimsoll_mechanisms::shared_buffer::{SharedBuffer, SharedBufferParams};
 use plimsoll_units::{Bytes, Rate, Span, Time};
 use rand::SeedableRng;
@@ -60,12 +61,12 @@ pub(super) fn switch(alpha: f64, ports: usize) -> Switch {
     }
 }
 
-fn port(number: u32, limit: BufferLimit, red: Option<RedMarker>) -> Port {
-    Port::new(config(number, limit, red))
+fn port(number: u32, limit: BufferLimit, marker: Option<Marker>) -> Port {
+    Port::new(config(number, limit, marker))
 }
 
 /// Returns the configuration of a port of 1 Gb/s that shares its switch's memory with others.
-pub(super) fn config(number: u32, limit: BufferLimit, red: Option<RedMarker>) -> PortConfig {
+pub(super) fn config(number: u32, limit: BufferLimit, marker: Option<Marker>) -> PortConfig {
     PortConfig {
         rules: Arc::new(PortRules {
             byte_time: Rate::from_gbps(1).byte_time(),
@@ -74,7 +75,7 @@ pub(super) fn config(number: u32, limit: BufferLimit, red: Option<RedMarker>) ->
             limit,
             ecn: None,
         }),
-        red,
+        marker,
         shared: Some(SharedRoom { pool: 7, port: number as usize }),
         phantom_queue: None,
         meter: None,
@@ -84,7 +85,6 @@ pub(super) fn config(number: u32, limit: BufferLimit, red: Option<RedMarker>) ->
         accounts: false,
         counts_drain_bytes: false,
         changes: false,
-        wred: None,
         general: false,
     }
 }
@@ -147,10 +147,10 @@ fn everything_is_given_back() {
 fn a_packet_dropped_for_another_reason_takes_nothing() {
     let params =
         RedParams { min: Bytes::new(5_000), max: Bytes::new(5_000), ecn: false, ..RedParams::default() };
-    let red = Red::new(&params, Rate::from_gbps(1));
-    let marker = RedMarker::new(red, rand_pcg::Pcg64::seed_from_u64(1));
+    let mechanisms = PortMechanisms { red: Some(params), ..PortMechanisms::default() };
+    let marker = Marker::of(&mechanisms, Rate::from_gbps(1), |_| rand_pcg::Pcg64::seed_from_u64(1));
     let mut switch = switch(1.0, 1);
-    let mut ports = [port(0, BufferLimit::UNLIMITED, Some(marker))];
+    let mut ports = [port(0, BufferLimit::UNLIMITED, marker)];
     congest(&mut ports, &mut switch);
     assert!(switch.dropped[0] > 0);
     assert_eq!(switch.pool.total_bytes(), ports[0].held() as u64 * SIZE);
