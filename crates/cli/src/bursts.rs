@@ -258,6 +258,12 @@ fn show(args: &Args, all: &[&Analysed], is_stopped: bool) -> anyhow::Result<()> 
             all.iter().map(table).collect::<Vec<_>>().join("\n")
         }
     };
+    if args.format == Format::Csv {
+        for one in all {
+            let of = if last == 0 { String::new() } else { format!("{}: ", one.names.join(" ")) };
+            tables::warnings(&one.report).iter().for_each(|warning| note!("warning: {of}{warning}"));
+        }
+    }
     output::print(&printed)?;
     if let Some(path) = &args.figure {
         let chart = figure::of_packets(&all[0].report, pairs);
@@ -283,6 +289,7 @@ fn as_json(report: &Report, names: &[String], ended: Option<&str>) -> anyhow::Re
     let mut whole = Map::new();
     whole.insert("captures".to_owned(), json!(names));
     whole.insert("ended".to_owned(), json!(ended));
+    whole.insert("warnings".to_owned(), json!(tables::warnings(report)));
     whole.insert("ack_ratio_bytes".to_owned(), json!(report.acks.ratio()));
     if let Value::Object(numbers) = serde_json::to_value(report).context("the report is no JSON object")? {
         whole.extend(numbers);

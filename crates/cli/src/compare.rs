@@ -48,6 +48,14 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     {
         bail!("--out {}: this is a run directory; choose another folder for the comparison", out.display());
     }
+    for path in
+        std::iter::once(&args.first).chain(&args.others).filter(|path| path.join("lines.json").exists())
+    {
+        bail!(
+            "{} holds a search of `plimsoll line`, which compares the variants of its scenario; `compare` takes runs",
+            path.display()
+        );
+    }
     let paths: Vec<&Path> = std::iter::once(&args.first).chain(&args.others).map(PathBuf::as_path).collect();
     let runs: Vec<RunDir> = paths.iter().map(|path| output::open_run(path)).collect::<anyhow::Result<_>>()?;
     let mut samples = Samples::default();

@@ -17,7 +17,7 @@ use plimsoll_results::summary::Options;
 use plimsoll_scenario::Registry;
 use plimsoll_stdio::note;
 use plimsoll_units::spelling::did_you_mean;
-use plimsoll_units::text::{printable, printable_lines};
+use plimsoll_units::text::{counted, printable, printable_lines};
 
 use crate::memory::{Budget, Work};
 use crate::output::{self, Done};
@@ -170,7 +170,7 @@ impl Known {
                 count += 1;
             }
         }
-        note!("{count} figures in {}", folder.display());
+        note!("{} in {}", counted(count as u64, "figure"), folder.display());
         Ok(ExitCode::SUCCESS)
     }
 

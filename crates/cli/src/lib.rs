@@ -55,6 +55,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use plimsoll_scenario::Registry;
 use plimsoll_stdio::note;
 use plimsoll_units::spelling::nearest;
+use plimsoll_units::text::shortened;
 
 /// Finds a network's load line: how much load it carries before its tail latency violates an objective, and which
 /// mechanism raises the line.
@@ -159,6 +160,9 @@ pub fn main_with(registry: &Registry) -> ExitCode {
     main_of(registry, std::env::args_os())
 }
 
+/// The most characters of a line of an error, which may quote a line of a file.
+const LINE_MAX: usize = 1_000;
+
 /// Runs the command line of these words, the first of which is the name of the program. The words `--help`, and an
 /// error in the words, end the process.
 pub fn main_of(registry: &Registry, words: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -173,7 +177,11 @@ pub fn main_of(registry: &Registry, words: impl IntoIterator<Item = OsString>) -
         match error.downcast_ref::<source::BadScenario>() {
             // These errors have their own form, with the wrong line.
             Some(bad) => note!("{bad}"),
-            None => note!("error: {}", output::reasons(&error)),
+            None => {
+                let reasons = output::reasons(&error);
+                let lines: Vec<_> = reasons.lines().map(|line| shortened(line, LINE_MAX)).collect();
+                note!("error: {}", lines.join("\n"));
+            }
         }
         ExitCode::from(output::ERROR)
     })

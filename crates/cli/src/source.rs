@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use clap::Args;
 use plimsoll_scenario::{Overrides, Point, Registry, Scenario, ScenarioError};
 use plimsoll_stdio::note;
+use plimsoll_units::text::counted;
 use plimsoll_units::whole;
 
 /// A scenario file with overrides.
@@ -128,8 +129,11 @@ impl fmt::Display for BadScenario {
             // There is no file whose errors could be counted.
             return error.fmt(f);
         }
-        for error in &self.errors {
+        for error in self.errors.iter().take(SHOWN_MAX) {
             writeln!(f, "{error}\n")?;
+        }
+        if let Some(more @ 1..) = self.errors.len().checked_sub(SHOWN_MAX) {
+            writeln!(f, "and {} further\n", counted(more as u64, "error"))?;
         }
         match self.errors.len() {
             1 => write!(f, "error: {} cannot be {}: 1 error", self.name, self.done),
@@ -139,6 +143,9 @@ impl fmt::Display for BadScenario {
 }
 
 impl std::error::Error for BadScenario {}
+
+/// The most errors of a file that are shown.
+const SHOWN_MAX: usize = 20;
 
 #[cfg(test)]
 mod tests {

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use plimsoll_results::outcome::{Outcome, Supply};
 use plimsoll_results::stats;
-use plimsoll_scenario::model::Model;
+use plimsoll_scenario::model::{Model, Run as RunTimes};
 use plimsoll_scenario::{Overrides, Point, Scenario, ScenarioError, replicate_seed};
 use plimsoll_sim::batch::{self, BatchError};
 use plimsoll_sim::{Progress, RunError};
 use plimsoll_stats::search::{self, Objectives};
+use plimsoll_units::Span;
 
 use crate::journal::{Journal, JournalError, Key};
 use crate::lines::{self, Lines, Searched, Versus};
@@ -18,6 +19,9 @@ use crate::over::Over;
 use crate::reach::Reach;
 use crate::search::{Ask, FirstLook, Line, Range, Search, Slos, State, rounded};
 use crate::slo::{Metric, Slo};
+
+/// How often a run without a message is made ten times as long, to learn how many messages there are.
+const LENGTHENED: u32 = 5;
 
 /// The options of a search.
 #[derive(Clone, PartialEq, Debug)]
@@ -316,6 +320,19 @@ impl Driver<'_> {
         let Some(wanted) = self.options.messages else { return Ok(None) };
         let model = &self.models_at(load)?[0].clone();
         let Some(duration) = model.run.duration else { return Err(Stopped::NoDuration) };
+        self.length_from(model, duration, wanted, LENGTHENED)
+    }
+
+    /// Computes it by a run of `duration`, or by one that is ten times as long if that has no message.
+    fn length_from(
+        &mut self,
+        model: &Model,
+        duration: Span,
+        wanted: u64,
+        times: u32,
+    ) -> Result<Option<String>, Stopped> {
+        let model =
+            &Model { run: RunTimes { duration: Some(duration), ..model.run.clone() }, ..model.clone() };
         let outcome = plimsoll_sim::run(model, &mut |_| self.watch.goes_on())
             .map_err(|error| if self.watch.goes_on() { error.into() } else { Stopped::Cancelled })?;
         let counted = (duration - model.run.warmup).as_secs_f64();
@@ -324,6 +341,9 @@ impl Driver<'_> {
         let warmup = model.run.warmup.as_secs_f64();
         self.models.clear();
         match fewest {
+            Some((Sample { messages: 0, .. }, _)) if times > 0 => {
+                self.length_from(model, duration * 10, wanted, times - 1)
+            }
             Some((Sample { messages: 0, .. }, slo)) => Err(Stopped::NoMessage(slo.workload.clone())),
             Some((sample, _)) => {
                 let length = warmup + counted * wanted as f64 / sample.messages as f64;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 pub use plimsoll_units::spelling::did_you_mean;
 pub(crate) use plimsoll_units::spelling::nearest;
-use plimsoll_units::text::printable;
+use plimsoll_units::text::{printable, shortened};
 
 use crate::node::Node;
 use crate::source::{Origin, Sources};
@@ -212,19 +212,8 @@ impl Findings {
     }
 }
 
-/// The most characters of a message, and those that a longer one keeps at its end.
+/// The most characters of a message, and of a key.
 const MESSAGE: usize = 320;
-const MESSAGE_END: usize = 80;
-
-/// Cuts the middle of a long message, which quotes a long value.
-fn shortened(message: &str) -> String {
-    let count = message.chars().count();
-    if count <= MESSAGE {
-        return message.to_owned();
-    }
-    let kept = MESSAGE - MESSAGE_END - 3;
-    message.chars().take(kept).chain("...".chars()).chain(message.chars().skip(count - MESSAGE_END)).collect()
-}
 
 /// The most characters of a source line that a message shows.
 const EXCERPT: usize = 120;
@@ -267,10 +256,11 @@ struct Rendered<'a> {
 impl fmt::Display for Rendered<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Rendered { severity, report } = self;
-        let message = shortened(&printable(&report.message));
+        let message = printable(&report.message);
+        let message = shortened(&message, MESSAGE);
         match report.key.as_str() {
             "" => write!(f, "{severity}: {message}")?,
-            key => write!(f, "{severity}: {}: {message}", printable(key))?,
+            key => write!(f, "{severity}: {}: {message}", shortened(&printable(key), MESSAGE))?,
         }
         let margin = " ".repeat(report.line.to_string().len());
         if report.line > 0 {

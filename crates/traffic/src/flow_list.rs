@@ -12,6 +12,7 @@ use plimsoll_fabric::Unbuildable;
 use plimsoll_fabric::net::HostId;
 use plimsoll_units::csv::{Row, rows};
 use plimsoll_units::spelling::did_you_mean;
+use plimsoll_units::text::counted;
 use plimsoll_units::{Bytes, ParseQuantityError, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -145,7 +146,7 @@ impl Listed<'_> {
         let span = |column| self.row.span(column);
         let [start, _, _, size, class] = cells[..] else {
             let whole = self.row.start..self.row.start + self.row.text.len();
-            return Err(self.error(whole, format!("{} columns", cells.len()), Some(HEADER)));
+            return Err(self.error(whole, counted(cells.len() as u64, "column"), Some(HEADER)));
         };
         let host = |column: usize| {
             let name = cells[column];

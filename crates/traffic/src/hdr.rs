@@ -11,6 +11,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use indexmap::IndexMap;
 use plimsoll_units::spelling::did_you_mean;
+use plimsoll_units::text::shortened;
 
 /// The reasons why a text or bytes are no distribution of HdrHistogram.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -160,7 +161,7 @@ pub fn of_log(text: &str, wanted: Option<&str>) -> Result<Histogram<u64>, HdrErr
         let (tag, interval) = tagged(line.trim());
         let encoded = interval.split(',').nth(3).ok_or_else(|| {
             let allowed = "[Tag=NAME,]START,LENGTH,MAX,HISTOGRAM";
-            HdrError::Histogram(format!("interval log: `{}`; allowed: {allowed}", shortened(line)))
+            HdrError::Histogram(format!("interval log: `{}`; allowed: {allowed}", shortened(line, 60)))
         })?;
         let one = of_base64(encoded)?;
         match sums.get_mut(tag) {
@@ -173,8 +174,8 @@ pub fn of_log(text: &str, wanted: Option<&str>) -> Result<Histogram<u64>, HdrErr
     }
     let listed = |sums: &IndexMap<&str, Histogram<u64>>| {
         let of = |(tag, sum): (&&str, &Histogram<u64>)| match *tag {
-            "" => format!("without a tag ({} latencies)", sum.len()),
-            tag => format!("with tag `{tag}` ({} latencies)", sum.len()),
+            "" => format!("without a tag ({} in all)", sum.len()),
+            tag => format!("with tag `{tag}` ({} in all)", sum.len()),
         };
         sums.iter().map(of).collect::<Vec<_>>().join(", ")
     };
@@ -216,18 +217,14 @@ pub fn percentiles(text: &str, above: usize) -> Result<Vec<(f64, u64)>, HdrError
         let row = value.zip(count).filter(|(value, count)| {
             *count > 0 && rows.last().is_none_or(|last| last.0 <= *value && last.1 <= *count)
         });
-        rows.push(row.ok_or_else(|| HdrError::Percentiles { line: number, text: shortened(line) })?);
+        rows.push(
+            row.ok_or_else(|| HdrError::Percentiles {
+                line: number,
+                text: shortened(line, 60).into_owned(),
+            })?,
+        );
     }
     if rows.is_empty() { Err(HdrError::Empty) } else { Ok(rows) }
-}
-
-/// Returns the beginning of a line, for a message.
-fn shortened(line: &str) -> String {
-    if line.chars().count() <= 60 {
-        line.to_owned()
-    } else {
-        line.chars().take(57).chain("...".chars()).collect()
-    }
 }
 
 #[cfg(test)]
@@ -268,7 +265,7 @@ mod tests {
         assert_eq!(open("get.hgrm", percentiles).unwrap().points(), [(10e6, 0.5), (20e6, 1.0)]);
         let tagged = format!("Tag=a,0.0,1.0,0.1,{OF_V1}\n0.0,1.0,0.1,{OF_V1}\n");
         let error = open("get.hlog", &tagged).unwrap_err();
-        assert!(error.message.contains("with tag `a` (724 latencies)"), "{error:?}");
+        assert!(error.message.contains("with tag `a` (724 in all)"), "{error:?}");
         let error = CdfTable::open("get.hlog", &|_| Ok(log.clone()), Bytes::COLUMNS).unwrap_err();
         assert!(error.message.contains("it has times"), "{error:?}");
     }

@@ -108,6 +108,18 @@ pub fn counted(value: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })
 }
 
+/// Cuts the middle out of a line of more than `most` characters, which quotes a long value; a quarter of what stays is
+/// its end.
+pub fn shortened(line: &str, most: usize) -> Cow<'_, str> {
+    let count = line.chars().count();
+    if count <= most {
+        return Cow::Borrowed(line);
+    }
+    let end = most / 4;
+    let kept = line.chars().take(most.saturating_sub(end + 3)).chain("...".chars());
+    Cow::Owned(kept.chain(line.chars().skip(count - end)).collect())
+}
+
 /// Separates the thousands of a whole number's digits by commas.
 pub fn grouped(digits: &str) -> String {
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);

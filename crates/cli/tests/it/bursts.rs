@@ -47,6 +47,24 @@ fn a_capture_of_a_64_kb_segment_has_one_burst_of_44() {
     place.plimsoll(&["bursts", "one.pcap", "--format", "md"]).ends_with(0).prints("| 32 to 63 |");
 }
 
+/// A frame stamped hours later than its neighbours makes the numbers doubtful, which every form says.
+#[test]
+fn warnings_are_part_of_every_form() {
+    let place = Place::new();
+    let mut jumped = capture(1);
+    // The second record, behind the file's header and a record of 54 bytes.
+    let second = &mut jumped[24 + 16 + 54..][..4];
+    assert_eq!(*second, 1_700_000_000u32.to_le_bytes());
+    second.copy_from_slice(&1_900_000_000u32.to_le_bytes());
+    fs::write(place.path("jumped.pcap"), jumped).unwrap();
+    let with = |format| place.plimsoll(&["bursts", "jumped.pcap", "--format", format]).ends_with(0);
+    let said = "more than 213 days after it";
+    with("csv").says(said);
+    with("table").prints(said);
+    with("md").prints(said);
+    assert!(with("json").json()["warnings"][0].as_str().is_some_and(|text| text.contains(said)));
+}
+
 #[test]
 fn stdin_is_a_capture() {
     let place = Place::new();

@@ -106,6 +106,21 @@ fn a_search_may_be_of_one_variant_and_its_knee_is_a_figure() {
     let runs = place.read("out/runs.jsonl");
     place.plimsoll(&LINE).ends_with(0).prints("alpha: meets").prints("beta: meets");
     assert!(place.read("out/runs.jsonl").starts_with(&runs));
+    place
+        .plimsoll(&["compare", "out"])
+        .ends_with(2)
+        .says("out holds a search of `plimsoll line`")
+        .prints_nothing();
+}
+
+/// At a low load the scenario's own duration has no message; a longer run then says how many there are.
+#[test]
+fn a_run_without_messages_is_made_longer() {
+    let place = queue();
+    let few = ["--set", "workload.w.load=0.001", "--set", "run.duration=12ms", "--set", "run.warmup=10ms"];
+    let more = ["--messages", "200", "--replicates-max", "4", "--within", "0.001..0.01"];
+    let ran = place.plimsoll(&with(&[&few[..], &more].concat()));
+    assert!(!ran.stderr.contains("no message of"), "{}", ran.stderr);
 }
 
 #[test]

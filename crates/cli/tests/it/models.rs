@@ -58,7 +58,7 @@ fn the_tags_of_a_log_are_not_added_up() {
         let words = ["model", "fanout", "--from", "get.hlog", "--servers", "1"];
         place.plimsoll(&[&words[..], more].concat())
     };
-    let tags = "with tag `raw` (1000 latencies), with tag `co-fixed` (1000 latencies)";
+    let tags = "with tag `raw` (1000 in all), with tag `co-fixed` (1000 in all)";
     model(&[]).ends_with(2).says(tags).prints_nothing();
     model(&["--tag", "co-fix"]).ends_with(2).says("did you mean `co-fixed`?").prints_nothing();
     model(&["--tag", "raw"]).ends_with(0).prints("1000 latencies");

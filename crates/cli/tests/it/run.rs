@@ -119,6 +119,10 @@ fn flows_that_are_starved_are_told() {
     let fairness = |json: &Value| json["cells"][0]["workloads"][0]["fairness"].as_f64().unwrap();
     let fair = with("fair", &[]);
     assert!(fairness(&fair) > 0.9, "{fair}");
+    // 973 Mb/s of payload are a full link; flows without an end have nothing else to show.
+    let goodput = fair["cells"][0]["workloads"][0]["goodput_mbps"]["value"].as_f64().unwrap();
+    assert!((950.0..975.0).contains(&goodput), "{fair}");
+    place.plimsoll(&["compare", "fair"]).ends_with(0).prints("goodput Mb/s");
     assert_eq!(fair["warnings"], Value::Array(Vec::new()));
     let starved = with("starved", &["--set", "transport.min_window=1"]);
     assert!(fairness(&starved) < 0.5, "{starved}");

@@ -126,7 +126,7 @@ fn the_tags_of_a_log_are_not_added_up() {
     let error = read(TWO_TAGS.as_bytes(), Hints::default()).expect_err("there are two").to_string();
     assert_eq!(
         error,
-        "the log has intervals with tag `raw` (1000 latencies), with tag `co-fixed` (1000 latencies); choose one tag \
+        "the log has intervals with tag `raw` (1000 in all), with tag `co-fixed` (1000 in all); choose one tag \
          with --tag"
     );
     for (name, p99) in [("raw", 1_000.0), ("co-fixed", 400_000.0)] {

@@ -3,7 +3,7 @@
 use super::{
     ConnectionTotals, Distribution, ExtraTotals, Observed, QuerySummary, Slowdown, TimeSplit, WorkloadSummary,
 };
-use crate::outcome::{Message, Observation, Outcome, Query};
+use crate::outcome::{Message, Observation, Outcome, Query, Supply};
 use crate::stats::{self, Estimate, Samples, Statistic};
 
 /// A workload in the replicates of a cell: each outcome with the workload's index in it.
@@ -135,7 +135,8 @@ impl<'a> Runs<'a> {
 
     /// Delivered and sent payload per second: from the recorded intervals between the first and the
     /// last that is not zero, or else (delivered only) completed bytes over the time between the
-    /// first creation and the last completion.
+    /// first creation and the last completion. Flows without an end complete none: theirs is what their connections
+    /// have delivered over the time from the first delivery to the last, the warm-up included.
     pub(super) fn goodput(&self) -> [Option<Estimate>; 2] {
         let recorded = |pick: fn(&crate::outcome::GoodputInterval) -> u64| {
             let rates: Vec<Vec<f64>> = self
@@ -149,6 +150,12 @@ impl<'a> Runs<'a> {
         let delivered = recorded(|interval| interval.delivered.get()).or_else(|| {
             let rates = self.messages().map(|messages| completed_rate(messages).into_iter().collect());
             Samples::new(rates.collect()).estimate(Statistic::Mean)
+        });
+        let delivered = delivered.or_else(|| {
+            let rate = |&(outcome, workload): &(&Outcome, u16)| {
+                endless_rate(outcome, workload).into_iter().collect()
+            };
+            Samples::new(self.outcomes.iter().map(rate).collect()).estimate(Statistic::Mean)
         });
         [delivered, sent]
     }
@@ -364,6 +371,22 @@ fn interval_rates(
         .iter()
         .map(|interval| pick(interval) as f64 * 8.0 / interval.length.as_us_f64())
         .collect()
+}
+
+/// Mb/s that the connections of a workload without an end have delivered together.
+fn endless_rate(outcome: &Outcome, workload: u16) -> Option<f64> {
+    (outcome.workloads.get(usize::from(workload))?.supply == Supply::Endless).then_some(())?;
+    let mine = outcome.connections.iter().filter(|connection| connection.workload == workload);
+    let mut times: Option<(plimsoll_units::Time, plimsoll_units::Time)> = None;
+    let mut bytes = 0;
+    for connection in mine {
+        let Some((first, last)) = connection.active else { continue };
+        times = Some(times.map_or((first, last), |(least, most)| (least.min(first), most.max(last))));
+        bytes += connection.delivered;
+    }
+    let (first, last) = times?;
+    let active = last.saturating_since(first);
+    (!active.is_zero()).then(|| bytes as f64 * 8.0 / active.as_us_f64())
 }
 
 /// A list without the leading and trailing entries that are `idle`.

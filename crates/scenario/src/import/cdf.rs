@@ -16,7 +16,8 @@ use crate::error::ScenarioError;
 /// At the first word that does not fit, or if the shares do not ascend to 1 or 100.
 pub fn cdf(name: &str, text: &str, unit: u64) -> Result<Imported, Box<ScenarioError>> {
     const ROW: &str = "a value and the share that is at most so large, ascending to 1 or to 100";
-    let mut lines = Lines::new(name, text);
+    let mut lines = Lines::new(name, text.trim_start_matches('\u{feff}'));
+    let mut names = None;
     let mut points: Vec<(&str, f64, f64)> = Vec::new();
     let mut mean = None;
     while let Some(words) = lines.next() {
@@ -28,10 +29,11 @@ pub fn cdf(name: &str, text: &str, unit: u64) -> Result<Imported, Box<ScenarioEr
         }
         let (value, share) = match cells.as_slice() {
             &[value, share] | &[value, _, share] => (value, share),
-            _ => return Err(lines.error(lines.line, format!("{} columns", cells.len()), ROW)),
+            _ => return Err(lines.error(lines.line, counted(cells.len() as u64, "column"), ROW)),
         };
-        let is_head = points.is_empty() && value.parse::<f64>().is_err();
-        if is_head {
+        let is_word = |cell: &str| !cell.contains(|c: char| c.is_ascii_digit());
+        if points.is_empty() && names.is_none() && is_word(value) && is_word(share) {
+            names = Some(cells.join(" "));
             continue;
         }
         let at_most = lines.number::<f64>(share, "share")?;
@@ -55,6 +57,7 @@ pub fn cdf(name: &str, text: &str, unit: u64) -> Result<Imported, Box<ScenarioEr
     }
     let note = format!("values times {unit}: they are packets of so many bytes");
     let mut notes = if unit == 1 { Vec::new() } else { vec![note] };
+    notes.extend(names.map(|names| format!("the first line, `{names}`, is taken for the names of columns")));
     if let Some(mean) = mean {
         // Linear between the points, as the distribution is read.
         let of_points: f64 = points

@@ -14,6 +14,7 @@
 
 use std::collections::BTreeSet;
 
+use plimsoll_units::text::counted;
 use plimsoll_units::{Rate, Span};
 
 use super::{GraphText, Imported, Lines, NODES_MAX, flow_list, known_host};
@@ -61,7 +62,7 @@ pub fn hpcc_topology(name: &str, text: &str) -> Result<Imported, Box<ScenarioErr
         switches: numbers.iter().map(|node| name_of(*node)).collect(),
         links: Vec::new(),
     };
-    let mut lossy = 0;
+    let mut lossy: u64 = 0;
     let mut linked = BTreeSet::new();
     for read in 0..links {
         let Some(words) = lines.next() else {
@@ -92,11 +93,13 @@ pub fn hpcc_topology(name: &str, text: &str) -> Result<Imported, Box<ScenarioErr
         let delay = ns3_time(delay)
             .ok_or_else(|| lines.error(delay, format!("`{delay}` is no time"), "such as 1000ns or 1e-06s"))?;
         let error_rate: f64 = rest.first().map_or(Ok(0.0), |word| lines.number(word, "error rate"))?;
-        lossy += u32::from(error_rate > 0.0);
+        lossy += u64::from(error_rate > 0.0);
         graph.links.push((name_of(from), name_of(to), rate, delay));
     }
-    let note =
-        format!("{lossy} links have an error rate, which is left out: links here lose no packet by chance");
+    let note = format!(
+        "left out, since links here lose no packet by chance: the error rate of {}",
+        counted(lossy, "link")
+    );
     Ok(graph.finish(name, if lossy > 0 { vec![note] } else { Vec::new() }))
 }
 
@@ -164,7 +167,7 @@ pub fn hpcc_flows(
     let mut notes = Vec::new();
     let more = std::iter::from_fn(|| lines.next()).filter(|words| Some(words.len()) == columns).count();
     if more > 0 {
-        notes.push(format!("the first line announces {count} flows; {more} more that follow are not read"));
+        notes.push(format!("flows that the first line announces: {count}; not read that follow: {more}"));
     }
     Ok(flow_list(&flows, notes))
 }

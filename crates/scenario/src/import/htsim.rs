@@ -13,6 +13,7 @@
 
 use std::collections::BTreeSet;
 
+use plimsoll_units::text::counted;
 use plimsoll_units::{Rate, Span};
 
 use super::{GraphText, Imported, Lines, NODES_MAX, flow_list, known_host};
@@ -56,7 +57,8 @@ pub fn htsim_connections(
     match connections {
         Some(count) if count == flows.len() => Ok(flow_list(&flows, Vec::new())),
         Some(count) => {
-            let message = format!("{} connections, and `Connections` says {count}", flows.len());
+            let message =
+                format!("{}, and `Connections` says {count}", counted(flows.len() as u64, "connection"));
             Err(lines.error("", message, "as many as it says"))
         }
         None => Err(lines.error("", "no line `Connections N`", "one before the connections")),

@@ -42,8 +42,8 @@ fn hpcc() {
     let network = import::hpcc_topology("topology.txt", HPCC_TOPOLOGY).unwrap();
     let list = import::hpcc_flows("flow.txt", HPCC_FLOWS, None).unwrap();
     assert_eq!(network.summary, "4 hosts, 2 switches, 5 links");
-    assert!(network.notes[0].starts_with("1 links have an error rate"), "{:?}", network.notes);
-    assert!(list.notes[0].contains("1 more"), "{:?}", list.notes);
+    assert!(network.notes[0].ends_with("the error rate of 1 link"), "{:?}", network.notes);
+    assert!(list.notes[0].ends_with("not read that follow: 1"), "{:?}", list.notes);
     let (graph, flows) = loads(&network, &list);
     assert_eq!(
         (graph.hosts.join(" "), graph.switches.join(" ")),
@@ -134,6 +134,14 @@ fn spellings_of_other_programs_are_read() {
     let mean = import::cdf("c", "1042.5\n50 0\n51 0.014\n300 0.5\n1000 0.9\n20000 1.0\n", 1).unwrap();
     assert_eq!(mean.summary, "5 points");
     assert_eq!(mean.notes, ["the first line, 1042.5, is taken for the mean; that of the points is 1396.0"]);
+    let marked = import::cdf("c", "\u{feff}10 0.5\n20 1\n", 1).unwrap();
+    assert_eq!((marked.summary.as_str(), marked.notes.len()), ("2 points", 0));
+    let named = import::cdf("c", "size cdf\n10 0.5\n20 1\n", 1).unwrap();
+    assert_eq!(named.notes, ["the first line, `size cdf`, is taken for the names of columns"]);
+    for first in ["1O 0.5", "1.0.5 0.3", "x 0.1"] {
+        let error = import::cdf("c.txt", &format!("{first}\n20 1\n"), 1).unwrap_err().to_string();
+        assert!(error.contains("c.txt:1:1"), "{error}");
+    }
     let five = "3\n0 9 3 41000 2.000000100\n4 1 3 1200 2.000004200\n7 2 3 65000 2.000009900\n";
     let flows = import::hpcc_flows("f", five, None).unwrap().text;
     assert!(flows.contains("2000000100000ps,h0,h9,41000B,pg3\n2000004200000ps,h4,h1,1200B,pg3\n"), "{flows}");
