@@ -14,11 +14,15 @@ use plimsoll_units::Span;
 
 use crate::journal::{Journal, JournalError, Key};
 use crate::lines::{self, Lines, Searched, Versus};
-use crate::measure::{Run, Sample, strain};
+use crate::measure::{Run, Sample, slow_when_idle, strain};
 use crate::over::Over;
 use crate::reach::Reach;
 use crate::search::{Ask, FirstLook, Line, Range, Search, Slos, State, rounded};
 use crate::slo::{Metric, Slo};
+
+/// A search ends at once where idle links alone take this many times what an objective allows, in all runs so far:
+/// sizes are drawn, and other seeds may draw smaller ones.
+const SURELY: f64 = 1.1;
 
 /// How often a run without a message is made ten times as long, to learn how many messages there are.
 const LENGTHENED: u32 = 5;
@@ -249,6 +253,11 @@ impl Driver<'_> {
                 searches[variant].take(ask, run);
                 if !asked.contains(&(variant, ask.load)) {
                     asked.push((variant, ask.load));
+                }
+            }
+            for search in searches.iter_mut() {
+                if slow_when_idle(search, self.slos.len(), SURELY).is_some() {
+                    search.rule_out();
                 }
             }
             for (variant, load) in asked {

@@ -8,7 +8,7 @@ use plimsoll_scenario::Scenario;
 use serde::{Deserialize, Serialize};
 
 use crate::drive::Options;
-use crate::measure::{Run, Sample, estimate, strain};
+use crate::measure::{Run, Sample, estimate, slow_when_idle, strain};
 use crate::over::Over;
 use crate::reach::Reach;
 use crate::search::{Found, Line, Search, State};
@@ -358,12 +358,7 @@ fn reason(search: &Search<'_>, line: &Line, reach: &Reach, over: &Over, slos: &[
     if let Some(impossible) = &reach.impossible {
         return Some(impossible.clone());
     }
-    let (_, _, runs) = search.loads().next()?;
-    let is_slow_when_idle = |number: usize| {
-        let strain = |run: &&Run| run.samples.get(number).and_then(|sample| sample.idle_strain);
-        runs.iter().all(|run| strain(run).is_some_and(|strain| strain > 1.0))
-    };
-    if let Some(slo) = (0..slos.len()).find(|&number| is_slow_when_idle(number)) {
+    if let Some(slo) = slow_when_idle(search, slos.len(), 1.0) {
         return Some(format!("no load can meet {}, as idle links alone take longer", slos[slo].text));
     }
     let floor = reach.floor?;

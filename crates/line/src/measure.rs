@@ -9,6 +9,7 @@
 use plimsoll_results::outcome::Outcome;
 use plimsoll_results::stats::{self, Estimate, Interval};
 use plimsoll_results::summary::one_run::OneRun;
+use plimsoll_stats::search::{Objectives, Search};
 use plimsoll_stats::verdict::{self, Share, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -161,6 +162,21 @@ fn idle_strain(slo: &Slo, observed: &OneRun<'_>) -> Option<f64> {
     let over = idle.iter().filter(|us| is_over(us)).count() as u64;
     let messages = idle.len() as u64;
     Sample { messages, over, value: stats::mean(&idle), ..Sample::default() }.strain(slo)
+}
+
+/// Returns the objective, of so many, that messages violate by more than `factor` in every run where all are as fast as
+/// on idle links, if there is one; what a run had no message for does not count, and four runs are the fewest.
+pub(crate) fn slow_when_idle<O: Objectives<Run = Run>>(
+    search: &Search<O>,
+    objectives: usize,
+    factor: f64,
+) -> Option<usize> {
+    let runs: Vec<&Run> = search.loads().flat_map(|(_, _, runs)| runs).collect();
+    (0..objectives).find(|&number| {
+        let strain = |run: &&Run| run.samples.get(number).and_then(|sample| sample.idle_strain);
+        let strains: Vec<f64> = runs.iter().filter_map(strain).collect();
+        strains.len() >= SPEAKING && strains.iter().all(|strain| *strain > factor)
+    })
 }
 
 /// Judges an objective by runs that differ in their seed. `level` is the probability that a verdict
