@@ -221,6 +221,25 @@ fn stopped(board: &Board<'_>, error: Stopped, out: &std::path::Path) -> Done {
     }
 }
 
+/// Returns the objectives of a scenario's own, each after its place.
+fn own_objectives(scenario: &Scenario) -> impl Iterator<Item = (String, &str)> {
+    scenario.objectives().iter().map(|(name, text)| (format!("slo.{name}"), text.as_str()))
+}
+
+fn objective(place: &str, text: &str, scenario: &Scenario) -> anyhow::Result<Slo> {
+    let models = scenario.points().iter().map(|point| &point.model);
+    let slo = Slo::parse(text).and_then(|slo| slo.check(models).map(|()| slo));
+    slo.map_err(|error| anyhow!("{place}: {error}"))
+}
+
+/// Checks that every objective of a scenario's own can be read, and observed in every variant.
+///
+/// # Errors
+/// Returns an error for the first that cannot.
+pub fn check_objectives(scenario: &Scenario) -> anyhow::Result<()> {
+    own_objectives(scenario).try_for_each(|(place, text)| objective(&place, text, scenario).map(drop))
+}
+
 impl Question {
     /// Returns the objectives of the question, else those of the file; each must be observed in every variant.
     ///
@@ -228,19 +247,14 @@ impl Question {
     /// Returns an error for an objective that cannot be read or observed, and if there is none.
     pub fn objectives(&self, scenario: &Scenario) -> anyhow::Result<Vec<Slo>> {
         let given = self.slo.iter().map(|text| ("--slo".to_owned(), text.as_str()));
-        let own = scenario.objectives().iter().map(|(name, text)| (format!("slo.{name}"), text.as_str()));
+        let own = own_objectives(scenario);
         let texts: Vec<(String, &str)> = if self.slo.is_empty() { own.collect() } else { given.collect() };
         if texts.is_empty() {
             return Err(anyhow!(
                 "no objective; give one with `--slo 'p99(NAME) < 1ms'`, or in the scenario's table `slo`"
             ));
         }
-        let models = || scenario.points().iter().map(|point| &point.model);
-        let read = |(place, text): (String, &str)| {
-            let slo = Slo::parse(text).and_then(|slo| slo.check(models()).map(|()| slo));
-            slo.map_err(|error| anyhow!("{place}: {error}"))
-        };
-        texts.into_iter().map(read).collect()
+        texts.into_iter().map(|(place, text)| objective(&place, text, scenario)).collect()
     }
 
     /// Returns the load to search.

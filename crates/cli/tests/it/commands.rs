@@ -51,6 +51,20 @@ fn built_in_scenarios_are_run_and_copied_by_name() {
     }
 }
 
+/// Objectives are read by the check, and not only by the search that they are for.
+#[test]
+fn objectives_are_part_of_the_check() {
+    let place = Place::new();
+    let base = "version = 1\ntitle = 'x'\n[run]\nduration = '1ms'\n[topology]\nkind = 'rack'\nhosts = 3\n\
+                rate = '1Gbps'\ndelay = '1us'\n[workload.w]\nkind = 'all-to-all'\nsize = '1KB'\nload = 0.1\n[slo]\n";
+    for (objective, said) in [("p99(ww) < 1ms", "slo.a: "), ("p99(w) < 1 parsec", "slo.a: ")] {
+        place.write("slo.toml", &format!("{base}a = '{objective}'\n"));
+        place.plimsoll(&["scenario", "check", "slo.toml"]).ends_with(2).says(said).prints_nothing();
+    }
+    place.write("slo.toml", &format!("{base}a = 'p99(w) < 1ms'\n"));
+    place.plimsoll(&["scenario", "check", "slo.toml"]).ends_with(0);
+}
+
 #[test]
 fn a_bad_scenario_is_told_with_its_line() {
     let place = Place::new();
