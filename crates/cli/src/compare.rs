@@ -48,9 +48,8 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     {
         bail!("--out {}: this is a run directory; choose another folder for the comparison", out.display());
     }
-    for path in
-        std::iter::once(&args.first).chain(&args.others).filter(|path| path.join("lines.json").exists())
-    {
+    let mut paths = std::iter::once(&args.first).chain(&args.others);
+    if let Some(path) = paths.find(|path| path.join("lines.json").exists()) {
         bail!(
             "{} holds a search of `plimsoll line`, which compares the variants of its scenario; `compare` takes runs",
             path.display()
