@@ -1,6 +1,8 @@
 //! Who may use the cache: `-Y` for the text protocol, SASL PLAIN for the binary one.
 
 use std::path::Path;
+
+use plimsoll_files::Origin;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use subtle::{Choice, ConstantTimeEq};
@@ -55,6 +57,9 @@ pub enum CredentialsError {
     },
 }
 
+/// The longest file of users.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
 /// Bytes of a user's name or password; memcached's limit.
 const FIELD_BYTES_MAX: usize = 256;
 
@@ -62,7 +67,7 @@ impl Credentials {
     /// Reads a file of lines `user:password`.
     pub fn read(path: &Path) -> Result<Credentials, CredentialsError> {
         let name = path.display().to_string();
-        match std::fs::read(path) {
+        match plimsoll_files::read(path, Origin::Name, FILE_BYTES_MAX) {
             Ok(text) => Credentials::parse(&name, &text),
             Err(error) => Err(CredentialsError::Unreadable { path: name, error }),
         }
@@ -131,6 +136,21 @@ pub fn plain(message: &[u8]) -> Option<(&[u8], &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The file is read again at SIGHUP, by the thread that waits for the signals that end the server.
+    #[test]
+    fn what_would_never_end_is_not_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("it runs");
+        assert!(made.success());
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("/dev/zero", &link).expect("a link");
+        for path in [pipe, link, folder.path().to_owned()] {
+            let error = Credentials::read(&path).expect_err("it is no file");
+            assert!(error.to_string().starts_with("cannot read the authentication file"), "{error}");
+        }
+    }
 
     #[test]
     fn only_the_right_pair_is_accepted() {

@@ -128,6 +128,7 @@ fn put<'a>(
         url: Option<Box<str>>,
     }
     let bad = |message: String| refuse(Status::BAD_REQUEST, message);
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let body = if head.json {
         serde_json::from_slice(body).map_err(|wrong| bad(format!("not a document in JSON: {wrong}")))?
     } else {

@@ -14,6 +14,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use plimsoll_files::Origin;
 use serde::Deserialize;
 
 use crate::budget::Full;
@@ -51,14 +52,14 @@ pub enum LoadError {
         path: PathBuf,
     },
     /// A line is not a document in JSON.
-    #[error("{}:{line}: not a document: {source}", path.display())]
+    #[error("{}:{line}: not a document: {wrong}", path.display())]
     Line {
         /// The file that was read.
         path: PathBuf,
         /// The line's number, from 1.
         line: usize,
-        /// The error that the parser found.
-        source: serde_json::Error,
+        /// The error that the parser found; it is part of the text, and so no source.
+        wrong: serde_json::Error,
     },
     /// There is no memory for a document.
     #[error(
@@ -123,12 +124,16 @@ fn load_folder(search: &Search, root: &Path, folder: &Path, loaded: &mut Loaded)
     Ok(())
 }
 
+/// The longest document that is a file.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+
 fn load_file(search: &Search, root: &Path, path: &Path, loaded: &mut Loaded) -> Result<(), LoadError> {
     let extension = path.extension().and_then(|extension| extension.to_str());
     if matches!(extension, Some("jsonl" | "ndjson")) {
         return load_lines(search, path, loaded);
     }
-    let bytes = fs::read(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+    let bytes = plimsoll_files::read(path, Origin::Name, FILE_BYTES_MAX)
+        .map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
     if bytes.contains(&0) {
         loaded.left_out += 1;
         return Ok(());
@@ -192,17 +197,17 @@ fn load_lines(search: &Search, path: &Path, loaded: &mut Loaded) -> Result<(), L
         Number(i64),
     }
     let read = |source| LoadError::Read { path: path.to_owned(), source };
-    let mut file = BufReader::new(fs::File::open(path).map_err(read)?);
+    let mut file = BufReader::new(plimsoll_files::open_to_read(path, Origin::Name).map_err(read)?);
     skip_byte_order_mark(&mut file, path)?;
     for (number, text) in (1..).zip(file.lines()) {
         let text = text.map_err(read)?;
         if text.trim().is_empty() {
             continue;
         }
-        let line: Line<'_> = serde_json::from_str(&text).map_err(|source| LoadError::Line {
+        let line: Line<'_> = serde_json::from_str(&text).map_err(|wrong| LoadError::Line {
             path: path.to_owned(),
             line: number,
-            source,
+            wrong,
         })?;
         let id: Box<str> = match line.id {
             Id::Name(name) => name.into(),

@@ -9,6 +9,7 @@ use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use plimsoll_files::Origin;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
@@ -53,6 +54,9 @@ impl From<Arc<ServerConfig>> for Tls {
     }
 }
 
+/// The longest file of certificates or keys.
+const PEM_BYTES_MAX: u64 = 1 << 20;
+
 impl Tls {
     /// TLS 1.2 and 1.3, without client certificates, with the certificate chain and the private key in these files.
     ///
@@ -63,11 +67,16 @@ impl Tls {
             let file = file.display().to_string();
             move |source| TlsError::File { file, expected, source }
         };
-        let chain = CertificateDer::pem_file_iter(certificates)
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        // Whoever waits for a signal reads them: a pipe in their place would make it deaf.
+        let read =
+            |path: &Path| plimsoll_files::read(path, Origin::Name, PEM_BYTES_MAX).map_err(pem::Error::Io);
+        let chain = read(certificates)
+            .and_then(|text| CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>())
             .and_then(|chain| if chain.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(chain) })
             .map_err(failed(certificates, "certificate"))?;
-        let key = PrivateKeyDer::from_pem_file(key).map_err(failed(key, "private key"))?;
+        let key = read(key)
+            .and_then(|text| PrivateKeyDer::from_pem_slice(&text))
+            .map_err(failed(key, "private key"))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?

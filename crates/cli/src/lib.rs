@@ -167,6 +167,7 @@ const LINE_MAX: usize = 1_000;
 /// error in the words, end the process.
 pub fn main_of(registry: &Registry, words: impl IntoIterator<Item = OsString>) -> ExitCode {
     memory::end_where_refused();
+    signals::outlive_file_size_limit();
     let words: Vec<OsString> = words.into_iter().collect();
     source::called(words.first().map_or("plimsoll".as_ref(), OsString::as_os_str));
     let cli = Cli::try_parse_from(&words).unwrap_or_else(|said| {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 #[cfg(unix)]
 use signal_hook::consts::{
-    SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
+    SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
 };
 
 /// Whether, and by which signal, this process was requested to end. Once all its clones are dropped, the next signal
@@ -26,6 +26,14 @@ impl Drop for Watched {
         // Nobody would see it.
         self.is_armed.store(true, Ordering::Relaxed);
     }
+}
+
+/// Makes a file that may not grow further (`ulimit -f`) an error of the write, as a full disk is, in place of a signal
+/// that ends the process.
+pub fn outlive_file_size_limit() {
+    // Where the system rejects the handler, the signal ends the process as before.
+    #[cfg(unix)]
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
 impl Interrupt {

@@ -80,6 +80,8 @@ fn http_documents_and_queries() {
         let put = "PUT /documents/m%C3%B6on HTTP/1.1\r\ncontent-type: application/json; charset=utf-8\r\n";
         let input = format!("{put}content-length: {}\r\n\r\n{moon}", moon.len());
         assert_eq!(response(&wire.send(input.as_bytes())), (201, json!({"result": "created"})), "{name}");
+        // The same with a byte order mark, which some editors write.
+        let input = format!("{put}content-length: {}\r\n\r\n\u{feff}{moon}", moon.len() + 3);
         assert_eq!(response(&wire.send(input.as_bytes())), (200, json!({"result": "replaced"})), "{name}");
         wire.put("sun", "the sun");
         let (status, body) = wire.http("GET", "/search?q=the+moon", "");

@@ -74,12 +74,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // The kernel's programs are compared with the mechanisms, not the other way round.
     ("bpf", &["mechanisms", "units"]),
     // These are servers: a runtime, and its users. They reach the network only by sockets.
-    ("chronos", &["bpf", "mechanisms", "metrics"]),
+    ("chronos", &["bpf", "files", "mechanisms", "metrics"]),
     // Datagrams past the kernel's stack, which a program hands to the runtime.
     ("chronos-xdp", &["bpf", "chronos"]),
-    ("chronos-memcached", &["chronos", "chronos-xdp", "metrics", "prefetch", "stdio", "units"]),
+    ("chronos-memcached", &["chronos", "chronos-xdp", "files", "metrics", "prefetch", "stdio", "units"]),
     ("chronos-options", &["chronos", "metrics", "stdio", "units"]),
-    ("chronos-search", &["chronos", "chronos-options", "metrics", "stdio", "units"]),
+    ("chronos-search", &["chronos", "chronos-options", "files", "metrics", "stdio", "units"]),
     ("chronos-openflow", &["chronos", "chronos-options", "stdio", "units"]),
     // Lock baselines, which only measurements run.
     ("chronos-locked", &["chronos", "chronos-memcached", "chronos-search"]),

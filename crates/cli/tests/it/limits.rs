@@ -319,6 +319,19 @@ fn a_limit_below_what_the_program_needs_is_an_error() {
     place.plimsoll(&["run", "small.toml", "--memory-max", "1MB"]).ends_with(2).says("at least 64MB");
 }
 
+/// A file that may not grow further is an error of the write, as on a full disk, and no signal that ends the process.
+#[cfg(unix)]
+#[test]
+fn a_limit_of_file_sizes_is_told() {
+    let place = Place::new();
+    place.write("small.toml", SMALL);
+    let script = "ulimit -f 0; exec \"$0\" run small.toml --out out 2>&1 | cat";
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", script, env!("CARGO_BIN_EXE_plimsoll")]).current_dir(place.path(""));
+    let said = String::from_utf8(shell.output().unwrap().stdout).unwrap();
+    assert!(said.contains("File too large"), "{said}");
+}
+
 #[cfg(unix)]
 #[test]
 fn files_that_have_no_end_or_are_none_are_errors() {
