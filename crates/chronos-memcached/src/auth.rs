@@ -57,7 +57,7 @@ pub enum CredentialsError {
     },
 }
 
-/// The longest file of users.
+/// The most bytes of a file of users; a longer one is refused.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Bytes of a user's name or password; memcached's limit.

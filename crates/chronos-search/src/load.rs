@@ -124,7 +124,7 @@ fn load_folder(search: &Search, root: &Path, folder: &Path, loaded: &mut Loaded)
     Ok(())
 }
 
-/// The longest document that is a file.
+/// The most bytes of a file that is one document; a longer one is refused.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
 fn load_file(search: &Search, root: &Path, path: &Path, loaded: &mut Loaded) -> Result<(), LoadError> {

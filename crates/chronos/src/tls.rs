@@ -54,7 +54,7 @@ impl From<Arc<ServerConfig>> for Tls {
     }
 }
 
-/// The longest file of certificates or keys.
+/// The most bytes of a file of certificates or keys; a longer one is refused.
 const PEM_BYTES_MAX: u64 = 1 << 20;
 
 impl Tls {

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use anyhow::anyhow;
 use plimsoll_results::run_dir::{self, Plan, PlannedPoint, SIMULATOR};
 use plimsoll_results::{Digest, PointKey, RunDir};
-use plimsoll_scenario::{Point, Scenario};
+use plimsoll_scenario::{Point, Scenario, Warning};
 use plimsoll_units::spelling::did_you_mean;
 use plimsoll_units::text::printable;
 
@@ -114,7 +114,7 @@ pub fn plan(scenario: &Scenario, command: String, shard: Option<Shard>) -> Plan 
         scenario: record(scenario),
         shard: shard.map(|shard| (shard.number, shard.of)),
         points: points.iter().map(|p| PlannedPoint { key: key(p), seed: p.seed }).collect(),
-        warnings: scenario.warnings().iter().map(|w| format!("`{}`: {}", w.key, w.message)).collect(),
+        warnings: scenario.warnings().iter().map(Warning::brief).collect(),
         columns: run_dir::Columns::default(),
     }
 }

@@ -11,7 +11,7 @@ use plimsoll_line::page::About;
 use plimsoll_line::{Lines, Options, Over, Slo, Stopped};
 use plimsoll_results::RunDir;
 use plimsoll_results::run_dir::{Columns, Plan, SIMULATOR};
-use plimsoll_scenario::{Registry, Scenario};
+use plimsoll_scenario::{Registry, Scenario, Warning};
 use plimsoll_stdio::note;
 use plimsoll_units::whole;
 
@@ -345,7 +345,7 @@ pub fn line_plan(
         ),
         shard: None,
         points: Vec::new(),
-        warnings: scenario.warnings().iter().map(|w| format!("`{}`: {}", w.key, w.message)).collect(),
+        warnings: scenario.warnings().iter().map(Warning::brief).collect(),
         columns: Columns::Csv,
     }
 }

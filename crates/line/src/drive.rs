@@ -20,10 +20,6 @@ use crate::reach::Reach;
 use crate::search::{Ask, FirstLook, Line, Range, Search, Slos, State, rounded};
 use crate::slo::{Metric, Slo};
 
-/// A search ends at once where idle links alone take this many times what an objective allows, in all runs so far:
-/// sizes are drawn, and other seeds may draw smaller ones.
-const SURELY: f64 = 1.1;
-
 /// How often a run without a message is made ten times as long, to learn how many messages there are.
 const LENGTHENED: u32 = 5;
 
@@ -256,7 +252,7 @@ impl Driver<'_> {
                 }
             }
             for search in searches.iter_mut() {
-                if slow_when_idle(search, self.slos.len(), SURELY).is_some() {
+                if slow_when_idle(search, self.slos).is_some() {
                     search.rule_out();
                 }
             }

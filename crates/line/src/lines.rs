@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use plimsoll_report::figures;
 use plimsoll_results::stats::{Estimate, Interval};
-use plimsoll_scenario::Scenario;
+use plimsoll_scenario::{Scenario, Warning};
 use serde::{Deserialize, Serialize};
 
 use crate::drive::Options;
@@ -318,7 +318,7 @@ pub(crate) fn assemble<'a>(
         precision: options.precision,
         replicates_max: options.replicates_max,
         variants: variants.collect(),
-        warnings: scenario.warnings().iter().map(|w| format!("`{}`: {}", w.key, w.message)).collect(),
+        warnings: scenario.warnings().iter().map(Warning::brief).collect(),
     }
 }
 
@@ -358,7 +358,7 @@ fn reason(search: &Search<'_>, line: &Line, reach: &Reach, over: &Over, slos: &[
     if let Some(impossible) = &reach.impossible {
         return Some(impossible.clone());
     }
-    if let Some(slo) = slow_when_idle(search, slos.len(), 1.0) {
+    if let Some(slo) = slow_when_idle(search, slos) {
         return Some(format!("no load can meet {}, as idle links alone take longer", slos[slo].text));
     }
     let floor = reach.floor?;

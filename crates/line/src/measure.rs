@@ -59,6 +59,8 @@ const OPEN_TOLERATED: f64 = 0.01;
 const MAX_MESSAGES: u64 = 3_000;
 /// The number of runs with messages that a verdict needs.
 const SPEAKING: usize = 4;
+/// The probability that a verdict about all loads, which ends a search, is not chance.
+const SURE: f64 = 0.999;
 /// The bin of messages that did not complete.
 const OPEN: i32 = i32::MAX;
 /// There are two bins to a per cent, so a percentile from them is right to a quarter of a per cent.
@@ -164,18 +166,26 @@ fn idle_strain(slo: &Slo, observed: &OneRun<'_>) -> Option<f64> {
     Sample { messages, over, value: stats::mean(&idle), ..Sample::default() }.strain(slo)
 }
 
-/// Returns the objective, of so many, that messages violate by more than `factor` in every run where all are as fast as
-/// on idle links, if there is one; what a run had no message for does not count, and four runs are the fewest.
-pub(crate) fn slow_when_idle<O: Objectives<Run = Run>>(
-    search: &Search<O>,
-    objectives: usize,
-    factor: f64,
-) -> Option<usize> {
+/// Returns the first objective that no load can meet, judged as a load is, by the runs of all loads with all messages
+/// as fast as on idle links. Sizes are drawn, so a few runs decide only where they leave nothing to chance ([`SURE`]).
+pub(crate) fn slow_when_idle<O: Objectives<Run = Run>>(search: &Search<O>, slos: &[Slo]) -> Option<usize> {
     let runs: Vec<&Run> = search.loads().flat_map(|(_, _, runs)| runs).collect();
-    (0..objectives).find(|&number| {
-        let strain = |run: &&Run| run.samples.get(number).and_then(|sample| sample.idle_strain);
-        let strains: Vec<f64> = runs.iter().filter_map(strain).collect();
-        strains.len() >= SPEAKING && strains.iter().all(|strain| *strain > factor)
+    (0..slos.len()).find(|&number| {
+        let of_run = |run: &&Run| {
+            let sample = run.samples.get(number)?;
+            Some((sample.messages, sample.idle_strain?))
+        };
+        let idle: Vec<(u64, f64)> = runs.iter().filter_map(of_run).collect();
+        let strains: Vec<f64> = idle.iter().map(|(_, strain)| *strain).collect();
+        let share = slos[number].budget().map(|allowed| {
+            let over = idle.iter().map(|(messages, strain)| strain * allowed * *messages as f64).sum::<f64>();
+            Share {
+                messages: idle.iter().map(|(messages, _)| messages).sum(),
+                over: over.round() as u64,
+                allowed,
+            }
+        });
+        strains.len() >= SPEAKING && verdict::judge(&strains, share, SURE) == Verdict::Breaks
     })
 }
 

@@ -153,7 +153,7 @@ pub struct Active {
     pub engine_setting: &'static str,
     /// The verdict of [`Mechanism::validate`].
     pub verdict: Result<(), InvalidParam>,
-    /// How it marks, if it does.
+    /// How it marks packets or drops them early, if it does.
     pub marking: Option<Marking>,
 }
 

@@ -27,6 +27,13 @@ impl std::error::Error for ScenarioError {}
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Warning(pub Report);
 
+impl Warning {
+    /// Returns the key and the message in one line, without the place.
+    pub fn brief(&self) -> String {
+        format!("`{}`: {}", self.0.key, self.0.message)
+    }
+}
+
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Rendered { severity: "warning", report: &self.0 }.fmt(f)

@@ -53,7 +53,7 @@ const ENDINGS: [&str; 4] = [".csv", ".hlog", ".hgrm", ".hdr"];
 /// The forms of HdrHistogram, of which `chronos-load run --hdr` writes the first and the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Hdr {
-    /// An interval log, in ns.
+    /// An interval log, whose intervals are added up; its values are ns.
     Log,
     /// One histogram in base64, in ns.
     Base64,

@@ -49,7 +49,7 @@ const COOKIE: [u8; 3] = [0x1c, 0x84, 0x93];
 const V1: u8 = 1;
 const V1_COMPRESSED: u8 = 2;
 
-/// The cookie of a V2 histogram.
+/// The first four bytes of an uncompressed V2 histogram.
 const V2_COOKIE: [u8; 4] = [COOKIE[0], COOKIE[1], COOKIE[2], 0x13];
 
 /// Bytes of a V1 or V2 histogram before its counts: cookie, length of the counts, and 32 bytes of settings.
@@ -92,7 +92,7 @@ pub fn counts(histogram: &Histogram<u64>) -> impl Iterator<Item = (u64, u64)> + 
     histogram.iter_recorded().map(|step| (step.value_iterated_to(), step.count_since_last_iteration()))
 }
 
-/// Decodes a histogram.
+/// Decodes a histogram of the V1 or V2 format, compressed or not.
 ///
 /// # Errors
 /// Fails if the bytes are none.

@@ -23,7 +23,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use plimsoll_metrics::{Listener, Reach};
 use plimsoll_report::html::{self, ExplorePage};
-use plimsoll_scenario::{Overrides, Point, Registry, Scenario};
+use plimsoll_scenario::{Overrides, Point, Registry, Scenario, Warning};
 use plimsoll_sim::estimate;
 use plimsoll_stdio::note;
 use plimsoll_units::whole;
@@ -135,8 +135,7 @@ fn page(scenario: &Scenario, points: &[&Point]) -> String {
     let objectives: Vec<String> = scenario.objectives().iter().map(|(_, text)| text.clone()).collect();
     let workloads: Vec<String> =
         first.map(|model| model.workload.keys().cloned().collect()).unwrap_or_default();
-    let mut notes: Vec<String> =
-        scenario.warnings().iter().map(|warning| format!("`{}`: {}", warning.key, warning.message)).collect();
+    let mut notes: Vec<String> = scenario.warnings().iter().map(Warning::brief).collect();
     if let Some(point) = points.first().filter(|point| !point.sweep.is_empty()) {
         let at: Vec<String> = point.sweep.iter().map(|(key, value)| format!("`{key} = {value}`")).collect();
         notes.push(format!(

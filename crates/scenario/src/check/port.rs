@@ -74,9 +74,9 @@ impl Checker<'_> {
                 continue;
             };
             let path = self.path_of(name, active.table.key);
-            let does = if marking.marks { "marks" } else { "drops early" };
+            let does = if marking.marks { "marks no full packet" } else { "drops no full packet early" };
             let message = format!(
-                "it never {does}: `{key}` has room for {} at this port, and the threshold is {}",
+                "it {does}: `{key}` has room for {} at this port, and the threshold is {}",
                 Bytes::new(room),
                 Bytes::new(threshold)
             );

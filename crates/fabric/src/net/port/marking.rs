@@ -23,7 +23,7 @@ pub struct Marker {
 
 #[derive(Debug)]
 enum Rule {
-    /// Random early detection.
+    /// Random early detection, which averages the queue of the port.
     Red(Red),
     /// Random early detection by priority, which counts what waits of each.
     Wred(Wred),
