@@ -21,6 +21,7 @@ mod bursts;
 mod chronos;
 mod chronos_kernel;
 mod circuits;
+mod costs;
 mod detail;
 mod detail_kernel;
 mod distribution;

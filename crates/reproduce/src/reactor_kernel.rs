@@ -23,6 +23,12 @@ pub(crate) fn claims(study: &Study, rows: &[Row]) -> Vec<Row> {
     for base in study.bases {
         let of_base: Vec<&Row> = rows.iter().filter(|row| row.base == base.name()).collect();
         claims.extend(beyond(&of_base));
+        let schedule = find(&of_base, "schedule", "solstice", "8", "schedule_us_p50");
+        claims.extend(schedule.map(|row| {
+            let mut claim = like(row, "8 hosts", "schedule_us_p50", "us");
+            claim.measured = row.measured;
+            bounded(study, claim)
+        }));
         claims.extend(shares(study, &of_base));
         claims.extend(promotion(study, &of_base));
     }

@@ -2,8 +2,8 @@
 
 use crate::study::{Exact, MakeTask, Named, RunRows, Summary};
 use crate::{
-    breakdown_kernel, bullettrains_kernel, chronos, chronos_kernel, detail, detail_kernel, hull, hull_kernel,
-    qjump, qjump_kernel, reactor, reactor_kernel, solstice,
+    breakdown_kernel, bullettrains_kernel, chronos, chronos_kernel, costs, detail, detail_kernel, hull,
+    hull_kernel, qjump, qjump_kernel, reactor, reactor_kernel, solstice,
 };
 
 pub(crate) const RUN_ROWS: Named<RunRows> =
@@ -32,11 +32,12 @@ pub(crate) const SUMMARY: Named<Summary> = &[
     ("solstice.claims", solstice::claims),
 ];
 
-const TASKS: [Named<MakeTask>; 5] = [
+const TASKS: [Named<MakeTask>; 6] = [
     breakdown_kernel::TASKS,
     bullettrains_kernel::TASKS,
     chronos::TASKS,
     chronos_kernel::TASKS,
+    costs::TASKS,
     solstice::TASKS,
 ];
 

@@ -201,6 +201,12 @@ fn claims(study: &Study, rows: &Rows<'_>) -> Vec<Row> {
     }
     let rtt = |x: &str| rows.measured("table1", "TCP", x, "rtt_us_p50");
     let queue = ratio(rtt("shared queue"), rtt("idle"));
+    let longest = |figure: &str, x: &str| {
+        let of = |series: &str| rows.measured(figure, series, x, "memcached_us_max");
+        ratio(of("TCP"), of("ideal"))
+    };
+    let longest_with_hosts = longest("apps-longest-hosts", "512 KB a port");
+    let longest = longest("apps-longest", "waves of transfers");
     let offset = rows.measured("apps", "TCP", "shared", "ptp_us_max");
     let rate = |x: &str| rows.measured("fig10", "QJump", x, "requests_per_s");
     let highest = ["3.75", "4.5", "5", "7.5", "10"].iter().filter_map(|x| rate(x)).reduce(f64::max);
@@ -208,6 +214,8 @@ fn claims(study: &Study, rows: &Rows<'_>) -> Vec<Row> {
         jump,
         claim("TCP", "ping", "shared_queue_over_idle", "x", queue),
         claim("TCP", "ptp", "largest_offset", "us", offset),
+        claim("TCP", "memcached", "longest_over_alone", "x", longest),
+        claim("TCP", "memcached with the hosts' time", "longest_over_alone", "x", longest_with_hosts),
         claim("QJump", "memcached", "throughput_at_5_over_best", "x", ratio(rate("5"), highest)),
     ]
     .into_iter()

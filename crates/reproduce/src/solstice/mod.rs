@@ -7,4 +7,4 @@ mod tasks;
 
 pub(crate) use claims::claims;
 pub(crate) use optimum::solved;
-pub(crate) use tasks::TASKS;
+pub(crate) use tasks::{SWITCHING, TASKS, draw};

@@ -42,7 +42,7 @@ enum Scheme {
 }
 
 /// The switches of the paper's evaluation.
-pub(super) const SWITCHING: Switching = Switching {
+pub(crate) const SWITCHING: Switching = Switching {
     circuit_rate: Rate::from_gbps(100),
     packet_rate: Rate::from_gbps(10),
     night: Span::from_us(20),
@@ -84,7 +84,7 @@ fn scheduling(point: &Point<'_>, workload: Workload, unit: u64) -> Option<Arc<dy
 pub(super) const DEMANDS: u32 = 50;
 
 /// Draws the demand of a seed and a number.
-pub(super) fn draw(workload: &Workload, seed: u64, number: u32) -> Demand {
+pub(crate) fn draw(workload: &Workload, seed: u64, number: u32) -> Demand {
     let mut stream = Streams::new(seed).stream(&format!("circuits/demand/{number}"));
     workload.draw(&SWITCHING, &mut stream)
 }
