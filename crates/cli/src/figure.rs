@@ -6,9 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
 use plimsoll_files::Origin;
-use plimsoll_line::slo::Metric;
 use plimsoll_line::{Lines, Slo};
-use plimsoll_report::chart::{Chart, Format};
+use plimsoll_report::chart::Chart;
 use plimsoll_report::html::{self, Figure};
 use plimsoll_report::svg::{self, Size};
 use plimsoll_results::Summary;
@@ -243,12 +242,7 @@ fn with_objective(chart: Chart, text: &str, subject: Option<&str>, name: &str) -
     if !slo.text.strip_prefix(subject).is_some_and(|rest| rest.starts_with(' ')) {
         bail!("--slo: `{name}` shows {subject}, not {}", slo.subject());
     }
-    let format = match slo.metric {
-        Metric::Goodput => Format::Rate,
-        Metric::Deadline => Format::Percent,
-        Metric::Mean | Metric::Percentile(_) | Metric::Max => Format::Time,
-    };
-    let limited = chart.with_limit(&slo.text, slo.limit, format);
+    let limited = chart.with_limit(&slo.text, slo.limit, slo.format());
     limited.ok_or_else(|| anyhow!("--slo: the vertical axis of `{name}` has another quantity in this view"))
 }
 

@@ -342,7 +342,8 @@ impl Driver<'_> {
             .map_err(|error| if self.watch.goes_on() { error.into() } else { Stopped::Cancelled })?;
         let counted = (duration - model.run.warmup).as_secs_f64();
         let run = Run::of(&outcome, self.slos, is_endless(model));
-        let fewest = run.samples.iter().zip(self.slos).min_by_key(|(Sample { messages, .. }, _)| *messages);
+        let of_messages = run.samples.iter().zip(self.slos).filter(|(_, slo)| slo.metric != Metric::Number);
+        let fewest = of_messages.min_by_key(|(Sample { messages, .. }, _)| *messages);
         let warmup = model.run.warmup.as_secs_f64();
         self.models.clear();
         match fewest {

@@ -27,4 +27,4 @@ mod text;
 pub use drive::{Options, Round, Stopped, Watch, draw};
 pub use lines::Lines;
 pub use over::Over;
-pub use slo::{Slo, SloError};
+pub use slo::Slo;

@@ -257,6 +257,8 @@ impl Versus {
             Metric::Goodput => "the limit over its goodput",
             Metric::Percentile(_) | Metric::Max => "its share over the limit",
             Metric::Deadline => "its share past the deadline",
+            Metric::Number if slo.operator.is_floor() => "the limit over its number",
+            Metric::Number => "its number",
         };
         match self.interval {
             Some(interval) if interval.low > 0.0 || interval.high < 0.0 => {

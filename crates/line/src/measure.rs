@@ -98,6 +98,12 @@ impl Run {
 
 impl Sample {
     fn of(outcome: &Outcome, slo: &Slo) -> Sample {
+        if slo.metric == Metric::Number {
+            let Some(estimate) = slo.measure.estimate(outcome, outcome.warmup) else {
+                return Sample::default();
+            };
+            return Sample { messages: estimate.samples, value: Some(estimate.value), ..Sample::default() };
+        }
         let Some(observed) = OneRun::new(&slo.workload, outcome) else { return Sample::default() };
         let done = observed.completion_us();
         if slo.metric == Metric::Deadline {
@@ -144,7 +150,8 @@ impl Sample {
     fn strain(&self, slo: &Slo) -> Option<f64> {
         match slo.metric {
             Metric::Goodput => Some(slo.limit / self.value?.max(f64::MIN_POSITIVE)),
-            Metric::Mean => Some(self.value? / slo.limit),
+            Metric::Number if slo.operator.is_floor() => Some(slo.limit / self.value?.max(f64::MIN_POSITIVE)),
+            Metric::Mean | Metric::Number => Some(self.value? / slo.limit),
             Metric::Max => Some(2.0 * self.over as f64),
             Metric::Percentile(_) | Metric::Deadline => {
                 let share = self.over as f64 / (self.messages > 0).then_some(self.messages as f64)?;
@@ -242,7 +249,7 @@ pub fn strain(slo: &Slo, samples: &[&Sample]) -> Option<f64> {
 pub fn estimate(slo: &Slo, samples: &[&Sample]) -> Option<Estimate> {
     let (messages, over) = totals(samples);
     match slo.metric {
-        Metric::Mean | Metric::Goodput => {
+        Metric::Mean | Metric::Goodput | Metric::Number => {
             let values: Vec<f64> = samples.iter().filter_map(|sample| sample.value).collect();
             let interval = stats::mean_interval(&values, stats::LEVEL);
             Some(Estimate {

@@ -81,10 +81,11 @@ impl Lines {
     /// and each variant's line.
     pub fn knee(&self, number: usize) -> Chart {
         let slo = &self.slos[number];
-        let (format, quantity) = match slo.metric {
-            Metric::Goodput => (Format::Rate, "goodput"),
-            Metric::Deadline => (Format::Percent, "met their deadline"),
-            _ => (Format::Time, slo.subject()),
+        let format = slo.format();
+        let quantity = match slo.metric {
+            Metric::Goodput => "goodput",
+            Metric::Deadline => "met their deadline",
+            _ => slo.subject(),
         };
         let unit = if self.over.unit == Unit::BitsPerSecond { 1e6 } else { 1.0 };
         let mut curves = Vec::new();

@@ -42,7 +42,7 @@ impl Reach {
             let shared = shared_link_bps(model, workload).map(|bps| bps / 1e6);
             let carried = shared.unwrap_or_else(|| links_mbps(model));
             let most = offered.map_or(carried, |offered| offered.min(carried));
-            if most < slo.limit || slo.strict && most == slo.limit {
+            if most < slo.limit || slo.operator.is_strict() && most == slo.limit {
                 let rate = plimsoll_report::figures::rate(most);
                 let bound = match (offered, shared) {
                     (Some(offered), _) if offered <= carried => {

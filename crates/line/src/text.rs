@@ -1,5 +1,6 @@
 //! Lines as a terminal table, JSON, CSV and Markdown.
 
+use plimsoll_report::chart::Format as Number;
 use plimsoll_report::table::{Cell, Column, Grid, Row, csv_line, dim, escape_markdown, sentence};
 use plimsoll_report::{Format, Style, figures};
 use plimsoll_units::text::{printable, printable_json};
@@ -144,10 +145,11 @@ impl Lines {
 
     /// Writes a number with its unit, and its interval.
     fn measured(&self, at: &AtLoad, slo: usize) -> (String, String) {
-        let written = |value: f64| match self.slos[slo].metric {
-            crate::slo::Metric::Goodput => figures::rate(value),
-            crate::slo::Metric::Deadline => format!("{} %", figures::number(value * 100.0)),
-            _ => figures::time(value),
+        let written = |value: f64| match self.slos[slo].format() {
+            Number::Rate => figures::rate(value),
+            Number::Percent => format!("{} %", figures::number(value * 100.0)),
+            Number::Time => figures::time(value),
+            _ => figures::number(value),
         };
         let Some(estimate) = at.metrics[slo] else { return Default::default() };
         let spread = estimate.interval.map_or_else(String::new, |interval| {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_experiment::Measure;
 use plimsoll_results::stats::{Samples, Statistic};
 use plimsoll_units::Span;
 use serde::Deserialize;
 
-use crate::metric::{Population, samples};
 use crate::row::Row;
 use crate::study::FinishedRun;
 
@@ -16,8 +16,8 @@ use crate::study::FinishedRun;
 pub struct Distribution {
     /// The figure whose runs it shows.
     pub of: String,
-    /// The samples that are distributed.
-    pub(crate) samples: Population,
+    /// A measure of the samples that are distributed.
+    pub(crate) samples: Measure,
     /// The metric of its rows.
     pub metric: String,
     /// The unit of its rows.
@@ -32,7 +32,7 @@ impl Distribution {
     /// Returns the rows that a run gives.
     pub(crate) fn rows(&self, figure: &str, run: &FinishedRun<'_>) -> Vec<Row> {
         let Some(series) = self.series.get(run.series) else { return Vec::new() };
-        let samples = Samples::new(vec![samples(&self.samples, run.outcome, Span::ZERO)]);
+        let samples = Samples::new(vec![self.samples.samples(run.outcome, Span::ZERO)]);
         let row = |x: &String| {
             let percent: f64 = x.parse().ok()?;
             let mut row = Row::new(figure, run.base.name(), series, x, &self.metric, &self.unit);

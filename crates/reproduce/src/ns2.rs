@@ -22,7 +22,7 @@ use std::fmt::Write;
 
 use plimsoll_units::csv::{Row, rows};
 
-use crate::metric::SEGMENT_BYTES;
+use plimsoll_experiment::measure::SEGMENT_BYTES;
 
 /// Flows between all pairs of hosts.
 #[derive(Clone, PartialEq, Debug)]

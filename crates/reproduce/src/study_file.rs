@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_experiment::Measure;
 use plimsoll_units::Span;
 use serde::Deserialize;
 
 use crate::distribution::Distribution;
-use crate::metric::{Metric, Of, Population};
+use crate::metric::Metric;
 use crate::ns2::{PairArrivals, RoundRobinTransfers};
 use crate::published::Published;
 use crate::registry::{self, EXACT, RUN_ROWS, SUMMARY};
@@ -107,8 +108,8 @@ struct MetricFile {
     /// The name in rows, where it is not the key.
     name: Option<String>,
     unit: String,
-    of: Population,
-    statistic: Of,
+    /// The measure: `p99(small)`.
+    of: Measure,
 }
 
 #[derive(Deserialize)]
@@ -275,14 +276,12 @@ const NOTHING_PUBLISHED: &str = "figure,series,x,metric,kind,value,text\n";
 
 fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String> {
     let StudyFile { computed, metrics, figure, table, explanation, open, source, .. } = file;
-    let named = |name, of: MetricFile| Metric {
-        name: of.name.unwrap_or(name),
-        unit: of.unit,
-        of: of.of,
-        statistic: of.statistic,
-    };
-    let metrics: BTreeMap<String, Metric> =
-        metrics.into_iter().map(|(key, of)| (key.clone(), named(key, of))).collect();
+    let metrics = metrics.into_iter().map(|(key, file)| {
+        let of = file.of.in_unit(&file.unit).map_err(|problem| format!("metric `{key}`: {problem}"))?;
+        let name = file.name.unwrap_or_else(|| key.clone());
+        Ok((key, Metric { name, unit: file.unit, of }))
+    });
+    let metrics = metrics.collect::<Result<BTreeMap<String, Metric>, String>>()?;
     let known = Known { metrics: &metrics, scenarios, cdfs, bases: file.bases };
     let figures = figure
         .into_iter()
@@ -462,7 +461,7 @@ command = "one"
 bases = ["source", "standard"]
 source = { of = "kapoor", part = "chapter 3", papers = ["chronos"] }
 [metrics]
-wait = { unit = "us", of = { completion-us = "ping" }, statistic = "p99" }
+wait = { unit = "us", of = "p99(ping)" }
 [[figure]]
 id = "fig1"
 title = "Waiting"
@@ -509,7 +508,7 @@ warmup = "1s"
                 "bases = [\"kernel\"]",
                 "there is no base `kernel`; allowed: source, standard",
             ),
-            ("completion-us", "completion-s", "unknown variant `completion-s`, expected one of `queue`"),
+            ("p99(ping)", "p99s(ping)", "did you mean `p99`?"),
             ("\"p99\"", "\"p98\"", "unknown variant `p98`, expected one of `mean`"),
             ("series = [\"TCP\"], factor", "serie = [\"TCP\"], factor", "unknown field `serie`"),
             ("\"2s\"", "\"2\"", "line 15"),

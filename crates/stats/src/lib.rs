@@ -13,10 +13,12 @@
 //!
 //! All intervals cover 95 %; `tests` checks that they do on made-up sequences whose truth is known.
 //!
+//! [`expression`] is the grammar of texts that name a number: `p99(small)`.
 //! [`verdict`] judges a limit by repeated runs, and [`search`] finds the highest load that meets every limit.
 
 #![forbid(unsafe_code)]
 
+pub mod expression;
 mod line;
 pub mod paired;
 mod samples;

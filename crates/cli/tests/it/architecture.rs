@@ -17,7 +17,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // This is the state that privileged programs trust.
     ("state", &[]),
     // Estimates and verdicts, for simulated and real systems.
-    ("stats", &[]),
+    ("stats", &["units"]),
     // OpenMetrics text, and the socket that serves it.
     ("metrics", &["stdio"]),
     // This is for the tests of all others.
@@ -54,13 +54,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "reproduce",
         &[
+            "bpf",
             "breakdown",
             "bursts",
             "chronos-load",
             "circuits",
+            "experiment",
             "fabric",
             "files",
             "linux",
+            "mechanisms",
             "models",
             "report",
             "results",
@@ -70,7 +73,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "units",
         ],
     ),
-    ("line", &["files", "report", "results", "scenario", "sim", "stats", "traffic", "units"]),
+    // The numbers that runs are asked for.
+    ("experiment", &["bursts", "results", "scenario", "stats", "units"]),
+    ("line", &["experiment", "files", "report", "results", "scenario", "sim", "stats", "traffic", "units"]),
     // The kernel's programs are compared with the mechanisms, not the other way round.
     ("bpf", &["mechanisms", "units"]),
     // These are servers: a runtime, and its users. They reach the network only by sockets.

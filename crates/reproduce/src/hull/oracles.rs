@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use plimsoll_experiment::Measure;
 use plimsoll_results::outcome::{Message, Outcome};
 use plimsoll_units::Span;
 
 use crate::error::ReproduceError;
-use crate::metric::{Metric, Of, Population};
 use crate::row::Row;
 use crate::single_run::run_once;
 use crate::study::Study;
@@ -46,13 +46,8 @@ fn draws(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceE
     let mut delays = Vec::new();
     for other in 0..DRAWS {
         let outcome = run_once(study, "static.toml", "DCTCP-PQ-Pacer", &set, seed + other, folder)?;
-        let metric = Metric {
-            name: "queue_us_p99".to_owned(),
-            unit: "us".to_owned(),
-            of: Population::Queue,
-            statistic: Of::P99,
-        };
-        delays.extend(metric.measure(&outcome, Span::ZERO).map(|estimate| estimate.value));
+        let of = Measure::parse("p99(queue.client)").expect("a measure");
+        delays.extend(of.estimate(&outcome, Span::ZERO).map(|estimate| estimate.value));
     }
     delays.sort_by(f64::total_cmp);
     let row = |metric: &str, measured: f64| {

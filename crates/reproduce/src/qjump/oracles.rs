@@ -7,10 +7,10 @@ use plimsoll_scenario::distribution::{Distribution, SizeDistribution};
 
 use super::SCHEMES;
 use crate::error::ReproduceError;
-use crate::metric::SEGMENT_BYTES;
 use crate::row::Row;
 use crate::single_run::run_once;
 use crate::study::Study;
+use plimsoll_experiment::measure::SEGMENT_BYTES;
 
 /// Measures all of them, with the scenarios in a folder.
 pub(crate) fn theory(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError> {

@@ -17,16 +17,16 @@ use plimsoll_units::{Rate, Span, Time};
 
 /// A burst of packets on a link.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Burst {
+pub(super) struct Burst {
     /// The time from its first bit to its last, in us.
-    pub(crate) us: f64,
+    pub(super) us: f64,
     /// Its bytes over the size of the largest packet of the link.
-    pub(crate) packets: f64,
+    pub(super) packets: f64,
 }
 
 /// Returns the bursts of the link of the watched queue `name` that begin after the `warmup`, but for the last one,
 /// whose end the run may have cut.
-pub(crate) fn bursts(outcome: &Outcome, name: &str, warmup: Span) -> impl Iterator<Item = Burst> {
+pub(super) fn bursts(outcome: &Outcome, name: &str, warmup: Span) -> impl Iterator<Item = Burst> {
     let queue = outcome.queues.iter().find(|queue| queue.name == name);
     let interface = queue.and_then(|queue| outcome.capture.ports.iter().position(|port| *port == queue.port));
     let of_link = |packet: &PacketRecord<'_>| Some(packet.interface as usize) == interface;
@@ -53,7 +53,7 @@ pub(crate) fn bursts(outcome: &Outcome, name: &str, warmup: Span) -> impl Iterat
 /// Returns the lengths, in packets, of the bursts from one host to another that pass the link of the watched queue
 /// `name` and begin after the warm-up, but for the last one of each pair. With `data_only`, packets without data do not
 /// count: they neither are bursts nor end any.
-pub(crate) fn pair_bursts(outcome: &Outcome, name: &str, warmup: Span, data_only: bool) -> Vec<u64> {
+pub(super) fn pair_bursts(outcome: &Outcome, name: &str, warmup: Span, data_only: bool) -> Vec<u64> {
     let Some((queue, interface)) = watched(outcome, name) else { return Vec::new() };
     let gap = scaled_gap(queue.rate);
     let begin = outcome.warmup.max(warmup);
@@ -72,7 +72,7 @@ pub(crate) fn pair_bursts(outcome: &Outcome, name: &str, warmup: Span, data_only
 
 /// Returns the mean number of data bytes that a pure acknowledgement on the link of the watched queue `name`
 /// acknowledges anew, after the warm-up; `None` if there is none.
-pub(crate) fn ack_ratio(outcome: &Outcome, name: &str) -> Option<f64> {
+pub(super) fn ack_ratio(outcome: &Outcome, name: &str) -> Option<f64> {
     let (_, interface) = watched(outcome, name)?;
     // By connection and sender: the first and the last number, and how many acknowledged something new.
     let mut flows: BTreeMap<(u64, u32), (u64, u64, u64)> = BTreeMap::new();
@@ -93,7 +93,7 @@ pub(crate) fn ack_ratio(outcome: &Outcome, name: &str) -> Option<f64> {
 
 /// Returns how many percent of the packets on the link of the watched queue `name`, after the warm-up, are to one of
 /// the `entries` destinations that were used last; `None` if there is no packet.
-pub(crate) fn path_cache_percent(outcome: &Outcome, name: &str, entries: usize) -> Option<f64> {
+pub(super) fn path_cache_percent(outcome: &Outcome, name: &str, entries: usize) -> Option<f64> {
     let (_, interface) = watched(outcome, name)?;
     let (mut cache, mut hits, mut packets) = (Vec::with_capacity(entries), 0u64, 0u64);
     for packet in outcome.capture.packets.iter().map(|packet| packet.record()) {
@@ -113,7 +113,7 @@ pub(crate) fn path_cache_percent(outcome: &Outcome, name: &str, entries: usize) 
 /// Returns how many pauses of a connection there are in each megabyte of data on the link of the watched queue `name`,
 /// after the warm-up, that exceed `gap` from one packet with data to the next: where a switch that selects paths by
 /// flowlets of that gap may change the path. `None` if there is no data.
-pub(crate) fn path_changes_per_mb(outcome: &Outcome, name: &str, gap: Span) -> Option<f64> {
+pub(super) fn path_changes_per_mb(outcome: &Outcome, name: &str, gap: Span) -> Option<f64> {
     let (_, interface) = watched(outcome, name)?;
     // By connection and sender: the time of the last packet.
     let mut flows: BTreeMap<(u64, u32), Time> = BTreeMap::new();
@@ -133,7 +133,7 @@ pub(crate) fn path_changes_per_mb(outcome: &Outcome, name: &str, gap: Span) -> O
 /// after the warm-up, in percent of the link's rate. The host has one circuit: it opens to where the next packet with
 /// data goes as that begins to leave, and stands for `day`; data to other destinations does not fill it. The last day,
 /// which the run may have cut, does not count.
-pub(crate) fn days_filled_percent(outcome: &Outcome, name: &str, day: Span) -> Vec<f64> {
+pub(super) fn days_filled_percent(outcome: &Outcome, name: &str, day: Span) -> Vec<f64> {
     let Some((queue, interface)) = watched(outcome, name) else { return Vec::new() };
     // The end of the day, the destination of its circuit, and how long data to that has taken.
     let mut today: Option<(Time, u32, Span)> = None;

@@ -12,18 +12,20 @@ use std::collections::BTreeMap;
 use plimsoll_results::outcome::{Connection, Outcome};
 use plimsoll_units::Time;
 
+use super::asked::Asked;
+
 /// A window that is less than this share of the sample before has been cut; CUBIC cuts to 7 / 10.
 const CUT: f64 = 0.9;
 
 /// Returns how often the windows of each connection of a workload were cut, all subflows together.
-pub(crate) fn cuts(outcome: &Outcome, workload: Option<usize>) -> Vec<f64> {
+pub(super) fn cuts(of: &Asked<'_>) -> Vec<f64> {
     let cuts = |windows: &Vec<f64>| windows.windows(2).filter(|pair| pair[1] < CUT * pair[0]).count();
-    by_connection(outcome, workload, |of| of.values().map(cuts).sum::<usize>() as f64)
+    by_connection(of, |of| of.values().map(cuts).sum::<usize>() as f64)
 }
 
 /// Returns how many percent of the largest window so far the windows of each connection of a workload have fallen to,
 /// that of the subflow that fell most.
-pub(crate) fn kept_percent(outcome: &Outcome, workload: Option<usize>) -> Vec<f64> {
+pub(super) fn kept(of: &Asked<'_>) -> Vec<f64> {
     let kept = |windows: &Vec<f64>| {
         let (mut largest, mut kept) = (0.0_f64, 1.0_f64);
         for &window in windows {
@@ -32,25 +34,22 @@ pub(crate) fn kept_percent(outcome: &Outcome, workload: Option<usize>) -> Vec<f6
         }
         100.0 * kept
     };
-    by_connection(outcome, workload, |of| of.values().map(kept).fold(100.0, f64::min))
+    by_connection(of, |of| of.values().map(kept).fold(100.0, f64::min))
 }
 
-/// Returns every sample of the windows of a workload's connections, in bytes.
-pub(crate) fn samples(outcome: &Outcome, workload: Option<usize>) -> Vec<f64> {
+pub(super) fn segments(of: &Asked<'_>) -> Vec<f64> {
+    let segment = of.bytes(0) as f64;
     let all = |of: &BTreeMap<u8, Vec<f64>>| of.values().flatten().copied().collect::<Vec<f64>>();
-    by_connection(outcome, workload, all).into_iter().flatten().collect()
+    by_connection(of, all).into_iter().flatten().map(|window| window / segment).collect()
 }
 
 /// Returns something of each connection of a workload, made of the windows of its subflows.
-fn by_connection<T>(
-    outcome: &Outcome,
-    workload: Option<usize>,
-    number: impl Fn(&BTreeMap<u8, Vec<f64>>) -> T,
-) -> Vec<T> {
+fn by_connection<T>(asked: &Asked<'_>, number: impl Fn(&BTreeMap<u8, Vec<f64>>) -> T) -> Vec<T> {
+    let outcome = asked.outcome;
     let mut windows: BTreeMap<u32, BTreeMap<u8, Vec<f64>>> = BTreeMap::new();
     for point in &outcome.series {
         let of = outcome.connections.get(point.connection as usize);
-        if of.is_some_and(|connection| Some(usize::from(connection.workload)) == workload) {
+        if of.is_some_and(|connection| asked.has(connection.workload)) {
             let subflows = windows.entry(point.connection).or_default();
             let samples = subflows.entry(point.subflow).or_default();
             if of.is_some_and(|connection| has_message(outcome, connection, point.time)) {
@@ -75,10 +74,11 @@ fn has_message(outcome: &Outcome, connection: &Connection, now: Time) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_results::outcome::{Message, SeriesPoint, Split};
+    use plimsoll_results::outcome::{Message, SeriesPoint, Split, Supply, WorkloadInfo};
     use plimsoll_units::{Rate, Span};
 
     use super::*;
+    use crate::Measure;
 
     #[test]
     fn cuts_and_what_is_kept_are_by_connection() {
@@ -119,9 +119,20 @@ mod tests {
             split: Split::default(),
         };
         let messages = vec![message(3, 0, 1), message(4, 0, 1), message(3, 2, 0)];
-        let outcome = Outcome { series: points.collect(), connections, messages, ..Outcome::default() };
-        assert_eq!(cuts(&outcome, Some(3)), [2.0, 1.0]);
-        assert_eq!(kept_percent(&outcome, Some(3)), [49.0, 50.0]);
-        assert!(cuts(&outcome, None).is_empty());
+        let workload = |number| WorkloadInfo {
+            name: format!("w{number}"),
+            kind: String::new(),
+            deadline: None,
+            observed: None,
+            supply: Supply::Duration,
+        };
+        let workloads = (0..5).map(workload).collect();
+        let outcome =
+            Outcome { workloads, series: points.collect(), connections, messages, ..Outcome::default() };
+        let of = |text: &str| Measure::parse(text).unwrap().samples(&outcome, Span::ZERO);
+        assert_eq!(of("window_cuts.mean(w3)"), [2.0, 1.0]);
+        assert_eq!(of("window_kept.mean(w3)"), [49.0, 50.0]);
+        assert_eq!(of("window.mean(w3, 50B)").first(), Some(&2.0));
+        assert!(of("window_cuts.mean(none)").is_empty());
     }
 }

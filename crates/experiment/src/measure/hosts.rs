@@ -2,8 +2,26 @@
 
 use plimsoll_results::outcome::{Outcome, ProcessorTotals};
 
+use super::asked::Asked;
+
+pub(super) fn processor(of: &Asked<'_>) -> Vec<f64> {
+    processor_percent(of.outcome, of.host()).into_iter().collect()
+}
+
+pub(super) fn processor_per_kb(of: &Asked<'_>) -> Vec<f64> {
+    processor_ns_per_kb(of.outcome, of.host()).into_iter().collect()
+}
+
+pub(super) fn ring_drops(of: &Asked<'_>) -> Vec<f64> {
+    lost_in_rings(of.outcome).into_iter().collect()
+}
+
+pub(super) fn delivered(of: &Asked<'_>) -> Vec<f64> {
+    delivered_gbps(of.outcome, of.count(0) as u32).into_iter().collect()
+}
+
 /// Returns how busy the busiest core of a host's processor was after the warm-up, in percent.
-pub(crate) fn processor_percent(outcome: &Outcome, host: u32) -> Option<f64> {
+fn processor_percent(outcome: &Outcome, host: u32) -> Option<f64> {
     let totals = outcome.processors.iter().find(|totals| totals.host == host)?;
     let seconds = outcome.end.as_secs_f64() - outcome.warmup.as_secs_f64();
     let busiest = totals.busy.iter().max()?;
@@ -12,7 +30,7 @@ pub(crate) fn processor_percent(outcome: &Outcome, host: u32) -> Option<f64> {
 
 /// Returns the time that all cores of a host's processor worked for each kilobyte that was delivered anywhere after the
 /// warm-up, in ns.
-pub(crate) fn processor_ns_per_kb(outcome: &Outcome, host: u32) -> Option<f64> {
+fn processor_ns_per_kb(outcome: &Outcome, host: u32) -> Option<f64> {
     let totals = outcome.processors.iter().find(|totals| totals.host == host)?;
     let seconds = outcome.end.as_secs_f64() - outcome.warmup.as_secs_f64();
     let busy: f64 = totals.busy.iter().map(|core| core.as_secs_f64()).sum();
@@ -21,14 +39,14 @@ pub(crate) fn processor_ns_per_kb(outcome: &Outcome, host: u32) -> Option<f64> {
 }
 
 /// Returns how many packets were lost for want of room in receive rings; `None` where hosts have no processors.
-pub(crate) fn ring_drops(outcome: &Outcome) -> Option<f64> {
+fn lost_in_rings(outcome: &Outcome) -> Option<f64> {
     let lost = |totals: &ProcessorTotals| totals.ring_drops;
     (!outcome.processors.is_empty()).then(|| outcome.processors.iter().map(lost).sum::<u64>() as f64)
 }
 
 /// Returns the payload that was delivered in the whole intervals after the warm-up, in Gb/s for each of so many
 /// `senders`.
-pub(crate) fn delivered_gbps(outcome: &Outcome, senders: u32) -> Option<f64> {
+fn delivered_gbps(outcome: &Outcome, senders: u32) -> Option<f64> {
     let ends = outcome.end.as_ps();
     let whole = outcome.goodput.iter().filter(|interval| {
         interval.time.as_ps() >= outcome.warmup.as_ps()
@@ -79,7 +97,7 @@ mod tests {
         assert_eq!(processor_percent(&outcome, 1), Some(40.0));
         // 1.5 ms of work in 2.5 ms, at 1,250 KB/ms.
         assert_eq!(processor_ns_per_kb(&outcome, 1).map(f64::round), Some(480.0));
-        assert_eq!((processor_percent(&outcome, 3), ring_drops(&outcome)), (None, Some(7.0)));
-        assert_eq!(ring_drops(&Outcome::default()), None);
+        assert_eq!((processor_percent(&outcome, 3), lost_in_rings(&outcome)), (None, Some(7.0)));
+        assert_eq!(lost_in_rings(&Outcome::default()), None);
     }
 }

@@ -1,0 +1,56 @@
+//! How the links between tiers are used.
+
+use plimsoll_results::outcome::LinkTotals;
+use plimsoll_units::Span;
+
+use super::asked::Asked;
+
+pub(super) fn most_used(of: &Asked<'_>) -> Vec<f64> {
+    let bytes: Vec<u64> = of_tier(of).map(|link| link.bytes).collect();
+    let (sum, most) = (bytes.iter().sum::<u64>(), bytes.iter().max());
+    let used = most.filter(|_| sum > 0).map(|most| *most as f64 * bytes.len() as f64 / sum as f64);
+    used.into_iter().collect()
+}
+
+pub(super) fn pause_time(of: &Asked<'_>) -> Vec<f64> {
+    let paused: Vec<Span> = of_tier(of).map(|link| link.paused).collect();
+    let sum = || paused.iter().fold(Span::ZERO, |sum, one| sum + *one);
+    if paused.is_empty() { Vec::new() } else { vec![of.time(sum())] }
+}
+
+fn of_tier<'a>(of: &Asked<'a>) -> impl Iterator<Item = &'a LinkTotals> {
+    let tier = of.subject;
+    of.outcome.links.iter().filter(move |link| link.tier == tier)
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_results::outcome::Outcome;
+    use plimsoll_units::Rate;
+
+    use super::*;
+    use crate::Measure;
+
+    #[test]
+    fn the_most_used_link_is_compared_with_the_mean_of_its_tier() {
+        let link = |tier: &str, bytes| LinkTotals {
+            from: String::new(),
+            to: String::new(),
+            tier: tier.to_owned(),
+            rate: Rate::from_gbps(10),
+            observed: Span::from_ms(1),
+            packets: 1,
+            bytes,
+            drops: 0,
+            pauses: 0,
+            paused: Span::from_us(3),
+        };
+        let links =
+            vec![link("up", 100), link("up", 300), link("down", 900), link("up", 200), link("idle", 0)];
+        let outcome = Outcome { links, ..Outcome::default() };
+        let of = |text: &str| Measure::parse(text).unwrap().samples(&outcome, Span::ZERO);
+        assert_eq!(of("most_used(up)"), [1.5]);
+        assert_eq!((of("most_used(idle)"), of("most_used(sideways)")), (vec![], vec![]));
+        assert_eq!((of("pause_time(up)"), of("pause_time(sideways)")), (vec![9.0], vec![]));
+    }
+}

@@ -1,0 +1,295 @@
+//! [`QUANTITIES`]: everything that a run can be asked for, with the subject, the unit and the samples of each.
+
+use plimsoll_stats::expression::{BadExpression, Word};
+use plimsoll_units::{Rate, Span, parse_share};
+
+use super::asked::{ALL, Asked, QUEUE, Size, Value, number_of_host, pair_of_hosts};
+use super::{circuits, hosts, links, packets, samples, windows};
+
+/// Something that a run has samples of.
+pub struct Quantity {
+    /// Its name in a measure.
+    pub name: &'static str,
+    /// What it is, in words.
+    pub doc: &'static str,
+    /// The unit of its samples.
+    pub unit: Unit,
+    /// Whether a run has one number of it rather than samples.
+    pub is_one: bool,
+    /// Whether it is of messages that complete, which flows without an end never do.
+    pub needs_end: bool,
+    pub(super) of: Of,
+    pub(super) arguments: &'static [Argument],
+    pub(super) samples: fn(&Asked<'_>) -> Vec<f64>,
+}
+
+impl std::fmt::Debug for Quantity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// The unit of samples.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Microseconds, unless asked for otherwise.
+    Time,
+    /// A count of something.
+    Count,
+    /// This unit.
+    Fixed(&'static str),
+}
+
+/// What the subject of a quantity is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Of {
+    Workload,
+    WorkloadOrQueue,
+    Queue,
+    Host,
+    Tier,
+    Pair,
+    Run,
+}
+
+/// What an argument of a quantity is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Argument {
+    Count,
+    Bytes,
+    Span,
+    Sizes,
+    Numbers,
+}
+
+impl Quantity {
+    /// Returns how a measure of it is written: `slowdown.AGGREGATE(WORKLOAD, SIZES)`.
+    pub fn form(&self) -> String {
+        let subject = match self.of {
+            Of::Workload => "WORKLOAD",
+            Of::WorkloadOrQueue => "queue.NAME or *",
+            Of::Queue => "queue.NAME",
+            Of::Host => "host.NUMBER",
+            Of::Tier => "TIER -> TIER",
+            Of::Pair => "host.NUMBER -> host.NUMBER",
+            Of::Run => "",
+        };
+        let arguments = self.arguments.iter().map(|argument| match argument {
+            Argument::Count => "COUNT",
+            Argument::Bytes => "SIZE",
+            Argument::Span => "TIME",
+            Argument::Sizes => "SIZE..SIZE",
+            Argument::Numbers => "FIRST..END",
+        });
+        let inside: Vec<&str> =
+            std::iter::once(subject).filter(|of| !of.is_empty()).chain(arguments).collect();
+        let aggregate = if self.is_one { "" } else { ".AGGREGATE" };
+        format!("{}{aggregate}({})", self.name, inside.join(", "))
+    }
+}
+
+impl Unit {
+    /// Returns the units that are allowed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Time => "us, ms",
+            Unit::Count => "any",
+            Unit::Fixed(name) => name,
+        }
+    }
+
+    /// Reads a limit in this unit: us, Mb/s, Gb/s, percent, or a plain number.
+    ///
+    /// # Errors
+    /// Returns the reason and the place in `text`.
+    pub fn read(self, text: &str, word: &Word) -> Result<f64, BadExpression> {
+        let here = word.text.as_str();
+        let rate = |scale: f64| {
+            here.parse::<Rate>().map(|rate| rate.as_mbps_f64() * scale).map_err(|e| e.to_string())
+        };
+        let fail =
+            |message: String, allowed: &str| BadExpression::new(text, word.at.clone(), message, allowed);
+        let read = match self {
+            Unit::Time => here.parse::<Span>().map(Span::as_us_f64).map_err(|error| error.to_string()),
+            Unit::Fixed("Mb/s") => rate(1.0),
+            Unit::Fixed("Gb/s") => rate(1e-3),
+            Unit::Fixed("%") => {
+                let is_plain = here.bytes().all(|byte| byte.is_ascii_digit() || b".% ".contains(&byte));
+                let share = parse_share(here).ok().filter(|_| is_plain && here.ends_with('%'));
+                return share
+                    .filter(|share| (0.0..1.0).contains(share))
+                    .map(|share| 100.0 * share)
+                    .ok_or_else(|| {
+                        fail(format!("`{here}` does not fit"), "a percentage below 100%, such as 99%")
+                    });
+            }
+            Unit::Count | Unit::Fixed(_) => {
+                let number = here.parse().ok().filter(|number: &f64| number.is_finite());
+                return number.ok_or_else(|| fail(format!("`{here}` does not fit"), "a number"));
+            }
+        };
+        match read {
+            Ok(limit) if limit > 0.0 => Ok(limit),
+            Ok(_) => Err(fail("a limit of nothing".to_owned(), "more than 0")),
+            Err(message) => Err(fail(message, "")),
+        }
+    }
+}
+
+impl Of {
+    /// Checks the form of a subject.
+    pub(super) fn check(self, text: &str, subject: &Word) -> Result<(), BadExpression> {
+        let name = subject.text.as_str();
+        let fits = match self {
+            Of::Workload => !name.is_empty() && !name.starts_with(QUEUE),
+            Of::WorkloadOrQueue => !name.is_empty(),
+            Of::Queue => name.strip_prefix(QUEUE).is_some_and(|name| !name.is_empty()),
+            Of::Host => number_of_host(name).is_some(),
+            Of::Tier => !name.is_empty(),
+            Of::Pair => pair_of_hosts(name).is_some(),
+            Of::Run => name.is_empty() || name == ALL,
+        };
+        let allowed = match self {
+            Of::Workload => "the name of a workload, or * for all",
+            Of::WorkloadOrQueue => "the name of a workload, queue.NAME, or * for all",
+            Of::Queue => "queue.NAME, a queue that [observe] watches",
+            Of::Host => "host.NUMBER",
+            Of::Tier => "the tiers that links connect, such as leaf -> spine",
+            Of::Pair => "host.NUMBER -> host.NUMBER",
+            Of::Run => "nothing",
+        };
+        let message = || match name.is_empty() {
+            true => "this names no subject".to_owned(),
+            false => format!("`{name}` is no subject of this number"),
+        };
+        if fits { Ok(()) } else { Err(BadExpression::new(text, subject.at.clone(), message(), allowed)) }
+    }
+}
+
+impl Argument {
+    pub(super) fn is_optional(self) -> bool {
+        self == Argument::Sizes
+    }
+
+    pub(super) fn allowed(self) -> &'static str {
+        match self {
+            Argument::Count => "a whole number",
+            Argument::Bytes => "a size, such as 100KB",
+            Argument::Span => "a time, such as 1.5ms",
+            Argument::Sizes => "sizes from above the first to the second, such as 0..100KB, 6666packets..",
+            Argument::Numbers => "whole numbers from the first to before the second, such as 20..60",
+        }
+    }
+
+    pub(super) fn read(self, text: &str, word: &Word) -> Result<Value, BadExpression> {
+        let read = match self {
+            Argument::Count => word.text.parse().ok().map(Value::Count),
+            Argument::Bytes => word.text.parse().ok().map(Value::Bytes),
+            Argument::Span => word.text.parse().ok().map(Value::Span),
+            Argument::Sizes => word.text.split_once("..").and_then(|(over, up_to)| {
+                let over = if over.trim() == "0" { Some(Size::Bytes(0)) } else { Size::read(over) };
+                let up_to = if up_to.trim().is_empty() { Some(Size::Unlimited) } else { Size::read(up_to) };
+                Some(Value::Sizes(over?, up_to?))
+            }),
+            Argument::Numbers => word.text.split_once("..").and_then(|(first, end)| {
+                Some(Value::Numbers(first.trim().parse().ok()?..end.trim().parse().ok()?))
+            }),
+        };
+        read.ok_or_else(|| {
+            let message = format!("`{}` does not fit", word.text);
+            BadExpression::new(text, word.at.clone(), message, self.allowed())
+        })
+    }
+}
+
+const fn many(
+    name: &'static str,
+    of: Of,
+    unit: Unit,
+    samples: fn(&Asked<'_>) -> Vec<f64>,
+    doc: &'static str,
+) -> Quantity {
+    Quantity { name, doc, unit, is_one: false, needs_end: false, of, arguments: &[], samples }
+}
+
+const fn one(
+    name: &'static str,
+    of: Of,
+    unit: Unit,
+    samples: fn(&Asked<'_>) -> Vec<f64>,
+    doc: &'static str,
+) -> Quantity {
+    Quantity { is_one: true, ..many(name, of, unit, samples, doc) }
+}
+
+impl Quantity {
+    const fn with(self, arguments: &'static [Argument]) -> Quantity {
+        Quantity { arguments, ..self }
+    }
+
+    const fn complete(self) -> Quantity {
+        Quantity { needs_end: true, ..self }
+    }
+}
+
+const PERCENT: Unit = Unit::Fixed("%");
+const MBPS: Unit = Unit::Fixed("Mb/s");
+const GBPS: Unit = Unit::Fixed("Gb/s");
+const KB: Unit = Unit::Fixed("KB");
+
+/// Everything that a run can be asked for.
+pub static QUANTITIES: &[Quantity] = &[
+    // Of workloads.
+    many("time", Of::Workload, Unit::Time, samples::time, "completion times: of queries or rounds where a workload has such, of messages elsewhere; of what it observes, such as a clock's offset, if it does").complete(),
+    many("message", Of::Workload, Unit::Time, samples::message, "completion times of messages, also of those that are part of a query").complete(),
+    many("response", Of::Workload, Unit::Time, samples::response, "mean completion time over the servers of a query").complete(),
+    many("fastest", Of::Workload, Unit::Time, samples::fastest, "completion time of a query's fastest server").complete(),
+    many("in_deadline", Of::Workload, Unit::Count, samples::in_deadline, "servers of a query that answered within the deadline").complete(),
+    many("unfinished", Of::Workload, PERCENT, samples::unfinished, "queries that are not complete at the end").complete(),
+    many("slowdown", Of::Workload, Unit::Fixed("x idle"), samples::slowdown, "completion time over the one of idle links, of messages of some sizes").complete().with(&[Argument::Sizes]),
+    one("deadline", Of::Workload, PERCENT, samples::deadline, "messages, or responses of queries, that met their deadline").complete(),
+    one("goodput", Of::Workload, MBPS, samples::goodput, "completed payload over the time in which the workload was active").complete(),
+    one("payload", Of::Workload, GBPS, samples::payload, "payload of completed messages, from the warm-up to the last creation"),
+    one("per_second", Of::Workload, Unit::Fixed("1/s"), samples::per_second, "messages, or queries, completed per second, from the warm-up to the last creation"),
+    one("recovered", Of::Workload, PERCENT, samples::recovered, "messages that waited for a segment sent again"),
+    one("retransmissions", Of::Workload, Unit::Count, samples::retransmissions, "segments that were sent again"),
+    one("timeouts", Of::Workload, Unit::Count, samples::timeouts, "retransmission timeouts"),
+    many("window", Of::Workload, Unit::Count, windows::segments, "congestion windows of connections in segments of so many bytes; needs observe.flow_series").with(&[Argument::Bytes]),
+    many("window_cuts", Of::Workload, Unit::Count, windows::cuts, "how often the congestion window of a connection was cut; needs observe.flow_series"),
+    many("window_kept", Of::Workload, PERCENT, windows::kept, "what the congestion window of a connection kept of the largest before; needs observe.flow_series"),
+    // Of watched queues and their links.
+    many("delay", Of::Queue, Unit::Time, samples::delay, "means over intervals of a watched queue, as delay, from its first packet to its last"),
+    many("delay_until_done", Of::Queue, Unit::Time, samples::delay_until_done, "the same, of all intervals until the last message was complete"),
+    one("throughput", Of::WorkloadOrQueue, MBPS, samples::throughput, "what passed a watched queue; or, of *, what all workloads sent for the first time, by interval"),
+    one("drops", Of::Queue, Unit::Count, samples::drops, "packets that found no room in a watched queue"),
+    one("marks", Of::Queue, Unit::Count, samples::marks, "packets that a watched queue marked with CE"),
+    one("time_up_to", Of::Queue, PERCENT, samples::time_up_to, "the time in which at most so many bytes waited in a watched queue").with(&[Argument::Bytes]),
+    many("burst", Of::Queue, Unit::Time, packets::burst, "bursts of a link: packets with less than 40 ns between them; needs captured packets"),
+    many("burst_packets", Of::Queue, Unit::Count, packets::burst_packets, "the same bursts, in packets of full size"),
+    many("pair_burst", Of::Queue, Unit::Count, packets::pair_burst, "bursts from one host to another on a link, in packets; needs captured packets"),
+    many("pair_data_burst", Of::Queue, Unit::Count, packets::pair_data_burst, "the same bursts of packets with data alone"),
+    one("ack_ratio", Of::Queue, KB, packets::ack_ratio, "what a pure acknowledgement on a link acknowledges anew; needs captured packets"),
+    one("path_cache", Of::Queue, PERCENT, packets::path_cache, "packets on a link to one of so many destinations that were used last; needs captured packets").with(&[Argument::Count]),
+    one("path_changes", Of::Queue, Unit::Fixed("/MB"), packets::path_changes, "pauses of connections longer than this, for each megabyte of data on a link; needs captured packets").with(&[Argument::Span]),
+    many("day_filled", Of::Queue, PERCENT, packets::day_filled, "how far days of this length would be filled by data to one destination; needs captured packets").with(&[Argument::Span]),
+    // Of links between tiers.
+    one("most_used", Of::Tier, Unit::Fixed("of the mean"), links::most_used, "the bytes of the most used link of a tier over the mean of the tier's links; needs observe.links"),
+    one("pause_time", Of::Tier, Unit::Time, links::pause_time, "how long links of a tier were paused, all together; needs observe.links"),
+    // Of hosts.
+    one("processor", Of::Host, PERCENT, hosts::processor, "how busy the busiest core of a host was"),
+    one("processor_per_kb", Of::Host, Unit::Fixed("ns"), hosts::processor_per_kb, "time of all cores of a host for each kilobyte delivered anywhere; needs observe.goodput_every"),
+    one("ring_drops", Of::Run, Unit::Count, hosts::ring_drops, "packets that found no room in receive rings"),
+    one("delivered", Of::Run, GBPS, hosts::delivered, "payload delivered after the warm-up, for each of so many senders; needs observe.goodput_every").with(&[Argument::Count]),
+    // Of circuits.
+    many("circuit", Of::Pair, PERCENT, circuits::percent, "what circuits from one host to another carried in a week, of a circuit that stands all the week"),
+    one("circuit_rate", Of::Host, MBPS, circuits::rate, "what circuits to a host carried in these weeks of this length").with(&[Argument::Span, Argument::Numbers]),
+    one("circuits_filled", Of::Run, PERCENT, circuits::filled, "what circuits carried of what they could have carried"),
+    one("circuits_wasted", Of::Run, PERCENT, circuits::wasted, "time of circuits that were filled to less than 90 %"),
+    one("packet_switch", Of::Run, Unit::Fixed("MB"), circuits::packet_switch, "what passed the packet switch of a hybrid network between racks"),
+    many("demand_known", Of::Run, KB, circuits::known, "the demand for which a week of circuits was scheduled"),
+    one("demand_sent", Of::Run, PERCENT, circuits::known_sent, "what of that demand had been sent by the end of its week"),
+    many("reaction", Of::Run, Unit::Time, circuits::reaction, "from the first data of an idle pair of hosts to its first packet by a new circuit, with weeks of this length and demand read this long before").with(&[Argument::Span, Argument::Span]),
+    many("reaction_reading", Of::Run, Unit::Time, circuits::reaction_reading, "the part of a reaction until the demand was read").with(&[Argument::Span, Argument::Span]),
+    many("reaction_night", Of::Run, Unit::Time, circuits::reaction_night, "the part of a reaction from the week's beginning until the circuit stood").with(&[Argument::Span, Argument::Span]),
+    many("reaction_packet", Of::Run, Unit::Time, circuits::reaction_packet, "the part of a reaction from then until the packet had reached the circuit switch").with(&[Argument::Span, Argument::Span]),
+];

@@ -1,0 +1,197 @@
+//! The samples of workloads and of watched queues.
+
+use plimsoll_results::outcome::{Connection, GoodputInterval, Message, Outcome, Query, Queue};
+use plimsoll_results::summary::one_run::OneRun;
+use plimsoll_units::{Span, Time};
+
+use super::asked::Asked;
+
+pub(super) fn time(of: &Asked<'_>) -> Vec<f64> {
+    let outcome = of.outcome;
+    let observes = |info: &plimsoll_results::outcome::WorkloadInfo| info.observed.is_some();
+    if of.workload().is_some_and(|number| observes(&outcome.workloads[number])) {
+        let counts =
+            |one: &&plimsoll_results::outcome::Observation| of.has(one.workload) && of.counts(one.begun);
+        return outcome.observations.iter().filter(counts).map(|one| of.time(one.value)).collect();
+    }
+    if outcome.queries.iter().any(|query| of.has(query.workload)) {
+        queries(of, |query| Some(of.time(query.completed? - query.created)))
+    } else {
+        message(of)
+    }
+}
+
+pub(super) fn message(of: &Asked<'_>) -> Vec<f64> {
+    let counts = |message: &&Message| of.has(message.workload) && of.counts(message.created);
+    let latencies = of.outcome.messages.iter().filter(counts).filter_map(Message::latency);
+    latencies.map(|latency| of.time(latency)).collect()
+}
+
+pub(super) fn response(of: &Asked<'_>) -> Vec<f64> {
+    queries(of, |query| query.completed.map(|_| of.time(query.response_mean)))
+}
+
+pub(super) fn fastest(of: &Asked<'_>) -> Vec<f64> {
+    queries(of, |query| query.completed.map(|_| of.time(query.response_min)))
+}
+
+pub(super) fn in_deadline(of: &Asked<'_>) -> Vec<f64> {
+    queries(of, |query| query.completed.map(|_| f64::from(query.in_deadline)))
+}
+
+pub(super) fn unfinished(of: &Asked<'_>) -> Vec<f64> {
+    queries(of, |query| Some(if query.completed.is_none() { 100.0 } else { 0.0 }))
+}
+
+fn queries(of: &Asked<'_>, value: impl Fn(&Query) -> Option<f64>) -> Vec<f64> {
+    let counts = |query: &&Query| of.has(query.workload) && of.counts(query.created);
+    of.outcome.queries.iter().filter(counts).filter_map(value).collect()
+}
+
+pub(super) fn slowdown(of: &Asked<'_>) -> Vec<f64> {
+    let (over, up_to) = of.sizes();
+    let counts = |message: &&Message| {
+        of.has(message.workload)
+            && of.counts(message.created)
+            && over.is_below(message.bytes)
+            && !up_to.is_below(message.bytes)
+    };
+    let slowdown = |message: &Message| Some(message.latency()?.as_ps() as f64 / message.ideal.as_ps() as f64);
+    of.outcome.messages.iter().filter(counts).filter_map(slowdown).collect()
+}
+
+pub(super) fn deadline(of: &Asked<'_>) -> Vec<f64> {
+    let late = OneRun::new(of.subject, of.outcome).and_then(|run| run.late());
+    let met = |late: plimsoll_results::summary::one_run::Missed| {
+        (late.of > 0).then(|| 100.0 * (1.0 - late.missed as f64 / late.of as f64))
+    };
+    late.and_then(met).into_iter().collect()
+}
+
+pub(super) fn goodput(of: &Asked<'_>) -> Vec<f64> {
+    let run = OneRun::new(of.subject, of.outcome);
+    run.and_then(|run| run.goodput_mbps()).into_iter().collect()
+}
+
+pub(super) fn payload(of: &Asked<'_>) -> Vec<f64> {
+    let bits = |message: &Message| (message.completed, message.bytes as f64 * 8e-9);
+    let messages = of.outcome.messages.iter().filter(|message| of.has(message.workload));
+    until_last_creation(of.outcome, messages.map(bits))
+}
+
+pub(super) fn per_second(of: &Asked<'_>) -> Vec<f64> {
+    let queries = of.outcome.queries.iter().filter(|query| of.has(query.workload));
+    let mut done: Vec<Option<Time>> = queries.map(|query| query.completed).collect();
+    if done.is_empty() {
+        let messages = of.outcome.messages.iter().filter(|message| of.has(message.workload));
+        done = messages.map(|message| message.completed).collect();
+    }
+    until_last_creation(of.outcome, done.into_iter().map(|done| (done, 1.0)))
+}
+
+/// Divides the sum of what was done from the warm-up to the last creation of any message by that time.
+fn until_last_creation(outcome: &Outcome, done: impl Iterator<Item = (Option<Time>, f64)>) -> Vec<f64> {
+    let Some(end) = outcome.messages.iter().map(|message| message.created).max() else { return Vec::new() };
+    let length = end.as_ps().saturating_sub(outcome.warmup.as_ps()) as f64 * 1e-12;
+    let amount: f64 = done.filter(|(done, _)| done.is_some_and(|done| done <= end)).map(|(_, one)| one).sum();
+    if length > 0.0 { vec![amount / length] } else { Vec::new() }
+}
+
+pub(super) fn recovered(of: &Asked<'_>) -> Vec<f64> {
+    let messages: Vec<&Message> =
+        of.outcome.messages.iter().filter(|message| of.has(message.workload)).collect();
+    let waited = |message: &&&Message| message.completed.is_none() || message.split.recovery > Span::ZERO;
+    let percent = 100.0 * messages.iter().filter(waited).count() as f64 / messages.len() as f64;
+    if messages.is_empty() { Vec::new() } else { vec![percent] }
+}
+
+pub(super) fn retransmissions(of: &Asked<'_>) -> Vec<f64> {
+    if of.is_all() {
+        return vec![of.outcome.counters.retransmissions as f64];
+    }
+    vec![of_connections(of, |connection| connection.retransmissions)]
+}
+
+pub(super) fn timeouts(of: &Asked<'_>) -> Vec<f64> {
+    if of.is_all() {
+        return vec![of.outcome.counters.timeouts as f64];
+    }
+    vec![of_connections(of, |connection| connection.timeouts)]
+}
+
+fn of_connections(of: &Asked<'_>, count: fn(&Connection) -> u64) -> f64 {
+    let connections = of.outcome.connections.iter().filter(|connection| of.has(connection.workload));
+    connections.map(count).sum::<u64>() as f64
+}
+
+/// Without the empty intervals before the first packet and after the last: HULL's scripts trim those and keep empty
+/// ones between.
+pub(super) fn delay(of: &Asked<'_>) -> Vec<f64> {
+    of.queue().map_or_else(Vec::new, |queue| trimmed(all_queue_delays(of, queue)))
+}
+
+pub(super) fn delay_until_done(of: &Asked<'_>) -> Vec<f64> {
+    let Some(queue) = of.queue() else { return Vec::new() };
+    let done = of.outcome.messages.iter().filter_map(|message| message.completed).max();
+    let from = queue.from.max(Time::ZERO + of.warmup);
+    let busy = done.map_or(Span::ZERO, |done| done.saturating_since(from));
+    let mut delays = all_queue_delays(of, queue);
+    // An interval that the recorder did not keep was empty.
+    delays.resize(busy.as_ps().div_ceil(queue.every.as_ps().max(1)) as usize, 0.0);
+    delays
+}
+
+/// Returns interval means of a queue as delay.
+fn all_queue_delays(of: &Asked<'_>, queue: &Queue) -> Vec<f64> {
+    let us_per_byte = 8e6 / queue.rate.as_bps() as f64;
+    let skipped = (of.warmup.as_ps() / queue.every.as_ps().max(1)) as usize;
+    queue.mean_bytes.iter().skip(skipped).map(|bytes| of.us(bytes * us_per_byte)).collect()
+}
+
+pub(super) fn throughput(of: &Asked<'_>) -> Vec<f64> {
+    if of.is_all() {
+        let mbps =
+            |interval: &GoodputInterval| interval.sent.get() as f64 * 8e-6 / interval.length.as_secs_f64();
+        return trimmed(of.outcome.goodput.iter().map(mbps).collect());
+    }
+    let Some(queue) = of.queue() else { return Vec::new() };
+    let seconds = of.outcome.end.saturating_since(queue.from).as_secs_f64();
+    if seconds > 0.0 { vec![queue.bytes as f64 * 8e-6 / seconds] } else { Vec::new() }
+}
+
+pub(super) fn drops(of: &Asked<'_>) -> Vec<f64> {
+    of.queue().map(|queue| queue.drops as f64).into_iter().collect()
+}
+
+pub(super) fn marks(of: &Asked<'_>) -> Vec<f64> {
+    of.queue().map(|queue| queue.marks as f64).into_iter().collect()
+}
+
+pub(super) fn time_up_to(of: &Asked<'_>) -> Vec<f64> {
+    of.queue().and_then(|queue| percent_up_to(queue, of.bytes(0))).into_iter().collect()
+}
+
+/// Computes in how many percent of the time at most `bytes` waited, rounded up to a bin.
+fn percent_up_to(queue: &Queue, bytes: u64) -> Option<f64> {
+    let time = |bins: &[u64]| bins.iter().sum::<u64>() as f64;
+    let within = bytes.div_ceil(Queue::BIN_BYTES) as usize + 1;
+    let all = time(&queue.time_at);
+    (all > 0.0).then(|| 100.0 * time(&queue.time_at[..within.min(queue.time_at.len())]) / all)
+}
+
+fn trimmed(values: Vec<f64>) -> Vec<f64> {
+    let first = values.iter().position(|&value| value > 0.0).unwrap_or(values.len());
+    let last = values.iter().rposition(|&value| value > 0.0).map_or(first, |last| last + 1);
+    values[first..last].to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_outer_zeros_are_cut() {
+        assert_eq!(trimmed(vec![0.0, 0.0, 1.0, 0.0, 2.0, 0.0]), [1.0, 0.0, 2.0]);
+        assert!(trimmed(vec![0.0; 3]).is_empty());
+    }
+}

@@ -1,0 +1,412 @@
+//! [`Expression`]: the text that says which number is meant, such as `p99(small)` or `slowdown.p99(flows, 0..100KB)`.
+//!
+//! ```text
+//! [QUANTITY.]AGGREGATE(SUBJECT, ARGUMENT...)     slowdown.p99(flows, 0..100KB)
+//! QUANTITY(SUBJECT, ARGUMENT...)                 goodput(bulk): the mean, or the one number that there is
+//! ... OPERATOR LIMIT                             p99(small) < 1ms, an objective
+//! ```
+//!
+//! This is the grammar alone. Which quantities there are, and what their subjects are, the caller says: a simulated run
+//! has others than a server.
+
+use std::fmt;
+use std::ops::Range;
+
+use plimsoll_units::spelling::did_you_mean;
+use plimsoll_units::{PERCENTILES, parse_percentile};
+use serde::{Deserialize, Serialize};
+
+use crate::{Estimate, Interval, Samples, Statistic};
+
+/// The number that stands for many samples.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Aggregate {
+    /// The arithmetic mean.
+    Mean,
+    /// The root of the mean square.
+    Rms,
+    /// A percentile, as a share (0 to 1), interpolated between order statistics.
+    Percentile(f64),
+    /// A percentile, as a share (0 to 1): the order statistic at or above it.
+    PercentileAbove(f64),
+    /// The largest sample.
+    Max,
+    /// The mean over the smallest hundredth of the samples.
+    WorstPercent,
+    /// How many of a hundred samples meet the condition.
+    Percent,
+    /// How many of a million samples meet the condition.
+    PerMillion,
+}
+
+/// The names of aggregates that are no percentile.
+const NAMED: [(&str, Aggregate); 6] = [
+    ("mean", Aggregate::Mean),
+    ("rms", Aggregate::Rms),
+    ("max", Aggregate::Max),
+    ("worst_percent", Aggregate::WorstPercent),
+    ("percent", Aggregate::Percent),
+    ("per_million", Aggregate::PerMillion),
+];
+
+/// What follows the name of a percentile whose order statistic is the one above.
+const ABOVE: &str = "_above";
+
+/// A part of a text, and its place there.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Word {
+    /// The part, without blanks around it.
+    pub text: String,
+    /// The characters of the whole text that it is, counted from 0.
+    pub at: Range<usize>,
+}
+
+/// A comparison with a limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Operator {
+    /// `<`
+    Less,
+    /// `<=`
+    AtMost,
+    /// `>`
+    Greater,
+    /// `>=`
+    AtLeast,
+}
+
+/// Which number is meant.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Expression {
+    /// The whole text.
+    pub text: String,
+    /// The name of the quantity, where it is given.
+    pub quantity: Option<Word>,
+    /// The number that stands for its samples; the mean where none is given.
+    pub aggregate: Aggregate,
+    /// The name of the aggregate, or of the quantity where that is all that is given.
+    pub head: Word,
+    /// What stands between the parentheses: the subject and the arguments. It may be empty.
+    pub arguments: Vec<Word>,
+    /// The condition among the arguments: its operator and its limit.
+    pub condition: Option<(Operator, Word)>,
+}
+
+/// The reason why a text is wrong, with the place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BadExpression {
+    /// The whole text.
+    pub text: String,
+    /// The characters at fault, counted from 0.
+    pub at: Range<usize>,
+    /// The reason.
+    pub message: String,
+    /// The texts that are allowed; it may be empty.
+    pub allowed: String,
+    /// The nearest spelling.
+    pub help: Option<String>,
+}
+
+impl std::error::Error for BadExpression {}
+
+impl fmt::Display for BadExpression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let space = " ".repeat(self.at.start);
+        let mark = "^".repeat(self.at.len().max(1));
+        write!(f, "{}\n  {}\n  {space}{mark}", self.message, self.text)?;
+        if !self.allowed.is_empty() {
+            write!(f, "\n  allowed: {}", self.allowed)?;
+        }
+        match &self.help {
+            Some(help) => write!(f, "\n  {help}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl BadExpression {
+    /// Returns the error of a part of `text`.
+    pub fn new(text: &str, at: Range<usize>, message: impl Into<String>, allowed: &str) -> BadExpression {
+        let (message, allowed) = (message.into(), allowed.to_owned());
+        BadExpression { text: text.to_owned(), at, message, allowed, help: None }
+    }
+}
+
+impl Word {
+    /// Returns a part of `text`, which must be a slice of it.
+    pub fn of(text: &str, part: &str) -> Word {
+        let trimmed = part.trim();
+        // Parts are slices of the text, so the distance of the two is their place.
+        let start = (trimmed.as_ptr() as usize).saturating_sub(text.as_ptr() as usize).min(text.len());
+        let before = text.get(..start).map_or(0, |before| before.chars().count());
+        Word { text: trimmed.to_owned(), at: before..before + trimmed.chars().count().max(1) }
+    }
+}
+
+impl Operator {
+    /// Returns whether `value` compares with `limit` as the operator says.
+    pub fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Operator::Less => value < limit,
+            Operator::AtMost => value <= limit,
+            Operator::Greater => value > limit,
+            Operator::AtLeast => value >= limit,
+        }
+    }
+
+    /// Returns whether the limit itself does not meet the comparison.
+    pub fn is_strict(self) -> bool {
+        matches!(self, Operator::Less | Operator::Greater)
+    }
+
+    /// Returns whether larger values meet the comparison.
+    pub fn is_floor(self) -> bool {
+        matches!(self, Operator::Greater | Operator::AtLeast)
+    }
+
+    /// Returns the sign.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Operator::Less => "<",
+            Operator::AtMost => "<=",
+            Operator::Greater => ">",
+            Operator::AtLeast => ">=",
+        }
+    }
+
+    /// Splits a text at its first comparison: the left side, the operator and the right side.
+    pub fn split(text: &str) -> Option<(&str, Operator, &str)> {
+        let start = text.find(['<', '>'])?;
+        let (left, rest) = text.split_at(start);
+        let signs = [Operator::AtMost, Operator::AtLeast, Operator::Less, Operator::Greater];
+        signs.into_iter().find_map(|operator| Some((left, operator, rest.strip_prefix(operator.sign())?)))
+    }
+}
+
+impl Aggregate {
+    /// Reads the name of an aggregate in `text`; `None` where the word is no such name and looks like none.
+    ///
+    /// # Errors
+    /// Returns the reason and the place where it looks like a percentile and is none.
+    pub fn read(text: &str, word: &Word) -> Result<Option<Aggregate>, BadExpression> {
+        if let Some((_, aggregate)) = NAMED.iter().find(|(name, _)| *name == word.text) {
+            return Ok(Some(*aggregate));
+        }
+        if !word.text.starts_with(['p', 'P']) || !word.text.contains(char::is_numeric) {
+            return Ok(None);
+        }
+        let above = word.text.strip_suffix(ABOVE);
+        let share = parse_percentile(above.unwrap_or(&word.text)).map_err(|error| {
+            let help = error.meant().map(|meant| format!("did you mean `{meant}`?"));
+            BadExpression {
+                help,
+                ..BadExpression::new(text, word.at.clone(), error.to_string(), PERCENTILES)
+            }
+        })?;
+        let is_above = above.is_some();
+        Ok(Some(if is_above { Aggregate::PercentileAbove(share) } else { Aggregate::Percentile(share) }))
+    }
+
+    /// Returns the aggregate of one run's samples, in order of creation; `condition` says which of them count. `None`
+    /// where there is no sample.
+    pub fn of(self, mut samples: Vec<f64>, condition: Option<(Operator, f64)>) -> Option<Estimate> {
+        let meets = |sample: f64| condition.is_none_or(|(operator, limit)| operator.holds(sample, limit));
+        let whole = match self {
+            Aggregate::Percent => 100.0,
+            Aggregate::PerMillion => 1e6,
+            _ => {
+                samples.retain(|sample| meets(*sample));
+                return self.of_all(samples);
+            }
+        };
+        let all = samples.len() as u64;
+        let meeting = samples.iter().filter(|sample| meets(**sample)).count() as f64;
+        (all > 0).then(|| Estimate::bare(whole * meeting / all as f64, all))
+    }
+
+    fn of_all(self, samples: Vec<f64>) -> Option<Estimate> {
+        match self {
+            Aggregate::Mean | Aggregate::Percent | Aggregate::PerMillion => {
+                Samples::new(vec![samples]).estimate(Statistic::Mean)
+            }
+            Aggregate::Percentile(share) => {
+                Samples::new(vec![samples]).estimate(Statistic::Percentile(share))
+            }
+            Aggregate::PercentileAbove(share) => percentile_above(samples, share),
+            Aggregate::Rms => rms(&samples),
+            Aggregate::WorstPercent => worst_percent(samples),
+            Aggregate::Max => {
+                let max = samples.iter().copied().max_by(f64::total_cmp)?;
+                Some(Estimate::bare(max, samples.len() as u64))
+            }
+        }
+    }
+}
+
+/// Computes the root of the mean square, with the interval of the mean square.
+fn rms(samples: &[f64]) -> Option<Estimate> {
+    let squares = samples.iter().map(|sample| sample * sample).collect();
+    let Estimate { value, interval, samples } = Samples::new(vec![squares]).estimate(Statistic::Mean)?;
+    let root = |i: Interval| Interval { low: i.low.max(0.0).sqrt(), high: i.high.max(0.0).sqrt() };
+    Some(Estimate { value: value.sqrt(), interval: interval.map(root), samples })
+}
+
+fn percentile_above(samples: Vec<f64>, share: f64) -> Option<Estimate> {
+    let samples = Samples::new(vec![samples]);
+    let estimate = samples.estimate(Statistic::Percentile(share))?;
+    // In whole numbers of a billionth, the finest percentile: no rounding decides which sample it is.
+    let (parts, whole) = ((share * 1e11).round() as u128, 100_000_000_000);
+    let rank = (parts * (samples.len() as u128 - 1)).div_ceil(whole) as usize;
+    let value = samples.sorted()[rank];
+    let around = |i: Interval| Interval { low: i.low.min(value), high: i.high.max(value) };
+    Some(Estimate { value, interval: estimate.interval.map(around), samples: estimate.samples })
+}
+
+fn worst_percent(mut samples: Vec<f64>) -> Option<Estimate> {
+    samples.sort_unstable_by(f64::total_cmp);
+    let count = (samples.len() / 100).max(1).min(samples.len());
+    let worst = Samples::new(vec![samples[..count].to_vec()]);
+    let all = samples.len() as u64;
+    worst.estimate(Statistic::Mean).map(|estimate| Estimate::bare(estimate.value, all))
+}
+
+impl Expression {
+    /// Reads `part`, a slice of `text`. A name that is no aggregate is a quantity's, which the caller finds or not.
+    ///
+    /// # Errors
+    /// Returns the reason and the place in `text`.
+    pub fn parse(text: &str, part: &str) -> Result<Expression, BadExpression> {
+        let form = "[QUANTITY.]NAME(SUBJECT), such as p99(query)";
+        let whole = Word::of(text, part);
+        let inside = part.trim().strip_suffix(')').and_then(|inside| inside.split_once('('));
+        let Some((head, arguments)) = inside else {
+            return Err(BadExpression::new(text, whole.at, "this names no number of a subject", form));
+        };
+        let whole_head = Word::of(text, head);
+        // A percentile may have a point of its own: `p99.9`.
+        let split = match Aggregate::read(text, &whole_head) {
+            Ok(Some(_)) => None,
+            _ => head.split_once('.'),
+        };
+        let (quantity, head) = match split {
+            Some((quantity, name)) => (Some(Word::of(text, quantity)), Word::of(text, name)),
+            None => (None, whole_head),
+        };
+        let (quantity, aggregate) = match (Aggregate::read(text, &head)?, quantity) {
+            (Some(aggregate), quantity) => (quantity, aggregate),
+            (None, None) => (Some(head.clone()), Aggregate::Mean),
+            (None, Some(_)) => return Err(Expression::no_name(text, &head, [])),
+        };
+        let (mut words, mut condition) = (Vec::new(), None);
+        for argument in arguments.split(',').filter(|_| !arguments.trim().is_empty()) {
+            let word = Word::of(text, argument);
+            match Operator::split(argument) {
+                Some((before, operator, limit)) if before.trim().is_empty() => {
+                    condition = Some((operator, Word::of(text, limit)));
+                }
+                _ => words.push(word),
+            }
+        }
+        Ok(Expression { text: text.to_owned(), quantity, aggregate, head, arguments: words, condition })
+    }
+
+    /// Returns the error of a name that is neither an aggregate nor one of the `quantities`.
+    pub fn no_name<'a>(
+        text: &str,
+        word: &Word,
+        quantities: impl IntoIterator<Item = &'a str>,
+    ) -> BadExpression {
+        let aggregates = NAMED.iter().map(|(name, _)| *name);
+        let names: Vec<&str> = aggregates.chain(quantities).collect();
+        let allowed = format!("pN (p50, p99, p99.9, ...), {}", names.join(", "));
+        let near = names.into_iter().chain(["p50", "p90", "p99", "p99.9"]);
+        let help = did_you_mean(&word.text, near);
+        let message = format!("no metric `{}`", word.text);
+        BadExpression { help, ..BadExpression::new(text, word.at.clone(), message, &allowed) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Expression, BadExpression> {
+        Expression::parse(text, text)
+    }
+
+    #[test]
+    fn expressions_are_read() {
+        for (text, quantity, aggregate, arguments) in [
+            ("p99(small)", None, Aggregate::Percentile(0.99), &["small"][..]),
+            ("p99.9( small )", None, Aggregate::Percentile(0.999), &["small"]),
+            ("goodput(bulk)", Some("goodput"), Aggregate::Mean, &["bulk"]),
+            (
+                "slowdown.p99(flows, 0..100KB)",
+                Some("slowdown"),
+                Aggregate::Percentile(0.99),
+                &["flows", "0..100KB"],
+            ),
+            ("slowdown.p99.9_above(*)", Some("slowdown"), Aggregate::PercentileAbove(0.999), &["*"]),
+            ("circuits_filled()", Some("circuits_filled"), Aggregate::Mean, &[]),
+            ("percent(probe, <= 24us)", None, Aggregate::Percent, &["probe"]),
+        ] {
+            let read = read(text).unwrap();
+            assert_eq!(read.quantity.as_ref().map(|word| word.text.as_str()), quantity, "{text}");
+            assert_eq!(read.aggregate, aggregate, "{text}");
+            let words: Vec<&str> = read.arguments.iter().map(|word| word.text.as_str()).collect();
+            assert_eq!(words, arguments, "{text}");
+        }
+        let (operator, limit) = read("percent(probe, <= 24us)").unwrap().condition.unwrap();
+        assert_eq!((operator, limit.text.as_str(), limit.at), (Operator::AtMost, "24us", 18..22));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        for (text, marked, words) in [
+            ("p99", "p99", "names no number"),
+            ("p050(q)", "p050", "did you mean `p50`?"),
+            ("p100(q)", "p100", "above 0 and below 100"),
+            ("slowdown.meen(q)", "meen", "did you mean `mean`?"),
+            ("", " ", "such as p99(query)"),
+        ] {
+            let error = read(text).unwrap_err();
+            let said = error.to_string();
+            let at: String =
+                text.chars().chain(" ".chars()).skip(error.at.start).take(error.at.len()).collect();
+            assert_eq!(at, marked, "{said}");
+            assert!(said.contains(words), "{said}");
+        }
+    }
+
+    #[test]
+    fn the_percentile_above_is_a_sample() {
+        let value = |count: u32| percentile_above((0..count).map(f64::from).collect(), 0.99).map(|e| e.value);
+        assert_eq!(value(0), None);
+        assert_eq!(value(1), Some(0.0));
+        assert_eq!(value(101), Some(99.0));
+        assert_eq!(value(102), Some(100.0));
+    }
+
+    #[test]
+    fn the_root_mean_square_weighs_the_large() {
+        let of = |samples: &[f64], condition| Aggregate::Rms.of(samples.to_vec(), condition).map(|e| e.value);
+        assert_eq!(of(&[3.0, 4.0, 5.0, 0.0], None), Some(12.5f64.sqrt()));
+        assert_eq!(of(&[3.0, 4.0, 5.0], Some((Operator::AtMost, 4.0))), Some(12.5f64.sqrt()));
+        assert_eq!(of(&[], None), None);
+    }
+
+    #[test]
+    fn samples_that_meet_a_condition_are_counted() {
+        let samples = [1.0, 2.0, 3.0, 4.0];
+        let percent = Aggregate::Percent.of(samples.to_vec(), Some((Operator::Less, 2.0)));
+        assert_eq!(percent.map(|e| (e.value, e.samples)), Some((25.0, 4)));
+        let rare = Aggregate::PerMillion.of(samples.to_vec(), Some((Operator::AtLeast, 3.0)));
+        assert_eq!(rare.map(|e| e.value), Some(500_000.0));
+    }
+
+    #[test]
+    fn the_worst_percent_is_the_mean_of_the_smallest() {
+        let samples = (0..200).map(f64::from).collect();
+        assert_eq!(worst_percent(samples).map(|estimate| estimate.value), Some(0.5));
+    }
+}
