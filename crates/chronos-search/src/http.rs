@@ -46,7 +46,10 @@ pub fn parse<'a>(
 ) -> Step<Request<'a>> {
     let head = match read_head(input) {
         Ok(Some(head)) => head,
-        Ok(None) => return Step::Incomplete { total: input.len() + 1 },
+        Ok(None) => {
+            session.in_head = true;
+            return Step::Incomplete { total: input.len() + 1 };
+        }
         // Nobody knows where the next request begins.
         Err(refusal) => return end(&refusal, reply),
     };
@@ -214,9 +217,9 @@ fn read_head(input: &[u8]) -> Result<Option<Head<'_>>, Refusal> {
             head.form.close |= options.any(|option| option.eq_ignore_ascii_case(b"close"));
         }
     }
-    // RFC 9112, section 3.2. A request without one is served: there is one host here.
-    if hosts > 1 {
-        return Err(refuse(Status::BAD_REQUEST, "more than one Host"));
+    // RFC 9112, section 3.2. HTTP/1.0 has requests without one.
+    if hosts > 1 || (hosts == 0 && version == 1) {
+        return Err(refuse(Status::BAD_REQUEST, format!("HTTP/1.1 has one Host, not {hosts}")));
     }
     if method == "PUT" && length.is_none() {
         return Err(refuse(Status::LENGTH_REQUIRED, "a document needs a Content-Length"));

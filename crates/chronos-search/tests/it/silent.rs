@@ -15,8 +15,13 @@ use plimsoll_chronos_search::{Search, Sets, Settings};
 const PATIENCE: Duration = Duration::from_secs(60);
 const PARTITIONS: u32 = 16;
 const LENGTHS: [u32; 6] = [1, 64, 65, 200, 1000, 5000];
-const SETTINGS: Settings =
-    Settings { sets: Sets::Postings, document_bytes_max: 1000, memory_max: None, snapshots: false };
+const SETTINGS: Settings = Settings {
+    sets: Sets::Postings,
+    document_bytes_max: 1000,
+    memory_max: None,
+    snapshots: false,
+    head_seconds: 60,
+};
 
 fn modes() -> Vec<Config> {
     let mut modes = Vec::new();
