@@ -233,13 +233,8 @@ fn origin_form(target: &str) -> Result<&str, Refusal> {
     if target.starts_with('/') {
         return Ok(target);
     }
-    let scheme = target.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case("http://"));
-    let Some(scheme) = scheme else {
-        return Err(refuse(Status::BAD_REQUEST, "the target is neither a path nor an http:// URI"));
-    };
-    let rest = &target[scheme.len()..];
-    // A URI without a path means the root.
-    Ok(rest.find(['/', '?']).map_or("/", |path| &rest[path..]))
+    let absolute = plimsoll_metrics::http::absolute(target).map(|(_, path)| path);
+    absolute.ok_or_else(|| refuse(Status::BAD_REQUEST, "the target is neither a path nor an http:// URI"))
 }
 
 fn refuse(status: Status, message: impl Into<Cow<'static, str>>) -> Refusal {
