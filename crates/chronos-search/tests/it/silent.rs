@@ -1,6 +1,6 @@
 //! Long pipelines of commands that are not answered, to servers of every mode: each is answered as one without threads
-//! answers it, and clients that leave in the middle leave no descriptor. The only test of its process, whose
-//! descriptors it counts.
+//! answers it, and clients that leave in the middle leave no descriptor. Other tests of this process have descriptors,
+//! too: those that they close meanwhile are no fault.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::io::{Read, Write};
@@ -75,7 +75,7 @@ fn long_silent_pipelines_end_in_an_answer() {
             stream.write_all(&requests.as_bytes()[..requests.len() - client as usize % 12]).unwrap();
         }
         let begin = Instant::now();
-        while descriptors() != before || server.stats().total().connections > 0 {
+        while descriptors() > before || server.stats().total().connections > 0 {
             assert!(begin.elapsed() < PATIENCE, "{} of {before}, {config:?}", descriptors());
             std::thread::yield_now();
         }
