@@ -16,7 +16,7 @@ fn answers(choice: u8, input: &[u8], snapshots: bool, way: Way) -> Answers {
     let partitions = [3, 1, 16, 2][usize::from(choice >> 1 & 3)];
     let document_bytes_max = if choice & 8 == 0 { 64 } else { 1000 };
     let memory_max = has_little_memory(choice).then_some(2000);
-    let settings = Settings { sets, document_bytes_max, memory_max, snapshots };
+    let settings = Settings { sets, document_bytes_max, memory_max, snapshots, ..Settings::default() };
     let search = Search::new(settings, partitions, 7);
     let mut answers = match way {
         Way::Crossed(cuts) if cuts % 2 == 1 => {

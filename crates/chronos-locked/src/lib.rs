@@ -223,6 +223,8 @@ impl<S: SharedRead> Service for Locked<S> {
     type Session = S::Session;
     type Request<'a> = Request<'a, S>;
 
+    const TICKS: bool = S::TICKS;
+
     fn started(&self, stats: Arc<RuntimeStats>) {
         self.service.started(stats);
     }
@@ -247,6 +249,10 @@ impl<S: SharedRead> Service for Locked<S> {
 
     fn open(&self, transport: Transport) -> S::Session {
         self.service.open(transport)
+    }
+
+    fn tick(&self, session: &mut S::Session, now: Now, reply: &mut Vec<u8>) -> bool {
+        self.service.tick(session, now, reply)
     }
 
     fn parse<'a>(

@@ -19,6 +19,7 @@
 mod auth;
 mod binary;
 mod clock;
+mod counters;
 mod files;
 mod journal;
 mod meta;

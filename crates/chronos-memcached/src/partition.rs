@@ -22,35 +22,35 @@ pub struct Partition {
     pub prefixes: Prefixes,
 }
 
-/// What a store command came to.
+/// Result of a request on a key, which each protocol writes in its own words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(clippy::enum_variant_names, reason = "memcached's words")]
-pub enum Stored {
+pub enum Outcome {
+    /// The item that was to be fetched, if there is one.
+    Fetched(Option<ItemRef>),
+    /// The item is there, and has the value that it had.
+    Found(ItemRef),
     /// The item was stored in the partition.
     Stored(ItemRef),
-    /// The cas value was wrong.
-    Exists,
-    /// A cas without an item.
-    NotFound,
-    /// add of what is there, replace of what is not.
-    NotStored,
-    /// There is no memory for the item.
-    NoMemory,
-}
-
-/// What arithmetic came to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sum {
     /// The item has this number now.
     Number(ItemRef, u64),
+    /// The item was not there, and was created with the request's number.
+    Created(ItemRef),
+    /// The item was deleted.
+    Deleted,
     /// There is no item with the key.
     NotFound,
-    /// The value is not a number.
-    NonNumeric,
     /// The cas value was wrong.
     Exists,
-    /// There is no memory for the result.
+    /// add of what is there, replace of what is not.
+    NotStored,
+    /// The value is not a number.
+    NonNumeric,
+    /// There is no memory for the item.
     NoMemory,
+    /// There is no memory to create the number.
+    NoMemoryToCreate,
+    /// There is no memory for the result of arithmetic.
+    NoMemoryForNumber,
 }
 
 /// Values longer than this are no numbers: memcached keeps those in several chunks.
@@ -59,6 +59,32 @@ const NUMBER_BYTES_MAX: usize = 512 << 10;
 const RENEW_SECONDS: u32 = 60;
 
 impl Partition {
+    /// Runs a request of text or binary.
+    #[inline]
+    pub fn execute(&mut self, request: &Request<'_>, second: u32) -> Outcome {
+        let (head, key) = (&request.head, request.key);
+        match head.verb {
+            Verb::Get => Outcome::Fetched(self.fetch(head.hash, key, second, true)),
+            Verb::GetTouch => Outcome::Fetched(self.touch(head, key, second)),
+            Verb::Touch => self.touch(head, key, second).map_or(Outcome::NotFound, Outcome::Found),
+            Verb::Delete => match self.find(head.hash, key, second) {
+                Some(item) if head.cas != 0 && head.cas != self.store.header(item).cas.get() => {
+                    Outcome::Exists
+                }
+                Some(item) => {
+                    self.delete(item);
+                    Outcome::Deleted
+                }
+                None => {
+                    self.counters.delete_misses += 1;
+                    Outcome::NotFound
+                }
+            },
+            Verb::Increment | Verb::Decrement => self.arithmetic(head, key, second),
+            _ => self.store(head, key, request.value, second),
+        }
+    }
+
     /// Looks a key up for a fetch, and counts; `update` notes that it was fetched.
     #[inline]
     pub fn fetch(&mut self, hash: u64, key: &[u8], second: u32, update: bool) -> Option<ItemRef> {
@@ -88,19 +114,30 @@ impl Partition {
     }
 
     /// Looks a key up to set its expiry time, and counts.
-    pub fn touch(&mut self, hash: u64, key: &[u8], second: u32, expiry: u32) -> Option<ItemRef> {
+    fn touch(&mut self, head: &Head, key: &[u8], second: u32) -> Option<ItemRef> {
         self.counters.touch_commands += 1;
-        let found = self.find(hash, key, second);
+        let found = self.find(head.hash, key, second);
         match found {
             Some(item) => {
                 self.store.fetched(item, second);
-                self.store.header_mut(item).expiry.set(expiry);
+                self.store.header_mut(item).expiry.set(head.expiry);
                 self.counters.touch_hits += 1;
                 self.store.count(item).touch_hits += 1;
             }
             None => self.counters.touch_misses += 1,
         }
         found
+    }
+
+    /// Counts a meta get. As in memcached, it is a touch where it finds an item and sets its expiry time.
+    pub fn count_meta_get(&mut self, head: &Head, is_hit: bool) {
+        if is_hit && head.has(Bits::EXPIRY) {
+            self.counters.touch_commands += 1;
+            self.counters.touch_hits += 1;
+        } else {
+            self.counters.get_commands += 1;
+            self.counters.get_misses += u64::from(!is_hit);
+        }
     }
 
     /// Looks a key up. memcached counts expired items here too, whatever the command.
@@ -116,16 +153,16 @@ impl Partition {
 
     /// Runs a store command.
     #[inline]
-    pub fn store(&mut self, head: &Head, key: &[u8], value: &[u8], second: u32) -> Stored {
+    pub fn store(&mut self, head: &Head, key: &[u8], value: &[u8], second: u32) -> Outcome {
         let stored = self.try_store(head, key, value, second);
-        if !matches!(stored, Stored::Stored(_)) {
+        if !matches!(stored, Outcome::Stored(_)) {
             self.store.count_set(key.len(), value.len());
         }
         stored
     }
 
     #[inline]
-    fn try_store(&mut self, head: &Head, key: &[u8], value: &[u8], second: u32) -> Stored {
+    fn try_store(&mut self, head: &Head, key: &[u8], value: &[u8], second: u32) -> Outcome {
         self.counters.set_commands += 1;
         let mut meta = Meta { flags: head.client_flags, expiry: head.expiry, state: 0 };
         if head.has(Bits::KEY_BINARY) {
@@ -140,9 +177,9 @@ impl Partition {
                 Verb::Add | Verb::Set => self.put(head, key, value, meta, second),
                 Verb::Cas => {
                     self.counters.cas_misses += 1;
-                    Stored::NotFound
+                    Outcome::NotFound
                 }
-                _ => Stored::NotStored,
+                _ => Outcome::NotStored,
             };
         };
         let header = self.store.header(old);
@@ -151,7 +188,7 @@ impl Partition {
         match head.verb {
             Verb::Add => {
                 self.renew(old, second);
-                Stored::NotStored
+                Outcome::NotStored
             }
             Verb::Cas if head.cas != 0 && head.cas == old_cas => {
                 self.counters.cas_hits += 1;
@@ -166,27 +203,27 @@ impl Partition {
             Verb::Cas => {
                 self.counters.cas_wrong += 1;
                 self.store.count(old).cas_badval += 1;
-                Stored::Exists
+                Outcome::Exists
             }
-            Verb::Append | Verb::Prepend if head.cas != 0 && head.cas != old_cas => Stored::Exists,
+            Verb::Append | Verb::Prepend if head.cas != 0 && head.cas != old_cas => Outcome::Exists,
             Verb::Append | Verb::Prepend
                 if self.item_limit.is_exceeded(key.len(), client_flags, value_bytes + value.len()) =>
             {
-                Stored::NotStored
+                Outcome::NotStored
             }
             Verb::Append | Verb::Prepend => {
                 match self.store.extend(head.hash, old, value, head.verb == Verb::Append, second) {
-                    Ok(item) => Stored::Stored(item),
-                    Err(_) => Stored::NotStored,
+                    Ok(item) => Outcome::Stored(item),
+                    Err(_) => Outcome::NotStored,
                 }
             }
             _ => self.put(head, key, value, meta, second),
         }
     }
 
-    fn put(&mut self, head: &Head, key: &[u8], value: &[u8], meta: Meta, second: u32) -> Stored {
+    fn put(&mut self, head: &Head, key: &[u8], value: &[u8], meta: Meta, second: u32) -> Outcome {
         match self.store.put(head.hash, key, [value, b""], meta, second) {
-            Ok(item) => Stored::Stored(item),
+            Ok(item) => Outcome::Stored(item),
             Err(_) => {
                 self.counters.no_memory += 1;
                 // What is there would be out of date.
@@ -195,23 +232,23 @@ impl Partition {
                 {
                     self.store.remove(old);
                 }
-                Stored::NoMemory
+                Outcome::NoMemory
             }
         }
     }
 
     /// Adds `delta` to the number that `key` has, or subtracts it.
-    pub fn arithmetic(&mut self, head: &Head, key: &[u8], second: u32) -> Sum {
-        let Some(item) = self.find(head.hash, key, second) else { return Sum::NotFound };
+    pub fn arithmetic(&mut self, head: &Head, key: &[u8], second: u32) -> Outcome {
+        let Some(item) = self.find(head.hash, key, second) else { return self.create(head, key, second) };
         let (header, _, value) = self.store.item(item);
         let (bytes, flags, expiry) = (value.len(), header.flags.get(), header.expiry.get());
         if value.is_empty() || bytes > NUMBER_BYTES_MAX {
-            return Sum::NonNumeric;
+            return Outcome::NonNumeric;
         }
         if head.cas != 0 && header.cas.get() != head.cas {
-            return Sum::Exists;
+            return Outcome::Exists;
         }
-        let Some(number) = words::unsigned_64(value) else { return Sum::NonNumeric };
+        let Some(number) = words::unsigned_64(value) else { return Outcome::NonNumeric };
         let number = if head.verb == Verb::Increment {
             self.counters.increment_hits += 1;
             self.store.count(item).incr_hits += 1;
@@ -230,16 +267,16 @@ impl Partition {
             value[digits.len()..].fill(b' ');
             self.store.header_mut(item).cas.set(cas);
             self.renew(item, second);
-            return Sum::Number(item, number);
+            return Outcome::Number(item, number);
         }
         let meta = Meta { flags, expiry, state: 0 };
         match self.store.put(head.hash, key, [digits, b""], meta, second) {
             Ok(item) => {
                 // It is no command that stores.
                 self.store.count(item).cmd_set -= 1;
-                Sum::Number(item, number)
+                Outcome::Number(item, number)
             }
-            Err(_) => Sum::NoMemory,
+            Err(_) => Outcome::NoMemoryForNumber,
         }
     }
 
@@ -250,13 +287,21 @@ impl Partition {
         self.store.remove(item);
     }
 
-    /// Counts arithmetic on what is not there.
-    pub fn count_missing_number(&mut self, verb: Verb) {
-        if verb == Verb::Increment {
-            self.counters.increment_misses += 1;
-        } else {
-            self.counters.decrement_misses += 1;
+    /// Creates the number that arithmetic did not find, or counts the miss.
+    fn create(&mut self, head: &Head, key: &[u8], second: u32) -> Outcome {
+        if !head.has(Bits::CREATE | Bits::VIVIFY) {
+            let is_increment = head.verb == Verb::Increment;
+            self.counters.increment_misses += u64::from(is_increment);
+            self.counters.decrement_misses += u64::from(!is_increment);
+            return Outcome::NotFound;
         }
+        // Meta commands set the expiry time afterwards, flag by flag.
+        let expiry = if head.has(Bits::CREATE) { head.expiry } else { 0 };
+        let mut buffer = itoa::Buffer::new();
+        let digits = buffer.format(head.initial).as_bytes();
+        let meta = Meta { flags: 0, expiry, state: 0 };
+        let created = self.store.put(head.hash, key, [digits, b""], meta, second);
+        created.map_or(Outcome::NoMemoryToCreate, Outcome::Created)
     }
 
     /// Counts `request` for the prefix of `key`.

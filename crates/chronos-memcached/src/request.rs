@@ -5,34 +5,119 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
-/// What to do with the key.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(u8)]
-pub enum Verb {
+/// A command on a key, as a name in text or an opcode of the binary protocol names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Command {
+    /// The operation on the key.
+    pub verb: Verb,
+    /// The arguments that follow.
+    pub arguments: Arguments,
+    /// The flags of its requests, from [`Bits`].
+    pub bits: u32,
+}
+
+/// Arguments of a command besides its key: words in text, extras and a value in the binary protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arguments {
+    /// No arguments; text takes several keys.
+    Keys,
+    /// An expiry time; text takes several keys behind it.
+    ExpiryAndKeys,
+    /// No arguments; text takes one key.
+    Key,
+    /// An expiry time; text takes one key.
+    Expiry,
+    /// A number to add or to subtract; in binary also the number to create on a miss, and its expiry time.
+    Number,
+    /// The client's flags, an expiry time and a value.
+    Value,
+    /// The same in text, and a value alone in binary.
+    Piece,
+}
+
+/// Declares [`Verb`], and the commands of text and binary on a key. A row has the verb, its arguments, its names in
+/// text and its opcodes, each with the bits of its requests, and the reply of text to a success, where that is a word.
+/// Verbs of other requests follow.
+macro_rules! commands {
+    (
+        $($(#[$doc:meta])* $verb:ident: $arguments:ident,
+            [$($name:literal => $name_bits:expr),*], [$($opcode:literal => $opcode_bits:expr),*], $success:literal;)*
+        ---
+        $($(#[$other_doc:meta])* $other:ident,)*
+    ) => {
+        /// What to do with the key.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
+        #[repr(u8)]
+        pub enum Verb {
+            $($(#[$doc])* $verb,)*
+            $($(#[$other_doc])* $other,)*
+        }
+
+        impl Verb {
+            /// Returns the line with which the text protocol reports a success.
+            #[inline]
+            pub fn success(self) -> &'static [u8] {
+                match self {
+                    $(Verb::$verb => concat!($success, "\r\n").as_bytes(),)*
+                    $(Verb::$other => b"",)*
+                }
+            }
+        }
+
+        impl Command {
+            fn new(verb: Verb, arguments: Arguments, bits: u32) -> Option<Command> {
+                Some(Command { verb, arguments, bits })
+            }
+
+            /// Returns the command of text with this name.
+            #[inline]
+            pub fn of_name(name: &[u8]) -> Option<Command> {
+                match name {
+                    $($($name => Command::new(Verb::$verb, Arguments::$arguments, $name_bits),)*)*
+                    _ => None,
+                }
+            }
+
+            /// Returns the command of the binary protocol with this opcode.
+            #[inline]
+            pub fn of_opcode(opcode: u8) -> Option<Command> {
+                match opcode {
+                    $($($opcode => Command::new(Verb::$verb, Arguments::$arguments, $opcode_bits),)*)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+commands! {
     /// Fetches the key's item.
-    Get,
-    /// Fetch and set the expiry time.
-    GetTouch,
+    Get: Keys, [b"get" => 0, b"bget" => 0, b"gets" => Bits::CAS],
+        [0x00 => 0, 0x09 => Bits::QUIET, 0x0c => Bits::VALUE, 0x0d => Bits::VALUE | Bits::QUIET], "";
+    /// Fetches an item and sets its expiry time.
+    GetTouch: ExpiryAndKeys, [b"gat" => 0, b"gats" => Bits::CAS],
+        [0x1d => 0, 0x1e => Bits::QUIET, 0x23 => Bits::VALUE, 0x24 => Bits::VALUE | Bits::QUIET], "";
     /// Sets the expiry time of an item.
-    Touch,
+    Touch: Expiry, [b"touch" => 0], [0x1c => 0], "TOUCHED";
     /// Stores an item in any case.
-    Set,
-    /// Store if there is none.
-    Add,
-    /// Store if there is one.
-    Replace,
+    Set: Value, [b"set" => 0], [0x01 => 0, 0x11 => Bits::QUIET], "STORED";
+    /// Stores an item if there is none.
+    Add: Value, [b"add" => 0], [0x02 => 0, 0x12 => Bits::QUIET], "STORED";
+    /// Stores an item if there is one.
+    Replace: Value, [b"replace" => 0], [0x03 => 0, 0x13 => Bits::QUIET], "STORED";
     /// Appends to the value of an item.
-    Append,
-    /// Put before the value.
-    Prepend,
-    /// Store if the cas value is the request's.
-    Cas,
+    Append: Piece, [b"append" => 0], [0x0e => 0, 0x19 => Bits::QUIET], "STORED";
+    /// Prepends to the value of an item.
+    Prepend: Piece, [b"prepend" => 0], [0x0f => 0, 0x1a => Bits::QUIET], "STORED";
+    /// Stores an item if the cas value is the request's.
+    Cas: Value, [b"cas" => 0], [], "STORED";
     /// Adds to the number in an item.
-    Increment,
-    /// Subtract from a number, not below 0.
-    Decrement,
+    Increment: Number, [b"incr" => 0], [0x05 => 0, 0x15 => Bits::QUIET], "";
+    /// Subtracts from the number in an item, not below 0.
+    Decrement: Number, [b"decr" => 0], [0x06 => 0, 0x16 => Bits::QUIET], "";
     /// Deletes the key's item.
-    Delete,
+    Delete: Key, [b"delete" => 0], [0x04 => 0, 0x14 => Bits::QUIET], "DELETED";
+    ---
     /// Forget, because the new value was too large to take; nothing is answered.
     Evict,
     /// Meta: what is known about an item, for debugging.
@@ -49,6 +134,14 @@ pub enum Verb {
     Stats,
     /// Everywhere: set the counters to zero.
     ResetStats,
+}
+
+impl Verb {
+    /// Returns whether a request is answered with the value of an item.
+    #[inline]
+    pub fn is_fetch(self) -> bool {
+        matches!(self, Verb::Get | Verb::GetTouch)
+    }
 }
 
 /// Whose words the answer has.

@@ -95,8 +95,7 @@ impl Service for Memcached {
         match &step {
             Step::Run { consumed, request, .. } => {
                 session.count_read(*consumed);
-                let is_get = matches!(request.head.verb, Verb::Get | Verb::GetTouch);
-                session.is_piped = !(is_get && request.head.style == Style::Text);
+                session.is_piped = !(request.head.verb.is_fetch() && request.head.style == Style::Text);
             }
             Step::Done { consumed } | Step::Everywhere { consumed, .. } => {
                 session.count_read(*consumed);

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use plimsoll_chronos::Transport;
 
+use crate::request::Command;
 use crate::stats::{Member, Shared, SocketState};
 use crate::text::dump_cursor::Dump;
 
@@ -23,10 +24,10 @@ pub enum Protocol {
 /// A `get` whose keys are answered one by one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MultiGet {
-    /// True if answers have cas values.
-    pub cas: bool,
-    /// The new expiry time of `gat`.
-    pub expiry: Option<u32>,
+    /// The command of each key.
+    pub command: Command,
+    /// The new expiry time, if the command sets one.
+    pub expiry: u32,
     /// Bytes to the end of the last key; at least one key is among them.
     pub keys_bytes: usize,
     /// Bytes between the end of the last key and that of the line.

@@ -29,6 +29,7 @@ pub fn parse<'a>(
     }
     let Some(end) = input.iter().take(LINE_BYTES_MAX).position(|&byte| byte == b'\n') else {
         if input.len() < LINE_BYTES_MAX {
+            session.in_head = true;
             return Step::Incomplete { total: input.len() + 1 };
         }
         reply.extend(b"CLIENT_ERROR line too long\r\n");

@@ -46,7 +46,10 @@ pub fn parse<'a>(
 ) -> Step<Request<'a>> {
     let head = match read_head(input) {
         Ok(Some(head)) => head,
-        Ok(None) => return Step::Incomplete { total: input.len() + 1 },
+        Ok(None) => {
+            session.in_head = true;
+            return Step::Incomplete { total: input.len() + 1 };
+        }
         // Nobody knows where the next request begins.
         Err(refusal) => return end(&refusal, reply),
     };
@@ -214,9 +217,9 @@ fn read_head(input: &[u8]) -> Result<Option<Head<'_>>, Refusal> {
             head.form.close |= options.any(|option| option.eq_ignore_ascii_case(b"close"));
         }
     }
-    // RFC 9112, section 3.2. A request without one is served: there is one host here.
-    if hosts > 1 {
-        return Err(refuse(Status::BAD_REQUEST, "more than one Host"));
+    // RFC 9112, section 3.2. HTTP/1.0 has requests without one.
+    if hosts > 1 || (hosts == 0 && version == 1) {
+        return Err(refuse(Status::BAD_REQUEST, format!("HTTP/1.1 has one Host, not {hosts}")));
     }
     if method == "PUT" && length.is_none() {
         return Err(refuse(Status::LENGTH_REQUIRED, "a document needs a Content-Length"));
@@ -230,13 +233,8 @@ fn origin_form(target: &str) -> Result<&str, Refusal> {
     if target.starts_with('/') {
         return Ok(target);
     }
-    let scheme = target.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case("http://"));
-    let Some(scheme) = scheme else {
-        return Err(refuse(Status::BAD_REQUEST, "the target is neither a path nor an http:// URI"));
-    };
-    let rest = &target[scheme.len()..];
-    // A URI without a path means the root.
-    Ok(rest.find(['/', '?']).map_or("/", |path| &rest[path..]))
+    let absolute = plimsoll_metrics::http::absolute(target).map(|(_, path)| path);
+    absolute.ok_or_else(|| refuse(Status::BAD_REQUEST, "the target is neither a path nor an http:// URI"))
 }
 
 fn refuse(status: Status, message: impl Into<Cow<'static, str>>) -> Refusal {

@@ -43,6 +43,15 @@ struct Command {
     /// Read-copy-update on the thread that a request comes to, in place of partitions; a baseline for experiments.
     #[arg(long)]
     snapshots: bool,
+    /// Seconds that a client has to send the head of a request, or a line of memcached's protocol; then its connection
+    /// is closed. 0 is for any number.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = Settings::default().head_seconds,
+        value_parser = whole::<u16>(..)
+    )]
+    head_timeout: u16,
     /// Settings of an experiment; `paper` is `--sets postings --partitions 12`, for a load of 10-byte keys, 1400-byte
     /// values and nine gets to a set (`chronos-load`).
     #[arg(long, value_enum)]
@@ -79,6 +88,7 @@ impl Command {
             document_bytes_max: self.document_max as usize,
             memory_max: self.memory_max,
             snapshots: self.snapshots,
+            head_seconds: self.head_timeout,
         }
     }
 

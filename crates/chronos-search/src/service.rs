@@ -10,6 +10,7 @@
 //! by some of its words and not yet by others; a version that the catalogue no longer has is never a result.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use plimsoll_chronos::{KeyHash, Now, PartitionId, RuntimeStats, Service, Step, Transport};
 use plimsoll_metrics::Exposition;
@@ -34,11 +35,20 @@ pub struct Settings {
     pub memory_max: Option<u64>,
     /// Read-copy-update on whatever thread a request comes to, instead of partitions. A baseline.
     pub snapshots: bool,
+    /// Seconds from the first byte of a request to the end of its head or line; 0 for any number. At the deadline the
+    /// connection is closed.
+    pub head_seconds: u16,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { sets: Sets::Documents, document_bytes_max: 1 << 20, memory_max: None, snapshots: false }
+        Settings {
+            sets: Sets::Documents,
+            document_bytes_max: 1 << 20,
+            memory_max: None,
+            snapshots: false,
+            head_seconds: 30,
+        }
     }
 }
 
@@ -55,6 +65,10 @@ pub enum Sets {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Session {
     protocol: Option<Protocol>,
+    /// The head or line of a request has begun and not ended.
+    pub(crate) in_head: bool,
+    /// The time at which it began, since the server's start.
+    head_at: Option<Duration>,
     /// Within the words of a `get`.
     pub(crate) in_get: bool,
     /// The client was told to send its body.
@@ -277,6 +291,8 @@ impl Service for Search {
     type Session = Session;
     type Request<'a> = Request<'a>;
 
+    const TICKS: bool = true;
+
     fn started(&self, stats: Arc<RuntimeStats>) {
         // It starts once.
         let _ = self.runtime.set(stats);
@@ -299,10 +315,12 @@ impl Service for Search {
     fn parse<'a>(
         &self,
         session: &mut Session,
-        _now: Now,
+        now: Now,
         input: &'a [u8],
         reply: &mut Vec<u8>,
     ) -> Step<Request<'a>> {
+        let head_at = session.head_at.take();
+        session.in_head = false;
         if session.closing {
             return Step::Close;
         }
@@ -314,10 +332,18 @@ impl Service for Search {
         } else {
             Protocol::Memcached
         });
-        match protocol {
+        let step = match protocol {
             Protocol::Memcached => ascii::parse(self, session, input, reply),
             Protocol::Http => http::parse(self, session, input, reply),
-        }
+        };
+        session.head_at = session.in_head.then(|| head_at.unwrap_or(now.since_start));
+        step
+    }
+
+    fn tick(&self, session: &mut Session, now: Now, _reply: &mut Vec<u8>) -> bool {
+        let limit = Duration::from_secs(self.settings.head_seconds.into());
+        let is_in_time = |since| now.since_start.saturating_sub(since) < limit;
+        limit.is_zero() || session.head_at.is_none_or(is_in_time)
     }
 
     fn execute(&self, partition: &mut Partition, request: &Request<'_>, _now: Now, reply: &mut Vec<u8>) {

@@ -33,6 +33,8 @@ pub struct Limits {
 #[derive(Clone, Debug)]
 pub struct Request {
     method: String,
+    /// The authority of an absolute target.
+    authority: Option<String>,
     target: String,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
@@ -44,7 +46,7 @@ impl Request {
         &self.method
     }
 
-    /// Returns the path, without what follows a question mark.
+    /// Returns the path of the target, without what follows a question mark.
     pub fn path(&self) -> &str {
         self.target.split('?').next().unwrap_or_default()
     }
@@ -57,6 +59,12 @@ impl Request {
             .filter_map(|pair| pair.split_once('='))
             .find(|(key, _)| *key == name)
             .map(|(_, value)| value)
+    }
+
+    /// Returns the host that the request is for: that of an absolute target, whatever `Host` is sent beside it (RFC
+    /// 9112, section 3.2.2), or else of the header.
+    pub fn host(&self) -> Option<&str> {
+        self.authority.as_deref().or_else(|| self.header("Host"))
     }
 
     /// Returns the value of a header, in whichever case its name was sent; none if it was sent twice, as there is no
@@ -289,7 +297,22 @@ fn head(bytes: &[u8]) -> Result<Option<(usize, Request)>, httparse::Error> {
     let headers = head.headers.iter().map(header).collect::<Result<_, _>>()?;
     let word = |word: Option<&str>| word.unwrap_or_default().to_owned();
     let (method, target) = (word(head.method), word(head.path));
-    Ok(Some((end, Request { method, target, headers, body: Vec::new() })))
+    let (authority, target) = match absolute(&target) {
+        Some((authority, path)) => (Some(authority.to_owned()), path.to_owned()),
+        None => (None, target),
+    };
+    Ok(Some((end, Request { method, authority, target, headers, body: Vec::new() })))
+}
+
+/// Returns the authority of an absolute target (RFC 9112, section 3.2.2), and its path and query; a URI without a path
+/// means the root.
+pub fn absolute(target: &str) -> Option<(&str, &str)> {
+    const SCHEME: &str = "http://";
+    let scheme = target.get(..SCHEME.len())?;
+    let rest = &target[SCHEME.len()..];
+    let path = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(path);
+    scheme.eq_ignore_ascii_case(SCHEME).then_some((authority, if path.is_empty() { "/" } else { path }))
 }
 
 const BAD_REQUEST: &str = "400 Bad Request";

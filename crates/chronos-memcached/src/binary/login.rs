@@ -36,7 +36,7 @@ pub(super) fn login<'a>(
         session.skip = value_bytes;
         return Step::Done { consumed: head_bytes };
     }
-    if packet.opcode == opcode::SASL_LIST {
+    if packet.echo.opcode == opcode::SASL_LIST {
         echo.push(reply, 0, 0, [b"", b"", b"PLAIN"]);
         return Step::Done { consumed: head_bytes };
     }
@@ -50,8 +50,8 @@ pub(super) fn login<'a>(
     session.authenticated = false;
     // PLAIN has one message: it comes with the start, or after an empty challenge.
     let begun = session.credentials.take().is_some();
-    let usable = if packet.opcode == opcode::SASL_AUTH { packet.key == b"PLAIN" } else { begun };
-    if usable && message.is_empty() && packet.opcode == opcode::SASL_AUTH {
+    let usable = if packet.echo.opcode == opcode::SASL_AUTH { packet.key == b"PLAIN" } else { begun };
+    if usable && message.is_empty() && packet.echo.opcode == opcode::SASL_AUTH {
         session.credentials = Some(0);
         echo.push(reply, CONTINUE, 0, [b"", b"", b""]);
         return Step::Done { consumed: total };

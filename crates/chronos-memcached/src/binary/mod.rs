@@ -30,45 +30,18 @@ const HEADER_BYTES: usize = size_of::<Header>();
 const MAGIC_REQUEST: u8 = 0x80;
 const MAGIC_REPLY: u8 = 0x81;
 
-/// Commands, without the quiet ones.
+/// Commands that are about no key; [`Command::of_opcode`](crate::request::Command::of_opcode) has the others.
 mod opcode {
-    pub const GET: u8 = 0x00;
-    pub const SET: u8 = 0x01;
-    pub const ADD: u8 = 0x02;
-    pub const REPLACE: u8 = 0x03;
-    pub const DELETE: u8 = 0x04;
-    pub const INCREMENT: u8 = 0x05;
-    pub const DECREMENT: u8 = 0x06;
     pub const QUIT: u8 = 0x07;
     pub const FLUSH: u8 = 0x08;
     pub const NOOP: u8 = 0x0a;
     pub const VERSION: u8 = 0x0b;
-    pub const GETK: u8 = 0x0c;
-    pub const APPEND: u8 = 0x0e;
-    pub const PREPEND: u8 = 0x0f;
     pub const STAT: u8 = 0x10;
-    pub const TOUCH: u8 = 0x1c;
-    pub const GAT: u8 = 0x1d;
+    pub const QUIT_QUIET: u8 = 0x17;
+    pub const FLUSH_QUIET: u8 = 0x18;
     pub const SASL_LIST: u8 = 0x20;
     pub const SASL_AUTH: u8 = 0x21;
     pub const SASL_STEP: u8 = 0x22;
-    pub const GATK: u8 = 0x23;
-}
-
-/// A quiet command's other self, and whether it is one.
-fn unquiet(opcode: u8) -> (u8, bool) {
-    match opcode {
-        0x09 => (opcode::GET, true),
-        0x0d => (opcode::GETK, true),
-        0x11..=0x16 => (opcode - 0x10, true),
-        0x17 => (opcode::QUIT, true),
-        0x18 => (opcode::FLUSH, true),
-        0x19 => (opcode::APPEND, true),
-        0x1a => (opcode::PREPEND, true),
-        0x1e => (opcode::GAT, true),
-        0x24 => (opcode::GATK, true),
-        plain => (plain, false),
-    }
 }
 
 /// What went wrong, with the words that memcached has for it.

@@ -5,17 +5,15 @@ use std::sync::atomic::Ordering;
 use plimsoll_chronos::{PartitionId, Step};
 use zerocopy::FromBytes;
 
-use super::{Echo, Failure, HEADER_BYTES, Header, MAGIC_REQUEST, login, opcode, unquiet};
+use super::{Echo, Failure, HEADER_BYTES, Header, MAGIC_REQUEST, login, opcode};
 use crate::clock::Clock;
-use crate::request::{Bits, Head, Request, Style, Verb};
+use crate::request::{Arguments, Bits, Command, Head, Request, Style, Verb};
 use crate::server::Memcached;
 use crate::session::Session;
 use crate::text::KEY_BYTES_MAX;
 
 /// A packet whose extras and key are there.
 pub(super) struct Packet<'a> {
-    pub opcode: u8,
-    pub quiet: bool,
     pub echo: Echo,
     pub cas: u64,
     pub extras: &'a [u8],
@@ -59,8 +57,7 @@ pub fn parse<'a>(
     if extras_bytes + key_bytes > body_bytes {
         return refuse(session, echo, Failure::Unknown, head_bytes, reply);
     }
-    let (plain, quiet) = unquiet(header.opcode);
-    if server.settings.sasl && !session.authenticated && !login::is_open(plain) {
+    if server.settings.sasl && !session.authenticated && !login::is_open(header.opcode) {
         return refuse(session, echo, Failure::Login, head_bytes, reply);
     }
     if key_bytes > KEY_BYTES_MAX {
@@ -68,8 +65,6 @@ pub fn parse<'a>(
     }
     let (extras, rest) = rest.split_at(extras_bytes);
     let packet = Packet {
-        opcode: plain,
-        quiet,
         echo,
         cas: header.cas.get(),
         extras,
@@ -111,16 +106,15 @@ fn dispatch<'a>(
     use opcode::*;
     let Packet { echo, head_bytes, value_bytes, .. } = *packet;
     let (extras, key) = (packet.extras.len(), packet.key.len());
+    if let Some(command) = Command::of_opcode(echo.opcode) {
+        return on_key(server, session, clock, input, packet, command, reply);
+    }
     let bare = extras == 0 && key == 0 && value_bytes == 0;
-    let valid = match packet.opcode {
-        VERSION | NOOP | QUIT | SASL_LIST => bare,
-        FLUSH => key == 0 && value_bytes == 0 && (extras == 0 || extras == 4),
-        SET | ADD | REPLACE => extras == 8 && key != 0,
-        GET | GETK | DELETE => extras == 0 && key != 0 && value_bytes == 0,
-        INCREMENT | DECREMENT => extras == 20 && key != 0 && value_bytes == 0,
-        APPEND | PREPEND | SASL_AUTH | SASL_STEP => extras == 0 && key != 0,
+    let valid = match echo.opcode {
+        VERSION | NOOP | QUIT | QUIT_QUIET | SASL_LIST => bare,
+        FLUSH | FLUSH_QUIET => key == 0 && value_bytes == 0 && (extras == 0 || extras == 4),
+        SASL_AUTH | SASL_STEP => extras == 0 && key != 0,
         STAT => extras == 0,
-        TOUCH | GAT | GATK => extras == 4 && key != 0,
         _ => {
             echo.fail(reply, Failure::Unknown);
             // As memcached does, which has taken extras and key off already, and then takes the whole body.
@@ -131,7 +125,7 @@ fn dispatch<'a>(
     if !valid {
         return refuse(session, echo, Failure::Invalid, head_bytes, reply);
     }
-    match packet.opcode {
+    match echo.opcode {
         VERSION => {
             echo.push(reply, 0, 0, [b"", b"", crate::stats::VERSION.as_bytes()]);
             Step::Done { consumed: head_bytes }
@@ -140,18 +134,16 @@ fn dispatch<'a>(
             echo.push(reply, 0, 0, [b"", b"", b""]);
             Step::Done { consumed: head_bytes }
         }
-        QUIT => {
-            if !packet.quiet {
+        QUIT | QUIT_QUIET => {
+            if echo.opcode == QUIT {
                 echo.push(reply, 0, 0, [b"", b"", b""]);
             }
             session.close = true;
             Step::Done { consumed: head_bytes }
         }
-        SASL_LIST | SASL_AUTH | SASL_STEP => login::login(server, session, input, packet, reply),
-        FLUSH => flush(server, clock, packet, reply),
+        FLUSH | FLUSH_QUIET => flush(server, clock, packet, reply),
         STAT => super::report::parse(server, session, clock, packet, reply),
-        SET | ADD | REPLACE | APPEND | PREPEND => store(server, session, clock, input, packet, reply),
-        _ => keyed(server, clock, packet),
+        _ => login::login(server, session, input, packet, reply),
     }
 }
 
@@ -167,28 +159,42 @@ fn flush<'a>(
     }
     let delay = packet.extras.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
     let mut head = head(packet, Verb::Flush);
+    head.bits = if packet.echo.opcode == opcode::FLUSH_QUIET { Bits::QUIET } else { 0 };
     head.expiry = if delay > 0 { clock.expiry_unsigned(delay) } else { clock.second };
     Step::Everywhere { consumed: packet.head_bytes, request: Request::new(head, &[]) }
 }
 
-/// Commands on a key, without a value.
-fn keyed<'a>(server: &Memcached, clock: Clock, packet: &Packet<'a>) -> Step<Request<'a>> {
-    let number =
-        |at: usize| u64::read_from_prefix(&packet.extras[at..]).map_or(0, |(number, _)| number.to_be());
-    let short =
-        |at: usize| u32::read_from_prefix(&packet.extras[at..]).map_or(0, |(number, _)| number.to_be());
-    let verb = match packet.opcode {
-        opcode::GET | opcode::GETK => Verb::Get,
-        opcode::DELETE => Verb::Delete,
-        opcode::TOUCH => Verb::Touch,
-        opcode::GAT | opcode::GATK => Verb::GetTouch,
-        opcode::INCREMENT => Verb::Increment,
-        _ => Verb::Decrement,
+/// Reads a command on a key.
+fn on_key<'a>(
+    server: &Memcached,
+    session: &mut Session,
+    clock: Clock,
+    input: &'a [u8],
+    packet: &Packet<'a>,
+    command: Command,
+    reply: &mut Vec<u8>,
+) -> Step<Request<'a>> {
+    let Packet { cas, extras, key, value_bytes, head_bytes, .. } = *packet;
+    let (extras_bytes, takes_value) = match command.arguments {
+        Arguments::Keys | Arguments::Key => (0, false),
+        Arguments::Expiry | Arguments::ExpiryAndKeys => (4, false),
+        Arguments::Number => (20, false),
+        Arguments::Value => (8, true),
+        Arguments::Piece => (0, true),
     };
-    let mut head = head(packet, verb);
-    match verb {
-        Verb::Touch | Verb::GetTouch => head.expiry = clock.expiry_unsigned(short(0)),
-        Verb::Increment | Verb::Decrement => {
+    // What follows the key where only an expiry time is taken is the next packet, as in memcached.
+    let has_value = value_bytes > 0 && !takes_value && extras_bytes != 4;
+    if extras.len() != extras_bytes || key.is_empty() || has_value {
+        return refuse(session, packet.echo, Failure::Invalid, head_bytes, reply);
+    }
+    let number = |at: usize| u64::read_from_prefix(&extras[at..]).map_or(0, |(number, _)| number.to_be());
+    let short = |at: usize| u32::read_from_prefix(&extras[at..]).map_or(0, |(number, _)| number.to_be());
+    let mut head = head(packet, command.verb);
+    head.bits = command.bits;
+    match command.arguments {
+        Arguments::Keys | Arguments::Key | Arguments::Piece => {}
+        Arguments::Expiry | Arguments::ExpiryAndKeys => head.expiry = clock.expiry_unsigned(short(0)),
+        Arguments::Number => {
             (head.delta, head.initial) = (number(0), number(8));
             let expiry = short(16);
             if expiry != u32::MAX {
@@ -196,41 +202,21 @@ fn keyed<'a>(server: &Memcached, clock: Clock, packet: &Packet<'a>) -> Step<Requ
                 head.expiry = clock.expiry_unsigned(expiry);
             }
         }
-        _ => {}
-    }
-    server.run(packet.head_bytes, Request::new(head, packet.key), packet.key)
-}
-
-fn store<'a>(
-    server: &Memcached,
-    session: &mut Session,
-    clock: Clock,
-    input: &'a [u8],
-    packet: &Packet<'a>,
-    reply: &mut Vec<u8>,
-) -> Step<Request<'a>> {
-    let Packet { opcode, cas, extras, key, value_bytes, head_bytes, .. } = *packet;
-    let verb = match opcode {
-        opcode::SET => Verb::Set,
-        opcode::ADD => Verb::Add,
-        opcode::REPLACE => Verb::Replace,
-        opcode::APPEND => Verb::Append,
-        _ => Verb::Prepend,
-    };
-    let mut head = head(packet, verb);
-    if let Some((flags, expiry)) = extras.split_first_chunk() {
-        head.client_flags = u32::from_be_bytes(*flags);
-        head.expiry =
-            expiry.first_chunk().map_or(0, |bytes| clock.expiry_unsigned(u32::from_be_bytes(*bytes)));
-        if cas != 0 {
-            head.verb = Verb::Cas;
+        Arguments::Value => {
+            (head.client_flags, head.expiry) = (short(0), clock.expiry_unsigned(short(4)));
+            if cas != 0 {
+                head.verb = Verb::Cas;
+            }
         }
+    }
+    if !takes_value {
+        return server.run(head_bytes, Request::new(head, key), key);
     }
     if server.is_too_large(key.len(), head.client_flags, value_bytes) {
         server.shared.too_large.fetch_add(1, Ordering::Relaxed);
         packet.echo.fail(reply, Failure::TooLarge);
         session.skip = value_bytes;
-        if opcode != opcode::SET {
+        if command.verb != Verb::Set {
             return Step::Done { consumed: head_bytes };
         }
         head.verb = Verb::Evict;
@@ -247,11 +233,5 @@ pub(super) fn head(packet: &Packet<'_>, verb: Verb) -> Head {
     head.mode = packet.echo.opcode;
     head.opaque = packet.echo.opaque;
     head.cas = packet.cas;
-    if packet.quiet {
-        head.bits |= Bits::QUIET;
-    }
-    if matches!(packet.opcode, opcode::GETK | opcode::GATK) {
-        head.bits |= Bits::VALUE;
-    }
     head
 }

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::key;
 use crate::clock::Clock;
-use crate::partition::{Partition, Stored, Sum};
+use crate::partition::{Outcome, Partition};
 use crate::request::{Bits, Request, Verb};
 use crate::store::{Header, ItemRef, Meta, State};
 use crate::text::words::{Tokens, push_number};
@@ -35,10 +35,8 @@ fn get(partition: &mut Partition, request: &Request<'_>, key: &[u8], second: u32
         }
         found => found,
     };
+    partition.count_meta_get(head, item.is_some());
     let Some(item) = item else {
-        // A touch that misses counts as a get, with memcached.
-        partition.counters.get_commands += 1;
-        partition.counters.get_misses += 1;
         if !head.has(Bits::QUIET) {
             reply.extend_from_slice(b"EN");
             push_key_and_opaque(request, key, reply);
@@ -46,12 +44,6 @@ fn get(partition: &mut Partition, request: &Request<'_>, key: &[u8], second: u32
         }
         return;
     };
-    if head.has(Bits::EXPIRY) {
-        partition.counters.touch_commands += 1;
-        partition.counters.touch_hits += 1;
-    } else {
-        partition.counters.get_commands += 1;
-    }
     let won = apply(partition, item, request, created, second, reply);
     let header = partition.store.header_mut(item);
     let state = header.state;
@@ -125,12 +117,12 @@ fn apply(
 
 fn set(partition: &mut Partition, request: &Request<'_>, key: &[u8], second: u32, reply: &mut Vec<u8>) {
     let (word, item): (&[u8], _) = match partition.store(&request.head, key, request.value, second) {
-        Stored::Stored(_) if request.head.has(Bits::QUIET) => return,
-        Stored::Stored(item) => (b"HD", Some(item)),
-        Stored::Exists => (b"EX", None),
-        Stored::NotFound => (b"NF", None),
-        Stored::NotStored => (b"NS", None),
-        Stored::NoMemory => {
+        Outcome::Stored(_) if request.head.has(Bits::QUIET) => return,
+        Outcome::Stored(item) => (b"HD", Some(item)),
+        Outcome::Exists => (b"EX", None),
+        Outcome::NotFound => (b"NF", None),
+        Outcome::NotStored => (b"NS", None),
+        _ => {
             reply.extend_from_slice(b"SERVER_ERROR out of memory storing object\r\n");
             return;
         }
@@ -193,33 +185,20 @@ fn arithmetic(
     reply: &mut Vec<u8>,
 ) {
     let head = &request.head;
-    let mut created = false;
-    let mut sum = partition.arithmetic(head, key, second);
-    if sum == Sum::NotFound && head.has(Bits::VIVIFY) {
-        created = true;
-        let mut buffer = itoa::Buffer::new();
-        let digits = buffer.format(head.initial).as_bytes();
-        let meta = Meta { flags: 0, expiry: 0, state: 0 };
-        sum = match partition.store.put(head.hash, key, [digits, b""], meta, second) {
-            Ok(item) => Sum::Number(item, head.initial),
-            Err(_) => Sum::NoMemory,
-        };
-    }
-    let error: &[u8] = match sum {
-        Sum::Number(item, number) => {
-            number_answer(partition, request, key, item, number, created, second, reply);
-            return;
+    let error: &[u8] = match partition.arithmetic(head, key, second) {
+        Outcome::Number(item, number) => {
+            return number_answer(partition, request, key, item, number, false, second, reply);
         }
-        Sum::NotFound => {
-            partition.count_missing_number(head.verb);
-            b"NF"
+        Outcome::Created(item) => {
+            return number_answer(partition, request, key, item, head.initial, true, second, reply);
         }
-        Sum::Exists => b"EX",
-        Sum::NonNumeric => {
+        Outcome::NotFound => b"NF",
+        Outcome::Exists => b"EX",
+        Outcome::NonNumeric => {
             reply.extend_from_slice(b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n");
             return;
         }
-        Sum::NoMemory => {
+        _ => {
             reply.extend_from_slice(b"SERVER_ERROR out of memory\r\n");
             return;
         }

@@ -16,7 +16,8 @@ use plimsoll_chronos::RuntimeStats;
 
 pub use roster::{Member, Roster, SocketState};
 
-use crate::store::ClassCounts;
+use crate::counters::ClassCounts;
+pub use crate::counters::Counters;
 pub use prefixes::{Prefixed, Prefixes};
 pub use published::{Published, Shown};
 pub use report::{detail, general, items, settings, slabs};
@@ -101,54 +102,6 @@ impl std::fmt::Debug for Certificates {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Certificates {{ read_at: {:?} }}", self.read_at)
     }
-}
-
-/// What one partition counts. All numbers, so that they add up.
-#[derive(Clone, Copy, Default, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub struct Counters {
-    /// The number of keys that were asked for.
-    pub get_commands: u64,
-    /// The number of these that were not there.
-    pub get_misses: u64,
-    /// The number of these that had expired.
-    pub get_expired: u64,
-    /// The number of these that were flushed.
-    pub get_flushed: u64,
-    /// Values stored, or refused for the key's sake.
-    pub set_commands: u64,
-    /// The number of keys that were touched.
-    pub touch_commands: u64,
-    /// The number of these that were there.
-    pub touch_hits: u64,
-    /// The number of these that were not there.
-    pub touch_misses: u64,
-    /// The number of keys that were deleted.
-    pub delete_hits: u64,
-    /// Keys to delete that were not there.
-    pub delete_misses: u64,
-    /// The number of values that were incremented.
-    pub increment_hits: u64,
-    /// Numbers that were not there.
-    pub increment_misses: u64,
-    /// The number of values that were decremented.
-    pub decrement_hits: u64,
-    /// Numbers that were not there.
-    pub decrement_misses: u64,
-    /// cas whose value was right.
-    pub cas_hits: u64,
-    /// The number of cas commands without an item.
-    pub cas_misses: u64,
-    /// cas whose value was wrong.
-    pub cas_wrong: u64,
-    /// The number of `me` commands.
-    pub meta_commands: u64,
-    /// The number of flush_all commands.
-    pub flush_commands: u64,
-    /// Stores refused for want of memory.
-    pub no_memory: u64,
-    /// The number of bytes of replies.
-    pub bytes_written: u64,
 }
 
 /// What one partition holds, and what its classes counted: the other half of a general report.

@@ -117,24 +117,7 @@ impl Shown {
 fn commands(counters: &Counters, out: &mut Exposition) {
     let help = "Keys that commands were about, by command and result.";
     out.family("chronos_memcached_commands", Kind::Counter, help);
-    for (command, result, count) in [
-        ("get", "hit", counters.get_commands.saturating_sub(counters.get_misses)),
-        ("get", "miss", counters.get_misses),
-        ("set", "", counters.set_commands),
-        ("touch", "hit", counters.touch_hits),
-        ("touch", "miss", counters.touch_misses),
-        ("delete", "hit", counters.delete_hits),
-        ("delete", "miss", counters.delete_misses),
-        ("incr", "hit", counters.increment_hits),
-        ("incr", "miss", counters.increment_misses),
-        ("decr", "hit", counters.decrement_hits),
-        ("decr", "miss", counters.decrement_misses),
-        ("cas", "hit", counters.cas_hits),
-        ("cas", "miss", counters.cas_misses),
-        ("cas", "badval", counters.cas_wrong),
-        ("flush", "", counters.flush_commands),
-        ("meta", "", counters.meta_commands),
-    ] {
+    for (command, result, count) in counters.samples() {
         let labels = [("command", command), ("result", result)];
         // An empty label is the same as none.
         out.sample(if result.is_empty() { &labels[..1] } else { &labels }, count);

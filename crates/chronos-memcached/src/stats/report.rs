@@ -31,7 +31,6 @@ pub fn general(
     counters.get_expired += counts.replaced_expired;
     counters.get_flushed += counts.replaced_flushed;
     process(settings, shared, clock, sink);
-    commands(&counters, sink);
     let is_sweeping = gauges.sweeping > 0 && shared.crawler.load(Ordering::Relaxed);
     let lines = [
         ("bytes_read", shared.bytes_read.load(Ordering::Relaxed)),
@@ -69,7 +68,7 @@ pub fn general(
         ("auth_errors", shared.auth_errors.load(Ordering::Relaxed)),
         ("chronos_partitions", parts.len() as u64),
     ];
-    for (name, value) in lines {
+    for (name, value) in counters.lines().into_iter().chain(lines) {
         sink.line(name, &value);
     }
 }
@@ -112,34 +111,6 @@ fn process(settings: &Settings, shared: &Shared, clock: Clock, sink: &mut dyn Si
         sink.line("chronos_xdp_bad_checksums", &runtime.bad_checksums);
         sink.line("chronos_xdp_malformed", &runtime.malformed);
         sink.line("chronos_xdp_overruns", &runtime.overruns);
-    }
-}
-
-fn commands(counters: &Counters, sink: &mut dyn Sink) {
-    let lines = [
-        ("cmd_get", counters.get_commands),
-        ("cmd_set", counters.set_commands),
-        ("cmd_flush", counters.flush_commands),
-        ("cmd_touch", counters.touch_commands),
-        ("cmd_meta", counters.meta_commands),
-        ("get_hits", counters.get_commands - counters.get_misses),
-        ("get_misses", counters.get_misses),
-        ("get_expired", counters.get_expired),
-        ("get_flushed", counters.get_flushed),
-        ("delete_misses", counters.delete_misses),
-        ("delete_hits", counters.delete_hits),
-        ("incr_misses", counters.increment_misses),
-        ("incr_hits", counters.increment_hits),
-        ("decr_misses", counters.decrement_misses),
-        ("decr_hits", counters.decrement_hits),
-        ("cas_misses", counters.cas_misses),
-        ("cas_hits", counters.cas_hits),
-        ("cas_badval", counters.cas_wrong),
-        ("touch_hits", counters.touch_hits),
-        ("touch_misses", counters.touch_misses),
-    ];
-    for (name, value) in lines {
-        sink.line(name, &value);
     }
 }
 
@@ -217,8 +188,8 @@ pub fn items(parts: &[Vec<u8>], sink: &mut dyn Sink) {
 pub fn slabs(parts: &[Vec<u8>], bytes_held: u64, sink: &mut dyn Sink) {
     let classes = classes(parts);
     for (number, class) in &classes {
-        let (chunks, counts) = (class.pages * class.chunks_per_page, class.counts);
-        for (name, value) in [
+        let chunks = class.pages * class.chunks_per_page;
+        let lines = [
             ("chunk_size", class.chunk_bytes),
             ("chunks_per_page", class.chunks_per_page),
             ("total_pages", class.pages),
@@ -226,15 +197,8 @@ pub fn slabs(parts: &[Vec<u8>], bytes_held: u64, sink: &mut dyn Sink) {
             ("used_chunks", class.used),
             ("free_chunks", chunks - class.used),
             ("free_chunks_end", 0),
-            ("get_hits", counts.get_hits),
-            ("cmd_set", counts.cmd_set),
-            ("delete_hits", counts.delete_hits),
-            ("incr_hits", counts.incr_hits),
-            ("decr_hits", counts.decr_hits),
-            ("cas_hits", counts.cas_hits),
-            ("cas_badval", counts.cas_badval),
-            ("touch_hits", counts.touch_hits),
-        ] {
+        ];
+        for (name, value) in lines.into_iter().chain(class.counts.lines()) {
             sink.line(&format!("{}:{name}", number + 1), &value);
         }
     }

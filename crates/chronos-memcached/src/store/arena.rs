@@ -15,9 +15,10 @@ use plimsoll_chronos::PagePool;
 use plimsoll_prefetch::prefetch;
 use zerocopy::FromBytes;
 
+use crate::counters::ClassCounts;
+
 use super::budget::Budget;
 use super::classes::Classes;
-use super::counts::ClassCounts;
 use super::item::{Header, ItemRef, State};
 use super::large::large_number;
 use super::large_values::LargeValues;

@@ -9,8 +9,8 @@
 
 mod arena;
 mod budget;
+mod class_report;
 mod classes;
-mod counts;
 mod eviction;
 mod index;
 mod item;
@@ -20,11 +20,12 @@ mod shared_large_values;
 
 use std::sync::Arc;
 
+use crate::counters::ClassCounts;
 use arena::Arena;
 pub use arena::Layout;
 pub use budget::Budget;
+pub use class_report::ClassReport;
 pub use classes::Classes;
-pub use counts::{ClassCounts, ClassReport};
 use index::Index;
 pub use item::{HEADER_BYTES, Header, ItemRef, State};
 use zerocopy::IntoBytes;

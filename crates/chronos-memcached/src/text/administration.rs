@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use plimsoll_chronos::{Step, Transport};
 
-use super::commands::{BAD_FORMAT, Command};
+use super::commands::{BAD_FORMAT, Line};
 use super::dump_cursor::{Dump, DumpStyle};
 use super::words::{self, Words, first_words};
 use crate::clock::Clock;
@@ -13,7 +13,7 @@ use crate::request::{Bits, Head, Request, Style, Verb};
 use crate::server::Memcached;
 use crate::stats::{self, Report, Sink, SocketState};
 
-impl<'a> Command<'a, '_> {
+impl<'a> Line<'a, '_> {
     pub(super) fn flush(&mut self) -> Step<Request<'a>> {
         let (words, count) = first_words::<3>(self.line);
         if count > 3 {

@@ -9,7 +9,7 @@ use super::KEY_BYTES_MAX;
 use super::words::{self, Words, first_words};
 use crate::clock::Clock;
 use crate::meta;
-use crate::request::{Bits, Head, Request, Style, Verb};
+use crate::request::{Arguments, Bits, Command, Head, Request, Style, Verb};
 use crate::server::Memcached;
 use crate::session::{MultiGet, Session};
 use crate::stats::VERSION;
@@ -20,6 +20,7 @@ const LINE_BYTES_MAX: usize = 2048;
 const GET_BYTES_MAX: usize = 16 << 20;
 
 pub(super) const BAD_FORMAT: &str = "CLIENT_ERROR bad command line format";
+const BAD_EXPIRY: &str = "CLIENT_ERROR invalid exptime argument";
 
 /// Reads the head of `input`.
 #[inline]
@@ -47,8 +48,7 @@ pub fn parse<'a>(
     if let Some(end) = memchr(0, line) {
         line = &line[..end];
     }
-    let mut command = Command { server, session, clock, input, line, consumed, reply };
-    command.parse()
+    Line { server, session, clock, input, line, consumed, reply }.parse()
 }
 
 /// A get of one key, in text or as a meta command whose flags are plain, and its length: what most requests are, found
@@ -124,7 +124,8 @@ fn next_key<'a>(
     let mut words = Words(&input[..get.keys_bytes]);
     let key = words.next().unwrap_or_default();
     let keys_bytes = words.0.len();
-    let mut head = get_head(get);
+    let mut head = Head::new(get.command.verb, Style::Text);
+    (head.expiry, head.bits) = (get.expiry, get.command.bits);
     let mut consumed = get.keys_bytes - keys_bytes;
     if keys_bytes > 0 {
         session.multi_get = Some(MultiGet { keys_bytes, ..get });
@@ -136,16 +137,8 @@ fn next_key<'a>(
     server.run(consumed, Request::new(head, key), key)
 }
 
-fn get_head(get: MultiGet) -> Head {
-    let verb = if get.expiry.is_some() { Verb::GetTouch } else { Verb::Get };
-    let mut head = Head::new(verb, Style::Text);
-    head.expiry = get.expiry.unwrap_or(0);
-    head.bits = if get.cas { Bits::CAS } else { 0 };
-    head
-}
-
 /// One command line while it is parsed.
-pub(super) struct Command<'a, 's> {
+pub(super) struct Line<'a, 's> {
     pub(super) server: &'s Memcached,
     pub(super) session: &'s mut Session,
     pub(super) clock: Clock,
@@ -156,33 +149,28 @@ pub(super) struct Command<'a, 's> {
     pub(super) reply: &'s mut Vec<u8>,
 }
 
-impl<'a> Command<'a, '_> {
+impl<'a> Line<'a, '_> {
     fn parse(&mut self) -> Step<Request<'a>> {
         let mut words = Words(self.line);
         let name = words.next().unwrap_or_default();
         if name.len() < 2 {
             return self.answer("ERROR");
         }
+        if let Some(command) = Command::of_name(name) {
+            return match command.arguments {
+                Arguments::Value | Arguments::Piece => self.store(command.verb),
+                Arguments::Keys => self.get_keys(command, 0, words.0, "ERROR"),
+                Arguments::ExpiryAndKeys => self.expiry_and_keys(command, words),
+                Arguments::Expiry | Arguments::Number => self.key_and_number(command),
+                Arguments::Key => self.delete(),
+            };
+        }
         match name {
-            b"set" => self.store(Verb::Set),
-            b"get" | b"bget" => self.get(words.0, false),
-            b"gets" => self.get(words.0, true),
             b"mg" | b"ms" | b"md" | b"ma" | b"me" => {
                 let (server, clock, input) = (self.server, self.clock, self.input);
                 meta::parse(server, self.session, clock, input, self.consumed, name[1], words.0, self.reply)
             }
             b"mn" => self.answer("MN"),
-            b"gat" => self.get_touch(words.0, false),
-            b"gats" => self.get_touch(words.0, true),
-            b"add" => self.store(Verb::Add),
-            b"replace" => self.store(Verb::Replace),
-            b"append" => self.store(Verb::Append),
-            b"prepend" => self.store(Verb::Prepend),
-            b"cas" => self.store(Verb::Cas),
-            b"incr" => self.arithmetic(Verb::Increment),
-            b"decr" => self.arithmetic(Verb::Decrement),
-            b"touch" => self.touch(),
-            b"delete" => self.delete(),
             b"stats" => self.stats(),
             b"flush_all" => self.flush(),
             b"version" => self.answer(&format!("VERSION {VERSION}")),
@@ -214,29 +202,23 @@ impl<'a> Command<'a, '_> {
         if quiet { Step::Done { consumed: self.consumed } } else { self.answer(text) }
     }
 
-    fn get(&mut self, keys: &'a [u8], cas: bool) -> Step<Request<'a>> {
-        self.get_keys(keys, cas, None, "ERROR")
-    }
-
-    fn get_touch(&mut self, words: &'a [u8], cas: bool) -> Step<Request<'a>> {
-        let mut rest = Words(words);
-        let Some(expiry) = rest.next() else { return self.answer("ERROR") };
+    fn expiry_and_keys(&mut self, command: Command, mut words: Words<'a>) -> Step<Request<'a>> {
+        let Some(expiry) = words.next() else { return self.answer("ERROR") };
         let Some(expiry) = words::signed_32(expiry) else {
-            return self.answer("CLIENT_ERROR invalid exptime argument");
+            return self.answer(BAD_EXPIRY);
         };
-        let expiry = Some(self.clock.expiry(expiry));
-        self.get_keys(rest.0, cas, expiry, "END")
+        self.get_keys(command, self.clock.expiry(expiry), words.0, "END")
     }
 
     /// Answers key by key, if all of them are short enough; `none` without any.
-    fn get_keys(&mut self, keys: &'a [u8], cas: bool, expiry: Option<u32>, none: &str) -> Step<Request<'a>> {
+    fn get_keys(&mut self, command: Command, expiry: u32, keys: &'a [u8], none: &str) -> Step<Request<'a>> {
         let Some(last) = keys.iter().rposition(|&byte| byte != b' ') else { return self.answer(none) };
         if Words(keys).any(|key| key.len() > KEY_BYTES_MAX) {
             return self.answer(BAD_FORMAT);
         }
         let before = keys.as_ptr() as usize - self.input.as_ptr() as usize;
         let keys_bytes = last + 1;
-        let get = MultiGet { cas, expiry, keys_bytes, ending_bytes: self.consumed - before - keys_bytes };
+        let get = MultiGet { command, expiry, keys_bytes, ending_bytes: self.consumed - before - keys_bytes };
         let step = next_key(self.server, self.session, get, &self.input[before..]);
         match step {
             Step::Run { consumed, partition, request } => {
@@ -293,28 +275,8 @@ impl<'a> Command<'a, '_> {
         self.server.run(self.consumed, Request::new(head, key), key)
     }
 
-    fn arithmetic(&mut self, verb: Verb) -> Step<Request<'a>> {
-        self.key_and_number("CLIENT_ERROR invalid numeric delta argument", |_, word| {
-            let mut head = Head::new(verb, Style::Text);
-            head.delta = words::unsigned_64(word)?;
-            Some(head)
-        })
-    }
-
-    fn touch(&mut self) -> Step<Request<'a>> {
-        self.key_and_number("CLIENT_ERROR invalid exptime argument", |clock, word| {
-            let mut head = Head::new(Verb::Touch, Style::Text);
-            head.expiry = clock.expiry(words::signed_32(word)?);
-            Some(head)
-        })
-    }
-
-    /// `name key number [noreply]`: `head` makes a request of the number; `wrong` answers what is none.
-    fn key_and_number(
-        &mut self,
-        wrong: &str,
-        head: impl FnOnce(Clock, &[u8]) -> Option<Head>,
-    ) -> Step<Request<'a>> {
+    /// `name key number [noreply]`, where the number is an expiry time or one to add or to subtract.
+    fn key_and_number(&mut self, command: Command) -> Step<Request<'a>> {
         let (words, count) = first_words::<4>(self.line);
         if count != 3 && count != 4 {
             return self.answer("ERROR");
@@ -324,7 +286,18 @@ impl<'a> Command<'a, '_> {
         if key.len() > KEY_BYTES_MAX {
             return self.answer_unless(quiet, BAD_FORMAT);
         }
-        let Some(mut head) = head(self.clock, words[2]) else { return self.answer_unless(quiet, wrong) };
+        let mut head = Head::new(command.verb, Style::Text);
+        if command.arguments == Arguments::Expiry {
+            let Some(expiry) = words::signed_32(words[2]) else {
+                return self.answer_unless(quiet, BAD_EXPIRY);
+            };
+            head.expiry = self.clock.expiry(expiry);
+        } else {
+            let Some(delta) = words::unsigned_64(words[2]) else {
+                return self.answer_unless(quiet, "CLIENT_ERROR invalid numeric delta argument");
+            };
+            head.delta = delta;
+        }
         head.bits = if quiet { Bits::QUIET } else { 0 };
         self.server.run(self.consumed, Request::new(head, key), key)
     }

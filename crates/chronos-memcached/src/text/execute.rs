@@ -2,59 +2,33 @@
 
 use super::words::push_number;
 use crate::clock::Clock;
-use crate::partition::{Partition, Stored, Sum};
-use crate::request::{Bits, Head, Request, Verb};
+use crate::partition::{Outcome, Partition};
+use crate::request::{Bits, Head, Request};
 use crate::store::ItemRef;
 
 /// Runs `request` and appends its answer.
 #[inline]
 pub fn execute(partition: &mut Partition, request: &Request<'_>, clock: Clock, reply: &mut Vec<u8>) {
-    let (head, key, second) = (&request.head, request.key, clock.second);
-    let answer: &[u8] = match head.verb {
-        Verb::Get | Verb::GetTouch => {
-            let found = match head.verb {
-                Verb::Get => partition.fetch(head.hash, key, second, true),
-                _ => partition.touch(head.hash, key, second, head.expiry),
-            };
-            return answer_get(partition, head, found, reply);
+    let head = &request.head;
+    let answer: &[u8] = match partition.execute(request, clock.second) {
+        Outcome::Fetched(found) => return answer_get(partition, head, found, reply),
+        Outcome::Found(_) | Outcome::Stored(_) | Outcome::Deleted => head.verb.success(),
+        Outcome::Number(_, number) => {
+            if !head.has(Bits::QUIET) {
+                push_number(reply, number);
+                reply.extend_from_slice(b"\r\n");
+            }
+            return;
         }
-        Verb::Touch => match partition.touch(head.hash, key, second, head.expiry) {
-            Some(_) => b"TOUCHED\r\n",
-            None => b"NOT_FOUND\r\n",
-        },
-        Verb::Delete => match partition.find(head.hash, key, second) {
-            Some(item) => {
-                partition.delete(item);
-                b"DELETED\r\n"
-            }
-            None => {
-                partition.counters.delete_misses += 1;
-                b"NOT_FOUND\r\n"
-            }
-        },
-        Verb::Increment | Verb::Decrement => match partition.arithmetic(head, key, second) {
-            Sum::Number(_, number) => {
-                if !head.has(Bits::QUIET) {
-                    push_number(reply, number);
-                    reply.extend_from_slice(b"\r\n");
-                }
-                return;
-            }
-            Sum::NotFound => {
-                partition.count_missing_number(head.verb);
-                b"NOT_FOUND\r\n"
-            }
-            Sum::NonNumeric => b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n",
-            Sum::Exists => b"EXISTS\r\n",
-            Sum::NoMemory => b"SERVER_ERROR out of memory\r\n",
-        },
-        _ => match partition.store(head, key, request.value, second) {
-            Stored::Stored(_) => b"STORED\r\n",
-            Stored::Exists => b"EXISTS\r\n",
-            Stored::NotFound => b"NOT_FOUND\r\n",
-            Stored::NotStored => b"NOT_STORED\r\n",
-            Stored::NoMemory => b"SERVER_ERROR out of memory storing object\r\n",
-        },
+        Outcome::NotFound => b"NOT_FOUND\r\n",
+        Outcome::Exists => b"EXISTS\r\n",
+        Outcome::NotStored => b"NOT_STORED\r\n",
+        Outcome::NonNumeric => b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n",
+        Outcome::NoMemory => b"SERVER_ERROR out of memory storing object\r\n",
+        // Text creates no numbers.
+        Outcome::NoMemoryForNumber | Outcome::NoMemoryToCreate | Outcome::Created(_) => {
+            b"SERVER_ERROR out of memory\r\n"
+        }
     };
     if !head.has(Bits::QUIET) {
         reply.extend_from_slice(answer);

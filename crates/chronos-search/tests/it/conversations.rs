@@ -1,8 +1,10 @@
 //! What the server answers, in tables, whether it has one partition, many, or snapshots.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use std::time::Duration;
+
 use crate::support::{NOW, SECRET, Wire, response};
-use plimsoll_chronos::{Served, Service, Transport};
+use plimsoll_chronos::{Now, Served, Service, Transport};
 use plimsoll_chronos_search::{Mode, Search, Sets, Settings, load};
 use serde_json::json;
 
@@ -77,7 +79,7 @@ fn memcached_postings_as_in_the_paper() {
 fn http_documents_and_queries() {
     for (name, mut wire) in Wire::all(Sets::Documents) {
         let moon = r#"{"text": "The moon, the moon", "title": "Moon", "url": "https://example.org/m"}"#;
-        let put = "PUT /documents/m%C3%B6on HTTP/1.1\r\ncontent-type: application/json; charset=utf-8\r\n";
+        let put = "PUT /documents/m%C3%B6on HTTP/1.1\r\nHost: x\r\ncontent-type: application/json; charset=utf-8\r\n";
         let input = format!("{put}content-length: {}\r\n\r\n{moon}", moon.len());
         assert_eq!(response(&wire.send(input.as_bytes())), (201, json!({"result": "created"})), "{name}");
         // The same with a byte order mark, which some editors write.
@@ -138,15 +140,21 @@ fn http_refuses_with_reasons() {
         assert_eq!(wire.http("GET", "/stats", "").0, 200, "the connection goes on");
     }
     let ends = [
-        ("GET /\0 HTTP/1.1\r\n\r\n".to_owned(), 400),
-        ("PUT /documents/a HTTP/1.1\r\n\r\n".to_owned(), 411),
-        ("PUT /documents/a HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n".to_owned(), 400),
-        ("PUT /documents/a HTTP/1.1\r\nContent-Length: +1\r\n\r\n".to_owned(), 400),
-        ("PUT /documents/a HTTP/1.1\r\nContent-Length: 1001\r\n\r\n".to_owned(), 413),
-        ("PUT /documents/a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(), 501),
+        ("GET /\0 HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), 400),
+        ("PUT /documents/a HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), 411),
+        (
+            "PUT /documents/a HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"
+                .to_owned(),
+            400,
+        ),
+        ("PUT /documents/a HTTP/1.1\r\nHost: x\r\nContent-Length: +1\r\n\r\n".to_owned(), 400),
+        ("PUT /documents/a HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n".to_owned(), 413),
+        ("PUT /documents/a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(), 501),
         ("GET /stats HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n".to_owned(), 400),
-        (format!("GET / HTTP/1.1\r\na: {}\r\n\r\n", "x".repeat(20_000)), 431),
-        (format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(65)), 431),
+        ("GET /stats HTTP/1.1\r\n\r\n".to_owned(), 400),
+        ("GET http://x/stats HTTP/1.1\r\n\r\n".to_owned(), 400),
+        (format!("GET / HTTP/1.1\r\nHost: x\r\na: {}\r\n\r\n", "x".repeat(20_000)), 431),
+        (format!("GET / HTTP/1.1\r\nHost: x\r\n{}\r\n", "a: b\r\n".repeat(65)), 431),
     ];
     for (input, status) in ends {
         let mut wire = Wire::new(Settings { document_bytes_max: 1000, ..Settings::default() }, 4);
@@ -158,9 +166,10 @@ fn http_refuses_with_reasons() {
 
 #[test]
 fn http_connections_end_when_they_are_asked_to() {
-    for head in ["GET /stats HTTP/1.0\r\n", "GET /stats HTTP/1.1\r\nConnection: foo, Close\r\n"] {
+    for head in ["GET /stats HTTP/1.0\r\n", "GET /stats HTTP/1.1\r\nHost: x\r\nConnection: foo, Close\r\n"] {
         let mut wire = Wire::new(Settings::default(), 4);
-        let (served, reply) = wire.serve(format!("{head}\r\nGET /stats HTTP/1.1\r\n\r\n").as_bytes());
+        let (served, reply) =
+            wire.serve(format!("{head}\r\nGET /stats HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes());
         let reply = String::from_utf8(reply).unwrap();
         assert!(served.close && reply.contains("Connection: close\r\n"), "{reply}");
         assert_eq!(reply.matches("HTTP/1.1 200").count(), 1);
@@ -193,10 +202,46 @@ fn head_and_absolute_targets_are_those_of_get_and_of_the_path() {
     }
 }
 
+/// A head, or a line of memcached's protocol, has one deadline from its first byte on, however many bytes come before
+/// it; bodies and connections between requests have none.
+#[test]
+fn a_head_has_a_deadline_from_its_first_byte() {
+    let get = "GET /stats HTTP/1.1\r\nHost: x\r\n\r\n";
+    let put = "PUT /documents/a HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n";
+    for (sent, is_head) in [
+        ("GE", true),
+        ("GET /stats HTTP/1.1\r\nHost: x\r\n", true),
+        ("get su", true),
+        (&format!("{get}GET"), true),
+        ("version\r\nversion", true),
+        ("", false),
+        (get, false),
+        (put, false),
+        (&format!("{put}su"), false),
+        ("get sun\r\n", false),
+        ("set a 0 0 3\r\nsu", false),
+    ] {
+        for head_seconds in [0, 5] {
+            let mut wire = Wire::new(Settings { head_seconds, ..Settings::default() }, 4);
+            let at = |seconds| Now { since_start: Duration::from_secs(seconds), ..NOW };
+            let mut consumed = 0;
+            for (second, end) in [(10, sent.len().saturating_sub(1)), (12, sent.len())] {
+                let rest = &sent.as_bytes()[consumed..end];
+                consumed += wire.direct.serve(&mut wire.session, at(second), rest, &mut Vec::new()).consumed;
+            }
+            for (second, is_kept) in [(14, true), (15, !is_head || head_seconds == 0)] {
+                let service = wire.direct.service();
+                let found = service.tick(&mut wire.session, at(second), &mut Vec::new());
+                assert_eq!(found, is_kept, "{sent:?}, {head_seconds} s, at {second}");
+            }
+        }
+    }
+}
+
 #[test]
 fn http_says_when_to_go_on() {
     let mut wire = Wire::new(Settings::default(), 4);
-    let head = "PUT /documents/a HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n";
+    let head = "PUT /documents/a HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n";
     let (served, reply) = wire.serve(head.as_bytes());
     assert_eq!((served.consumed, &reply[..]), (0, &b"HTTP/1.1 100 Continue\r\n\r\n"[..]));
     assert_eq!(response(&wire.send(format!("{head}sun").as_bytes())).0, 201);

@@ -37,7 +37,8 @@ fn http() -> impl Strategy<Value = Vec<u8>> {
         ": :\r\n",
     ]);
     (method, target, field, "[a-z\"{}: ]{0,30}").prop_map(|(method, target, field, body)| {
-        let head = format!("{method} {target} HTTP/1.1\r\n{field}Content-Length: {}\r\n\r\n", body.len());
+        let head =
+            format!("{method} {target} HTTP/1.1\r\nHost: x\r\n{field}Content-Length: {}\r\n\r\n", body.len());
         format!("{head}{body}").into_bytes()
     })
 }

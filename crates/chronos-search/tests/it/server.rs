@@ -38,6 +38,17 @@ fn the_paper_experiment() {
     assert_eq!(server.ask(&(input + "quit\r\n")), expected);
 }
 
+/// The server closes by its own clock, in every mode.
+#[test]
+fn a_head_that_does_not_end_is_closed_at_its_deadline() {
+    for mode in ["--io=epoll", "--io=fastest", "--snapshots"] {
+        let server = Server::start(&[mode, "--head-timeout=1"]);
+        for head in ["GET /stats HTTP/1.1\r\n", "get sun"] {
+            assert_eq!(server.ask(head), "", "{mode}: {head}");
+        }
+    }
+}
+
 /// A query over TLS, by the machine's own client.
 #[test]
 fn queries_come_by_tls() {

@@ -1,6 +1,6 @@
 //! Long pipelines of commands that are not answered, to servers of every mode: each is answered as one without threads
-//! answers it, and clients that leave in the middle leave no descriptor. The only test of its process, whose
-//! descriptors it counts.
+//! answers it, and clients that leave in the middle leave no descriptor. Other tests of this process have descriptors,
+//! too: those that they close meanwhile are no fault.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::io::{Read, Write};
@@ -15,8 +15,13 @@ use plimsoll_chronos_search::{Search, Sets, Settings};
 const PATIENCE: Duration = Duration::from_secs(60);
 const PARTITIONS: u32 = 16;
 const LENGTHS: [u32; 6] = [1, 64, 65, 200, 1000, 5000];
-const SETTINGS: Settings =
-    Settings { sets: Sets::Postings, document_bytes_max: 1000, memory_max: None, snapshots: false };
+const SETTINGS: Settings = Settings {
+    sets: Sets::Postings,
+    document_bytes_max: 1000,
+    memory_max: None,
+    snapshots: false,
+    head_seconds: 60,
+};
 
 fn modes() -> Vec<Config> {
     let mut modes = Vec::new();
@@ -70,7 +75,7 @@ fn long_silent_pipelines_end_in_an_answer() {
             stream.write_all(&requests.as_bytes()[..requests.len() - client as usize % 12]).unwrap();
         }
         let begin = Instant::now();
-        while descriptors() != before || server.stats().total().connections > 0 {
+        while descriptors() > before || server.stats().total().connections > 0 {
             assert!(begin.elapsed() < PATIENCE, "{} of {before}, {config:?}", descriptors());
             std::thread::yield_now();
         }

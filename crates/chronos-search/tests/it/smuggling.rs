@@ -11,7 +11,7 @@ const EVIL: [&str; 4] = [
     "set evil 0 0 4\r\nevil\r\n",
     "\r\nset evil 0 0 4\r\nevil\r\n",
     "version\r\nset evil 0 0 4\r\nevil\r\nquit\r\n",
-    "PUT /documents/evil HTTP/1.1\r\nContent-Length: 4\r\n\r\nevil",
+    "PUT /documents/evil HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nevil",
 ];
 
 /// The answers to `input` in pieces, whether it was closed, and how many documents there are then; the document `kept`
@@ -43,13 +43,15 @@ fn a_body_is_no_command() {
         let length = evil.len();
         for head in [
             "POST / HTTP/1.1\r\nHost: 127.0.0.1:11311\r\nContent-Type: text/plain\r\n",
-            "POST /documents/evil HTTP/1.1\r\n",
-            "GET /search?q=sun HTTP/1.1\r\n",
-            "DELETE /documents/none HTTP/1.1\r\n",
-            "OPTIONS /documents/evil HTTP/1.1\r\nOrigin: http://example.org\r\nAccess-Control-Request-Method: PUT\r\n",
+            "POST /documents/evil HTTP/1.1\r\nHost: x\r\n",
+            "GET /search?q=sun HTTP/1.1\r\nHost: x\r\n",
+            "DELETE /documents/none HTTP/1.1\r\nHost: x\r\n",
+            "OPTIONS /documents/evil HTTP/1.1\r\nHost: x\r\nOrigin: http://example.org\r\n\
+             Access-Control-Request-Method: PUT\r\n",
         ] {
-            let input =
-                format!("{head}Content-Length: {length}\r\n\r\n{evil}GET /search?q=sun HTTP/1.1\r\n\r\n");
+            let input = format!(
+                "{head}Content-Length: {length}\r\n\r\n{evil}GET /search?q=sun HTTP/1.1\r\nHost: x\r\n\r\n"
+            );
             let reply = assert_harmless(&input, false);
             // The request after the body is the next, and no other is.
             assert_eq!(reply.matches("HTTP/1.1 ").count(), 2, "{reply}");
@@ -63,14 +65,14 @@ fn what_follows_a_request_is_a_request_or_the_end() {
     for evil in &EVIL[..3] {
         for head in [
             // Fewer bytes than there are, and none at all.
-            "GET /search?q=sun HTTP/1.1\r\nContent-Length: 0\r\n\r\n",
-            "GET /search?q=sun HTTP/1.1\r\n\r\n",
-            "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
+            "GET /search?q=sun HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
+            "GET /search?q=sun HTTP/1.1\r\nHost: x\r\n\r\n",
+            "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc",
             // Another protocol is asked for, and not granted.
-            "GET /search?q=sun HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: memcached\r\n\r\n",
-            "GET /stats HTTP/1.1\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\
+            "GET /search?q=sun HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: memcached\r\n\r\n",
+            "GET /stats HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\
              HTTP2-Settings: AAMAAABk\r\n\r\n",
-            "CONNECT 127.0.0.1:11311 HTTP/1.1\r\n\r\n",
+            "CONNECT 127.0.0.1:11311 HTTP/1.1\r\nHost: x\r\n\r\n",
         ] {
             let reply = assert_harmless(&format!("{head}{evil}"), true);
             assert!(reply.contains("HTTP/1.1 400"), "{head:?}{evil:?}\n{reply}");
@@ -106,7 +108,8 @@ fn a_length_in_doubt_ends_the_connection() {
         for method in ["POST / ", "GET /search?q=sun ", "PUT /documents/evil "] {
             for evil in EVIL {
                 let body = format!("0\r\n\r\n{evil}");
-                let reply = assert_harmless(&format!("{method}HTTP/1.1\r\n{head}\r\n{body}"), true);
+                let reply =
+                    assert_harmless(&format!("{method}HTTP/1.1\r\nHost: x\r\n{head}\r\n{body}"), true);
                 assert!(
                     reply.starts_with("HTTP/1.1 4") || reply.starts_with("HTTP/1.1 501"),
                     "{head:?}\n{reply}"
@@ -126,7 +129,7 @@ fn other_versions_of_http_end_the_connection() {
             "GET /search?q=sun HTTP/1.2\r\n\r\n",
             "GET /search?q=sun HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
             "GET /search?q=sun\r\n\r\n",
-            "GET /search?q=sun HTTP/1.1\r\nConnection: close\r\n\r\n",
+            "GET /search?q=sun HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
         ] {
             assert_harmless(&format!("{head}{evil}"), true);
         }
@@ -179,7 +182,7 @@ proptest! {
         body in prop::collection::vec(prop::sample::select(EVIL[..3].to_vec()), 1..4),
         piece in 1..200_usize,
     ) {
-        let input = format!("{method} {target} HTTP/1.1\r\n{}\r\n{}", fields.concat(), body.concat());
+        let input = format!("{method} {target} HTTP/1.1\r\nHost: x\r\n{}\r\n{}", fields.concat(), body.concat());
         let (reply, _, documents) = serve(input.as_bytes(), piece);
         prop_assert_eq!(documents, 1, "{:?}", input);
         prop_assert!(!reply.contains("STORED") && !reply.contains("VERSION"), "{:?}\n{}", input, reply);

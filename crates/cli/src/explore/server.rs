@@ -9,6 +9,8 @@
 //! | `POST /replay` `{"variant": ..., "from": "10ms", "length": "200us"}` | a replay is drawn |
 //! | `GET /line`, `GET /replay` | the page of the last one |
 //! | `GET /scenario.toml` | the scenario that is shown |
+//!
+//! Where GET is allowed, so is HEAD.
 
 use plimsoll_metrics::Listener;
 use plimsoll_metrics::http::{self, Answer, Limits, Request};
@@ -63,7 +65,7 @@ pub fn serve(listener: &Listener, gate: &Gate, session: &Session, page: &str) ->
 
 fn answer(request: &Request, gate: &Gate, session: &Session, page: &str) -> Answer {
     let credentials = Credentials {
-        host: request.header("Host"),
+        host: request.host(),
         origin: request.header("Origin"),
         token: request.parameter("token"),
         changes: request.method() == "POST",
@@ -71,7 +73,9 @@ fn answer(request: &Request, gate: &Gate, session: &Session, page: &str) -> Answ
     if let Err(refusal) = gate.check(credentials) {
         return Answer::text("403 Forbidden", refusal.text());
     }
-    match (request.method(), request.path()) {
+    // Of HEAD's answer, the body is not sent.
+    let method = if request.method() == "HEAD" { "GET" } else { request.method() };
+    match (method, request.path()) {
         ("GET", "/") => of_kind(HTML, page),
         ("GET", "/state") => {
             let since = request.parameter("since").and_then(|text| text.parse().ok());

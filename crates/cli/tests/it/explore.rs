@@ -146,8 +146,15 @@ fn only_the_users_own_page_may_ask() {
     let wrong = format!("/state?token={}", "0".repeat(32));
     let own = format!("http://{host}");
     type Case<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], u16);
-    let cases: [Case<'_>; 9] = [
+    // The host of an absolute target counts, whatever Host is sent beside it (RFC 9112, section 3.2.2).
+    let [absolute, rebound] = [&own, "http://rebound.example"].map(|host| format!("{host}{right}"));
+    let cases: [Case<'_>; 14] = [
         ("GET", &right, &[("Host", &host)], 200),
+        ("HEAD", &right, &[("Host", &host)], 200),
+        ("HEAD", "/state", &[("Host", &host)], 403),
+        ("GET", &absolute, &[("Host", &host)], 200),
+        ("GET", &absolute, &[("Host", "rebound.example")], 200),
+        ("GET", &rebound, &[("Host", &host)], 403),
         ("GET", "/state", &[("Host", &host)], 403),
         ("GET", "/", &[("Host", &host)], 403),
         ("GET", &wrong, &[("Host", &host)], 403),
@@ -160,6 +167,7 @@ fn only_the_users_own_page_may_ask() {
     for (method, path, headers, expected) in cases {
         let (status, body) = server.send(method, path, headers, "{}");
         assert_eq!(status, expected, "{method} {path} {headers:?}: {body}");
+        assert_eq!(body.is_empty(), method == "HEAD", "{method} {path} {headers:?}: {body}");
     }
     let many = "x".repeat(70_000);
     assert_eq!(server.post("/turn", &json!({ "set": [many] })).0, 413);

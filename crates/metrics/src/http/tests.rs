@@ -49,6 +49,24 @@ fn parts_of_a_request() {
     assert_eq!((request.header("Host"), request.header("X")), (Some("here"), None));
 }
 
+/// The host of an absolute target counts, not the header (RFC 9112, section 3.2.2).
+#[test]
+fn an_absolute_target_has_its_own_host() {
+    for (target, host, path, parameter) in [
+        ("/x?a=1", "here", "/x", Some("1")),
+        ("http://there:80/x?a=1", "there:80", "/x", Some("1")),
+        ("HTTP://there", "there", "/", None),
+        ("http://there?a=1", "there", "", Some("1")),
+        ("https://there/x", "here", "https://there/x", None),
+        ("*", "here", "*", None),
+    ] {
+        let text = format!("GET {target} HTTP/1.1\r\nHost: here\r\n\r\n");
+        let request = read(&mut Cursor::new(text.as_bytes()), LIMITS).unwrap().unwrap();
+        let found = (request.host(), request.path(), request.parameter("a"));
+        assert_eq!(found, (Some(host), path, parameter), "{target}");
+    }
+}
+
 /// A request has one deadline, however many bytes a client sends before it.
 #[test]
 fn a_request_is_not_read_beyond_its_deadline() {

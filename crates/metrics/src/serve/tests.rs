@@ -55,6 +55,8 @@ fn requests_get_their_status() {
     for (request, status) in [
         ("GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n", "200 OK"),
         ("GET /metrics?name=x HTTP/1.0\r\n\r\n", "200 OK"),
+        ("GET http://here/metrics HTTP/1.1\r\nHost: here\r\n\r\n", "200 OK"),
+        ("GET http://here HTTP/1.1\r\nHost: here\r\n\r\n", "404 Not Found"),
         ("GET / HTTP/1.1\r\n\r\n", "404 Not Found"),
         ("POST / HTTP/1.1\r\n\r\n", "404 Not Found"),
         ("POST /metrics HTTP/1.1\r\n\r\n", "405 Method Not Allowed"),

@@ -50,7 +50,7 @@ impl Server {
     }
 
     pub fn search(&self, query: &str) -> String {
-        self.ask(&format!("GET /search?q={query} HTTP/1.1\r\nConnection: close\r\n\r\n"))
+        self.ask(&format!("GET /search?q={query} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
     }
 }
 
