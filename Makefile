@@ -80,11 +80,15 @@ tarball: toolchain ## Build statically linked programs, and pack them into targe
 check-all: toolchain ## The long checks that do not fit the suite; docs/internals/check-all.md has their latest results.
 	deploy/check-all
 
-.PHONY: test
-test: toolchain test-packages ## Format, lints, and every test.
+.PHONY: lint
+lint: toolchain ## Format, prose, links, recipes and the directions of imports, in seconds.
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo fmt --manifest-path python/Cargo.toml --check
+	cargo test --quiet --locked -p plimsoll-lint
+
+.PHONY: test
+test: lint test-packages ## `make lint`, clippy, and every test.
 	$(if $(KERNEL),,@echo "no clang or no libelf-dev: the eBPF programs are off, and their tests are left out" >&2)
 	cargo clippy --workspace --all-targets --locked $(KERNEL) -- -D warnings
 	$(if $(KERNEL),cargo clippy --workspace --lib --bins --locked -- -D warnings)

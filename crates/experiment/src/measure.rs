@@ -26,7 +26,7 @@ pub use asked::{SEGMENT_BYTES, TimeUnit};
 use quantity::Of;
 pub use quantity::{QUANTITIES, Quantity, Unit};
 
-/// One number of a run.
+/// One number of a run, read from its text.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Measure {

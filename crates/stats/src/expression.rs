@@ -22,7 +22,7 @@ use crate::{Estimate, Interval, Samples, Statistic};
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aggregate {
-    /// The arithmetic mean.
+    /// The arithmetic mean of the samples.
     Mean,
     /// The root of the mean square.
     Rms,
@@ -30,7 +30,7 @@ pub enum Aggregate {
     Percentile(f64),
     /// A percentile, as a share (0 to 1): the order statistic at or above it.
     PercentileAbove(f64),
-    /// The largest sample.
+    /// The largest of the samples.
     Max,
     /// The mean over the smallest hundredth of the samples.
     WorstPercent,
@@ -65,20 +65,20 @@ pub struct Word {
 /// A comparison with a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Operator {
-    /// `<`
+    /// The value is below the limit.
     Less,
-    /// `<=`
+    /// The value is the limit or below it.
     AtMost,
-    /// `>`
+    /// The value is above the limit.
     Greater,
-    /// `>=`
+    /// The value is the limit or above it.
     AtLeast,
 }
 
 /// Which number is meant.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Expression {
-    /// The whole text.
+    /// The text that was read.
     pub text: String,
     /// The name of the quantity, where it is given.
     pub quantity: Option<Word>,
@@ -95,15 +95,15 @@ pub struct Expression {
 /// The reason why a text is wrong, with the place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadExpression {
-    /// The whole text.
+    /// The text that is wrong.
     pub text: String,
     /// The characters at fault, counted from 0.
     pub at: Range<usize>,
-    /// The reason.
+    /// The reason why it is wrong.
     pub message: String,
     /// The texts that are allowed; it may be empty.
     pub allowed: String,
-    /// The nearest spelling.
+    /// The nearest spelling, as a question.
     pub help: Option<String>,
 }
 
@@ -164,7 +164,7 @@ impl Operator {
         matches!(self, Operator::Greater | Operator::AtLeast)
     }
 
-    /// Returns the sign.
+    /// Returns the sign of the operator.
     pub fn sign(self) -> &'static str {
         match self {
             Operator::Less => "<",

@@ -1,7 +1,6 @@
 //! The tests of `plimsoll-cli`, in one program: one build and one link for all of them.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod architecture;
 mod browser;
 mod bursts;
 mod capture;
@@ -11,21 +10,17 @@ mod commands;
 mod common;
 mod compare;
 mod damage;
-mod english;
 mod exchange;
 mod explore;
 mod figures;
 mod hostile;
-mod import_circles;
 mod install;
 mod kept;
 mod limits;
 mod line;
-mod links;
 mod models;
 mod pages;
 mod parity;
-mod recipes;
 mod replay;
 mod run;
 mod sbatch;

@@ -5,12 +5,12 @@ use std::ops::Range;
 use plimsoll_results::outcome::{Outcome, Queue};
 use plimsoll_units::{Bytes, Span, Time};
 
-/// The unit of a time.
+/// The unit in which times are wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimeUnit {
-    /// Microseconds.
+    /// Times are in microseconds.
     Us,
-    /// Milliseconds.
+    /// Times are in milliseconds.
     Ms,
 }
 
@@ -52,7 +52,7 @@ pub(super) enum Value {
     Numbers(Range<u64>),
 }
 
-/// A size of a message.
+/// A limit for the size of a message.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Size {
     Bytes(u64),
@@ -68,7 +68,7 @@ const HOST: &str = "host.";
 /// The subject that stands for all workloads, queues or hosts together.
 pub(super) const ALL: &str = "*";
 
-/// A question to a run.
+/// A question to a run, for one quantity.
 pub(super) struct Asked<'a> {
     pub(super) outcome: &'a Outcome,
     /// What began earlier does not count.

@@ -57,7 +57,7 @@ pub(super) fn known_sent(of: &Asked<'_>) -> Vec<f64> {
     (known > 0).then(|| 100.0 * sent as f64 / known as f64).into_iter().collect()
 }
 
-/// A reaction, in ms.
+/// The times of a reaction, in ms.
 struct Reaction {
     onset: f64,
     /// When the circuit's week began.

@@ -29,14 +29,14 @@ impl std::fmt::Debug for Quantity {
     }
 }
 
-/// The unit of samples.
+/// The unit of a quantity's samples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     /// Microseconds, unless asked for otherwise.
     Time,
     /// A count of something.
     Count,
-    /// This unit.
+    /// Samples are in this unit.
     Fixed(&'static str),
 }
 
@@ -202,29 +202,21 @@ impl Argument {
     }
 }
 
-const fn many(
-    name: &'static str,
-    of: Of,
-    unit: Unit,
-    samples: fn(&Asked<'_>) -> Vec<f64>,
-    doc: &'static str,
-) -> Quantity {
-    Quantity { name, doc, unit, is_one: false, needs_end: false, of, arguments: &[], samples }
+const fn many(name: &'static str, of: Of, unit: Unit, samples: fn(&Asked<'_>) -> Vec<f64>) -> Quantity {
+    Quantity { name, doc: "", unit, is_one: false, needs_end: false, of, arguments: &[], samples }
 }
 
-const fn one(
-    name: &'static str,
-    of: Of,
-    unit: Unit,
-    samples: fn(&Asked<'_>) -> Vec<f64>,
-    doc: &'static str,
-) -> Quantity {
-    Quantity { is_one: true, ..many(name, of, unit, samples, doc) }
+const fn one(name: &'static str, of: Of, unit: Unit, samples: fn(&Asked<'_>) -> Vec<f64>) -> Quantity {
+    Quantity { is_one: true, ..many(name, of, unit, samples) }
 }
 
 impl Quantity {
     const fn with(self, arguments: &'static [Argument]) -> Quantity {
         Quantity { arguments, ..self }
+    }
+
+    const fn doc(self, doc: &'static str) -> Quantity {
+        Quantity { doc, ..self }
     }
 
     const fn complete(self) -> Quantity {
@@ -240,56 +232,127 @@ const KB: Unit = Unit::Fixed("KB");
 /// Everything that a run can be asked for.
 pub static QUANTITIES: &[Quantity] = &[
     // Of workloads.
-    many("time", Of::Workload, Unit::Time, samples::time, "completion times: of queries or rounds where a workload has such, of messages elsewhere; of what it observes, such as a clock's offset, if it does").complete(),
-    many("message", Of::Workload, Unit::Time, samples::message, "completion times of messages, also of those that are part of a query").complete(),
-    many("response", Of::Workload, Unit::Time, samples::response, "mean completion time over the servers of a query").complete(),
-    many("fastest", Of::Workload, Unit::Time, samples::fastest, "completion time of a query's fastest server").complete(),
-    many("in_deadline", Of::Workload, Unit::Count, samples::in_deadline, "servers of a query that answered within the deadline").complete(),
-    many("unfinished", Of::Workload, PERCENT, samples::unfinished, "queries that are not complete at the end").complete(),
-    many("slowdown", Of::Workload, Unit::Fixed("x idle"), samples::slowdown, "completion time over the one of idle links, of messages of some sizes").complete().with(&[Argument::Sizes]),
-    one("deadline", Of::Workload, PERCENT, samples::deadline, "messages, or responses of queries, that met their deadline").complete(),
-    one("goodput", Of::Workload, MBPS, samples::goodput, "completed payload over the time in which the workload was active").complete(),
-    one("payload", Of::Workload, GBPS, samples::payload, "payload of completed messages, from the warm-up to the last creation"),
-    one("per_second", Of::Workload, Unit::Fixed("1/s"), samples::per_second, "messages, or queries, completed per second, from the warm-up to the last creation"),
-    one("recovered", Of::Workload, PERCENT, samples::recovered, "messages that waited for a segment sent again"),
-    one("retransmissions", Of::Workload, Unit::Count, samples::retransmissions, "segments that were sent again"),
-    one("timeouts", Of::Workload, Unit::Count, samples::timeouts, "retransmission timeouts"),
-    many("window", Of::Workload, Unit::Count, windows::segments, "congestion windows of connections in segments of so many bytes; needs observe.flow_series").with(&[Argument::Bytes]),
-    many("window_cuts", Of::Workload, Unit::Count, windows::cuts, "how often the congestion window of a connection was cut; needs observe.flow_series"),
-    many("window_kept", Of::Workload, PERCENT, windows::kept, "what the congestion window of a connection kept of the largest before; needs observe.flow_series"),
+    many("time", Of::Workload, Unit::Time, samples::time).complete().doc(
+        "completion times: of queries or rounds where a workload has such, of messages elsewhere; of what it \
+             observes, such as a clock's offset, if it does",
+    ),
+    many("message", Of::Workload, Unit::Time, samples::message)
+        .complete()
+        .doc("completion times of messages, also of those that are part of a query"),
+    many("response", Of::Workload, Unit::Time, samples::response)
+        .complete()
+        .doc("mean completion time over the servers of a query"),
+    many("fastest", Of::Workload, Unit::Time, samples::fastest)
+        .complete()
+        .doc("completion time of a query's fastest server"),
+    many("in_deadline", Of::Workload, Unit::Count, samples::in_deadline)
+        .complete()
+        .doc("servers of a query that answered within the deadline"),
+    many("unfinished", Of::Workload, PERCENT, samples::unfinished)
+        .complete()
+        .doc("queries that are not complete at the end"),
+    many("slowdown", Of::Workload, Unit::Fixed("x idle"), samples::slowdown)
+        .complete()
+        .with(&[Argument::Sizes])
+        .doc("completion time over the one of idle links, of messages of some sizes"),
+    one("deadline", Of::Workload, PERCENT, samples::deadline)
+        .complete()
+        .doc("messages, or responses of queries, that met their deadline"),
+    one("goodput", Of::Workload, MBPS, samples::goodput)
+        .complete()
+        .doc("completed payload over the time in which the workload was active"),
+    one("payload", Of::Workload, GBPS, samples::payload)
+        .doc("payload of completed messages, from the warm-up to the last creation"),
+    one("per_second", Of::Workload, Unit::Fixed("1/s"), samples::per_second)
+        .doc("messages, or queries, completed per second, from the warm-up to the last creation"),
+    one("recovered", Of::Workload, PERCENT, samples::recovered)
+        .doc("messages that waited for a segment sent again"),
+    one("retransmissions", Of::Workload, Unit::Count, samples::retransmissions)
+        .doc("segments that were sent again"),
+    one("timeouts", Of::Workload, Unit::Count, samples::timeouts).doc("retransmission timeouts"),
+    many("window", Of::Workload, Unit::Count, windows::segments)
+        .with(&[Argument::Bytes])
+        .doc("congestion windows of connections in segments of so many bytes; needs observe.flow_series"),
+    many("window_cuts", Of::Workload, Unit::Count, windows::cuts)
+        .doc("how often the congestion window of a connection was cut; needs observe.flow_series"),
+    many("window_kept", Of::Workload, PERCENT, windows::kept).doc(
+        "what the congestion window of a connection kept of the largest before; needs observe.flow_series",
+    ),
     // Of watched queues and their links.
-    many("delay", Of::Queue, Unit::Time, samples::delay, "means over intervals of a watched queue, as delay, from its first packet to its last"),
-    many("delay_until_done", Of::Queue, Unit::Time, samples::delay_until_done, "the same, of all intervals until the last message was complete"),
-    one("throughput", Of::WorkloadOrQueue, MBPS, samples::throughput, "what passed a watched queue; or, of *, what all workloads sent for the first time, by interval"),
-    one("drops", Of::Queue, Unit::Count, samples::drops, "packets that found no room in a watched queue"),
-    one("marks", Of::Queue, Unit::Count, samples::marks, "packets that a watched queue marked with CE"),
-    one("time_up_to", Of::Queue, PERCENT, samples::time_up_to, "the time in which at most so many bytes waited in a watched queue").with(&[Argument::Bytes]),
-    many("burst", Of::Queue, Unit::Time, packets::burst, "bursts of a link: packets with less than 40 ns between them; needs captured packets"),
-    many("burst_packets", Of::Queue, Unit::Count, packets::burst_packets, "the same bursts, in packets of full size"),
-    many("pair_burst", Of::Queue, Unit::Count, packets::pair_burst, "bursts from one host to another on a link, in packets; needs captured packets"),
-    many("pair_data_burst", Of::Queue, Unit::Count, packets::pair_data_burst, "the same bursts of packets with data alone"),
-    one("ack_ratio", Of::Queue, KB, packets::ack_ratio, "what a pure acknowledgement on a link acknowledges anew; needs captured packets"),
-    one("path_cache", Of::Queue, PERCENT, packets::path_cache, "packets on a link to one of so many destinations that were used last; needs captured packets").with(&[Argument::Count]),
-    one("path_changes", Of::Queue, Unit::Fixed("/MB"), packets::path_changes, "pauses of connections longer than this, for each megabyte of data on a link; needs captured packets").with(&[Argument::Span]),
-    many("day_filled", Of::Queue, PERCENT, packets::day_filled, "how far days of this length would be filled by data to one destination; needs captured packets").with(&[Argument::Span]),
+    many("delay", Of::Queue, Unit::Time, samples::delay)
+        .doc("means over intervals of a watched queue, as delay, from its first packet to its last"),
+    many("delay_until_done", Of::Queue, Unit::Time, samples::delay_until_done)
+        .doc("the same, of all intervals until the last message was complete"),
+    one("throughput", Of::WorkloadOrQueue, MBPS, samples::throughput).doc(
+        "what passed a watched queue; or, of *, what all workloads sent for the first time, by interval",
+    ),
+    one("drops", Of::Queue, Unit::Count, samples::drops).doc("packets that found no room in a watched queue"),
+    one("marks", Of::Queue, Unit::Count, samples::marks).doc("packets that a watched queue marked with CE"),
+    one("time_up_to", Of::Queue, PERCENT, samples::time_up_to)
+        .with(&[Argument::Bytes])
+        .doc("the time in which at most so many bytes waited in a watched queue"),
+    many("burst", Of::Queue, Unit::Time, packets::burst)
+        .doc("bursts of a link: packets with less than 40 ns between them; needs captured packets"),
+    many("burst_packets", Of::Queue, Unit::Count, packets::burst_packets)
+        .doc("the same bursts, in packets of full size"),
+    many("pair_burst", Of::Queue, Unit::Count, packets::pair_burst)
+        .doc("bursts from one host to another on a link, in packets; needs captured packets"),
+    many("pair_data_burst", Of::Queue, Unit::Count, packets::pair_data_burst)
+        .doc("the same bursts of packets with data alone"),
+    one("ack_ratio", Of::Queue, KB, packets::ack_ratio)
+        .doc("what a pure acknowledgement on a link acknowledges anew; needs captured packets"),
+    one("path_cache", Of::Queue, PERCENT, packets::path_cache)
+        .with(&[Argument::Count])
+        .doc("packets on a link to one of so many destinations that were used last; needs captured packets"),
+    one("path_changes", Of::Queue, Unit::Fixed("/MB"), packets::path_changes).with(&[Argument::Span]).doc(
+        "pauses of connections longer than this, for each megabyte of data on a link; needs captured packets",
+    ),
+    many("day_filled", Of::Queue, PERCENT, packets::day_filled).with(&[Argument::Span]).doc(
+        "how far days of this length would be filled by data to one destination; needs captured packets",
+    ),
     // Of links between tiers.
-    one("most_used", Of::Tier, Unit::Fixed("of the mean"), links::most_used, "the bytes of the most used link of a tier over the mean of the tier's links; needs observe.links"),
-    one("pause_time", Of::Tier, Unit::Time, links::pause_time, "how long links of a tier were paused, all together; needs observe.links"),
+    one("most_used", Of::Tier, Unit::Fixed("of the mean"), links::most_used).doc(
+        "the bytes of the most used link of a tier over the mean of the tier's links; needs observe.links",
+    ),
+    one("pause_time", Of::Tier, Unit::Time, links::pause_time)
+        .doc("how long links of a tier were paused, all together; needs observe.links"),
     // Of hosts.
-    one("processor", Of::Host, PERCENT, hosts::processor, "how busy the busiest core of a host was"),
-    one("processor_per_kb", Of::Host, Unit::Fixed("ns"), hosts::processor_per_kb, "time of all cores of a host for each kilobyte delivered anywhere; needs observe.goodput_every"),
-    one("ring_drops", Of::Run, Unit::Count, hosts::ring_drops, "packets that found no room in receive rings"),
-    one("delivered", Of::Run, GBPS, hosts::delivered, "payload delivered after the warm-up, for each of so many senders; needs observe.goodput_every").with(&[Argument::Count]),
+    one("processor", Of::Host, PERCENT, hosts::processor).doc("how busy the busiest core of a host was"),
+    one("processor_per_kb", Of::Host, Unit::Fixed("ns"), hosts::processor_per_kb)
+        .doc("time of all cores of a host for each kilobyte delivered anywhere; needs observe.goodput_every"),
+    one("ring_drops", Of::Run, Unit::Count, hosts::ring_drops)
+        .doc("packets that found no room in receive rings"),
+    one("delivered", Of::Run, GBPS, hosts::delivered)
+        .with(&[Argument::Count])
+        .doc("payload delivered after the warm-up, for each of so many senders; needs observe.goodput_every"),
     // Of circuits.
-    many("circuit", Of::Pair, PERCENT, circuits::percent, "what circuits from one host to another carried in a week, of a circuit that stands all the week"),
-    one("circuit_rate", Of::Host, MBPS, circuits::rate, "what circuits to a host carried in these weeks of this length").with(&[Argument::Span, Argument::Numbers]),
-    one("circuits_filled", Of::Run, PERCENT, circuits::filled, "what circuits carried of what they could have carried"),
-    one("circuits_wasted", Of::Run, PERCENT, circuits::wasted, "time of circuits that were filled to less than 90 %"),
-    one("packet_switch", Of::Run, Unit::Fixed("MB"), circuits::packet_switch, "what passed the packet switch of a hybrid network between racks"),
-    many("demand_known", Of::Run, KB, circuits::known, "the demand for which a week of circuits was scheduled"),
-    one("demand_sent", Of::Run, PERCENT, circuits::known_sent, "what of that demand had been sent by the end of its week"),
-    many("reaction", Of::Run, Unit::Time, circuits::reaction, "from the first data of an idle pair of hosts to its first packet by a new circuit, with weeks of this length and demand read this long before").with(&[Argument::Span, Argument::Span]),
-    many("reaction_reading", Of::Run, Unit::Time, circuits::reaction_reading, "the part of a reaction until the demand was read").with(&[Argument::Span, Argument::Span]),
-    many("reaction_night", Of::Run, Unit::Time, circuits::reaction_night, "the part of a reaction from the week's beginning until the circuit stood").with(&[Argument::Span, Argument::Span]),
-    many("reaction_packet", Of::Run, Unit::Time, circuits::reaction_packet, "the part of a reaction from then until the packet had reached the circuit switch").with(&[Argument::Span, Argument::Span]),
+    many("circuit", Of::Pair, PERCENT, circuits::percent).doc(
+        "what circuits from one host to another carried in a week, of a circuit that stands all the week",
+    ),
+    one("circuit_rate", Of::Host, MBPS, circuits::rate)
+        .with(&[Argument::Span, Argument::Numbers])
+        .doc("what circuits to a host carried in these weeks of this length"),
+    one("circuits_filled", Of::Run, PERCENT, circuits::filled)
+        .doc("what circuits carried of what they could have carried"),
+    one("circuits_wasted", Of::Run, PERCENT, circuits::wasted)
+        .doc("time of circuits that were filled to less than 90 %"),
+    one("packet_switch", Of::Run, Unit::Fixed("MB"), circuits::packet_switch)
+        .doc("what passed the packet switch of a hybrid network between racks"),
+    many("demand_known", Of::Run, KB, circuits::known)
+        .doc("the demand for which a week of circuits was scheduled"),
+    one("demand_sent", Of::Run, PERCENT, circuits::known_sent)
+        .doc("what of that demand had been sent by the end of its week"),
+    many("reaction", Of::Run, Unit::Time, circuits::reaction).with(&[Argument::Span, Argument::Span]).doc(
+        "from the first data of an idle pair of hosts to its first packet by a new circuit, with weeks of \
+             this length and demand read this long before",
+    ),
+    many("reaction_reading", Of::Run, Unit::Time, circuits::reaction_reading)
+        .with(&[Argument::Span, Argument::Span])
+        .doc("the part of a reaction until the demand was read"),
+    many("reaction_night", Of::Run, Unit::Time, circuits::reaction_night)
+        .with(&[Argument::Span, Argument::Span])
+        .doc("the part of a reaction from the week's beginning until the circuit stood"),
+    many("reaction_packet", Of::Run, Unit::Time, circuits::reaction_packet)
+        .with(&[Argument::Span, Argument::Span])
+        .doc("the part of a reaction from then until the packet had reached the circuit switch"),
 ];

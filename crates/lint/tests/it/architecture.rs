@@ -22,6 +22,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("metrics", &["stdio"]),
     // This is for the tests of all others.
     ("testing", &[]),
+    // These are checks of the repository's files.
+    ("lint", &[]),
     // A hint of the processor, which takes a pointer.
     ("prefetch", &[]),
     ("large-pages", &[]),

@@ -1,11 +1,15 @@
 //! The source files of a crate import each other in one direction, but for circles of at most three files.
 //!
-//! The reader of Rust here is small: it knows comments, literals, `use` trees and paths, and follows a re-export to
-//! the file that defines the name. A re-export is no import by itself, nor is `mod`; tests are left out.
+//! A re-export is followed to the file that defines the name. It is no import by itself, nor is `mod`; tests are left
+//! out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+use syn::{Attribute, ImplItemFn, Item, Macro, UseTree, Visibility};
 
 /// The largest number of files that may import each other in a circle.
 const MOST: usize = 3;
@@ -39,206 +43,126 @@ struct Source {
     items: BTreeSet<String>,
 }
 
-/// Returns the words and signs of Rust `text`, without comments and literals; `::` is one sign.
-fn tokens(text: &str) -> Vec<String> {
-    let chars: Vec<char> = text.chars().collect();
-    let at = |i: usize| chars.get(i).copied().unwrap_or('\0');
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let mut tokens = Vec::new();
-    let mut i = 0;
-    while i < chars.len() {
-        let start = i;
-        match at(i) {
-            '/' if at(i + 1) == '/' => {
-                while i < chars.len() && at(i) != '\n' {
-                    i += 1;
-                }
+/// Reads a file into its [`Source`].
+struct Reader(Source);
+
+impl<'ast> Visit<'ast> for Reader {
+    fn visit_item(&mut self, item: &'ast Item) {
+        let (attributes, name) = match item {
+            Item::Fn(item) => (&item.attrs, Some(&item.sig.ident)),
+            Item::Struct(item) => (&item.attrs, Some(&item.ident)),
+            Item::Enum(item) => (&item.attrs, Some(&item.ident)),
+            Item::Union(item) => (&item.attrs, Some(&item.ident)),
+            Item::Trait(item) => (&item.attrs, Some(&item.ident)),
+            Item::Type(item) => (&item.attrs, Some(&item.ident)),
+            Item::Const(item) => (&item.attrs, Some(&item.ident)),
+            Item::Static(item) => (&item.attrs, Some(&item.ident)),
+            Item::Mod(item) => (&item.attrs, None),
+            Item::Impl(item) => (&item.attrs, None),
+            Item::Use(item) => (&item.attrs, None),
+            _ => return visit::visit_item(self, item),
+        };
+        if is_for_tests(attributes) {
+            return;
+        }
+        self.0.items.extend(name.map(ToString::to_string));
+        match item {
+            Item::Use(of) => {
+                let exported = !matches!(of.vis, Visibility::Inherited);
+                use_tree(&of.tree, &[], exported, &mut self.0.imports);
             }
-            '/' if at(i + 1) == '*' => {
-                i += 2;
-                while i < chars.len() && (at(i), at(i + 1)) != ('*', '/') {
-                    i += 1;
-                }
-                i += 2;
-            }
-            '"' => {
-                i += 1;
-                while i < chars.len() && at(i) != '"' {
-                    i += if at(i) == '\\' { 2 } else { 1 };
-                }
-                i += 1;
-            }
-            '\'' if at(i + 1) == '\\' => {
-                i += 3;
-                while i < chars.len() && at(i) != '\'' {
-                    i += 1;
-                }
-                i += 1;
-            }
-            '\'' if at(i + 2) == '\'' => i += 3,
-            // A lifetime.
-            '\'' => i += 1,
-            ':' if at(i + 1) == ':' => {
-                tokens.push("::".to_owned());
-                i += 2;
-            }
-            c if is_word(c) => {
-                while is_word(at(i)) {
-                    i += 1;
-                }
-                let word: String = chars[start..i].iter().collect();
-                let mut hashes = 0;
-                while at(i + hashes) == '#' {
-                    hashes += 1;
-                }
-                // A raw string has no escapes, and ends with as many hashes as it began with.
-                if matches!(word.as_str(), "r" | "br" | "cr") && at(i + hashes) == '"' {
-                    let closes = |i: usize| at(i) == '"' && (1..=hashes).all(|hash| at(i + hash) == '#');
-                    i += hashes + 1;
-                    while i < chars.len() && !closes(i) {
-                        i += 1;
-                    }
-                    i += hashes + 1;
-                } else {
-                    tokens.push(word);
-                }
-            }
-            c => {
-                if !c.is_whitespace() {
-                    tokens.push(c.to_string());
-                }
-                i += 1;
-            }
+            _ => visit::visit_item(self, item),
         }
     }
-    tokens
+
+    fn visit_impl_item_fn(&mut self, item: &'ast ImplItemFn) {
+        if !is_for_tests(&item.attrs) {
+            visit::visit_impl_item_fn(self, item);
+        }
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        self.keep(path.segments.iter().map(|segment| segment.ident.to_string()).collect());
+        visit::visit_path(self, path);
+    }
+
+    fn visit_attribute(&mut self, _: &'ast Attribute) {}
+
+    /// What is between the parentheses of a macro need not be Rust, but its paths are.
+    fn visit_macro(&mut self, of: &'ast Macro) {
+        self.visit_path(&of.path);
+        self.read_tokens(of.tokens.clone());
+    }
 }
 
-/// Returns the index after the group that opens at `start`.
-fn after_group(tokens: &[String], start: usize) -> usize {
-    let mut depth = 0_usize;
-    for (i, token) in tokens.iter().enumerate().skip(start) {
-        match token.as_str() {
-            "(" | "[" | "{" => depth += 1,
-            ")" | "]" | "}" => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth == 0 {
-            return i + 1;
+impl Reader {
+    fn keep(&mut self, path: Vec<String>) {
+        if path.len() > 1 {
+            self.0.paths.insert(path);
         }
     }
-    tokens.len()
-}
 
-/// Returns `tokens` without what only tests compile, and without all other attributes.
-fn without_tests(tokens: &[String]) -> Vec<String> {
-    let mut kept = Vec::new();
-    let mut i = 0;
-    while i < tokens.len() {
-        let attribute = tokens[i] == "#" && tokens.get(i + 1).is_some_and(|token| token == "[");
-        if !attribute {
-            kept.push(tokens[i].clone());
-            i += 1;
-            continue;
-        }
-        let end = after_group(tokens, i + 1);
-        let body = &tokens[i + 2..end - 1];
-        let has = |word: &str| body.iter().any(|token| token == word);
-        let only_tests =
-            body.first().is_some_and(|first| first == "cfg") && has("test") && !has("not") && !has("any");
-        i = end;
-        if only_tests {
-            // What is meant ends with a block, a semicolon, a comma of a list, or with the list.
-            while i < tokens.len() {
-                match tokens[i].as_str() {
-                    "{" => {
-                        i = after_group(tokens, i);
-                        break;
+    fn read_tokens(&mut self, tokens: TokenStream) {
+        let (mut path, mut colons) = (Vec::new(), 0);
+        for token in tokens {
+            match token {
+                TokenTree::Ident(word) => {
+                    if colons != 2 {
+                        self.keep(std::mem::take(&mut path));
                     }
-                    ";" | "," => {
-                        i += 1;
-                        break;
+                    path.push(word.to_string());
+                    colons = 0;
+                }
+                TokenTree::Punct(sign) if sign.as_char() == ':' && !path.is_empty() => colons += 1,
+                other => {
+                    self.keep(std::mem::take(&mut path));
+                    colons = 0;
+                    if let TokenTree::Group(group) = other {
+                        self.read_tokens(group.stream());
                     }
-                    ")" | "]" | "}" => break,
-                    "(" | "[" => i = after_group(tokens, i),
-                    _ => i += 1,
                 }
             }
         }
+        self.keep(path);
     }
-    kept
 }
 
-/// Reads a `use` tree from `*i` on, below `prefix`.
-fn use_tree(tokens: &[String], i: &mut usize, prefix: &[String], exported: bool, imports: &mut Vec<Import>) {
-    let mut path = prefix.to_vec();
-    while let Some(token) = tokens.get(*i) {
-        *i += 1;
-        match token.as_str() {
-            "::" => {}
-            "{" => {
-                while tokens.get(*i).is_some_and(|token| token != "}") {
-                    use_tree(tokens, i, &path, exported, imports);
-                    if tokens.get(*i).is_some_and(|token| token == ",") {
-                        *i += 1;
-                    }
-                }
-                *i += 1;
-                return;
-            }
-            "*" => return imports.push(Import { path, name: "*".to_owned(), exported }),
-            "as" => {
-                let name = tokens[*i].clone();
-                *i += 1;
-                return imports.push(Import { path, name, exported });
-            }
-            "," | "}" | ";" => {
-                *i -= 1;
-                break;
-            }
-            "self" if !path.is_empty() => {}
-            word => path.push(word.to_owned()),
+/// Returns whether only tests compile what has these attributes.
+fn is_for_tests(attributes: &[Attribute]) -> bool {
+    let only_tests = |attribute: &Attribute| {
+        let Ok(list) = attribute.meta.require_list() else { return false };
+        let text = list.tokens.to_string();
+        let has = |word: &str| text.split(|c: char| !c.is_alphanumeric()).any(|other| other == word);
+        attribute.path().is_ident("cfg") && has("test") && !has("not") && !has("any")
+    };
+    attributes.iter().any(only_tests)
+}
+
+/// Reads a `use` tree below `prefix`.
+fn use_tree(tree: &UseTree, prefix: &[String], exported: bool, imports: &mut Vec<Import>) {
+    let with = |word: &str| -> Vec<String> { prefix.iter().cloned().chain([word.to_owned()]).collect() };
+    let mut import = |path: Vec<String>, name: String| imports.push(Import { path, name, exported });
+    match tree {
+        UseTree::Path(path) => use_tree(&path.tree, &with(&path.ident.to_string()), exported, imports),
+        UseTree::Name(of) if of.ident == "self" => {
+            import(prefix.to_vec(), prefix.last().cloned().unwrap_or_default());
+        }
+        UseTree::Name(of) => import(with(&of.ident.to_string()), of.ident.to_string()),
+        UseTree::Rename(of) if of.ident == "self" => import(prefix.to_vec(), of.rename.to_string()),
+        UseTree::Rename(of) => import(with(&of.ident.to_string()), of.rename.to_string()),
+        UseTree::Glob(_) => import(prefix.to_vec(), "*".to_owned()),
+        UseTree::Group(group) => {
+            group.items.iter().for_each(|tree| use_tree(tree, prefix, exported, imports))
         }
     }
-    let name = path.last().cloned().unwrap_or_default();
-    imports.push(Import { path, name, exported });
 }
 
 fn read(file: String, text: &str) -> Source {
-    let tokens = without_tests(&tokens(text));
-    let mut source = Source { file, imports: Vec::new(), paths: BTreeSet::new(), items: BTreeSet::new() };
-    let before = |i: usize, back: usize| i.checked_sub(back).map_or("", |i| tokens[i].as_str());
-    let mut i = 0;
-    while i < tokens.len() {
-        match tokens[i].as_str() {
-            "use" if before(i, 1) != "<" && tokens.get(i + 1).is_some_and(|next| next != "<") => {
-                let exported = before(i, 1) == "pub" || before(i, 1) == ")";
-                i += 1;
-                use_tree(&tokens, &mut i, &[], exported, &mut source.imports);
-            }
-            "fn" | "struct" | "enum" | "trait" | "type" | "const" | "static" | "union" => {
-                source.items.extend(tokens.get(i + 1).cloned());
-                i += 1;
-            }
-            word if word.starts_with(|c: char| c.is_alphabetic() || c == '_') => {
-                let mut path = vec![tokens[i].clone()];
-                i += 1;
-                while tokens.get(i).is_some_and(|token| token == "::")
-                    && tokens
-                        .get(i + 1)
-                        .is_some_and(|next| next.starts_with(|c: char| c.is_alphabetic() || c == '_'))
-                {
-                    path.push(tokens[i + 1].clone());
-                    i += 2;
-                }
-                if path.len() > 1 {
-                    source.paths.insert(path);
-                }
-            }
-            _ => i += 1,
-        }
-    }
-    source
+    let parsed = syn::parse_file(text).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let source = Source { file, imports: Vec::new(), paths: BTreeSet::new(), items: BTreeSet::new() };
+    let mut reader = Reader(source);
+    reader.visit_file(&parsed);
+    reader.0
 }
 
 /// The files of a crate by their modules.
