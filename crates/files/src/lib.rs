@@ -10,8 +10,9 @@
 //! | `Name` | yes | yes, to a regular file | no | no |
 //! | `Argument` | yes | yes | yes: `<(...)`, `/dev/stdin` | no |
 //!
-//! Only the last component of a path is checked: its folders are where the user has sent the program. [`read`] and
-//! [`read_text`] are for whole files, whose size has a limit. Folders that a privileged program trusts need more
+//! Only the last component of a path is checked: its folders are where the user has sent the program. For a folder
+//! inside a stranger's folder there is [`check_folder`]. [`read`] and [`read_text`] are for whole files, whose size has
+//! a limit. Folders that a privileged program trusts need more
 //! (`plimsoll-state`); files below `/proc` and `/sys` are the kernel's, and opened directly.
 
 use std::fs::{self, File, FileType, OpenOptions};
@@ -52,6 +53,21 @@ pub fn open(path: &Path, origin: Origin, options: &mut OpenOptions) -> io::Resul
     // Another entry may have taken its place since.
     check(file.metadata()?.file_type(), origin)?;
     Ok(file)
+}
+
+/// Checks that the entry at `path`, in a folder whose content somebody else may have made, is a folder itself and not
+/// a symbolic link to one. A missing entry is left to the caller, who creates it or reports it.
+///
+/// # Errors
+/// Returns an error if the entry is something else, and any error of the system.
+pub fn check_folder(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(about) if about.is_dir() => Ok(()),
+        Ok(about) if about.is_symlink() => Err(rejected("it is no folder but a symbolic link".to_owned())),
+        Ok(_) => Err(rejected("it is no folder".to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Opens the file at `path` for reading.

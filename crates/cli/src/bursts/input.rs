@@ -158,7 +158,7 @@ impl Read for UntilStopped<'_> {
 /// Returns the captures of a run directory, which has at least one.
 fn captures(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let folder = run.join(CAPTURES);
-    let entries = std::fs::read_dir(&folder).map_err(|error| {
+    let entries = plimsoll_files::check_folder(&folder).and_then(|()| std::fs::read_dir(&folder)).map_err(|error| {
         anyhow!(
             "{} has no captured packets ({error}); `plimsoll run SCENARIO --pcap` and `plimsoll emulate SCENARIO \
              --capture` keep them below {CAPTURES}/ of the run directory",
