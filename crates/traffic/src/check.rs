@@ -326,7 +326,7 @@ impl<'a> Check<'a> {
             }
             Err(DistributionError::Choice { message, allowed }) => self.error(key, message, allowed),
             Err(DistributionError::Cdf(error)) => {
-                let key = format!("{key}.cdf");
+                let key = format!("{key}.{}", error.key);
                 self.errors.push(InvalidValue::new(&key, error.message, error.allowed, error.help));
             }
         }
