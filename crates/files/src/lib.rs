@@ -35,6 +35,19 @@ pub enum Origin {
 /// # Errors
 /// Returns an error if the file is of a kind that its origin does not allow, and any error of the system.
 pub fn open(path: &Path, origin: Origin, options: &mut OpenOptions) -> io::Result<File> {
+    open_with(path, origin, options, true)
+}
+
+/// Opens the file at `path` for reading, and does not wait for the writer of a pipe. Before each read the caller polls
+/// the file: without data the read of a pipe fails, and without a writer the pipe seems to be at its end.
+///
+/// # Errors
+/// Returns the errors of [`open`].
+pub fn open_to_poll(path: &Path, origin: Origin) -> io::Result<File> {
+    open_with(path, origin, File::options().read(true), false)
+}
+
+fn open_with(path: &Path, origin: Origin, options: &mut OpenOptions, waits: bool) -> io::Result<File> {
     // A device may act when it is opened, so the entry is examined before.
     let found = match origin {
         Origin::Folder => fs::symlink_metadata(path),
@@ -43,7 +56,7 @@ pub fn open(path: &Path, origin: Origin, options: &mut OpenOptions) -> io::Resul
     let is_waited_for = match found {
         Ok(about) => {
             check(about.file_type(), origin)?;
-            !about.is_file()
+            waits && !about.is_file()
         }
         // The system explains better why it does not open the file, or creates it.
         Err(_) => false,
