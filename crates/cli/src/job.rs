@@ -12,7 +12,7 @@ use plimsoll_scenario::{Point, Scenario, Warning};
 use plimsoll_units::spelling::did_you_mean;
 use plimsoll_units::text::printable;
 
-use crate::line::check_objectives;
+use crate::objectives::check_objectives;
 use crate::output;
 use crate::source::{Source, quoted};
 

@@ -54,8 +54,8 @@ pub fn note(message: fmt::Arguments<'_>) {
     let _ = io::stderr().write_all(format!("{}\n", printable_lines(&message)).as_bytes());
 }
 
-/// Prints a message and a line break to stderr, as [`note!`] does, unless that would have to wait: where stderr is a full
-/// pipe that nobody reads, the message is dropped. Only for threads that others depend on.
+/// Prints a message and a line break to stderr, as [`note!`] does, unless that would have to wait: where stderr is a
+/// full pipe that nobody reads, the message is dropped. Only for threads that others depend on.
 pub fn note_or_drop(message: fmt::Arguments<'_>) {
     // A pipe that has room at all has room for so much.
     const ROOM: usize = 4096;

@@ -272,7 +272,9 @@ proptest! {
             let time = Time::from_ps(now.as_ps().saturating_sub(u64::from(*back) * 5_000_000));
             bytes += u64::from(*size);
             let (source, destination) = (Address::V4(*host), Address::V4(9));
-            analyser.frame(&Frame { time, interface: 0, source, destination, bytes: *size, segment: None, datagram: None });
+            let (interface, bytes) = (0, *size);
+            let (segment, datagram) = (None, None);
+            analyser.frame(&Frame { time, interface, source, destination, bytes, segment, datagram });
         }
         let found = analyser.finish();
         let sum = |map: &BTreeMap<u64, u64>| map.iter().map(|(length, count)| length * count).sum::<u64>();
@@ -299,7 +301,9 @@ proptest! {
                 // 84 bytes take 67,200 ps.
                 now += Span::from_ps(67_200 + wait);
                 let (source, destination) = (Address::V4(1), Address::V4(2));
-                analyser.frame(&Frame { time: now, interface: 0, source, destination, bytes: 60, segment: None, datagram: None });
+                let (interface, bytes) = (0, 60);
+                let (segment, datagram) = (None, None);
+                analyser.frame(&Frame { time: now, interface, source, destination, bytes, segment, datagram });
             }
             analyser.finish().bursts
         };

@@ -142,7 +142,8 @@ fn of_device(
     ))
 }
 
-/// An input that ends at a signal, also while it waits for data, so that a live capture is reported when Ctrl-C ends it.
+/// An input that ends at a signal, also while it waits for data, so that a live capture is reported when Ctrl-C ends
+/// it.
 struct UntilStopped<'a> {
     input: File,
     stop: &'a Interrupt,

@@ -85,7 +85,8 @@ impl Checker<'_> {
         self.warn(path, message, "queues grow as long as the run lasts; lower the load");
     }
 
-    /// Warns of the hosts' links that get more than they carry: of those towards hosts, else of those from hosts. Each host sends `all` bits per second to all others.
+    /// Warns of the hosts' links that get more than they carry: of those towards hosts, else of those from hosts. Each
+    /// host sends `all` bits per second to all others.
     fn host_links(&mut self, path: &[&str], topology: &Topology, all: f64, directed: &[Directed]) {
         type Side = fn(&Directed) -> &[u32];
         let sides: [(&str, Side); 2] =
