@@ -1361,6 +1361,9 @@ class _CdfBytesDistribution(TypedDict):
 class CdfBytesDistribution(_CdfBytesDistribution, total=False):
     """Points of a cumulative distribution."""
     kind: Literal["cdf"]
+    tag: str
+    """The tag of the intervals that count, where `cdf` is an interval log with several tags; an empty tag is of
+    intervals that have none."""
     interpolate: Interpolate
     """Between the points, or only at them; default: as the source of a bundled one draws, linear for a file."""
     in_multiples_of: Bytes
@@ -1442,6 +1445,9 @@ class _CdfSpanDistribution(TypedDict):
 class CdfSpanDistribution(_CdfSpanDistribution, total=False):
     """Points of a cumulative distribution."""
     kind: Literal["cdf"]
+    tag: str
+    """The tag of the intervals that count, where `cdf` is an interval log with several tags; an empty tag is of
+    intervals that have none."""
     interpolate: Interpolate
     """Between the points, or only at them; default: as the source of a bundled one draws, linear for a file."""
     in_multiples_of: Span
@@ -2757,6 +2763,9 @@ class CdfBytesDistributionPartial(TypedDict, total=False):
     """A bundled one by name (`websearch`, `datamining`, `facebook-hadoop`, `homa-w1`, ...), or a CSV file beside
     the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also what HdrHistogram writes: an
     interval log or a histogram in base64 in ns, or percentiles as text in us."""
+    tag: str
+    """The tag of the intervals that count, where `cdf` is an interval log with several tags; an empty tag is of
+    intervals that have none."""
     interpolate: Interpolate
     """Between the points, or only at them; default: as the source of a bundled one draws, linear for a file."""
     in_multiples_of: Bytes
@@ -2820,6 +2829,9 @@ class CdfSpanDistributionPartial(TypedDict, total=False):
     """A bundled one by name (`websearch`, `datamining`, `facebook-hadoop`, `homa-w1`, ...), or a CSV file beside
     the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also what HdrHistogram writes: an
     interval log or a histogram in base64 in ns, or percentiles as text in us."""
+    tag: str
+    """The tag of the intervals that count, where `cdf` is an interval log with several tags; an empty tag is of
+    intervals that have none."""
     interpolate: Interpolate
     """Between the points, or only at them; default: as the source of a bundled one draws, linear for a file."""
     in_multiples_of: Span

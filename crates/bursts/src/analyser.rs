@@ -6,8 +6,8 @@ use hashbrown::HashMap;
 use hdrhistogram::Histogram;
 use plimsoll_units::{ByteTime, Rate, Span, Time};
 
-use crate::flows::{Acked, Flows, Seen};
-use crate::frame::{Address, Frame, Segment};
+use crate::flows::{Acked, Flows, Last, Seen};
+use crate::frame::{Address, Datagram, Frame, Segment};
 use crate::reader::{Interface, Skipped};
 use crate::report::{
     self, Acks, LossBin, Losses, PairReport, Report, Retransmissions, Timestamps, Trains, Unresolved,
@@ -148,6 +148,7 @@ struct Pair {
     acks: Acks,
     losses: Retransmissions,
     recent: VecDeque<Recent>,
+    datagrams: Last<Datagram>,
 }
 
 /// A burst that segments may be sent again of.
@@ -500,6 +501,11 @@ impl Analyser {
             let (seen, acked) = self.flows.on_segment(key, reverse, segment, frame.time, pair.number);
             pair.on_segment(segment, seen, acked, &mut self.all.bins);
         }
+        if let Some(datagram) = frame.datagram
+            && pair.datagrams.is_copy(datagram, datagram.is_identified, frame.time)
+        {
+            pair.losses.copies += 1;
+        }
     }
 
     /// Closes what is open and returns the report.
@@ -606,6 +612,7 @@ impl Pair {
             acks: Acks::default(),
             losses: Retransmissions::default(),
             recent: VecDeque::new(),
+            datagrams: Last::default(),
         }
     }
 

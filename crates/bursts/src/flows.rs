@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use hashbrown::HashMap;
 use plimsoll_units::{Span, Time};
 
-use crate::frame::Segment;
+use crate::frame::{Segment, is_given};
 
 /// A flow: the pair of hosts, and the ports.
 pub(crate) type FlowKey = (u32, u16, u16);
@@ -64,8 +64,13 @@ struct Flow {
     window: Option<u16>,
     ranges: VecDeque<Range>,
     has_forgotten: bool,
-    /// The last segments, of which a mirror may bring a second copy.
-    last: [Option<(Segment, Time)>; COPIES],
+    last: Last<Segment>,
+}
+
+/// The last packets of a flow or pair, of which a mirror may bring a second copy.
+#[derive(Clone, Debug)]
+pub(crate) struct Last<P> {
+    last: [Option<(P, Time)>; COPIES],
     place: usize,
 }
 
@@ -80,10 +85,11 @@ pub(crate) struct Flows {
 const FLOWS: usize = 16_384;
 /// The most ranges that a flow remembers.
 const RANGES: usize = 128;
-/// The segments of a flow among which a copy is looked for.
+/// The packets among which a copy is looked for.
 const COPIES: usize = 4;
 /// A mirror brings the second copy within this time. The identification of IPv4 repeats after 65,536 packets, which
-/// take more; where a sender gives none, only a time that is too short for a retransmission shows a copy.
+/// take more; where a sender gives none, only equal packets within a time that is too short for a retransmission are
+/// copies. A duplicate ACK differs from the one before it by its SACK option, which all common systems send.
 const COPY_WITHIN: Span = Span::from_ms(1);
 const COPY_WITHIN_UNIDENTIFIED: Span = Span::from_us(10);
 
@@ -114,7 +120,10 @@ impl Flows {
         if segment.syn && flow.first != Some(segment.sequence) {
             *flow = Flow { first: Some(segment.sequence), ..Flow::default() };
         }
-        if flow.is_copy(segment, time) {
+        // Over IPv4 without identification, duplicate ACKs without SACK, as of a simulation, do not differ from copies.
+        let is_identified = is_given(segment.identification);
+        let may_be_copy = is_identified || segment.payload > 0 || segment.identification.is_none();
+        if may_be_copy && flow.last.is_copy(*segment, is_identified, time) {
             return (Seen::Copy, Acked::Other);
         }
         let other = match flow.needs_reverse(segment) {
@@ -142,23 +151,27 @@ impl Flows {
     }
 }
 
-impl Flow {
-    /// Returns whether the segment was captured before, and remembers it.
-    fn is_copy(&mut self, segment: &Segment, time: Time) -> bool {
-        let is_identified = segment.identification != 0;
+impl<P> Default for Last<P> {
+    fn default() -> Last<P> {
+        Last { last: [const { None }; COPIES], place: 0 }
+    }
+}
+
+impl<P: Copy + PartialEq> Last<P> {
+    /// Returns whether the packet was captured before, and remembers it.
+    pub(crate) fn is_copy(&mut self, packet: P, is_identified: bool, time: Time) -> bool {
         let within = if is_identified { COPY_WITHIN } else { COPY_WITHIN_UNIDENTIFIED };
         let is_near = |at: Time| time.saturating_since(at).max(at.saturating_since(time)) <= within;
-        // Duplicate ACKs without identification do not differ from copies.
-        let may_be = is_identified || segment.payload > 0;
-        let mut last = self.last.iter().flatten();
-        if may_be && last.any(|(before, at)| before == segment && is_near(*at)) {
+        if self.last.iter().flatten().any(|(before, at)| *before == packet && is_near(*at)) {
             return true;
         }
-        self.last[self.place] = Some((*segment, time));
+        self.last[self.place] = Some((packet, time));
         self.place = (self.place + 1) % COPIES;
         false
     }
+}
 
+impl Flow {
     /// Returns whether the other direction decides what a segment is.
     fn needs_reverse(&self, segment: &Segment) -> bool {
         segment.payload == 1 || segment.is_pure_ack() && segment.ack == self.ack

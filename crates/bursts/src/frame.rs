@@ -50,8 +50,11 @@ pub struct Segment {
     pub payload: u32,
     /// The window as the header has it, before any scaling.
     pub window: u16,
-    /// The identification of the IPv4 packet; 0 where it has none, as in IPv6.
-    pub identification: u16,
+    /// The identification of the IPv4 packet, which is 0 where the sender gives none; `None` in IPv6.
+    pub identification: Option<u16>,
+    /// TCP's checksum where there is no identification, else 0: it tells segments apart that differ in their options
+    /// or payload only.
+    pub checksum: u16,
     /// Whether the segment opens a connection.
     pub syn: bool,
     /// Whether the segment ends or resets a connection.
@@ -63,6 +66,15 @@ impl Segment {
     pub fn is_pure_ack(&self) -> bool {
         self.ack.is_some() && self.payload == 0 && !self.syn && !self.ends
     }
+}
+
+/// What a UDP datagram is recognized by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Datagram {
+    /// Whether the IPv4 packet has an identification, which the digest includes.
+    pub is_identified: bool,
+    /// A digest of its header, and of its captured payload where there is no identification.
+    pub digest: u64,
 }
 
 /// A frame of one source to one destination.
@@ -80,6 +92,8 @@ pub struct Frame {
     pub bytes: u32,
     /// The TCP segment, if the frame is one and its header was captured.
     pub segment: Option<Segment>,
+    /// The UDP datagram, if the frame is one and its header was captured.
+    pub datagram: Option<Datagram>,
 }
 
 /// The bytes of an Ethernet header.
@@ -98,6 +112,7 @@ impl Frame {
             destination: Address::Unknown,
             bytes: length.saturating_sub(others).saturating_add(ETHERNET),
             segment: None,
+            datagram: None,
         };
         if captured.link == Link::Ethernet {
             frame.bytes = length;
@@ -114,7 +129,13 @@ impl Frame {
             inside = tunnelled;
         }
         (frame.source, frame.destination) = (inside.source, inside.destination);
-        if inside.is_fragment || inside.protocol != TCP {
+        if inside.is_fragment {
+            return frame;
+        }
+        if inside.protocol == UDP {
+            frame.datagram = datagram(inside.payload, inside.identification);
+        }
+        if inside.protocol != TCP {
             return frame;
         }
         let (payload, claimed) = (inside.payload, inside.claimed);
@@ -145,8 +166,8 @@ struct Inside<'a> {
     /// The protocol of the payload, which begins with its header unless it is a fragment.
     protocol: u8,
     is_fragment: bool,
-    /// The identification of IPv4; 0 of IPv6.
-    identification: u16,
+    /// The identification of IPv4.
+    identification: Option<u16>,
 }
 
 /// Decodes an IPv4 header (RFC 791) without extensions, whose lengths do not contradict each other. Nearly all are
@@ -169,7 +190,7 @@ fn plain_ipv4(packet: &[u8]) -> Option<Inside<'_>> {
         claimed: (total - length) as u32,
         protocol: header[9],
         is_fragment: fragment != 0,
-        identification: u16::from_be_bytes([header[4], header[5]]),
+        identification: Some(u16::from_be_bytes([header[4], header[5]])),
     })
 }
 
@@ -183,7 +204,7 @@ fn ipv4(packet: &[u8]) -> Option<Inside<'_>> {
         claimed: u32::from(header.total_len()).saturating_sub(u32::from(header.ihl()) * 4),
         protocol: inside.ip_number.0,
         is_fragment: inside.fragmented,
-        identification: header.identification(),
+        identification: Some(header.identification()),
     })
 }
 
@@ -198,18 +219,19 @@ fn ipv6(packet: &[u8]) -> Option<Inside<'_>> {
         claimed: u32::from(header.payload_length()).saturating_sub(extensions),
         protocol: inside.ip_number.0,
         is_fragment: inside.fragmented,
-        identification: 0,
+        identification: None,
     })
 }
 
-/// Protocol numbers: TCP, and the authentication header, which is followed by another protocol (RFC 4302).
+/// Protocol numbers: TCP, UDP, and the authentication header, which is followed by another protocol (RFC 4302).
 const TCP: u8 = 6;
+const UDP: u8 = 17;
 const AUTHENTICATION: u8 = 51;
 const MORE_FRAGMENTS: u16 = 0x2000;
 const FRAGMENT_OFFSET: u16 = 0x1fff;
 
 /// Decodes the fixed part of a TCP header (RFC 9293, section 3.1) of a segment of `length` bytes.
-fn segment(bytes: &[u8], length: u32, identification: u16) -> Option<Segment> {
+fn segment(bytes: &[u8], length: u32, identification: Option<u16>) -> Option<Segment> {
     let header: &[u8; 20] = bytes.first_chunk()?;
     let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let flags = header[13];
@@ -220,8 +242,31 @@ fn segment(bytes: &[u8], length: u32, identification: u16) -> Option<Segment> {
         payload: length.saturating_sub(u32::from(header[12] >> 4) * 4),
         window: u16::from_be_bytes([header[14], header[15]]),
         identification,
+        checksum: if is_given(identification) { 0 } else { u16::from_be_bytes([header[16], header[17]]) },
         syn: flags & SYN != 0,
         ends: flags & (FIN | RST) != 0,
+    })
+}
+
+/// Decodes a UDP datagram (RFC 768).
+fn datagram(bytes: &[u8], identification: Option<u16>) -> Option<Datagram> {
+    let header: &[u8; 8] = bytes.first_chunk()?;
+    let is_identified = is_given(identification);
+    let digest = digest(u64::from(identification.unwrap_or(0)), if is_identified { header } else { bytes });
+    Some(Datagram { is_identified, digest })
+}
+
+/// Returns whether the sender has given a packet an identification.
+pub(crate) fn is_given(identification: Option<u16>) -> bool {
+    identification.is_some_and(|identification| identification != 0)
+}
+
+/// Mixes bytes into a number, and returns one that differs for different bytes but by chance.
+fn digest(number: u64, bytes: &[u8]) -> u64 {
+    bytes.chunks(8).fold(number ^ (bytes.len() as u64) << 32, |digest, chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        (digest ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
     })
 }
 

@@ -187,7 +187,8 @@ pub struct Retransmissions {
     pub unknown_burst: u64,
     /// Those that fill a hole: reordered, or lost before the place of the capture and sent again.
     pub filled: u64,
-    /// Frames of TCP that were captured twice, as by a mirror of two ports; no other count has the second copies.
+    /// TCP segments and UDP datagrams that were captured twice, as by a mirror of two ports; no other count of segments
+    /// or acknowledgements has the second copies.
     pub copies: u64,
 }
 

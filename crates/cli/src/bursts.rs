@@ -145,16 +145,20 @@ pub fn run(args: &Args, _: &Registry) -> Done {
             break;
         }
     }
+    // Ctrl-C is how a capture of a device ends.
+    let signal = interrupt.signal().filter(|_| args.interface.is_none());
     let shown: Vec<&Analysed> = all.iter().filter(|analysed| analysed.report.frames > 0).collect();
     if shown.is_empty() {
         let names: Vec<&str> = groups.iter().flatten().map(|input| input.name.as_str()).collect();
+        if let Some(signal) = signal {
+            note!("stopped by a signal, without a packet in {}", names.join(", "));
+            return Ok(ExitCode::from(128 + signal));
+        }
         let ended = all.pop().and_then(|analysed| analysed.ended);
         return Err(
             ended.unwrap_or_else(|| anyhow!("no packets in {}: nothing to analyse", names.join(", ")))
         );
     }
-    // Ctrl-C is how a capture of a device ends.
-    let signal = interrupt.signal().filter(|_| args.interface.is_none());
     show(args, &shown, signal.is_some())?;
     match (all.pop(), signal) {
         (Some(Analysed { ended: Some(error), report, .. }), _) => {

@@ -151,10 +151,12 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     let mut is_another = false;
     for (point, options) in points.iter().zip(&mut options).filter(|(point, _)| is_asked(point)) {
         log_programs(dir.path(), point, &mut options.programs)?;
-        options.capture = args.capture.then(|| CaptureTo {
-            folder: dir.path().join("pcap").join(point_id(&key(point))),
-            bytes_max: args.capture_bytes.map_or(usize::MAX, |bytes| bytes as usize),
-        });
+        if args.capture {
+            let folder = dir.path().join("pcap").join(point_id(&key(point)));
+            check_folder(&folder)?;
+            let bytes_max = args.capture_bytes.map_or(usize::MAX, |bytes| bytes as usize);
+            options.capture = Some(CaptureTo { folder, bytes_max });
+        }
         if let Some(shell) = &args.shell {
             note!("a shell in {shell}; the run ends when it does (`exit`)\n{}", addresses(point));
         }
@@ -224,6 +226,7 @@ fn log_programs(dir: &Path, point: &Point, programs: &mut [plimsoll_linux::Progr
         return Ok(());
     }
     let folder = dir.join("programs").join(&point.id);
+    check_folder(&folder)?;
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let mut of_host: BTreeMap<u32, u32> = BTreeMap::new();
     for program in programs {
@@ -234,6 +237,11 @@ fn log_programs(dir: &Path, point: &Point, programs: &mut [plimsoll_linux::Progr
         program.log = Some(folder.join(format!("program-{name}{number}.log")));
     }
     Ok(())
+}
+
+/// Checks that a folder of the run directory, if it is there, is no link to another place.
+fn check_folder(folder: &Path) -> anyhow::Result<()> {
+    plimsoll_files::check_folder(folder).with_context(|| format!("cannot write to {}", folder.display()))
 }
 
 /// Returns the addresses of the hosts, for the user of a shell in one.

@@ -12,6 +12,7 @@ use plimsoll_scenario::{Point, Scenario, Warning};
 use plimsoll_units::spelling::did_you_mean;
 use plimsoll_units::text::printable;
 
+use crate::objectives::check_objectives;
 use crate::output;
 use crate::source::{Source, quoted};
 
@@ -47,7 +48,7 @@ impl<'a> Job<'a> {
     /// named.
     ///
     /// # Errors
-    /// Returns an error for an unknown variant.
+    /// Returns an error for an unknown variant, and for an objective of the scenario that no search could use.
     pub fn new(
         source: &Source,
         scenario: &'a Scenario,
@@ -56,6 +57,7 @@ impl<'a> Job<'a> {
     ) -> anyhow::Result<Job<'a>> {
         let points = scenario.points();
         check_variants(points, variants)?;
+        check_objectives(scenario)?;
         let mut command = source.command_of("run", points);
         if let Some(Shard { number, of }) = shard {
             command.push_str(&format!(" --shard {number}/{of}"));

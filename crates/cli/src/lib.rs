@@ -32,6 +32,7 @@ mod man;
 mod memory;
 mod merge;
 mod model;
+mod objectives;
 mod output;
 mod progress;
 mod raster;

@@ -19,6 +19,7 @@ use self::board::Board;
 use crate::batch;
 use crate::job;
 use crate::memory::{Budget, Work};
+use crate::objectives::{objective, own_objectives};
 use crate::output::{self, Done, Format};
 use crate::progress::Show;
 use crate::run;
@@ -219,25 +220,6 @@ fn stopped(board: &Board<'_>, error: Stopped, out: &std::path::Path) -> Done {
             )))
         }
     }
-}
-
-/// Returns the objectives of a scenario's own, each after its place.
-fn own_objectives(scenario: &Scenario) -> impl Iterator<Item = (String, &str)> {
-    scenario.objectives().iter().map(|(name, text)| (format!("slo.{name}"), text.as_str()))
-}
-
-fn objective(place: &str, text: &str, scenario: &Scenario) -> anyhow::Result<Slo> {
-    let models = scenario.points().iter().map(|point| &point.model);
-    let slo = Slo::parse(text).and_then(|slo| slo.check(models).map(|()| slo));
-    slo.map_err(|error| anyhow!("{place}: {error}"))
-}
-
-/// Checks that every objective of a scenario's own can be read, and observed in every variant.
-///
-/// # Errors
-/// Returns an error for the first that cannot.
-pub fn check_objectives(scenario: &Scenario) -> anyhow::Result<()> {
-    own_objectives(scenario).try_for_each(|(place, text)| objective(&place, text, scenario).map(drop))
 }
 
 impl Question {

@@ -232,6 +232,7 @@ fn measure(study: &'static Study, args: &Args, memory: Memory, folder: &Path) ->
         Journal::repair(&path).with_context(|| format!("cannot repair {}", path.display()))?;
     }
     let mut journal = Journal::open(&path).with_context(|| format!("cannot use {}", path.display()))?;
+    journal.dropped().into_iter().for_each(|warning| note!("warning: {warning}"));
     let threads = batch::threads(args.threads.map(usize::from));
     let servers = args.server_dir.clone().or_else(beside_this_program).unwrap_or_default();
     let commit = output::commit().map(str::to_owned);

@@ -12,8 +12,8 @@ use plimsoll_stdio::note;
 use plimsoll_units::text::{printable, printable_json};
 
 use crate::job::{key, label};
-use crate::line;
 use crate::memory;
+use crate::objectives::check_objectives;
 use crate::output::{self, Done};
 use crate::source::Source;
 
@@ -113,7 +113,7 @@ fn list(registry: &Registry) -> Done {
 
 fn check(source: &Source, registry: &Registry) -> Done {
     let scenario = source.load(registry)?;
-    line::check_objectives(&scenario)?;
+    check_objectives(&scenario)?;
     let points = scenario.points();
     let mut text = format!("{}\n{}\n", printable(scenario.title()), counted(points.len()));
     for point in points {

@@ -10,8 +10,9 @@
 //! | `Name` | yes | yes, to a regular file | no | no |
 //! | `Argument` | yes | yes | yes: `<(...)`, `/dev/stdin` | no |
 //!
-//! Only the last component of a path is checked: its folders are where the user has sent the program. [`read`] and
-//! [`read_text`] are for whole files, whose size has a limit. Folders that a privileged program trusts need more
+//! Only the last component of a path is checked: its folders are where the user has sent the program. For a folder
+//! inside a stranger's folder there is [`check_folder`]. [`read`] and [`read_text`] are for whole files, whose size has
+//! a limit. Folders that a privileged program trusts need more
 //! (`plimsoll-state`); files below `/proc` and `/sys` are the kernel's, and opened directly.
 
 use std::fs::{self, File, FileType, OpenOptions};
@@ -34,6 +35,19 @@ pub enum Origin {
 /// # Errors
 /// Returns an error if the file is of a kind that its origin does not allow, and any error of the system.
 pub fn open(path: &Path, origin: Origin, options: &mut OpenOptions) -> io::Result<File> {
+    open_with(path, origin, options, true)
+}
+
+/// Opens the file at `path` for reading, and does not wait for the writer of a pipe. Before each read the caller polls
+/// the file: without data the read of a pipe fails, and without a writer the pipe seems to be at its end.
+///
+/// # Errors
+/// Returns the errors of [`open`].
+pub fn open_to_poll(path: &Path, origin: Origin) -> io::Result<File> {
+    open_with(path, origin, File::options().read(true), false)
+}
+
+fn open_with(path: &Path, origin: Origin, options: &mut OpenOptions, waits: bool) -> io::Result<File> {
     // A device may act when it is opened, so the entry is examined before.
     let found = match origin {
         Origin::Folder => fs::symlink_metadata(path),
@@ -42,7 +56,7 @@ pub fn open(path: &Path, origin: Origin, options: &mut OpenOptions) -> io::Resul
     let is_waited_for = match found {
         Ok(about) => {
             check(about.file_type(), origin)?;
-            !about.is_file()
+            waits && !about.is_file()
         }
         // The system explains better why it does not open the file, or creates it.
         Err(_) => false,
@@ -52,6 +66,21 @@ pub fn open(path: &Path, origin: Origin, options: &mut OpenOptions) -> io::Resul
     // Another entry may have taken its place since.
     check(file.metadata()?.file_type(), origin)?;
     Ok(file)
+}
+
+/// Checks that the entry at `path`, in a folder whose content somebody else may have made, is a folder itself and not
+/// a symbolic link to one. A missing entry is left to the caller, who creates it or reports it.
+///
+/// # Errors
+/// Returns an error if the entry is something else, and any error of the system.
+pub fn check_folder(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(about) if about.is_dir() => Ok(()),
+        Ok(about) if about.is_symlink() => Err(rejected("it is no folder but a symbolic link".to_owned())),
+        Ok(_) => Err(rejected("it is no folder".to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Opens the file at `path` for reading.

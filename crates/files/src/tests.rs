@@ -51,6 +51,24 @@ fn a_stranger_s_folder_has_regular_files_only() {
 }
 
 #[test]
+fn a_folder_in_a_stranger_s_folder_is_no_link() {
+    let place = place();
+    symlink("directory", place.path().join("folder")).unwrap();
+    let cases = [
+        ("directory", None),
+        ("absent", None),
+        ("folder", Some("it is no folder but a symbolic link")),
+        ("dangling", Some("it is no folder but a symbolic link")),
+        ("file", Some("it is no folder")),
+        ("pipe", Some("it is no folder")),
+    ];
+    for (name, why) in cases {
+        let checked = check_folder(&place.path().join(name)).map_err(|error| error.to_string());
+        assert_eq!(checked.err().as_deref(), why, "{name}");
+    }
+}
+
+#[test]
 fn a_named_file_may_be_reached_by_a_link_but_has_an_end() {
     let place = place();
     for origin in [Origin::Name, Origin::Argument] {

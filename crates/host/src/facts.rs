@@ -313,6 +313,12 @@ pub fn name_of(index: u32) -> Option<String> {
     rustix::net::netdevice::index_to_name(&socket, index).ok()
 }
 
+/// Returns the link-layer address of a device, as `ip link` writes it; none if it has none, or does not exist.
+pub fn address_of(name: &DeviceName) -> Option<String> {
+    let links = rows("ip", &["-j", "link", "show", "dev", name.as_str()]).ok()?;
+    Some(links.first()?["address"].as_str()?.to_owned())
+}
+
 /// Returns the file of a setting.
 pub fn sysctl_path(name: &str) -> PathBuf {
     Path::new("/proc/sys").join(name.replace('.', "/"))

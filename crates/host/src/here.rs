@@ -1,7 +1,7 @@
 //! [`Here`] identifies where a policy is applied. Other network namespaces have devices, routes and settings of the
 //! same names, and other file systems have other pins and cgroups under the same paths; a rollback there would find
-//! nothing to undo, and would report success. A device may have been renamed since, and another may have got its name:
-//! devices are recognized by name and interface index together.
+//! nothing to undo, and would report success. A device may have been renamed since, and another may have got its name
+//! and even its interface index: devices are recognized by name, interface index and link-layer address together.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::facts::{index_of, name_of};
+use crate::facts::{address_of, index_of, name_of};
 use crate::folders::StateFolders;
 use crate::names::{DeviceName, PolicyName};
 use crate::step::Step;
@@ -29,6 +29,9 @@ pub struct Here {
     mounts: Vec<(PathBuf, Option<Identity>)>,
     /// The devices that the steps change, each with its interface index.
     devices: Vec<(DeviceName, Option<u32>)>,
+    /// Their link-layer addresses, where they have one; journals of earlier versions have none.
+    #[serde(default)]
+    addresses: Vec<(DeviceName, String)>,
 }
 
 /// Why a device is not the one that a policy has changed under this name.
@@ -36,7 +39,7 @@ pub struct Here {
 pub(crate) enum Missing {
     /// The device has another name now.
     Renamed(String),
-    /// No device of this namespace has its interface index.
+    /// No device of this namespace has its interface index, or one that was made anew.
     Gone(String),
 }
 
@@ -90,8 +93,9 @@ impl Here {
         let mounts = mounts(cgroups, folders);
         let mounts = mounts.map(|path| (path.to_owned(), Identity::of(path))).collect();
         let names: BTreeSet<DeviceName> = steps.iter().filter_map(Step::device).collect();
+        let addresses = names.iter().filter_map(|name| Some((name.clone(), address_of(name)?))).collect();
         let devices = names.into_iter().map(|name| (name.clone(), index_of(&name))).collect();
-        Ok(Here { boot: boot.trim().to_owned(), network, mounts, devices })
+        Ok(Here { boot: boot.trim().to_owned(), network, mounts, devices, addresses })
     }
 
     /// Returns why the device of this name is not the one that the policy `policy` has changed, with the advice; none
@@ -99,10 +103,16 @@ impl Here {
     pub(crate) fn missing(&self, policy: &PolicyName, name: &DeviceName) -> Option<Missing> {
         let before = self.devices.iter().find_map(|(known, index)| (known == name).then_some(*index)?);
         let now = index_of(name);
-        if now == before {
-            return None;
-        }
         let policy = format!("policy {policy} has changed the network device {name}");
+        if now == before {
+            let (_, before) = self.addresses.iter().find(|(known, _)| known == name)?;
+            let now = address_of(name).filter(|now| now != before)?;
+            return Some(Missing::Gone(format!(
+                "{policy}, which had the address {before} then, and the one of this name has {now}; if it is the same, \
+                 `ip link set dev {name} address {before}` lets this command recognize it; if it was made anew, add \
+                 `--gone` to take back the rest"
+            )));
+        }
         let Some((index, renamed)) = before.and_then(|index| Some((index, name_of(index)?))) else {
             return Some(Missing::Gone(format!(
                 "{policy}, which this network namespace has no more; bring it back, or, if it is gone for good, add \

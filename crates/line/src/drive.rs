@@ -49,6 +49,8 @@ pub struct Options {
 pub trait Watch: Sync {
     /// The search calls this with the number of runs that the directory held already.
     fn on_begin(&self, _there: usize) {}
+    /// The search calls this when the directory held something that it does not use.
+    fn on_warning(&self, _warning: &str) {}
     /// The search calls this when a variant at a load has been judged by so many runs.
     fn on_judged(&self, _variant: &str, _load: &str, _verdict: &str, _runs: usize) {}
     /// The search calls this when a first look, of one run a load, has bracketed the lines.
@@ -147,6 +149,7 @@ pub fn draw(
         None => Journal::default(),
     };
     watch.on_begin(journal.len());
+    journal.dropped().into_iter().for_each(|warning| watch.on_warning(warning));
     let mut variants = variants(scenario.points(), &over.key);
     if !options.variants.is_empty() {
         variants.retain(|variant| options.variants.contains(&variant.name));

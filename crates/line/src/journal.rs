@@ -1,6 +1,6 @@
 //! The journal of a search: one line of JSON for every finished run, so that a search which was killed repeats none. A
-//! line is written in one call and synced to the disk; a last line that is incomplete is dropped. Each line has a
-//! checksum: a line that was changed since is an error, and a repair drops it.
+//! line is written in one call and synced to the disk; a last line that is incomplete is dropped, with a warning. Each
+//! line has a checksum: a line that was changed since is an error, and a repair drops it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -49,6 +49,8 @@ fn entry_of(line: &str) -> Result<Entry, String> {
 #[derive(Default)]
 pub(crate) struct Journal {
     path: PathBuf,
+    /// The warning that an unfinished line was dropped.
+    dropped: Option<String>,
     inner: Mutex<Inner>,
 }
 
@@ -107,12 +109,12 @@ impl Journal {
             let path = path.clone();
             move |source| JournalError::Io { action, path, source }
         };
-        let bytes = match plimsoll_files::read(&path, Origin::Folder, JOURNAL_BYTES_MAX) {
+        let mut bytes = match plimsoll_files::read(&path, Origin::Folder, JOURNAL_BYTES_MAX) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             read => read.map_err(io("read"))?,
         };
-        let mut text = String::from_utf8_lossy(&bytes).into_owned();
         if repair {
+            let text = String::from_utf8_lossy(&bytes);
             let good: String = text.split_inclusive('\n').filter(|line| is_good(line)).collect();
             if good.as_bytes() != bytes {
                 let unfinished = path.with_extension("unfinished");
@@ -122,23 +124,30 @@ impl Journal {
                     fs::rename(&unfinished, &path)
                 });
                 written.map_err(io("write"))?;
-                text = good;
+                bytes = good.into_bytes();
             }
         }
-        let whole = if anew { 0 } else { text.rfind('\n').map_or(0, |end| end + 1) };
+        let (whole, rest) = if anew { Default::default() } else { sealed_line::split(&bytes) };
+        let lines = String::from_utf8_lossy(whole);
+        let damaged = |number| {
+            let path = path.clone();
+            move |what| JournalError::Damaged { path, line: number + 1, what }
+        };
         let mut runs = BTreeMap::new();
-        for (number, line) in text[..whole].lines().enumerate() {
-            let entry = entry_of(line).map_err(|what| JournalError::Damaged {
-                path: path.clone(),
-                line: number + 1,
-                what,
-            })?;
+        for (number, line) in lines.lines().enumerate() {
+            let entry = entry_of(line).map_err(damaged(number))?;
             runs.insert(entry.key, entry.run);
         }
+        let dropped = sealed_line::dropped(&path, rest).map_err(damaged(lines.lines().count()))?;
         let file = plimsoll_files::open(&path, Origin::Folder, File::options().create(true).append(true))
             .map_err(io("write"))?;
-        file.set_len(whole as u64).map_err(io("write"))?;
-        Ok(Journal { path, inner: Mutex::new(Inner { file: Some(file), runs }) })
+        file.set_len(whole.len() as u64).map_err(io("write"))?;
+        Ok(Journal { path, dropped, inner: Mutex::new(Inner { file: Some(file), runs }) })
+    }
+
+    /// Returns the warning that an unfinished line was dropped when the journal was opened.
+    pub(crate) fn dropped(&self) -> Option<&str> {
+        self.dropped.as_deref()
     }
 
     pub(crate) fn get(&self, key: &Key) -> Option<Run> {
@@ -205,5 +214,27 @@ mod tests {
             drop(journal);
             Journal::open(folder.path(), false, false).expect("nothing bad is left");
         }
+    }
+    #[test]
+    fn an_unfinished_last_line_is_dropped_with_a_warning_unless_it_is_too_long() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join(FILE);
+        let open = |anew, repair| Journal::open(folder.path(), anew, repair);
+        let key = Key { variant: "HULL".to_owned(), load: "0.25".to_owned(), replicate: 0 };
+        let journal = open(false, false).expect("it is made");
+        journal.keep(key, Run::default()).expect("it is written");
+        assert_eq!(journal.dropped(), None);
+        let good = fs::read_to_string(&path).expect("it is there");
+        fs::write(&path, format!("{good}{}", &good[..7])).expect("it is written");
+        let journal = open(false, false).expect("it opens");
+        let warning = journal.dropped().expect("a warning");
+        assert!(warning.contains("runs.jsonl: the unfinished last line, 7 bytes, is dropped"), "{warning}");
+        assert_eq!((journal.len(), fs::read_to_string(&path).expect("it is there")), (1, good.clone()));
+
+        fs::write(&path, format!("{good}{}", "x".repeat(20 << 20))).expect("it is written");
+        let Err(error) = open(false, false) else { panic!("the line is too long") };
+        let error = error.to_string();
+        assert!(error.contains("damaged in line 2: the line has") && error.contains("--repair"), "{error}");
+        assert_eq!(open(false, true).expect("it is repaired").len(), 1);
     }
 }

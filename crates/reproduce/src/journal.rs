@@ -1,11 +1,11 @@
 //! [`Journal`]: the rows of finished runs, kept so that a reproduction that was stopped goes on where it was.
 //!
 //! One line of JSON a run, keyed by the digest of what the run's scenario sets, which holds the seed, and by its base,
-//! which says what carried the packets. Defaults are
-//! not in it, so that a journal outlives a new key of the format; where a default itself changes, the version
-//! has to. A line is written in one piece when its run is done, with a checksum; a last line that was cut short is
-//! passed over, and one that has been changed is an error, or dropped by a repair. What was published and how close a
-//! number must be are not taken from here: they are set anew beside the measured numbers.
+//! which says what carried the packets. Defaults are not in it, so that a journal outlives a new key of the format;
+//! where a default itself changes, the version has to. A line is written in one piece when its run is done, with a
+//! checksum; a last line that was cut short is dropped with a warning, and one that has been changed is an error, or
+//! dropped by a repair. What was published and how close a number must be are not taken from here: they are set anew
+//! beside the measured numbers.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -58,6 +58,7 @@ pub struct Entry {
 pub struct Journal {
     entries: BTreeMap<Key, Entry>,
     file: Option<(PathBuf, File)>,
+    dropped: Option<String>,
 }
 
 impl Entry {
@@ -88,30 +89,35 @@ impl Journal {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             read => read?,
         };
-        let text = String::from_utf8_lossy(&bytes);
+        let damaged = |number: usize| {
+            move |what| {
+                let what = format!(
+                    "{} is damaged in line {}: {what}; the same command with `--repair` runs again what is bad",
+                    path.display(),
+                    number + 1
+                );
+                io::Error::new(io::ErrorKind::InvalidData, what)
+            }
+        };
         let mut entries = BTreeMap::new();
-        // The last line may have been cut short.
-        let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-        for (line, number) in lines.zip(1..) {
-            match entry_of(line.trim_end()) {
-                Ok(Some(entry)) => drop(entries.insert(key(&entry), entry)),
-                Ok(None) => {}
-                Err(what) => {
-                    let what = format!(
-                        "{} is damaged in line {number}: {what}; the same command with `--repair` runs again what \
-                         is bad",
-                        path.display()
-                    );
-                    return Err(io::Error::new(io::ErrorKind::InvalidData, what));
-                }
+        let (whole, rest) = sealed_line::split(&bytes);
+        let lines = String::from_utf8_lossy(whole);
+        for (number, line) in lines.lines().enumerate() {
+            if let Some(entry) = entry_of(line.trim_end()).map_err(damaged(number))? {
+                entries.insert(key(&entry), entry);
             }
         }
+        let dropped = sealed_line::dropped(path, rest).map_err(damaged(lines.lines().count()))?;
         let file = plimsoll_files::open(path, Origin::Folder, File::options().create(true).append(true))?;
-        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        if whole < bytes.len() {
-            file.set_len(whole as u64)?;
+        if dropped.is_some() {
+            file.set_len(whole.len() as u64)?;
         }
-        Ok(Journal { entries, file: Some((path.to_owned(), file)) })
+        Ok(Journal { entries, file: Some((path.to_owned(), file)), dropped })
+    }
+
+    /// Returns the warning that an unfinished line was dropped when the journal was opened.
+    pub fn dropped(&self) -> Option<&str> {
+        self.dropped.as_deref()
     }
 
     /// Drops the damaged lines of a journal, if there are any; the rest stays as it is.
@@ -123,8 +129,8 @@ impl Journal {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             read => read?,
         };
-        let text = String::from_utf8_lossy(&bytes);
-        let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let text = String::from_utf8_lossy(sealed_line::split(&bytes).0);
+        let lines = text.split_inclusive('\n');
         let good: String = lines.filter(|line| entry_of(line.trim_end()).is_ok()).collect();
         if good.as_bytes() == bytes { Ok(()) } else { replace(path, &good) }
     }
@@ -233,7 +239,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
 fn append(file: &mut File, line: &[u8]) -> io::Result<()> {
     let before = file.metadata()?.len();
     file.write_all(line).and_then(|()| file.sync_data()).inspect_err(|_| {
-        // What cannot be cut off is passed over when the journal is opened next.
+        // What cannot be cut off is dropped when the journal is opened next.
         let _ = file.set_len(before);
     })
 }
@@ -290,6 +296,8 @@ mod tests {
         fs::write(&path, &whole[..whole.len() - 5]).expect("it can be cut");
 
         let mut journal = Journal::open(&path).expect("it opens");
+        let warning = journal.dropped().expect("a warning");
+        assert!(warning.contains("journal.jsonl: the unfinished last line, "), "{warning}");
         assert_eq!(journal.get(1, FIG11), Some(&entry(1)));
         assert_eq!(journal.get(2, FIG11), None);
         assert_eq!(journal.get(1, FIG9), None);

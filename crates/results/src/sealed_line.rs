@@ -1,12 +1,44 @@
 //! Lines of JSON that hold a checksum of themselves, for journals of finished runs.
 //!
-//! The checksum is the last field, `"check"`, and is that of the line without it.
+//! The checksum is the last field, `"check"`, and is that of the line without it. A last line without its end is what a
+//! killed writer leaves; its run is lost, and the reader of the journal says so.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use crate::digest::Digest;
 
 const FIELD: &str = ",\"check\":\"";
+
+/// The longest line of a journal, in bytes; those of the largest runs have some thousands.
+const LINE_BYTES_MAX: usize = 16 << 20;
+
+/// Splits a journal into its finished lines and the rest, which a writer that was killed left unfinished.
+pub fn split(journal: &[u8]) -> (&[u8], &[u8]) {
+    journal.split_at(journal.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1))
+}
+
+/// Checks that the rest of a journal may be the beginning of a line, and returns a warning that it is dropped; `None`
+/// if there is no rest.
+///
+/// # Errors
+/// In words, if the rest is longer than any line.
+pub fn dropped(path: &Path, rest: &[u8]) -> Result<Option<String>, String> {
+    check_length(rest)?;
+    let warning = format!(
+        "{}: the unfinished last line, {} bytes, is dropped, and its run is made again",
+        path.display(),
+        rest.len()
+    );
+    Ok((!rest.is_empty()).then_some(warning))
+}
+
+fn check_length(line: &[u8]) -> Result<(), String> {
+    if line.len() <= LINE_BYTES_MAX {
+        return Ok(());
+    }
+    Err(format!("the line has {} bytes, where {} MiB are allowed", line.len(), LINE_BYTES_MAX >> 20))
+}
 
 /// A line for a JSON object that has at least one field; without an end of line.
 pub fn sealed(json: &str) -> String {
@@ -17,8 +49,9 @@ pub fn sealed(json: &str) -> String {
 /// The JSON object of a line. One without a checksum, of an earlier version, is taken as it is.
 ///
 /// # Errors
-/// In words, if the line has been changed since it was written.
+/// In words, if the line has been changed since it was written, or is longer than any line.
 pub fn opened(line: &str) -> Result<Cow<'_, str>, String> {
+    check_length(line.as_bytes())?;
     let Some((open, checksum)) = line.rsplit_once(FIELD) else { return Ok(Cow::Borrowed(line)) };
     let json = format!("{open}}}");
     let is = format!("{}\"}}", Digest::of_text(&json));
@@ -47,5 +80,19 @@ mod tests {
                 assert!(is_seen, "{damaged}");
             }
         }
+    }
+    #[test]
+    fn an_unfinished_line_is_reported_and_has_a_limit() {
+        let path = Path::new("runs.jsonl");
+        assert_eq!(split(b"{}\n{}\n"), (&b"{}\n{}\n"[..], &b""[..]));
+        assert_eq!(split(b"{}\n{\xff"), (&b"{}\n"[..], &b"{\xff"[..]));
+        assert_eq!(split(b"{"), (&b""[..], &b"{"[..]));
+        assert_eq!(dropped(path, b""), Ok(None));
+        let said = "runs.jsonl: the unfinished last line, 3 bytes, is dropped, and its run is made again";
+        assert_eq!(dropped(path, b"{\"a"), Ok(Some(said.to_owned())));
+        let long = " ".repeat(LINE_BYTES_MAX + 1);
+        let error = "the line has 16777217 bytes, where 16 MiB are allowed";
+        assert_eq!(dropped(path, long.as_bytes()), Err(error.to_owned()));
+        assert_eq!(opened(&long), Err(error.to_owned()));
     }
 }

@@ -54,6 +54,33 @@ pub fn note(message: fmt::Arguments<'_>) {
     let _ = io::stderr().write_all(format!("{}\n", printable_lines(&message)).as_bytes());
 }
 
+/// Prints a message and a line break to stderr, as [`note!`] does, unless that would have to wait: where stderr is a
+/// full pipe that nobody reads, the message is dropped. Only for threads that others depend on.
+pub fn note_or_drop(message: fmt::Arguments<'_>) {
+    // A pipe that has room at all has room for so much.
+    const ROOM: usize = 4096;
+    let mut line = printable_lines(&message.to_string()).into_owned();
+    line.truncate((0..ROOM).rev().find(|&end| line.is_char_boundary(end)).unwrap_or(0));
+    line.push('\n');
+    // Other threads of this process cannot fill the room in between.
+    let mut stderr = io::stderr().lock();
+    if has_room(&stderr) {
+        let _ = stderr.write_all(line.as_bytes());
+    }
+}
+
+#[cfg(unix)]
+fn has_room(stderr: &io::StderrLock<'_>) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(stderr, PollFlags::OUT)], Some(&now)).is_ok_and(|ready| ready > 0)
+}
+
+#[cfg(not(unix))]
+fn has_room(_: &io::StderrLock<'_>) -> bool {
+    true
+}
+
 /// Prints a message and a line break to stderr without any memory, which the program has run out of: at most a kilobyte
 /// of it. Nothing is escaped, so it has no foreign text.
 pub fn note_without_memory(message: fmt::Arguments<'_>) {

@@ -13,6 +13,8 @@ use crate::hdr::{self, HdrError};
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct CdfError {
+    /// The key of the distribution's table that is at fault: `cdf` or `tag`.
+    pub key: &'static str,
     /// The problem in words.
     pub message: String,
     /// The values that are allowed.
@@ -75,38 +77,57 @@ impl Hdr {
 
     fn allowed(self) -> &'static str {
         match self {
-            Hdr::Log => "an interval log of HdrHistogram, all of whose intervals have one tag or none",
+            Hdr::Log => "an interval log of HdrHistogram",
             Hdr::Base64 => "a histogram of HdrHistogram in base64",
             Hdr::Percentiles => "percentiles as HdrHistogram writes them",
         }
     }
 }
 
+/// Returns an error if a tag is given for a file that has none.
+fn no_tag(name: &str, tag: Option<&str>) -> Result<(), CdfError> {
+    tag.map_or(Ok(()), |tag| {
+        let message = format!("\"{tag}\", but \"{name}\" has no tags");
+        let allowed = Some("no `tag`, or an interval log of HdrHistogram in `cdf`".to_owned());
+        Err(CdfError { key: "tag", message, allowed, help: None })
+    })
+}
+
 impl CdfTable {
-    /// Opens the bundled distribution of that name, or the file: a path has a slash or one of [`ENDINGS`].
+    /// Opens the bundled distribution of that name, or the file: a path has a slash or one of [`ENDINGS`]. Of an
+    /// interval log, `tag` chooses the intervals; nothing else has tags.
     pub(crate) fn open(
         name: &str,
+        tag: Option<&str>,
         read: &dyn Fn(&str) -> io::Result<String>,
         units: &[(&str, f64)],
     ) -> Result<CdfTable, CdfError> {
         let lower = name.to_lowercase();
         if name.contains('/') || ENDINGS.iter().any(|ending| lower.ends_with(ending)) {
             let text = read(name).map_err(|error| CdfError {
+                key: "cdf",
                 message: format!("cannot read \"{name}\": {error}"),
                 allowed: Some(
                     "a CSV file, or one of HdrHistogram, its path relative to the scenario".to_owned(),
                 ),
                 help: None,
             })?;
-            if let Some(measured) = Hdr::find(&text) {
-                return CdfTable::measured(name, &text, units, measured);
+            let form = Hdr::find(&text);
+            if let Some(form @ Hdr::Log) = form {
+                return CdfTable::measured((name, tag), &text, units, form);
             }
-            return CdfTable::parse(name, &text, units, Interpolate::Linear);
+            no_tag(name, tag)?;
+            return match form {
+                Some(form) => CdfTable::measured((name, None), &text, units, form),
+                None => CdfTable::parse(name, &text, units, Interpolate::Linear),
+            };
         }
+        no_tag(name, tag)?;
         let names = || BUNDLED.iter().map(|(name, ..)| *name);
         match BUNDLED.iter().find(|(bundled, ..)| *bundled == name) {
             Some((_, text, interpolate)) => CdfTable::parse(name, text, units, *interpolate),
             None => Err(CdfError {
+                key: "cdf",
                 message: format!("there is no distribution \"{name}\""),
                 allowed: Some(format!(
                     "{}, or the path of a CSV file or one of HdrHistogram",
@@ -118,8 +139,14 @@ impl CdfTable {
     }
 
     /// Takes what was measured; of a histogram every value is one that was counted.
-    fn measured(name: &str, text: &str, units: &[(&str, f64)], form: Hdr) -> Result<CdfTable, CdfError> {
+    fn measured(
+        (name, tag): (&str, Option<&str>),
+        text: &str,
+        units: &[(&str, f64)],
+        form: Hdr,
+    ) -> Result<CdfTable, CdfError> {
         let error = |message: String, allowed: &str| CdfError {
+            key: "cdf",
             message: format!("{name}: {message}"),
             allowed: Some(allowed.to_owned()),
             help: None,
@@ -140,11 +167,21 @@ impl CdfTable {
             hdr::counts(&histogram).map(sum).collect::<Vec<_>>()
         };
         let rows = match form {
-            Hdr::Log => hdr::of_log(text, None).map(of_histogram),
+            Hdr::Log => hdr::of_log(text, tag).map(of_histogram),
             Hdr::Base64 => hdr::of_base64(text).map(of_histogram),
             Hdr::Percentiles => hdr::percentiles(text, 0),
         };
-        let rows = rows.map_err(|problem| error(problem.to_string(), form.allowed()))?;
+        let rows = rows.map_err(|problem| match problem {
+            HdrError::Tags { ref help, .. } => CdfError {
+                key: if tag.is_some() { "tag" } else { "cdf" },
+                help: help.strip_prefix("; ").map(str::to_owned),
+                ..error(
+                    problem.to_string(),
+                    "one of these tags: `tag = \"NAME\"`, \"\" for those without one",
+                )
+            },
+            problem => error(problem.to_string(), form.allowed()),
+        })?;
         let Some(&(_, all)) = rows.last() else {
             return Err(error(HdrError::Empty.to_string(), form.allowed()));
         };
@@ -160,6 +197,7 @@ impl CdfTable {
     ) -> Result<CdfTable, CdfError> {
         let columns: Vec<String> = units.iter().map(|(unit, _)| format!("{unit},cdf")).collect();
         let error = |line: usize, problem: &str| CdfError {
+            key: "cdf",
             message: format!("{name}, line {line}: {problem}"),
             allowed: Some(format!(
                 "a first line {}; then values and shares that ascend to 1",

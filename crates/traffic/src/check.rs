@@ -1,7 +1,7 @@
 //! [`Check`]: what a workload's parameters are checked against, and the findings, to which the scenario adds file and
 //! line.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use plimsoll_units::spelling::did_you_mean;
 use plimsoll_units::{Bytes, Rate, Span};
 
 use crate::distribution::{Distribution, DistributionError, Quantity};
-use crate::facts::NetworkFacts;
+use crate::facts::{Cut, Inside, NetworkFacts};
 use crate::hosts::{HostName, Hosts};
 
 /// The size of the largest IP packet.
@@ -69,16 +69,37 @@ pub struct FilePlace {
 }
 
 /// The demand of a checked workload, which the scenario sums over workloads.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Demand {
     /// Whether the workload stops by itself: `count`, `size` or `rounds` is given.
     pub ends: bool,
     /// The time of its first message.
     pub start: Span,
-    /// A host, and the bits per second that are sent to it.
-    pub towards: Option<(u32, f64)>,
+    /// What some hosts send to others.
+    pub directed: Option<Directed>,
     /// The bits per second that each host sends to all others.
     pub between_all: f64,
+}
+
+/// Traffic from some hosts to others, spread evenly over both.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Directed {
+    /// The hosts that send.
+    pub from: Vec<u32>,
+    /// The hosts that receive.
+    pub to: Vec<u32>,
+    /// The bits per second of all together.
+    pub bits: f64,
+}
+
+impl Directed {
+    /// Returns the traffic from `from` to `to` of `bits` per second in all; `None` if there is none, or its rate is
+    /// not known.
+    pub fn new(from: Vec<u32>, to: impl IntoIterator<Item = u32>, bits: Option<f64>) -> Option<Directed> {
+        let to: Vec<u32> = to.into_iter().collect();
+        let bits = bits.filter(|bits| *bits > 0.0 && bits.is_finite())?;
+        (!from.is_empty() && !to.is_empty()).then_some(Directed { from, to, bits })
+    }
 }
 
 /// Checks the parameters of one workload and collects the findings.
@@ -139,13 +160,12 @@ impl<'a> Check<'a> {
         found
     }
 
-    /// Returns the number of hosts of a selection; an empty selection, unknown hosts and the host at the other end
-    /// are errors.
-    pub fn hosts(&mut self, key: &str, hosts: &Hosts, other: Option<u32>) -> usize {
+    /// Returns the hosts of a selection; an empty selection, unknown hosts and the host at the other end are errors.
+    pub fn hosts(&mut self, key: &str, hosts: &Hosts, other: Option<u32>) -> Vec<u32> {
         self.host_names(key, hosts);
-        let Ok(found) = hosts.resolve(self.facts, other) else { return 0 };
+        let Ok(found) = hosts.resolve(self.facts, other) else { return Vec::new() };
         self.some_hosts(key, &found, other.as_slice());
-        found.len()
+        found
     }
 
     /// Returns the hosts of a selection that takes each of them once; an empty selection, unknown hosts, a host
@@ -306,7 +326,7 @@ impl<'a> Check<'a> {
             }
             Err(DistributionError::Choice { message, allowed }) => self.error(key, message, allowed),
             Err(DistributionError::Cdf(error)) => {
-                let key = format!("{key}.cdf");
+                let key = format!("{key}.{}", error.key);
                 self.errors.push(InvalidValue::new(&key, error.message, error.allowed, error.help));
             }
         }
@@ -340,14 +360,41 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Returns the links between tiers that traffic between all hosts, of `bits` per second each, loads most, and the load
-/// as a share of their capacity.
-pub fn busiest_cut(facts: &dyn NetworkFacts, bits: f64) -> Option<(&'static str, f64)> {
+/// Returns the links between tiers that are loaded most, and the load as a share of their capacity: each host sends
+/// `between_all` bits per second to all others, and some hosts send to others beside.
+pub fn busiest_cut(
+    facts: &dyn NetworkFacts,
+    between_all: f64,
+    directed: &[Directed],
+) -> Option<(&'static str, f64)> {
     let all = f64::from(facts.host_count());
     // The traffic that `inside` hosts send to all others.
-    let leaving = |inside: f64| bits * inside * (all - inside) / (all - 1.0);
-    let shares = facts.cuts().into_iter().map(|cut| (cut.links, leaving(cut.hosts) / cut.bits_per_second));
-    shares.max_by(|a, b| a.1.total_cmp(&b.1))
+    let leaving = |inside: f64| between_all * inside * (all - inside) / (all - 1.0);
+    let share = |cut: Cut| {
+        let load = leaving(cut.inside.len() as f64) + most_across(&cut.inside, directed);
+        (cut.links, load / cut.bits_per_second)
+    };
+    facts.cuts().into_iter().map(share).max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// Returns the bits per second that enter or leave the busiest group of hosts.
+fn most_across(inside: &Inside, directed: &[Directed]) -> f64 {
+    // For each group the bits per second that leave it and that enter it.
+    let mut across = BTreeMap::<u32, [f64; 2]>::new();
+    for Directed { from, to, bits } in directed {
+        let mut shares = BTreeMap::<u32, [f64; 2]>::new();
+        for (side, hosts) in [from, to].into_iter().enumerate() {
+            for group in hosts.iter().filter_map(|host| inside.group_of(*host)) {
+                shares.entry(group).or_default()[side] += 1.0 / hosts.len() as f64;
+            }
+        }
+        for (group, [sends, receives]) in shares {
+            let [leaves, enters] = across.entry(group).or_default();
+            *leaves += bits * sends * (1.0 - receives);
+            *enters += bits * receives * (1.0 - sends);
+        }
+    }
+    across.into_values().flatten().fold(0.0, f64::max)
 }
 
 impl InvalidValue {

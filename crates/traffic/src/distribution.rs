@@ -80,6 +80,10 @@ pub enum Distribution<Q> {
         /// time also what HdrHistogram writes: an interval log or a histogram in base64 in ns, or
         /// percentiles as text in us.
         cdf: String,
+        /// The tag of the intervals that count, where `cdf` is an interval log with several tags; an
+        /// empty tag is of intervals that have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tag: Option<String>,
         /// Between the points, or only at them; default: as the source of a bundled one draws,
         /// linear for a file.
         #[serde(default)]
@@ -129,6 +133,8 @@ enum InFile<Q> {
     },
     Cdf {
         cdf: String,
+        #[serde(default)]
+        tag: Option<String>,
         #[serde(default)]
         interpolate: Option<Interpolate>,
         #[serde(default = "none")]
@@ -241,8 +247,8 @@ impl<Q: Quantity> Distribution<Q> {
     /// # Errors
     /// Fails if there is no such file or bundled distribution, or its points are not a distribution.
     pub fn load(&mut self, read: &dyn Fn(&str) -> io::Result<String>) -> Result<(), DistributionError> {
-        if let Distribution::Cdf { cdf, table, .. } = self {
-            *table = Some(Arc::new(CdfTable::open(cdf, read, Q::COLUMNS)?));
+        if let Distribution::Cdf { cdf, tag, table, .. } = self {
+            *table = Some(Arc::new(CdfTable::open(cdf, tag.as_deref(), read, Q::COLUMNS)?));
         }
         Ok(())
     }

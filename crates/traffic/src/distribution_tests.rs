@@ -8,8 +8,13 @@ fn rng() -> Pcg64Mcg {
 }
 
 fn cdf(name: &str, interpolate: Option<Interpolate>) -> SizeDistribution {
-    let mut distribution =
-        Distribution::Cdf { cdf: name.to_owned(), interpolate, in_multiples_of: None, table: None };
+    let mut distribution = Distribution::Cdf {
+        cdf: name.to_owned(),
+        tag: None,
+        interpolate,
+        in_multiples_of: None,
+        table: None,
+    };
     distribution.load(&|name| std::fs::read_to_string(name)).unwrap();
     distribution
 }
@@ -170,6 +175,7 @@ fn a_table_must_be_a_distribution() {
     let parse = |text: &str| {
         let mut distribution: SizeDistribution = Distribution::Cdf {
             cdf: "x.csv".to_owned(),
+            tag: None,
             interpolate: None,
             in_multiples_of: None,
             table: None,
@@ -200,6 +206,7 @@ fn a_table_may_count_in_packets() {
     let packets = |multiple: Option<u64>| {
         let mut distribution = Distribution::Cdf {
             cdf: "websearch-pfabric".to_owned(),
+            tag: None,
             interpolate: None,
             in_multiples_of: multiple.map(Bytes::new),
             table: None,
@@ -219,6 +226,7 @@ fn a_table_may_count_in_packets() {
     }
     let mut zero: SizeDistribution = Distribution::Cdf {
         cdf: "websearch".to_owned(),
+        tag: None,
         interpolate: None,
         in_multiples_of: Some(Bytes::ZERO),
         table: None,

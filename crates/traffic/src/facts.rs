@@ -3,7 +3,7 @@
 use plimsoll_fabric::net::topology::Topology;
 use plimsoll_units::Rate;
 
-pub use plimsoll_fabric::net::topology::Cut;
+pub use plimsoll_fabric::net::topology::{Cut, Inside};
 
 /// The hosts of a network, their links, and where links are shared.
 pub trait NetworkFacts {

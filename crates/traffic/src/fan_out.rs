@@ -5,7 +5,7 @@ use plimsoll_units::{Bytes, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Check, Demand};
+use crate::check::{Check, Demand, Directed};
 use crate::distribution::{SizeDistribution, TimeDistribution};
 use crate::facts::NetworkFacts;
 use crate::hosts::{HostName, Hosts};
@@ -59,11 +59,11 @@ impl Kind for FanOut {
         if let Some(service) = self.service.known_mean() {
             check.service("service", queries, service);
         }
-        let bits = self.response.known_mean().map(|response| queries * servers as f64 * response * 8.0);
+        let bits = self.response.known_mean().map(|response| queries * servers.len() as f64 * response * 8.0);
         Demand {
             ends: self.count.is_some(),
             start: self.start,
-            towards: client.zip(bits),
+            directed: Directed::new(servers, client, bits),
             ..Demand::default()
         }
     }

@@ -255,7 +255,10 @@ mod tests {
 
         let log = format!("#[StartTime: 0]\n0.0,1.0,0.1,{OF_V1}\n1.0,1.0,0.1,{OF_V1}\n");
         let percentiles = "Value Percentile TotalCount 1/(1-Percentile)\n10.0 0.5 5 2.0\n20.0 1.0 10 inf\n";
-        let open = |name: &str, text: &str| CdfTable::open(name, &|_| Ok(text.to_owned()), Span::COLUMNS);
+        let chosen = |name: &str, tag: Option<&str>, text: &str| {
+            CdfTable::open(name, tag, &|_| Ok(text.to_owned()), Span::COLUMNS)
+        };
+        let open = |name: &str, text: &str| chosen(name, None, text);
         let read = open("get.hlog", &log).unwrap();
         assert_eq!(read.interpolate(), Interpolate::Step);
         // In ps, with shares that rise to 1.
@@ -266,7 +269,16 @@ mod tests {
         let tagged = format!("Tag=a,0.0,1.0,0.1,{OF_V1}\n0.0,1.0,0.1,{OF_V1}\n");
         let error = open("get.hlog", &tagged).unwrap_err();
         assert!(error.message.contains("with tag `a` (724 in all)"), "{error:?}");
-        let error = CdfTable::open("get.hlog", &|_| Ok(log.clone()), Bytes::COLUMNS).unwrap_err();
+        for tag in ["a", ""] {
+            assert_eq!(chosen("get.hlog", Some(tag), &tagged).unwrap(), read, "{tag:?}");
+        }
+        let error = chosen("get.hlog", Some("b"), &tagged).unwrap_err();
+        assert!(error.key == "tag" && error.message.contains("with tag `a`"), "{error:?}");
+        for (name, text) in [("get.hgrm", percentiles), ("a.csv", "us,cdf\n1,1\n"), ("websearch", "")] {
+            let error = chosen(name, Some("a"), text).unwrap_err();
+            assert!(error.key == "tag" && error.message.contains("has no tags"), "{error:?}");
+        }
+        let error = CdfTable::open("get.hlog", None, &|_| Ok(log.clone()), Bytes::COLUMNS).unwrap_err();
         assert!(error.message.contains("it has times"), "{error:?}");
     }
 

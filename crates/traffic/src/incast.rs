@@ -5,7 +5,7 @@ use plimsoll_units::{Bytes, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Check, Demand};
+use crate::check::{Check, Demand, Directed};
 use crate::facts::NetworkFacts;
 use crate::hosts::{HostName, Hosts};
 use crate::kind::{Context, ExpectedRecords, Kind, host_count};
@@ -51,9 +51,9 @@ impl Kind for Incast {
             check.error("every", "all rounds at once", "more than 0s");
         }
         // One round is a burst; rounds without an end to their sum are a load.
-        let bits = senders as f64 * self.size.get() as f64 * 8.0 / self.every.as_secs_f64();
-        let towards = to.filter(|_| self.rounds > 1).map(|to| (to, bits));
-        Demand { ends: true, start: self.start, towards, ..Demand::default() }
+        let bits = senders.len() as f64 * self.size.get() as f64 * 8.0 / self.every.as_secs_f64();
+        let directed = Directed::new(senders, to, (self.rounds > 1).then_some(bits));
+        Demand { ends: true, start: self.start, directed, ..Demand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

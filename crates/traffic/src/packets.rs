@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Arrivals;
-use crate::check::{Check, Demand};
+use crate::check::{Check, Demand, Directed};
 use crate::distribution::{Sampler, SizeDistribution, exponential};
 use crate::draw::{stretched, uniform_choice};
 use crate::facts::NetworkFacts;
@@ -61,8 +61,9 @@ impl Kind for Packets {
         check.raw_packet("size", &self.size);
         let share = self.share_of_bursts(check);
         let bits = check.load("load", self.load, Some(check.facts().host_rate(0)));
-        let towards = to.map(|to| (to, bits * senders as f64 * share));
-        Demand { ends: self.count.is_some(), start: Span::ZERO, towards, ..Demand::default() }
+        let bits = bits * senders.len() as f64 * share;
+        let directed = Directed::new(senders, to, Some(bits));
+        Demand { ends: self.count.is_some(), start: Span::ZERO, directed, ..Demand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

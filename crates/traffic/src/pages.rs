@@ -15,7 +15,7 @@ use plimsoll_units::{Bytes, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Check, Demand};
+use crate::check::{Check, Demand, Directed};
 use crate::distribution::{Distribution, Sampler, SizeDistribution, TimeDistribution, exponential};
 use crate::draw::{stretched, uniform_choice};
 use crate::exchange::{Ask, Exchanges, Pool};
@@ -143,6 +143,15 @@ impl Pages {
         u64::from(self.retrievals.unwrap_or(1))
     }
 
+    /// Returns the mean bytes of what is retrieved, unless it cannot be known.
+    fn mean_size(&self) -> Option<f64> {
+        let sizes = if self.sizes.is_empty() { &Pages::SIZES[..] } else { &self.sizes };
+        match &self.size {
+            Some(size) => size.known_mean(),
+            None => Some(sizes.iter().map(|size| size.get() as f64).sum::<f64>() / sizes.len() as f64),
+        }
+    }
+
     fn check_sizes(&mut self, check: &mut Check<'_>) {
         if let Some(size) = &mut self.size {
             if !self.sizes.is_empty() {
@@ -175,12 +184,13 @@ impl Kind for Pages {
             let problem = format!("{} replicas on {} back-ends", self.replicas, back.len());
             check.error("replicas", problem, "1 to the number of back-ends");
         }
+        let asked = rate * front.len() as f64 * retrievals as f64 * f64::from(self.replicas);
         if let (Some(service), false) = (self.service.known_mean(), back.is_empty()) {
-            let asked = rate * front.len() as f64 * retrievals as f64 * f64::from(self.replicas);
             let threads = back.len() as f64 * f64::from(self.threads.max(1));
             check.service("service", asked / threads, service);
         }
-        Demand { ends: self.count.is_some(), start: self.start, ..Demand::default() }
+        let directed = Directed::new(back, front, self.mean_size().map(|bytes| asked * bytes * 8.0));
+        Demand { ends: self.count.is_some(), start: self.start, directed, ..Demand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

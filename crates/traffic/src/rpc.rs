@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Pick;
-use crate::check::{Check, Demand};
+use crate::check::{Check, Demand, Directed};
 use crate::distribution::{SizeDistribution, TimeDistribution};
 use crate::facts::NetworkFacts;
 use crate::hosts::{HostName, Hosts};
@@ -63,10 +63,10 @@ impl Kind for Rpc {
         let bits = check.load("load", self.load, client.map(|host| check.facts().host_rate(host)));
         if let (Some(response), Some(service)) = (self.response.known_mean(), self.service.known_mean()) {
             let requests = bits / 8.0 / response;
-            check.service("service", requests / servers.max(1) as f64, service);
+            check.service("service", requests / servers.len().max(1) as f64, service);
         }
-        let towards = client.map(|client| (client, bits));
-        Demand { ends: self.count.is_some(), start: self.start, towards, ..Demand::default() }
+        let directed = Directed::new(servers, client, Some(bits));
+        Demand { ends: self.count.is_some(), start: self.start, directed, ..Demand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

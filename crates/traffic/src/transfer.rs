@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Pick;
-use crate::check::{Check, Demand};
+use crate::check::{Check, Demand, Directed};
 use crate::distribution::{SizeDistribution, TimeDistribution};
 use crate::facts::NetworkFacts;
 use crate::hosts::{HostName, Hosts};
@@ -57,12 +57,12 @@ impl Transfer {
 impl Kind for Transfer {
     fn check(&mut self, check: &mut Check<'_>) -> Demand {
         let client = check.host("client", &self.client);
-        check.hosts("servers", &self.servers, client);
+        let servers = check.hosts("servers", &self.servers, client);
         check.some_bytes("request", self.request);
         check.distribution("size", &mut self.size);
         let bits = check.load("load", self.load, client.map(|host| check.facts().host_rate(host)));
-        let towards = client.map(|client| (client, bits));
-        Demand { ends: self.count.is_some(), start: self.start, towards, ..Demand::default() }
+        let directed = Directed::new(servers, client, Some(bits));
+        Demand { ends: self.count.is_some(), start: self.start, directed, ..Demand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {

@@ -126,6 +126,58 @@ fn a_second_copy_is_no_retransmission() {
     assert_eq!((found.losses.seen.copies, found.losses.seen.retransmitted), (1, 0));
 }
 
+/// IPv6 has no identification: equal packets within 10 us are copies.
+#[test]
+fn a_second_copy_over_ipv6_is_recognised() {
+    let at = |ns, tcp: Tcp| (ns, tcp.frame_with(&[], true));
+    let ack = Tcp { payload: 0, source: 2, destination: 1, ack: 1_461, ..DATA };
+    let packets = [
+        at(0, DATA),
+        at(5_000, ack),
+        at(8_000, ack),
+        // A window update, and after that a duplicate ACK, which came too late for a copy.
+        at(9_000, Tcp { window: 7, ..ack }),
+        at(90_000, Tcp { sequence: 2_921, ..DATA }),
+        at(100_000, Tcp { window: 7, ..ack }),
+    ];
+    let found = report(&PCAP.file(&packets), Options::default());
+    assert_eq!((found.losses.seen.copies, found.acks.pure), (1, 3));
+    assert_eq!((found.acks.window_updates, found.acks.duplicate), (1, 1));
+    // Another option gives another checksum, which the two last bytes of the ports' and numbers' header hold.
+    let mut other = ack.frame_with(&[], true);
+    let checksum = other.len() - 4;
+    other[checksum] = 1;
+    let found = report(&PCAP.file(&[at(0, ack), (3_000, other)]), Options::default());
+    assert_eq!((found.losses.seen.copies, found.acks.pure), (0, 2));
+}
+
+#[test]
+fn a_second_copy_of_a_datagram_is_recognised() {
+    let udp = |id: Option<u16>, payload: &[u8]| {
+        let length = 8 + payload.len() as u16;
+        let udp = [&[0, 80, 0, 90][..], &length.to_be_bytes(), &[0, 0], payload].concat();
+        let Some(id) = id else {
+            let head = [&[0x60, 0, 0, 0][..], &length.to_be_bytes(), &[17, 64], &[1; 32]].concat();
+            return [&[2; 12][..], &[0x86, 0xdd], &head, &udp].concat();
+        };
+        let total = (20 + length).to_be_bytes();
+        let head = [&[0x45, 0][..], &total, &id.to_be_bytes(), &[0x40, 0, 64, 17, 0, 0]].concat();
+        [&[2; 12][..], &[8, 0], &head, &[10, 0, 0, 1, 10, 0, 0, 2], &udp].concat()
+    };
+    let cases = [
+        ("one identification", [(0, udp(Some(7), b"one")), (900_000, udp(Some(7), b"one"))], 1),
+        ("too late", [(0, udp(Some(7), b"one")), (1_100_000, udp(Some(7), b"one"))], 0),
+        ("two identifications", [(0, udp(Some(7), b"one")), (3_000, udp(Some(8), b"one"))], 0),
+        ("IPv6", [(0, udp(None, b"one")), (3_000, udp(None, b"one"))], 1),
+        ("IPv6, too late", [(0, udp(None, b"one")), (11_000, udp(None, b"one"))], 0),
+        ("IPv6, another payload", [(0, udp(None, b"one")), (3_000, udp(None, b"two"))], 0),
+    ];
+    for (name, packets, copies) in cases {
+        let found = report(&PCAP.file(&packets), Options::default());
+        assert_eq!((found.losses.seen.copies, found.frames), (copies, 2), "{name}");
+    }
+}
+
 /// Bursts of 44 at irregular times, each stamp rounded down to so many nanoseconds.
 fn irregular(step: u64) -> Report {
     let mut packets = Vec::new();
@@ -220,7 +272,9 @@ proptest! {
             let time = Time::from_ps(now.as_ps().saturating_sub(u64::from(*back) * 5_000_000));
             bytes += u64::from(*size);
             let (source, destination) = (Address::V4(*host), Address::V4(9));
-            analyser.frame(&Frame { time, interface: 0, source, destination, bytes: *size, segment: None });
+            let (interface, bytes) = (0, *size);
+            let (segment, datagram) = (None, None);
+            analyser.frame(&Frame { time, interface, source, destination, bytes, segment, datagram });
         }
         let found = analyser.finish();
         let sum = |map: &BTreeMap<u64, u64>| map.iter().map(|(length, count)| length * count).sum::<u64>();
@@ -247,7 +301,9 @@ proptest! {
                 // 84 bytes take 67,200 ps.
                 now += Span::from_ps(67_200 + wait);
                 let (source, destination) = (Address::V4(1), Address::V4(2));
-                analyser.frame(&Frame { time: now, interface: 0, source, destination, bytes: 60, segment: None });
+                let (interface, bytes) = (0, 60);
+                let (segment, datagram) = (None, None);
+                analyser.frame(&Frame { time: now, interface, source, destination, bytes, segment, datagram });
             }
             analyser.finish().bursts
         };

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
-use plimsoll_stdio::note;
+use plimsoll_stdio::note_or_drop;
 use plimsoll_units::Span;
 use rustix::io::Errno;
 
@@ -74,12 +74,12 @@ pub fn serve(listener: &TcpListener, token: Token) -> io::Result<()> {
         let serving = Arc::clone(&agent);
         let started = thread::Builder::new().spawn(move || {
             if let Err(error) = serving.receive(stream, number) {
-                note!("{caller}: {error:#}");
+                note_or_drop(format_args!("{caller}: {error:#}"));
             }
         });
         if let Err(error) = started {
             agent.strangers().leave(number);
-            note!("{caller}: cannot start a thread for it: {error}");
+            note_or_drop(format_args!("{caller}: cannot start a thread for it: {error}"));
         }
     }
 }

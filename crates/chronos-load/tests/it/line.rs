@@ -29,10 +29,14 @@ struct Agent {
 
 impl Agent {
     fn start(token: &Path) -> Agent {
+        Agent::start_with(token, Stdio::null())
+    }
+
+    fn start_with(token: &Path, errors: Stdio) -> Agent {
         let mut child = Command::new(env!("CARGO_BIN_EXE_chronos-load"))
             .args(["agent", "--listen=127.0.0.1:0", "--token-file", token.to_str().unwrap()])
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(errors)
             .spawn()
             .unwrap();
         let mut line = String::new();
@@ -251,6 +255,27 @@ fn silent_connections_do_not_keep_a_caller_out() {
     for mut stream in silent {
         assert_eq!(stream.read(&mut [0]).unwrap(), 0);
     }
+}
+
+/// Its stderr is a full pipe, whose reader stays and reads nothing.
+#[test]
+fn an_agent_whose_errors_nobody_reads_ends_its_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    rustix::io::ioctl_fionbio(&writer, true).unwrap();
+    while writer.write(&[b'\n'; 4096]).is_ok() {}
+    while writer.write(b"\n").is_ok() {}
+    rustix::io::ioctl_fionbio(&writer, false).unwrap();
+    let agent = Agent::start_with(&token_file(folder.path()), writer.into());
+    for _ in 0..20 {
+        assert!(agent.say(&hello("wrong")).contains("the token is wrong"));
+    }
+    let threads = format!("/proc/{}/task", agent.child.id());
+    plimsoll_testing::eventually("the end of all threads that served strangers", || {
+        fs::read_dir(&threads).unwrap().count() == 1
+    });
+    assert!(agent.say(&format!("{}\"go\"\n", hello(TOKEN))).starts_with("\"welcome\""));
+    drop(reader);
 }
 
 #[test]

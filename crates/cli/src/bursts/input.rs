@@ -1,6 +1,7 @@
 //! The captures that a command line names, and their analysis.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
@@ -105,14 +106,12 @@ impl Input {
         analyser: &mut Analyser,
         stop: &Interrupt,
     ) -> anyhow::Result<Result<(), ReadError>> {
-        let input: Box<dyn Read> = match &self.source {
-            Source::Stdin => Box::new(io::stdin().lock()),
-            Source::File(path, origin) => {
-                let file = plimsoll_files::open_to_read(path, *origin);
-                Box::new(file.with_context(|| format!("cannot open {}", self.name))?)
-            }
+        let input = match &self.source {
+            Source::Stdin => stdin(),
+            Source::File(path, origin) => plimsoll_files::open_to_poll(path, *origin),
             Source::Device(limits) => return of_device(&self.name, *limits, analyser, stop),
         };
+        let input = input.with_context(|| format!("cannot open {}", self.name))?;
         Ok(analyse(UntilStopped { input, stop }, analyser))
     }
 }
@@ -143,22 +142,58 @@ fn of_device(
     ))
 }
 
-/// An input that ends at a signal, so that a live capture is reported when Ctrl-C ends it.
+/// An input that ends at a signal, also while it waits for data, so that a live capture is reported when Ctrl-C ends
+/// it.
 struct UntilStopped<'a> {
-    input: Box<dyn Read>,
+    input: File,
     stop: &'a Interrupt,
 }
 
 impl Read for UntilStopped<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.stop.signal().is_some() { Ok(0) } else { self.input.read(into) }
+        while self.stop.signal().is_none() {
+            if !is_readable(&self.input)? {
+                continue;
+            }
+            match self.input.read(into) {
+                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
+                read => return read,
+            }
+        }
+        Ok(0)
     }
+}
+
+/// Waits until an input has data or has ended, and returns whether that is so; false after a signal or a while.
+#[cfg(unix)]
+fn is_readable(input: &File) -> io::Result<bool> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    // A signal that comes just before the wait is seen after it.
+    let patience = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    match poll(&mut [PollFd::new(input, PollFlags::IN)], Some(&patience)) {
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        ready => Ok(ready? > 0),
+    }
+}
+
+#[cfg(not(unix))]
+fn is_readable(_: &File) -> io::Result<bool> {
+    Ok(true)
+}
+
+/// Returns stdin without the buffer of the standard library, in which a poll would not see data.
+fn stdin() -> io::Result<File> {
+    #[cfg(unix)]
+    let own = std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned()?;
+    #[cfg(windows)]
+    let own = std::os::windows::io::AsHandle::as_handle(&io::stdin()).try_clone_to_owned()?;
+    Ok(File::from(own))
 }
 
 /// Returns the captures of a run directory, which has at least one.
 fn captures(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let folder = run.join(CAPTURES);
-    let entries = std::fs::read_dir(&folder).map_err(|error| {
+    let entries = plimsoll_files::check_folder(&folder).and_then(|()| std::fs::read_dir(&folder)).map_err(|error| {
         anyhow!(
             "{} has no captured packets ({error}); `plimsoll run SCENARIO --pcap` and `plimsoll emulate SCENARIO \
              --capture` keep them below {CAPTURES}/ of the run directory",

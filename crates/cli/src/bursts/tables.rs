@@ -98,7 +98,7 @@ pub(super) fn warnings(report: &Report) -> Vec<String> {
         all.push(format!(
             "captured twice, as by a mirror of several ports: {}; bursts and bytes count both, acknowledgements and \
              retransmissions one",
-            counted(copies, "TCP segment")
+            counted(copies, "frame")
         ));
     }
     all

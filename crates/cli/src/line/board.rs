@@ -106,6 +106,10 @@ impl<'a> Board<'a> {
 }
 
 impl Watch for Board<'_> {
+    fn on_warning(&self, warning: &str) {
+        self.bar.suspend(|| note!("warning: {warning}"));
+    }
+
     fn on_begin(&self, there: usize) {
         self.state().there = there;
         if there > 0 {

@@ -47,6 +47,48 @@ fn a_capture_of_a_64_kb_segment_has_one_burst_of_44() {
     place.plimsoll(&["bursts", "one.pcap", "--format", "md"]).ends_with(0).prints("| 32 to 63 |");
 }
 
+/// The first signal ends a wait: for the writer of a named pipe, for its data, and for those of stdin.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_ends_a_wait_for_data() {
+    use crate::common::{Ran, signal};
+    use std::io::Write;
+
+    let place = Place::new();
+    let fifo = place.path("fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let whole = capture(1);
+    for (name, data) in
+        [("fifo", None), ("fifo", Some(&whole[..])), ("-", Some(&whole[..])), ("-", Some(&[][..]))]
+    {
+        let args = ["bursts", name, "--format", "json"];
+        let mut command = place.command(&args);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let status = format!("/proc/{}/status", child.id());
+        plimsoll_testing::eventually("a handler of SIGINT", || {
+            let status = fs::read_to_string(&status).unwrap();
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+            u64::from_str_radix(caught.trim(), 16).unwrap() & 1 << (signal_hook::consts::SIGINT - 1) != 0
+        });
+        // The writers stay, so that only the signal ends the input.
+        let mut stdin = child.stdin.take();
+        let mut writer = match (name, data) {
+            ("fifo", Some(_)) => Some(fs::File::options().write(true).open(&fifo).unwrap()),
+            _ => None,
+        };
+        let writes = writer.as_mut().map(|file| file as &mut dyn Write);
+        let writes = writes.or(stdin.as_mut().map(|pipe| pipe as &mut dyn Write));
+        writes.unwrap().write_all(data.unwrap_or_default()).unwrap();
+        signal(&child, signal_hook::consts::SIGINT);
+        let ran = Ran::of(&args, child.wait_with_output().unwrap()).ends_with(130);
+        drop((stdin, writer));
+        if data.is_none_or(<[u8]>::is_empty) {
+            ran.says("stopped by a signal, without a packet").prints_nothing();
+        }
+    }
+}
+
 /// A frame stamped hours later than its neighbours makes the numbers doubtful, which every form says.
 #[test]
 fn warnings_are_part_of_every_form() {

@@ -59,7 +59,11 @@ fn objectives_are_part_of_the_check() {
                 rate = '1Gbps'\ndelay = '1us'\n[workload.w]\nkind = 'all-to-all'\nsize = '1KB'\nload = 0.1\n[slo]\n";
     for (objective, said) in [("p99(ww) < 1ms", "slo.a: "), ("p99(w) < 1 parsec", "slo.a: ")] {
         place.write("slo.toml", &format!("{base}a = '{objective}'\n"));
-        place.plimsoll(&["scenario", "check", "slo.toml"]).ends_with(2).says(said).prints_nothing();
+        let checked =
+            place.plimsoll(&["scenario", "check", "slo.toml"]).ends_with(2).says(said).prints_nothing();
+        let refused = place.plimsoll(&["run", "slo.toml", "--out", "out"]).ends_with(2).prints_nothing();
+        assert_eq!(refused.stderr, checked.stderr);
+        assert!(!place.path("out").exists());
     }
     place.write("slo.toml", &format!("{base}a = 'p99(w) < 1ms'\n"));
     place.plimsoll(&["scenario", "check", "slo.toml"]).ends_with(0);

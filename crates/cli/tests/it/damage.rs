@@ -132,6 +132,14 @@ fn the_journal_of_a_search_is_repaired() {
         .says(&format!("{} runs are finished already", runs - 1));
     assert_eq!(place.read("out/lines.json"), found);
     place.plimsoll(&line).ends_with(1).says(&format!("{runs} runs are finished already"));
+    // A kill may leave a line unfinished; only its run is lost.
+    let journal = place.read("out/runs.jsonl");
+    place.write("out/runs.jsonl", &journal[..journal.len() - 9]);
+    place
+        .plimsoll(&line)
+        .ends_with(1)
+        .says("warning: out/runs.jsonl: the unfinished last line, ")
+        .says(&format!("{} runs are finished already", runs - 1));
     flip(&place.path("out/manifest.json"));
     place.plimsoll(&line).ends_with(2).says("manifest.json is damaged").says("`--repair`");
     place

@@ -94,7 +94,8 @@ mod tests {
             ack: Some(1),
             payload,
             window: 1_000,
-            identification: 0,
+            identification: None,
+            checksum: 0,
             syn: false,
             ends: false,
         };
@@ -105,6 +106,7 @@ mod tests {
             destination: Address::V6(destination),
             bytes: payload + 74,
             segment: Some(segment),
+            datagram: None,
         }
     }
 

@@ -27,8 +27,13 @@ const BOUND_US: f64 = (60.0 * 256.0 * 0.8 + 4.0 * 3_000.0) / 1e3;
 
 /// Returns the mean of a bundled distribution in bytes, as loads are shared out by it.
 fn mean_bytes(cdf: &str) -> f64 {
-    let mut sizes: SizeDistribution =
-        Distribution::Cdf { cdf: cdf.to_owned(), interpolate: None, in_multiples_of: None, table: None };
+    let mut sizes: SizeDistribution = Distribution::Cdf {
+        cdf: cdf.to_owned(),
+        tag: None,
+        interpolate: None,
+        in_multiples_of: None,
+        table: None,
+    };
     let no_file = |name: &str| Err(std::io::Error::other(format!("{name} is no file")));
     sizes.load(&no_file).expect("the distribution is bundled");
     sizes.sampler().mean()

@@ -114,6 +114,12 @@ impl RunDir {
         }
         let points = path.join(POINTS);
         check_free_for_a_run(path, existing)?;
+        if existing != Existing::Replace {
+            // Where the run is replaced, links are removed with the rest.
+            std::iter::once(POINTS)
+                .chain(BESIDE_POINTS)
+                .try_for_each(|name| check_folder(&path.join(name)))?;
+        }
         fs::create_dir_all(&points).map_err(|source| Error::io("make", &points, source))?;
         let lock = lock(path)?;
         probe(path, room.max(ROOM_AT_LEAST))?;
@@ -165,6 +171,7 @@ impl RunDir {
     /// Opens a run for reading.
     pub fn open(path: &Path) -> Result<RunDir, Error> {
         let (manifest, columns) = (read_manifest(path)?, Columns::default());
+        check_folder(&path.join(POINTS))?;
         Ok(RunDir { path: path.to_owned(), manifest, other_build: None, columns, _lock: None })
     }
 
@@ -218,7 +225,7 @@ impl RunDir {
 
     fn status_by(&self, point: &ManifestPoint, read: fn(&Path) -> Result<Mark, Error>) -> Status {
         let folder = self.path.join(POINTS).join(point_id(&point.key));
-        if !folder.exists() {
+        if fs::symlink_metadata(&folder).is_err() {
             return Status::Missing;
         }
         match read(&folder) {
@@ -250,7 +257,8 @@ impl RunDir {
     /// again) makes way.
     fn put(&self, unfinished: &Path, id: &str) -> Result<(), Error> {
         let folder = self.path.join(POINTS).join(id);
-        if folder.exists() {
+        if fs::symlink_metadata(&folder).is_ok() {
+            // Of a link, this removes the link.
             fs::remove_dir_all(&folder).map_err(|source| Error::io("remove", &folder, source))?;
         }
         disk::rename(unfinished, &folder)
@@ -333,6 +341,11 @@ fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
         .map_err(|source| Error::io("read", path, source))
 }
 
+/// Checks that a folder of a run directory, if it is there, is no link to another place.
+fn check_folder(path: &Path) -> Result<(), Error> {
+    plimsoll_files::check_folder(path).map_err(|source| Error::io("read", path, source))
+}
+
 fn read_manifest(path: &Path) -> Result<Manifest, Error> {
     let file = path.join(MANIFEST);
     let bytes = match read_file(&file) {
@@ -368,8 +381,9 @@ fn check_free_for_a_run(path: &Path, existing: Existing) -> Result<(), Error> {
 
 fn lock(path: &Path) -> Result<File, Error> {
     let file = path.join(LOCK);
-    let lock =
-        plimsoll_files::create(&file, Origin::Folder).map_err(|source| Error::io("write", &file, source))?;
+    // The name may be a hard link to a file elsewhere, whose content stays.
+    let lock = plimsoll_files::open(&file, Origin::Folder, File::options().write(true).create(true))
+        .map_err(|source| Error::io("write", &file, source))?;
     // A process that its owner has just forked holds the lock too, until it becomes another program.
     for patience in 0..LOCK_TRIES {
         match lock.try_lock() {

@@ -204,6 +204,7 @@ pub(super) fn write(folder: &Path, point: &PointOutcome, columns: Columns) -> Re
 
 /// Reads the mark and checks that every file is there in its full length.
 pub(super) fn read_mark(folder: &Path) -> Result<Mark, Error> {
+    super::check_folder(folder)?;
     let path = folder.join(MARK);
     let bytes = super::read_file(&path)?;
     let text = String::from_utf8_lossy(&bytes);

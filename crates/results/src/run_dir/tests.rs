@@ -370,6 +370,57 @@ fn a_finished_point_is_on_the_disk_before_it_has_its_name() {
     assert_eq!(steps, [Step::SyncFile, Step::Rename, Step::SyncFolder]);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_folder_that_is_a_link_is_neither_read_nor_written() {
+    let place = tempfile::tempdir().unwrap();
+    let (path, elsewhere) = (place.path().join("run"), place.path().join("elsewhere"));
+    let points = points();
+    let run = create(&path, &points, Existing::Refuse).unwrap();
+    points.iter().for_each(|point| run.write_point(point).unwrap());
+    drop(run);
+    let first = path.join(POINTS).join(point_id(&points[0].key));
+    fs::rename(&first, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &first).unwrap();
+    let why = "it is no folder but a symbolic link";
+    let run = RunDir::open(&path).unwrap();
+    assert!(
+        matches!(&run.status()[0].1, Status::Damaged(what) if what.contains(why)),
+        "{:?}",
+        run.status()[0]
+    );
+    assert!(run.read_point(&points[0].key).unwrap_err().to_string().contains(why));
+    // A repair puts the point in the place of the link, also where the link leads nowhere.
+    for target in [elsewhere.as_path(), Path::new("nowhere")] {
+        fs::remove_dir_all(&first).unwrap();
+        std::os::unix::fs::symlink(target, &first).unwrap();
+        create(&path, &points, Existing::Repair).unwrap().write_point(&points[0]).unwrap();
+        assert!(first.symlink_metadata().unwrap().is_dir() && elsewhere.join("point.json").exists());
+    }
+
+    for name in [POINTS, "pcap"] {
+        let folder = path.join(name);
+        let _ = fs::remove_dir_all(&folder);
+        std::os::unix::fs::symlink(&elsewhere, &folder).unwrap();
+        let error = create(&path, &points, Existing::Resume).unwrap_err().to_string();
+        assert!(error.contains(why) && error.contains(name), "{error}");
+        assert_eq!(RunDir::open(&path).is_err(), name == POINTS);
+        create(&path, &points, Existing::Replace).unwrap();
+        assert!(!folder.is_symlink() && elsewhere.join("point.json").exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_lock_that_is_another_name_of_a_file_leaves_its_content() {
+    let place = tempfile::tempdir().unwrap();
+    let (path, elsewhere) = (place.path().join("run"), place.path().join("elsewhere"));
+    fs::create_dir(&path).unwrap();
+    fs::write(&elsewhere, "text").unwrap();
+    fs::hard_link(&elsewhere, path.join(LOCK)).unwrap();
+    create(&path, &points(), Existing::Refuse).unwrap();
+    assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "text");
+}
+
 #[test]
 fn two_writers_do_not_share_a_directory() {
     let place = tempfile::tempdir().unwrap();

@@ -1,7 +1,9 @@
 //! Checks of `workload.*`: names, what each kind finds in its own table, and the sums over workloads.
 
+use std::collections::BTreeMap;
+
 use plimsoll_traffic::Workload;
-use plimsoll_traffic::check::{Check, Demand, FileReader, InvalidValue, busiest_cut};
+use plimsoll_traffic::check::{Check, Demand, Directed, FileReader, InvalidValue, busiest_cut};
 use plimsoll_traffic::record::Supply;
 use plimsoll_units::{Bytes, Rate, Span};
 
@@ -29,7 +31,8 @@ impl Checker<'_> {
         }
         let limited = model.host.qjump().is_some();
         let Model { workload: workloads, topology, run, .. } = model;
-        let mut towards: Vec<(u32, f64)> = Vec::new();
+        let mut directed: Vec<Directed> = Vec::new();
+        let mut loading: Vec<&str> = Vec::new();
         let mut between_all: Vec<(&str, f64)> = Vec::new();
         let has_endless = workloads.values().any(|workload| workload.params().supply() == Supply::Endless);
         let drain = if has_endless { Span::ZERO } else { run.drain };
@@ -43,6 +46,12 @@ impl Checker<'_> {
             if let Some((time, (key, bytes))) = time.zip(longest) {
                 self.too_long(name, &key, bytes, time, topology);
             }
+            // A limiter at the hosts lets less than what is directed into the network.
+            let towards = demand.directed.filter(|_| !limited);
+            if demand.between_all > 0.0 || towards.is_some() {
+                loading.push(name);
+            }
+            directed.extend(towards);
             if demand.between_all > 0.0 {
                 between_all.push((name, demand.between_all));
             }
@@ -57,34 +66,51 @@ impl Checker<'_> {
                 let message = format!("it starts at {}, when the run of {duration} is over", demand.start);
                 self.error(&["workload", name, "start"], message, "less than run.duration");
             }
-            if let Some((host, bits)) = demand.towards {
-                match towards.iter_mut().find(|(known, _)| *known == host) {
-                    Some((_, total)) => *total += bits,
-                    None => towards.push((host, bits)),
-                }
-            }
         }
         let all: f64 = between_all.iter().map(|(_, bits)| bits).sum();
-        if between_all.len() > 1 && towards.is_empty() {
-            towards.push((0, 0.0));
+        let place: &[&str] = if let [name] = loading[..] { &["workload", name] } else { &["workload"] };
+        // Of one workload between all hosts, its own check speaks.
+        if !limited && (between_all.len() > 1 || !directed.is_empty()) {
+            self.host_links(place, topology, all, &directed);
         }
-        for (host, bits) in towards {
-            let share = (bits + all) / topology.host_rate(host).as_bps() as f64;
-            // A limiter at the hosts lets less than that into the network.
-            if share > 1.0 && !limited {
-                let message = format!("load {share:.3} of the link towards `{}`", topology.host_name(host));
-                self.warn(&["workload"], message, "queues grow as long as the run lasts; lower the loads");
-            }
-        }
-        let Some((links, share)) = busiest_cut(topology, all).filter(|(_, share)| *share > 1.0) else {
+        let Some((links, share)) = busiest_cut(topology, all, &directed).filter(|(_, share)| *share > 1.0)
+        else {
             return;
         };
         let message = format!("load {share:.3} of {links} (oversubscription)");
         let path: &[&str] = match between_all[..] {
-            [(name, _)] => &["workload", name, "load"],
-            _ => &["workload"],
+            [(name, _)] if loading.len() == 1 => &["workload", name, "load"],
+            _ => place,
         };
         self.warn(path, message, "queues grow as long as the run lasts; lower the load");
+    }
+
+    /// Warns of the hosts' links that get more than they carry: of those towards hosts, else of those from hosts. Each
+    /// host sends `all` bits per second to all others.
+    fn host_links(&mut self, path: &[&str], topology: &Topology, all: f64, directed: &[Directed]) {
+        type Side = fn(&Directed) -> &[u32];
+        let sides: [(&str, Side); 2] =
+            [("towards", |directed| &directed.to), ("from", |directed| &directed.from)];
+        for (direction, side) in sides {
+            let mut loads = BTreeMap::from([(0, 0.0)]);
+            for of in directed {
+                let each = of.bits / side(of).len() as f64;
+                side(of).iter().for_each(|host| *loads.entry(*host).or_default() += each);
+            }
+            let share =
+                |(host, bits): (u32, f64)| (host, (bits + all) / topology.host_rate(host).as_bps() as f64);
+            let loads: Vec<(u32, f64)> =
+                loads.into_iter().map(share).filter(|(_, share)| *share > 1.0).collect();
+            let Some((host, share)) = loads.iter().rev().max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
+            let of = match loads.len() {
+                1 => String::new(),
+                links => format!(", one of {links} that get more than they carry"),
+            };
+            let name = topology.host_name(*host);
+            let message = format!("load {share:.3} of the link {direction} `{name}`{of}");
+            self.warn(path, message, "queues grow as long as the run lasts; lower the loads");
+            return;
+        }
     }
 
     /// Warns of messages that a run has no time for even where nothing is in their way.

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::arithmetic::Divisor;
-use super::kind::{Check, Cut, Kind, hosts, product, switches};
+use super::kind::{Check, Cut, Inside, Kind, hosts, product, switches};
 use super::link::{Choices, Link, LinkClass, Node, host_links};
 use super::{Network, Paths};
 use crate::Unbuildable;
@@ -90,13 +90,12 @@ impl Kind for Clos {
     }
 
     fn cuts(&self) -> Vec<Cut> {
-        let (rate, below) = (self.rate.as_bps() as f64, f64::from(self.hosts_per_edge));
-        let up = rate * f64::from(self.aggregations);
+        let up = self.rate.as_bps() as f64 * f64::from(self.aggregations);
         let links = "the links from an edge switch to its pod";
-        let edge = Cut { links, hosts: below, bits_per_second: up };
+        let edge = Cut { links, inside: Inside::Groups(self.hosts_per_edge), bits_per_second: up };
         let links = "the links from a pod to the cores";
-        let hosts = below * f64::from(self.edges);
-        let pod = Cut { links, hosts, bits_per_second: up * f64::from(self.cores) };
+        let inside = Inside::Groups(self.hosts_per_edge.saturating_mul(self.edges));
+        let pod = Cut { links, inside, bits_per_second: up * f64::from(self.cores) };
         [edge].into_iter().chain((self.pods > 1).then_some(pod)).collect()
     }
 

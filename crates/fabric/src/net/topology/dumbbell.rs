@@ -6,7 +6,7 @@ use plimsoll_units::{Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Check, Cut, Kind, hosts, switches};
+use super::kind::{Check, Cut, Inside, Kind, hosts, switches};
 use super::link::{Choices, Link, LinkClass, Node, host_links};
 use super::{Network, Paths};
 use crate::Unbuildable;
@@ -82,7 +82,7 @@ impl Kind for Dumbbell {
     fn cuts(&self) -> Vec<Cut> {
         let links = "the link between the switches";
         let bits_per_second = self.bottleneck_rate.as_bps() as f64;
-        vec![Cut { links, hosts: f64::from(self.left), bits_per_second }]
+        vec![Cut { links, inside: Inside::Hosts((0..self.left).collect()), bits_per_second }]
     }
 
     fn neighbours(&self, node: Node) -> Vec<Node> {

@@ -6,7 +6,7 @@ use plimsoll_units::{Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Check, Cut, Kind};
+use super::kind::{Check, Cut, Inside, Kind};
 use super::link::Node;
 use super::{GraphLink as LinkOfNodes, Network};
 use crate::Unbuildable;
@@ -93,7 +93,9 @@ impl Kind for File {
     fn cuts(&self) -> Vec<Cut> {
         let links = "the links from a switch with hosts to the others";
         let switches = self.graph.iter().flat_map(|graph| graph.switches_with_hosts());
-        switches.map(|(hosts, bits_per_second)| Cut { links, hosts, bits_per_second }).collect()
+        switches
+            .map(|(hosts, bits_per_second)| Cut { links, inside: Inside::Hosts(hosts), bits_per_second })
+            .collect()
     }
 
     fn neighbours(&self, node: Node) -> Vec<Node> {
@@ -169,11 +171,11 @@ impl Graph {
         ports.into_iter().max().unwrap_or(0)
     }
 
-    /// Returns for each switch that has hosts, and is not the only one, how many it has, and the bits per second of
-    /// its links to other switches.
-    fn switches_with_hosts(&self) -> Vec<(f64, f64)> {
+    /// Returns for each switch that has hosts, and is not the only one, these hosts, and the bits per second of its
+    /// links to other switches.
+    fn switches_with_hosts(&self) -> Vec<(Vec<u32>, f64)> {
         let hosts = self.hosts.len();
-        let mut switches = vec![(0.0, 0.0); self.switches.len()];
+        let mut switches = vec![(Vec::new(), 0.0); self.switches.len()];
         for link in &self.links {
             let ends = [(link.from, link.to), (link.to, link.from)];
             for (end, other) in ends.map(|(end, other)| (end as usize, other as usize)) {
@@ -181,12 +183,13 @@ impl Graph {
                     continue;
                 };
                 match other < hosts {
-                    true => switch.0 += 1.0,
+                    true => switch.0.push(other as u32),
                     false => switch.1 += link.rate.as_bps() as f64,
                 }
             }
         }
-        switches.retain(|(below, up)| *below > 0.0 && *up > 0.0);
+        switches.retain(|(below, up)| !below.is_empty() && *up > 0.0);
+        switches.iter_mut().for_each(|(below, _)| below.sort_unstable());
         switches
     }
 }

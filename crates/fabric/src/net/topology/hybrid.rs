@@ -14,7 +14,7 @@ use plimsoll_units::{Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Check, Cut, Kind, hosts, product};
+use super::kind::{Check, Cut, Inside, Kind, hosts, product};
 use super::link::{Choices, Link, LinkClass, Node, host_links};
 use super::{Network, Paths};
 use crate::Unbuildable;
@@ -130,7 +130,7 @@ impl Kind for Hybrid {
         let bits_per_second = packet.rate.as_bps() as f64 * f64::from(packet_uplinks) + circuits;
         vec![Cut {
             links: "the uplinks of a rack to both switches",
-            hosts: f64::from(hosts_per_rack),
+            inside: Inside::Groups(hosts_per_rack),
             bits_per_second,
         }]
     }

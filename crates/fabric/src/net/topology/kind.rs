@@ -92,14 +92,46 @@ pub trait Kind {
 }
 
 /// The links through which a group of hosts reaches all others.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Cut {
     /// What the links are, in words: `the links from a leaf to the spines`.
     pub links: &'static str,
-    /// The number of hosts on one side.
-    pub hosts: f64,
+    /// The hosts on one side.
+    pub inside: Inside,
     /// The rate of the links together, in bits per second.
     pub bits_per_second: f64,
+}
+
+/// The hosts on one side of a cut.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Inside {
+    /// So many consecutive hosts, from the first on: each such group has links of its own.
+    Groups(u32),
+    /// These hosts, in ascending order.
+    Hosts(Vec<u32>),
+}
+
+impl Inside {
+    /// Returns the number of hosts on that side.
+    pub fn len(&self) -> usize {
+        match self {
+            Inside::Groups(hosts) => *hosts as usize,
+            Inside::Hosts(hosts) => hosts.len(),
+        }
+    }
+
+    /// Returns whether no host is on that side.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the group of a host; `None` if it is on the other side of the only group.
+    pub fn group_of(&self, host: u32) -> Option<u32> {
+        match self {
+            Inside::Groups(hosts) => host.checked_div(*hosts),
+            Inside::Hosts(hosts) => hosts.binary_search(&host).is_ok().then_some(0),
+        }
+    }
 }
 
 /// A value of a topology's table that is invalid.

@@ -6,7 +6,7 @@ use plimsoll_units::{Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Check, Cut, Kind, hosts, product, switches};
+use super::kind::{Check, Cut, Inside, Kind, hosts, product, switches};
 use super::link::{Choices, Link, LinkClass, Node, host_links};
 use super::{Network, Paths};
 use crate::Unbuildable;
@@ -88,7 +88,7 @@ impl Kind for LeafSpine {
         }
         let links = "the links from a leaf to the spines";
         let bits_per_second = self.fabric_rate().as_bps() as f64 * f64::from(self.spines);
-        vec![Cut { links, hosts: f64::from(self.hosts_per_leaf), bits_per_second }]
+        vec![Cut { links, inside: Inside::Groups(self.hosts_per_leaf), bits_per_second }]
     }
 
     fn neighbours(&self, node: Node) -> Vec<Node> {

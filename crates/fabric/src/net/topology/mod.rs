@@ -28,7 +28,7 @@ use super::{HostId, Packet, PortId};
 pub(crate) use arithmetic::{choose, mix64};
 pub use clos::ClosShape;
 pub use graph::{GraphLink, GraphNode, Unreachable};
-pub use kind::{Check, Cut, InvalidValue, Kind};
+pub use kind::{Check, Cut, Inside, InvalidValue, Kind};
 pub use link::{Choices, Link, LinkClass, Node};
 
 registry::topologies! {

@@ -85,6 +85,40 @@ fn a_device_is_known_by_more_than_its_name() {
     assert_eq!(segments("near"), before);
 }
 
+#[test]
+fn a_device_that_was_made_anew_with_its_index_is_another() {
+    let Some(world) = World::enter("others::a_device_that_was_made_anew_with_its_index_is_another") else {
+        return;
+    };
+    let shown = || text("ip", "-d link show dev near");
+    let address = || {
+        let shown = shown();
+        shown.split_whitespace().skip_while(|word| *word != "link/ether").nth(1).unwrap().to_owned()
+    };
+    let (before, first) = (shown(), address());
+    let recognized = format!("`ip link set dev near address {first}` lets this command recognize it");
+    world.apply(&everything());
+    // The same device with another address is recognized once it has its own back.
+    assert!(run("ip", "link set dev near address 02:00:00:00:00:09"));
+    let error = world.try_rollback().unwrap_err().to_string();
+    assert!(error.contains(&recognized) && error.contains("add `--gone`"), "{error}");
+    assert!(run("ip", &format!("link set dev near address {first}")));
+    world.try_rollback().unwrap();
+    assert_eq!(shown(), before);
+
+    world.apply(&everything());
+    let index = shown().split(':').next().unwrap().to_owned();
+    assert!(run("ip", "link del dev near"));
+    assert!(run("ip", &format!("link add near index {index} type veth peer name far")));
+    assert!(run("ip", "link set near gso_max_segs 1"));
+    let anew = shown();
+    let error = world.try_rollback().unwrap_err().to_string();
+    assert!(error.contains(&recognized) && error.contains("add `--gone`"), "{error}");
+    assert_eq!(world.try_rollback_rest().unwrap().unwrap().left, Vec::<String>::new());
+    assert_eq!(shown(), anew, "another device is not changed");
+    assert!(!fs::exists(format!("/sys/fs/bpf/plimsoll/{}", world.name)).unwrap());
+}
+
 /// Plans as on a kernel without links at devices: with a clsact queue and filters.
 fn by_filters(world: &World, policy: &str) -> ApplyPlan {
     let mut plan = world.plan(policy);
