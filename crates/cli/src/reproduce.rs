@@ -229,9 +229,9 @@ fn measure(study: &'static Study, args: &Args, memory: Memory, folder: &Path) ->
     }
     let path = journal;
     if args.repair {
-        Journal::repair(&path).with_context(|| format!("cannot repair {}", path.display()))?;
+        Journal::repair(&path)?;
     }
-    let mut journal = Journal::open(&path).with_context(|| format!("cannot use {}", path.display()))?;
+    let mut journal = Journal::open(&path)?;
     journal.dropped().into_iter().for_each(|warning| note!("warning: {warning}"));
     let threads = batch::threads(args.threads.map(usize::from));
     let servers = args.server_dir.clone().or_else(beside_this_program).unwrap_or_default();
@@ -243,7 +243,7 @@ fn measure(study: &'static Study, args: &Args, memory: Memory, folder: &Path) ->
         plimsoll_reproduce::keep(study, &options, &mut journal, earlier)?;
     }
     if args.fresh {
-        journal.forget(&args.only).with_context(|| format!("cannot write {}", path.display()))?;
+        plimsoll_reproduce::journal::forget(&mut journal, &args.only)?;
     }
     // An interrupted run removes what it has created outside this process.
     let interrupt =

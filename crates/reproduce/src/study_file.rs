@@ -8,6 +8,7 @@ use plimsoll_experiment::Measure;
 use plimsoll_units::Span;
 use serde::Deserialize;
 
+use crate::claim::Claims;
 use crate::distribution::Distribution;
 use crate::metric::Metric;
 use crate::ns2::{PairArrivals, RoundRobinTransfers};
@@ -56,6 +57,9 @@ struct StudyFile {
     metrics: BTreeMap<String, MetricFile>,
     /// The figures, in the page's order.
     figure: Vec<FigureFile>,
+    /// The rows that are computed from others, in their order.
+    #[serde(default)]
+    claims: Vec<Claims>,
     /// The tables of rows that belong to no figure.
     #[serde(default)]
     table: Vec<TableFile>,
@@ -294,6 +298,7 @@ fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String
         one_of("figure", of, figures.iter().map(|figure| figure.id.as_str()))
             .map_err(|problem| format!("figure `{}`: {problem}", figure.id))?;
     }
+    file.claims.iter().try_for_each(Claims::check).map_err(|problem| format!("claims: {problem}"))?;
     let explained = |list: Vec<ExplanationFile>| {
         let explanation =
             |ExplanationFile { title, rows, reach, text }| Explanation { title, rows, reach, text };
@@ -314,6 +319,7 @@ fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String
         run_rows: computed.run_rows.map(|name| registry::find("run-rows", &name, RUN_ROWS)).transpose()?,
         exact: computed.exact.map(|name| registry::find("exact", &name, EXACT)).transpose()?,
         summary: computed.summary.map(|name| registry::find("summary", &name, SUMMARY)).transpose()?,
+        claims: file.claims,
         unordered: file.unordered,
         other_seeds: file.other_seeds,
         tables: table.into_iter().map(|TableFile { figure, title }| Table { figure, title }).collect(),
@@ -508,7 +514,7 @@ warmup = "1s"
                 "bases = [\"kernel\"]",
                 "there is no base `kernel`; allowed: source, standard",
             ),
-            ("p99(ping)", "p99s(ping)", "did you mean `p99`?"),
+            ("p99(ping)", "p99s(ping)", "allowed: p and a plain decimal number"),
             ("\"p99\"", "\"p98\"", "unknown variant `p98`, expected one of `mean`"),
             ("series = [\"TCP\"], factor", "serie = [\"TCP\"], factor", "unknown field `serie`"),
             ("\"2s\"", "\"2\"", "line 15"),

@@ -76,7 +76,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     // The numbers that runs are asked for.
-    ("experiment", &["bursts", "results", "scenario", "stats", "units"]),
+    ("experiment", &["bursts", "files", "results", "scenario", "stats", "units"]),
     ("line", &["experiment", "files", "report", "results", "scenario", "sim", "stats", "traffic", "units"]),
     // The kernel's programs are compared with the mechanisms, not the other way round.
     ("bpf", &["mechanisms", "units"]),

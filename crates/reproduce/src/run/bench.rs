@@ -181,7 +181,7 @@ impl Bench<'_> {
     /// Returns what the journal has of a run, of whatever outcomes.
     fn kept<'j>(&self, journal: &'j Journal, job: &Job) -> Option<&'j Entry> {
         let Figure { id, cases, .. } = &self.study.figures[job.figure];
-        journal.get(job.digest, [id, job.base.name(), &cases[job.case].x, job.series])
+        journal::find(journal, job.digest, [id, job.base.name(), &cases[job.case].x, job.series])
     }
 
     /// Returns whether the options ask for a run.
@@ -465,7 +465,8 @@ mod tests {
         let text = std::fs::read_to_string(path).expect("the journal is committed");
         let mut checked = 0;
         for line in text.lines() {
-            let line = plimsoll_results::sealed_line::opened(line).expect("a line has its checksum");
+            let line =
+                plimsoll_experiment::store::sealed_line::opened(line).expect("a line has its checksum");
             let Entry { digest, figure, base, x, series, rows, .. } =
                 serde_json::from_str(&line).expect("a line is an entry");
             if rows[0].flows == Some(LONGEST) && x != LISTED_AT {
