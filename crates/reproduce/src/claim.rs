@@ -70,8 +70,10 @@ impl Claims {
         if let Some(each) = self.each.iter().find(|each| each.len() < 2) {
             return Err(format!("`each` has {each:?}; allowed: a name and its values"));
         }
+        let names: Vec<(&str, &str)> =
+            self.each.iter().map(|each| (each[0].as_str(), each[1].as_str())).collect();
         self.rows.iter().try_for_each(|claim| {
-            Expression::read(&claim.is).map(drop)?;
+            Expression::read(&filled(&claim.is, &names)).map(drop)?;
             claim.holds.iter().try_for_each(|text| condition(text).map(drop))
         })
     }
@@ -104,13 +106,7 @@ impl Claims {
 
 impl Claim {
     fn row(&self, study: &Study, rows: &[Row], names: &[(&str, &str)]) -> Option<Row> {
-        let filled = |text: &str| {
-            // A later name of the same spelling is the inner one.
-            names
-                .iter()
-                .rev()
-                .fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
-        };
+        let filled = |text: &str| filled(text, names);
         let base = names.iter().rev().find(|(name, _)| *name == "base").map(|(_, base)| *base)?;
         let find = |metric: &str, [figure, series, x]: [&str; 3]| {
             let is = |row: &&Row| {
@@ -151,6 +147,14 @@ impl Claim {
         }
         Some(row)
     }
+}
+
+/// Puts the values of names into a text; of two names of one spelling, the inner one's.
+fn filled(text: &str, names: &[(&str, &str)]) -> String {
+    names
+        .iter()
+        .rev()
+        .fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
 }
 
 /// Reads a condition: its operator and its limit, `None` for the published value.

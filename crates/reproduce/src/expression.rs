@@ -136,9 +136,8 @@ impl Reader<'_> {
             return self.expect(")").map(|()| inside);
         }
         self.peek();
-        // A name in braces has its value later.
         let rest = &self.text[self.at..];
-        let length = rest.find(|c: char| !(c.is_alphanumeric() || "_.{}".contains(c))).unwrap_or(rest.len());
+        let length = rest.find(|c: char| !(c.is_alphanumeric() || "_.".contains(c))).unwrap_or(rest.len());
         let word = &rest[..length];
         if let Ok(number) = word.parse() {
             self.at += length;

@@ -39,8 +39,6 @@ pub mod page;
 pub mod published;
 mod qjump;
 mod qjump_kernel;
-mod reactor;
-mod reactor_kernel;
 mod registry;
 pub mod row;
 pub mod row_filter;

@@ -3,7 +3,7 @@
 use crate::study::{Exact, MakeTask, Named, RunRows, Summary};
 use crate::{
     breakdown_kernel, bullettrains_kernel, chronos, chronos_kernel, costs, detail, hull, hull_kernel, qjump,
-    qjump_kernel, reactor, reactor_kernel, solstice,
+    qjump_kernel, solstice,
 };
 
 pub(crate) const RUN_ROWS: Named<RunRows> =
@@ -20,8 +20,6 @@ pub(crate) const EXACT: Named<Exact> = &[
 pub(crate) const SUMMARY: Named<Summary> = &[
     ("qjump.summary", qjump::summary),
     ("qjump-kernel.summary", qjump_kernel::summary),
-    ("reactor.claims", reactor::claims),
-    ("reactor-kernel.claims", reactor_kernel::claims),
     ("chronos-kernel.summary", chronos_kernel::summary),
     ("breakdown-kernel.summary", breakdown_kernel::summary),
     ("solstice.claims", solstice::claims),

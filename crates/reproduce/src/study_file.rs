@@ -515,7 +515,16 @@ warmup = "1s"
                 "there is no base `kernel`; allowed: source, standard",
             ),
             ("p99(ping)", "p99s(ping)", "allowed: p and a plain decimal number"),
-            ("\"p99\"", "\"p98\"", "unknown variant `p98`, expected one of `mean`"),
+            (
+                "unit = \"us\"",
+                "unit = \"Mb/s\"",
+                "metric `wait`: `p99(ping)` is not in `Mb/s`; allowed: us, ms",
+            ),
+            (
+                "[metrics]",
+                "claims = [{ rows = [{ series = \"A\", x = \"1\", metric = \"m\", unit = \"\", is = \"1 +\" }] }]\n[metrics]",
+                "claims: `1 +`: `` is wrong here; allowed: a number",
+            ),
             ("series = [\"TCP\"], factor", "serie = [\"TCP\"], factor", "unknown field `serie`"),
             ("\"2s\"", "\"2\"", "line 15"),
             ("\"chronos\"", "\"chrono\"", "there is no source `chrono`; allowed: bullettrains, "),
