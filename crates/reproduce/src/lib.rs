@@ -60,8 +60,5 @@ pub use options::{Options, Part};
 pub use orderings::Ordering;
 pub use row::{Row, State};
 pub use run::{Build, Replay, Reproduction, keep, replay, reproduce};
-pub use studies::{
-    BREAKDOWN_KERNEL, BULLETTRAINS, BULLETTRAINS_KERNEL, CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL,
-    HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL, REACTOR, REACTOR_KERNEL, SOLSTICE, every,
-};
-pub use study::Study;
+pub use studies::{every, find, study};
+pub use study::{Base, Study};

@@ -37,6 +37,8 @@ pub struct Study {
     pub id: String,
     /// The words that ask for it on the command line, after `plimsoll reproduce`.
     pub command: String,
+    /// What it is about, for the command's help; none where another study of the same word says it.
+    pub about: Option<String>,
     /// The base that is held to the published values, and the one printed beside it.
     pub bases: [Base; 2],
     /// The publications that it reproduces and builds on.

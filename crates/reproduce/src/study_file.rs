@@ -36,6 +36,8 @@ pub(crate) type Files = &'static [(&'static str, &'static str)];
 struct StudyFile {
     /// The words that ask for it on the command line, after `plimsoll reproduce`.
     command: String,
+    /// What it is about, for the command's help; none where another study of the same word says it.
+    about: Option<String>,
     /// The base that is held to the published values, and the one printed beside it.
     bases: [Base; 2],
     /// The publications behind it, by their keys in `studies/sources.toml`.
@@ -307,6 +309,7 @@ fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String
     Ok(Study {
         id: String::new(),
         command: file.command,
+        about: file.about,
         bases: file.bases,
         sources: StudySources {
             of: named_source(&source.of)?,
@@ -545,7 +548,7 @@ warmup = "1s"
 
     #[test]
     fn every_shipped_study_reads_and_publishes_of_figures_that_it_has() {
-        for study in crate::studies::all() {
+        for study in crate::studies::every() {
             let is_table = |id: &str| study.tables.iter().any(|table| table.figure == id);
             let unknown = study.published.figures().find(|id| study.figure(id).is_none() && !is_table(id));
             assert_eq!(unknown, None, "{}", study.id);
