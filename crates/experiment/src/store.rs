@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 /// The largest file that is read, in bytes: some million runs.
 const BYTES_MAX: u64 = 512 << 20;
 
-/// A finished run.
+/// A finished run, which has a line of its own.
 pub trait Finished: Serialize + DeserializeOwned {
     /// The key that says which run it is.
     type Key: Ord;

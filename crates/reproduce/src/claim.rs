@@ -7,24 +7,23 @@
 //!           is = "p99('fig1', 'HULL', '{x}') / p99('fig1', 'DCTCP', '{x}')", holds = "< 1" }]
 //! ```
 //!
-//! `METRIC('FIGURE', 'SERIES', 'X')` is the number of a row of the same base; of several X, their sum. A row of which one number is missing is
-//! left out. With `interval`, the row has what the interval of the first number makes of it. It is as suspect as the numbers
-//! behind it.
+//! `METRIC('FIGURE', 'SERIES', 'X')` is the number of a row of the same base; of several X, their sum. A row of which a
+//! number is missing is left out. With `interval`, the row has what the interval of the first number makes of it. It is
+//! as suspect as the numbers behind it.
 
 use plimsoll_results::stats::expression::Operator;
 use serde::Deserialize;
 
 use crate::expression::{Expression, Number};
-use crate::published::Kind;
+use crate::published::{Kind, Published};
 use crate::row::Row;
-use crate::study::Study;
 
 /// Rows that are computed together.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Claims {
-    /// Names and their values: the rows are computed for each combination, the first name outermost. Without `base`, they
-    /// are of the study's first base.
+    /// Names and their values: the rows are computed for each combination, the first name outermost. Without `base`,
+    /// they are of the study's first base.
     #[serde(default)]
     each: Vec<Vec<String>>,
     rows: Vec<Claim>,
@@ -78,12 +77,12 @@ impl Claims {
         })
     }
 
-    /// Computes the rows.
-    pub(crate) fn rows(&self, study: &Study, rows: &[Row]) -> Vec<Row> {
+    /// Computes the rows from those of figures.
+    pub(crate) fn rows(&self, first_base: &str, published: &Published, rows: &[Row]) -> Vec<Row> {
         let mut computed = Vec::new();
-        let mut names = vec![("base", study.bases[0].name())];
+        let mut names = vec![("base", first_base)];
         self.walk(&self.each, &mut names, &mut |names| {
-            computed.extend(self.rows.iter().filter_map(|claim| claim.row(study, rows, names)));
+            computed.extend(self.rows.iter().filter_map(|claim| claim.row(published, rows, names)));
         });
         computed
     }
@@ -105,7 +104,7 @@ impl Claims {
 }
 
 impl Claim {
-    fn row(&self, study: &Study, rows: &[Row], names: &[(&str, &str)]) -> Option<Row> {
+    fn row(&self, values: &Published, rows: &[Row], names: &[(&str, &str)]) -> Option<Row> {
         let filled = |text: &str| filled(text, names);
         let base = names.iter().rev().find(|(name, _)| *name == "base").map(|(_, base)| *base)?;
         let find = |metric: &str, [figure, series, x]: [&str; 3]| {
@@ -130,7 +129,7 @@ impl Claim {
         let said =
             self.said.as_ref().map_or([figure, series, x], |said| said.each_ref().map(|text| filled(text)));
         let [figure, series, x] = said.each_ref().map(String::as_str);
-        let said = |kind| study.published.value(kind, figure, series, x, &metric);
+        let said = |kind| values.value(kind, figure, series, x, &metric);
         let (about, least, most) = (said(Kind::About), said(Kind::AtLeast), said(Kind::AtMost));
         let published = about.or(least).or(most);
         let mut row = row.compare(published, said(Kind::Original), about.and(self.tolerance));

@@ -10,7 +10,7 @@ pub(crate) enum Expression {
     Of(char, Box<[Expression; 2]>),
 }
 
-/// The number of a row.
+/// The number of a row, and how far it can be trusted.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Number {
     pub(crate) value: f64,

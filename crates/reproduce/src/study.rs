@@ -298,7 +298,8 @@ impl Study {
 
     /// Computes the rows that follow from `rows`.
     pub(crate) fn computed(&self, rows: &[Row]) -> Vec<Row> {
-        let claims = self.claims.iter().flat_map(|claims| claims.rows(self, rows));
+        let claims =
+            self.claims.iter().flat_map(|claims| claims.rows(self.bases[0].name(), &self.published, rows));
         let summary = self.summary.map_or_else(Vec::new, |summary| summary(self, rows));
         claims.chain(summary).collect()
     }

@@ -525,7 +525,8 @@ warmup = "1s"
             ),
             (
                 "[metrics]",
-                "claims = [{ rows = [{ series = \"A\", x = \"1\", metric = \"m\", unit = \"\", is = \"1 +\" }] }]\n[metrics]",
+                "claims = [{ rows = [{ series = \"A\", x = \"1\", metric = \"m\", unit = \"\", is = \"1 +\" }] }]\n\
+                 [metrics]",
                 "claims: `1 +`: `` is wrong here; allowed: a number",
             ),
             ("series = [\"TCP\"], factor", "serie = [\"TCP\"], factor", "unknown field `serie`"),
