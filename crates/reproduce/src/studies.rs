@@ -11,6 +11,7 @@ include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 /// The folders of the studies, in the order of the ledger: a new study is one line here.
 const ORDER: &[&str] = &[
+    "queues",
     "hull",
     "hull-kernel",
     "qjump",
