@@ -6,7 +6,7 @@ use plimsoll_mechanisms::tcp::Config;
 use plimsoll_traffic::{Actions, Opened, Source, Write};
 use plimsoll_units::Time;
 
-use crate::connection::{Connection, End};
+use crate::hosts::connection::{Connection, End};
 use crate::sources::Sources;
 use crate::world::World;
 

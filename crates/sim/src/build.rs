@@ -11,25 +11,25 @@ use plimsoll_scenario::model::{Completion, ControlParams, Fault, Model, Topology
 use plimsoll_traffic::{Traffic, workload_of_raw};
 use plimsoll_units::{Bytes, Span, Time};
 
-use crate::classes::Classes;
-use crate::connection_pool::ConnectionPool;
-use crate::connection_table::ConnectionTable;
-use crate::demand::DemandReader;
 use crate::error::RunError;
 use crate::extensions::Extensions;
 use crate::hosts::Hosts;
+use crate::hosts::classes::Classes;
+use crate::hosts::connection_pool::ConnectionPool;
+use crate::hosts::connection_table::ConnectionTable;
+use crate::hosts::demand::DemandReader;
+use crate::hosts::multipath::Multipath;
+use crate::hosts::receive_offload::ReceiveOffload;
+use crate::hosts::reorder::ReorderBuffers;
+use crate::hosts::stack::HostStacks;
 use crate::link_names::LinkNames;
 use crate::look_ahead::LookAhead;
-use crate::multipath::Multipath;
 use crate::observe::{Recorder, connection_record};
 use crate::packet_capture::PacketCapture;
 use crate::packet_recorder::PacketRecorder;
-use crate::receive_offload::ReceiveOffload;
-use crate::reorder::ReorderBuffers;
 use crate::rules::Rules;
 use crate::sim_hooks::SimHooks;
 use crate::sources::Sources;
-use crate::stack::HostStacks;
 use crate::world::{SAMPLING_CLOCK, World};
 
 /// A world ready to run, and what is needed to read it afterwards.

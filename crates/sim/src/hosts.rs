@@ -1,18 +1,33 @@
 //! [`Hosts`]: the transports of all hosts, and what lies between them and the NICs.
 
+pub(crate) mod classes;
+pub(crate) mod connection;
+pub(crate) mod connection_pool;
+pub(crate) mod connection_table;
+pub(crate) mod demand;
+pub(crate) mod messages;
+pub(crate) mod multipath;
+pub(crate) mod nic;
+pub(crate) mod packet_lists;
+pub(crate) mod receive_offload;
+pub(crate) mod reorder;
+pub(crate) mod stack;
+pub(crate) mod tcp;
+pub(crate) mod wire;
+
 use std::collections::VecDeque;
 
 use plimsoll_mechanisms::tcp::Config;
 
-use crate::classes::Classes;
-use crate::connection::End;
-use crate::connection_pool::ConnectionPool;
-use crate::connection_table::ConnectionTable;
-use crate::demand::DemandReader;
-use crate::multipath::Multipath;
-use crate::receive_offload::ReceiveOffload;
-use crate::reorder::ReorderBuffers;
-use crate::stack::HostStacks;
+use crate::hosts::classes::Classes;
+use crate::hosts::connection::End;
+use crate::hosts::connection_pool::ConnectionPool;
+use crate::hosts::connection_table::ConnectionTable;
+use crate::hosts::demand::DemandReader;
+use crate::hosts::multipath::Multipath;
+use crate::hosts::receive_offload::ReceiveOffload;
+use crate::hosts::reorder::ReorderBuffers;
+use crate::hosts::stack::HostStacks;
 
 /// The transports of all hosts.
 #[derive(Debug)]

@@ -31,8 +31,8 @@ use plimsoll_fabric::engine::OwnerKind;
 use plimsoll_fabric::net::PortId;
 use plimsoll_fabric::{Fabric, Hooks, LeadsTo};
 
-use crate::connection::End;
-use crate::connection_table::ConnectionTable;
+use crate::hosts::connection::End;
+use crate::hosts::connection_table::ConnectionTable;
 
 /// How far ahead memory is asked.
 #[derive(Debug)]

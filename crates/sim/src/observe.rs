@@ -7,9 +7,9 @@ use plimsoll_mechanisms::tcp::Endpoint;
 use plimsoll_results::outcome::{self, ExtraLoad, GoodputInterval, Message, Observation, Query, SeriesPoint};
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
-use crate::connection::Connection;
-use crate::connection_table::ConnectionTable;
-use crate::multipath::Multipath;
+use crate::hosts::connection::Connection;
+use crate::hosts::connection_table::ConnectionTable;
+use crate::hosts::multipath::Multipath;
 use plimsoll_traffic::Actions;
 
 /// Gathers the records of a run.

@@ -7,7 +7,7 @@ use plimsoll_units::Time;
 use super::exchange::Exchange;
 use super::plan::LpPlan;
 use crate::build::Build;
-use crate::connection::{Connection, End};
+use crate::hosts::connection::{Connection, End};
 use crate::world::World;
 
 /// Merges the worlds of the logical processes, and returns the outcome of the whole run.

@@ -3,8 +3,8 @@
 use plimsoll_fabric::Crossing;
 use plimsoll_fabric::net::HostId;
 
-use crate::connection::End;
-use crate::messages::Outgoing;
+use crate::hosts::connection::End;
+use crate::hosts::messages::Outgoing;
 
 /// One logical process among the others.
 #[derive(Debug)]

@@ -13,8 +13,8 @@ use plimsoll_mechanisms::nic_burst::{Coalescer, Merger, NicBurstParams, Segment,
 use plimsoll_mechanisms::tcp::{self, Config, Offer};
 use plimsoll_units::{Bytes, Time};
 
-use crate::connection::Half;
-use crate::packet_lists::PacketLists;
+use crate::hosts::connection::Half;
+use crate::hosts::packet_lists::PacketLists;
 use plimsoll_traffic::workload_of_raw;
 
 /// The receiving side of all NICs.

@@ -6,7 +6,7 @@ use plimsoll_fabric::net::{Flags, HostId, Packet};
 use plimsoll_traffic::workload_of_raw;
 use plimsoll_units::Time;
 
-use crate::stack::STACK_EVENTS;
+use crate::hosts::stack::STACK_EVENTS;
 use crate::world::World;
 
 impl World {

@@ -8,7 +8,7 @@ use plimsoll_units::{Bytes, Span, Time};
 use super::{
     HostStacks, Piece, Stack, StackOfEnd, TRANSMIT, Work, owner_of, owner_of_pieces, place_of, stack_of,
 };
-use crate::connection::{End, Half};
+use crate::hosts::connection::{End, Half};
 use crate::sim_hooks::SimHooks;
 use crate::world::World;
 

@@ -24,8 +24,8 @@ use plimsoll_results::outcome::ProcessorTotals;
 use plimsoll_scenario::model::Model;
 use plimsoll_units::{ByteTime, Bytes, Span, Time};
 
-use crate::connection::End;
-use crate::packet_lists::PacketLists;
+use crate::hosts::connection::End;
+use crate::hosts::packet_lists::PacketLists;
 use crate::world::World;
 
 /// The stacks of all hosts.

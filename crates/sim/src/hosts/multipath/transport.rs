@@ -12,9 +12,9 @@ use plimsoll_traffic::{Arrival, Reach, Write};
 use plimsoll_units::Time;
 
 use super::{Multipath, MultipathConnection};
-use crate::connection::{End, acknowledged, split_of};
-use crate::receive_offload::prepend;
-use crate::wire::{Address, packet_of, segment_of, unwrap};
+use crate::hosts::connection::{End, acknowledged, split_of};
+use crate::hosts::receive_offload::prepend;
+use crate::hosts::wire::{Address, packet_of, segment_of, unwrap};
 use crate::world::World;
 
 impl World {

@@ -6,8 +6,8 @@ use plimsoll_mechanisms::qjump::{Excess, Levels, Limiter, PeriodicLimiter, Qjump
 use plimsoll_scenario::model::{AckPath, Model, Rank};
 use plimsoll_units::{Bytes, Time};
 
-use crate::connection::End;
 use crate::error::RunError;
+use crate::hosts::connection::End;
 
 /// The priorities, ranks and limits of a run's packets.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use plimsoll_mechanisms::reorder_buffer::ReorderBuffer;
 use plimsoll_units::Time;
 
 use super::{EndBuffer, Piece};
-use crate::connection::End;
-use crate::wire::unwrap;
+use crate::hosts::connection::End;
+use crate::hosts::wire::unwrap;
 use crate::world::World;
 
 impl World {

@@ -8,7 +8,7 @@
 //! Numbers are given in order and never again, so that a place is found by a table of four bytes a connection, and
 //! memory is what was open at the busiest moment. Side by side they are one large block, which large pages hold.
 
-use crate::connection::Connection;
+use crate::hosts::connection::Connection;
 
 /// The connections by number. Closed are those that have ended, those of MPTCP, and those of which another logical
 /// process has both ends.

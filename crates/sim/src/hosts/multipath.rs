@@ -22,10 +22,10 @@ use plimsoll_scenario::model::Model;
 use plimsoll_traffic::Opened;
 use plimsoll_units::Time;
 
-use crate::connection::End;
-use crate::demand::Unsent;
 use crate::error::RunError;
-use crate::messages::Messages;
+use crate::hosts::connection::End;
+use crate::hosts::demand::Unsent;
+use crate::hosts::messages::Messages;
 use crate::observe::count;
 
 /// The connections of MPTCP.

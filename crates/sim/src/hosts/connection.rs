@@ -7,8 +7,8 @@ use plimsoll_prefetch::prefetch_for_later;
 use plimsoll_results::outcome::Split;
 use plimsoll_units::{Span, Time};
 
-use crate::demand::Unsent;
-use crate::messages::{Messages, Outgoing};
+use crate::hosts::demand::Unsent;
+use crate::hosts::messages::{Messages, Outgoing};
 
 use plimsoll_traffic::Arrival;
 pub(crate) use plimsoll_traffic::ConnectionEnd as End;

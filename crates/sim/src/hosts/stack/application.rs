@@ -3,7 +3,7 @@
 use plimsoll_units::{Bytes, Time};
 
 use super::{HostStacks, Work, place_of};
-use crate::connection::End;
+use crate::hosts::connection::End;
 use crate::world::World;
 
 impl HostStacks {

@@ -5,8 +5,8 @@ use plimsoll_traffic::workload_of_raw;
 use plimsoll_units::{Bytes, Span, Time};
 
 use super::{Delivery, HostStacks, Work, place_of};
-use crate::connection::End;
-use crate::receive_offload::TakenPiece;
+use crate::hosts::connection::End;
+use crate::hosts::receive_offload::TakenPiece;
 use crate::world::World;
 
 impl HostStacks {

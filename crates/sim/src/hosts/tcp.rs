@@ -11,14 +11,14 @@ use plimsoll_fabric::net::{Flags, Packet, ideal_time};
 use plimsoll_traffic::{Arrival, Reach, workload_of_raw};
 use plimsoll_units::Time;
 
-use crate::classes::Classes;
-use crate::connection::{Connection, End, Half, acknowledged, split_of, transit_of};
+use crate::hosts::classes::Classes;
+use crate::hosts::connection::{Connection, End, Half, acknowledged, split_of, transit_of};
+use crate::hosts::receive_offload::prepend;
+use crate::hosts::stack::HostStacks;
+use crate::hosts::wire::{Address, packet_of, segment_of};
 use crate::observe::connection_record;
 use crate::parallel::process::Process;
-use crate::receive_offload::prepend;
 use crate::sim_hooks::SimHooks;
-use crate::stack::HostStacks;
-use crate::wire::{Address, packet_of, segment_of};
 use crate::world::World;
 
 impl World {
