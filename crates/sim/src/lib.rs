@@ -9,10 +9,8 @@
 
 #![forbid(unsafe_code)]
 
-mod acting;
 pub mod batch;
 mod build;
-mod circuits;
 mod error;
 pub mod estimate;
 mod extensions;

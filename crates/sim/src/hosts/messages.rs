@@ -10,30 +10,50 @@ use std::collections::VecDeque;
 use plimsoll_fabric::net::Packet;
 use plimsoll_mechanisms::tcp::Segment;
 use plimsoll_prefetch::prefetch_for_later;
-use plimsoll_traffic::Arrival;
+use plimsoll_traffic::{Arrival, ConnectionEnd as End};
 use plimsoll_units::Time;
 
 /// A message in a byte stream.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outgoing {
+pub(super) struct Outgoing {
     /// The stream offset just after its last byte.
-    pub(crate) end: u64,
-    pub(crate) bytes: u64,
+    pub(super) end: u64,
+    pub(super) bytes: u64,
     /// The workload's own number for it.
-    pub(crate) tag: u64,
-    pub(crate) created: Time,
+    pub(super) tag: u64,
+    pub(super) created: Time,
     /// The time at which its last byte was first sent.
-    pub(crate) first_sent: Time,
+    pub(super) first_sent: Time,
 }
 
 impl Outgoing {
     /// Finds the packet that carries the message's last byte.
-    pub(crate) fn ends_in<'a>(&self, packets: &'a [Packet]) -> Option<&'a Packet> {
+    pub(super) fn ends_in<'a>(&self, packets: &'a [Packet]) -> Option<&'a Packet> {
         packets.iter().find(|packet| {
             let before_end = (self.end as u32).wrapping_sub(packet.seq).wrapping_sub(1);
             before_end < u32::from(packet.len)
         })
     }
+}
+
+/// The last byte of a workload's message is on its way to the end `to` of a connection, which another logical process
+/// simulates.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Announcement {
+    pub(super) connection: u32,
+    pub(super) to: End,
+    pub(super) message: Outgoing,
+}
+
+/// The messages at an end of an open connection, of any transport.
+pub(super) struct Stream<'a> {
+    pub(super) workload: u16,
+    /// The bytes of the stream that the other end has acknowledged.
+    pub(super) acknowledged: u64,
+    pub(super) own: &'a mut Messages,
+    pub(super) peer: &'a mut Messages,
+    /// The packets of the connection may take several paths at a time.
+    pub(super) has_subflows: bool,
 }
 
 /// A delivered message that awaits its acknowledgement.
@@ -46,7 +66,7 @@ struct Delivered {
 
 /// The messages that one end of a connection writes and receives.
 #[derive(Debug, Default)]
-pub(crate) struct Messages {
+pub(super) struct Messages {
     /// The messages delivered but not yet acknowledged, where the acknowledgement completes them.
     unacknowledged: VecDeque<Delivered>,
     written: u64,
@@ -60,7 +80,7 @@ pub(crate) struct Messages {
 
 impl Messages {
     /// Appends a message to the stream.
-    pub(crate) fn write(&mut self, bytes: u64, tag: u64, created: Time) {
+    pub(super) fn write(&mut self, bytes: u64, tag: u64, created: Time) {
         self.written += bytes;
         let end = self.written;
         self.outgoing.push_back(Outgoing { end, bytes, tag, created, first_sent: Time::MAX });
@@ -69,7 +89,7 @@ impl Messages {
     /// Returns how many bytes of `segment` are sent for the first time. A retransmission may have some: a short last
     /// segment sent again with what was written since.
     #[inline]
-    pub(crate) fn on_sent(&mut self, segment: &Segment) -> u64 {
+    pub(super) fn on_sent(&mut self, segment: &Segment) -> u64 {
         let end = segment.seq + u64::from(segment.len);
         if segment.len == 0 || end <= self.sent {
             return 0;
@@ -78,60 +98,65 @@ impl Messages {
     }
 
     /// The next `bytes` of the stream have been sent.
-    pub(crate) fn on_bytes_sent(&mut self, bytes: u64) {
+    pub(super) fn on_bytes_sent(&mut self, bytes: u64) {
         self.sent += bytes;
     }
 
     /// Returns whether the next message has been sent to its last byte.
     #[inline]
-    pub(crate) fn has_sent_message(&self) -> bool {
+    pub(super) fn has_sent_message(&self) -> bool {
         self.outgoing.front().is_some_and(|message| message.end <= self.sent)
     }
 
     /// Removes the next message whose last byte was sent, at `now`: the other end may expect it.
     #[inline]
-    pub(crate) fn take_sent(&mut self, now: Time) -> Option<Outgoing> {
+    pub(super) fn take_sent(&mut self, now: Time) -> Option<Outgoing> {
         let message = self.outgoing.pop_front_if(|message| message.end <= self.sent)?;
         Some(Outgoing { first_sent: now, ..message })
     }
 
     /// The other end has sent `message` to its last byte, which no packet can have brought yet.
     #[inline]
-    pub(crate) fn expect(&mut self, message: Outgoing) {
+    pub(super) fn expect(&mut self, message: Outgoing) {
         self.incoming.push_back(message);
     }
 
     /// Returns whether the first `received` bytes hold the next message whole.
     #[inline]
-    pub(crate) fn has_whole(&self, received: u64) -> bool {
+    pub(super) fn has_whole(&self, received: u64) -> bool {
         self.incoming.front().is_some_and(|message| message.end <= received)
     }
 
     /// Removes the next message, if the first `received` bytes hold it whole.
-    pub(crate) fn take_received(&mut self, received: u64) -> Option<Outgoing> {
+    pub(super) fn take_received(&mut self, received: u64) -> Option<Outgoing> {
         self.incoming.pop_front_if(|message| message.end <= received)
     }
 
     /// Keeps `arrival` of `message` until its sender has the acknowledgement.
-    pub(crate) fn await_acknowledgement(&mut self, message: &Outgoing, arrival: Arrival) {
+    pub(super) fn await_acknowledgement(&mut self, message: &Outgoing, arrival: Arrival) {
         self.unacknowledged.push_back(Delivered { end: message.end, arrival });
+    }
+
+    /// Returns whether the first `acknowledged` bytes hold the next message whole.
+    pub(super) fn has_acknowledged(&self, acknowledged: u64) -> bool {
+        self.unacknowledged.front().is_some_and(|delivered| delivered.end <= acknowledged)
     }
 
     /// Removes the next message of which the first `acknowledged` bytes hold all.
     #[inline]
-    pub(crate) fn take_acknowledged(&mut self, acknowledged: u64) -> Option<Arrival> {
+    pub(super) fn take_acknowledged(&mut self, acknowledged: u64) -> Option<Arrival> {
         let delivered = self.unacknowledged.pop_front_if(|delivered| delivered.end <= acknowledged)?;
         Some(delivered.arrival)
     }
 
     /// Returns whether no message is on its way to be sent or to be received.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.outgoing.is_empty() && self.incoming.is_empty()
     }
 
     /// Asks memory for the messages that an arrival looks at.
     #[inline]
-    pub(crate) fn prefetch(&self) {
+    pub(super) fn prefetch(&self) {
         for message in [self.incoming.front(), self.outgoing.front()].into_iter().flatten() {
             prefetch_for_later(&message.end);
         }

@@ -1,51 +1,94 @@
-//! The transports of all hosts: what arrives goes to an end of a connection, which sends in turn.
+//! Plain TCP: what arrives goes to an end of a connection, which sends in turn.
 //!
 //! ```text
-//! on_host ──> receive ──> Endpoint::on_segment ──> send ──> limits ──> pacer ──> NIC
-//!                 └──> on_delivered, on_acknowledged ──> the workload
+//! on_packet ──> receive ──> Endpoint::on_segment ──> send ──> limits ──> pacer ──> NIC
+//!                   └──> agenda: Acknowledged, Whole ──> the workload
 //! ```
 
-use plimsoll_fabric::Fabric;
 use plimsoll_fabric::engine::{Owner, OwnerKind};
-use plimsoll_fabric::net::{Flags, Packet, ideal_time};
-use plimsoll_traffic::{Arrival, Reach, workload_of_raw};
+use plimsoll_fabric::net::{HostId, Packet};
+use plimsoll_mechanisms::tcp::Config;
+use plimsoll_traffic::{ConnectionEnd as End, Opened, Write, workload_of_raw};
 use plimsoll_units::Time;
 
-use crate::hosts::classes::Classes;
-use crate::hosts::connection::{Connection, End, Half, acknowledged, split_of, transit_of};
-use crate::hosts::receive_offload::prepend;
-use crate::hosts::stack::HostStacks;
-use crate::hosts::wire::{Address, packet_of, segment_of};
-use crate::observe::connection_record;
+use super::Hosts;
+use super::agenda::{Delivery, Step};
+use super::classes::Classes;
+use super::connection::{Connection, Half};
+use super::messages::Announcement;
+use super::receive_offload::prepend;
+use super::stack::HostStacks;
+use super::wire::{Address, packet_of, segment_of};
 use crate::parallel::process::Process;
-use crate::sim_hooks::SimHooks;
-use crate::world::World;
+use crate::sim_hooks::SimFabric;
 
-impl World {
-    /// A packet has reached its host.
-    pub(crate) fn on_host(&mut self, now: Time, packet: &Packet) {
-        if self.rules.holds_received {
-            return self.on_nic(now, packet);
+impl Hosts {
+    /// Opens a connection, at the ends that this world simulates.
+    pub(super) fn open(&mut self, fabric: &SimFabric, workload: u16, opened: Opened) {
+        let Opened { client, server } = opened;
+        let network = fabric.network();
+        let is_open = self.pool.as_mut().is_some_and(|pool| pool.open(client, server));
+        let number = self.connections.len() as u32;
+        if let Some(multipath) = &mut self.multipath
+            && multipath.is_for(workload)
+        {
+            multipath.open(network, number, workload, opened, is_open);
+            return self.connections.push(None);
         }
-        if packet.flags.has(Flags::ECE) {
-            self.on_ece(now, packet);
+        let is_here = is_here(&self.process, client) || is_here(&self.process, server);
+        let mut connection = is_here.then(|| {
+            let transport = &self.opening[usize::from(workload)];
+            let established = is_open.then(|| Config { handshake: false, ..transport.clone() });
+            let transport = established.as_ref().unwrap_or(transport);
+            Connection::new(transport, workload, client, server)
+        });
+        if let Some(connection) = &mut connection {
+            connection.set_paths(network, number);
         }
-        self.receive(now, packet, &[]);
+        self.connections.push(connection);
+    }
+
+    /// A workload writes a message to a connection.
+    pub(super) fn write(&mut self, now: Time, fabric: &mut SimFabric, write: Write) {
+        let Write { connection, end, bytes, tag, created } = write;
+        let Some(open) = self.connections.get_mut(connection) else {
+            if self.multipath.is_some() {
+                return self.write_multipath(now, fabric, write);
+            }
+            assert!(self.process.is_some(), "a workload writes to connections that it has open");
+            return;
+        };
+        if let Some(classes) = &self.classes {
+            let priority = classes.priority(open.workload, bytes);
+            for end in [end, end.other()] {
+                let path_class = classes.path_class(open.workload, end);
+                let half = open.half(end);
+                (half.priority, half.path_class) = (priority, path_class);
+            }
+            let half = open.half(end);
+            half.limiter = classes.connection_limiter(now, priority).map(Box::new);
+        }
+        if is_here(&self.process, open.host(end)) {
+            if let Some(stacks) = &mut self.stacks
+                && stacks.keeps_written(connection, end, bytes)
+            {
+                open.half(end).messages.write(bytes, tag, created);
+                return self.write_on(now, fabric, connection, end);
+            }
+            open.half(end).write(&self.transport, now, bytes, tag, created);
+            self.send_from(now, fabric, connection, end);
+        }
     }
 
     /// The transport gets a packet, which receive offload may have merged with those `before` it.
     #[inline(always)] // it has a caller for each, and single packets are all that most runs have
-    pub(crate) fn receive(&mut self, now: Time, packet: &Packet, before: &[Packet]) {
+    pub(super) fn receive(&mut self, now: Time, fabric: &mut SimFabric, packet: &Packet, before: &[Packet]) {
         if let Some(workload) = workload_of_raw(packet.flow) {
-            let split = transit_of(self.fabric.network(), packet);
-            self.act(now, usize::from(workload), |workload, actions| {
-                workload.on_packet(now, packet, split, actions);
-            });
-            return;
+            return self.leave_raw(fabric, workload, packet);
         }
         let number = packet.flow;
-        let Some(connection) = self.hosts.connections.get_mut(number) else {
-            return self.receive_multipath(now, packet, before);
+        let Some(connection) = self.connections.get_mut(number) else {
+            return self.receive_multipath(now, fabric, packet, before);
         };
         let end = End::receiving(packet);
         let endpoint = &mut connection.half(end).endpoint;
@@ -53,90 +96,41 @@ impl World {
         if !before.is_empty() {
             prepend(&mut segment, before);
         }
-        let delivered = endpoint.on_segment(&self.hosts.transport, now, &segment);
+        let delivered = endpoint.on_segment(&self.transport, now, &segment);
         let received = endpoint.received();
         let workload = connection.workload;
         let completes = delivered.new_bytes > 0 && connection.half(end).messages.has_whole(received);
         if delivered.new_bytes > 0 {
             connection.active = Some((connection.active.map_or(now, |(first, _)| first), now));
-            self.recorder.on_delivered(now, workload, delivered.new_bytes);
+            self.goodput.on_delivered(now, workload, delivered.new_bytes);
         }
         // The acknowledgement leaves before whatever the application answers.
-        self.send(now, number, end);
-        if self.rules.completes_acknowledged && delivered.acked > 0 {
-            self.on_acknowledged(now, number, end, packet);
-        }
+        self.send_from(now, fabric, number, end);
         if completes {
-            if self.rules.holds_received && self.defers_delivery(now, number, end, received, packet, before) {
-                return;
-            }
-            self.on_delivered(now, number, end, received, packet, before);
+            self.leave_whole(fabric, received, packet, before);
+        }
+        if self.rules.completes_acknowledged && delivered.acked > 0 {
+            self.leave_acknowledged(fabric, number, end, packet);
         }
     }
 
-    /// The application at `end` receives the messages that have become whole.
-    pub(crate) fn on_delivered(
-        &mut self,
-        now: Time,
-        number: u32,
-        end: End,
-        received: u64,
-        packet: &Packet,
-        before: &[Packet],
-    ) {
-        loop {
-            let Some(connection) = self.hosts.connections.get_mut(number) else { return };
-            let workload = usize::from(connection.workload);
-            let Some(message) = connection.half(end).messages.take_received(received) else { return };
-            let packet = message.ends_in(before).unwrap_or(packet);
-            let (network, transport) = (self.fabric.network(), &self.hosts.transport);
-            let split = split_of(network, now, packet, &message);
-            let ideal = ideal_time(network, transport, message.bytes, *packet, self.rules.spreads);
-            let arrival = Arrival { now, tag: message.tag, split, ideal };
-            if self.rules.completes_acknowledged
-                && self.sources.workloads[workload].reach() == Reach::Receiver
-            {
-                connection.half(end.other()).messages.await_acknowledgement(&message, arrival);
-                continue;
-            }
-            self.act(now, workload, |workload, actions| workload.on_message(arrival, actions));
-            self.close_if_idle(number);
-        }
+    /// Leaves a raw packet for its workload.
+    #[inline(never)] // this and the next take packets by reference, so that `receive` copies none
+    fn leave_raw(&mut self, fabric: &mut SimFabric, workload: u16, packet: &Packet) {
+        self.leave(fabric, Step::Raw(workload, *packet));
     }
 
-    /// The acknowledgement `packet` has told the sender at `end` that more was delivered.
-    pub(crate) fn on_acknowledged(&mut self, now: Time, number: u32, end: End, packet: &Packet) {
-        loop {
-            let Some(connection) = self.hosts.connections.get_mut(number) else { return };
-            let workload = usize::from(connection.workload);
-            let half = connection.half(end);
-            let acknowledged_bytes = half.endpoint.acknowledged();
-            let Some(arrival) = half.messages.take_acknowledged(acknowledged_bytes) else { return };
-            let (network, transport) = (self.fabric.network(), &self.hosts.transport);
-            let arrival = acknowledged(network, transport, now, packet, arrival, self.rules.spreads);
-            self.act(now, workload, |workload, actions| workload.on_message(arrival, actions));
-            self.close_if_idle(number);
-        }
-    }
-
-    fn close_if_idle(&mut self, number: u32) {
-        if self.rules.close_when_idle
-            && let Some(connection) = self.hosts.connections.get(number)
-            && connection.is_idle()
-        {
-            self.recorder.on_closed(number, connection_record(connection));
-            if let Some(pool) = &mut self.hosts.pool {
-                pool.close(connection.client, connection.server);
-            }
-            self.hosts.connections.close(number);
-        }
+    /// Leaves messages that `packet` has completed for the application.
+    #[inline(never)]
+    fn leave_whole(&mut self, fabric: &mut SimFabric, received: u64, packet: &Packet, before: &[Packet]) {
+        let (number, end, packet, before) = (packet.flow, End::receiving(packet), *packet, before.to_vec());
+        self.leave(fabric, Step::Whole(Delivery { number, end, received, packet, before }));
     }
 
     /// Sends what the end may send now, and arms its timer.
-    pub(crate) fn send(&mut self, now: Time, number: u32, end: End) {
-        let hosts = &mut self.hosts;
-        let Some(connection) = hosts.connections.get_mut(number) else {
-            return self.send_multipath(now, number, end);
+    pub(super) fn send_from(&mut self, now: Time, fabric: &mut SimFabric, number: u32, end: End) {
+        let Some(connection) = self.connections.get_mut(number) else {
+            return self.send_multipath(now, fabric, number, end);
         };
         let (src, dst) = (connection.host(end), connection.host(end.other()));
         let address = Address { flow: number, src, dst, from_server: end == End::Server };
@@ -145,27 +139,27 @@ impl World {
         loop {
             let half = connection.half(end);
             if self.rules.holds_back {
-                let full_size = hosts.transport.segment + u64::from(hosts.transport.header_bytes);
-                let path = hosts.classes.as_ref().map_or(half.path_class, |classes| {
+                let full_size = self.transport.segment + u64::from(self.transport.header_bytes);
+                let path = self.classes.as_ref().map_or(half.path_class, |classes| {
                     classes.path_of(half.path_class, half.endpoint.owes_ack())
                 });
-                if self.rules.backpressure && !self.fabric.class_has_room(now, src, dst, path, full_size) {
+                if self.rules.backpressure && !fabric.class_has_room(now, src, dst, path, full_size) {
                     if !std::mem::replace(&mut half.blocked, true) {
-                        hosts.waiting_for_room[src.0 as usize].push_back((number, end));
+                        self.waiting_for_room[src.0 as usize].push_back((number, end));
                     }
                     break;
                 }
-                if let Some(stacks) = &mut hosts.stacks
+                if let Some(stacks) = &mut self.stacks
                     && stacks.holds_back(now, number, end, half)
                 {
                     break;
                 }
                 if let Some(offload) = &self.rules.segmentation
-                    && !half.may_send(offload, &hosts.transport)
+                    && !half.may_send(offload, &self.transport)
                 {
                     break;
                 }
-                if let Some(classes) = &hosts.classes
+                if let Some(classes) = &self.classes
                     && let Some(until) =
                         classes.waits_until(now, src, half.priority, full_size, half.limiter.as_deref())
                 {
@@ -173,28 +167,20 @@ impl World {
                     break;
                 }
             }
-            let Some(segment) = half.endpoint.poll_transmit(&hosts.transport, now) else { break };
-            let packet = packet_of(&segment, address, hosts.transport.wire_bytes(&segment));
+            let Some(segment) = half.endpoint.poll_transmit(&self.transport, now) else { break };
+            let packet = packet_of(&segment, address, self.transport.wire_bytes(&segment));
             let new_bytes = half.messages.on_sent(&segment);
             if new_bytes > 0 {
-                self.recorder.on_sent(now, workload, new_bytes);
+                self.goodput.on_sent(now, workload, new_bytes);
                 if half.messages.has_sent_message() {
                     announce(self.process.as_deref_mut(), now, number, connection, end);
                 }
             }
-            match &mut hosts.classes {
-                None => self.fabric.send(now, packet),
+            match &mut self.classes {
+                None => fabric.send(now, packet),
                 Some(classes) => {
-                    let half = connection.half(end);
-                    send_in_class(
-                        &mut self.fabric,
-                        classes,
-                        hosts.stacks.as_deref_mut(),
-                        now,
-                        packet,
-                        end,
-                        half,
-                    );
+                    let (stacks, half) = (self.stacks.as_deref_mut(), connection.half(end));
+                    send_in_class(fabric, classes, stacks, now, packet, end, half);
                 }
             }
         }
@@ -203,15 +189,15 @@ impl World {
         if deadline < half.armed {
             half.armed = deadline;
             let owner = Owner::new(OwnerKind::Endpoint, number * 2 + end as u32);
-            self.fabric.schedule(deadline, owner);
+            fabric.schedule(deadline, owner);
         }
     }
 
     /// The event of an end's timer has come; the deadline itself may have moved on since.
-    pub(crate) fn on_endpoint_due(&mut self, now: Time, number: u32) {
-        let (connection, end) = (number / 2, End::from_bit(number));
-        let Some(open) = self.hosts.connections.get_mut(connection) else {
-            return self.on_multipath_due(now, connection, end);
+    pub(super) fn on_endpoint_due(&mut self, now: Time, fabric: &mut SimFabric, place: u32) {
+        let (number, end) = (place / 2, End::from_bit(place));
+        let Some(open) = self.connections.get_mut(number) else {
+            return self.on_multipath_due(now, fabric, number, end);
         };
         let half = open.half(end);
         if half.armed != now {
@@ -219,57 +205,21 @@ impl World {
         }
         half.armed = Time::MAX;
         if half.endpoint.deadline() <= now {
-            half.endpoint.on_deadline(&self.hosts.transport, now);
+            half.endpoint.on_deadline(&self.transport, now);
         }
-        self.send(now, connection, end);
+        self.send_from(now, fabric, number, end);
     }
+}
 
-    /// A packet with ECE has reached its host: the pacer may associate the connection, if that is still open.
-    #[cold]
-    pub(crate) fn on_ece(&mut self, now: Time, packet: &Packet) {
-        let is_open = self.hosts.connections.get(packet.flow).is_some();
-        if is_open || self.hosts.multipath.as_ref().is_some_and(|open| open.has_flow(packet.flow)) {
-            self.fabric.on_ece(now, packet);
-        }
-    }
-
-    /// Packets and ends that wait for room in a NIC get their turn: first what a pacer holds, then the ends, one
-    /// after the other. In a hybrid network an end that finds no room stays ahead of those that have sent; elsewhere it
-    /// falls behind them, as docs/internals/plan.md says.
-    #[inline]
-    pub(crate) fn offer_room(&mut self, now: Time) {
-        let keeps_turns = self.hosts.demand.is_some();
-        while let Some(nic) = self.fabric.hooks_mut().room.pop() {
-            self.fabric.release_paced(now, nic);
-            let waiting = self.hosts.waiting_for_room[nic.0 as usize].len();
-            for _ in 0..waiting {
-                let next = self.hosts.waiting_for_room[nic.0 as usize].pop_front();
-                let Some((connection, end)) = next else { break };
-                let before = self.fabric.counters().packets_sent;
-                if let Some(open) = self.hosts.connections.get_mut(connection) {
-                    open.half(end).blocked = false;
-                    self.send(now, connection, end);
-                } else {
-                    self.unblock_multipath(now, connection, end);
-                }
-                let turns = &mut self.hosts.waiting_for_room[nic.0 as usize];
-                let has_sent = before != self.fabric.counters().packets_sent;
-                if keeps_turns && !has_sent && turns.back() == next.as_ref() {
-                    turns.pop_back();
-                    self.hosts.found_no_room.push((connection, end));
-                }
-            }
-            for end in self.hosts.found_no_room.drain(..).rev() {
-                self.hosts.waiting_for_room[nic.0 as usize].push_front(end);
-            }
-        }
-    }
+/// Returns whether `host` is simulated here, which another logical process may do.
+fn is_here(process: &Option<Box<Process>>, host: HostId) -> bool {
+    process.as_ref().is_none_or(|process| process.has(host))
 }
 
 /// Sends a packet with its priority and rank, if its limiters let it pass.
 #[inline(never)] // inlined, it would have packets without a class copied, too, as it takes their address
 fn send_in_class(
-    fabric: &mut Fabric<SimHooks>,
+    fabric: &mut SimFabric,
     classes: &mut Classes,
     stacks: Option<&mut HostStacks>,
     now: Time,
@@ -300,7 +250,9 @@ fn announce(
     let (to, host) = (end.other(), connection.host(end.other()));
     while let Some(message) = connection.half(end).messages.take_sent(now) {
         match &mut process {
-            Some(process) if !process.has(host) => process.announce(host, number, to, message),
+            Some(process) if !process.has(host) => {
+                process.announce(host, Announcement { connection: number, to, message });
+            }
             _ => connection.half(to).messages.expect(message),
         }
     }
