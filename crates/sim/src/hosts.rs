@@ -31,7 +31,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use plimsoll_circuits::Demand;
 use plimsoll_fabric::engine::{Owner, OwnerKind};
-use plimsoll_fabric::net::{Flags, HostId, Packet, PortId, ideal_time};
+use plimsoll_fabric::net::{Flags, HostId, Packet, ideal_time};
 use plimsoll_mechanisms::nic_burst::{NicBurstParams, SegmentationOffload};
 use plimsoll_mechanisms::tcp::{Config, Connections, MakeController};
 use plimsoll_results::outcome;
@@ -209,41 +209,35 @@ impl Hosts {
         self.leave_steps(fabric);
     }
 
-    /// Packets and ends that wait for room in a NIC get their turn.
+    /// Packets and ends that wait for room in a NIC get their turn: first what a pacer holds, then the ends, one
+    /// after the other. In a hybrid network an end that finds no room stays ahead of those that have sent; elsewhere it
+    /// falls behind them, as docs/internals/plan.md says.
     #[inline]
     pub(crate) fn on_room(&mut self, now: Time, fabric: &mut SimFabric) {
-        while let Some(nic) = fabric.hooks_mut().room.pop() {
-            self.offer_room(now, fabric, nic);
-        }
-    }
-
-    /// Offers the room in a NIC: first to what a pacer holds, then to the ends that wait, one after the other. In a
-    /// hybrid network an end that finds no room stays ahead of those that have sent; elsewhere it falls behind them, as
-    /// docs/internals/plan.md says.
-    #[inline(never)] // within the loop over events it would take their registers
-    fn offer_room(&mut self, now: Time, fabric: &mut SimFabric, nic: PortId) {
         let keeps_turns = self.demand.is_some();
-        fabric.release_paced(now, nic);
-        let waiting = self.waiting_for_room[nic.0 as usize].len();
-        for _ in 0..waiting {
-            let next = self.waiting_for_room[nic.0 as usize].pop_front();
-            let Some((number, end)) = next else { break };
-            let before = fabric.counters().packets_sent;
-            if let Some(open) = self.connections.get_mut(number) {
-                open.half(end).blocked = false;
-                self.send_from(now, fabric, number, end);
-            } else {
-                self.unblock_multipath(now, fabric, number, end);
+        while let Some(nic) = fabric.hooks_mut().room.pop() {
+            fabric.release_paced(now, nic);
+            let waiting = self.waiting_for_room[nic.0 as usize].len();
+            for _ in 0..waiting {
+                let next = self.waiting_for_room[nic.0 as usize].pop_front();
+                let Some((number, end)) = next else { break };
+                let before = fabric.counters().packets_sent;
+                if let Some(open) = self.connections.get_mut(number) {
+                    open.half(end).blocked = false;
+                    self.send_from(now, fabric, number, end);
+                } else {
+                    self.unblock_multipath(now, fabric, number, end);
+                }
+                let turns = &mut self.waiting_for_room[nic.0 as usize];
+                let has_sent = before != fabric.counters().packets_sent;
+                if keeps_turns && !has_sent && turns.back() == next.as_ref() {
+                    turns.pop_back();
+                    self.found_no_room.push((number, end));
+                }
             }
-            let turns = &mut self.waiting_for_room[nic.0 as usize];
-            let has_sent = before != fabric.counters().packets_sent;
-            if keeps_turns && !has_sent && turns.back() == next.as_ref() {
-                turns.pop_back();
-                self.found_no_room.push((number, end));
+            for end in self.found_no_room.drain(..).rev() {
+                self.waiting_for_room[nic.0 as usize].push_front(end);
             }
-        }
-        for end in self.found_no_room.drain(..).rev() {
-            self.waiting_for_room[nic.0 as usize].push_front(end);
         }
     }
 

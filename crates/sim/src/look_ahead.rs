@@ -83,14 +83,13 @@ impl LookAhead {
     /// Asks for what the next events will use.
     #[inline]
     pub(crate) fn prefetch<H: Hooks>(&mut self, fabric: &mut Fabric<H>, hosts: &Hosts) {
-        match self {
-            LookAhead::Nothing => {}
-            LookAhead::NextPacket => fabric.prefetch_next(),
-            LookAhead::Buckets(buckets) => {
-                buckets.prefetch(fabric, hosts);
-                fabric.prefetch_next();
-            }
+        if let LookAhead::Nothing = self {
+            return;
         }
+        if let LookAhead::Buckets(buckets) = self {
+            buckets.prefetch(fabric, hosts);
+        }
+        fabric.prefetch_next();
     }
 }
 

@@ -127,9 +127,7 @@ impl Connection {
     /// Asks memory for what that refers to.
     #[inline]
     pub(super) fn prefetch_behind(&self, end: End) {
-        let half = &self.halves[end as usize];
-        half.messages.prefetch();
-        half.endpoint.prefetch();
+        self.halves[end as usize].endpoint.prefetch();
     }
 
     /// Returns the messages at an end.

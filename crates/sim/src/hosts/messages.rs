@@ -9,7 +9,6 @@ use std::collections::VecDeque;
 
 use plimsoll_fabric::net::Packet;
 use plimsoll_mechanisms::tcp::Segment;
-use plimsoll_prefetch::prefetch_for_later;
 use plimsoll_traffic::{Arrival, ConnectionEnd as End};
 use plimsoll_units::Time;
 
@@ -73,9 +72,46 @@ pub(super) struct Messages {
     /// The number of bytes of the stream that were sent at least once.
     sent: u64,
     /// The messages not yet sent to their last byte.
-    outgoing: VecDeque<Outgoing>,
+    outgoing: InOrder,
     /// The messages that the other end has sent to their last byte and that are not yet whole here.
-    incoming: VecDeque<Outgoing>,
+    incoming: InOrder,
+}
+
+/// Messages in the order of the stream.
+#[derive(Debug)]
+struct InOrder {
+    /// Where the first one ends, which every packet asks; the largest number if there is none.
+    first_end: u64,
+    messages: VecDeque<Outgoing>,
+}
+
+impl Default for InOrder {
+    fn default() -> InOrder {
+        InOrder { first_end: u64::MAX, messages: VecDeque::new() }
+    }
+}
+
+impl InOrder {
+    fn push(&mut self, message: Outgoing) {
+        self.first_end = self.first_end.min(message.end);
+        self.messages.push_back(message);
+    }
+
+    /// Returns whether the first message is within the first `bytes` of the stream.
+    #[inline]
+    fn has_within(&self, bytes: u64) -> bool {
+        self.first_end <= bytes
+    }
+
+    /// Removes the first message, if it is within the first `bytes` of the stream.
+    fn take_within(&mut self, bytes: u64) -> Option<Outgoing> {
+        if !self.has_within(bytes) {
+            return None;
+        }
+        let message = self.messages.pop_front();
+        self.first_end = self.messages.front().map_or(u64::MAX, |next| next.end);
+        message
+    }
 }
 
 impl Messages {
@@ -83,7 +119,7 @@ impl Messages {
     pub(super) fn write(&mut self, bytes: u64, tag: u64, created: Time) {
         self.written += bytes;
         let end = self.written;
-        self.outgoing.push_back(Outgoing { end, bytes, tag, created, first_sent: Time::MAX });
+        self.outgoing.push(Outgoing { end, bytes, tag, created, first_sent: Time::MAX });
     }
 
     /// Returns how many bytes of `segment` are sent for the first time. A retransmission may have some: a short last
@@ -105,31 +141,31 @@ impl Messages {
     /// Returns whether the next message has been sent to its last byte.
     #[inline]
     pub(super) fn has_sent_message(&self) -> bool {
-        self.outgoing.front().is_some_and(|message| message.end <= self.sent)
+        self.outgoing.has_within(self.sent)
     }
 
     /// Removes the next message whose last byte was sent, at `now`: the other end may expect it.
     #[inline]
     pub(super) fn take_sent(&mut self, now: Time) -> Option<Outgoing> {
-        let message = self.outgoing.pop_front_if(|message| message.end <= self.sent)?;
+        let message = self.outgoing.take_within(self.sent)?;
         Some(Outgoing { first_sent: now, ..message })
     }
 
     /// The other end has sent `message` to its last byte, which no packet can have brought yet.
     #[inline]
     pub(super) fn expect(&mut self, message: Outgoing) {
-        self.incoming.push_back(message);
+        self.incoming.push(message);
     }
 
     /// Returns whether the first `received` bytes hold the next message whole.
     #[inline]
     pub(super) fn has_whole(&self, received: u64) -> bool {
-        self.incoming.front().is_some_and(|message| message.end <= received)
+        self.incoming.has_within(received)
     }
 
     /// Removes the next message, if the first `received` bytes hold it whole.
     pub(super) fn take_received(&mut self, received: u64) -> Option<Outgoing> {
-        self.incoming.pop_front_if(|message| message.end <= received)
+        self.incoming.take_within(received)
     }
 
     /// Keeps `arrival` of `message` until its sender has the acknowledgement.
@@ -151,14 +187,31 @@ impl Messages {
 
     /// Returns whether no message is on its way to be sent or to be received.
     pub(super) fn is_empty(&self) -> bool {
-        self.outgoing.is_empty() && self.incoming.is_empty()
+        self.outgoing.messages.is_empty() && self.incoming.messages.is_empty()
     }
+}
 
-    /// Asks memory for the messages that an arrival looks at.
-    #[inline]
-    pub(super) fn prefetch(&self) {
-        for message in [self.incoming.front(), self.outgoing.front()].into_iter().flatten() {
-            prefetch_for_later(&message.end);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_out_whole_and_in_their_order() {
+        let (mut client, mut server) = (Messages::default(), Messages::default());
+        for (tag, bytes) in [(7, 100), (8, 0), (9, 50)] {
+            client.write(bytes, tag, Time::ZERO);
         }
+        let mut seen = Vec::new();
+        for sent in [99, 1, 49, 1] {
+            client.on_bytes_sent(sent);
+            assert_eq!(client.has_sent_message(), [100, 150].contains(&client.sent));
+            while let Some(message) = client.take_sent(Time::ZERO) {
+                server.expect(message);
+            }
+            assert_eq!(server.has_whole(client.sent), [100, 150].contains(&client.sent));
+            seen.extend(std::iter::from_fn(|| server.take_received(client.sent)).map(|message| message.tag));
+        }
+        assert_eq!(seen, [7, 8, 9]);
+        assert!(client.is_empty() && server.is_empty() && !client.has_sent_message());
     }
 }

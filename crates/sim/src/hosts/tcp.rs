@@ -101,7 +101,10 @@ impl Hosts {
         let workload = connection.workload;
         let completes = delivered.new_bytes > 0 && connection.half(end).messages.has_whole(received);
         if delivered.new_bytes > 0 {
-            connection.active = Some((connection.active.map_or(now, |(first, _)| first), now));
+            match &mut connection.active {
+                Some((_, last)) => *last = now,
+                never => *never = Some((now, now)),
+            }
             self.goodput.on_delivered(now, workload, delivered.new_bytes);
         }
         // The acknowledgement leaves before whatever the application answers.

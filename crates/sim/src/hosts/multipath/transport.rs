@@ -76,7 +76,10 @@ impl Hosts {
         let delivered = endpoint.on_segment(&multipath.config, now, subflow, &segment, data_ack, mappings);
         let received = endpoint.received();
         if delivered.new_bytes > 0 {
-            connection.active = Some((connection.active.map_or(now, |(first, _)| first), now));
+            match &mut connection.active {
+                Some((_, last)) => *last = now,
+                never => *never = Some((now, now)),
+            }
             self.goodput.on_delivered(now, connection.workload, delivered.new_bytes);
         }
         let completes = delivered.new_bytes > 0 && half.messages.has_whole(received);
