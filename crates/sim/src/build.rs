@@ -1,35 +1,25 @@
 //! A model becomes a world, and a world that has run becomes an outcome.
 
 use plimsoll_fabric::engine::{Owner, OwnerKind, Streams};
-use plimsoll_fabric::net::{HostId, Network, PortId};
+use plimsoll_fabric::net::PortId;
 use plimsoll_fabric::{CircuitLosses, Extensions as FabricExtensions, Fabric, FabricSpec, port_name};
-use plimsoll_mechanisms::nic_burst::{NicBurstParams, SegmentationOffload};
-use plimsoll_mechanisms::tcp::{Config, Connections, MakeController};
 use plimsoll_results::outcome::{self, Outcome, WorkloadInfo};
 use plimsoll_results::replay::ReplayWindow;
-use plimsoll_scenario::model::{Completion, ControlParams, Fault, Model, Topology};
+use plimsoll_scenario::model::{Fault, Model};
 use plimsoll_traffic::{Traffic, workload_of_raw};
-use plimsoll_units::{Bytes, Span, Time};
+use plimsoll_units::{Span, Time};
 
-use crate::classes::Classes;
-use crate::connection_pool::ConnectionPool;
-use crate::connection_table::ConnectionTable;
-use crate::demand::DemandReader;
 use crate::error::RunError;
 use crate::extensions::Extensions;
 use crate::hosts::Hosts;
 use crate::link_names::LinkNames;
 use crate::look_ahead::LookAhead;
-use crate::multipath::Multipath;
-use crate::observe::{Recorder, connection_record};
+use crate::observe::Recorder;
 use crate::packet_capture::PacketCapture;
 use crate::packet_recorder::PacketRecorder;
-use crate::receive_offload::ReceiveOffload;
-use crate::reorder::ReorderBuffers;
 use crate::rules::Rules;
-use crate::sim_hooks::SimHooks;
+use crate::sim_hooks::{SimFabric, SimHooks};
 use crate::sources::Sources;
-use crate::stack::HostStacks;
 use crate::world::{SAMPLING_CLOCK, World};
 
 /// A world ready to run, and what is needed to read it afterwards.
@@ -75,13 +65,12 @@ fn build_with(
         path_selector: extensions.path_selector,
     };
     let mut fabric = Fabric::build(spec, &streams, from_outside, hooks)?;
-    let hosts = hosts(model, fabric.network(), extensions.congestion_control)?;
-    let recorder =
-        Recorder::new(model.workload.len(), model.observe.goodput_every, model.observe.flow_series);
+    let recorder = Recorder::new(model.observe.flow_series);
     if let Some(first) = recorder.first_sample() {
         fabric.schedule(first, Owner::new(OwnerKind::Clock, SAMPLING_CLOCK));
     }
     let traffic = Traffic::new(&model.traffic_spec(), &streams)?;
+    let hosts = Hosts::new(model, &fabric, &traffic.sources, extensions.congestion_control)?;
     let ahead = LookAhead::for_network(fabric.ports().len(), fabric.selector().is_none());
     let counts_links = fabric.counts_links();
     Ok(Build {
@@ -93,7 +82,7 @@ fn build_with(
         programs: model.program.len(),
         has_processors: model.host.processor().is_some(),
         world: World {
-            rules: rules(model, &fabric, &traffic, &hosts),
+            rules: rules(&fabric, &traffic),
             fabric,
             hosts,
             sources: Sources::new(traffic.sources),
@@ -101,64 +90,17 @@ fn build_with(
             now: Time::ZERO,
             finished: None,
             ahead,
-            process: None,
         },
         workloads: traffic.infos,
     })
 }
 
-/// Builds the transports of all hosts.
-fn hosts(model: &Model, network: &Network, custom: Option<MakeController>) -> Result<Hosts, RunError> {
-    let count = network.hosts();
-    let stacks = HostStacks::new(model, network);
-    // A controller handed to the run replaces all that the scenario names.
-    let with = |config: Config| Config { custom: custom.clone().or(config.custom), ..config };
-    let opening = model.workload.keys().map(|name| model.transport_config_of(name).map(with));
-    let pool = Some(model.transport.pool).filter(|pool| *pool > 0);
-    let bursts = model.host.bursts().copied().unwrap_or(NicBurstParams::off());
-    let offload = ReceiveOffload::new(&bursts, count, stacks.is_some());
-    let waiting = if model.host.backpressure { count as usize } else { 0 };
-    Ok(Hosts {
-        pool: pool.map(|pool| Box::new(ConnectionPool::new(pool))),
-        transport: with(model.transport_config()?),
-        opening: opening.collect::<Result<_, _>>()?,
-        connections: ConnectionTable::default(),
-        multipath: Multipath::new(model, &with)?,
-        receive_offload: offload.map(Box::new),
-        reorder_buffers: model.host.reorder_buffer().map(|params| Box::new(ReorderBuffers::new(*params))),
-        classes: Classes::new(model, stacks.is_some())?,
-        stacks,
-        demand: is_hybrid(model).then(|| Box::new(DemandReader::new(&control(model)))),
-        waiting_for_room: vec![Default::default(); waiting],
-        found_no_room: Vec::new(),
-    })
-}
-
-/// Returns whether circuits and packets have a switch each.
-fn is_hybrid(model: &Model) -> bool {
-    matches!(model.topology, Topology::Hybrid(_))
-}
-
-/// Returns the control loop of the circuits.
-fn control(model: &Model) -> ControlParams {
-    model.circuits.clone().unwrap_or_default()
-}
-
-fn rules(model: &Model, fabric: &Fabric<SimHooks>, traffic: &Traffic, hosts: &Hosts) -> Rules {
-    let bursts = model.host.bursts().filter(|params| params.segmentation > Bytes::ZERO);
-    let segmentation = bursts.map(SegmentationOffload::new);
+fn rules(fabric: &SimFabric, traffic: &Traffic) -> Rules {
     let propagations = fabric.network().links().iter().map(|link| link.propagation);
     Rules {
         horizon: traffic.horizon(),
         stop_when_finished: !traffic.endless,
         grace: propagations.min().unwrap_or_default(),
-        holds_back: model.host.backpressure || segmentation.is_some() || hosts.classes.is_some(),
-        holds_received: hosts.receive_offload.is_some() || hosts.reorder_buffers.is_some(),
-        backpressure: model.host.backpressure,
-        completes_acknowledged: model.observe.completion == Completion::Acknowledged,
-        spreads: fabric.selector().is_some_and(|selector| selector.spreads()),
-        close_when_idle: model.transport.connections == Connections::PerMessage,
-        segmentation,
     }
 }
 
@@ -193,10 +135,10 @@ impl Build {
     /// Reads the settled world, which logical processes may have been merged into.
     pub(crate) fn finish_settled(mut self, end: Time) -> Outcome {
         self.world.fabric.assert_conservation();
-        let connections = self.connections(end);
+        let connections = self.world.hosts.records(&mut self.world.fabric, end);
         let warnings = self.warnings(end);
         let World { mut fabric, mut recorder, hosts, .. } = self.world;
-        let goodput = recorder.goodput();
+        let goodput = hosts.goodput();
         recorder.messages.sort_unstable_by_key(|message| (message.workload, message.index));
         recorder.queries.sort_unstable_by_key(|query| (query.workload, query.index));
         recorder.observations.sort_unstable_by_key(|seen| (seen.workload, seen.index));
@@ -216,7 +158,7 @@ impl Build {
             extra: recorder.extra,
             queues: fabric.take_queues(end),
             links: links.unwrap_or_default(),
-            processors: hosts.stacks.map_or_else(Vec::new, |all| all.totals(self.has_processors, end)),
+            processors: hosts.processors(self.has_processors, end),
             circuits: circuits.circuits,
             circuit_weeks: circuits.weeks,
             connections,
@@ -258,42 +200,6 @@ impl Build {
 
     /// Returns the number of the workload that a flow belongs to; of a flow that is unknown, the first.
     pub(crate) fn workload_of(&self, flow: u32) -> u16 {
-        if let Some(workload) = workload_of_raw(flow) {
-            return workload;
-        }
-        let World { hosts, recorder, .. } = &self.world;
-        let multipath = hosts.multipath.as_ref();
-        let number = multipath.and_then(|multipath| multipath.connection_of(flow)).unwrap_or(flow);
-        let open = hosts.connections.get(number);
-        let of_open = open.map(|connection| connection.workload);
-        let of_multipath = || Some(multipath?.record(number)?.workload);
-        let of_closed = || Some(recorder.closed.get(&number)?.workload);
-        of_open.or_else(of_multipath).or_else(of_closed).unwrap_or(0)
-    }
-
-    /// Returns what is kept of every connection, with the counts of its pacer.
-    fn connections(&mut self, end: Time) -> Vec<outcome::Connection> {
-        let World { fabric, hosts, recorder, .. } = &mut self.world;
-        let closed = std::mem::take(&mut recorder.closed);
-        let numbered = (0..).zip(hosts.connections.iter());
-        let record = |(number, connection): (u32, Option<&_>)| match connection {
-            Some(connection) => connection_record(connection),
-            None => {
-                let open = hosts.multipath.as_ref().and_then(|multipath| multipath.record(number));
-                open.or_else(|| closed.get(&number).cloned()).unwrap_or_default()
-            }
-        };
-        let mut records: Vec<outcome::Connection> = numbered.map(record).collect();
-        for host in (0..fabric.network().hosts()).map(HostId) {
-            for (flow, counts) in fabric.pacing_counts(host, end) {
-                let of_subflow =
-                    hosts.multipath.as_ref().and_then(|multipath| multipath.connection_of(flow as u32));
-                let record = &mut records[of_subflow.map_or(flow as usize, |number| number as usize)];
-                record.pacer_associations += counts.associations - counts.renewals;
-                record.pacer_renewals += counts.renewals;
-                record.pacer_dissociations += counts.dissociations;
-            }
-        }
-        records
+        workload_of_raw(flow).unwrap_or_else(|| self.world.hosts.workload_of(flow))
     }
 }

@@ -1,45 +1,411 @@
 //! [`Hosts`]: the transports of all hosts, and what lies between them and the NICs.
+//!
+//! ```text
+//! World ──send, on_packet, on_due, on_room, on_circuits──> Hosts ──packets, deadlines──> Fabric
+//! World <──next_arrival: a message is whole───────────────┘  └──> agenda: the steps left at this instant
+//! ```
+//!
+//! Hosts call no workload. An event leaves its arrivals and the steps behind them on the agenda, and
+//! [`Hosts::next_arrival`] takes these steps up to the next arrival, on which the world has the workload act. A
+//! transport is found by the number of a connection: plain TCP's are in the table, MPTCP's are not.
 
-use std::collections::VecDeque;
+mod agenda;
+mod classes;
+mod connection;
+mod connection_pool;
+mod connection_table;
+mod demand;
+mod goodput;
+mod messages;
+mod multipath;
+mod nic;
+mod packet_lists;
+mod read_outs;
+mod receive_offload;
+mod reorder;
+mod stack;
+mod tcp;
+mod wire;
 
-use plimsoll_mechanisms::tcp::Config;
+use std::collections::{BTreeMap, VecDeque};
 
-use crate::classes::Classes;
-use crate::connection::End;
-use crate::connection_pool::ConnectionPool;
-use crate::connection_table::ConnectionTable;
-use crate::demand::DemandReader;
-use crate::multipath::Multipath;
-use crate::receive_offload::ReceiveOffload;
-use crate::reorder::ReorderBuffers;
-use crate::stack::HostStacks;
+use plimsoll_circuits::Demand;
+use plimsoll_fabric::engine::{Owner, OwnerKind};
+use plimsoll_fabric::net::{Flags, HostId, Packet, ideal_time};
+use plimsoll_mechanisms::nic_burst::{NicBurstParams, SegmentationOffload};
+use plimsoll_mechanisms::tcp::{Config, Connections, MakeController};
+use plimsoll_results::outcome;
+use plimsoll_scenario::model::{Completion, Model, Topology};
+use plimsoll_traffic::{Actions, Arrival, ConnectionEnd as End, Reach, Source};
+use plimsoll_units::{Bytes, Time};
+
+pub(crate) use agenda::Arrived;
+pub(crate) use messages::Announcement;
+
+use crate::error::RunError;
+use crate::parallel::process::Process;
+use crate::sim_hooks::SimFabric;
+use agenda::{Agenda, Delivery, Step};
+use classes::Classes;
+use connection::{acknowledged, split_of, transit_of};
+use connection_pool::ConnectionPool;
+use connection_table::ConnectionTable;
+use demand::DemandReader;
+use goodput::GoodputMeter;
+use messages::Stream;
+use multipath::Multipath;
+use receive_offload::ReceiveOffload;
+use reorder::ReorderBuffers;
+use stack::HostStacks;
 
 /// The transports of all hosts.
 #[derive(Debug)]
 pub(crate) struct Hosts {
+    rules: HostRules,
     /// The parameters of every transport.
-    pub(crate) transport: Config,
+    transport: Config,
     /// By workload: the parameters that its connections are opened with, which differ in the congestion controller.
-    pub(crate) opening: Vec<Config>,
+    opening: Vec<Config>,
+    /// By workload: a message that has arrived is complete only when its acknowledgement has, too.
+    awaits_acknowledgement: Vec<bool>,
     /// The connections by number.
-    pub(crate) connections: ConnectionTable,
+    connections: ConnectionTable,
     /// The connections of MPTCP, where some workload has such.
-    pub(crate) multipath: Option<Box<Multipath>>,
+    multipath: Option<Box<Multipath>>,
     /// The open connections of each pair of hosts, where they stay open between messages.
-    pub(crate) pool: Option<Box<ConnectionPool>>,
+    pool: Option<Box<ConnectionPool>>,
+    goodput: GoodputMeter,
+    /// The records of the connections that were closed before the end, by number.
+    closed: BTreeMap<u32, outcome::Connection>,
     /// The receiving NICs, where they coalesce packets.
-    pub(crate) receive_offload: Option<Box<ReceiveOffload>>,
+    receive_offload: Option<Box<ReceiveOffload>>,
     /// The reorder buffers behind the receiving NICs, where hosts have them.
-    pub(crate) reorder_buffers: Option<Box<ReorderBuffers>>,
+    reorder_buffers: Option<Box<ReorderBuffers>>,
     /// What lies between applications, TCP and NICs, where that costs time or is limited. `classes` is there then, too.
-    pub(crate) stacks: Option<Box<HostStacks>>,
+    stacks: Option<Box<HostStacks>>,
     /// The priorities and limits of packets, where they differ.
-    pub(crate) classes: Option<Box<Classes>>,
+    classes: Option<Box<Classes>>,
     /// What reads the demand of hosts, in a hybrid network.
-    pub(crate) demand: Option<Box<DemandReader>>,
+    demand: Option<Box<DemandReader>>,
     /// By host: the ends that wait for room in its NIC queue, in the order of their turns. Empty without
     /// backpressure.
-    pub(crate) waiting_for_room: Vec<VecDeque<(u32, End)>>,
+    waiting_for_room: Vec<VecDeque<(u32, End)>>,
     /// The ends that found no room in this turn, to be asked first in the next.
-    pub(crate) found_no_room: Vec<(u32, End)>,
+    found_no_room: Vec<(u32, End)>,
+    agenda: Agenda,
+    /// Set where these hosts are part of one logical process of a parallel run.
+    process: Option<Box<Process>>,
+}
+
+/// What the scenario says about all hosts.
+#[derive(Clone, Copy, Debug)]
+struct HostRules {
+    /// Something but the window keeps ends from sending: backpressure, segmentation offload, or limits.
+    holds_back: bool,
+    /// Something holds packets between the receiving NIC and the transport: coalescing, or a reorder buffer.
+    holds_received: bool,
+    /// The transport waits for room in the NIC queue.
+    backpressure: bool,
+    /// Connections are closed when they fall idle.
+    close_when_idle: bool,
+    /// A message is complete when its delivery has been acknowledged to its sender.
+    completes_acknowledged: bool,
+    /// Packets of a flow may take several paths at a time.
+    spreads: bool,
+    /// Senders wait for a piece worth handing to the NIC.
+    segmentation: Option<SegmentationOffload>,
+}
+
+impl Hosts {
+    /// Builds the transports of all hosts, for the workloads of `sources`. `custom` makes the congestion controllers,
+    /// in place of those that the scenario names.
+    pub(crate) fn new(
+        model: &Model,
+        fabric: &SimFabric,
+        sources: &[Box<dyn Source>],
+        custom: Option<MakeController>,
+    ) -> Result<Hosts, RunError> {
+        let network = fabric.network();
+        let count = network.hosts();
+        let stacks = HostStacks::new(model, network);
+        let with = |config: Config| Config { custom: custom.clone().or(config.custom), ..config };
+        let opening = model.workload.keys().map(|name| model.transport_config_of(name).map(with));
+        let pool = Some(model.transport.pool).filter(|pool| *pool > 0);
+        let bursts = model.host.bursts().copied().unwrap_or(NicBurstParams::off());
+        let receive_offload = ReceiveOffload::new(&bursts, count, stacks.is_some());
+        let reorder_buffers =
+            model.host.reorder_buffer().map(|params| Box::new(ReorderBuffers::new(*params)));
+        let classes = Classes::new(model, stacks.is_some())?;
+        let segmentation = (bursts.segmentation > Bytes::ZERO).then(|| SegmentationOffload::new(&bursts));
+        let backpressure = model.host.backpressure;
+        let completes_acknowledged = model.observe.completion == Completion::Acknowledged;
+        let is_hybrid = matches!(model.topology, Topology::Hybrid(_));
+        let control = || model.circuits.clone().unwrap_or_default();
+        Ok(Hosts {
+            rules: HostRules {
+                holds_back: backpressure || segmentation.is_some() || classes.is_some(),
+                holds_received: receive_offload.is_some() || reorder_buffers.is_some(),
+                backpressure,
+                close_when_idle: model.transport.connections == Connections::PerMessage,
+                completes_acknowledged,
+                spreads: fabric.selector().is_some_and(|selector| selector.spreads()),
+                segmentation,
+            },
+            transport: with(model.transport_config()?),
+            opening: opening.collect::<Result<_, _>>()?,
+            awaits_acknowledgement: sources
+                .iter()
+                .map(|source| completes_acknowledged && source.reach() == Reach::Receiver)
+                .collect(),
+            connections: ConnectionTable::default(),
+            multipath: Multipath::new(model, &with)?,
+            pool: pool.map(|pool| Box::new(ConnectionPool::new(pool))),
+            goodput: GoodputMeter::new(model.workload.len(), model.observe.goodput_every),
+            closed: BTreeMap::new(),
+            receive_offload: receive_offload.map(Box::new),
+            reorder_buffers,
+            classes,
+            stacks,
+            demand: is_hybrid.then(|| Box::new(DemandReader::new(&control()))),
+            waiting_for_room: vec![Default::default(); if backpressure { count as usize } else { 0 }],
+            found_no_room: Vec::new(),
+            agenda: Agenda::new(),
+            process: None,
+        })
+    }
+
+    /// Returns the number that the next connection gets.
+    pub(crate) fn next_connection(&self) -> u32 {
+        self.connections.len() as u32
+    }
+
+    /// Sends what a workload asks for, and leaves the lists of its actions empty.
+    pub(crate) fn send(&mut self, now: Time, fabric: &mut SimFabric, workload: u16, actions: &mut Actions) {
+        // List by list: all of them together are 200 bytes, and most are empty.
+        actions.opened.drain(..).for_each(|opened| self.open(fabric, workload, opened));
+        actions.writes.drain(..).for_each(|write| self.write(now, fabric, write));
+        actions.packets.drain(..).for_each(|packet| self.send_raw(now, fabric, workload, packet));
+    }
+
+    /// A packet has reached its host.
+    #[inline]
+    pub(crate) fn on_packet(&mut self, now: Time, fabric: &mut SimFabric, packet: &Packet) {
+        if self.rules.holds_received {
+            self.on_nic(now, fabric, packet);
+            return self.leave_steps(fabric);
+        }
+        if packet.flags.has(Flags::ECE) {
+            self.on_ece(now, fabric, packet);
+        }
+        self.receive(now, fabric, packet, &[]);
+    }
+
+    /// The event of one of the hosts' timers has come.
+    pub(crate) fn on_due(&mut self, now: Time, fabric: &mut SimFabric, owner: Owner) {
+        match owner.kind() {
+            OwnerKind::Endpoint => self.on_endpoint_due(now, fabric, owner.number()),
+            _ => self.on_receive_event(now, fabric, owner.number()),
+        }
+        self.leave_steps(fabric);
+    }
+
+    /// Packets and ends that wait for room in a NIC get their turn: first what a pacer holds, then the ends, one
+    /// after the other. In a hybrid network an end that finds no room stays ahead of those that have sent; elsewhere it
+    /// falls behind them, as docs/internals/plan.md says.
+    #[inline]
+    pub(crate) fn on_room(&mut self, now: Time, fabric: &mut SimFabric) {
+        let keeps_turns = self.demand.is_some();
+        while let Some(nic) = fabric.hooks_mut().room.pop() {
+            fabric.release_paced(now, nic);
+            let waiting = self.waiting_for_room[nic.0 as usize].len();
+            for _ in 0..waiting {
+                let next = self.waiting_for_room[nic.0 as usize].pop_front();
+                let Some((number, end)) = next else { break };
+                let before = fabric.counters().packets_sent;
+                if let Some(open) = self.connections.get_mut(number) {
+                    open.half(end).blocked = false;
+                    self.send_from(now, fabric, number, end);
+                } else {
+                    self.unblock_multipath(now, fabric, number, end);
+                }
+                let turns = &mut self.waiting_for_room[nic.0 as usize];
+                let has_sent = before != fabric.counters().packets_sent;
+                if keeps_turns && !has_sent && turns.back() == next.as_ref() {
+                    turns.pop_back();
+                    self.found_no_room.push((number, end));
+                }
+            }
+            for end in self.found_no_room.drain(..).rev() {
+                self.waiting_for_room[nic.0 as usize].push_front(end);
+            }
+        }
+    }
+
+    /// The controller of circuits has acted: it gets the demand that it wants, to which `add_hints` adds that of
+    /// applications, and senders may find other queues open.
+    #[cold]
+    pub(crate) fn on_circuits(
+        &mut self,
+        now: Time,
+        fabric: &mut SimFabric,
+        add_hints: impl FnOnce(&mut Demand),
+    ) {
+        let count = fabric.network().hosts();
+        if fabric.wants_demand()
+            && let Some(reader) = &mut self.demand
+        {
+            let unsent = self.connections.iter().flatten().flat_map(|connection| connection.unsent());
+            let multipath = self.multipath.iter().flat_map(|multipath| multipath.connections());
+            let unsent = unsent.chain(multipath.flat_map(|(_, connection)| connection.unsent()));
+            let mut demand = reader.read(now, count as usize, unsent);
+            if reader.takes_hints() {
+                add_hints(&mut demand);
+            }
+            fabric.set_demand(demand);
+        }
+        if self.multipath.is_some() {
+            (0..count).for_each(|host| self.on_circuits_changed(now, fabric, HostId(host)));
+        }
+        self.on_room(now, fabric);
+    }
+
+    /// Returns the next arrival at this instant, when the workload has acted on the one before and its actions have
+    /// been sent.
+    pub(crate) fn next_arrival(&mut self, now: Time, fabric: &mut SimFabric) -> Option<Arrived> {
+        while let Some(step) = self.agenda.pop() {
+            let mut arrived = None;
+            match step {
+                Step::Raw(workload, packet) => {
+                    let split = transit_of(fabric.network(), &packet);
+                    arrived = Some(Arrived::Packet(workload, packet, split));
+                }
+                Step::Piece(packets) => self.on_piece(now, fabric, packets),
+                Step::Receive(packets) => self.receive_piece(now, fabric, packets),
+                Step::Released(place) => self.on_released(fabric, place),
+                Step::Segment(number, end) => self.on_segment(now, fabric, number, end),
+                Step::Acknowledged(number, end, packet) => {
+                    arrived = self.acknowledge(now, fabric, number, end, packet);
+                }
+                Step::Whole(delivery) => arrived = self.copy_or_deliver(now, fabric, delivery),
+                Step::Deliver(delivery) => arrived = self.deliver(now, fabric, delivery),
+                Step::Close(number) => self.close_if_idle(number),
+            }
+            if arrived.is_some() {
+                return arrived;
+            }
+        }
+        None
+    }
+
+    /// Has the world ask for arrivals after this event, if there are steps that may lead to some.
+    #[inline]
+    fn leave_steps(&self, fabric: &mut SimFabric) {
+        fabric.hooks_mut().has_aftermath |= !self.agenda.is_empty();
+    }
+
+    /// Leaves the acknowledgement `packet` for the sender at `end`, if it completes a message.
+    #[cold]
+    fn leave_acknowledged(&mut self, fabric: &mut SimFabric, number: u32, end: End, packet: &Packet) {
+        let stream = stream(&mut self.connections, &mut self.multipath, number, end);
+        if stream.is_some_and(|stream| stream.own.has_acknowledged(stream.acknowledged)) {
+            self.leave(fabric, Step::Acknowledged(number, end, *packet));
+        }
+    }
+
+    /// Leaves a step for after this event.
+    fn leave(&mut self, fabric: &mut SimFabric, step: Step) {
+        fabric.hooks_mut().has_aftermath = true;
+        self.agenda.push(step);
+    }
+
+    /// The application receives the next of the messages that have become whole.
+    fn deliver(&mut self, now: Time, fabric: &SimFabric, delivery: Delivery) -> Option<Arrived> {
+        let (number, end) = (delivery.number, delivery.end);
+        loop {
+            let stream = stream(&mut self.connections, &mut self.multipath, number, end)?;
+            let message = stream.own.take_received(delivery.received)?;
+            let packet = message.ends_in(&delivery.before).unwrap_or(&delivery.packet);
+            let network = fabric.network();
+            let split = split_of(network, now, packet, &message);
+            let spreads = stream.has_subflows || self.rules.spreads;
+            let ideal = ideal_time(network, &self.transport, message.bytes, *packet, spreads);
+            let arrival = Arrival { now, tag: message.tag, split, ideal };
+            let workload = stream.workload;
+            if self.awaits_acknowledgement[usize::from(workload)] {
+                stream.peer.await_acknowledgement(&message, arrival);
+                continue;
+            }
+            self.agenda.extend([Step::Deliver(delivery), Step::Close(number)]);
+            return Some(Arrived::Message(workload, arrival));
+        }
+    }
+
+    /// The acknowledgement `packet` has completed the next message of the sender at `end`, if it has.
+    fn acknowledge(
+        &mut self,
+        now: Time,
+        fabric: &SimFabric,
+        number: u32,
+        end: End,
+        packet: Packet,
+    ) -> Option<Arrived> {
+        let stream = stream(&mut self.connections, &mut self.multipath, number, end)?;
+        let arrival = stream.own.take_acknowledged(stream.acknowledged)?;
+        let (workload, spreads) = (stream.workload, stream.has_subflows || self.rules.spreads);
+        let arrival = acknowledged(fabric.network(), &self.transport, now, &packet, arrival, spreads);
+        self.agenda.extend([Step::Acknowledged(number, end, packet), Step::Close(number)]);
+        Some(Arrived::Message(workload, arrival))
+    }
+
+    fn close_if_idle(&mut self, number: u32) {
+        if !self.rules.close_when_idle {
+            return;
+        }
+        let record = match self.connections.get(number) {
+            Some(connection) if connection.is_idle() => {
+                let record = connection.record();
+                self.connections.close(number);
+                record
+            }
+            Some(_) => return,
+            None => {
+                let closed = self.multipath.as_mut().and_then(|multipath| multipath.close_if_idle(number));
+                let Some(record) = closed else { return };
+                record
+            }
+        };
+        if let Some(pool) = &mut self.pool {
+            pool.close(HostId(record.client), HostId(record.server));
+        }
+        self.closed.insert(number, record);
+    }
+
+    /// Sends a packet without a transport, through the limiters of its host.
+    fn send_raw(&mut self, now: Time, fabric: &mut SimFabric, workload: u16, mut packet: Packet) {
+        if let Some(classes) = &mut self.classes {
+            let priority = classes.priority(workload, u64::from(packet.size));
+            let bytes = u64::from(packet.len);
+            classes.label(&mut packet, priority, classes.path_class(workload, End::Client), || bytes);
+            if !classes.passes(now, &packet, None) {
+                return fabric.refuse(now, &packet);
+            }
+        }
+        match &mut self.stacks {
+            Some(stacks) => stacks.on_raw_packet(fabric, now, packet),
+            None => fabric.send_unpaced(now, packet),
+        }
+    }
+}
+
+/// Returns the messages at `end` of an open connection, whichever transport has it.
+fn stream<'a>(
+    connections: &'a mut ConnectionTable,
+    multipath: &'a mut Option<Box<Multipath>>,
+    number: u32,
+    end: End,
+) -> Option<Stream<'a>> {
+    match connections.get_mut(number) {
+        Some(connection) => Some(connection.stream(end)),
+        None => multipath.as_mut()?.stream(number, end),
+    }
 }

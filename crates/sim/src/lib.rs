@@ -9,39 +9,23 @@
 
 #![forbid(unsafe_code)]
 
-mod acting;
 pub mod batch;
 mod build;
-mod circuits;
-mod classes;
-mod connection;
-mod connection_pool;
-mod connection_table;
-mod demand;
 mod error;
 pub mod estimate;
 mod extensions;
 mod hosts;
 mod link_names;
 mod look_ahead;
-mod messages;
-mod multipath;
 mod observe;
 mod packet_capture;
-mod packet_lists;
 mod packet_recorder;
 mod parallel;
 mod progress;
-mod receive;
-mod receive_offload;
-mod reorder;
 mod replay;
 mod rules;
 mod sim_hooks;
 mod sources;
-mod stack;
-mod transport;
-mod wire;
 mod world;
 
 use plimsoll_results::outcome::Outcome;

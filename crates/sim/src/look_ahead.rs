@@ -30,9 +30,9 @@
 use plimsoll_fabric::engine::OwnerKind;
 use plimsoll_fabric::net::PortId;
 use plimsoll_fabric::{Fabric, Hooks, LeadsTo};
+use plimsoll_traffic::ConnectionEnd as End;
 
-use crate::connection::End;
-use crate::connection_table::ConnectionTable;
+use crate::hosts::Hosts;
 
 /// How far ahead memory is asked.
 #[derive(Debug)]
@@ -82,29 +82,28 @@ impl LookAhead {
 
     /// Asks for what the next events will use.
     #[inline]
-    pub(crate) fn prefetch<H: Hooks>(&mut self, fabric: &mut Fabric<H>, connections: &ConnectionTable) {
-        match self {
-            LookAhead::Nothing => {}
-            LookAhead::NextPacket => fabric.prefetch_next(),
-            LookAhead::Buckets(buckets) => {
-                buckets.prefetch(fabric, connections);
-                fabric.prefetch_next();
-            }
+    pub(crate) fn prefetch<H: Hooks>(&mut self, fabric: &mut Fabric<H>, hosts: &Hosts) {
+        if let LookAhead::Nothing = self {
+            return;
         }
+        if let LookAhead::Buckets(buckets) = self {
+            buckets.prefetch(fabric, hosts);
+        }
+        fabric.prefetch_next();
     }
 }
 
 impl BucketsAhead {
     /// Takes the next step for each of the next buckets, if a bucket has begun.
     #[inline]
-    fn prefetch<H: Hooks>(&mut self, fabric: &mut Fabric<H>, connections: &ConnectionTable) {
+    fn prefetch<H: Hooks>(&mut self, fabric: &mut Fabric<H>, hosts: &Hosts) {
         if fabric.events().take_turn() {
-            self.step(fabric, connections);
+            self.step(fabric, hosts);
         }
     }
 
     #[inline(never)] // once a bucket: within the loop over events it would take their registers
-    fn step<H: Hooks>(&mut self, fabric: &mut Fabric<H>, connections: &ConnectionTable) {
+    fn step<H: Hooks>(&mut self, fabric: &mut Fabric<H>, hosts: &Hosts) {
         for port in self.serving.drain(..) {
             fabric.prefetch_departure(port);
         }
@@ -113,9 +112,7 @@ impl BucketsAhead {
         }
         self.serving.append(&mut self.sending);
         for (number, end) in self.ends.drain(..) {
-            if let Some(connection) = connections.get(number) {
-                connection.prefetch_behind(end);
-            }
+            hosts.prefetch_behind(number, end);
         }
         for link in self.links.drain(..) {
             match fabric.find_next_hop(link) {
@@ -132,9 +129,7 @@ impl BucketsAhead {
             fabric.prefetch_port(*port);
         }
         for (number, end) in &self.ends {
-            if let Some(connection) = connections.get(*number) {
-                connection.prefetch(*end);
-            }
+            hosts.prefetch(*number, *end);
         }
         while let Some(owners) = fabric.events().look_further(BUCKETS) {
             for owner in owners {

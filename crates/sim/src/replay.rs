@@ -68,7 +68,7 @@ pub fn record(
     let mut build = build_recording(model, window)?;
     let end = match extent {
         Extent::Whole => build.world.run(progress)?,
-        Extent::Window => build.world.run_through(window, progress)?,
+        Extent::Window => run_through(&mut build.world, window, progress)?,
     };
     let recorder = build.world.fabric.hooks_mut().recorder.take();
     let mut recorder = *recorder.expect("the run was built with a recorder");
@@ -102,38 +102,36 @@ pub fn record(
     Ok((recording, outcome))
 }
 
-impl World {
-    /// Runs as [`World::run`] does, but no further than until all packets whose hop began in `window` have ended it.
-    /// Returns the time that the run has reached.
-    fn run_through(
-        &mut self,
-        window: ReplayWindow,
-        progress: &mut dyn FnMut(Progress) -> bool,
-    ) -> Result<Time, RunError> {
-        self.begin();
-        let mut until = window.from;
-        let step = Span::from_ps((window.length.as_ps() / STEPS).max(1));
-        loop {
-            if self.finished.is_none() {
-                self.run_until(until.min(self.rules.horizon), progress)?;
-            }
-            if let Some(finished) = self.finished {
-                self.rules.end_after(finished);
-                self.run_until(until.min(self.rules.horizon), progress)?;
-            }
-            let is_over = self.fabric.next_event_time().is_none_or(|next| next > self.rules.horizon);
-            if is_over {
-                return Ok(self.now);
-            }
-            let recorder = self.fabric.hooks().recorder.as_deref();
-            let needs_more = recorder.is_some_and(|recorder| recorder.full().is_none() && recorder.is_open());
-            if until >= window.until() && !needs_more
-                || recorder.is_some_and(|recorder| recorder.full().is_some())
-            {
-                return Ok(until);
-            }
-            until = until.saturating_add(step);
+/// Runs `world` as [`World::run`] does, but no further than until all packets whose hop began in `window` have ended
+/// it. Returns the time that the run has reached.
+fn run_through(
+    world: &mut World,
+    window: ReplayWindow,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Time, RunError> {
+    world.begin();
+    let mut until = window.from;
+    let step = Span::from_ps((window.length.as_ps() / STEPS).max(1));
+    loop {
+        if world.finished.is_none() {
+            world.run_until(until.min(world.rules.horizon), progress)?;
         }
+        if let Some(finished) = world.finished {
+            world.rules.end_after(finished);
+            world.run_until(until.min(world.rules.horizon), progress)?;
+        }
+        let is_over = world.fabric.next_event_time().is_none_or(|next| next > world.rules.horizon);
+        if is_over {
+            return Ok(world.now);
+        }
+        let recorder = world.fabric.hooks().recorder.as_deref();
+        let needs_more = recorder.is_some_and(|recorder| recorder.full().is_none() && recorder.is_open());
+        if until >= window.until() && !needs_more
+            || recorder.is_some_and(|recorder| recorder.full().is_some())
+        {
+            return Ok(until);
+        }
+        until = until.saturating_add(step);
     }
 }
 

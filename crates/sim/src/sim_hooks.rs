@@ -1,13 +1,16 @@
 //! [`SimHooks`]: what a simulated world notes of what its fabric does.
 
 use plimsoll_fabric::net::{Packet, PortId};
-use plimsoll_fabric::{Hooks, LostAt};
+use plimsoll_fabric::{Fabric, Hooks, LostAt};
 use plimsoll_mechanisms::pfc::Signal;
 use plimsoll_traffic::workload_of_raw;
 use plimsoll_units::Time;
 
 use crate::packet_capture::PacketCapture;
 use crate::packet_recorder::PacketRecorder;
+
+/// The fabric of a simulated world.
+pub(crate) type SimFabric = Fabric<SimHooks>;
 
 /// What a simulated world notes of what its fabric does.
 #[derive(Debug, Default)]
@@ -16,8 +19,8 @@ pub(crate) struct SimHooks {
     pub(crate) room: Vec<PortId>,
     /// The workloads whose raw packets were lost, one entry a packet: no transport sends those again.
     pub(crate) lost: Vec<u16>,
-    /// The event needs a step after it: a raw packet was lost, a workload has acted, or flow control looks after
-    /// every event.
+    /// The event needs a step after it: something has arrived, a raw packet was lost, a workload has acted, or flow
+    /// control looks after every event.
     pub(crate) has_aftermath: bool,
     /// Keeps packets, where the scenario asks for a capture.
     pub(crate) capture: Option<Box<PacketCapture>>,

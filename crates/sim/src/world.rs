@@ -1,31 +1,31 @@
 //! [`World`]: one run, from the first event to the last.
 //!
 //! ```text
-//! Fabric::next_event ──> Fabric::on_event ──> Delivered ──> transport.rs: an end receives, and sends in turn
-//!                                         ├─> Served ─────> transport.rs: ends that wait for room have their turn
-//!                                         └─> NotMine ────> acting.rs: a workload acts; transport.rs: a timer is due
+//! Fabric::next_event ──> Fabric::on_event ──> Delivered ──> Hosts::on_packet: an end receives, and sends in turn
+//!                                         ├─> Served ─────> Hosts::on_room: ends that wait for room have their turn
+//!                                         └─> NotMine ────> Hosts::on_due: a timer; or a workload acts
+//! Hosts::next_arrival ──> a workload acts ──> Actions ──> Hosts::send
 //! ```
 
+use plimsoll_fabric::Handled;
 use plimsoll_fabric::engine::{Owner, OwnerKind};
-use plimsoll_fabric::net::{HostId, Packet};
-use plimsoll_fabric::{Fabric, Handled};
-use plimsoll_traffic::Actions;
+use plimsoll_fabric::net::Packet;
+use plimsoll_traffic::{Actions, Hint, Source};
 use plimsoll_units::Time;
 
 use crate::error::RunError;
-use crate::hosts::Hosts;
+use crate::hosts::{Arrived, Hosts};
 use crate::look_ahead::LookAhead;
 use crate::observe::Recorder;
-use crate::parallel::process::Process;
 use crate::progress::Progress;
 use crate::rules::Rules;
-use crate::sim_hooks::SimHooks;
+use crate::sim_hooks::SimFabric;
 use crate::sources::Sources;
 
 /// Everything that exists in a run.
 pub(crate) struct World {
     /// The network between the hosts, and the event queue.
-    pub(crate) fabric: Fabric<SimHooks>,
+    pub(crate) fabric: SimFabric,
     /// The transports of all hosts.
     pub(crate) hosts: Hosts,
     /// The workloads that create messages and packets.
@@ -40,8 +40,6 @@ pub(crate) struct World {
     pub(crate) finished: Option<Time>,
     /// Prefetches memory, where the network is too large for the cache.
     pub(crate) ahead: LookAhead,
-    /// Set where this world is one logical process of a parallel run.
-    pub(crate) process: Option<Box<Process>>,
 }
 
 impl World {
@@ -77,10 +75,10 @@ impl World {
         let mut arrived = Packet::default();
         while let Some((now, owner)) = self.fabric.next_event(last) {
             self.now = now;
-            self.ahead.prefetch(&mut self.fabric, &self.hosts.connections);
+            self.ahead.prefetch(&mut self.fabric, &self.hosts);
             match self.fabric.on_event(now, owner, &mut arrived) {
-                Handled::Delivered(packet) => self.on_host(now, packet),
-                Handled::Served => self.offer_room(now),
+                Handled::Delivered(packet) => self.hosts.on_packet(now, &mut self.fabric, packet),
+                Handled::Served => self.hosts.on_room(now, &mut self.fabric),
                 Handled::Circuits => self.on_circuits(now),
                 Handled::Done => {}
                 Handled::NotMine => self.on_own_event(now, owner),
@@ -98,11 +96,9 @@ impl World {
 
     /// Handles an event of a host, of a workload or of the sampling clock.
     fn on_own_event(&mut self, now: Time, owner: Owner) {
-        let number = owner.number();
         match owner.kind() {
-            OwnerKind::Endpoint => self.on_endpoint_due(now, number),
-            OwnerKind::Workload => self.on_workload_due(now, number as usize),
-            OwnerKind::Receive => self.on_receive_event(now, number),
+            OwnerKind::Endpoint | OwnerKind::Receive => self.hosts.on_due(now, &mut self.fabric, owner),
+            OwnerKind::Workload => self.on_workload_due(now, owner.number()),
             OwnerKind::Clock => self.on_sample(now),
             OwnerKind::Link | OwnerKind::Port | OwnerKind::Pacer | OwnerKind::Pause => {
                 unreachable!("the fabric handles its own events")
@@ -110,10 +106,84 @@ impl World {
         }
     }
 
-    /// Tells workloads of lost packets and sends pauses, as the event at `now` has left them. Returns whether all
-    /// workloads have finished with it.
+    /// Has workloads act on what has arrived at `now`, one arrival after the other.
+    fn on_arrivals(&mut self, now: Time) {
+        while let Some(arrived) = self.hosts.next_arrival(now, &mut self.fabric) {
+            match arrived {
+                Arrived::Message(workload, arrival) => {
+                    self.act(now, workload, |source, actions| source.on_message(arrival, actions));
+                }
+                Arrived::Packet(workload, packet, split) => {
+                    self.act(now, workload, |source, actions| source.on_packet(now, &packet, split, actions));
+                }
+            }
+        }
+    }
+
+    /// The controller of circuits has acted, which may ask applications what they will send.
+    #[cold]
+    fn on_circuits(&mut self, now: Time) {
+        let sources = &self.sources;
+        self.hosts.on_circuits(now, &mut self.fabric, |demand| {
+            for workload in &sources.workloads {
+                workload.hints(&mut |Hint { from, to, bytes }| {
+                    *demand.get_mut(from.0 as usize, to.0 as usize) += bytes;
+                });
+            }
+        });
+    }
+
+    /// The event of a workload has come; the workload itself may have moved on since.
+    #[inline(never)] // within the loop over events it would take their registers
+    fn on_workload_due(&mut self, now: Time, workload: u32) {
+        let armed = &mut self.sources.armed[workload as usize];
+        if *armed != now {
+            return;
+        }
+        *armed = Time::MAX;
+        self.sources.events += 1;
+        self.act(now, workload as u16, |source, actions| source.on_due(now, actions));
+    }
+
+    /// Lets a workload act and has its actions carried out.
+    fn act(&mut self, now: Time, workload: u16, act: impl FnOnce(&mut dyn Source, &mut Actions)) {
+        let Sources { workloads, actions, .. } = &mut self.sources;
+        actions.next_connection = self.hosts.next_connection();
+        act(workloads[usize::from(workload)].as_mut(), actions);
+        self.hosts.send(now, &mut self.fabric, workload, actions);
+        self.recorder.take(actions);
+        self.has_acted(workload);
+    }
+
+    /// A workload has acted, and perhaps sends at another time now.
+    fn has_acted(&mut self, workload: u16) {
+        self.sources.acted = true;
+        self.fabric.hooks_mut().has_aftermath = true;
+        self.arm_workload(usize::from(workload));
+    }
+
+    /// Schedules the next event of a workload, if it is earlier than the one that the queue has.
+    fn arm_workload(&mut self, workload: usize) {
+        let due = self.sources.workloads[workload].next_due();
+        if due < self.sources.armed[workload] {
+            self.sources.armed[workload] = due;
+            self.fabric.schedule(due, Owner::new(OwnerKind::Workload, workload as u32));
+        }
+    }
+
+    /// Tells workloads which of their raw packets were lost.
+    fn on_lost(&mut self, now: Time) {
+        while let Some(workload) = self.fabric.hooks_mut().lost.pop() {
+            self.sources.workloads[usize::from(workload)].on_lost(now);
+            self.has_acted(workload);
+        }
+    }
+
+    /// Has workloads act on arrivals, tells them of lost packets and sends pauses, as the event at `now` has left them.
+    /// Returns whether all workloads have finished with it.
     #[cold]
     fn finishes_after_event(&mut self, now: Time) -> Result<bool, RunError> {
+        self.on_arrivals(now);
         self.on_lost(now);
         self.settle_flow_control(now)?;
         self.fabric.hooks_mut().has_aftermath = self.fabric.has_flow_control();
@@ -146,7 +216,7 @@ impl World {
     }
 
     fn on_sample(&mut self, now: Time) {
-        let next = self.recorder.sample(now, &self.hosts.connections, self.hosts.multipath.as_deref());
+        let next = self.recorder.sample(now, self.hosts.senders());
         self.fabric.schedule(next, Owner::new(OwnerKind::Clock, SAMPLING_CLOCK));
     }
 
@@ -158,12 +228,6 @@ impl World {
         }
         self.recorder.take(&mut actions);
         self.fabric.settle(end);
-    }
-
-    /// Returns whether this world simulates `host`, which another logical process may do.
-    #[inline]
-    pub(crate) fn has(&self, host: HostId) -> bool {
-        self.process.as_ref().is_none_or(|process| process.has(host))
     }
 }
 

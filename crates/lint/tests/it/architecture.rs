@@ -206,6 +206,29 @@ fn strangers_files_are_opened_by_one_function() {
     assert!(found.is_empty(), "use plimsoll_files::open, read or read_text:\n{}", found.join("\n"));
 }
 
+/// The simulator's world is a loop: hosts have their state to themselves, and know neither the world nor its workloads.
+#[test]
+fn hosts_are_behind_a_seam() {
+    let folder = root().join("crates/sim/src");
+    let mut found = Vec::new();
+    for file in sources(&folder) {
+        let name = file.strip_prefix(&folder).unwrap().display().to_string();
+        let text = fs::read_to_string(&file).unwrap();
+        let is_field = |line: &str| line.starts_with("    pub(crate) ") && !line.contains(" fn ");
+        let is_wrong = |line: &str| {
+            let of_world =
+                line.starts_with("impl World") && !["world.rs", "parallel/run.rs"].contains(&&*name);
+            let of_hosts = name == "hosts.rs" || name.starts_with("hosts/");
+            let knows_world = line.contains("crate::world") || line.contains("crate::sources");
+            of_world || of_hosts && (is_field(line) || knows_world || line.starts_with("pub(crate) mod"))
+        };
+        found.extend(
+            text.lines().filter(|line| is_wrong(line)).map(|line| format!("{name}: {}", line.trim())),
+        );
+    }
+    assert!(found.is_empty(), "what is in sim/src/hosts is private to it:\n{}", found.join("\n"));
+}
+
 /// Returns the Rust files below a folder that are not tests.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();

@@ -8,7 +8,7 @@ const TASKS: [(&str, usize); 11] = [
     ("A congestion controller", 4),
     ("A queue discipline", 3),
     ("A marking mechanism", 3),
-    ("A host mechanism", 7),
+    ("A host mechanism", 6),
     ("A counter of the network", 9),
     ("A topology", 2),
     ("A workload", 3),

@@ -9,7 +9,8 @@ use plimsoll_units::{Span, Time};
 
 use plimsoll_fabric::Crossing;
 
-use super::process::{Announcement, Mail};
+use super::process::Mail;
+use crate::hosts::Announcement;
 
 /// The state that the logical processes of a run share.
 #[derive(Debug)]

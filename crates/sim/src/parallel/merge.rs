@@ -7,7 +7,6 @@ use plimsoll_units::Time;
 use super::exchange::Exchange;
 use super::plan::LpPlan;
 use crate::build::Build;
-use crate::connection::{Connection, End};
 use crate::world::World;
 
 /// Merges the worlds of the logical processes, and returns the outcome of the whole run.
@@ -30,36 +29,16 @@ pub(super) fn merge(mut first: Build, mut others: Vec<Build>, exchange: Exchange
     for (process, other) in (1..).zip(others) {
         let mut other = other.world;
         other.settle(end);
-        first.world.absorb(other, plan, process);
+        absorb(&mut first.world, other, plan, process);
     }
     first.finish_settled(end)
 }
 
-impl World {
-    /// Takes from the world of `process` what that was responsible for. Both are settled.
-    fn absorb(&mut self, mut other: World, plan: &LpPlan, process: u8) {
-        let connections = std::mem::take(&mut other.hosts.connections);
-        self.hosts.connections.absorb(connections, |own, other| {
-            own.absorb(other, |end, other| plan.process_of(Node::Host(other.host(end))) == process);
-        });
-        let links = other.fabric.network().links().iter();
-        let is_other: Vec<bool> = links.map(|link| plan.process_of(link.from) == process).collect();
-        self.fabric.absorb(other.fabric, other.sources.events, |port| is_other[port.0 as usize]);
-        self.recorder.absorb(other.recorder);
-    }
-}
-
-impl Connection {
-    /// Takes the ends of `other` for which that is responsible.
-    fn absorb(&mut self, mut other: Connection, is_responsible: impl Fn(End, &Connection) -> bool) {
-        for end in [End::Client, End::Server] {
-            if is_responsible(end, &other) {
-                std::mem::swap(self.half(end), other.half(end));
-            }
-        }
-        self.active = match (self.active, other.active) {
-            (Some(own), Some(other)) => Some((own.0.min(other.0), own.1.max(other.1))),
-            (own, other) => own.or(other),
-        };
-    }
+/// Merges into `world` what the world of `process` was responsible for. Both are settled.
+fn absorb(world: &mut World, other: World, plan: &LpPlan, process: u8) {
+    world.hosts.absorb(other.hosts, |host| plan.process_of(Node::Host(host)) == process);
+    let links = other.fabric.network().links().iter();
+    let is_other: Vec<bool> = links.map(|link| plan.process_of(link.from) == process).collect();
+    world.fabric.absorb(other.fabric, other.sources.events, |port| is_other[port.0 as usize]);
+    world.recorder.absorb(other.recorder);
 }

@@ -88,10 +88,8 @@ pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
         Some("packets are captured or counted in the order of the whole network")
     } else if world.recorder.first_sample().is_some() {
         Some("`observe.flow_series` samples both ends of a connection at one instant")
-    } else if world.hosts.stacks.is_some() {
-        Some("the stacks of hosts record what their processors did in one place")
-    } else if world.hosts.multipath.is_some() {
-        Some("the receiver of an MPTCP subflow reads the mappings that its sender keeps")
+    } else if let Some(obstacle) = world.hosts.obstacle() {
+        Some(obstacle)
     } else if world.sources.workloads.iter().any(|workload| workload.reach() == Reach::Network) {
         Some("raw packets learn at once of their drops")
     } else {
@@ -101,10 +99,8 @@ pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
 
 /// Returns whether hosts may be in different processes.
 fn hosts_are_apart(world: &World) -> bool {
-    let rules = &world.rules;
-    world.sources.workloads.iter().all(|workload| workload.reach() == Reach::Receiver)
-        && !rules.close_when_idle
-        && !rules.completes_acknowledged
+    let workloads = &world.sources.workloads;
+    workloads.iter().all(|workload| workload.reach() == Reach::Receiver) && world.hosts.ends_are_apart()
 }
 
 /// The switches by their distance from the hosts.

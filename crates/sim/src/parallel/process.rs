@@ -3,8 +3,7 @@
 use plimsoll_fabric::Crossing;
 use plimsoll_fabric::net::HostId;
 
-use crate::connection::End;
-use crate::messages::Outgoing;
+use crate::hosts::Announcement;
 
 /// One logical process among the others.
 #[derive(Debug)]
@@ -16,7 +15,7 @@ pub(crate) struct Process {
     /// By process: what is posted at the end of this stretch of time.
     pub(super) announcements: Vec<Vec<Announcement>>,
     /// Announcements about connections that are yet to be opened here.
-    pub(super) early: Vec<Announcement>,
+    pub(crate) early: Vec<Announcement>,
 }
 
 /// What logical processes send each other: packets on the links between them, and what their hosts announce.
@@ -24,14 +23,6 @@ pub(crate) struct Process {
 pub(super) struct Mail {
     pub(super) packets: Vec<Crossing>,
     pub(super) announcements: Vec<Announcement>,
-}
-
-/// The last byte of a workload's message is on its way to the end `to` of a connection.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Announcement {
-    pub(super) connection: u32,
-    pub(super) to: End,
-    pub(super) message: Outgoing,
 }
 
 impl Mail {
@@ -52,9 +43,9 @@ impl Process {
         self.hosts[host.0 as usize] == self.here
     }
 
-    /// Tells the process of `host`, at the end `to` of `connection`, to expect `message`.
-    pub(crate) fn announce(&mut self, host: HostId, connection: u32, to: End, message: Outgoing) {
+    /// Has the process of `host` expect a message.
+    pub(crate) fn announce(&mut self, host: HostId, announcement: Announcement) {
         let process = usize::from(self.hosts[host.0 as usize]);
-        self.announcements[process].push(Announcement { connection, to, message });
+        self.announcements[process].push(announcement);
     }
 }

@@ -4,7 +4,7 @@ use plimsoll_units::Time;
 
 use super::exchange::{Exchange, LpStatus};
 use super::plan::LpPlan;
-use super::process::{Announcement, Mail, Process};
+use super::process::{Mail, Process};
 use crate::error::RunError;
 use crate::progress::Progress;
 use crate::world::World;
@@ -19,7 +19,7 @@ impl World {
             self.sources.workloads.clear();
         }
         self.sources.actions.here = Some(plan.hosts.iter().map(|&host| host == here).collect());
-        self.process = Some(Box::new(Process::new(here, plan.processes, plan.hosts.clone())));
+        self.hosts.become_process(Process::new(here, plan.processes, plan.hosts.clone()));
     }
 
     /// Runs this logical process to the end of the run.
@@ -80,7 +80,7 @@ impl World {
             packet_hops: counters.packet_hops,
             events: counters.events,
         };
-        if let Some(process) = &mut self.process {
+        if let Some(process) = self.hosts.process_mut() {
             for (to, announcements) in (0..).zip(&mut process.announcements) {
                 let packets = self.fabric.outbox(to);
                 exchange.post(here, to, packets.unwrap_or(&mut Vec::new()), announcements);
@@ -98,24 +98,13 @@ impl World {
             self.fabric.receive(mail.packets[place]);
         }
         mail.packets.clear();
-        mail.announcements.drain(..).for_each(|announcement| self.expect(announcement));
-    }
-
-    fn expect(&mut self, announcement: Announcement) {
-        let Announcement { connection, to, message } = announcement;
-        if let Some(connection) = self.hosts.connections.get_mut(connection) {
-            connection.half(to).messages.expect(message);
-        } else if connection as usize >= self.hosts.connections.len() {
-            // The other process is ahead: the connection is yet to be opened here. It will have been before any of the
-            // message arrives, because a stretch of time is not longer than the lookahead.
-            self.process.iter_mut().for_each(|process| process.early.push(announcement));
-        }
+        mail.announcements.drain(..).for_each(|announcement| self.hosts.expect(announcement));
     }
 
     /// Takes again what came before its connection was opened.
     fn take_early(&mut self) {
-        let early = self.process.as_mut().map(|process| std::mem::take(&mut process.early));
-        early.into_iter().flatten().for_each(|announcement| self.expect(announcement));
+        let early = self.hosts.process_mut().map(|process| std::mem::take(&mut process.early));
+        early.into_iter().flatten().for_each(|announcement| self.hosts.expect(announcement));
     }
 }
 

@@ -6,7 +6,7 @@ use plimsoll_units::{Span, Time};
 
 /// What the controller of circuits can read of the hosts.
 #[derive(Debug)]
-pub(crate) struct DemandReader {
+pub(super) struct DemandReader {
     estimator: Estimator,
     /// The most bytes of a connection that its socket buffer shows.
     socket_buffer: u64,
@@ -17,7 +17,7 @@ pub(crate) struct DemandReader {
 }
 
 impl DemandReader {
-    pub(crate) fn new(params: &ControlParams) -> DemandReader {
+    pub(super) fn new(params: &ControlParams) -> DemandReader {
         DemandReader {
             estimator: params.estimator,
             socket_buffer: params.socket_buffer.get(),
@@ -27,12 +27,12 @@ impl DemandReader {
     }
 
     /// Returns whether applications are asked what they will send.
-    pub(crate) fn takes_hints(&self) -> bool {
+    pub(super) fn takes_hints(&self) -> bool {
         self.estimator == Estimator::Hints
     }
 
     /// Reads what ends of connections of `hosts` hosts have written and not yet sent.
-    pub(crate) fn read(&mut self, now: Time, hosts: usize, unsent: impl Iterator<Item = Unsent>) -> Demand {
+    pub(super) fn read(&mut self, now: Time, hosts: usize, unsent: impl Iterator<Item = Unsent>) -> Demand {
         match self.estimator {
             Estimator::NicQueues | Estimator::SwitchCounters => Demand::new(hosts),
             Estimator::SendCalls | Estimator::Hints => sum(hosts, unsent, u64::MAX),
@@ -54,10 +54,10 @@ impl DemandReader {
 
 /// What an end of a connection has written and not yet sent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Unsent {
-    pub(crate) from: HostId,
-    pub(crate) to: HostId,
-    pub(crate) bytes: u64,
+pub(super) struct Unsent {
+    pub(super) from: HostId,
+    pub(super) to: HostId,
+    pub(super) bytes: u64,
 }
 
 /// Returns the bytes that wait above the NICs, at most `most` of an end.

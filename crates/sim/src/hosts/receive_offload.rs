@@ -13,20 +13,20 @@ use plimsoll_mechanisms::nic_burst::{Coalescer, Merger, NicBurstParams, Segment,
 use plimsoll_mechanisms::tcp::{self, Config, Offer};
 use plimsoll_units::{Bytes, Time};
 
-use crate::connection::Half;
-use crate::packet_lists::PacketLists;
+use crate::hosts::connection::Half;
+use crate::hosts::packet_lists::PacketLists;
 use plimsoll_traffic::workload_of_raw;
 
 /// The receiving side of all NICs.
 #[derive(Debug)]
-pub(crate) struct ReceiveOffload {
+pub(super) struct ReceiveOffload {
     /// The NIC of each host.
     nics: Vec<Coalescer<Held>>,
     merging: Merging,
     /// The packets being handed over; empty in between.
     batch: Vec<Packet>,
     /// The lists for the packets of pieces, which come back when the transport has received them.
-    pub(crate) lists: PacketLists,
+    pub(super) lists: PacketLists,
 }
 
 /// The two stages of merging: LRO, and then GRO.
@@ -42,11 +42,11 @@ struct Merging {
 
 /// A piece that the host takes from its NIC.
 #[derive(Debug)]
-pub(crate) struct TakenPiece {
+pub(super) struct TakenPiece {
     /// The number of frames that the NIC hands over for it.
-    pub(crate) frames: u32,
+    pub(super) frames: u32,
     /// The packets that it is made of, in their order.
-    pub(crate) packets: Vec<Packet>,
+    pub(super) packets: Vec<Packet>,
 }
 
 /// A packet in a NIC, and since when.
@@ -58,7 +58,7 @@ struct Held {
 
 impl ReceiveOffload {
     /// Builds the NICs of `hosts` hosts; none where coalescing is off, unless they have a ring that stacks empty.
-    pub(crate) fn new(params: &NicBurstParams, hosts: u32, has_rings: bool) -> Option<ReceiveOffload> {
+    pub(super) fn new(params: &NicBurstParams, hosts: u32, has_rings: bool) -> Option<ReceiveOffload> {
         let nics = (0..hosts).map(|_| Coalescer::new(params)).collect();
         let merging = Merging::new(params.lro, params.receive_offload);
         let offload = ReceiveOffload { nics, merging, batch: Vec::new(), lists: PacketLists::default() };
@@ -68,29 +68,29 @@ impl ReceiveOffload {
 
 impl ReceiveOffload {
     /// Returns when the NIC of `host` interrupts it next.
-    pub(crate) fn next_due(&self, host: HostId) -> Option<Time> {
+    pub(super) fn next_due(&self, host: HostId) -> Option<Time> {
         self.nics[host.0 as usize].next_due()
     }
 
     /// Returns how many packets the NIC of `host` holds.
-    pub(crate) fn held(&self, host: HostId) -> usize {
+    pub(super) fn held(&self, host: HostId) -> usize {
         self.nics[host.0 as usize].len()
     }
 
     /// Removes at most `most` packets from the NIC of `host`, due or not. Returns how many, and the pieces that LRO and
     /// GRO make of them.
-    pub(crate) fn take(&mut self, now: Time, host: HostId, most: usize) -> (usize, Vec<TakenPiece>) {
+    pub(super) fn take(&mut self, now: Time, host: HostId, most: usize) -> (usize, Vec<TakenPiece>) {
         self.batch.extend(self.nics[host.0 as usize].take(now, most).map(|held| held.taken(now)));
         (self.batch.len(), self.merge_batch())
     }
 
     /// The NIC of `packet.dst` gathers a packet.
-    pub(crate) fn on_packet(&mut self, now: Time, packet: &Packet) {
+    pub(super) fn on_packet(&mut self, now: Time, packet: &Packet) {
         self.nics[packet.dst.0 as usize].on_packet(now, Held { packet: *packet, since: now });
     }
 
     /// Removes what the NIC of `host` hands over at `now`, as the pieces that receive offload makes of it.
-    pub(crate) fn take_pieces(&mut self, now: Time, host: HostId) -> Vec<TakenPiece> {
+    pub(super) fn take_pieces(&mut self, now: Time, host: HostId) -> Vec<TakenPiece> {
         self.batch.extend(self.nics[host.0 as usize].poll(now).map(|held| held.taken(now)));
         self.merge_batch()
     }
@@ -157,7 +157,7 @@ fn received(packet: &Packet) -> Segment {
 
 /// Puts the payload of the packets `before` in front of a segment that continues it.
 #[cold]
-pub(crate) fn prepend(segment: &mut tcp::Segment, before: &[Packet]) {
+pub(super) fn prepend(segment: &mut tcp::Segment, before: &[Packet]) {
     let bytes: u32 = before.iter().map(|packet| u32::from(packet.len)).sum();
     segment.seq -= u64::from(bytes);
     segment.len += bytes;
@@ -167,7 +167,7 @@ impl Half {
     /// Returns whether the end's next segment may leave now: new data leaves in pieces that are large enough, and
     /// anything else at once.
     #[cold]
-    pub(crate) fn may_send(&mut self, offload: &SegmentationOffload, config: &Config) -> bool {
+    pub(super) fn may_send(&mut self, offload: &SegmentationOffload, config: &Config) -> bool {
         let sent = self.endpoint.sent();
         if sent < self.piece_end {
             return true;

@@ -24,13 +24,15 @@ use plimsoll_results::outcome::ProcessorTotals;
 use plimsoll_scenario::model::Model;
 use plimsoll_units::{ByteTime, Bytes, Span, Time};
 
-use crate::connection::End;
-use crate::packet_lists::PacketLists;
-use crate::world::World;
+use crate::hosts::Hosts;
+use crate::hosts::agenda::Delivery;
+use crate::hosts::packet_lists::PacketLists;
+use crate::sim_hooks::SimFabric;
+use plimsoll_traffic::ConnectionEnd as End;
 
 /// The stacks of all hosts.
 #[derive(Debug)]
-pub(crate) struct HostStacks {
+pub(super) struct HostStacks {
     costs: ProcessorParams,
     offloads: NicBurstParams,
     hosts: Vec<Stack>,
@@ -90,23 +92,12 @@ enum Work {
     Taken { all: bool },
     /// The application copies what TCP has received.
     Copy,
-    /// The application has copied messages to their last byte.
-    Deliver(Box<Delivery>),
+    /// The application has copied messages to their last byte, in packets that TCP got at that time.
+    Deliver(Box<Delivery>, Time),
     /// The application hands so many bytes to the end of a connection.
     Write { place: u32, bytes: u64 },
     /// A piece is handed to the NIC.
     Transmit(Piece),
-}
-
-/// Messages that an end has received whole, in packets that TCP got at `since`.
-#[derive(Debug)]
-struct Delivery {
-    number: u32,
-    end: End,
-    received: u64,
-    packet: Packet,
-    before: Vec<Packet>,
-    since: Time,
 }
 
 /// Packets that leave back to back.
@@ -121,7 +112,7 @@ struct Piece {
 
 impl HostStacks {
     /// Builds the stacks of all hosts; none where nothing costs time and nothing is limited.
-    pub(crate) fn new(model: &Model, network: &Network) -> Option<Box<HostStacks>> {
+    pub(super) fn new(model: &Model, network: &Network) -> Option<Box<HostStacks>> {
         let (processor, bursts) = (model.host.processor(), model.host.bursts());
         if processor.is_none() && !bursts.is_some_and(NicBurstParams::has_stack) {
             return None;
@@ -149,7 +140,7 @@ impl HostStacks {
     }
 
     /// Returns what each host's processor did until `end`; nothing where there are no processors.
-    pub(crate) fn totals(&self, model_has_processor: bool, end: Time) -> Vec<ProcessorTotals> {
+    pub(super) fn totals(&self, model_has_processor: bool, end: Time) -> Vec<ProcessorTotals> {
         let of = |stack: &Stack| {
             let busy = stack.cores.iter().map(|core| core.busy(end)).collect();
             ProcessorTotals { busy, ..stack.totals.clone() }
@@ -165,48 +156,55 @@ impl HostStacks {
         &mut self.hosts[host.0 as usize].cores[core]
     }
 
+    /// Gives a core of a host something to do.
+    fn add_work(
+        &mut self,
+        fabric: &mut SimFabric,
+        now: Time,
+        host: HostId,
+        core: usize,
+        cost: Span,
+        work: Work,
+    ) {
+        let core_of_host = self.core(host, core);
+        if core_of_host.on_work(now, cost, work)
+            && let Some(due) = core_of_host.next_due()
+        {
+            fabric.schedule(due, owner_of(host, core as u32));
+        }
+    }
+
     fn application_core(&self) -> usize {
         self.costs.cores as usize - 1
     }
 }
 
-impl World {
-    /// Gives a core of a host something to do.
-    fn add_work(&mut self, now: Time, host: HostId, core: usize, cost: Span, work: Work) {
-        let Some(stacks) = &mut self.hosts.stacks else { return };
-        let core_of_host = stacks.core(host, core);
-        if core_of_host.on_work(now, cost, work)
-            && let Some(due) = core_of_host.next_due()
-        {
-            self.fabric.schedule(due, owner_of(host, core as u32));
-        }
-    }
-
+impl Hosts {
     /// The event `number` of a stack has come: a core has done something, or a piece has left.
     #[cold]
-    pub(crate) fn on_stack_due(&mut self, now: Time, number: u32) {
+    pub(super) fn on_stack_due(&mut self, now: Time, fabric: &mut SimFabric, number: u32) {
         if let Some(host) = number.checked_sub(PIECE_EVENTS) {
-            return self.end_pieces(now, HostId(host));
+            return self.end_pieces(now, fabric, HostId(host));
         }
         let (host, part) = (HostId(number / PARTS), number % PARTS);
         if part == TRANSMIT {
-            return self.transmit_next(now, host);
+            return self.transmit_next(now, fabric, host);
         }
-        let Some(stacks) = &mut self.hosts.stacks else { return };
+        let Some(stacks) = &mut self.stacks else { return };
         let core = stacks.core(host, part as usize);
         let done = core.poll(now);
         if let (Some(_), Some(due)) = (&done, core.next_due()) {
-            self.fabric.schedule(due, owner_of(host, part));
+            fabric.schedule(due, owner_of(host, part));
         }
         match done {
             None => {}
-            Some(Work::Interrupt) => self.take_received(now, host),
+            Some(Work::Interrupt) => self.take_received(now, fabric, host),
             Some(Work::Receive(packets, taken)) => self.receive_segment(now, packets, taken),
-            Some(Work::Taken { all }) => self.on_taken(now, host, all),
+            Some(Work::Taken { all }) => self.on_taken(now, fabric, host, all),
             Some(Work::Copy) => {}
-            Some(Work::Deliver(delivery)) => self.deliver(now, *delivery),
-            Some(Work::Write { place, bytes }) => self.on_written(now, place, bytes),
-            Some(Work::Transmit(piece)) => self.hand_to_nic(now, host, piece),
+            Some(Work::Deliver(delivery, since)) => self.on_copied(now, *delivery, since),
+            Some(Work::Write { place, bytes }) => self.on_written(now, fabric, place, bytes),
+            Some(Work::Transmit(piece)) => self.hand_to_nic(now, fabric, host, piece),
         }
     }
 }
@@ -236,7 +234,7 @@ fn place_of(number: u32, end: End) -> u32 {
 }
 
 /// The numbers of the stacks' events begin here, above those of receiving NICs and reorder buffers.
-pub(crate) const STACK_EVENTS: u32 = 1 << 28;
+pub(super) const STACK_EVENTS: u32 = 1 << 28;
 
 /// A host has events of two cores and of its transmit queues.
 const PARTS: u32 = 3;

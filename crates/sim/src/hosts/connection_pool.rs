@@ -11,7 +11,7 @@ use plimsoll_fabric::net::HostId;
 
 /// The open connections of every pair of hosts.
 #[derive(Debug)]
-pub(crate) struct ConnectionPool {
+pub(super) struct ConnectionPool {
     /// The number of connections that a pair has before its first message.
     initial: u32,
     /// The connections of each client and server.
@@ -25,12 +25,12 @@ struct Pair {
 }
 
 impl ConnectionPool {
-    pub(crate) fn new(initial: u32) -> ConnectionPool {
+    pub(super) fn new(initial: u32) -> ConnectionPool {
         ConnectionPool { initial, pairs: BTreeMap::new() }
     }
 
     /// `client` needs a connection to `server`. Returns whether one is open and idle, so that none must be opened.
-    pub(crate) fn open(&mut self, client: HostId, server: HostId) -> bool {
+    pub(super) fn open(&mut self, client: HostId, server: HostId) -> bool {
         let new = Pair { open: self.initial, busy: 0 };
         let pair = self.pairs.entry((client, server)).or_insert(new);
         let has_idle = pair.busy < pair.open;
@@ -40,7 +40,7 @@ impl ConnectionPool {
     }
 
     /// Returns a connection of the pair to the pool.
-    pub(crate) fn close(&mut self, client: HostId, server: HostId) {
+    pub(super) fn close(&mut self, client: HostId, server: HostId) {
         let pair = self.pairs.get_mut(&(client, server)).expect("it was opened");
         pair.busy -= 1;
     }

@@ -1,6 +1,5 @@
 //! The way down: TCP's packets become pieces, the processor hands pieces to the NIC, and its queues send them in turn.
 
-use plimsoll_fabric::Fabric;
 use plimsoll_fabric::net::{Flags, HostId, Packet, Wait};
 use plimsoll_traffic::workload_of_raw;
 use plimsoll_units::{Bytes, Span, Time};
@@ -8,15 +7,16 @@ use plimsoll_units::{Bytes, Span, Time};
 use super::{
     HostStacks, Piece, Stack, StackOfEnd, TRANSMIT, Work, owner_of, owner_of_pieces, place_of, stack_of,
 };
-use crate::connection::{End, Half};
-use crate::sim_hooks::SimHooks;
-use crate::world::World;
+use crate::hosts::Hosts;
+use crate::hosts::connection::Half;
+use crate::sim_hooks::SimFabric;
+use plimsoll_traffic::ConnectionEnd as End;
 
 impl HostStacks {
     /// Returns whether an end of a connection has sent as much on this event as it may, or has as much between TCP and
     /// the link. TCP then waits for the next event, or until some has left; acknowledgements, and the rest of a piece,
     /// do not wait.
-    pub(crate) fn holds_back(&mut self, now: Time, number: u32, end: End, half: &Half) -> bool {
+    pub(in crate::hosts) fn holds_back(&mut self, now: Time, number: u32, end: End, half: &Half) -> bool {
         let (limit, max_burst) = (self.offloads.output_limit, self.offloads.max_burst);
         if max_burst > 0 && !half.endpoint.owes_ack() {
             let of_end = self.of_end(place_of(number, end));
@@ -33,9 +33,9 @@ impl HostStacks {
     }
 
     /// TCP sends a packet of a piece that ends at the stream offset `piece_end`.
-    pub(crate) fn on_packet(
+    pub(in crate::hosts) fn on_packet(
         &mut self,
-        fabric: &mut Fabric<SimHooks>,
+        fabric: &mut SimFabric,
         now: Time,
         packet: Packet,
         end: End,
@@ -80,7 +80,7 @@ impl HostStacks {
 
     /// A piece that TCP does not complete at this instant ends with it: Nagle's algorithm, or a limiter, may keep the
     /// rest.
-    fn end_piece_at(&mut self, fabric: &mut Fabric<SimHooks>, now: Time, host: HostId, place: u32) {
+    fn end_piece_at(&mut self, fabric: &mut SimFabric, now: Time, host: HostId, place: u32) {
         let began = &mut self.hosts[host.0 as usize].began;
         if began.is_empty() {
             fabric.schedule(now, owner_of_pieces(host));
@@ -89,53 +89,47 @@ impl HostStacks {
     }
 
     /// A workload sends a packet without TCP.
-    pub(crate) fn on_raw_packet(&mut self, fabric: &mut Fabric<SimHooks>, now: Time, packet: Packet) {
+    pub(in crate::hosts) fn on_raw_packet(&mut self, fabric: &mut SimFabric, now: Time, packet: Packet) {
         let mut packets = self.lists.take();
         packets.push(packet);
         self.on_piece(fabric, packet.src, Piece { packets, since: now, place: None }, Span::ZERO);
     }
 
-    fn on_piece(&mut self, fabric: &mut Fabric<SimHooks>, host: HostId, piece: Piece, call: Span) {
+    fn on_piece(&mut self, fabric: &mut SimFabric, host: HostId, piece: Piece, call: Span) {
         let costs = self.costs.send;
         let has_data = piece.packets.iter().any(|packet| packet.len > 0);
         let cost = call + costs.packet + if has_data { costs.segment } else { Span::ZERO };
-        let now = piece.since;
-        let core = self.core(host, 0);
-        if core.on_work(now, cost, Work::Transmit(piece))
-            && let Some(due) = core.next_due()
-        {
-            fabric.schedule(due, owner_of(host, 0));
-        }
+        self.add_work(fabric, piece.since, host, 0, cost, Work::Transmit(piece));
     }
 }
 
-impl World {
+impl Hosts {
     /// Hands over what pieces have that TCP began at this instant and did not complete.
-    pub(super) fn end_pieces(&mut self, now: Time, host: HostId) {
-        let Some(stacks) = &mut self.hosts.stacks else { return };
+    pub(super) fn end_pieces(&mut self, now: Time, fabric: &mut SimFabric, host: HostId) {
+        let Some(stacks) = &mut self.stacks else { return };
         for place in std::mem::take(&mut stacks.hosts[host.0 as usize].began) {
             let packets = std::mem::take(&mut stacks.of_end(place).open);
             if !packets.is_empty() {
                 let piece = Piece { packets, since: now, place: Some(place) };
-                stacks.on_piece(&mut self.fabric, host, piece, Span::ZERO);
+                stacks.on_piece(fabric, host, piece, Span::ZERO);
             }
         }
     }
 
     /// The processor has handed a piece to the NIC of `host`.
-    pub(super) fn hand_to_nic(&mut self, now: Time, host: HostId, piece: Piece) {
-        let Some(stacks) = &mut self.hosts.stacks else { return };
+    pub(super) fn hand_to_nic(&mut self, now: Time, fabric: &mut SimFabric, host: HostId, piece: Piece) {
+        let Some(stacks) = &mut self.stacks else { return };
         let Stack { transmit, byte_time, totals, .. } = &mut stacks.hosts[host.0 as usize];
         totals.frames_sent += 1;
         let bytes: u64 = piece.packets.iter().map(|packet| u64::from(packet.size)).sum();
         let flow = piece.packets.first().map_or(0, |packet| packet.flow);
         transmit.on_piece(flow, byte_time.span(bytes), piece);
-        self.transmit_next(now, host);
+        self.transmit_next(now, fabric, host);
     }
 
     /// The NIC of `host` sends its next piece, if the one before has left, whose connection may have more to send.
-    pub(super) fn transmit_next(&mut self, now: Time, host: HostId) {
-        let Some(stacks) = &mut self.hosts.stacks else { return };
+    pub(super) fn transmit_next(&mut self, now: Time, fabric: &mut SimFabric, host: HostId) {
+        let Some(stacks) = &mut self.stacks else { return };
         let stack = &mut stacks.hosts[host.0 as usize];
         if stack.transmit.next_due().is_some_and(|due| due > now) {
             return;
@@ -145,34 +139,34 @@ impl World {
             let bytes = packets.iter().filter(|packet| packet.len > 0).map(|packet| u64::from(packet.size));
             stack.sending = place.map(|place| (place, bytes.sum()));
             if let Some(due) = stack.transmit.next_due() {
-                self.fabric.schedule(due, owner_of(host, TRANSMIT));
+                fabric.schedule(due, owner_of(host, TRANSMIT));
             }
             for mut packet in packets.drain(..) {
                 packet.add_wait(Wait::Nic, now - since);
                 if workload_of_raw(packet.flow).is_some() {
-                    self.fabric.send_unpaced(now, packet);
+                    fabric.send_unpaced(now, packet);
                 } else {
-                    self.fabric.send(now, packet);
+                    fabric.send(now, packet);
                 }
             }
-            if let Some(stacks) = &mut self.hosts.stacks {
+            if let Some(stacks) = &mut self.stacks {
                 stacks.lists.give_back(packets);
             }
         }
         if let Some((place, bytes)) = left {
-            self.on_left(now, place, bytes);
+            self.on_left(now, fabric, place, bytes);
         }
     }
 
     /// So many bytes of an end of a connection have left its host.
-    fn on_left(&mut self, now: Time, place: u32, bytes: u64) {
-        let Some(stacks) = &mut self.hosts.stacks else { return };
+    fn on_left(&mut self, now: Time, fabric: &mut SimFabric, place: u32, bytes: u64) {
+        let Some(stacks) = &mut self.stacks else { return };
         let limit = stacks.offloads.output_limit.get();
         let of_end: &mut StackOfEnd = stacks.of_end(place);
         of_end.below_tcp = of_end.below_tcp.saturating_sub(bytes);
         if of_end.waits && of_end.below_tcp < limit {
             of_end.waits = false;
-            self.send(now, place / 2, End::from_bit(place));
+            self.send_from(now, fabric, place / 2, End::from_bit(place));
         }
     }
 }

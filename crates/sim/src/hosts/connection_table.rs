@@ -8,12 +8,12 @@
 //! Numbers are given in order and never again, so that a place is found by a table of four bytes a connection, and
 //! memory is what was open at the busiest moment. Side by side they are one large block, which large pages hold.
 
-use crate::connection::Connection;
+use crate::hosts::connection::Connection;
 
 /// The connections by number. Closed are those that have ended, those of MPTCP, and those of which another logical
 /// process has both ends.
 #[derive(Debug)]
-pub(crate) struct ConnectionTable<C = Connection> {
+pub(super) struct ConnectionTable<C = Connection> {
     places: Vec<u32>,
     open: Vec<C>,
     /// The places of connections that are closed, which stay there until others come.
@@ -32,40 +32,40 @@ impl<C> Default for ConnectionTable<C> {
 impl<C> ConnectionTable<C> {
     /// Returns how many have been added, open or closed.
     #[inline]
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.places.len()
     }
 
     /// Adds the next connection; `None` adds one that is closed.
-    pub(crate) fn push(&mut self, connection: Option<C>) {
+    pub(super) fn push(&mut self, connection: Option<C>) {
         let place = connection.map_or(NONE, |connection| self.insert(connection));
         self.places.push(place);
     }
 
     /// Returns the connection of a number, if it is open. Nothing is read of the connection.
     #[inline]
-    pub(crate) fn get(&self, number: u32) -> Option<&C> {
+    pub(super) fn get(&self, number: u32) -> Option<&C> {
         self.open.get(*self.places.get(number as usize)? as usize)
     }
 
     /// Returns the connection of a number, if it is open.
     #[inline]
-    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut C> {
+    pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut C> {
         self.open.get_mut(*self.places.get(number as usize)? as usize)
     }
 
     /// Closes an open connection.
-    pub(crate) fn close(&mut self, number: u32) {
+    pub(super) fn close(&mut self, number: u32) {
         self.free.push(std::mem::replace(&mut self.places[number as usize], NONE));
     }
 
     /// Returns every connection by number, `None` for those that are closed.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Option<&C>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = Option<&C>> {
         self.places.iter().map(|place| self.open.get(*place as usize))
     }
 
     /// Merges each connection of `others` with the one here of its number, or opens it here, if there is none.
-    pub(crate) fn absorb(&mut self, others: ConnectionTable<C>, merge: impl Fn(&mut C, C)) {
+    pub(super) fn absorb(&mut self, others: ConnectionTable<C>, merge: impl Fn(&mut C, C)) {
         self.places.resize(self.len().max(others.len()), NONE);
         let mut open: Vec<_> = others.open.into_iter().map(Some).collect();
         for (number, place) in others.places.into_iter().enumerate() {

@@ -4,33 +4,31 @@ use plimsoll_fabric::net::{Flags, HostId, Network, Packet, PathClass, Wait, idea
 use plimsoll_mechanisms::qjump::PeriodicLimiter;
 use plimsoll_mechanisms::tcp::{Config, Endpoint};
 use plimsoll_prefetch::prefetch_for_later;
-use plimsoll_results::outcome::Split;
+use plimsoll_results::outcome::{self, Split};
+use plimsoll_traffic::{Arrival, ConnectionEnd as End};
 use plimsoll_units::{Span, Time};
 
-use crate::demand::Unsent;
-use crate::messages::{Messages, Outgoing};
-
-use plimsoll_traffic::Arrival;
-pub(crate) use plimsoll_traffic::ConnectionEnd as End;
+use super::demand::Unsent;
+use super::messages::{Messages, Outgoing, Stream};
 
 /// One end of a connection, and the messages that it has written.
 #[derive(Debug)]
-pub(crate) struct Half {
-    pub(crate) endpoint: Endpoint,
+pub(super) struct Half {
+    pub(super) endpoint: Endpoint,
     /// The time of the event that the queue has for this end's deadline; [`Time::MAX`] if it has none.
-    pub(crate) armed: Time,
+    pub(super) armed: Time,
     /// The end waits for room in its NIC queue.
-    pub(crate) blocked: bool,
+    pub(super) blocked: bool,
     /// The stream offset up to which segmentation offload lets data leave.
-    pub(crate) piece_end: u64,
+    pub(super) piece_end: u64,
     /// The priority of what this end sends.
-    pub(crate) priority: u8,
+    pub(super) priority: u8,
     /// By which switches of a hybrid network its packets may travel.
-    pub(crate) path_class: PathClass,
+    pub(super) path_class: PathClass,
     /// QJump's limiter, where each connection has its own.
-    pub(crate) limiter: Option<Box<PeriodicLimiter>>,
+    pub(super) limiter: Option<Box<PeriodicLimiter>>,
     /// The messages of the two byte streams.
-    pub(crate) messages: Messages,
+    pub(super) messages: Messages,
 }
 
 impl Half {
@@ -48,7 +46,7 @@ impl Half {
     }
 
     /// Appends a message to the stream.
-    pub(crate) fn write(&mut self, config: &Config, now: Time, bytes: u64, tag: u64, created: Time) {
+    pub(super) fn write(&mut self, config: &Config, now: Time, bytes: u64, tag: u64, created: Time) {
         self.messages.write(bytes, tag, created);
         self.endpoint.write(config, now, bytes);
     }
@@ -57,7 +55,7 @@ impl Half {
 /// Extends `arrival` to the time `now` at which the acknowledgement `packet` reaches the sender: the time since the
 /// delivery counts where the acknowledgement waited; what that does not explain, such as a lost acknowledgement,
 /// counts as recovery.
-pub(crate) fn acknowledged(
+pub(super) fn acknowledged(
     network: &Network,
     config: &Config,
     now: Time,
@@ -81,21 +79,26 @@ pub(crate) fn acknowledged(
 
 /// A connection of a workload.
 #[derive(Debug)]
-pub(crate) struct Connection {
-    pub(crate) workload: u16,
-    pub(crate) client: HostId,
-    pub(crate) server: HostId,
+pub(super) struct Connection {
+    pub(super) workload: u16,
+    /// The hosts of the client and of the server.
+    hosts: [HostId; 2],
     halves: [Half; 2],
-    pub(crate) active: Option<(Time, Time)>,
+    pub(super) active: Option<(Time, Time)>,
 }
 
 impl Connection {
-    pub(crate) fn new(config: &Config, workload: u16, client: HostId, server: HostId) -> Connection {
-        Connection { workload, client, server, halves: [Half::new(config), Half::new(config)], active: None }
+    pub(super) fn new(config: &Config, workload: u16, client: HostId, server: HostId) -> Connection {
+        Connection {
+            workload,
+            hosts: [client, server],
+            halves: [Half::new(config), Half::new(config)],
+            active: None,
+        }
     }
 
     /// Tells the controllers that take account of it how many switches their packets pass on the shortest path.
-    pub(crate) fn set_paths(&mut self, network: &Network, number: u32) {
+    pub(super) fn set_paths(&mut self, network: &Network, number: u32) {
         for end in [End::Client, End::Server] {
             if !self.half(end).endpoint.regards_path() {
                 return;
@@ -110,38 +113,79 @@ impl Connection {
     }
 
     #[inline]
-    pub(crate) fn half(&mut self, end: End) -> &mut Half {
+    pub(super) fn half(&mut self, end: End) -> &mut Half {
         &mut self.halves[end as usize]
     }
 
     /// Asks memory for what a segment that arrives at `end` will use.
     #[inline]
-    pub(crate) fn prefetch(&self, end: End) {
+    pub(super) fn prefetch(&self, end: End) {
         prefetch_for_later(&self.halves[end as usize]);
         prefetch_for_later(&self.active);
     }
 
     /// Asks memory for what that refers to.
     #[inline]
-    pub(crate) fn prefetch_behind(&self, end: End) {
-        let half = &self.halves[end as usize];
-        half.messages.prefetch();
-        half.endpoint.prefetch();
+    pub(super) fn prefetch_behind(&self, end: End) {
+        self.halves[end as usize].endpoint.prefetch();
     }
 
-    pub(crate) fn halves(&self) -> &[Half; 2] {
-        &self.halves
-    }
-
-    pub(crate) fn host(&self, end: End) -> HostId {
-        match end {
-            End::Client => self.client,
-            End::Server => self.server,
+    /// Returns the messages at an end.
+    pub(super) fn stream(&mut self, end: End) -> Stream<'_> {
+        let [client, server] = &mut self.halves;
+        let (own, peer) = if end == End::Client { (client, server) } else { (server, client) };
+        Stream {
+            workload: self.workload,
+            acknowledged: own.endpoint.acknowledged(),
+            own: &mut own.messages,
+            peer: &mut peer.messages,
+            has_subflows: false,
         }
     }
 
+    /// Returns the end that has written more: its window is the one that matters.
+    pub(super) fn busier_end(&self) -> &Endpoint {
+        let [client, server] = &self.halves;
+        let is_server = server.endpoint.written() >= client.endpoint.written();
+        if is_server { &server.endpoint } else { &client.endpoint }
+    }
+
+    /// Returns the record that is kept of the connection.
+    pub(super) fn record(&self) -> outcome::Connection {
+        let mut record = outcome::Connection {
+            workload: self.workload,
+            client: self.host(End::Client).0,
+            server: self.host(End::Server).0,
+            active: self.active,
+            ..outcome::Connection::default()
+        };
+        for half in &self.halves {
+            record.delivered += half.endpoint.received();
+            count(&mut record, &half.endpoint);
+        }
+        record
+    }
+
+    /// Takes the ends of `other` whose hosts were simulated there.
+    pub(super) fn absorb(&mut self, mut other: Connection, simulated: impl Fn(HostId) -> bool) {
+        for end in [End::Client, End::Server] {
+            if simulated(other.host(end)) {
+                std::mem::swap(self.half(end), other.half(end));
+            }
+        }
+        self.active = match (self.active, other.active) {
+            (Some(own), Some(other)) => Some((own.0.min(other.0), own.1.max(other.1))),
+            (own, other) => own.or(other),
+        };
+    }
+
+    #[inline]
+    pub(super) fn host(&self, end: End) -> HostId {
+        self.hosts[end as usize]
+    }
+
     /// Returns what each end has written and not yet sent.
-    pub(crate) fn unsent(&self) -> impl Iterator<Item = Unsent> + '_ {
+    pub(super) fn unsent(&self) -> impl Iterator<Item = Unsent> + '_ {
         [End::Client, End::Server].into_iter().map(|end| {
             let endpoint = &self.halves[end as usize].endpoint;
             let bytes = endpoint.written().saturating_sub(endpoint.sent());
@@ -150,9 +194,18 @@ impl Connection {
     }
 
     /// Returns whether nothing written is unacknowledged and nothing unread: the connection could be closed.
-    pub(crate) fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.halves.iter().all(|half| half.messages.is_empty() && half.endpoint.is_idle())
     }
+}
+
+/// Adds the counters of an end of a connection or subflow to a record.
+pub(super) fn count(record: &mut outcome::Connection, endpoint: &Endpoint) {
+    let counters = endpoint.counters();
+    record.segments += counters.data_segments;
+    record.retransmissions += counters.retransmissions;
+    record.timeouts += counters.timeouts;
+    record.marked += counters.ce_received;
 }
 
 /// Returns the component of a split that waiting at `place` belongs to.
@@ -167,7 +220,7 @@ fn part_of(split: &mut Split, place: Wait) -> &mut Span {
 }
 
 /// Splits the time that an arrived packet took.
-pub(crate) fn transit_of(network: &Network, packet: &Packet) -> Split {
+pub(super) fn transit_of(network: &Network, packet: &Packet) -> Split {
     let (mut serialisation, mut propagation) = network.idle_transit(packet);
     if !packet.transit().is_zero() {
         // The hash did not choose its path, so the packet carries what the links took together.
@@ -192,7 +245,7 @@ pub(crate) fn transit_of(network: &Network, packet: &Packet) -> Split {
 ///
 /// # Panics
 /// If it is not: then a delay has been counted twice or not at all.
-pub(crate) fn split_of(network: &Network, now: Time, packet: &Packet, message: &Outgoing) -> Split {
+pub(super) fn split_of(network: &Network, now: Time, packet: &Packet, message: &Outgoing) -> Split {
     let mut split = transit_of(network, packet);
     let total = now - message.created;
     let transit = split.total();

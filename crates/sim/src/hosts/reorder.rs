@@ -18,7 +18,7 @@ use plimsoll_units::Time;
 
 /// The reorder buffers of all hosts.
 #[derive(Debug)]
-pub(crate) struct ReorderBuffers {
+pub(super) struct ReorderBuffers {
     params: ReorderBufferParams,
     /// By end, twice its connection's number plus the end: those that miss something.
     ends: BTreeMap<u32, EndBuffer>,
@@ -41,7 +41,7 @@ struct Piece {
 
 impl ReorderBuffers {
     /// Builds the buffers, all empty.
-    pub(crate) fn new(params: ReorderBufferParams) -> ReorderBuffers {
+    pub(super) fn new(params: ReorderBufferParams) -> ReorderBuffers {
         ReorderBuffers { params, ends: BTreeMap::new() }
     }
 }

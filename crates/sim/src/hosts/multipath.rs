@@ -22,15 +22,15 @@ use plimsoll_scenario::model::Model;
 use plimsoll_traffic::Opened;
 use plimsoll_units::Time;
 
-use crate::connection::End;
-use crate::demand::Unsent;
 use crate::error::RunError;
-use crate::messages::Messages;
-use crate::observe::count;
+use crate::hosts::connection::count;
+use crate::hosts::demand::Unsent;
+use crate::hosts::messages::{Messages, Stream};
+use plimsoll_traffic::ConnectionEnd as End;
 
 /// The connections of MPTCP.
 #[derive(Debug)]
-pub(crate) struct Multipath {
+pub(super) struct Multipath {
     /// The parameters of every connection.
     config: Config,
     /// By workload: the parameters that its connections are opened with; `None` where they are plain TCP's.
@@ -42,7 +42,7 @@ pub(crate) struct Multipath {
     flows: Vec<Option<(u32, u8)>>,
 }
 
-/// The flow number of the first subflow: above the numbers of connections, and below those of raw packets.
+/// The flow number of the first subflow: above the numbers of connections, and fabric those of raw packets.
 const FIRST_SUBFLOW: u32 = 1 << 30;
 
 /// How many port numbers are tried for a path of its own.
@@ -50,7 +50,7 @@ const TRIES: u32 = 32;
 
 /// A connection of MPTCP.
 #[derive(Debug)]
-pub(crate) struct MultipathConnection {
+pub(super) struct MultipathConnection {
     workload: u16,
     client: HostId,
     server: HostId,
@@ -77,7 +77,7 @@ struct MultipathHalf {
 impl Multipath {
     /// Builds what the connections of MPTCP need, if some workload has such. `with` adds the controller that was handed
     /// to the run.
-    pub(crate) fn new(
+    pub(super) fn new(
         model: &Model,
         with: &dyn Fn(tcp::Config) -> tcp::Config,
     ) -> Result<Option<Box<Multipath>>, RunError> {
@@ -96,12 +96,12 @@ impl Multipath {
     }
 
     /// Returns whether the connections of `workload` are MPTCP's.
-    pub(crate) fn is_for(&self, workload: u16) -> bool {
+    pub(super) fn is_for(&self, workload: u16) -> bool {
         self.opening[usize::from(workload)].is_some()
     }
 
     /// Opens connection `number`, which is `established` where its pool has one open.
-    pub(crate) fn open(
+    pub(super) fn open(
         &mut self,
         network: &Network,
         number: u32,
@@ -141,12 +141,12 @@ impl Multipath {
     }
 
     /// Returns whether `flow` is a subflow of an open connection.
-    pub(crate) fn has_flow(&self, flow: u32) -> bool {
+    pub(super) fn has_flow(&self, flow: u32) -> bool {
         self.connection_of(flow).is_some_and(|number| self.connections.contains_key(&number))
     }
 
     /// Returns the connection of which `flow` is a subflow.
-    pub(crate) fn connection_of(&self, flow: u32) -> Option<u32> {
+    pub(super) fn connection_of(&self, flow: u32) -> Option<u32> {
         self.subflow_of(flow).map(|(number, _)| number)
     }
 
@@ -157,13 +157,34 @@ impl Multipath {
     }
 
     /// Returns the open connections with their numbers, in the order of these.
-    pub(crate) fn connections(&self) -> impl Iterator<Item = (u32, &MultipathConnection)> {
+    pub(super) fn connections(&self) -> impl Iterator<Item = (u32, &MultipathConnection)> {
         self.connections.iter().map(|(number, connection)| (*number, &**connection))
     }
 
     /// Returns the record of an open connection.
-    pub(crate) fn record(&self, number: u32) -> Option<outcome::Connection> {
+    pub(super) fn record(&self, number: u32) -> Option<outcome::Connection> {
         self.connections.get(&number).map(|connection| connection.record())
+    }
+
+    /// Returns the messages at an end of an open connection.
+    pub(super) fn stream(&mut self, number: u32, end: End) -> Option<Stream<'_>> {
+        let MultipathConnection { workload, flows, halves, .. } = &mut **self.connections.get_mut(&number)?;
+        let [client, server] = halves;
+        let (own, peer) = if end == End::Client { (client, server) } else { (server, client) };
+        Some(Stream {
+            workload: *workload,
+            acknowledged: own.endpoint.acknowledged(),
+            own: &mut own.messages,
+            peer: &mut peer.messages,
+            has_subflows: flows.len() > 1,
+        })
+    }
+
+    /// Closes an open connection that is idle, and returns its record.
+    pub(super) fn close_if_idle(&mut self, number: u32) -> Option<outcome::Connection> {
+        let record = self.connections.get(&number).filter(|connection| connection.is_idle())?.record();
+        self.connections.remove(&number);
+        Some(record)
     }
 
     /// By which of a hybrid network's switches the packets of subflow `subflow` travel.
@@ -198,7 +219,7 @@ fn shared_links(network: &Network, client: HostId, server: HostId, flow: u32, ot
 
 impl MultipathConnection {
     /// Returns what each end has written and not yet sent by any subflow.
-    pub(crate) fn unsent(&self) -> impl Iterator<Item = Unsent> + '_ {
+    pub(super) fn unsent(&self) -> impl Iterator<Item = Unsent> + '_ {
         [End::Client, End::Server].into_iter().map(|end| {
             let endpoint = &self.halves[end as usize].endpoint;
             let bytes = endpoint.written().saturating_sub(endpoint.sent());
@@ -229,7 +250,7 @@ impl MultipathConnection {
     }
 
     /// Returns the end that has written more: its windows are those that matter.
-    pub(crate) fn busier_end(&self) -> &Endpoint {
+    pub(super) fn busier_end(&self) -> &Endpoint {
         let [client, server] = &self.halves;
         let is_server = server.endpoint.written() >= client.endpoint.written();
         if is_server { &server.endpoint } else { &client.endpoint }

@@ -6,12 +6,12 @@ use plimsoll_mechanisms::qjump::{Excess, Levels, Limiter, PeriodicLimiter, Qjump
 use plimsoll_scenario::model::{AckPath, Model, Rank};
 use plimsoll_units::{Bytes, Time};
 
-use crate::connection::End;
 use crate::error::RunError;
+use plimsoll_traffic::ConnectionEnd as End;
 
 /// The priorities, ranks and limits of a run's packets.
 #[derive(Debug)]
-pub(crate) struct Classes {
+pub(super) struct Classes {
     /// The priority of each workload, where the scenario gives one.
     priority: Vec<Option<u8>>,
     /// The sizes up to which a message has priority 7, 6, and so on.
@@ -37,7 +37,7 @@ struct Qjump {
 
 impl Classes {
     /// Builds the classes of `model`; none where all packets are alike, unless they are asked for `anyway`.
-    pub(crate) fn new(model: &Model, anyway: bool) -> Result<Option<Box<Classes>>, RunError> {
+    pub(super) fn new(model: &Model, anyway: bool) -> Result<Option<Box<Classes>>, RunError> {
         let host = &model.host;
         let ports = model.topology.tiers().iter().map(|tier| model.port.of_tier(tier));
         // A packet of MPTCP has the data ACK in place of its rank.
@@ -62,7 +62,7 @@ impl Classes {
     }
 
     /// Returns the priority of a message of `bytes` bytes.
-    pub(crate) fn priority(&self, workload: u16, bytes: u64) -> u8 {
+    pub(super) fn priority(&self, workload: u16, bytes: u64) -> u8 {
         self.priority[usize::from(workload)].unwrap_or_else(|| {
             let larger_than = self.by_size.iter().filter(|size| bytes > size.get()).count();
             if self.by_size.is_empty() { 0 } else { 7u8.saturating_sub(larger_than as u8) }
@@ -71,12 +71,12 @@ impl Classes {
 
     /// Returns by which switches of a hybrid network the packets may travel that an end of a workload's connections
     /// sends.
-    pub(crate) fn path_class(&self, workload: u16, end: End) -> PathClass {
+    pub(super) fn path_class(&self, workload: u16, end: End) -> PathClass {
         self.path[usize::from(workload)][end as usize]
     }
 
     /// Returns the limiter of a connection on which a message of `priority` starts, where connections have limiters.
-    pub(crate) fn connection_limiter(&self, now: Time, priority: u8) -> Option<PeriodicLimiter> {
+    pub(super) fn connection_limiter(&self, now: Time, priority: u8) -> Option<PeriodicLimiter> {
         let qjump = self.qjump.as_ref().filter(|qjump| qjump.refill == Refill::Periodic)?;
         let mut limiter = PeriodicLimiter::new(qjump.levels.epoch, qjump.excess);
         let level = qjump.levels.levels.get(usize::from(priority));
@@ -86,14 +86,14 @@ impl Classes {
 
     /// Returns by which switches a packet of a connection of `path` may travel; one without data if `is_control`.
     #[inline]
-    pub(crate) fn path_of(&self, path: PathClass, is_control: bool) -> PathClass {
+    pub(super) fn path_of(&self, path: PathClass, is_control: bool) -> PathClass {
         self.ack_path.filter(|_| is_control).unwrap_or(path)
     }
 
     /// Writes priority, path class and rank into a packet of a connection of `priority` and `path` that has
     /// `remaining` bytes to send.
     #[inline]
-    pub(crate) fn label(
+    pub(super) fn label(
         &self,
         packet: &mut Packet,
         priority: u8,
@@ -113,7 +113,7 @@ impl Classes {
 
     /// Returns when the host may send `bytes` at `priority`, if a limiter that refuses makes it wait. `None` if it may
     /// now; [`Time::MAX`] if never.
-    pub(crate) fn waits_until(
+    pub(super) fn waits_until(
         &self,
         now: Time,
         host: HostId,
@@ -134,7 +134,7 @@ impl Classes {
     }
 
     /// Returns whether the limiter lets a packet pass; a connection's own limiter counts data only.
-    pub(crate) fn passes(&mut self, now: Time, packet: &Packet, own: Option<&mut PeriodicLimiter>) -> bool {
+    pub(super) fn passes(&mut self, now: Time, packet: &Packet, own: Option<&mut PeriodicLimiter>) -> bool {
         let Some(qjump) = &mut self.qjump else { return true };
         let bytes = u64::from(packet.size);
         let verdict = match (own, qjump.refill) {

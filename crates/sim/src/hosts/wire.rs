@@ -8,16 +8,16 @@ use plimsoll_mechanisms::tcp;
 
 /// The connection of a packet, and its sender and receiver.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Address {
-    pub(crate) flow: u32,
-    pub(crate) src: HostId,
-    pub(crate) dst: HostId,
-    pub(crate) from_server: bool,
+pub(super) struct Address {
+    pub(super) flow: u32,
+    pub(super) src: HostId,
+    pub(super) dst: HostId,
+    pub(super) from_server: bool,
 }
 
 /// Builds the packet that carries `segment` and takes `size` bytes on the wire.
-#[inline(always)] // see World::receive
-pub(crate) fn packet_of(segment: &tcp::Segment, address: Address, size: u32) -> Packet {
+#[inline(always)] // see Hosts::receive
+pub(super) fn packet_of(segment: &tcp::Segment, address: Address, size: u32) -> Packet {
     let mut packet = Packet::new(address.src, address.dst, address.flow, size as u16);
     packet.seq = segment.seq as u32;
     packet.ack = segment.ack as u32;
@@ -35,8 +35,8 @@ pub(crate) fn packet_of(segment: &tcp::Segment, address: Address, size: u32) -> 
 
 /// Returns the segment in `packet`. `received` and `sent` are the stream offsets up to which the receiving end has
 /// received in order and has sent; the 32-bit numbers lie near them.
-#[inline(always)] // see World::receive
-pub(crate) fn segment_of(packet: &Packet, received: u64, sent: u64) -> tcp::Segment {
+#[inline(always)] // see Hosts::receive
+pub(super) fn segment_of(packet: &Packet, received: u64, sent: u64) -> tcp::Segment {
     let mut sack = tcp::SackBlocks::default();
     for (start, end) in packet.sack() {
         sack.push(unwrap(start, sent), unwrap(end, sent));
@@ -53,7 +53,7 @@ pub(crate) fn segment_of(packet: &Packet, received: u64, sent: u64) -> tcp::Segm
 
 /// Returns the number with the low 32 bits `low` that is nearest to `near`.
 #[inline]
-pub(crate) fn unwrap(low: u32, near: u64) -> u64 {
+pub(super) fn unwrap(low: u32, near: u64) -> u64 {
     let distance = low.wrapping_sub(near as u32) as i32;
     near.saturating_add_signed(i64::from(distance))
 }

@@ -1,0 +1,137 @@
+//! What the rest of the simulator reads of hosts, and what it hands to them from other logical processes.
+
+use plimsoll_fabric::net::HostId;
+use plimsoll_mechanisms::tcp::Endpoint;
+use plimsoll_results::outcome::{self, GoodputInterval, ProcessorTotals};
+use plimsoll_traffic::ConnectionEnd as End;
+use plimsoll_units::Time;
+
+use super::Hosts;
+use super::connection::Connection;
+use super::messages::Announcement;
+use crate::parallel::process::Process;
+use crate::sim_hooks::SimFabric;
+
+impl Hosts {
+    /// Returns what keeps a run on one thread, if anything does.
+    pub(crate) fn obstacle(&self) -> Option<&'static str> {
+        if self.stacks.is_some() {
+            Some("the stacks of hosts record what their processors did in one place")
+        } else if self.multipath.is_some() {
+            Some("the receiver of an MPTCP subflow reads the mappings that its sender keeps")
+        } else {
+            None
+        }
+    }
+
+    /// Returns whether the two ends of a connection may be in different logical processes.
+    pub(crate) fn ends_are_apart(&self) -> bool {
+        !self.rules.close_when_idle && !self.rules.completes_acknowledged
+    }
+
+    /// Leaves all hosts that `process` does not simulate to the others.
+    pub(crate) fn become_process(&mut self, process: Process) {
+        self.process = Some(Box::new(process));
+    }
+
+    /// Returns the logical process that these hosts are part of, where the run is parallel.
+    pub(crate) fn process_mut(&mut self) -> Option<&mut Process> {
+        self.process.as_deref_mut()
+    }
+
+    /// Has an end of a connection expect a message that another logical process has sent.
+    pub(crate) fn expect(&mut self, announcement: Announcement) {
+        let Announcement { connection, to, message } = announcement;
+        if let Some(open) = self.connections.get_mut(connection) {
+            open.half(to).messages.expect(message);
+        } else if connection >= self.next_connection() {
+            // The other process is ahead: the connection is yet to be opened here. It will have been before any of the
+            // message arrives, because a stretch of time is not longer than the lookahead.
+            self.process.iter_mut().for_each(|process| process.early.push(announcement));
+        }
+    }
+
+    /// Takes from the hosts of another logical process the ends of connections at the hosts that it simulated.
+    pub(crate) fn absorb(&mut self, other: Hosts, simulated: impl Fn(HostId) -> bool) {
+        self.connections.absorb(other.connections, |own, other| own.absorb(other, &simulated));
+        self.goodput.absorb(other.goodput);
+    }
+
+    /// Asks memory for what a segment that arrives at an end of a connection will use.
+    #[inline]
+    pub(crate) fn prefetch(&self, number: u32, end: End) {
+        if let Some(connection) = self.connections.get(number) {
+            connection.prefetch(end);
+        }
+    }
+
+    /// Asks memory for what that refers to.
+    #[inline]
+    pub(crate) fn prefetch_behind(&self, number: u32, end: End) {
+        if let Some(connection) = self.connections.get(number) {
+            connection.prefetch_behind(end);
+        }
+    }
+
+    /// Returns the sending end of every open connection, subflow by subflow: the number of the connection, that of the
+    /// subflow, and the end.
+    pub(crate) fn senders(&self) -> impl Iterator<Item = (u32, u8, &Endpoint)> {
+        let plain = (0..).zip(self.connections.iter());
+        let plain = plain.filter_map(|(number, open)| Some((number, 0, open?.busier_end())));
+        let multipath = self.multipath.iter().flat_map(|multipath| multipath.connections());
+        plain.chain(multipath.flat_map(|(number, connection)| {
+            let subflows = (0..).zip(connection.busier_end().subflows());
+            subflows.map(move |(subflow, endpoint)| (number, subflow, endpoint))
+        }))
+    }
+
+    /// Returns the payload that workloads sent and received, by interval.
+    pub(crate) fn goodput(&self) -> Vec<GoodputInterval> {
+        self.goodput.intervals()
+    }
+
+    /// Returns what each host's processor did until `end`; nothing where there are no processors.
+    pub(crate) fn processors(&self, model_has_processor: bool, end: Time) -> Vec<ProcessorTotals> {
+        self.stacks.as_ref().map_or_else(Vec::new, |all| all.totals(model_has_processor, end))
+    }
+
+    /// Returns the number of the workload that a connection or a subflow belongs to; of one that is unknown, the first.
+    pub(crate) fn workload_of(&self, flow: u32) -> u16 {
+        let number = self.connection_of(flow);
+        let open = self.connections.get(number);
+        let of_open = open.map(|connection| connection.workload);
+        let record = || Some(self.record(number)?.workload);
+        of_open.or_else(record).unwrap_or(0)
+    }
+
+    /// Returns what is kept of every connection, with the counts of its pacer.
+    pub(crate) fn records(&self, fabric: &mut SimFabric, end: Time) -> Vec<outcome::Connection> {
+        let numbered = (0..).zip(self.connections.iter());
+        let record = |(number, connection): (u32, Option<&_>)| match connection {
+            Some(connection) => Connection::record(connection),
+            None => self.record(number).unwrap_or_default(),
+        };
+        let mut records: Vec<outcome::Connection> = numbered.map(record).collect();
+        for host in (0..fabric.network().hosts()).map(HostId) {
+            for (flow, counts) in fabric.pacing_counts(host, end) {
+                let record = &mut records[self.connection_of(flow as u32) as usize];
+                record.pacer_associations += counts.associations - counts.renewals;
+                record.pacer_renewals += counts.renewals;
+                record.pacer_dissociations += counts.dissociations;
+            }
+        }
+        records
+    }
+
+    /// Returns the record of a connection of MPTCP, or of one that is closed.
+    fn record(&self, number: u32) -> Option<outcome::Connection> {
+        let of_multipath = self.multipath.as_ref().and_then(|multipath| multipath.record(number));
+        of_multipath.or_else(|| self.closed.get(&number).cloned())
+    }
+
+    /// Returns the connection of a flow, which may be a subflow.
+    fn connection_of(&self, flow: u32) -> u32 {
+        let multipath = self.multipath.as_ref();
+        multipath.and_then(|multipath| multipath.connection_of(flow)).unwrap_or(flow)
+    }
+}

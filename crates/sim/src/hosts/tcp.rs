@@ -1,0 +1,262 @@
+//! Plain TCP: what arrives goes to an end of a connection, which sends in turn.
+//!
+//! ```text
+//! on_packet ──> receive ──> Endpoint::on_segment ──> send ──> limits ──> pacer ──> NIC
+//!                   └──> agenda: Acknowledged, Whole ──> the workload
+//! ```
+
+use plimsoll_fabric::engine::{Owner, OwnerKind};
+use plimsoll_fabric::net::{HostId, Packet};
+use plimsoll_mechanisms::tcp::Config;
+use plimsoll_traffic::{ConnectionEnd as End, Opened, Write, workload_of_raw};
+use plimsoll_units::Time;
+
+use super::Hosts;
+use super::agenda::{Delivery, Step};
+use super::classes::Classes;
+use super::connection::{Connection, Half};
+use super::messages::Announcement;
+use super::receive_offload::prepend;
+use super::stack::HostStacks;
+use super::wire::{Address, packet_of, segment_of};
+use crate::parallel::process::Process;
+use crate::sim_hooks::SimFabric;
+
+impl Hosts {
+    /// Opens a connection, at the ends that this world simulates.
+    pub(super) fn open(&mut self, fabric: &SimFabric, workload: u16, opened: Opened) {
+        let Opened { client, server } = opened;
+        let network = fabric.network();
+        let is_open = self.pool.as_mut().is_some_and(|pool| pool.open(client, server));
+        let number = self.connections.len() as u32;
+        if let Some(multipath) = &mut self.multipath
+            && multipath.is_for(workload)
+        {
+            multipath.open(network, number, workload, opened, is_open);
+            return self.connections.push(None);
+        }
+        let is_here = is_here(&self.process, client) || is_here(&self.process, server);
+        let mut connection = is_here.then(|| {
+            let transport = &self.opening[usize::from(workload)];
+            let established = is_open.then(|| Config { handshake: false, ..transport.clone() });
+            let transport = established.as_ref().unwrap_or(transport);
+            Connection::new(transport, workload, client, server)
+        });
+        if let Some(connection) = &mut connection {
+            connection.set_paths(network, number);
+        }
+        self.connections.push(connection);
+    }
+
+    /// A workload writes a message to a connection.
+    pub(super) fn write(&mut self, now: Time, fabric: &mut SimFabric, write: Write) {
+        let Write { connection, end, bytes, tag, created } = write;
+        let Some(open) = self.connections.get_mut(connection) else {
+            if self.multipath.is_some() {
+                return self.write_multipath(now, fabric, write);
+            }
+            assert!(self.process.is_some(), "a workload writes to connections that it has open");
+            return;
+        };
+        if let Some(classes) = &self.classes {
+            let priority = classes.priority(open.workload, bytes);
+            for end in [end, end.other()] {
+                let path_class = classes.path_class(open.workload, end);
+                let half = open.half(end);
+                (half.priority, half.path_class) = (priority, path_class);
+            }
+            let half = open.half(end);
+            half.limiter = classes.connection_limiter(now, priority).map(Box::new);
+        }
+        if is_here(&self.process, open.host(end)) {
+            if let Some(stacks) = &mut self.stacks
+                && stacks.keeps_written(connection, end, bytes)
+            {
+                open.half(end).messages.write(bytes, tag, created);
+                return self.write_on(now, fabric, connection, end);
+            }
+            open.half(end).write(&self.transport, now, bytes, tag, created);
+            self.send_from(now, fabric, connection, end);
+        }
+    }
+
+    /// The transport gets a packet, which receive offload may have merged with those `before` it.
+    #[inline(always)] // it has a caller for each, and single packets are all that most runs have
+    pub(super) fn receive(&mut self, now: Time, fabric: &mut SimFabric, packet: &Packet, before: &[Packet]) {
+        if let Some(workload) = workload_of_raw(packet.flow) {
+            return self.leave_raw(fabric, workload, packet);
+        }
+        let number = packet.flow;
+        let Some(connection) = self.connections.get_mut(number) else {
+            return self.receive_multipath(now, fabric, packet, before);
+        };
+        let end = End::receiving(packet);
+        let endpoint = &mut connection.half(end).endpoint;
+        let mut segment = segment_of(packet, endpoint.received(), endpoint.sent());
+        if !before.is_empty() {
+            prepend(&mut segment, before);
+        }
+        let delivered = endpoint.on_segment(&self.transport, now, &segment);
+        let received = endpoint.received();
+        let workload = connection.workload;
+        let completes = delivered.new_bytes > 0 && connection.half(end).messages.has_whole(received);
+        if delivered.new_bytes > 0 {
+            match &mut connection.active {
+                Some((_, last)) => *last = now,
+                never => *never = Some((now, now)),
+            }
+            self.goodput.on_delivered(now, workload, delivered.new_bytes);
+        }
+        // The acknowledgement leaves before whatever the application answers.
+        self.send_from(now, fabric, number, end);
+        if completes {
+            self.leave_whole(fabric, received, packet, before);
+        }
+        if self.rules.completes_acknowledged && delivered.acked > 0 {
+            self.leave_acknowledged(fabric, number, end, packet);
+        }
+    }
+
+    /// Leaves a raw packet for its workload.
+    #[inline(never)] // this and the next take packets by reference, so that `receive` copies none
+    fn leave_raw(&mut self, fabric: &mut SimFabric, workload: u16, packet: &Packet) {
+        self.leave(fabric, Step::Raw(workload, *packet));
+    }
+
+    /// Leaves messages that `packet` has completed for the application.
+    #[inline(never)]
+    fn leave_whole(&mut self, fabric: &mut SimFabric, received: u64, packet: &Packet, before: &[Packet]) {
+        let (number, end, packet, before) = (packet.flow, End::receiving(packet), *packet, before.to_vec());
+        self.leave(fabric, Step::Whole(Delivery { number, end, received, packet, before }));
+    }
+
+    /// Sends what the end may send now, and arms its timer.
+    pub(super) fn send_from(&mut self, now: Time, fabric: &mut SimFabric, number: u32, end: End) {
+        let Some(connection) = self.connections.get_mut(number) else {
+            return self.send_multipath(now, fabric, number, end);
+        };
+        let (src, dst) = (connection.host(end), connection.host(end.other()));
+        let address = Address { flow: number, src, dst, from_server: end == End::Server };
+        let workload = connection.workload;
+        let mut wake = Time::MAX;
+        loop {
+            let half = connection.half(end);
+            if self.rules.holds_back {
+                let full_size = self.transport.segment + u64::from(self.transport.header_bytes);
+                let path = self.classes.as_ref().map_or(half.path_class, |classes| {
+                    classes.path_of(half.path_class, half.endpoint.owes_ack())
+                });
+                if self.rules.backpressure && !fabric.class_has_room(now, src, dst, path, full_size) {
+                    if !std::mem::replace(&mut half.blocked, true) {
+                        self.waiting_for_room[src.0 as usize].push_back((number, end));
+                    }
+                    break;
+                }
+                if let Some(stacks) = &mut self.stacks
+                    && stacks.holds_back(now, number, end, half)
+                {
+                    break;
+                }
+                if let Some(offload) = &self.rules.segmentation
+                    && !half.may_send(offload, &self.transport)
+                {
+                    break;
+                }
+                if let Some(classes) = &self.classes
+                    && let Some(until) =
+                        classes.waits_until(now, src, half.priority, full_size, half.limiter.as_deref())
+                {
+                    wake = until;
+                    break;
+                }
+            }
+            let Some(segment) = half.endpoint.poll_transmit(&self.transport, now) else { break };
+            let packet = packet_of(&segment, address, self.transport.wire_bytes(&segment));
+            let new_bytes = half.messages.on_sent(&segment);
+            if new_bytes > 0 {
+                self.goodput.on_sent(now, workload, new_bytes);
+                if half.messages.has_sent_message() {
+                    announce(self.process.as_deref_mut(), now, number, connection, end);
+                }
+            }
+            match &mut self.classes {
+                None => fabric.send(now, packet),
+                Some(classes) => {
+                    let (stacks, half) = (self.stacks.as_deref_mut(), connection.half(end));
+                    send_in_class(fabric, classes, stacks, now, packet, end, half);
+                }
+            }
+        }
+        let half = connection.half(end);
+        let deadline = half.endpoint.deadline().min(wake);
+        if deadline < half.armed {
+            half.armed = deadline;
+            let owner = Owner::new(OwnerKind::Endpoint, number * 2 + end as u32);
+            fabric.schedule(deadline, owner);
+        }
+    }
+
+    /// The event of an end's timer has come; the deadline itself may have moved on since.
+    pub(super) fn on_endpoint_due(&mut self, now: Time, fabric: &mut SimFabric, place: u32) {
+        let (number, end) = (place / 2, End::from_bit(place));
+        let Some(open) = self.connections.get_mut(number) else {
+            return self.on_multipath_due(now, fabric, number, end);
+        };
+        let half = open.half(end);
+        if half.armed != now {
+            return;
+        }
+        half.armed = Time::MAX;
+        if half.endpoint.deadline() <= now {
+            half.endpoint.on_deadline(&self.transport, now);
+        }
+        self.send_from(now, fabric, number, end);
+    }
+}
+
+/// Returns whether `host` is simulated here, which another logical process may do.
+fn is_here(process: &Option<Box<Process>>, host: HostId) -> bool {
+    process.as_ref().is_none_or(|process| process.has(host))
+}
+
+/// Sends a packet with its priority and rank, if its limiters let it pass.
+#[inline(never)] // inlined, it would have packets without a class copied, too, as it takes their address
+fn send_in_class(
+    fabric: &mut SimFabric,
+    classes: &mut Classes,
+    stacks: Option<&mut HostStacks>,
+    now: Time,
+    mut packet: Packet,
+    end: End,
+    half: &mut Half,
+) {
+    classes.label(&mut packet, half.priority, half.path_class, || half.endpoint.remaining());
+    if !classes.passes(now, &packet, half.limiter.as_deref_mut()) {
+        fabric.refuse(now, &packet);
+    } else if let Some(stacks) = stacks {
+        stacks.on_packet(fabric, now, packet, end, half.piece_end);
+    } else {
+        fabric.send(now, packet);
+    }
+}
+
+/// `end` of a connection has sent messages to their last byte: the other end learns what to expect, by a message
+/// where another logical process simulates it.
+#[inline(never)] // few segments end a message
+fn announce(
+    mut process: Option<&mut Process>,
+    now: Time,
+    number: u32,
+    connection: &mut Connection,
+    end: End,
+) {
+    let (to, host) = (end.other(), connection.host(end.other()));
+    while let Some(message) = connection.half(end).messages.take_sent(now) {
+        match &mut process {
+            Some(process) if !process.has(host) => {
+                process.announce(host, Announcement { connection: number, to, message });
+            }
+            _ => connection.half(to).messages.expect(message),
+        }
+    }
+}
