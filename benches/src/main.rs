@@ -23,7 +23,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use cases::Case;
-use plimsoll_large_pages::LargePages;
+use plimsoll_memory::LargePages;
 use plimsoll_units::whole;
 
 #[global_allocator]

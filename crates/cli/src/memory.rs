@@ -170,7 +170,7 @@ fn watch_until_the_end() {
 
 /// Has the process end with a message, rather than by an abort, where the system refuses a block of memory.
 pub fn end_where_refused() {
-    plimsoll_large_pages::on_refusal(end_refused);
+    plimsoll_memory::on_refusal(end_refused);
     let of_addresses = limit_of_addresses()
         .map(|limit| format!(", where `ulimit -v` allows {} of addresses", about(limit as f64)));
     ADDRESSES.get_or_init(|| of_addresses.unwrap_or_default());

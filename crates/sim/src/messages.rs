@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use plimsoll_fabric::net::Packet;
 use plimsoll_mechanisms::tcp::Segment;
-use plimsoll_prefetch::prefetch_for_later;
+use plimsoll_memory::prefetch_for_later;
 use plimsoll_traffic::Arrival;
 use plimsoll_units::Time;
 

@@ -24,17 +24,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("testing", &[]),
     // These are checks of the repository's files.
     ("lint", &[]),
-    // A hint of the processor, which takes a pointer.
-    ("prefetch", &[]),
-    ("large-pages", &[]),
-    ("mechanisms", &["prefetch", "units"]),
+    // A hint of the processor and an allocator, which take pointers.
+    ("memory", &[]),
+    ("mechanisms", &["memory", "units"]),
     // Bursts and trains in packet captures.
     ("bursts", &["units"]),
     // The requests of a live server, by the kernel's tracing programs.
     ("breakdown", &["bpf", "files"]),
     // Circuit schedulers and their control loop, which know no network.
     ("circuits", &["units"]),
-    ("fabric", &["circuits", "mechanisms", "prefetch", "units"]),
+    ("fabric", &["circuits", "mechanisms", "memory", "units"]),
     // Workloads and their sources; a run records what they did, so results are above.
     ("traffic", &["fabric", "units"]),
     ("scenario", &["circuits", "fabric", "files", "mechanisms", "traffic", "units"]),
@@ -43,7 +42,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("results", &["fabric", "files", "stats", "traffic", "units"]),
     ("report", &["results", "units"]),
     // The simulator depends neither on published values nor on how results are displayed.
-    ("sim", &["circuits", "fabric", "mechanisms", "prefetch", "results", "scenario", "traffic", "units"]),
+    ("sim", &["circuits", "fabric", "mechanisms", "memory", "results", "scenario", "traffic", "units"]),
     // The live crates do not depend on the simulator, nor the other way round.
     (
         "linux",
@@ -84,7 +83,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("chronos", &["bpf", "files", "mechanisms", "metrics"]),
     // Datagrams past the kernel's stack, which a program hands to the runtime.
     ("chronos-xdp", &["bpf", "chronos"]),
-    ("chronos-memcached", &["chronos", "chronos-xdp", "files", "metrics", "prefetch", "stdio", "units"]),
+    ("chronos-memcached", &["chronos", "chronos-xdp", "files", "memory", "metrics", "stdio", "units"]),
     ("chronos-options", &["chronos", "metrics", "stdio", "units"]),
     ("chronos-search", &["chronos", "chronos-options", "files", "metrics", "stdio", "units"]),
     ("chronos-openflow", &["chronos", "chronos-options", "stdio", "units"]),
@@ -100,10 +99,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "fabric",
             "files",
             "host",
-            "large-pages",
             "line",
             "linux",
             "mechanisms",
+            "memory",
             "metrics",
             "models",
             "report",

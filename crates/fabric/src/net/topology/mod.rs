@@ -21,7 +21,7 @@ mod link;
 mod rack;
 mod registry;
 
-use plimsoll_prefetch::prefetch_for_later;
+use plimsoll_memory::prefetch_for_later;
 use plimsoll_units::{Rate, Span};
 
 use super::{HostId, Packet, PortId};

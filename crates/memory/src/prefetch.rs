@@ -1,8 +1,8 @@
 //! Asks memory for what will be used soon. Nothing depends on it but time.
 //!
 //! Data that no cache has takes as long as hundreds of instructions. A load waits for it sooner or later, and with it
-//! every instruction behind; this does not. It is a crate because the processor's hint takes a pointer: the
-//! simulator and the servers that use it need no `unsafe` of their own for it.
+//! every instruction behind; this does not. The processor's hint takes a pointer, so it is here and not where it is
+//! used: the simulator and the servers need no `unsafe` of their own for it.
 
 /// Asks for all cache lines of `value`, into the cache that is nearest to the processor: for what is used next.
 #[inline(always)] // a call would take longer than what it asks for

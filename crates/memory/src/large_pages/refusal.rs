@@ -16,7 +16,7 @@ pub fn on_refusal(act: fn(bytes: usize)) {
 
 /// Returns `block`; if it is null, tells the program before that.
 #[inline]
-pub(crate) fn or_tell(block: *mut u8, bytes: usize) -> *mut u8 {
+pub(super) fn or_tell(block: *mut u8, bytes: usize) -> *mut u8 {
     if block.is_null() {
         tell(bytes);
     }

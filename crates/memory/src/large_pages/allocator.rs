@@ -2,8 +2,8 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-use crate::mapping::{self, LARGE_PAGE, SMALL_PAGE};
-use crate::refusal::or_tell;
+use super::mapping::{self, LARGE_PAGE, SMALL_PAGE};
+use super::refusal::or_tell;
 
 /// The system's allocator for blocks below 1 MiB; larger ones are in large pages where the kernel has such.
 #[derive(Debug)]

@@ -6,7 +6,7 @@
 
 use std::fs;
 
-use plimsoll_large_pages::LargePages;
+use plimsoll_memory::LargePages;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 #[global_allocator]

@@ -5,7 +5,7 @@
 use std::fs;
 use std::ops::Range;
 
-use plimsoll_large_pages::LargePages;
+use plimsoll_memory::LargePages;
 use plimsoll_testing::skipped;
 use proptest::prelude::*;
 

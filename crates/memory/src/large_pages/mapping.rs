@@ -9,10 +9,10 @@ use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags};
 use rustix::mm::{madvise, mmap_anonymous, mremap, mremap_fixed, munmap};
 
 /// The bytes of a large page on x86-64, and on other processors with pages of 4 KiB.
-pub(crate) const LARGE_PAGE: usize = 2 << 20;
+pub(super) const LARGE_PAGE: usize = 2 << 20;
 
 /// The bytes to a multiple of which every block begins.
-pub(crate) const SMALL_PAGE: usize = 4096;
+pub(super) const SMALL_PAGE: usize = 4096;
 
 /// Returns the bytes of the large pages that a block of `bytes` takes.
 fn pages(bytes: usize) -> usize {
@@ -21,7 +21,7 @@ fn pages(bytes: usize) -> usize {
 
 /// Returns a new block of `bytes`, all zero; null if there is no memory.
 #[cold]
-pub(crate) fn new(bytes: usize) -> *mut u8 {
+pub(super) fn new(bytes: usize) -> *mut u8 {
     let block = reserve(pages(bytes), ProtFlags::READ | ProtFlags::WRITE);
     ask_for_large(block, pages(bytes));
     block
@@ -33,7 +33,7 @@ pub(crate) fn new(bytes: usize) -> *mut u8 {
 /// `block` is a mapping of that size that nobody uses any more.
 #[cold]
 #[expect(unsafe_code, reason = "the kernel takes an address")]
-pub(crate) unsafe fn free(block: *mut u8, bytes: usize) {
+pub(super) unsafe fn free(block: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise. If the kernel can't split its table of mappings, the block is lost.
     let _ = unsafe { munmap(block.cast(), pages(bytes)) };
 }
@@ -45,7 +45,7 @@ pub(crate) unsafe fn free(block: *mut u8, bytes: usize) {
 /// `block` is a mapping of `old` bytes; unless null is returned, nobody uses it any more.
 #[cold]
 #[expect(unsafe_code, reason = "the kernel takes addresses")]
-pub(crate) unsafe fn resize(block: *mut u8, old: usize, bytes: usize) -> *mut u8 {
+pub(super) unsafe fn resize(block: *mut u8, old: usize, bytes: usize) -> *mut u8 {
     let (old, bytes) = (pages(old), pages(bytes));
     if bytes <= old {
         // SAFETY: these pages are behind all that the block keeps.
