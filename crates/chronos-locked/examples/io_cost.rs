@@ -14,7 +14,7 @@ use plimsoll_chronos::{
     Config, IoBackend, Listen, Now, PartitionId, Poll, Runtime, Service, Step, Transport,
 };
 use plimsoll_chronos_locked::{Lock, Locked, SharedRead};
-use plimsoll_stdio::outln;
+use plimsoll_process::outln;
 
 const KEY_BYTES: usize = 64;
 const REQUEST_BYTES: usize = 4 + KEY_BYTES + 2;

@@ -147,7 +147,7 @@ fn run() -> Result<()> {
     /// Longer than any message.
     const INPUT_BYTES: usize = 1 << 17;
     let command =
-        Command::try_parse().unwrap_or_else(|said| plimsoll_stdio::end(said.print(), said.exit_code()));
+        Command::try_parse().unwrap_or_else(|said| plimsoll_process::end(said.print(), said.exit_code()));
     let mut config = command.runtime.config(command.listen.clone(), INPUT_BYTES)?;
     let half = config.limits.connections.div_ceil(2);
     config.limits.connections_per_address =

@@ -17,7 +17,7 @@ use plimsoll_chronos::{
     StartError, Tls, TlsError, metrics::MetricsSocket,
 };
 use plimsoll_metrics::Exposition;
-use plimsoll_stdio::note;
+use plimsoll_process::note;
 use plimsoll_units::{Span, whole};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -319,7 +319,7 @@ pub fn serve_with(
     }
     let places: String = running.bound().iter().map(listening).collect();
     // A server is as good to its clients where nobody reads its stdout.
-    if let Err(error) = plimsoll_stdio::print(&places) {
+    if let Err(error) = plimsoll_process::print(&places) {
         note!("cannot write to stdout: {error}\n{}", places.trim_end());
     }
     let stop = running.stop_handle();

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow, bail};
 use plimsoll_files::Origin;
 use plimsoll_line::{Lines, Slo};
+use plimsoll_process::note;
 use plimsoll_report::chart::Chart;
 use plimsoll_report::html::{self, Figure};
 use plimsoll_report::svg::{self, Size};
@@ -14,7 +15,6 @@ use plimsoll_results::Summary;
 use plimsoll_results::curves::{Curves, Detail};
 use plimsoll_results::summary::Options;
 use plimsoll_scenario::Registry;
-use plimsoll_stdio::note;
 use plimsoll_units::spelling::did_you_mean;
 use plimsoll_units::text::{counted, printable, printable_lines};
 

@@ -15,8 +15,8 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Context;
+use plimsoll_process::{note, note_without_memory};
 use plimsoll_sim::estimate::about;
-use plimsoll_stdio::{note, note_without_memory};
 use plimsoll_units::Bytes;
 
 use crate::output;

@@ -11,11 +11,11 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_files::Origin;
+use plimsoll_process::note;
 use plimsoll_reproduce::{
     Journal, Options, Part, Replay, ReproduceError, Reproduction, Row, State, Study, page,
 };
 use plimsoll_scenario::Registry;
-use plimsoll_stdio::note;
 use plimsoll_units::text::{csv_cell, printable_json, printable_lines};
 use plimsoll_units::whole;
 

@@ -14,7 +14,7 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plimsoll_stdio::note;
+use plimsoll_process::note;
 
 use crate::listener::{Listener, Stream};
 

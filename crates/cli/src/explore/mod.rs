@@ -22,10 +22,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use plimsoll_metrics::{Listener, Reach};
+use plimsoll_process::note;
 use plimsoll_report::html::{self, ExplorePage};
 use plimsoll_scenario::{Overrides, Point, Registry, Scenario, Warning};
 use plimsoll_sim::estimate;
-use plimsoll_stdio::note;
 use plimsoll_units::whole;
 
 use crate::batch;

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_line::pace::Pace;
 use plimsoll_line::search::Line;
 use plimsoll_line::{Over, Round, Watch};
-use plimsoll_stdio::note;
+use plimsoll_process::note;
 use plimsoll_units::text::printable;
 
 use crate::memory::Memory;

@@ -12,14 +12,12 @@ use serde_json::Value;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("units", &[]),
     // These are below every program.
-    ("stdio", &["units"]),
+    ("process", &["units"]),
     ("files", &[]),
-    // This is the state that privileged programs trust.
-    ("state", &[]),
     // Estimates and verdicts, for simulated and real systems.
     ("stats", &["units"]),
     // OpenMetrics text, and the socket that serves it.
-    ("metrics", &["stdio"]),
+    ("metrics", &["process"]),
     // This is for the tests of all others.
     ("testing", &[]),
     // These are checks of the repository's files.
@@ -46,10 +44,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // The live crates do not depend on the simulator, nor the other way round.
     (
         "linux",
-        &["bpf", "circuits", "fabric", "mechanisms", "results", "scenario", "state", "traffic", "units"],
+        &["bpf", "circuits", "fabric", "mechanisms", "process", "results", "scenario", "traffic", "units"],
     ),
     // This installs mechanisms on a real host, without scenarios and a fabric.
-    ("host", &["bpf", "files", "mechanisms", "metrics", "state", "units"]),
+    ("host", &["bpf", "files", "mechanisms", "metrics", "process", "units"]),
     // These need no network: formulas of the tail, and the inside of a server.
     ("models", &["fabric", "mechanisms", "traffic", "units"]),
     (
@@ -83,13 +81,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("chronos", &["bpf", "files", "mechanisms", "metrics"]),
     // Datagrams past the kernel's stack, which a program hands to the runtime.
     ("chronos-xdp", &["bpf", "chronos"]),
-    ("chronos-memcached", &["chronos", "chronos-xdp", "files", "memory", "metrics", "stdio", "units"]),
-    ("chronos-options", &["chronos", "metrics", "stdio", "units"]),
-    ("chronos-search", &["chronos", "chronos-options", "files", "metrics", "stdio", "units"]),
-    ("chronos-openflow", &["chronos", "chronos-options", "stdio", "units"]),
+    ("chronos-memcached", &["chronos", "chronos-xdp", "files", "memory", "metrics", "process", "units"]),
+    ("chronos-options", &["chronos", "metrics", "process", "units"]),
+    ("chronos-search", &["chronos", "chronos-options", "files", "metrics", "process", "units"]),
+    ("chronos-openflow", &["chronos", "chronos-options", "process", "units"]),
     // Lock baselines, which only measurements run.
     ("chronos-locked", &["chronos", "chronos-memcached", "chronos-search"]),
-    ("chronos-load", &["files", "stats", "stdio", "units"]),
+    ("chronos-load", &["files", "process", "stats", "units"]),
     (
         "cli",
         &[
@@ -105,13 +103,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "memory",
             "metrics",
             "models",
+            "process",
             "report",
             "reproduce",
             "results",
             "scenario",
             "shipped",
             "sim",
-            "stdio",
             "units",
         ],
     ),

@@ -1,7 +1,7 @@
 //! Writes to stdout and stderr without panics; the programs of this workspace write there in no other way.
 //!
 //! `println!` and `eprintln!` panic where the stream is a closed pipe, a full disk or a closed terminal, and a release
-//! build aborts on a panic. This crate does the following instead:
+//! build aborts on a panic. This module does the following instead:
 //!
 //! | stream | closed pipe | any other error |
 //! |---|---|---|

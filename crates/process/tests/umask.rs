@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
-use plimsoll_state::Folder;
+use plimsoll_process::Folder;
 use rustix::fs::{Mode, OFlags};
 
 #[test]
