@@ -43,7 +43,7 @@ pub fn run(
     if options.daemon && !process::is_daemon() {
         return process::become_daemon();
     }
-    let (settings, config, files) = options.resolve(plimsoll_metrics::control_group_memory())?;
+    let (settings, config, files) = options.resolve(plimsoll_process::control_group_memory())?;
     process::allow_files(&config)?;
     if options.enable_coredumps {
         process::allow_cores()?;

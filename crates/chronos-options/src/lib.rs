@@ -16,7 +16,7 @@ use plimsoll_chronos::{
     AcrossNodes, Balancing, Config, IoBackend, Limits, Listen, LoadMetric, Poll, Running, Runtime, Service,
     StartError, Tls, TlsError, metrics::MetricsSocket,
 };
-use plimsoll_metrics::Exposition;
+use plimsoll_http::metrics::Exposition;
 use plimsoll_process::note;
 use plimsoll_units::{Span, whole};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

@@ -260,7 +260,7 @@ const STATUS: &str = "/proc/self/status";
 pub fn default_limit() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|info| kilobytes(&info, "MemAvailable:"));
     #[cfg(unix)]
-    let group = plimsoll_metrics::control_group_memory();
+    let group = plimsoll_process::control_group_memory();
     #[cfg(not(unix))]
     let group = None;
     let free = [machine, group, limit_of_addresses()];

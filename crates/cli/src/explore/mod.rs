@@ -21,7 +21,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use plimsoll_metrics::{Listener, Reach};
+use plimsoll_http::{Listener, Reach};
 use plimsoll_process::note;
 use plimsoll_report::html::{self, ExplorePage};
 use plimsoll_scenario::{Overrides, Point, Registry, Scenario, Warning};

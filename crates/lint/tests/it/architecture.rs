@@ -16,8 +16,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("files", &[]),
     // Estimates and verdicts, for simulated and real systems.
     ("stats", &["units"]),
-    // OpenMetrics text, and the socket that serves it.
-    ("metrics", &["process"]),
+    // A small server, and the text of metrics that it serves.
+    ("http", &["process"]),
     // This is for the tests of all others.
     ("testing", &[]),
     // These are checks of the repository's files.
@@ -47,7 +47,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["bpf", "circuits", "fabric", "mechanisms", "process", "results", "scenario", "traffic", "units"],
     ),
     // This installs mechanisms on a real host, without scenarios and a fabric.
-    ("host", &["bpf", "files", "mechanisms", "metrics", "process", "units"]),
+    ("host", &["bpf", "files", "http", "mechanisms", "process", "units"]),
     // These need no network: formulas of the tail, and the inside of a server.
     ("models", &["fabric", "mechanisms", "traffic", "units"]),
     (
@@ -78,12 +78,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // The kernel's programs are compared with the mechanisms, not the other way round.
     ("bpf", &["mechanisms", "units"]),
     // These are servers: a runtime, and its users. They reach the network only by sockets.
-    ("chronos", &["bpf", "files", "mechanisms", "metrics"]),
+    ("chronos", &["bpf", "files", "http", "mechanisms"]),
     // Datagrams past the kernel's stack, which a program hands to the runtime.
     ("chronos-xdp", &["bpf", "chronos"]),
-    ("chronos-memcached", &["chronos", "chronos-xdp", "files", "memory", "metrics", "process", "units"]),
-    ("chronos-options", &["chronos", "metrics", "process", "units"]),
-    ("chronos-search", &["chronos", "chronos-options", "files", "metrics", "process", "units"]),
+    ("chronos-memcached", &["chronos", "chronos-xdp", "files", "http", "memory", "process", "units"]),
+    ("chronos-options", &["chronos", "http", "process", "units"]),
+    ("chronos-search", &["chronos", "chronos-options", "files", "http", "process", "units"]),
     ("chronos-openflow", &["chronos", "chronos-options", "process", "units"]),
     // Lock baselines, which only measurements run.
     ("chronos-locked", &["chronos", "chronos-memcached", "chronos-search"]),
@@ -97,11 +97,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "fabric",
             "files",
             "host",
+            "http",
             "line",
             "linux",
             "mechanisms",
             "memory",
-            "metrics",
             "models",
             "process",
             "report",

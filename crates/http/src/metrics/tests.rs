@@ -4,7 +4,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::listener::Reach;
+use crate::Reach;
 
 /// Less than the deadline of a request.
 const SOON: Duration = Duration::from_millis(2500);

@@ -1,10 +1,16 @@
-//! Serves metrics at `GET /metrics`, on threads of its own. Nothing is authenticated.
+//! OpenMetrics text ([`Exposition`]), in the format of the specification 1.0.0, and a server of it at `GET /metrics`,
+//! on threads of its own. Nothing is authenticated.
+
+mod exposition;
+mod process;
 
 use std::io;
 use std::thread;
 
-use crate::http::{self, Answer, Limits, Request};
-use crate::listener::Listener;
+use crate::{Answer, Limits, Listener, PATIENCE, Request};
+
+pub use exposition::{Exposition, Kind};
+pub use process::process;
 
 /// Serves metrics as [`serve`] does, on a thread that ends with the process.
 ///
@@ -26,7 +32,7 @@ pub fn spawn(
 /// # Errors
 /// Returns the error of the listener.
 pub fn serve(listener: &Listener, text: &(dyn Fn() -> Result<String, String> + Sync)) -> io::Result<()> {
-    http::serve(listener, LIMITS, &|request| answer(request, text))
+    crate::serve(listener, LIMITS, &|request| answer(request, text))
 }
 
 fn answer(request: &Request, text: &dyn Fn() -> Result<String, String>) -> Answer {
@@ -45,7 +51,7 @@ fn answer(request: &Request, text: &dyn Fn() -> Result<String, String>) -> Answe
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// A scrape has no body; a client that sends one is told that it asks wrongly.
-const LIMITS: Limits = Limits { body: 8 * 1024, connections: 8, patience: http::PATIENCE };
+const LIMITS: Limits = Limits { body: 8 * 1024, connections: 8, patience: PATIENCE };
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::Exposition;
+use super::Exposition;
 
 /// Writes processor time, resident memory, open files and the start time of this process; none that the kernel does
 /// not report.

@@ -99,7 +99,7 @@ fn a_silent_client_is_closed_at_its_deadline() {
 /// one.
 #[test]
 fn a_connection_without_a_thread_is_answered() {
-    const NAME: &str = "http::tests::a_connection_without_a_thread_is_answered";
+    const NAME: &str = "server::tests::a_connection_without_a_thread_is_answered";
     const PLACE: &str = "PLIMSOLL_TEST_SOCKET";
     if let Some(place) = std::env::var_os(PLACE) {
         let listener = Listener::bind(place.to_str().unwrap(), crate::Reach::Loopback).unwrap();
