@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use plimsoll_chronos::Listen;
+use plimsoll_chronos::options::{RuntimeOptions, Shown, end, parse_listen, secret, serve};
 use plimsoll_chronos_openflow::{Limits, OpenFlow, Settings, Version, Versions};
-use plimsoll_chronos_options::{RuntimeOptions, Shown, end, parse_listen, secret, serve};
 use plimsoll_units::whole;
 
 /// An OpenFlow learning-switch controller for OpenFlow 1.0 and 1.3.

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
 use clap::{Parser, ValueEnum};
+use plimsoll_chronos::options::{RuntimeOptions, Shown, end, parse_listen, secret, serve_with};
 use plimsoll_chronos::{Config, Listen, Running, StartError, TlsError};
-use plimsoll_chronos_options::{RuntimeOptions, Shown, end, parse_listen, secret, serve_with};
 use plimsoll_process::note;
 use plimsoll_units::whole;
 

@@ -58,6 +58,8 @@ mod memory;
 pub mod metrics;
 mod mmsg;
 mod nodes;
+#[cfg(feature = "options")]
+pub mod options;
 mod output;
 mod page_pool;
 mod port;

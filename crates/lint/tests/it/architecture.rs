@@ -78,13 +78,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // The kernel's programs are compared with the mechanisms, not the other way round.
     ("bpf", &["mechanisms", "units"]),
     // These are servers: a runtime, and its users. They reach the network only by sockets.
-    ("chronos", &["bpf", "files", "http", "mechanisms"]),
+    ("chronos", &["bpf", "files", "http", "mechanisms", "process", "units"]),
     // Datagrams past the kernel's stack, which a program hands to the runtime.
     ("chronos-xdp", &["bpf", "chronos"]),
     ("chronos-memcached", &["chronos", "chronos-xdp", "files", "http", "memory", "process", "units"]),
-    ("chronos-options", &["chronos", "http", "process", "units"]),
-    ("chronos-search", &["chronos", "chronos-options", "files", "http", "process", "units"]),
-    ("chronos-openflow", &["chronos", "chronos-options", "process", "units"]),
+    ("chronos-search", &["chronos", "files", "http", "process", "units"]),
+    ("chronos-openflow", &["chronos", "process", "units"]),
     // Lock baselines, which only measurements run.
     ("chronos-locked", &["chronos", "chronos-memcached", "chronos-search"]),
     ("chronos-load", &["files", "process", "stats", "units"]),

@@ -12,15 +12,17 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use plimsoll_chronos::{
-    AcrossNodes, Balancing, Config, IoBackend, Limits, Listen, LoadMetric, Poll, Running, Runtime, Service,
-    StartError, Tls, TlsError, metrics::MetricsSocket,
-};
 use plimsoll_http::metrics::Exposition;
 use plimsoll_process::note;
 use plimsoll_units::{Span, whole};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+
+use crate::metrics::MetricsSocket;
+use crate::{
+    AcrossNodes, Balancing, Config, IoBackend, Limits, Listen, LoadMetric, Poll, Running, Runtime, Service,
+    StartError, Tls, TlsError,
+};
 
 /// Options that set how the server runs.
 #[derive(clap::Args, Clone, Debug)]
