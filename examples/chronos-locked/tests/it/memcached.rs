@@ -1,8 +1,8 @@
 //! The program chronos-memcached-locked, with every lock.
 
-#[path = "../../../chronos-memcached/tests/it/common/server.rs"]
+#[path = "../../../../crates/chronos-memcached/tests/it/common/server.rs"]
 mod server;
-#[path = "../../../chronos-memcached/tests/it/common/table.rs"]
+#[path = "../../../../crates/chronos-memcached/tests/it/common/table.rs"]
 mod table;
 
 use std::io::{Read, Write};

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 #[allow(dead_code, reason = "the tests of chronos-search use all of it")]
-#[path = "../../../chronos-search/tests/it/support/server.rs"]
+#[path = "../../../../crates/chronos-search/tests/it/support/server.rs"]
 mod server;
 
 use plimsoll_chronos_locked::Lock;

@@ -2,12 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 #[allow(dead_code, reason = "the runtime's tests use all of it")]
-#[path = "../../../chronos/tests/it/runtime/client.rs"]
+#[path = "../../../../crates/chronos/tests/it/runtime/client.rs"]
 mod client;
-#[path = "../../../chronos/tests/it/runtime/exchanges.rs"]
+#[path = "../../../../crates/chronos/tests/it/runtime/exchanges.rs"]
 mod exchanges;
 #[allow(dead_code, reason = "the runtime's tests use all of it")]
-#[path = "../../../chronos/tests/it/runtime/service.rs"]
+#[path = "../../../../crates/chronos/tests/it/runtime/service.rs"]
 mod service;
 
 use std::sync::Arc;
