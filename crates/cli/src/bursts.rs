@@ -15,7 +15,7 @@ use clap::ValueEnum;
 use plimsoll_bursts::{Analyser, Framing, Options, Report, Stamp};
 use plimsoll_process::note;
 use plimsoll_scenario::Registry;
-use plimsoll_units::text::{csv_cell, printable_json};
+use plimsoll_text::{csv_cell, printable_json};
 use plimsoll_units::{Rate, Span, whole};
 use serde_json::{Map, Value, json};
 

@@ -15,8 +15,8 @@ use plimsoll_results::Summary;
 use plimsoll_results::curves::{Curves, Detail};
 use plimsoll_results::summary::Options;
 use plimsoll_scenario::Registry;
-use plimsoll_units::spelling::did_you_mean;
-use plimsoll_units::text::{counted, printable, printable_lines};
+use plimsoll_text::spelling::did_you_mean;
+use plimsoll_text::{counted, printable, printable_lines};
 
 use crate::memory::{Budget, Work};
 use crate::output::{self, Done};

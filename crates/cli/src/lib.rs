@@ -55,8 +55,8 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, Parser, Subcommand};
 use plimsoll_process::note;
 use plimsoll_scenario::Registry;
-use plimsoll_units::spelling::nearest;
-use plimsoll_units::text::shortened;
+use plimsoll_text::shortened;
+use plimsoll_text::spelling::nearest;
 
 /// Finds a network's load line: how much load it carries before its tail latency violates an objective, and which
 /// mechanism raises the line.

@@ -11,7 +11,7 @@ use plimsoll_files::Origin;
 use plimsoll_process::note;
 use plimsoll_report::{Style, table};
 use plimsoll_results::{Digest, PointOutcome, RunDir, Summary, run_dir};
-use plimsoll_units::text::printable_json;
+use plimsoll_text::printable_json;
 use serde_json::{Map, Value, json};
 
 use crate::source::quoted;

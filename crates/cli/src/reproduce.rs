@@ -16,7 +16,7 @@ use plimsoll_reproduce::{
     Journal, Options, Part, Replay, ReproduceError, Reproduction, Row, State, Study, page,
 };
 use plimsoll_scenario::Registry;
-use plimsoll_units::text::{csv_cell, printable_json, printable_lines};
+use plimsoll_text::{csv_cell, printable_json, printable_lines};
 use plimsoll_units::whole;
 
 use crate::batch;

@@ -17,7 +17,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process;
 
-use plimsoll_units::text::printable_lines;
+use plimsoll_text::printable_lines;
 
 /// The exit status where stdout could not be written.
 pub const ERROR: u8 = 2;

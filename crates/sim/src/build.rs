@@ -1,6 +1,6 @@
 //! A model becomes a world, and a world that has run becomes an outcome.
 
-use plimsoll_fabric::engine::{Owner, OwnerKind, Streams};
+use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{HostId, Network, PortId};
 use plimsoll_fabric::{CircuitLosses, Extensions as FabricExtensions, Fabric, FabricSpec, port_name};
 use plimsoll_mechanisms::nic_burst::{NicBurstParams, SegmentationOffload};
@@ -9,7 +9,7 @@ use plimsoll_results::outcome::{self, Outcome, WorkloadInfo};
 use plimsoll_results::replay::ReplayWindow;
 use plimsoll_scenario::model::{Completion, ControlParams, Fault, Model, Topology};
 use plimsoll_traffic::{Traffic, workload_of_raw};
-use plimsoll_units::{Bytes, Span, Time};
+use plimsoll_units::{Bytes, Span, Streams, Time};
 
 use crate::classes::Classes;
 use crate::connection_pool::ConnectionPool;

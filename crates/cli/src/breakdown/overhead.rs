@@ -7,7 +7,7 @@ use plimsoll_breakdown::{Recorder, Sampler, Session, Target};
 use plimsoll_process::note;
 use plimsoll_report::figures::{fixed, time};
 use plimsoll_report::table::{Cell, Column, Grid, Row};
-use plimsoll_units::text::printable_json;
+use plimsoll_text::printable_json;
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -11,11 +11,12 @@ use serde_json::Value;
 /// A crate of this workspace, with the crates of this workspace that it may use outside its tests.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("units", &[]),
+    ("text", &[]),
     // These are below every program.
-    ("process", &["units"]),
+    ("process", &["text"]),
     ("files", &[]),
     // Estimates and verdicts, for simulated and real systems.
-    ("stats", &["units"]),
+    ("stats", &["text", "units"]),
     // A small server, and the text of metrics that it serves.
     ("http", &["process"]),
     // This is for the tests of all others.
@@ -30,15 +31,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // The requests of a live server, by the kernel's tracing programs.
     ("breakdown", &["bpf", "files"]),
     // Circuit schedulers and their control loop, which know no network.
-    ("circuits", &["units"]),
+    ("circuits", &["text", "units"]),
     ("fabric", &["circuits", "mechanisms", "memory", "units"]),
     // Workloads and their sources; a run records what they did, so results are above.
-    ("traffic", &["fabric", "units"]),
-    ("scenario", &["circuits", "fabric", "files", "mechanisms", "traffic", "units"]),
+    ("traffic", &["fabric", "text", "units"]),
+    ("scenario", &["circuits", "fabric", "files", "mechanisms", "text", "traffic", "units"]),
     // The scenarios of the repository, as text: an edited one compiles no simulator again.
     ("shipped", &["scenario", "units"]),
-    ("results", &["fabric", "files", "stats", "traffic", "units"]),
-    ("report", &["results", "units"]),
+    ("results", &["fabric", "files", "stats", "text", "traffic", "units"]),
+    ("report", &["results", "text", "units"]),
     // The simulator depends neither on published values nor on how results are displayed.
     ("sim", &["circuits", "fabric", "mechanisms", "memory", "results", "scenario", "traffic", "units"]),
     // The live crates do not depend on the simulator, nor the other way round.
@@ -49,7 +50,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // This installs mechanisms on a real host, without scenarios and a fabric.
     ("host", &["bpf", "files", "http", "mechanisms", "process", "units"]),
     // These need no network: formulas of the tail, and the inside of a server.
-    ("models", &["fabric", "mechanisms", "traffic", "units"]),
+    ("models", &["fabric", "mechanisms", "text", "traffic", "units"]),
     (
         "reproduce",
         &[
@@ -69,12 +70,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "scenario",
             "shipped",
             "sim",
+            "text",
             "units",
         ],
     ),
     // The numbers that runs are asked for.
     ("experiment", &["bursts", "results", "scenario", "stats", "units"]),
-    ("line", &["experiment", "files", "report", "results", "scenario", "sim", "stats", "traffic", "units"]),
+    (
+        "line",
+        &["experiment", "files", "report", "results", "scenario", "sim", "stats", "text", "traffic", "units"],
+    ),
     // The kernel's programs are compared with the mechanisms, not the other way round.
     ("bpf", &["mechanisms", "units"]),
     // These are servers: a runtime, and its users. They reach the network only by sockets.
@@ -84,7 +89,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("chronos-memcached", &["chronos", "chronos-xdp", "files", "http", "memory", "process", "units"]),
     ("chronos-search", &["chronos", "files", "http", "process", "units"]),
     ("chronos-openflow", &["chronos", "process", "units"]),
-    ("chronos-load", &["files", "process", "stats", "units"]),
+    ("chronos-load", &["files", "process", "stats", "text", "units"]),
     (
         "cli",
         &[
@@ -107,6 +112,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "scenario",
             "shipped",
             "sim",
+            "text",
             "units",
         ],
     ),

@@ -4,6 +4,11 @@
 //! and OSC sequences would control the reader's terminal, and bidirectional marks make a line read as a different one
 //! (CVE-2021-42574). All text that is shown passes through [`printable`], and each CSV cell through [`csv_cell`], since
 //! a spreadsheet would take some cells for formulas.
+//!
+//! [`csv`] reads the records of a table, and [`spelling`] finds the word that a wrong one was meant to be.
+
+pub mod csv;
+pub mod spelling;
 
 use std::borrow::Cow;
 

@@ -8,8 +8,6 @@
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
 
-use crate::net::topology::mix64;
-
 /// The generator of every stream: PCG XSL RR 128/64 (O'Neill 2014).
 pub type Stream = Pcg64;
 
@@ -44,6 +42,15 @@ impl Streams {
     pub fn keyed(word: u64, index: u64) -> Stream {
         Stream::seed_from_u64(mix64(word ^ mix64(index.wrapping_add(0x9e37_79b9_7f4a_7c15))))
     }
+}
+
+/// The finaliser of SplitMix64 (Steele, Lea, Flood: OOPSLA 2014): every input bit changes every output bit with
+/// probability one half.
+#[inline]
+pub fn mix64(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
 }
 
 #[cfg(test)]
