@@ -30,7 +30,7 @@ pub(crate) fn reproduce(
     out: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Reproduced> {
-    let Some(study) = every().into_iter().find(|known| known.id == study) else {
+    let Some(study) = every().iter().find(|known| known.id == study) else {
         let ids: Vec<&str> = every().iter().map(|study| study.id.as_str()).collect();
         let nearest =
             did_you_mean(study, ids.iter().copied()).map_or_else(String::new, |text| format!("; {text}"));

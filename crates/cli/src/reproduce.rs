@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_files::Origin;
 use plimsoll_process::note;
 use plimsoll_reproduce::{
-    Journal, Options, Part, Replay, ReproduceError, Reproduction, Row, State, Study, page,
+    Base, Journal, Options, Part, Replay, ReproduceError, Reproduction, Row, State, Study, every, page,
 };
 use plimsoll_scenario::Registry;
 use plimsoll_text::{csv_cell, printable_json, printable_lines};
@@ -33,7 +34,8 @@ use crate::signals::Interrupt;
 #[derive(clap::Args)]
 pub struct Args {
     /// Study to reproduce.
-    study: Name,
+    #[arg(value_parser = names())]
+    study: String,
     /// Base that carries the packets.
     #[arg(long, value_enum, default_value_t)]
     on: On,
@@ -88,29 +90,8 @@ pub struct Args {
     budget: Budget,
 }
 
-/// A study with published values.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Name {
-    /// Where the time of a request to memcached goes, and how often locks are taken; only with `--on kernel`.
-    Breakdown,
-    /// Bursts at a server's NIC, and what its network stack costs.
-    Bullettrains,
-    /// Request steering in a server, and the tail latency of requests to many servers.
-    Chronos,
-    /// Priorities, pauses and load balancing by queue length, for page creation.
-    Detail,
-    /// Phantom queues, DCTCP and pacing.
-    Hull,
-    /// Priorities and rate limits by level.
-    Qjump,
-    /// TCP on circuits that come and go by day and night.
-    Reactor,
-    /// Schedules of circuits in a hybrid network; there are no packets, so there is no `--on kernel`.
-    Solstice,
-}
-
 /// The base of a study, which carries its packets.
-#[derive(Clone, Copy, Default, Debug, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Default, Debug, ValueEnum)]
 enum On {
     /// Simulate the study's figures.
     #[default]
@@ -120,36 +101,32 @@ enum On {
     Kernel,
 }
 
-impl Name {
-    fn study(self, on: On) -> anyhow::Result<&'static Study> {
-        Ok(match (self, on) {
-            (Name::Breakdown, On::Simulator) => {
-                bail!("breakdown measures this machine's kernel; allowed: `--on kernel`")
-            }
-            (Name::Breakdown, On::Kernel) => &plimsoll_reproduce::BREAKDOWN_KERNEL,
-            (Name::Bullettrains, On::Simulator) => &plimsoll_reproduce::BULLETTRAINS,
-            (Name::Bullettrains, On::Kernel) => &plimsoll_reproduce::BULLETTRAINS_KERNEL,
-            (Name::Chronos, On::Simulator) => &plimsoll_reproduce::CHRONOS,
-            (Name::Chronos, On::Kernel) => &plimsoll_reproduce::CHRONOS_KERNEL,
-            (Name::Detail, On::Simulator) => &plimsoll_reproduce::DETAIL,
-            (Name::Detail, On::Kernel) => &plimsoll_reproduce::DETAIL_KERNEL,
-            (Name::Hull, On::Simulator) => &plimsoll_reproduce::HULL,
-            (Name::Hull, On::Kernel) => &plimsoll_reproduce::HULL_KERNEL,
-            (Name::Qjump, On::Simulator) => &plimsoll_reproduce::QJUMP,
-            (Name::Qjump, On::Kernel) => &plimsoll_reproduce::QJUMP_KERNEL,
-            (Name::Reactor, On::Simulator) => &plimsoll_reproduce::REACTOR,
-            (Name::Reactor, On::Kernel) => &plimsoll_reproduce::REACTOR_KERNEL,
-            (Name::Solstice, On::Simulator) => &plimsoll_reproduce::SOLSTICE,
-            (Name::Solstice, On::Kernel) => {
-                bail!("solstice has no packets for a kernel to carry; allowed: `--on simulator`")
-            }
-        })
-    }
+/// Returns the words for studies, each with what it is about.
+fn names() -> PossibleValuesParser {
+    let named = every().iter().filter_map(|study| Some((word(study), study.about.as_deref()?)));
+    let mut named: Vec<(&str, &str)> = named.collect();
+    named.sort_unstable();
+    PossibleValuesParser::new(named.into_iter().map(|(name, about)| PossibleValue::new(name).help(about)))
+}
+
+/// Returns the word that asks for a study, without its base.
+fn word(study: &Study) -> &str {
+    study.command.split(' ').next().unwrap_or_default()
+}
+
+/// Finds the study of a word on a base.
+fn find(name: &str, on: On) -> anyhow::Result<&'static Study> {
+    let is_on = |study: &&Study| (study.bases[0] == Base::Kernel) == (on == On::Kernel);
+    let found = every().iter().find(|study| word(study) == name && is_on(study));
+    found.ok_or_else(|| match on {
+        On::Simulator => anyhow!("{name} measures this machine's kernel; allowed: `--on kernel`"),
+        On::Kernel => anyhow!("{name} has no packets for a kernel to carry; allowed: `--on simulator`"),
+    })
 }
 
 pub fn run(args: &Args, _: &Registry) -> Done {
     let memory = args.budget.watch(Work::Points)?;
-    let study = args.study.study(args.on)?;
+    let study = find(&args.study, args.on)?;
     let folder = args.out.join(&study.id);
     let rows_file = folder.join(ROWS);
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -229,9 +206,9 @@ fn measure(study: &'static Study, args: &Args, memory: Memory, folder: &Path) ->
     }
     let path = journal;
     if args.repair {
-        Journal::repair(&path).with_context(|| format!("cannot repair {}", path.display()))?;
+        Journal::repair(&path)?;
     }
-    let mut journal = Journal::open(&path).with_context(|| format!("cannot use {}", path.display()))?;
+    let mut journal = Journal::open(&path)?;
     journal.dropped().into_iter().for_each(|warning| note!("warning: {warning}"));
     let threads = batch::threads(args.threads.map(usize::from));
     let servers = args.server_dir.clone().or_else(beside_this_program).unwrap_or_default();
@@ -243,7 +220,7 @@ fn measure(study: &'static Study, args: &Args, memory: Memory, folder: &Path) ->
         plimsoll_reproduce::keep(study, &options, &mut journal, earlier)?;
     }
     if args.fresh {
-        journal.forget(&args.only).with_context(|| format!("cannot write {}", path.display()))?;
+        plimsoll_reproduce::journal::forget(&mut journal, &args.only)?;
     }
     // An interrupted run removes what it has created outside this process.
     let interrupt =

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use plimsoll_experiment::StoreError;
 use plimsoll_results::outcome::{Outcome, Supply};
 use plimsoll_results::stats;
 use plimsoll_scenario::model::{Model, Run as RunTimes};
@@ -12,7 +13,7 @@ use plimsoll_sim::{Progress, RunError};
 use plimsoll_stats::search::{self, Objectives};
 use plimsoll_units::Span;
 
-use crate::journal::{Journal, JournalError, Key};
+use crate::journal::{Journal, Key};
 use crate::lines::{self, Lines, Searched, Versus};
 use crate::measure::{Run, Sample, slow_when_idle, strain};
 use crate::over::Over;
@@ -96,7 +97,7 @@ pub enum Stopped {
     Run(#[from] RunError),
     /// Finished runs cannot be kept.
     #[error(transparent)]
-    Journal(#[from] JournalError),
+    Journal(#[from] StoreError),
     /// The length of a run cannot be chosen.
     #[error(
         "`--messages` makes `run.duration` longer or shorter, and the scenario has none; say how much its \
@@ -149,7 +150,7 @@ pub fn draw(
         None => Journal::default(),
     };
     watch.on_begin(journal.len());
-    journal.dropped().into_iter().for_each(|warning| watch.on_warning(warning));
+    journal.dropped().iter().for_each(|warning| watch.on_warning(warning));
     let mut variants = variants(scenario.points(), &over.key);
     if !options.variants.is_empty() {
         variants.retain(|variant| options.variants.contains(&variant.name));
@@ -419,7 +420,7 @@ impl Driver<'_> {
             Ok(()) => {}
             Err(BatchError::Run(error)) => return Err(error.into()),
             Err(BatchError::Owner(error)) => {
-                return Err(match error.downcast::<JournalError>() {
+                return Err(match error.downcast::<StoreError>() {
                     Ok(error) => Stopped::Journal(*error),
                     Err(_) => Stopped::Cancelled,
                 });

@@ -33,7 +33,7 @@ pub struct Slo {
     pub text: String,
     /// The number that it limits.
     pub measure: Measure,
-    /// How it is judged.
+    /// The way in which runs are judged by it.
     pub metric: Metric,
     /// The workload that the objective is about, or another subject.
     pub workload: String,

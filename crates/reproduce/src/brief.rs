@@ -86,12 +86,12 @@ fn name(row: &Row) -> String {
 mod tests {
     use super::*;
     use crate::orderings::Ordering;
-    use crate::studies::HULL;
+    use crate::studies::study;
 
     #[test]
     fn ten_lines_have_the_count_the_farthest_values_and_the_page() {
         let row = |x: &str, measured: f64, within: bool| {
-            let mut row = Row::new("fig2b", HULL.bases[0].name(), "TCP", x, "queue_us_mean", "us");
+            let mut row = Row::new("fig2b", study("hull").bases[0].name(), "TCP", x, "queue_us_mean", "us");
             row.measured = measured;
             let mut row = row.compare(Some(100.0), None, Some(1.35));
             row.state = Some(if within { State::Held } else { State::Open });
@@ -117,7 +117,7 @@ mod tests {
             builds: Vec::new(),
             missing: Vec::new(),
         };
-        let text = in_brief(&HULL, &reproduction, "out/hull.html");
+        let text = in_brief(study("hull"), &reproduction, "out/hull.html");
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 10, "{text}");
         assert_eq!(lines[0], "hull, by a quick look: 1 held, 0 explained, 7 open of 8 published.");

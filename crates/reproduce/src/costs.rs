@@ -109,7 +109,7 @@ impl Packets {
 #[cfg(not(all(target_os = "linux", feature = "kernel")))]
 impl Task for Packets {
     fn settings(&self) -> String {
-        String::new()
+        format!("packets of the limiter, stamped: {}", self.is_within_epoch)
     }
 
     fn check(&self) -> Result<(), String> {

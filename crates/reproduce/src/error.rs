@@ -42,7 +42,7 @@ pub enum ReproduceError {
     Cancelled,
     /// The journal could not be written.
     #[error("{0}")]
-    Journal(std::io::Error),
+    Journal(plimsoll_experiment::StoreError),
     /// A page has rows, so many, that no run of today measures.
     #[error(
         "the page has {0} rows of runs that the study does not have any more; a call without `--keep` runs all"

@@ -19,11 +19,12 @@ mod brief;
 mod bullettrains_kernel;
 mod chronos;
 mod chronos_kernel;
+mod claim;
 mod costs;
 mod detail;
-mod detail_kernel;
 mod distribution;
 mod error;
+mod expression;
 mod hull;
 mod hull_kernel;
 pub mod journal;
@@ -38,8 +39,6 @@ pub mod page;
 pub mod published;
 mod qjump;
 mod qjump_kernel;
-mod reactor;
-mod reactor_kernel;
 mod registry;
 pub mod row;
 pub mod row_filter;
@@ -61,8 +60,5 @@ pub use options::{Options, Part};
 pub use orderings::Ordering;
 pub use row::{Row, State};
 pub use run::{Build, Replay, Reproduction, keep, replay, reproduce};
-pub use studies::{
-    BREAKDOWN_KERNEL, BULLETTRAINS, BULLETTRAINS_KERNEL, CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL,
-    HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL, REACTOR, REACTOR_KERNEL, SOLSTICE, every,
-};
-pub use study::Study;
+pub use studies::{every, find, study};
+pub use study::{Base, Study};

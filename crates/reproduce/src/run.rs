@@ -68,7 +68,7 @@ impl Reproduction {
 
     /// Computes anew the rows that are made of others, and judges all.
     pub fn sum_up(&mut self, study: &Study) {
-        if let Some(summary) = study.summary {
+        if study.computes() {
             // Rows of a base that no run of their figure has are a model's: they are computed from the others.
             let is_measured = |row: &Row| {
                 let figure = study.figure(&row.figure)?;
@@ -76,7 +76,7 @@ impl Reproduction {
             };
             let measured = |row: &&Row| is_measured(row) == Some(true);
             let measured: Vec<Row> = self.rows.iter().filter(measured).cloned().collect();
-            let mut computed = summary(study, &measured);
+            let mut computed = study.computed(&measured);
             computed.iter_mut().filter(|row| row.suspect).for_each(Row::let_go);
             let is_left = |row: &Row| computed.iter().all(|other| other.figure != row.figure);
             self.rows.retain(|row| is_measured(row).unwrap_or_else(|| is_left(row)));
@@ -135,8 +135,7 @@ pub fn reproduce(
     }
     let mut rows: Vec<Row> = rows.into_iter().flatten().collect();
     rows.extend(study.exact_rows(options.seed, bench.folder.path())?);
-    let summary = study.summary.map_or_else(Vec::new, |summary| summary(study, &rows));
-    rows.extend(summary);
+    rows.extend(study.computed(&rows));
     rows.iter_mut().filter(|row| row.suspect).for_each(Row::let_go);
     ledger::settle(study, &mut rows);
     let orderings = orderings(&rows, study.bases[0].name(), &study.unordered);

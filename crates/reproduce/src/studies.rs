@@ -9,59 +9,43 @@ use crate::study_file::{self, Files};
 
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
+/// The folders of the studies, in the order of the ledger: a new study is one line here.
+const ORDER: &[&str] = &[
+    "hull",
+    "hull-kernel",
+    "qjump",
+    "qjump-kernel",
+    "detail",
+    "detail-kernel",
+    "chronos",
+    "chronos-kernel",
+    "breakdown-kernel",
+    "bullettrains",
+    "bullettrains-kernel",
+    "solstice",
+    "reactor",
+    "reactor-kernel",
+];
+
+static ALL: LazyLock<Vec<Study>> = LazyLock::new(|| ORDER.iter().map(|id| shipped(id)).collect());
+
 /// Returns every study, in the order of the ledger.
-pub fn every() -> [&'static Study; 14] {
-    [
-        &HULL,
-        &HULL_KERNEL,
-        &QJUMP,
-        &QJUMP_KERNEL,
-        &DETAIL,
-        &DETAIL_KERNEL,
-        &CHRONOS,
-        &CHRONOS_KERNEL,
-        &BREAKDOWN_KERNEL,
-        &BULLETTRAINS,
-        &BULLETTRAINS_KERNEL,
-        &SOLSTICE,
-        &REACTOR,
-        &REACTOR_KERNEL,
-    ]
+pub fn every() -> &'static [Study] {
+    &ALL
 }
 
-/// Table 5.1 of Chronos's dissertation, and its locks, on this machine.
-pub static BREAKDOWN_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("breakdown-kernel"));
 /// Finds a study by the name of its folder.
-pub(crate) fn find(id: &str) -> Option<&'static Study> {
-    every().into_iter().find(|study| study.id == id)
+pub fn find(id: &str) -> Option<&'static Study> {
+    every().iter().find(|study| study.id == id)
 }
 
-/// BulletTrains in the simulator.
-pub static BULLETTRAINS: LazyLock<Study> = LazyLock::new(|| shipped("bullettrains"));
-/// BulletTrains on this machine's kernel.
-pub static BULLETTRAINS_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("bullettrains-kernel"));
-/// Chronos by a model of its server.
-pub static CHRONOS: LazyLock<Study> = LazyLock::new(|| shipped("chronos"));
-/// Chronos's servers on this machine.
-pub static CHRONOS_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("chronos-kernel"));
-/// DeTail in the simulator.
-pub static DETAIL: LazyLock<Study> = LazyLock::new(|| shipped("detail"));
-/// DeTail on this machine's kernel.
-pub static DETAIL_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("detail-kernel"));
-/// HULL in the simulator.
-pub static HULL: LazyLock<Study> = LazyLock::new(|| shipped("hull"));
-/// HULL on this machine's kernel.
-pub static HULL_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("hull-kernel"));
-/// QJump in the simulator.
-pub static QJUMP: LazyLock<Study> = LazyLock::new(|| shipped("qjump"));
-/// QJump on this machine's kernel.
-pub static QJUMP_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("qjump-kernel"));
-/// REACToR in the simulator.
-pub static REACTOR: LazyLock<Study> = LazyLock::new(|| shipped("reactor"));
-/// REACToR's control loop on this machine's kernel.
-pub static REACTOR_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("reactor-kernel"));
-/// Solstice and its rivals as schedulers.
-pub static SOLSTICE: LazyLock<Study> = LazyLock::new(|| shipped("solstice"));
+/// Returns the study of this folder.
+///
+/// # Panics
+/// Panics if there is none.
+pub fn study(id: &str) -> &'static Study {
+    find(id).unwrap_or_else(|| panic!("there is no study `{id}`"))
+}
 
 /// Reads a study whose files are part of the program; a test reads every one.
 fn shipped(id: &str) -> Study {
@@ -72,8 +56,15 @@ fn shipped(id: &str) -> Study {
     study.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Reads every study that has a folder.
 #[cfg(test)]
-pub(crate) fn all() -> impl Iterator<Item = Study> {
-    STUDIES.iter().map(|folder| shipped(folder.name))
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_folder_has_its_line() {
+        let folders: BTreeSet<&str> = STUDIES.iter().map(|folder| folder.name).collect();
+        assert_eq!(ORDER.iter().copied().collect::<BTreeSet<&str>>(), folders);
+    }
 }

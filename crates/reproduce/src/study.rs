@@ -7,6 +7,7 @@ use plimsoll_results::outcome::Outcome;
 use plimsoll_results::stats::Estimate;
 use plimsoll_units::Span;
 
+use crate::claim::Claims;
 use crate::distribution::Distribution;
 use crate::error::ReproduceError;
 use crate::metric::Metric;
@@ -36,6 +37,8 @@ pub struct Study {
     pub id: String,
     /// The words that ask for it on the command line, after `plimsoll reproduce`.
     pub command: String,
+    /// What it is about, for the command's help; none where another study of the same word says it.
+    pub about: Option<String>,
     /// The base that is held to the published values, and the one printed beside it.
     pub bases: [Base; 2],
     /// The publications that it reproduces and builds on.
@@ -50,7 +53,9 @@ pub struct Study {
     pub(crate) run_rows: Option<RunRows>,
     /// Computes the rows whose value theory or raw data settle exactly.
     pub(crate) exact: Option<Exact>,
-    /// Computes rows from all others.
+    /// The rows that its file computes from all others.
+    pub(crate) claims: Vec<Claims>,
+    /// Computes rows from all others, after the claims.
     pub(crate) summary: Option<Summary>,
     /// The figures whose schemes are not compared.
     pub unordered: Vec<String>,
@@ -286,6 +291,19 @@ impl Explanation {
 }
 
 impl Study {
+    /// Returns whether it has rows that are computed from others.
+    pub(crate) fn computes(&self) -> bool {
+        !self.claims.is_empty() || self.summary.is_some()
+    }
+
+    /// Computes the rows that follow from `rows`.
+    pub(crate) fn computed(&self, rows: &[Row]) -> Vec<Row> {
+        let claims =
+            self.claims.iter().flat_map(|claims| claims.rows(self.bases[0].name(), &self.published, rows));
+        let summary = self.summary.map_or_else(Vec::new, |summary| summary(self, rows));
+        claims.chain(summary).collect()
+    }
+
     /// Returns the text of the scenario `file` with the settings of `base`: of `NAME-BASE.toml` instead of `NAME.toml`
     /// if there is one, else of the file with an include of `source.toml` turned into one of `BASE.toml`.
     pub(crate) fn text(&self, file: &str, base: Base) -> String {

@@ -8,6 +8,7 @@ use plimsoll_experiment::Measure;
 use plimsoll_units::Span;
 use serde::Deserialize;
 
+use crate::claim::Claims;
 use crate::distribution::Distribution;
 use crate::metric::Metric;
 use crate::ns2::{PairArrivals, RoundRobinTransfers};
@@ -35,6 +36,8 @@ pub(crate) type Files = &'static [(&'static str, &'static str)];
 struct StudyFile {
     /// The words that ask for it on the command line, after `plimsoll reproduce`.
     command: String,
+    /// What it is about, for the command's help; none where another study of the same word says it.
+    about: Option<String>,
     /// The base that is held to the published values, and the one printed beside it.
     bases: [Base; 2],
     /// The publications behind it, by their keys in `studies/sources.toml`.
@@ -56,6 +59,9 @@ struct StudyFile {
     metrics: BTreeMap<String, MetricFile>,
     /// The figures, in the page's order.
     figure: Vec<FigureFile>,
+    /// The rows that are computed from others, in their order.
+    #[serde(default)]
+    claims: Vec<Claims>,
     /// The tables of rows that belong to no figure.
     #[serde(default)]
     table: Vec<TableFile>,
@@ -294,6 +300,7 @@ fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String
         one_of("figure", of, figures.iter().map(|figure| figure.id.as_str()))
             .map_err(|problem| format!("figure `{}`: {problem}", figure.id))?;
     }
+    file.claims.iter().try_for_each(Claims::check).map_err(|problem| format!("claims: {problem}"))?;
     let explained = |list: Vec<ExplanationFile>| {
         let explanation =
             |ExplanationFile { title, rows, reach, text }| Explanation { title, rows, reach, text };
@@ -302,6 +309,7 @@ fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String
     Ok(Study {
         id: String::new(),
         command: file.command,
+        about: file.about,
         bases: file.bases,
         sources: StudySources {
             of: named_source(&source.of)?,
@@ -314,6 +322,7 @@ fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String
         run_rows: computed.run_rows.map(|name| registry::find("run-rows", &name, RUN_ROWS)).transpose()?,
         exact: computed.exact.map(|name| registry::find("exact", &name, EXACT)).transpose()?,
         summary: computed.summary.map(|name| registry::find("summary", &name, SUMMARY)).transpose()?,
+        claims: file.claims,
         unordered: file.unordered,
         other_seeds: file.other_seeds,
         tables: table.into_iter().map(|TableFile { figure, title }| Table { figure, title }).collect(),
@@ -508,8 +517,18 @@ warmup = "1s"
                 "bases = [\"kernel\"]",
                 "there is no base `kernel`; allowed: source, standard",
             ),
-            ("p99(ping)", "p99s(ping)", "did you mean `p99`?"),
-            ("\"p99\"", "\"p98\"", "unknown variant `p98`, expected one of `mean`"),
+            ("p99(ping)", "p99s(ping)", "allowed: p and a plain decimal number"),
+            (
+                "unit = \"us\"",
+                "unit = \"Mb/s\"",
+                "metric `wait`: `p99(ping)` is not in `Mb/s`; allowed: us, ms",
+            ),
+            (
+                "[metrics]",
+                "claims = [{ rows = [{ series = \"A\", x = \"1\", metric = \"m\", unit = \"\", is = \"1 +\" }] }]\n\
+                 [metrics]",
+                "claims: `1 +`: `` is wrong here; allowed: a number",
+            ),
             ("series = [\"TCP\"], factor", "serie = [\"TCP\"], factor", "unknown field `serie`"),
             ("\"2s\"", "\"2\"", "line 15"),
             ("\"chronos\"", "\"chrono\"", "there is no source `chrono`; allowed: bullettrains, "),
@@ -530,7 +549,7 @@ warmup = "1s"
 
     #[test]
     fn every_shipped_study_reads_and_publishes_of_figures_that_it_has() {
-        for study in crate::studies::all() {
+        for study in crate::studies::every() {
             let is_table = |id: &str| study.tables.iter().any(|table| table.figure == id);
             let unknown = study.published.figures().find(|id| study.figure(id).is_none() && !is_table(id));
             assert_eq!(unknown, None, "{}", study.id);

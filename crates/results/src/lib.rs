@@ -16,7 +16,6 @@ pub mod outcome;
 pub mod point;
 pub mod replay;
 pub mod run_dir;
-pub mod sealed_line;
 pub mod summary;
 #[cfg(any(test, feature = "synthetic"))]
 pub mod synthetic;

@@ -31,7 +31,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 fn dead_links(page: &Path) -> Vec<String> {
     let text = fs::read_to_string(page).unwrap();
     let relative =
-        crate::links::links(&text).into_iter().filter(|to| !to.contains("://") && !to.starts_with('#'));
+        plimsoll_lint::links(&text).into_iter().filter(|to| !to.contains("://") && !to.starts_with('#'));
     let dead = relative.filter(|to| !page.parent().unwrap().join(to.split('#').next().unwrap()).exists());
     dead.map(|to| format!("{}: {to}", page.display())).collect()
 }

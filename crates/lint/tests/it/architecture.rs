@@ -75,7 +75,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     // The numbers that runs are asked for.
-    ("experiment", &["bursts", "results", "scenario", "stats", "units"]),
+    ("experiment", &["bursts", "files", "results", "scenario", "stats", "units"]),
     (
         "line",
         &["experiment", "files", "report", "results", "scenario", "sim", "stats", "text", "traffic", "units"],

@@ -112,7 +112,7 @@ const ABOUT: f64 = 1.5;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::studies::BREAKDOWN_KERNEL;
+    use crate::studies::study;
 
     fn row(figure: &str, series: &str, x: &str, metric: &str, measured: f64) -> Row {
         Row { measured, ..Row::new(figure, "kernel", series, x, metric, "%") }
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn table_5_1_has_the_published_numbers_of_memcached_and_none_of_chronos() {
         let of = |series| row("parts", series, "20000/s", "kernel_us_mean", 19.0);
-        let table = table(&BREAKDOWN_KERNEL, &[of("MC"), of("CH")]);
+        let table = table(study("breakdown-kernel"), &[of("MC"), of("CH")]);
         let told = |row: &Row| (row.series.clone(), row.metric.clone(), row.published, row.within);
         assert_eq!(
             table.iter().map(told).collect::<Vec<_>>(),
@@ -142,7 +142,7 @@ mod tests {
             row("locks", "MC 4T", "20", "contended_percent", 2.0),
             row("locks", "MC 4T", "20", "waiting_percent", 23.0),
         ];
-        let claims = claims(&BREAKDOWN_KERNEL, &rows);
+        let claims = claims(study("breakdown-kernel"), &rows);
         let told = |row: &Row| (row.x.clone(), row.published.map(f64::round), row.within);
         assert_eq!(
             claims.iter().map(told).collect::<Vec<_>>(),

@@ -2,14 +2,14 @@
 //! for 1 to 64 threads.
 
 mod assumed;
-mod claims;
 mod copies;
 mod evaluation;
+mod normal_law;
 mod points;
 mod tasks;
 mod testbed;
 
-pub(crate) use claims::{claims, normal_law};
+pub(crate) use normal_law::normal_law;
 pub(crate) use points::TASKS;
 pub(crate) use tasks::{Gauge, P50, P99};
 pub(crate) use testbed::{constant, lognormal, number};

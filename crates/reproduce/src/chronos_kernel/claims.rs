@@ -116,7 +116,7 @@ fn factor(study: &Study, ratio: Row) -> Option<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::studies::CHRONOS_KERNEL;
+    use crate::studies::study;
 
     fn row(series: &str, metric: &str, measured: f64, half: f64) -> Row {
         let ci = Some((measured - half, measured + half));
@@ -131,8 +131,10 @@ mod tests {
             let mean = row(series, "latency_us_mean", 200.0, 150.0);
             Row { suspect: is_suspect && series == "steering", ..mean }
         });
-        let rows =
-            rows(&CHRONOS_KERNEL, &[&means[..], &[row("steering", "mean_of_lock", ratio, half)]].concat());
+        let rows = rows(
+            study("chronos-kernel"),
+            &[&means[..], &[row("steering", "mean_of_lock", ratio, half)]].concat(),
+        );
         rows.try_into().expect("the claim has two rows")
     }
 
@@ -154,7 +156,7 @@ mod tests {
     fn without_ratios_of_rounds_there_is_no_claim() {
         let means =
             ["reader/writer lock", "steering"].map(|series| row(series, "latency_us_mean", 200.0, 1.0));
-        assert!(rows(&CHRONOS_KERNEL, &means).is_empty());
+        assert!(rows(study("chronos-kernel"), &means).is_empty());
     }
 
     #[test]
@@ -169,7 +171,8 @@ mod tests {
     fn every_claim_is_published_as_an_order_or_a_factor_above_1() {
         for (figure, x, metric, [series, over]) in CLAIMS {
             let (at, metric) = (format!("{figure} at {x}"), format!("{metric} over {over}"));
-            let said = |kind, table| CHRONOS_KERNEL.published.value(kind, table, series, &at, &metric);
+            let said =
+                |kind, table| study("chronos-kernel").published.value(kind, table, series, &at, &metric);
             let (order, factor) = (said(Kind::AtLeast, "orders"), said(Kind::About, "claims"));
             assert!(order.or(factor).is_some(), "{figure} at {x}");
             assert!(order.is_none_or(|order| order == 1.0), "{figure} at {x}: {order:?}");
@@ -184,7 +187,7 @@ mod tests {
             Row { measured, ci, ..Row::new("neighbour", "kernel", series, "50", "p99_of_alone", "x") }
         };
         let held: Vec<_> =
-            rows(&CHRONOS_KERNEL, &[beside("MC beside a job", 1.7), beside("CH beside a job", 1.5)])
+            rows(study("chronos-kernel"), &[beside("MC beside a job", 1.7), beside("CH beside a job", 1.5)])
                 .into_iter()
                 .map(|row| (row.published, row.within))
                 .collect();

@@ -221,7 +221,7 @@ fn beside_idle(of: &Measured<'_>) -> Vec<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::studies::QJUMP_KERNEL;
+    use crate::studies::study;
 
     fn row(figure: &str, series: &str, x: &str, metric: &str, measured: f64) -> Row {
         Row { measured, ..Row::new(figure, "kernel", series, x, metric, "") }
@@ -237,7 +237,7 @@ mod tests {
     }
 
     fn ecn(rows: &[Row]) -> Vec<f64> {
-        let schemes = schemes(&Measured { study: &QJUMP_KERNEL, rows, base: "kernel" });
+        let schemes = schemes(&Measured { study: study("qjump-kernel"), rows, base: "kernel" });
         let of_ecn = schemes.iter().filter(|row| row.figure == "fig7" && row.series == "ECN");
         of_ecn.map(|row| row.measured).collect()
     }
@@ -248,14 +248,14 @@ mod tests {
         rows.extend(applications("apps", "hadoop", "shared", 1.0, 1.0));
         rows.extend(applications("apps", "ECN", "shared", 0.5, 3.0));
         assert_eq!(ecn(&rows), [2.0, 3.0, 3.0]);
-        for (number, x) in QJUMP_KERNEL.xs("fig7-wred").enumerate() {
+        for (number, x) in study("qjump-kernel").xs("fig7-wred").enumerate() {
             assert_eq!(ecn(&rows), [2.0, 3.0, 3.0], "{x} is missing");
             // The fourth is the best: less is better than none, and more than needed is no gain.
             let times = if number == 3 { 1.5 } else { 2.0 + number as f64 };
             rows.extend(applications("fig7-wred", "ECN", x, 0.8, times));
         }
         assert_eq!(ecn(&rows), [1.25, 1.5, 1.5]);
-        let schemes = schemes(&Measured { study: &QJUMP_KERNEL, rows: &rows, base: "kernel" });
+        let schemes = schemes(&Measured { study: study("qjump-kernel"), rows: &rows, base: "kernel" });
         let best = schemes.iter().find(|row| row.metric == "wred_min").unwrap();
         assert_eq!(best.measured, 40.0);
     }
@@ -267,7 +267,7 @@ mod tests {
             row("fig6", "QJump", "1.5", "commits_per_s", 49.0),
             row("fig6", "TCP", "1.5", "commits_per_s", 9.0),
         ];
-        let shares = beside_idle(&Measured { study: &QJUMP_KERNEL, rows: &rows, base: "kernel" });
+        let shares = beside_idle(&Measured { study: study("qjump-kernel"), rows: &rows, base: "kernel" });
         assert_eq!(shares.len(), 1, "TCP lacks its run without bursts");
         assert_eq!(
             (shares[0].measured, shares[0].published, shares[0].within),

@@ -181,7 +181,7 @@ impl Bench<'_> {
     /// Returns what the journal has of a run, of whatever outcomes.
     fn kept<'j>(&self, journal: &'j Journal, job: &Job) -> Option<&'j Entry> {
         let Figure { id, cases, .. } = &self.study.figures[job.figure];
-        journal.get(job.digest, [id, job.base.name(), &cases[job.case].x, job.series])
+        journal::find(journal, job.digest, [id, job.base.name(), &cases[job.case].x, job.series])
     }
 
     /// Returns whether the options ask for a run.
@@ -401,7 +401,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
-    use crate::{HULL, QJUMP};
+    use crate::study;
 
     /// Flows of the runs that are passed over, but for those at the load [`LISTED_AT`]: each has a list to recompute.
     const LONGEST: u64 = 100_000;
@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn figures_share_the_run_that_they_have_in_common() {
-        let study: &'static Study = &HULL;
+        let study: &'static Study = study("hull");
         let finish = |only: &[&str]| {
             let only = only.iter().map(|part| part.parse().expect("any text is a part")).collect();
             let (threads, servers) = (1, PathBuf::new());
@@ -434,7 +434,7 @@ mod tests {
     /// A day of runs is repeated where a key moves unnoticed.
     #[test]
     fn the_committed_journal_has_the_keys_of_today_s_points() {
-        let study: &'static Study = &QJUMP;
+        let study: &'static Study = study("qjump");
         let options = Options {
             quick: false,
             threads: 1,
@@ -465,7 +465,8 @@ mod tests {
         let text = std::fs::read_to_string(path).expect("the journal is committed");
         let mut checked = 0;
         for line in text.lines() {
-            let line = plimsoll_results::sealed_line::opened(line).expect("a line has its checksum");
+            let line =
+                plimsoll_experiment::store::sealed_line::opened(line).expect("a line has its checksum");
             let Entry { digest, figure, base, x, series, rows, .. } =
                 serde_json::from_str(&line).expect("a line is an entry");
             if rows[0].flows == Some(LONGEST) && x != LISTED_AT {

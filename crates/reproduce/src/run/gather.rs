@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard};
 
+use plimsoll_experiment::StoreError;
 use plimsoll_results::outcome::Outcome;
 use plimsoll_sim::Progress;
 use plimsoll_sim::batch::Watch;
@@ -53,7 +54,7 @@ impl<'a> Gather<'a> {
     ///
     /// # Errors
     /// If the journal cannot be written.
-    pub(super) fn keep(&self, entries: Vec<Entry>) -> std::io::Result<()> {
+    pub(super) fn keep(&self, entries: Vec<Entry>) -> Result<(), StoreError> {
         let mut state = self.state();
         state.done += entries.len();
         state.packet_hops += entries.first().map_or(0, |entry| entry.packet_hops);

@@ -69,7 +69,7 @@ fn have_the_same_numbers(one: &Entry, other: &Entry) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::HULL;
+    use crate::study;
 
     #[test]
     fn a_sample_finds_a_changed_number_and_otherwise_confirms_the_rest() {
@@ -82,9 +82,13 @@ mod tests {
             commit: None,
         };
         let mut journal = Journal::in_memory();
-        crate::reproduce(&HULL, &options, &mut journal, &|_, _, _| true).expect("it runs");
+        crate::reproduce(study("hull"), &options, &mut journal, &|_, _, _| true).expect("it runs");
         options.commit = Some("abcd".to_owned());
-        let bench = Bench { study: &HULL, folder: HULL.laid_out().expect("a folder"), options: &options };
+        let bench = Bench {
+            study: study("hull"),
+            folder: study("hull").laid_out().expect("a folder"),
+            options: &options,
+        };
         let jobs = bench.jobs(true, 1).expect("shipped scenarios load");
         let jobs: Vec<Job> = jobs.into_iter().filter(|job| bench.is_wanted(job)).collect();
         let last = jobs.last().expect("a run");
@@ -94,12 +98,12 @@ mod tests {
         changed.rows[0].measured *= 1.0 + f64::EPSILON;
         journal.replace(vec![changed]).expect("in memory");
         let one_in = jobs.len() - 1;
-        let found = replay(&HULL, &options, &mut journal, one_in, &|_, _, _| true).expect("it runs");
+        let found = replay(study("hull"), &options, &mut journal, one_in, &|_, _, _| true).expect("it runs");
         assert_eq!(found, Replay { replayed: 2, of: jobs.len(), differing: vec![bench.names(last)] });
         assert_eq!(bench.finished(&journal, last).and_then(|entry| entry.commit.as_deref()), None);
 
         journal.replace(vec![right]).expect("in memory");
-        let found = replay(&HULL, &options, &mut journal, one_in, &|_, _, _| true).expect("it runs");
+        let found = replay(study("hull"), &options, &mut journal, one_in, &|_, _, _| true).expect("it runs");
         assert_eq!(found.differing, Vec::<[String; 4]>::new());
         for job in &jobs {
             let entry = bench.finished(&journal, job).expect("it is still there");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_reproduce::{BREAKDOWN_KERNEL, Journal, Options, Reproduction, reproduce};
+use plimsoll_reproduce::{Journal, Options, Reproduction, reproduce, study};
 
 use crate::common;
 
@@ -10,7 +10,7 @@ fn look(part: &str, servers: &Path) -> Result<Reproduction, String> {
     let only = vec![part.parse().expect("any text is a part")];
     let options =
         Options { quick: true, threads: 1, seed: 1, only, servers: servers.to_owned(), commit: None };
-    let made = reproduce(&BREAKDOWN_KERNEL, &options, &mut Journal::in_memory(), &|_, _, _| true);
+    let made = reproduce(study("breakdown-kernel"), &options, &mut Journal::in_memory(), &|_, _, _| true);
     made.map_err(|error| error.to_string())
 }
 
@@ -85,11 +85,11 @@ fn locks_are_counted_where_the_server_calls_the_c_library() {
 
 #[test]
 fn the_committed_page_is_what_the_committed_rows_give() {
-    common::page_is_of_its_rows(&BREAKDOWN_KERNEL);
+    common::page_is_of_its_rows(study("breakdown-kernel"));
 }
 
 #[test]
 fn every_committed_row_that_is_off_is_explained() {
-    assert!(!common::committed(&BREAKDOWN_KERNEL).1.quick, "the committed page is of a full run");
-    common::rows_that_are_off_are_told(&BREAKDOWN_KERNEL);
+    assert!(!common::committed(study("breakdown-kernel")).1.quick, "the committed page is of a full run");
+    common::rows_that_are_off_are_told(study("breakdown-kernel"));
 }

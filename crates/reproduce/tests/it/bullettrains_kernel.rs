@@ -1,6 +1,6 @@
 //! BulletTrains' bursts on this kernel: what TCP hands over, and the committed page.
 
-use plimsoll_reproduce::{BULLETTRAINS_KERNEL, Journal, Options, Row, reproduce};
+use plimsoll_reproduce::{Journal, Options, Row, reproduce, study};
 
 use crate::common;
 
@@ -12,7 +12,7 @@ fn tcp_hands_over_segments_as_large_as_the_device_allows() {
     ];
     let servers = std::path::PathBuf::new();
     let options = Options { quick: true, threads: 2, seed: 1, servers, only, commit: None };
-    let made = reproduce(&BULLETTRAINS_KERNEL, &options, &mut Journal::in_memory(), &|_, _, _| true);
+    let made = reproduce(study("bullettrains-kernel"), &options, &mut Journal::in_memory(), &|_, _, _| true);
     let made = match made {
         Err(error) if error.to_string().contains("this system lacks") => {
             plimsoll_testing::skipped!("{error}");
@@ -40,11 +40,11 @@ fn tcp_hands_over_segments_as_large_as_the_device_allows() {
 
 #[test]
 fn the_committed_page_is_what_the_committed_rows_give() {
-    common::page_is_of_its_rows(&BULLETTRAINS_KERNEL);
+    common::page_is_of_its_rows(study("bullettrains-kernel"));
 }
 
 #[test]
 fn every_committed_row_that_is_off_is_told() {
-    assert!(!common::committed(&BULLETTRAINS_KERNEL).1.quick, "the committed page is of a full run");
-    common::rows_that_are_off_are_told(&BULLETTRAINS_KERNEL);
+    assert!(!common::committed(study("bullettrains-kernel")).1.quick, "the committed page is of a full run");
+    common::rows_that_are_off_are_told(study("bullettrains-kernel"));
 }

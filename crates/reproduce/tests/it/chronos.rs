@@ -1,12 +1,12 @@
 //! A small, exact version of the reproduction, who is better in it, and the committed page.
 
-use plimsoll_reproduce::{CHRONOS, Journal, Options, Reproduction, reproduce};
+use plimsoll_reproduce::{Journal, Options, Reproduction, reproduce, study};
 
 use crate::common;
 
 #[test]
 fn percentiles_and_expected_maxima_are_exact() {
-    let rows = CHRONOS.measure_exact(1).expect("there is no scenario to load");
+    let rows = study("chronos").measure_exact(1).expect("there is no scenario to load");
     assert_eq!(rows.len(), 5);
     for row in rows {
         assert_eq!(row.within, Some(true), "{row:?}");
@@ -17,7 +17,7 @@ fn made(parts: &[&str]) -> Reproduction {
     let only = parts.iter().map(|part| part.parse().expect("any text is a part")).collect();
     let options =
         Options { quick: true, threads: 2, seed: 1, servers: std::path::PathBuf::new(), only, commit: None };
-    reproduce(&CHRONOS, &options, &mut Journal::in_memory(), &|_, _, _| true).expect("the models fit")
+    reproduce(study("chronos"), &options, &mut Journal::in_memory(), &|_, _, _| true).expect("the models fit")
 }
 
 fn value(reproduction: &Reproduction, of: [&str; 4]) -> f64 {
@@ -62,20 +62,21 @@ fn tasks_do_not_depend_on_the_number_of_cores() {
         let only = vec!["fig6.2@20".parse().expect("any text is a part")];
         let options =
             Options { quick: true, threads, seed: 7, servers: std::path::PathBuf::new(), only, commit: None };
-        reproduce(&CHRONOS, &options, &mut Journal::in_memory(), &|_, _, _| true).expect("the models fit")
+        reproduce(study("chronos"), &options, &mut Journal::in_memory(), &|_, _, _| true)
+            .expect("the models fit")
     };
     assert_eq!(at(1), at(3));
 }
 
 #[test]
 fn the_committed_page_is_what_the_committed_rows_give() {
-    common::page_is_of_its_rows(&CHRONOS);
+    common::page_is_of_its_rows(study("chronos"));
 }
 
 #[test]
 fn every_committed_row_that_is_off_is_explained_or_an_open_question() {
-    let (_, reproduction) = common::committed(&CHRONOS);
+    let (_, reproduction) = common::committed(study("chronos"));
     assert!(!reproduction.quick, "the committed page is of a full run");
     assert!(reproduction.missing.is_empty(), "{:?}", reproduction.missing);
-    common::rows_that_are_off_are_told(&CHRONOS);
+    common::rows_that_are_off_are_told(study("chronos"));
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_reproduce::{CHRONOS_KERNEL, Journal, Options, Reproduction, Row, reproduce};
+use plimsoll_reproduce::{Journal, Options, Reproduction, Row, reproduce, study};
 
 use crate::common;
 
@@ -10,7 +10,7 @@ fn look(part: &str, servers: &Path) -> Result<Reproduction, String> {
     let only = vec![part.parse().expect("any text is a part")];
     let options =
         Options { quick: true, threads: 1, seed: 1, only, servers: servers.to_owned(), commit: None };
-    let made = reproduce(&CHRONOS_KERNEL, &options, &mut Journal::in_memory(), &|_, _, _| true);
+    let made = reproduce(study("chronos-kernel"), &options, &mut Journal::in_memory(), &|_, _, _| true);
     made.map_err(|error| error.to_string())
 }
 
@@ -89,25 +89,25 @@ fn a_server_that_is_not_built_is_told_with_what_builds_it() {
 
 #[test]
 fn the_committed_page_is_what_the_committed_rows_give() {
-    common::page_is_of_its_rows(&CHRONOS_KERNEL);
+    common::page_is_of_its_rows(study("chronos-kernel"));
 }
 
 #[test]
 fn every_committed_row_that_is_off_is_explained() {
-    common::rows_that_are_off_are_told(&CHRONOS_KERNEL);
+    common::rows_that_are_off_are_told(study("chronos-kernel"));
 }
 
 /// What was asked of memcached was asked of ours: no figure has one without the other.
 #[test]
 fn every_committed_point_has_all_its_servers() {
-    let (_, reproduction) = common::committed(&CHRONOS_KERNEL);
+    let (_, reproduction) = common::committed(study("chronos-kernel"));
     let has = |figure: &str, x: &str, series: &str| {
         reproduction.rows.iter().any(|row| {
             row.base == "kernel"
                 && (row.figure.as_str(), row.x.as_str(), row.series.as_str()) == (figure, x, series)
         })
     };
-    for figure in &CHRONOS_KERNEL.figures {
+    for figure in &study("chronos-kernel").figures {
         for case in figure.cases.iter().filter(|_| figure.id != "given") {
             let there = figure.series.iter().filter(|series| has(&figure.id, &case.x, series)).count();
             assert!(there == 0 || there == figure.series.len(), "{} at {}: {there}", figure.id, case.x);

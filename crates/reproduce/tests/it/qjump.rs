@@ -1,12 +1,12 @@
 //! Small, exact versions of the reproduction, and the committed page.
 
-use plimsoll_reproduce::{Journal, Options, Part, QJUMP, page, reproduce};
+use plimsoll_reproduce::{Journal, Options, Part, page, reproduce, study};
 
 use crate::common;
 
 #[test]
 fn idle_times_mean_sizes_and_the_bound_are_exact() {
-    let rows = QJUMP.measure_exact(1).expect("the shipped scenarios load");
+    let rows = study("qjump").measure_exact(1).expect("the shipped scenarios load");
     assert_eq!(rows.len(), 4 * 5 + 2 + 1 + 4 + 4);
     for row in rows {
         assert_eq!(row.within, Some(true), "{row:?}");
@@ -29,13 +29,13 @@ fn options(only: &[&str]) -> Options {
 #[test]
 fn packets_that_keep_their_rate_keep_the_bound() {
     let parts = options(&["fig11@1", "fig11-guests@1"]);
-    let made = reproduce(&QJUMP, &parts, &mut Journal::in_memory(), &|_, _, _| true);
+    let made = reproduce(study("qjump"), &parts, &mut Journal::in_memory(), &|_, _, _| true);
     let made = made.expect("it runs");
     let within = || made.rows.iter().filter(|row| row.metric == "within_bound_percent");
     assert_eq!(within().count(), 4);
     let framed = |row: &&plimsoll_reproduce::Row| row.series == "even-framed";
     assert!(within().filter(|row| !framed(row)).all(|row| row.measured == 100.0));
-    let text = &page::files(&QJUMP, &made)["qjump.md"];
+    let text = &page::files(study("qjump"), &made)["qjump.md"];
     assert!(text.contains("> Not run yet: fig11, source: bucket at 0.5,"), "{text}");
 }
 
@@ -43,7 +43,7 @@ fn packets_that_keep_their_rate_keep_the_bound() {
 #[test]
 fn the_testbed_s_figures_are_there_in_small() {
     let parts = ["switch", "table1", "barrier", "burst", "fig10", "fig6", "apps", "fig7-wred@40"];
-    let made = reproduce(&QJUMP, &options(&parts), &mut Journal::in_memory(), &|_, _, _| true);
+    let made = reproduce(study("qjump"), &options(&parts), &mut Journal::in_memory(), &|_, _, _| true);
     let rows = made.expect("it runs").rows;
     let value = |figure: &str, series: &str, x: &str, metric: &str| {
         let is = |row: &&plimsoll_reproduce::Row| {
@@ -84,7 +84,7 @@ fn the_testbed_s_figures_are_there_in_small() {
 #[test]
 fn a_figure_or_point_that_is_not_there_is_an_error_with_what_is() {
     let error = |only: &str| {
-        let made = reproduce(&QJUMP, &options(&[only]), &mut Journal::in_memory(), &|_, _, _| true);
+        let made = reproduce(study("qjump"), &options(&[only]), &mut Journal::in_memory(), &|_, _, _| true);
         made.expect_err("there is no such part").to_string()
     };
     assert!(error("fig2").starts_with("there is no fig2; there is table1, "), "{}", error("fig2"));
@@ -96,10 +96,10 @@ fn a_figure_or_point_that_is_not_there_is_an_error_with_what_is() {
 
 #[test]
 fn the_committed_page_is_what_the_committed_rows_give() {
-    common::page_is_of_its_rows(&QJUMP);
+    common::page_is_of_its_rows(study("qjump"));
 }
 
 #[test]
 fn every_committed_row_that_is_off_is_explained_or_an_open_question() {
-    common::rows_that_are_off_are_told(&QJUMP);
+    common::rows_that_are_off_are_told(study("qjump"));
 }

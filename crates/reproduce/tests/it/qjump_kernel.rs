@@ -1,24 +1,24 @@
 //! QJump between network namespaces: its scenarios, and the committed page.
 
-use plimsoll_reproduce::{Journal, Options, QJUMP_KERNEL, ReproduceError, keep, reproduce};
+use plimsoll_reproduce::{Journal, Options, ReproduceError, keep, reproduce, study};
 
 use crate::common;
 
 #[test]
 fn the_committed_page_is_what_the_committed_rows_give() {
-    common::page_is_of_its_rows(&QJUMP_KERNEL);
+    common::page_is_of_its_rows(study("qjump-kernel"));
 }
 
 #[test]
 fn every_committed_row_that_is_off_is_explained() {
-    assert!(!common::committed(&QJUMP_KERNEL).1.quick, "the committed page is of a full run");
-    common::rows_that_are_off_are_told(&QJUMP_KERNEL);
+    assert!(!common::committed(study("qjump-kernel")).1.quick, "the committed page is of a full run");
+    common::rows_that_are_off_are_told(study("qjump-kernel"));
 }
 
 /// Where nothing queues, frames have no wait beside which their lateness would be small: such rows are held to nothing.
 #[test]
 fn no_committed_number_that_is_held_is_of_a_machine_that_was_too_slow() {
-    let (_, reproduction) = common::committed(&QJUMP_KERNEL);
+    let (_, reproduction) = common::committed(study("qjump-kernel"));
     let held: Vec<_> = reproduction.rows.iter().filter(|row| row.suspect && row.within.is_some()).collect();
     assert!(held.is_empty(), "{held:#?}");
 }
@@ -26,7 +26,7 @@ fn no_committed_number_that_is_held_is_of_a_machine_that_was_too_slow() {
 /// The page's journal is not committed: its runs are those of its rows.
 #[test]
 fn the_runs_of_a_page_are_kept_without_its_journal() {
-    let earlier = common::committed(&QJUMP_KERNEL).1;
+    let earlier = common::committed(study("qjump-kernel")).1;
     let options = Options {
         quick: false,
         threads: 1,
@@ -36,12 +36,13 @@ fn the_runs_of_a_page_are_kept_without_its_journal() {
         commit: None,
     };
     let mut journal = Journal::in_memory();
-    keep(&QJUMP_KERNEL, &options, &mut journal, &earlier).expect("every row is of a point");
-    let made = reproduce(&QJUMP_KERNEL, &options, &mut journal, &|_, _, _| panic!("nothing is left to run"));
+    keep(study("qjump-kernel"), &options, &mut journal, &earlier).expect("every row is of a point");
+    let made =
+        reproduce(study("qjump-kernel"), &options, &mut journal, &|_, _, _| panic!("nothing is left to run"));
     let made = made.expect("the scenarios load");
     assert_eq!((&made.rows, made.packet_hops), (&earlier.rows, earlier.packet_hops));
     let mut of_another = earlier;
     of_another.rows[0].x = "nowhere".to_owned();
-    let kept = keep(&QJUMP_KERNEL, &options, &mut Journal::in_memory(), &of_another);
+    let kept = keep(study("qjump-kernel"), &options, &mut Journal::in_memory(), &of_another);
     assert!(matches!(kept, Err(ReproduceError::Keep(1))), "{kept:?}");
 }

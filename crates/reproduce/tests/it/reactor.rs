@@ -1,6 +1,6 @@
 //! REACToR's study as far as it goes: a short run of what a day carries, and the committed page.
 
-use plimsoll_reproduce::{Journal, Options, REACTOR, reproduce};
+use plimsoll_reproduce::{Journal, Options, reproduce, study};
 
 use crate::common;
 
@@ -9,7 +9,7 @@ fn bursts_fill_a_day_of_500_us() {
     let only = vec!["fig7.3a@500".parse().expect("any text is a part")];
     let servers = std::path::PathBuf::new();
     let options = Options { quick: true, threads: 2, seed: 1, servers, only, commit: None };
-    let made = reproduce(&REACTOR, &options, &mut Journal::in_memory(), &|_, _, _| true);
+    let made = reproduce(study("reactor"), &options, &mut Journal::in_memory(), &|_, _, _| true);
     let made = made.expect("the shipped scenarios load");
     let is_median = |row: &&plimsoll_reproduce::Row| {
         row.series == "as-described" && row.x == "500" && row.metric == "burst_us_p50"
@@ -21,11 +21,11 @@ fn bursts_fill_a_day_of_500_us() {
 
 #[test]
 fn the_committed_page_is_what_the_committed_rows_give() {
-    common::page_is_of_its_rows(&REACTOR);
+    common::page_is_of_its_rows(study("reactor"));
 }
 
 #[test]
 fn every_committed_row_that_is_off_is_told() {
-    assert!(!common::committed(&REACTOR).1.quick, "the committed page is of a full run");
-    common::rows_that_are_off_are_told(&REACTOR);
+    assert!(!common::committed(study("reactor")).1.quick, "the committed page is of a full run");
+    common::rows_that_are_off_are_told(study("reactor"));
 }

@@ -1,23 +1,23 @@
 //! REACToR's control loop between network namespaces: the committed page.
 
-use plimsoll_reproduce::REACTOR_KERNEL;
+use plimsoll_reproduce::study;
 
 use crate::common;
 
 #[test]
 fn the_committed_page_is_what_the_committed_rows_give() {
-    common::page_is_of_its_rows(&REACTOR_KERNEL);
+    common::page_is_of_its_rows(study("reactor-kernel"));
 }
 
 #[test]
 fn every_committed_row_that_is_off_is_explained() {
-    assert!(!common::committed(&REACTOR_KERNEL).1.quick, "the committed page is of a full run");
-    common::rows_that_are_off_are_told(&REACTOR_KERNEL);
+    assert!(!common::committed(study("reactor-kernel")).1.quick, "the committed page is of a full run");
+    common::rows_that_are_off_are_told(study("reactor-kernel"));
 }
 
 #[test]
 fn no_committed_row_is_of_a_machine_that_was_too_slow() {
-    let (_, reproduction) = common::committed(&REACTOR_KERNEL);
+    let (_, reproduction) = common::committed(study("reactor-kernel"));
     let suspect: Vec<_> = reproduction.rows.iter().filter(|row| row.suspect).collect();
     assert!(suspect.is_empty(), "{suspect:#?}");
 }

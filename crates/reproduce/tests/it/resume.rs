@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use plimsoll_reproduce::{HULL, Journal, Options, ReproduceError, SOLSTICE, reproduce};
+use plimsoll_reproduce::{Journal, Options, ReproduceError, reproduce, study};
 
 /// The runs of the figure that is asked for.
 const RUNS: usize = 24;
@@ -26,7 +26,8 @@ fn what_was_stopped_after_some_runs_goes_on_with_the_next() {
     };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("journal.jsonl");
-    let stopped = reproduce(&HULL, &options, &mut journal(&path), &|done, of, _| (done, of) == (0, RUNS));
+    let stopped =
+        reproduce(study("hull"), &options, &mut journal(&path), &|done, of, _| (done, of) == (0, RUNS));
     assert!(matches!(stopped, Err(ReproduceError::Batch(_))), "{stopped:?}");
     let lines = || fs::read_to_string(&path).expect("there is a journal").lines().count();
     // Runs are as short as a look at whether to go on.
@@ -38,12 +39,13 @@ fn what_was_stopped_after_some_runs_goes_on_with_the_next() {
         runs.store(of, Ordering::Relaxed);
         true
     };
-    let resumed = reproduce(&HULL, &options, &mut journal(&path), &note).expect("it goes on");
+    let resumed = reproduce(study("hull"), &options, &mut journal(&path), &note).expect("it goes on");
     assert_eq!((runs.into_inner(), lines()), (RUNS - kept, RUNS));
 
-    let again = reproduce(&HULL, &options, &mut journal(&path), &|_, _, _| panic!("nothing is to be run"));
+    let again =
+        reproduce(study("hull"), &options, &mut journal(&path), &|_, _, _| panic!("nothing is to be run"));
     assert_eq!(again.expect("it is all there"), resumed);
-    let whole = reproduce(&HULL, &options, &mut Journal::in_memory(), &|_, _, _| true);
+    let whole = reproduce(study("hull"), &options, &mut Journal::in_memory(), &|_, _, _| true);
     assert_eq!(whole.expect("it runs"), resumed);
 }
 
@@ -53,7 +55,7 @@ fn a_quick_look_leaves_full_runs_and_what_is_said_of_them() {
     let look = |part: &str, quick, journal: &mut Journal| {
         let only = vec![part.parse().expect("any text is a part")];
         let options = Options { quick, threads: 2, seed: 1, servers: PathBuf::new(), commit: None, only };
-        reproduce(&SOLSTICE, &options, journal, &|_, _, _| true).expect("the schedulers run")
+        reproduce(study("solstice"), &options, journal, &|_, _, _| true).expect("the schedulers run")
     };
     let mut journal = Journal::in_memory();
     let full = look("fig4@8", false, &mut journal);

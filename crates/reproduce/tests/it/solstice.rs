@@ -1,6 +1,6 @@
 //! A small version of the reproduction, and the committed page.
 
-use plimsoll_reproduce::{Journal, Options, Reproduction, SOLSTICE, reproduce};
+use plimsoll_reproduce::{Journal, Options, Reproduction, reproduce, study};
 
 use crate::common;
 
@@ -8,7 +8,8 @@ fn made(parts: &[&str]) -> Reproduction {
     let only = parts.iter().map(|part| part.parse().expect("any text is a part")).collect();
     let options =
         Options { quick: true, threads: 2, seed: 1, servers: std::path::PathBuf::new(), only, commit: None };
-    reproduce(&SOLSTICE, &options, &mut Journal::in_memory(), &|_, _, _| true).expect("the schedulers run")
+    reproduce(study("solstice"), &options, &mut Journal::in_memory(), &|_, _, _| true)
+        .expect("the schedulers run")
 }
 
 /// Both published sizes, Solstice's own rows.
@@ -43,7 +44,7 @@ fn cutting_the_last_day_is_what_uses_the_packet_switch() {
 /// A solver's optimum is no longer than Solstice's schedule of the same demand, and hardly shorter.
 #[test]
 fn solved_demands_have_their_optimum() {
-    let rows = SOLSTICE.measure_exact(1).expect("there is no scenario to load");
+    let rows = study("solstice").measure_exact(1).expect("there is no scenario to load");
     let of_solstice: Vec<_> = rows.iter().filter(|row| row.metric == "over_optimum_pct").collect();
     assert!(!of_solstice.is_empty());
     for row in of_solstice {
@@ -53,12 +54,12 @@ fn solved_demands_have_their_optimum() {
 
 #[test]
 fn the_committed_page_is_what_the_committed_rows_give() {
-    common::page_is_of_its_rows(&SOLSTICE);
+    common::page_is_of_its_rows(study("solstice"));
 }
 
 #[test]
 fn every_committed_row_that_is_off_is_explained_or_an_open_question() {
-    let (_, reproduction) = common::committed(&SOLSTICE);
+    let (_, reproduction) = common::committed(study("solstice"));
     assert!(!reproduction.quick, "the committed page is of a full run");
-    common::rows_that_are_off_are_told(&SOLSTICE);
+    common::rows_that_are_off_are_told(study("solstice"));
 }

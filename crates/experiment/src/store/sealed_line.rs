@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use crate::digest::Digest;
+use plimsoll_results::Digest;
 
 const FIELD: &str = ",\"check\":\"";
 
