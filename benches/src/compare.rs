@@ -1,7 +1,7 @@
 //! Both simulators on the same scenarios, in turns.
 
 use anyhow::Result;
-use plimsoll_stdio::outln;
+use plimsoll_process::outln;
 
 use crate::cases::Case;
 use crate::markdown::{Table, mebibytes, median, millions, number, ratio};

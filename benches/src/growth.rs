@@ -1,7 +1,7 @@
 //! Plimsoll alone: longer runs, and what a network of 8,192 hosts costs.
 
 use anyhow::Result;
-use plimsoll_stdio::outln;
+use plimsoll_process::outln;
 
 use crate::cases::Case;
 use crate::compare::Plan;

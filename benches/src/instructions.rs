@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::{Command, exit};
 
 use anyhow::{Context, Result, anyhow, bail};
-use plimsoll_stdio::outln;
+use plimsoll_process::outln;
 use serde::{Deserialize, Serialize};
 
 use crate::cases::{Case, folder};

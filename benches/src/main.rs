@@ -23,7 +23,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use cases::Case;
-use plimsoll_large_pages::LargePages;
+use plimsoll_memory::LargePages;
 use plimsoll_units::whole;
 
 #[global_allocator]
@@ -70,7 +70,7 @@ enum Command {
 
 fn main() -> Result<()> {
     let arguments =
-        Arguments::try_parse().unwrap_or_else(|said| plimsoll_stdio::end(said.print(), said.exit_code()));
+        Arguments::try_parse().unwrap_or_else(|said| plimsoll_process::end(said.print(), said.exit_code()));
     match arguments.command {
         Some(Command::One(one)) => one.run(),
         Some(Command::Scaling { threads, rounds }) => scaling::run(rounds, threads),

@@ -1,6 +1,6 @@
 //! Tables and numbers as Markdown.
 
-use plimsoll_stdio::outln;
+use plimsoll_process::outln;
 
 /// A table that can be read as it is, too.
 pub struct Table {

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use plimsoll_process::outln;
 use plimsoll_results::{Digest, Outcome};
-use plimsoll_stdio::outln;
 use plimsoll_units::{Bytes, Span};
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! Networks of any size, on one thread and on several.
 
 use anyhow::{Result, ensure};
-use plimsoll_stdio::outln;
+use plimsoll_process::outln;
 
 use crate::markdown::{Table, mebibytes, median, millions, number, ratio};
 use crate::one::{OneArguments, Report};

@@ -19,7 +19,7 @@ mod watch;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use plimsoll_large_pages::LargePages;
+use plimsoll_memory::LargePages;
 use plimsoll_scenario::Registry;
 use pyo3::prelude::*;
 

@@ -16,7 +16,7 @@ use plimsoll_mechanisms::ecn::EcnParams;
 use plimsoll_mechanisms::pacer::PacerParams;
 use plimsoll_mechanisms::phantom_queue::PhantomQueueParams;
 use plimsoll_mechanisms::qjump::{Excess, LevelShare, Levels, QjumpParams};
-use plimsoll_stdio::outln;
+use plimsoll_process::outln;
 use plimsoll_units::{Bytes, Rate, Span};
 
 const ROUNDS: usize = 31;

@@ -11,7 +11,7 @@ use plimsoll_chronos_load::commands::{
     run::Run,
     saturate::Saturate,
 };
-use plimsoll_stdio::note;
+use plimsoll_process::note;
 
 /// Load generator for memcached, chronos-memcached, chronos-search and OpenFlow controllers; latencies count from the
 /// time at which each request should have been sent.
@@ -39,7 +39,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|said| plimsoll_stdio::end(said.print(), said.exit_code()));
+    let cli = Cli::try_parse().unwrap_or_else(|said| plimsoll_process::end(said.print(), said.exit_code()));
     let done = match cli.command {
         Command::Run(run) => run.execute(),
         Command::Saturate(saturate) => saturate.execute(),

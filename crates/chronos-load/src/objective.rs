@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use plimsoll_stats::expression::{Aggregate, BadExpression, Operator, Word};
-use plimsoll_units::spelling::did_you_mean;
+use plimsoll_text::spelling::did_you_mean;
 use plimsoll_units::{ParseQuantityError, Span};
 use serde::Serialize;
 

@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail};
 use mix::{requests, set};
 use plimsoll_chronos::{Direct, Now, Service, Transport};
 use plimsoll_chronos_memcached::{Memcached, Settings};
-use plimsoll_stdio::outln;
+use plimsoll_process::outln;
 use rustix::time::{ClockId, clock_gettime};
 
 const KEYS: u64 = 100_000;

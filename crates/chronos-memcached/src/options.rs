@@ -15,7 +15,7 @@ mod places;
 use crate::files::Files;
 use extended::{EXTENDED_HELP, Extended};
 use memory::Memory;
-use plimsoll_stdio::note;
+use plimsoll_process::note;
 use plimsoll_units::whole;
 
 /// A memcached whose requests go to the thread that owns their data.

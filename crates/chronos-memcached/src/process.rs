@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use nix::unistd::{User, geteuid, initgroups, setgid, setuid};
 use plimsoll_chronos::{Config, Listen};
-use plimsoll_stdio::note;
+use plimsoll_process::note;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit, setsid, test_kill_process};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use anyhow::{Context, Result};
 use clap::Parser;
 use plimsoll_chronos::{Config, Running, StartError, metrics::MetricsSocket};
-use plimsoll_stdio::{note, outln};
+use plimsoll_process::{note, outln};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
@@ -35,7 +35,7 @@ pub fn run(
     start: impl FnOnce(Memcached, &Config) -> Result<Running, StartError>,
 ) -> Result<()> {
     let options = Options::try_parse_from(arguments)
-        .unwrap_or_else(|said| plimsoll_stdio::end(said.print(), said.exit_code()));
+        .unwrap_or_else(|said| plimsoll_process::end(said.print(), said.exit_code()));
     if options.license {
         outln!("MIT OR Apache-2.0. It has no code of memcached's.");
         return Ok(());
@@ -43,7 +43,7 @@ pub fn run(
     if options.daemon && !process::is_daemon() {
         return process::become_daemon();
     }
-    let (settings, config, files) = options.resolve(plimsoll_metrics::control_group_memory())?;
+    let (settings, config, files) = options.resolve(plimsoll_process::control_group_memory())?;
     process::allow_files(&config)?;
     if options.enable_coredumps {
         process::allow_cores()?;

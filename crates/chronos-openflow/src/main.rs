@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use plimsoll_chronos::Listen;
+use plimsoll_chronos::options::{RuntimeOptions, Shown, end, parse_listen, secret, serve};
 use plimsoll_chronos_openflow::{Limits, OpenFlow, Settings, Version, Versions};
-use plimsoll_chronos_options::{RuntimeOptions, Shown, end, parse_listen, secret, serve};
 use plimsoll_units::whole;
 
 /// An OpenFlow learning-switch controller for OpenFlow 1.0 and 1.3.
@@ -147,7 +147,7 @@ fn run() -> Result<()> {
     /// Longer than any message.
     const INPUT_BYTES: usize = 1 << 17;
     let command =
-        Command::try_parse().unwrap_or_else(|said| plimsoll_stdio::end(said.print(), said.exit_code()));
+        Command::try_parse().unwrap_or_else(|said| plimsoll_process::end(said.print(), said.exit_code()));
     let mut config = command.runtime.config(command.listen.clone(), INPUT_BYTES)?;
     let half = config.limits.connections.div_ceil(2);
     config.limits.connections_per_address =

@@ -233,7 +233,7 @@ fn origin_form(target: &str) -> Result<&str, Refusal> {
     if target.starts_with('/') {
         return Ok(target);
     }
-    let absolute = plimsoll_metrics::http::absolute(target).map(|(_, path)| path);
+    let absolute = plimsoll_http::absolute(target).map(|(_, path)| path);
     absolute.ok_or_else(|| refuse(Status::BAD_REQUEST, "the target is neither a path nor an http:// URI"))
 }
 

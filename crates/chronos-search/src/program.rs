@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
 use clap::{Parser, ValueEnum};
+use plimsoll_chronos::options::{RuntimeOptions, Shown, end, parse_listen, secret, serve_with};
 use plimsoll_chronos::{Config, Listen, Running, StartError, TlsError};
-use plimsoll_chronos_options::{RuntimeOptions, Shown, end, parse_listen, secret, serve_with};
-use plimsoll_stdio::note;
+use plimsoll_process::note;
 use plimsoll_units::whole;
 
 use crate::{Search, Sets, Settings, load};
@@ -117,7 +117,7 @@ pub fn run(
     start: impl FnOnce(Search, &Config) -> Result<Running, StartError>,
 ) -> Result<()> {
     let command = Command::try_parse_from(arguments)
-        .unwrap_or_else(|said| plimsoll_stdio::end(said.print(), said.exit_code()));
+        .unwrap_or_else(|said| plimsoll_process::end(said.print(), said.exit_code()));
     let settings = command.settings();
     ensure!(
         settings.sets == Sets::Documents || command.files.is_empty(),

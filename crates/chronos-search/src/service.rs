@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use plimsoll_chronos::{KeyHash, Now, PartitionId, RuntimeStats, Service, Step, Transport};
-use plimsoll_metrics::Exposition;
+use plimsoll_http::metrics::Exposition;
 
 use crate::budget::{Budget, Full};
 use crate::catalogue::{Catalogue, Change};

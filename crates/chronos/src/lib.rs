@@ -33,7 +33,7 @@
 //!   is promised: requests of a connection for one partition run once each, in their order.
 //! * One thread accepts and deals connections in turn, as memcached does: with SO_REUSEPORT the kernel would draw by
 //!   hash, and two of a handful of connections may share a thread while another has none.
-//! * `crates/chronos-locked` runs the same service under locks, with the same sockets, to measure the gain by steering.
+//! * `examples/chronos-locked` runs the same service under locks, by the same sockets, to measure the gain by steering.
 //!
 //! # Left out
 //!
@@ -58,6 +58,8 @@ mod memory;
 pub mod metrics;
 mod mmsg;
 mod nodes;
+#[cfg(feature = "options")]
+pub mod options;
 mod output;
 mod page_pool;
 mod port;

@@ -2,7 +2,8 @@
 
 use std::io;
 
-use plimsoll_metrics::{Exposition, Kind, Listener, Reach};
+use plimsoll_http::metrics::{self, Exposition, Kind};
+use plimsoll_http::{Listener, Reach};
 
 use crate::{Config, LoadMetric, PartitionStats, Running, RuntimeStats, ThreadStats};
 
@@ -43,7 +44,7 @@ impl MetricsSocket {
             more(&mut out);
             Ok(out.finish())
         };
-        plimsoll_metrics::spawn(self.0, text)
+        metrics::spawn(self.0, text)
     }
 }
 
@@ -61,7 +62,7 @@ fn expose(server: &str, version: &str, stats: &RuntimeStats, metric: LoadMetric,
     }
     requests(&threads, out);
     partitions(stats, threads.len(), metric, out);
-    plimsoll_metrics::process(out);
+    metrics::process(out);
 }
 
 /// What each thread counts: name without prefix, kind, help text, and the count.

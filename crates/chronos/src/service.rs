@@ -132,8 +132,8 @@ pub trait Service: Send + Sync + 'static {
         None
     }
 
-    /// Asks memory ([`crate::prefetch`]) for what a request is about to use at `place`. Requests that run before it may
-    /// change the partition still.
+    /// Asks memory (`plimsoll_memory::prefetch`) for what a request is about to use at `place`. Requests that run
+    /// before it may change the partition still.
     fn look_ahead(&self, _partition: &Self::Partition, _place: u64, _ahead: Ahead) {}
 
     /// Runs a request on its partition, appending what is to be answered.

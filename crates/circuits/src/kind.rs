@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use plimsoll_units::spelling::did_you_mean;
-use plimsoll_units::text::printable;
+use plimsoll_text::printable;
+use plimsoll_text::spelling::did_you_mean;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use plimsoll_units::csv::{Row, rows};
-use plimsoll_units::text::printable;
+use plimsoll_text::csv::{Row, rows};
+use plimsoll_text::printable;
 
 use crate::demand::Demand;
 

@@ -10,6 +10,7 @@ use std::thread;
 
 use anyhow::{Context, anyhow};
 use plimsoll_files::Origin;
+use plimsoll_process::note;
 use plimsoll_report::html;
 use plimsoll_results::capture::{Capture, pcapng, perfetto};
 use plimsoll_results::curves::{Curves, Detail};
@@ -21,7 +22,6 @@ use plimsoll_scenario::Point;
 use plimsoll_scenario::model::Model;
 use plimsoll_sim::batch::{self, BatchError, Watch};
 use plimsoll_sim::{Progress, RunError};
-use plimsoll_stdio::note;
 
 use crate::job::{key, label};
 use crate::memory::Memory;

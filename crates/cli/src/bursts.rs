@@ -13,9 +13,9 @@ use std::process::ExitCode;
 use anyhow::{Context as _, anyhow};
 use clap::ValueEnum;
 use plimsoll_bursts::{Analyser, Framing, Options, Report, Stamp};
+use plimsoll_process::note;
 use plimsoll_scenario::Registry;
-use plimsoll_stdio::note;
-use plimsoll_units::text::{csv_cell, printable_json};
+use plimsoll_text::{csv_cell, printable_json};
 use plimsoll_units::{Rate, Span, whole};
 use serde_json::{Map, Value, json};
 

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use plimsoll_process::note;
 use plimsoll_report::html;
 use plimsoll_results::curves::{Curves, Detail};
 use plimsoll_results::summary::Options;
 use plimsoll_results::{Digest, PointKey, PointOutcome, RunDir, Summary};
 use plimsoll_scenario::{Overrides, Registry, Scenario};
-use plimsoll_stdio::note;
 use serde_json::{Map, Value};
 
 use crate::job;

@@ -9,10 +9,10 @@ use std::str::FromStr;
 
 use anyhow::{Context, anyhow};
 use plimsoll_linux::{CaptureTo, Emulated, MultipathCounts, Options, ProgramEnd, Readings, rough};
+use plimsoll_process::note;
 use plimsoll_results::PointOutcome;
 use plimsoll_results::run_dir::{Plan, point_id};
 use plimsoll_scenario::{Point, Registry, Scenario, model};
-use plimsoll_stdio::note;
 use plimsoll_units::{Span, whole};
 
 use crate::batch::Stopped;

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
+use plimsoll_process::note;
 use plimsoll_results::run_dir::point_id;
 use plimsoll_results::{PointKey, RunDir, hpcc};
 use plimsoll_scenario::model::Topology;
 use plimsoll_scenario::{Overrides, Registry, Scenario};
-use plimsoll_stdio::note;
 
 use crate::output::{self, Done};
 use crate::{job, memory};

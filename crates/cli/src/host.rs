@@ -7,8 +7,8 @@ use std::str::FromStr;
 use anyhow::{Result, anyhow};
 use clap::Subcommand;
 use plimsoll_host::{ApplyPlan, Host, Journal, Policy, PolicyName, StateFolders, UnitName};
+use plimsoll_process::note;
 use plimsoll_scenario::Registry;
-use plimsoll_stdio::note;
 use plimsoll_units::Span;
 
 use crate::memory::{self, Work};

@@ -8,9 +8,9 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Subcommand;
 use plimsoll_files::Origin;
+use plimsoll_process::note;
 use plimsoll_scenario::import::{self, Imported};
 use plimsoll_scenario::{Registry, ScenarioError};
-use plimsoll_stdio::note;
 use plimsoll_units::whole;
 
 use crate::memory;

@@ -9,8 +9,8 @@ use anyhow::anyhow;
 use plimsoll_results::run_dir::{self, Plan, PlannedPoint, SIMULATOR};
 use plimsoll_results::{Digest, PointKey, RunDir};
 use plimsoll_scenario::{Point, Scenario, Warning};
-use plimsoll_units::spelling::did_you_mean;
-use plimsoll_units::text::printable;
+use plimsoll_text::printable;
+use plimsoll_text::spelling::did_you_mean;
 
 use crate::objectives::check_objectives;
 use crate::output;

@@ -53,10 +53,10 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, Parser, Subcommand};
+use plimsoll_process::note;
 use plimsoll_scenario::Registry;
-use plimsoll_stdio::note;
-use plimsoll_units::spelling::nearest;
-use plimsoll_units::text::shortened;
+use plimsoll_text::shortened;
+use plimsoll_text::spelling::nearest;
 
 /// Finds a network's load line: how much load it carries before its tail latency violates an objective, and which
 /// mechanism raises the line.
@@ -173,7 +173,7 @@ pub fn main_of(registry: &Registry, words: impl IntoIterator<Item = OsString>) -
     source::called(words.first().map_or("plimsoll".as_ref(), OsString::as_os_str));
     let cli = Cli::try_parse_from(&words).unwrap_or_else(|said| {
         let said = with_suggestion(said, &words);
-        plimsoll_stdio::end(said.print(), said.exit_code())
+        plimsoll_process::end(said.print(), said.exit_code())
     });
     cli.command.run(registry).unwrap_or_else(|error| {
         match error.downcast_ref::<source::BadScenario>() {

@@ -9,10 +9,10 @@ use anyhow::{Context, anyhow};
 use plimsoll_line::lines::Variant;
 use plimsoll_line::page::About;
 use plimsoll_line::{Lines, Options, Over, Slo, Stopped};
+use plimsoll_process::note;
 use plimsoll_results::RunDir;
 use plimsoll_results::run_dir::{Columns, Plan, SIMULATOR};
 use plimsoll_scenario::{Registry, Scenario, Warning};
-use plimsoll_stdio::note;
 use plimsoll_units::whole;
 
 use self::board::Board;

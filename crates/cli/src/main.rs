@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use plimsoll_large_pages::LargePages;
+use plimsoll_memory::LargePages;
 
 #[global_allocator]
 static ALLOCATOR: LargePages = LargePages;

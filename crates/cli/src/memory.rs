@@ -15,8 +15,8 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Context;
+use plimsoll_process::{note, note_without_memory};
 use plimsoll_sim::estimate::about;
-use plimsoll_stdio::{note, note_without_memory};
 use plimsoll_units::Bytes;
 
 use crate::output;
@@ -170,7 +170,7 @@ fn watch_until_the_end() {
 
 /// Has the process end with a message, rather than by an abort, where the system refuses a block of memory.
 pub fn end_where_refused() {
-    plimsoll_large_pages::on_refusal(end_refused);
+    plimsoll_memory::on_refusal(end_refused);
     let of_addresses = limit_of_addresses()
         .map(|limit| format!(", where `ulimit -v` allows {} of addresses", about(limit as f64)));
     ADDRESSES.get_or_init(|| of_addresses.unwrap_or_default());
@@ -260,7 +260,7 @@ const STATUS: &str = "/proc/self/status";
 pub fn default_limit() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|info| kilobytes(&info, "MemAvailable:"));
     #[cfg(unix)]
-    let group = plimsoll_metrics::control_group_memory();
+    let group = plimsoll_process::control_group_memory();
     #[cfg(not(unix))]
     let group = None;
     let free = [machine, group, limit_of_addresses()];

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use plimsoll_process::note;
 use plimsoll_results::run_dir;
 use plimsoll_scenario::Registry;
-use plimsoll_stdio::note;
 
 use crate::batch;
 use crate::columns::Columns;

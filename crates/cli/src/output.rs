@@ -8,10 +8,10 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
 use plimsoll_files::Origin;
+use plimsoll_process::note;
 use plimsoll_report::{Style, table};
 use plimsoll_results::{Digest, PointOutcome, RunDir, Summary, run_dir};
-use plimsoll_stdio::note;
-use plimsoll_units::text::printable_json;
+use plimsoll_text::printable_json;
 use serde_json::{Map, Value, json};
 
 use crate::source::quoted;
@@ -76,7 +76,7 @@ pub enum Format {
 /// # Errors
 /// Returns an error if stdout cannot be written, as on a full disk.
 pub fn print(text: &str) -> anyhow::Result<()> {
-    plimsoll_stdio::print(text).context("cannot write to stdout")
+    plimsoll_process::print(text).context("cannot write to stdout")
 }
 
 /// Writes a whole file or none: on a full disk, the previous file stays.

@@ -6,9 +6,9 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use plimsoll_process::note;
 use plimsoll_scenario::Point;
 use plimsoll_sim::Progress;
-use plimsoll_stdio::note;
 use plimsoll_units::Time;
 
 use crate::job::label;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::str::FromStr;
 
 use anyhow::{Context, anyhow, bail};
+use plimsoll_process::note;
 use plimsoll_report::html;
 use plimsoll_results::replay::{Recording, ReplayWindow};
 use plimsoll_results::run_dir::Status;
@@ -12,7 +13,6 @@ use plimsoll_results::{Digest, Outcome, PointOutcome};
 use plimsoll_scenario::model::Model;
 use plimsoll_scenario::{Point, Registry, Scenario, did_you_mean};
 use plimsoll_sim::{Extent, Progress, RecordError, RunError, estimate};
-use plimsoll_stdio::note;
 use plimsoll_units::{Span, Time, whole};
 
 use crate::job::{self, key};

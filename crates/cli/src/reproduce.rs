@@ -12,12 +12,12 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_files::Origin;
+use plimsoll_process::note;
 use plimsoll_reproduce::{
     Base, Journal, Options, Part, Replay, ReproduceError, Reproduction, Row, State, Study, every, page,
 };
 use plimsoll_scenario::Registry;
-use plimsoll_stdio::note;
-use plimsoll_units::text::{csv_cell, printable_json, printable_lines};
+use plimsoll_text::{csv_cell, printable_json, printable_lines};
 use plimsoll_units::whole;
 
 use crate::batch;

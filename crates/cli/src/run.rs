@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
+use plimsoll_process::note;
 use plimsoll_results::run_dir::{self, Existing, Plan, Status};
 use plimsoll_results::{PointKey, RunDir};
 use plimsoll_scenario::{Point, Registry};
 use plimsoll_sim::estimate;
-use plimsoll_stdio::note;
 use plimsoll_units::whole;
 
 use crate::batch::{self, Stopped};

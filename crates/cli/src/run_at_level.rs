@@ -3,9 +3,9 @@
 #[cfg(feature = "kernel")]
 use std::process::ExitCode;
 
-use plimsoll_scenario::Registry;
 #[cfg(feature = "kernel")]
-use plimsoll_stdio::note;
+use plimsoll_process::note;
+use plimsoll_scenario::Registry;
 use plimsoll_units::{Bytes, whole};
 
 use crate::output::Done;

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
+use plimsoll_process::note;
 use plimsoll_scenario::Registry;
-use plimsoll_stdio::note;
 use plimsoll_units::whole;
 
 use crate::job::Job;

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
 use clap::Subcommand;
+use plimsoll_process::note;
 use plimsoll_scenario::{Overrides, Point, Registry, did_you_mean};
-use plimsoll_stdio::note;
-use plimsoll_units::text::{printable, printable_json};
+use plimsoll_text::{printable, printable_json};
 
 use crate::job::{key, label};
 use crate::memory;

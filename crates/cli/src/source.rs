@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use clap::Args;
+use plimsoll_process::note;
 use plimsoll_scenario::{Overrides, Point, Registry, Scenario, ScenarioError};
-use plimsoll_stdio::note;
-use plimsoll_units::text::counted;
+use plimsoll_text::counted;
 use plimsoll_units::whole;
 
 /// A scenario file with overrides.

@@ -44,11 +44,10 @@ use crate::observed::WatchedQueue;
 /// The network between the hosts.
 ///
 /// ```
-/// use plimsoll_fabric::engine::Streams;
 /// use plimsoll_fabric::net::topology::LinkClass;
 /// use plimsoll_fabric::net::{HostId, Network, Packet};
 /// use plimsoll_fabric::{Extensions, Fabric, FabricSpec, Handled};
-/// use plimsoll_units::{Rate, Span, Time};
+/// use plimsoll_units::{Rate, Span, Streams, Time};
 ///
 /// let link = LinkClass { rate: Rate::from_gbps(1), propagation: Span::from_us(1) };
 /// let spec = FabricSpec::new(Network::rack(2, link));

@@ -1,10 +1,9 @@
 //! [`HostGate`]: what a packet passes between its host's transport and the NIC: random loss, then the paper's pacer.
 
 use plimsoll_mechanisms::loss::UniformLoss;
-use plimsoll_units::Time;
+use plimsoll_units::{Stream, Streams, Time};
 use rand::Rng;
 
-use crate::engine::{Stream, Streams};
 use crate::host_pacer::{HostPacer, host_pacers};
 use crate::links::{Hooks, Links};
 use crate::net::{Packet, Port, PortId};

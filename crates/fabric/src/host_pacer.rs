@@ -1,10 +1,9 @@
 //! [`HostPacer`]: the paper's pacer in a host, between the transport and the NIC queue.
 
 use plimsoll_mechanisms::pacer::{self, Admission, FlowAssociations, PacerForm, PacerParams};
-use plimsoll_units::Time;
+use plimsoll_units::{Stream, Streams, Time};
 use rand::Rng;
 
-use crate::engine::{Stream, Streams};
 use crate::net::{HostId, Packet, Port, PortId, Sink, Wait};
 use crate::spec::FabricSpec;
 

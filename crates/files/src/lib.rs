@@ -13,7 +13,7 @@
 //! Only the last component of a path is checked: its folders are where the user has sent the program. For a folder
 //! inside a stranger's folder there is [`check_folder`]. [`read`] and [`read_text`] are for whole files, whose size has
 //! a limit. Folders that a privileged program trusts need more
-//! (`plimsoll-state`); files below `/proc` and `/sys` are the kernel's, and opened directly.
+//! (`plimsoll-process`); files below `/proc` and `/sys` are the kernel's, and opened directly.
 
 use std::fs::{self, File, FileType, OpenOptions};
 use std::io::{self, Read};

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 
-use plimsoll_state::Folder;
+use plimsoll_process::Folder;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 

@@ -10,7 +10,7 @@ use plimsoll_bpf::pinned::Pinned;
 use plimsoll_bpf::{ChosenCgroup, DCTCP_NAME, Pacer, PacerFeedback, Tag, pinned};
 use plimsoll_bpf::{Dctcp, Direction, Inputs, Limiter, PhantomQueue, PortClassifier, Program};
 use plimsoll_mechanisms::tcp::{Config, TransportParams};
-use plimsoll_state::Folder;
+use plimsoll_process::Folder;
 
 use crate::Error;
 use crate::commands::{change, rows, run};

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_state::Folder;
+use plimsoll_process::Folder;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 

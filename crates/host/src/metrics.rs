@@ -1,6 +1,7 @@
 //! Writes a [`Status`] as OpenMetrics text, and serves it on a local socket.
 
-use plimsoll_metrics::{Exposition, Kind, Listener, Reach};
+use plimsoll_http::metrics::{self, Exposition, Kind};
+use plimsoll_http::{Listener, Reach};
 
 use crate::Error;
 use crate::status::Status;
@@ -141,7 +142,7 @@ pub fn bind(text: &str) -> Result<Listener, Error> {
 /// Returns the error of the listener.
 pub fn serve(listener: &Listener, text: &(dyn Fn() -> Result<String, Error> + Sync)) -> Result<(), Error> {
     let text = || text().map_err(|error| error.to_string());
-    plimsoll_metrics::serve(listener, &text).map_err(Error::doing("waiting for a request"))
+    metrics::serve(listener, &text).map_err(Error::doing("waiting for a request"))
 }
 
 #[cfg(test)]

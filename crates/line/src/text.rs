@@ -3,7 +3,7 @@
 use plimsoll_report::chart::Format as Number;
 use plimsoll_report::table::{Cell, Column, Grid, Row, csv_line, dim, escape_markdown, sentence};
 use plimsoll_report::{Format, Style, figures};
-use plimsoll_units::text::{printable, printable_json};
+use plimsoll_text::{printable, printable_json};
 use serde::Serialize;
 
 use crate::lines::{AtLoad, Lines, Variant};

@@ -10,7 +10,6 @@
 //! queues by destination, which are here.
 
 use plimsoll_circuits::{AckPath, Demand};
-use plimsoll_fabric::engine::Streams;
 use plimsoll_fabric::net::{Ecn, Flags, HostId, Network, Packet, PathClass, Wait};
 use plimsoll_fabric::{
     CircuitLosses, CircuitUse, CircuitWeek, Extensions, Fabric, Handled, Hooks, LostAt, ScheduleTimes,
@@ -19,7 +18,7 @@ use plimsoll_fabric::{
 use plimsoll_mechanisms::pfc::Priorities;
 use plimsoll_results::outcome::{Counters, Queue};
 use plimsoll_scenario::model::Model;
-use plimsoll_units::{Span, Time};
+use plimsoll_units::{Span, Streams, Time};
 
 use crate::control;
 use crate::frame::{CIRCUIT_ONLY, ETHERNET, Header, PACKET_ONLY, VLAN_TAG};

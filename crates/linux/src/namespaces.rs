@@ -18,7 +18,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use plimsoll_fabric::net::HostId;
-use plimsoll_state::Folder;
+use plimsoll_process::Folder;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use plimsoll_mechanisms::partition_balancer::{Balance, GreedyBalance, NodeBalance, SplitBalance};
-use plimsoll_stdio::outln;
+use plimsoll_process::outln;
 
 const THREADS: u32 = 8;
 const DEVIATIONS: u32 = 4;

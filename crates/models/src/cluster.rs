@@ -17,10 +17,10 @@
 
 use std::collections::VecDeque;
 
-use plimsoll_fabric::engine::{EventQueue, Owner, OwnerKind, Stream, Streams};
+use plimsoll_fabric::engine::{EventQueue, Owner, OwnerKind};
 use plimsoll_mechanisms::InvalidParam;
 use plimsoll_traffic::distribution::{Sampler, TimeDistribution, exponential, uniform};
-use plimsoll_units::{Span, Time};
+use plimsoll_units::{Span, Stream, Streams, Time};
 
 /// Servers with the same data, and their requests.
 #[derive(Clone, PartialEq, Debug)]

@@ -9,7 +9,7 @@
 //! of. It says that the maximum of 100 draws of N(90, 50) *approaches the 99th percentile value of 254.25 us*: the 99th
 //! percentile is 206.3 us and 254.25 us the 99.95th; the expected maximum of 100 is 215 us.
 
-use plimsoll_fabric::engine::Streams;
+use plimsoll_units::Streams;
 use rand::Rng;
 
 use crate::law::Law;

@@ -2,7 +2,7 @@
 
 use std::f64::consts::SQRT_2;
 
-use plimsoll_units::csv;
+use plimsoll_text::csv;
 
 /// A distribution of latencies, in microseconds.
 #[derive(Clone, PartialEq, Debug)]

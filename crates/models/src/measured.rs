@@ -14,8 +14,8 @@
 //! histogram does not say more; what a line counts is more exact than its percentile, and is used instead.
 
 use hdrhistogram::Histogram;
+use plimsoll_text::csv;
 use plimsoll_traffic::hdr::{self, HdrError};
-use plimsoll_units::csv;
 
 use crate::law::{Empirical, LawError};
 

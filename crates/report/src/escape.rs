@@ -1,6 +1,6 @@
 //! Escapes texts for HTML and SVG.
 
-use plimsoll_units::text::printable_lines;
+use plimsoll_text::printable_lines;
 
 /// Escapes a text for HTML, also inside a quoted attribute, and writes out characters that cannot be seen.
 pub fn escape(text: &str) -> String {

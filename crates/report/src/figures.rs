@@ -1,7 +1,7 @@
 //! Numbers as people read them: three or four significant digits, and one unit a column.
 
-use plimsoll_units::text::grouped;
-pub use plimsoll_units::text::{count, counted};
+use plimsoll_text::grouped;
+pub use plimsoll_text::{count, counted};
 
 /// A unit that a column of numbers is written in.
 #[derive(Clone, Copy, PartialEq, Debug)]

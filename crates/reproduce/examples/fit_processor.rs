@@ -51,9 +51,9 @@ fn main() {
         let names = ["packet", "send.segment", "send_call"];
         let fitted: Vec<String> =
             names.iter().zip(&best).map(|(name, ps)| format!("{name} {} ns", ps / 1_000)).collect();
-        plimsoll_stdio::outln!("{}: error {error:.4}, {} points tried", fitted.join(", "), tried.len());
+        plimsoll_process::outln!("{}: error {error:.4}, {} points tried", fitted.join(", "), tried.len());
         for ((variant, published), simulated) in TABLE_3_1.iter().zip(throughputs(&best, &more)) {
-            plimsoll_stdio::outln!("  {variant}: {simulated:.2} Gb/s, published {published}");
+            plimsoll_process::outln!("  {variant}: {simulated:.2} Gb/s, published {published}");
         }
     }
 }

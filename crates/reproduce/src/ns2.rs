@@ -20,7 +20,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt::Write;
 
-use plimsoll_units::csv::{Row, rows};
+use plimsoll_text::csv::{Row, rows};
 
 use plimsoll_experiment::measure::SEGMENT_BYTES;
 

@@ -8,7 +8,7 @@
 //! An empty series or x stands for any. A value is a number, or a quotient of two that the paper gives. The text
 //! quotes the paper, or says how the number was read.
 
-use plimsoll_units::csv::rows;
+use plimsoll_text::csv::rows;
 
 use crate::row::Row;
 

@@ -4,9 +4,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-pub use plimsoll_units::spelling::did_you_mean;
-pub(crate) use plimsoll_units::spelling::nearest;
-use plimsoll_units::text::{printable, shortened};
+pub use plimsoll_text::spelling::did_you_mean;
+pub(crate) use plimsoll_text::spelling::nearest;
+use plimsoll_text::{printable, shortened};
 
 use crate::node::Node;
 use crate::source::{Origin, Sources};

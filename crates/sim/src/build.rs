@@ -1,13 +1,13 @@
 //! A model becomes a world, and a world that has run becomes an outcome.
 
-use plimsoll_fabric::engine::{Owner, OwnerKind, Streams};
+use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::PortId;
 use plimsoll_fabric::{CircuitLosses, Extensions as FabricExtensions, Fabric, FabricSpec, port_name};
 use plimsoll_results::outcome::{self, Outcome, WorkloadInfo};
 use plimsoll_results::replay::ReplayWindow;
 use plimsoll_scenario::model::{Fault, Model};
 use plimsoll_traffic::{Traffic, workload_of_raw};
-use plimsoll_units::{Span, Time};
+use plimsoll_units::{Span, Streams, Time};
 
 use crate::error::RunError;
 use crate::extensions::Extensions;

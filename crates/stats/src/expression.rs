@@ -12,7 +12,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use plimsoll_units::spelling::did_you_mean;
+use plimsoll_text::spelling::did_you_mean;
 use plimsoll_units::{PERCENTILES, parse_percentile};
 use serde::{Deserialize, Serialize};
 

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use clap::Parser;
-use plimsoll_stdio::note;
+use plimsoll_process::note;
 
 use attacks::{ATTACKS, Attack};
 use kernel::Inventory;
@@ -59,13 +59,13 @@ struct Options {
 
 fn main() -> ExitCode {
     let options =
-        Options::try_parse().unwrap_or_else(|said| plimsoll_stdio::end(said.print(), said.exit_code()));
+        Options::try_parse().unwrap_or_else(|said| plimsoll_process::end(said.print(), said.exit_code()));
     match run(&options) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(1),
         Err(error) => {
             note!("plimsoll-torture: {error:#}");
-            ExitCode::from(plimsoll_stdio::ERROR)
+            ExitCode::from(plimsoll_process::ERROR)
         }
     }
 }
@@ -103,7 +103,7 @@ fn run(options: &Options) -> Result<u64> {
             break;
         }
     }
-    plimsoll_stdio::print(&table.to_string()).context("cannot write to stdout")?;
+    plimsoll_process::print(&table.to_string()).context("cannot write to stdout")?;
     Ok(table.losses())
 }
 

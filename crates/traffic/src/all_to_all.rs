@@ -1,10 +1,9 @@
 //! `all-to-all`: Poisson flows between random pairs of hosts.
 
 use plimsoll_fabric::Unbuildable;
-use plimsoll_fabric::engine::{Stream, Streams};
 use plimsoll_fabric::net::HostId;
 use plimsoll_units::quantity::Load;
-use plimsoll_units::{Bytes, Span, Time};
+use plimsoll_units::{Bytes, Span, Stream, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

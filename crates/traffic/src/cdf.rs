@@ -3,8 +3,8 @@
 use std::io;
 
 use hdrhistogram::Histogram;
-use plimsoll_units::csv::rows;
-use plimsoll_units::spelling::did_you_mean;
+use plimsoll_text::csv::rows;
+use plimsoll_text::spelling::did_you_mean;
 
 use crate::distribution::Interpolate;
 use crate::hdr::{self, HdrError};

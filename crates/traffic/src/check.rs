@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
 
+use plimsoll_text::spelling::did_you_mean;
 use plimsoll_units::quantity::Load;
-use plimsoll_units::spelling::did_you_mean;
 use plimsoll_units::{Bytes, Rate, Span};
 
 use crate::distribution::{Distribution, DistributionError, Quantity};

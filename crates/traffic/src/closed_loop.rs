@@ -4,9 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use plimsoll_fabric::Unbuildable;
-use plimsoll_fabric::engine::Streams;
 use plimsoll_fabric::net::HostId;
-use plimsoll_units::{Bytes, Span, Time};
+use plimsoll_units::{Bytes, Span, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,6 @@
 //! Draws that sources have in common.
 
-use plimsoll_fabric::engine::Stream;
-use plimsoll_units::Span;
+use plimsoll_units::{Span, Stream};
 use rand::Rng;
 
 /// Draws a uniform choice out of `0..choices`, by multiplication (Lemire 2019, without the rejection: the bias is

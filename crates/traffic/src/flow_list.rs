@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use plimsoll_fabric::Unbuildable;
 use plimsoll_fabric::net::HostId;
-use plimsoll_units::csv::{Row, rows};
-use plimsoll_units::spelling::did_you_mean;
-use plimsoll_units::text::counted;
+use plimsoll_text::counted;
+use plimsoll_text::csv::{Row, rows};
+use plimsoll_text::spelling::did_you_mean;
 use plimsoll_units::{Bytes, ParseQuantityError, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,7 @@
 //! `flows`: a fixed number of flows to one host.
 
 use plimsoll_fabric::Unbuildable;
-use plimsoll_fabric::engine::Streams;
-use plimsoll_units::{Bytes, Span, Time};
+use plimsoll_units::{Bytes, Span, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -10,8 +10,8 @@ use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use indexmap::IndexMap;
-use plimsoll_units::spelling::did_you_mean;
-use plimsoll_units::text::shortened;
+use plimsoll_text::shortened;
+use plimsoll_text::spelling::did_you_mean;
 
 /// The reasons why a text or bytes are no distribution of HdrHistogram.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

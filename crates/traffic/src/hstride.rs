@@ -8,10 +8,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use plimsoll_fabric::Unbuildable;
-use plimsoll_fabric::engine::{Stream, Streams};
 use plimsoll_fabric::net::HostId;
 use plimsoll_units::quantity::Load;
-use plimsoll_units::{Bytes, Span, Time};
+use plimsoll_units::{Bytes, Span, Stream, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,10 +1,9 @@
 //! [`Kind`]: what every kind of workload implements, in its one file.
 
 use plimsoll_fabric::Unbuildable;
-use plimsoll_fabric::engine::Streams;
 use plimsoll_fabric::net::HostId;
 use plimsoll_units::quantity::Load;
-use plimsoll_units::{Bytes, Span, Time};
+use plimsoll_units::{Bytes, Span, Streams, Time};
 
 use crate::cdf::CdfTable;
 use crate::check::{Check, Demand};

@@ -5,10 +5,9 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
 use plimsoll_fabric::Unbuildable;
-use plimsoll_fabric::engine::{Stream, Streams};
 use plimsoll_fabric::net::{HostId, Packet};
 use plimsoll_units::quantity::Load;
-use plimsoll_units::{Bytes, Span, Time};
+use plimsoll_units::{Bytes, Span, Stream, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

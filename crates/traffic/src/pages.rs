@@ -9,9 +9,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use plimsoll_fabric::Unbuildable;
-use plimsoll_fabric::engine::{Stream, Streams};
 use plimsoll_fabric::net::HostId;
-use plimsoll_units::{Bytes, Span, Time};
+use plimsoll_units::{Bytes, Span, Stream, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

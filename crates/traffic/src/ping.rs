@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use plimsoll_fabric::Unbuildable;
-use plimsoll_fabric::engine::{Stream, Streams};
 use plimsoll_fabric::net::{HostId, Packet};
-use plimsoll_units::{Bytes, Span, Time};
+use plimsoll_units::{Bytes, Span, Stream, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -3,9 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_fabric::engine::{Stream, Streams};
 use plimsoll_fabric::net::HostId;
-use plimsoll_units::{Bytes, Span, Time};
+use plimsoll_units::{Bytes, Span, Stream, Streams, Time};
 
 use crate::distribution::{Sampler, exponential};
 use crate::draw::{stretched, uniform_choice};

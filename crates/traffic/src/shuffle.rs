@@ -1,9 +1,8 @@
 //! `shuffle`: waves in which every reducer fetches from every mapper.
 
 use plimsoll_fabric::Unbuildable;
-use plimsoll_fabric::engine::{Stream, Streams};
 use plimsoll_fabric::net::HostId;
-use plimsoll_units::{Bytes, Span, Time};
+use plimsoll_units::{Bytes, Span, Stream, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

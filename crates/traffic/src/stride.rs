@@ -7,9 +7,8 @@
 //! BulletTrains (section 3) measures bursts with it; `pstride` and `hstride` change the destinations over time.
 
 use plimsoll_fabric::Unbuildable;
-use plimsoll_fabric::engine::Streams;
 use plimsoll_fabric::net::HostId;
-use plimsoll_units::{Bytes, Span, Time};
+use plimsoll_units::{Bytes, Span, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

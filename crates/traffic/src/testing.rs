@@ -3,8 +3,7 @@
 
 use std::io;
 
-use plimsoll_fabric::engine::Streams;
-use plimsoll_units::{Bytes, Rate, Span, Time};
+use plimsoll_units::{Bytes, Rate, Span, Streams, Time};
 
 use crate::check::{Check, FileReader};
 use crate::facts::{Cut, NetworkFacts};

@@ -1,8 +1,7 @@
 //! [`Traffic`]: all sources of a run.
 
 use plimsoll_fabric::Unbuildable;
-use plimsoll_fabric::engine::Streams;
-use plimsoll_units::{Bytes, Span, Time};
+use plimsoll_units::{Bytes, Span, Streams, Time};
 
 use crate::Workload;
 use crate::facts::NetworkFacts;

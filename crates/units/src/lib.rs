@@ -1,4 +1,4 @@
-//! Quantities as types: points in time, lengths of time, sizes and rates.
+//! Quantities as types: points in time, lengths of time, sizes and rates; and named random streams ([`Streams`]).
 //!
 //! Everything that orders events is an integer: time is counted in picoseconds, sizes in bytes, rates in bits per
 //! second. One function turns bytes and a rate into a length of time ([`ByteTime::span`], which rounds up), so that two
@@ -6,13 +6,8 @@
 //!
 //! `parse` reads the text forms (`"10Gbps"`, `"1.5us"`, `"64KiB"`); for a missing or wrong unit it returns an error
 //! that lists the allowed ones.
-//!
-//! [`text`] escapes foreign text before it is shown; it is here because every crate that shows text depends on this
-//! one.
-//! [`csv`] reads tables; it is here for the same reason.
 
 mod bytes;
-pub mod csv;
 mod decimal;
 mod number;
 mod parse;
@@ -20,8 +15,7 @@ mod percentile;
 pub mod quantity;
 mod rate;
 mod serde_impl;
-pub mod spelling;
-pub mod text;
+mod streams;
 mod time;
 
 pub use bytes::Bytes;
@@ -29,4 +23,5 @@ pub use number::{Whole, whole};
 pub use parse::{ParseQuantityError, ParseShareError, parse_share};
 pub use percentile::{PERCENTILES, ParsePercentileError, parse_percentile};
 pub use rate::{ByteTime, Rate};
+pub use streams::{Stream, Streams, mix64};
 pub use time::{Span, Time};

@@ -3,8 +3,8 @@
 use plimsoll_examples::codel::{CoDel, CoDelParams};
 use plimsoll_examples::{percentile_us, with_and_without};
 use plimsoll_fabric::net::port::QueueDiscipline;
+use plimsoll_process::outln;
 use plimsoll_sim::Extensions;
-use plimsoll_stdio::outln;
 
 fn main() {
     let discipline = |_: &_| Some(Box::new(CoDel::new(&CoDelParams::default())) as Box<dyn QueueDiscipline>);

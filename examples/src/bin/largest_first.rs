@@ -2,9 +2,8 @@
 
 use plimsoll_circuits::{Demand, Scheduler, SchedulerKind, Switching, Workload, evaluate};
 use plimsoll_examples::largest_first::LargestFirst;
-use plimsoll_fabric::engine::Streams;
-use plimsoll_stdio::outln;
-use plimsoll_units::{Rate, Span};
+use plimsoll_process::outln;
+use plimsoll_units::{Rate, Span, Streams};
 
 fn main() {
     let switching = Switching {

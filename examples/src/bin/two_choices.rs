@@ -2,8 +2,8 @@
 
 use plimsoll_examples::two_choices::TwoChoices;
 use plimsoll_examples::{percentile_us, with_and_without};
+use plimsoll_process::outln;
 use plimsoll_sim::Extensions;
-use plimsoll_stdio::outln;
 
 const SCENARIO: &str = r#"
     version = 1

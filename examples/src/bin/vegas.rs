@@ -3,8 +3,8 @@
 use plimsoll_examples::vegas::{Vegas, VegasParams};
 use plimsoll_examples::{percentile_us, with_and_without};
 use plimsoll_mechanisms::tcp::MakeController;
+use plimsoll_process::outln;
 use plimsoll_sim::Extensions;
-use plimsoll_stdio::outln;
 
 fn main() {
     let vegas = MakeController::new(|| Box::new(Vegas::new(&VegasParams::default())));

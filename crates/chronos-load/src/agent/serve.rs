@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
-use plimsoll_stdio::note_or_drop;
+use plimsoll_process::note_or_drop;
 use plimsoll_units::Span;
 use rustix::io::Errno;
 

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 use clap::Args;
+use plimsoll_process::note;
 use plimsoll_stats::search::Range;
-use plimsoll_stdio::note;
 use plimsoll_units::whole;
 
 use super::run::parse_rate;

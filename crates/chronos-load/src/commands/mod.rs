@@ -21,7 +21,7 @@ pub type Done = anyhow::Result<ExitCode>;
 
 /// Writes to stdout. A closed pipe (`| head`) is not an error.
 fn print(text: &str) -> anyhow::Result<()> {
-    plimsoll_stdio::print(text).context("cannot write to stdout")
+    plimsoll_process::print(text).context("cannot write to stdout")
 }
 
 fn status(suspect: bool) -> ExitCode {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use plimsoll_stdio::note;
+use plimsoll_process::note;
 use plimsoll_units::{Span, whole};
 use serde::Serialize;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use plimsoll_chronos::{AcrossNodes, Balancing, IoBackend, LoadMetric, Poll};
-use plimsoll_stdio::note;
+use plimsoll_process::note;
 use plimsoll_units::Span;
 
 /// What `-h` says of them.

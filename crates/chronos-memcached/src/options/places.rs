@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use plimsoll_chronos::{Listen, Tls};
 use plimsoll_chronos_xdp::XdpDevice;
-use plimsoll_stdio::note;
+use plimsoll_process::note;
 
 use super::Options;
 use super::extended::Extended;

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plimsoll_metrics::{Exposition, Kind};
+use plimsoll_http::metrics::{Exposition, Kind};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::{Counters, Gauges, Shared};

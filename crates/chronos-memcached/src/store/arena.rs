@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use plimsoll_chronos::PagePool;
-use plimsoll_prefetch::prefetch;
+use plimsoll_memory::prefetch;
 use zerocopy::FromBytes;
 
 use crate::counters::ClassCounts;

@@ -4,7 +4,7 @@
 //! A line of the cache has eight entries and probes rarely leave it; a tag that differs spares the item's line. The
 //! table doubles a few entries at a time, so that no request waits for all of it.
 
-use plimsoll_prefetch::prefetch;
+use plimsoll_memory::prefetch;
 use zerocopy::IntoBytes;
 
 use super::item::ItemRef;

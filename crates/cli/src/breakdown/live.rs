@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use plimsoll_breakdown::{Error, Recorder, Request, Sampler, Session, Symbols, Target, privileges};
-use plimsoll_stdio::note;
+use plimsoll_process::note;
+use plimsoll_text::printable_json;
 use plimsoll_units::Rate;
-use plimsoll_units::text::printable_json;
 use serde_json::{Map, Value, json};
 
 use super::cost::Meter;

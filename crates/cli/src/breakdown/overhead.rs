@@ -4,10 +4,10 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, anyhow};
 use plimsoll_breakdown::{Recorder, Sampler, Session, Target};
+use plimsoll_process::note;
 use plimsoll_report::figures::{fixed, time};
 use plimsoll_report::table::{Cell, Column, Grid, Row};
-use plimsoll_stdio::note;
-use plimsoll_units::text::printable_json;
+use plimsoll_text::printable_json;
 use serde::Serialize;
 use serde_json::{Value, json};
 

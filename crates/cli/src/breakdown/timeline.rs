@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_breakdown::{Request, SlowRequest, Span};
-use plimsoll_units::text::printable_json;
+use plimsoll_text::printable_json;
 use serde_json::{Value, json};
 
 use super::shown::Shown;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use plimsoll_linux::packet_socket::{DeviceKind, PacketSocket, SNAP};
-use plimsoll_stdio::note;
+use plimsoll_process::note;
 
 use super::input::Limits;
 use crate::signals::Interrupt;

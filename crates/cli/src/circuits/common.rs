@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
 use plimsoll_circuits::{Demand, SchedulerKind, Switching};
-use plimsoll_fabric::engine::Streams;
 use plimsoll_files::Origin;
-use plimsoll_units::{Rate, Span};
+use plimsoll_units::{Rate, Span, Streams};
 
 use crate::output;
 
@@ -82,7 +81,7 @@ pub(super) fn read_demand(path: &Path) -> Result<Demand> {
 
 /// Returns the stream of the n-th generated demand: each has its own, so that more of them leave the others as they
 /// are.
-pub(super) fn stream(seed: u64, number: u32) -> plimsoll_fabric::engine::Stream {
+pub(super) fn stream(seed: u64, number: u32) -> plimsoll_units::Stream {
     Streams::new(seed).stream(&format!("circuits/demand/{number}"))
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_units::text::csv_cell;
+use plimsoll_text::csv_cell;
 
 use crate::output::Format;
 

@@ -21,11 +21,11 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use plimsoll_metrics::{Listener, Reach};
+use plimsoll_http::{Listener, Reach};
+use plimsoll_process::note;
 use plimsoll_report::html::{self, ExplorePage};
 use plimsoll_scenario::{Overrides, Point, Registry, Scenario, Warning};
 use plimsoll_sim::estimate;
-use plimsoll_stdio::note;
 use plimsoll_units::whole;
 
 use crate::batch;

@@ -12,15 +12,14 @@
 //!
 //! Where GET is allowed, so is HEAD.
 
-use plimsoll_metrics::Listener;
-use plimsoll_metrics::http::{self, Answer, Limits, Request};
+use plimsoll_http::{Answer, Limits, Listener, PATIENCE, Request};
 use serde::Deserialize;
 
 use super::gate::{Credentials, Gate};
 use super::session::Session;
 
 /// All keys of a large scenario are some kilobytes, and a browser asks from six connections, with some in reserve.
-const LIMITS: Limits = Limits { body: 64 << 10, connections: 32, patience: http::PATIENCE };
+const LIMITS: Limits = Limits { body: 64 << 10, connections: 32, patience: PATIENCE };
 
 /// The headers of every answer: the page is shown nowhere else, keeps its address for itself, and is not kept.
 const HEADERS: &[(&str, &str)] = &[
@@ -60,7 +59,7 @@ struct WantedReplay {
 /// Returns the error of the listener.
 pub fn serve(listener: &Listener, gate: &Gate, session: &Session, page: &str) -> std::io::Result<()> {
     let answer = |request: &Request| Answer { headers: HEADERS, ..answer(request, gate, session, page) };
-    http::serve(listener, LIMITS, &answer)
+    plimsoll_http::serve(listener, LIMITS, &answer)
 }
 
 fn answer(request: &Request, gate: &Gate, session: &Session, page: &str) -> Answer {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use plimsoll_host::{ApplyPlan, Error, Kernel, Lock, Progress, RolledBack, Status};
-use plimsoll_stdio::note;
+use plimsoll_process::note;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::confirmation::{self, Ended};

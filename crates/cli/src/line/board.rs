@@ -9,8 +9,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_line::pace::Pace;
 use plimsoll_line::search::Line;
 use plimsoll_line::{Over, Round, Watch};
-use plimsoll_stdio::note;
-use plimsoll_units::text::printable;
+use plimsoll_process::note;
+use plimsoll_text::printable;
 
 use crate::memory::Memory;
 use crate::progress::{Show, duration};

@@ -7,8 +7,8 @@ use clap::ValueEnum;
 use plimsoll_files::Origin;
 use plimsoll_models::measured::{self, Hints, Unit};
 use plimsoll_models::{Law, Policy, PolicyError, Redundant, chain};
-use plimsoll_stdio::note;
-use plimsoll_units::text::printable_lines;
+use plimsoll_process::note;
+use plimsoll_text::printable_lines;
 use plimsoll_units::{Span, whole};
 
 use super::quantity::quantity;

@@ -6,9 +6,9 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use plimsoll_models::Empirical;
 use plimsoll_models::measured::Measured;
+use plimsoll_process::note;
 use plimsoll_results::{Outcome, PointOutcome};
-use plimsoll_stdio::note;
-use plimsoll_units::spelling::did_you_mean;
+use plimsoll_text::spelling::did_you_mean;
 
 use crate::output;
 

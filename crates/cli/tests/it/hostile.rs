@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::common::{Place, Ran};
-use plimsoll_units::text::is_hidden;
+use plimsoll_text::is_hidden;
 
 /// The sequences are: a terminal's title, a colour, its form in C1, and bidirectional marks.
 const HOSTILE: &str =

@@ -9,10 +9,10 @@ mod ports;
 mod shared_buffers;
 
 use plimsoll_mechanisms::tdma::Nights;
-use plimsoll_units::Time;
+use plimsoll_units::{Streams, Time};
 
 use crate::circuits::Circuits;
-use crate::engine::{EventQueue, Lanes, Streams};
+use crate::engine::{EventQueue, Lanes};
 use crate::fabric::Fabric;
 use crate::faults::{Faults, Schedule};
 use crate::flow_control::FlowControl;

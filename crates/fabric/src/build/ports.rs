@@ -6,11 +6,10 @@ use std::sync::Arc;
 use plimsoll_mechanisms::ecn::Ecn;
 use plimsoll_mechanisms::pacer::PacerForm;
 use plimsoll_mechanisms::phantom_queue::PhantomQueue;
-use plimsoll_units::Span;
+use plimsoll_units::{Span, Streams};
 
 use super::shared_buffers::SharedBuffers;
 use crate::circuits::HybridRates;
-use crate::engine::Streams;
 use crate::faults::Schedule;
 use crate::net::port::{ClassQueues, Discipline, HeadPacer, Marker, PortConfig, PortRules};
 use crate::net::topology::Link;

@@ -13,7 +13,7 @@
 //! port that knows its slot; memory is what was in the network at the busiest moment, not what each lane once held. The
 //! arrival of the packet behind is kept beside the link to it: to make it an event, its own cache line is not touched.
 
-use plimsoll_prefetch::{prefetch, prefetch_for_later};
+use plimsoll_memory::{prefetch, prefetch_for_later};
 use plimsoll_units::Time;
 
 use super::{EventQueue, Owner, OwnerKind};

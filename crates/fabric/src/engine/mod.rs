@@ -1,4 +1,4 @@
-//! The event engine: a queue of events in a total order, a lane for each link's packets, and named random streams.
+//! The event engine: a queue of events in a total order and a lane for each link's packets.
 //!
 //! ```text
 //! EventQueue::pop ──> (time, owner) ──> the owner's handler ──> EventQueue::push, Lanes::append ──> ...
@@ -14,13 +14,11 @@ mod calendar;
 mod key;
 mod lanes;
 mod queue;
-mod streams;
 mod ties;
 mod wheel;
 
 pub use lanes::{FoundHop, Lanes};
 pub use queue::EventQueue;
-pub use streams::{Stream, Streams};
 
 /// The owner of an event: a kind, and a number within the kind. [`EventQueue`] says how the owners of one instant are
 /// ordered; the order of owners themselves means nothing.

@@ -1,6 +1,6 @@
 //! What the events to come will use of a fabric's memory, asked for in steps: each needs what the one before asked for.
 
-use plimsoll_prefetch::prefetch_for_later;
+use plimsoll_memory::prefetch_for_later;
 
 use super::{Fabric, NextHop};
 use crate::engine::{FoundHop, OwnerKind};

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use plimsoll_fabric::engine::Streams;
 use plimsoll_fabric::net::port::{BufferLimit, HeadPacer, Marker, PortConfig, PortRules};
 use plimsoll_fabric::net::{Packet, Port, QueueMeter, Wait};
 use plimsoll_mechanisms::Depth;
@@ -12,7 +11,7 @@ use plimsoll_mechanisms::ecn::{Compare, Ecn, EcnParams, MarkAt};
 use plimsoll_mechanisms::pacer::{PacerForm, PacerParams};
 use plimsoll_mechanisms::phantom_queue::{PhantomQueue, PhantomQueueParams};
 use plimsoll_mechanisms::red::RedParams;
-use plimsoll_units::{Bytes, Span, Time};
+use plimsoll_units::{Bytes, Span, Streams, Time};
 use proptest::prelude::*;
 use proptest::sample::select;
 

@@ -1,10 +1,9 @@
 //! What a paced flow may put on the wire in any window: the bucket, the rate times the window, and a packet.
 
-use plimsoll_fabric::engine::Streams;
 use plimsoll_fabric::net::port::{HeadPacer, PortConfig};
 use plimsoll_fabric::net::{Packet, Port};
 use plimsoll_mechanisms::pacer::{Admission, HostPacer, PacerForm, PacerParams};
-use plimsoll_units::{Bytes, Rate, Span, Time};
+use plimsoll_units::{Bytes, Rate, Span, Streams, Time};
 use proptest::prelude::*;
 
 use crate::bench::{RATE, Recorder, Ties, packet, plain};

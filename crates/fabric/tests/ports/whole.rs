@@ -1,12 +1,11 @@
 //! A whole fabric, without a scenario: what it delivers, what it loses, and how two halves of it work together.
 
-use plimsoll_fabric::engine::Streams;
 use plimsoll_fabric::net::port::{BufferLimit, QueueDiscipline, Queued};
 use plimsoll_fabric::net::topology::LinkClass;
 use plimsoll_fabric::net::{HostId, Network, Node, Packet, PortId};
 use plimsoll_fabric::{Extensions, Fabric, FabricSpec, Handled, Hooks, LostAt};
 use plimsoll_mechanisms::pfc::PauseState;
-use plimsoll_units::{Rate, Span, Time};
+use plimsoll_units::{Rate, Span, Streams, Time};
 
 /// A rack of 1 Gb/s: a packet of 1000 B takes 8 us a link, and 1 us to cross it.
 fn rack(hosts: u32) -> FabricSpec {

@@ -11,48 +11,46 @@ use serde_json::Value;
 /// A crate of this workspace, with the crates of this workspace that it may use outside its tests.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("units", &[]),
+    ("text", &[]),
     // These are below every program.
-    ("stdio", &["units"]),
+    ("process", &["text"]),
     ("files", &[]),
-    // This is the state that privileged programs trust.
-    ("state", &[]),
     // Estimates and verdicts, for simulated and real systems.
-    ("stats", &["units"]),
-    // OpenMetrics text, and the socket that serves it.
-    ("metrics", &["stdio"]),
+    ("stats", &["text", "units"]),
+    // A small server, and the text of metrics that it serves.
+    ("http", &["process"]),
     // This is for the tests of all others.
     ("testing", &[]),
     // These are checks of the repository's files.
     ("lint", &[]),
-    // A hint of the processor, which takes a pointer.
-    ("prefetch", &[]),
-    ("large-pages", &[]),
-    ("mechanisms", &["prefetch", "units"]),
+    // A hint of the processor and an allocator, which take pointers.
+    ("memory", &[]),
+    ("mechanisms", &["memory", "units"]),
     // Bursts and trains in packet captures.
     ("bursts", &["units"]),
     // The requests of a live server, by the kernel's tracing programs.
     ("breakdown", &["bpf", "files"]),
     // Circuit schedulers and their control loop, which know no network.
-    ("circuits", &["units"]),
-    ("fabric", &["circuits", "mechanisms", "prefetch", "units"]),
+    ("circuits", &["text", "units"]),
+    ("fabric", &["circuits", "mechanisms", "memory", "units"]),
     // Workloads and their sources; a run records what they did, so results are above.
-    ("traffic", &["fabric", "units"]),
-    ("scenario", &["circuits", "fabric", "files", "mechanisms", "traffic", "units"]),
+    ("traffic", &["fabric", "text", "units"]),
+    ("scenario", &["circuits", "fabric", "files", "mechanisms", "text", "traffic", "units"]),
     // The scenarios of the repository, as text: an edited one compiles no simulator again.
     ("shipped", &["scenario", "units"]),
-    ("results", &["fabric", "files", "stats", "traffic", "units"]),
-    ("report", &["results", "units"]),
+    ("results", &["fabric", "files", "stats", "text", "traffic", "units"]),
+    ("report", &["results", "text", "units"]),
     // The simulator depends neither on published values nor on how results are displayed.
-    ("sim", &["circuits", "fabric", "mechanisms", "prefetch", "results", "scenario", "traffic", "units"]),
+    ("sim", &["circuits", "fabric", "mechanisms", "memory", "results", "scenario", "traffic", "units"]),
     // The live crates do not depend on the simulator, nor the other way round.
     (
         "linux",
-        &["bpf", "circuits", "fabric", "mechanisms", "results", "scenario", "state", "traffic", "units"],
+        &["bpf", "circuits", "fabric", "mechanisms", "process", "results", "scenario", "traffic", "units"],
     ),
     // This installs mechanisms on a real host, without scenarios and a fabric.
-    ("host", &["bpf", "files", "mechanisms", "metrics", "state", "units"]),
+    ("host", &["bpf", "files", "http", "mechanisms", "process", "units"]),
     // These need no network: formulas of the tail, and the inside of a server.
-    ("models", &["fabric", "mechanisms", "traffic", "units"]),
+    ("models", &["fabric", "mechanisms", "text", "traffic", "units"]),
     (
         "reproduce",
         &[
@@ -72,25 +70,26 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "scenario",
             "shipped",
             "sim",
+            "text",
             "units",
         ],
     ),
     // The numbers that runs are asked for.
     ("experiment", &["bursts", "files", "results", "scenario", "stats", "units"]),
-    ("line", &["experiment", "files", "report", "results", "scenario", "sim", "stats", "traffic", "units"]),
+    (
+        "line",
+        &["experiment", "files", "report", "results", "scenario", "sim", "stats", "text", "traffic", "units"],
+    ),
     // The kernel's programs are compared with the mechanisms, not the other way round.
     ("bpf", &["mechanisms", "units"]),
     // These are servers: a runtime, and its users. They reach the network only by sockets.
-    ("chronos", &["bpf", "files", "mechanisms", "metrics"]),
+    ("chronos", &["bpf", "files", "http", "mechanisms", "process", "units"]),
     // Datagrams past the kernel's stack, which a program hands to the runtime.
     ("chronos-xdp", &["bpf", "chronos"]),
-    ("chronos-memcached", &["chronos", "chronos-xdp", "files", "metrics", "prefetch", "stdio", "units"]),
-    ("chronos-options", &["chronos", "metrics", "stdio", "units"]),
-    ("chronos-search", &["chronos", "chronos-options", "files", "metrics", "stdio", "units"]),
-    ("chronos-openflow", &["chronos", "chronos-options", "stdio", "units"]),
-    // Lock baselines, which only measurements run.
-    ("chronos-locked", &["chronos", "chronos-memcached", "chronos-search"]),
-    ("chronos-load", &["files", "stats", "stdio", "units"]),
+    ("chronos-memcached", &["chronos", "chronos-xdp", "files", "http", "memory", "process", "units"]),
+    ("chronos-search", &["chronos", "files", "http", "process", "units"]),
+    ("chronos-openflow", &["chronos", "process", "units"]),
+    ("chronos-load", &["files", "process", "stats", "text", "units"]),
     (
         "cli",
         &[
@@ -100,26 +99,27 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "fabric",
             "files",
             "host",
-            "large-pages",
+            "http",
             "line",
             "linux",
             "mechanisms",
-            "metrics",
+            "memory",
             "models",
+            "process",
             "report",
             "reproduce",
             "results",
             "scenario",
             "shipped",
             "sim",
-            "stdio",
+            "text",
             "units",
         ],
     ),
 ];
 
 /// Crates outside the architecture, which use what they measure or show.
-const OUTSIDE: [&str; 3] = ["benches", "examples", "torture"];
+const OUTSIDE: [&str; 4] = ["benches", "chronos-locked", "examples", "torture"];
 
 /// Returns the dependencies between the crates of the workspace, without tests.
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {

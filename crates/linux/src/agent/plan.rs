@@ -2,11 +2,10 @@
 
 use plimsoll_circuits::ControlParams;
 use plimsoll_fabric::Unbuildable;
-use plimsoll_fabric::engine::Streams;
 use plimsoll_scenario::model::Model;
 use plimsoll_traffic::record::WorkloadInfo;
 use plimsoll_traffic::{Source, Traffic};
-use plimsoll_units::Time;
+use plimsoll_units::{Streams, Time};
 
 use crate::control;
 use crate::frame::{CIRCUIT_ONLY, PACKET_ONLY};

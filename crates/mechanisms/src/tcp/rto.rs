@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use plimsoll_prefetch::prefetch_for_later;
+use plimsoll_memory::prefetch_for_later;
 use plimsoll_units::{Span, Time};
 
 use super::config::Config;

@@ -7,7 +7,7 @@
 //! `nxt == max` except after a timeout, when `nxt` returns to `una` and ACKs of what the receiver had
 //! kept move it on. How losses are repaired is in [`super::recovery`].
 
-use plimsoll_prefetch::prefetch_for_later;
+use plimsoll_memory::prefetch_for_later;
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use super::config::Config;

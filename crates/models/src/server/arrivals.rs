@@ -1,9 +1,8 @@
 //! When requests come: in an open loop, in bursts, or each client after its answer.
 
-use plimsoll_fabric::engine::{Stream, Streams};
 use plimsoll_mechanisms::InvalidParam;
 use plimsoll_traffic::distribution::{Sampler, TimeDistribution, exponential, uniform};
-use plimsoll_units::{Span, Time};
+use plimsoll_units::{Span, Stream, Streams, Time};
 
 use super::model::{is_rate, is_share, is_time, unless};
 

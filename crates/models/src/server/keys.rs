@@ -1,9 +1,8 @@
 //! Which partitions requests are for.
 
-use plimsoll_fabric::engine::{Stream, Streams};
 use plimsoll_mechanisms::InvalidParam;
 use plimsoll_traffic::distribution::uniform;
-use plimsoll_units::{Span, Time};
+use plimsoll_units::{Span, Stream, Streams, Time};
 use rand::Rng;
 
 use super::model::{is_share, unless};

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use plimsoll_fabric::engine::{EventQueue, Owner, OwnerKind, Streams};
+use plimsoll_fabric::engine::{EventQueue, Owner, OwnerKind};
 use plimsoll_traffic::distribution::{Sampler, uniform};
-use plimsoll_units::{Span, Time};
+use plimsoll_units::{Span, Streams, Time};
 
 use super::arrivals::{Arrivals, Client};
 use super::keys::{Partitions, below};

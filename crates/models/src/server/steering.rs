@@ -1,8 +1,7 @@
 //! Whose partition it is: the classification of requests, and its change each epoch.
 
-use plimsoll_fabric::engine::Streams;
 use plimsoll_mechanisms::partition_balancer::{Balance, GreedyBalance, SplitBalance};
-use plimsoll_units::Span;
+use plimsoll_units::{Span, Streams};
 
 use super::keys::below;
 use super::model::{Dispatch, ServerModel, Steering};

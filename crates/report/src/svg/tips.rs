@@ -2,7 +2,7 @@
 //!
 //! The text has one line an entry: first the heading, then `class TAB name TAB value`.
 
-use plimsoll_units::text::printable;
+use plimsoll_text::printable;
 
 use super::canvas::{Canvas, Frame, at};
 use crate::chart::{Color, Line, Lines, Read};

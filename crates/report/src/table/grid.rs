@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use plimsoll_units::text::{printable, printable_lines};
+use plimsoll_text::{printable, printable_lines};
 
 use super::style::Style;
 use crate::chart::Color;

@@ -15,7 +15,7 @@ mod tidy;
 
 use plimsoll_results::Summary;
 use plimsoll_results::summary::Warning;
-use plimsoll_units::text::{printable, printable_lines};
+use plimsoll_text::{printable, printable_lines};
 
 use crate::verdict;
 pub use differences::differences;

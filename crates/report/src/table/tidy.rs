@@ -3,7 +3,7 @@
 use plimsoll_results::Summary;
 use plimsoll_results::stats::Estimate;
 use plimsoll_results::summary::{Cell, Distribution, too_few};
-use plimsoll_units::text::{csv_cell, printable_json};
+use plimsoll_text::{csv_cell, printable_json};
 use serde::Serialize;
 
 use crate::verdict;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use plimsoll_circuits::{SchedulerKind, Workload};
 use plimsoll_results::stats::mean;
-use plimsoll_units::csv::rows;
+use plimsoll_text::csv::rows;
 
 use super::plus_plus;
 use super::tasks::{SWITCHING, draw};

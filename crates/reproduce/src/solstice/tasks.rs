@@ -5,9 +5,8 @@ use std::sync::Arc;
 use plimsoll_circuits::{
     Demand, Evaluation, Islip, LowerBounds, Schedule, Scheduler, SchedulerKind, Switching, Workload, evaluate,
 };
-use plimsoll_fabric::engine::Streams;
 use plimsoll_results::stats::{Estimate, mean, mean_interval};
-use plimsoll_units::{Rate, Span};
+use plimsoll_units::{Rate, Span, Streams};
 
 use crate::study::{Base, MakeTask, Measured, Named, Point, Task};
 

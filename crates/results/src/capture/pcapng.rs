@@ -5,8 +5,8 @@
 
 use std::io::{self, Write};
 
+use plimsoll_text::printable;
 use plimsoll_units::Time;
-use plimsoll_units::text::printable;
 
 use super::frame::Frame;
 use super::{Capture, PacketRecord};

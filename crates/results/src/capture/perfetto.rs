@@ -4,8 +4,8 @@
 
 use std::io::{self, Write};
 
+use plimsoll_text::printable;
 use plimsoll_units::Time;
-use plimsoll_units::text::printable;
 use serde_json::{Value, json};
 
 use super::circuit_tracks;

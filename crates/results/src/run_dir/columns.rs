@@ -11,7 +11,7 @@ use std::str::FromStr;
 
 use csv::{StringRecord, StringRecordIter};
 use plimsoll_fabric::net::HostId;
-use plimsoll_units::text::from_csv_cell;
+use plimsoll_text::from_csv_cell;
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use super::csv::Writer;

@@ -4,7 +4,7 @@
 use std::fmt::{Display, Write};
 
 use csv::{ReaderBuilder, Terminator};
-use plimsoll_units::text::csv_cell;
+use plimsoll_text::csv_cell;
 
 /// Builds rows of CSV in one buffer.
 #[derive(Default)]
@@ -83,7 +83,7 @@ pub(super) fn rows_without_header(text: &str) -> impl Iterator<Item = Result<csv
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_units::text::from_csv_cell;
+    use plimsoll_text::from_csv_cell;
     use proptest::prelude::*;
 
     use super::*;

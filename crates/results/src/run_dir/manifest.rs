@@ -1,6 +1,6 @@
 //! `manifest.json`: what was run, and how to run it again.
 
-use plimsoll_units::text::printable_json;
+use plimsoll_text::printable_json;
 use serde::{Deserialize, Serialize};
 
 use super::seal;

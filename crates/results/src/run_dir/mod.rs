@@ -45,7 +45,7 @@ pub use merge::merge;
 pub use table_form::Columns;
 
 use plimsoll_files::Origin;
-use plimsoll_units::text::printable_json;
+use plimsoll_text::printable_json;
 
 use crate::digest::Digest;
 use crate::point::{PointKey, PointOutcome};

@@ -12,7 +12,7 @@ use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use ::parquet::record::Field;
 use ::parquet::schema::types::Type;
-use plimsoll_units::text::from_csv_cell;
+use plimsoll_text::from_csv_cell;
 
 use super::columns::{ColumnKind, column_kind};
 use super::csv::{self, reader};

@@ -10,7 +10,7 @@ use plimsoll_files::Origin;
 use plimsoll_units::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use plimsoll_units::text::{csv_cell, printable_json};
+use plimsoll_text::{csv_cell, printable_json};
 
 use super::columns::{Fields, Names, QueueInterval, Record, TABLES};
 use super::csv::{Writer, reader};

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use plimsoll_text::grouped;
 use plimsoll_units::Time;
-use plimsoll_units::text::grouped;
 use serde::{Deserialize, Serialize};
 
 use super::{Cell, WorkloadSummary};

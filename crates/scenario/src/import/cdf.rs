@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use plimsoll_units::text::counted;
+use plimsoll_text::counted;
 
 use super::{Imported, Lines};
 use crate::error::ScenarioError;

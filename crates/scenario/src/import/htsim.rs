@@ -13,7 +13,7 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_units::text::counted;
+use plimsoll_text::counted;
 use plimsoll_units::{Rate, Span};
 
 use super::{GraphText, Imported, Lines, NODES_MAX, flow_list, known_host};

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use plimsoll_units::text::{count, counted};
+use plimsoll_text::{count, counted};
 use plimsoll_units::{Rate, Span};
 
 use crate::error::{Report, ScenarioError};

@@ -3,7 +3,7 @@
 use plimsoll_fabric::net::{Flags, HostId, Network, Packet, PathClass, Wait, ideal_time};
 use plimsoll_mechanisms::qjump::PeriodicLimiter;
 use plimsoll_mechanisms::tcp::{Config, Endpoint};
-use plimsoll_prefetch::prefetch_for_later;
+use plimsoll_memory::prefetch_for_later;
 use plimsoll_results::outcome::{self, Split};
 use plimsoll_traffic::{Arrival, ConnectionEnd as End};
 use plimsoll_units::{Span, Time};

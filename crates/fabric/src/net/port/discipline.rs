@@ -7,7 +7,7 @@ use std::sync::Arc;
 use plimsoll_mechanisms::PortMechanisms;
 use plimsoll_mechanisms::pfabric::{PfabricParams, PfabricQueue};
 use plimsoll_mechanisms::pfc::{PauseState, Priorities};
-use plimsoll_prefetch::prefetch_for_later;
+use plimsoll_memory::prefetch_for_later;
 use plimsoll_units::Time;
 
 use super::class_queues::{ClassQueues, Departure};

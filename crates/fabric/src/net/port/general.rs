@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plimsoll_mechanisms::paths::adaptive::DrainBytes;
 use plimsoll_mechanisms::pfc::{PauseState, Priorities, Signal};
 use plimsoll_mechanisms::phantom_queue::PhantomQueue;
-use plimsoll_prefetch::prefetch_for_later;
+use plimsoll_memory::prefetch_for_later;
 use plimsoll_units::Time;
 
 use super::class_queues::{ClassQueues, ClassSignal};

@@ -1,6 +1,6 @@
 //! [`Sizes`]: a first-in first-out queue of packet sizes, in 24 bytes and two more a packet.
 
-use plimsoll_prefetch::prefetch_for_later;
+use plimsoll_memory::prefetch_for_later;
 
 /// Sizes of waiting packets, in bytes. A `VecDeque` would do the same in 32 bytes, and a port would no longer
 /// be one cache line.

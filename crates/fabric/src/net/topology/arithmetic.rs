@@ -1,13 +1,4 @@
-//! Arithmetic of path selection: hashes, and divisions that take no division.
-
-/// The finaliser of SplitMix64 (Steele, Lea, Flood: OOPSLA 2014): every input bit changes every
-/// output bit with probability one half.
-#[inline]
-pub(crate) fn mix64(mut x: u64) -> u64 {
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
+//! Arithmetic of path selection: choices, and divisions that take no division.
 
 /// Divides by a number that is known before the run, without a division.
 ///

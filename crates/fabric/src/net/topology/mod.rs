@@ -21,11 +21,11 @@ mod link;
 mod rack;
 mod registry;
 
-use plimsoll_prefetch::prefetch_for_later;
-use plimsoll_units::{Rate, Span};
+use plimsoll_memory::prefetch_for_later;
+use plimsoll_units::{Rate, Span, mix64};
 
 use super::{HostId, Packet, PortId};
-pub(crate) use arithmetic::{choose, mix64};
+pub(crate) use arithmetic::choose;
 pub use clos::ClosShape;
 pub use graph::{GraphLink, GraphNode, Unreachable};
 pub use kind::{Check, Cut, Inside, InvalidValue, Kind};

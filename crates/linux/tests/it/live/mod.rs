@@ -8,10 +8,9 @@ mod world;
 
 use std::fs;
 
-use plimsoll_fabric::engine::Streams;
 use plimsoll_linux::{CaptureTo, EmulateError, Options, check, emulate};
 use plimsoll_traffic::{Actions, Opened, Traffic};
-use plimsoll_units::{Span, Time};
+use plimsoll_units::{Span, Streams, Time};
 
 use world::{RACK, lacks, model, options, run};
 

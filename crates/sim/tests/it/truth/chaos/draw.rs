@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use plimsoll_fabric::engine::{Stream, Streams};
+use plimsoll_units::{Stream, Streams};
 use rand::Rng;
 
 /// A random scenario, and the properties that hold for it.
