@@ -29,6 +29,9 @@ pub struct Claims {
     rows: Vec<Claim>,
 }
 
+/// A name and its value.
+type Named<'a> = (&'a str, &'a str);
+
 /// A row that is computed.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -69,7 +72,7 @@ impl Claims {
         if let Some(each) = self.each.iter().find(|each| each.len() < 2) {
             return Err(format!("`each` has {each:?}; allowed: a name and its values"));
         }
-        let names: Vec<(&str, &str)> =
+        let names: Vec<Named<'_>> =
             self.each.iter().map(|each| (each[0].as_str(), each[1].as_str())).collect();
         self.rows.iter().try_for_each(|claim| {
             Expression::read(&filled(&claim.is, &names)).map(drop)?;
@@ -91,8 +94,8 @@ impl Claims {
     fn walk<'a>(
         &self,
         each: &'a [Vec<String>],
-        names: &mut Vec<(&'a str, &'a str)>,
-        with: &mut dyn FnMut(&[(&'a str, &'a str)]),
+        names: &mut Vec<Named<'a>>,
+        with: &mut dyn FnMut(&[Named<'a>]),
     ) {
         let Some((first, rest)) = each.split_first() else { return with(names) };
         for value in &first[1..] {
@@ -104,7 +107,7 @@ impl Claims {
 }
 
 impl Claim {
-    fn row(&self, values: &Published, rows: &[Row], names: &[(&str, &str)]) -> Option<Row> {
+    fn row(&self, values: &Published, rows: &[Row], names: &[Named<'_>]) -> Option<Row> {
         let filled = |text: &str| filled(text, names);
         let base = names.iter().rev().find(|(name, _)| *name == "base").map(|(_, base)| *base)?;
         let find = |metric: &str, [figure, series, x]: [&str; 3]| {
@@ -149,7 +152,7 @@ impl Claim {
 }
 
 /// Puts the values of names into a text; of two names of one spelling, the inner one's.
-fn filled(text: &str, names: &[(&str, &str)]) -> String {
+fn filled(text: &str, names: &[Named<'_>]) -> String {
     names
         .iter()
         .rev()

@@ -58,7 +58,7 @@ fn every_committed_page_was_made_from_todays_scenarios_and_results() {
     // Without the eBPF programs the breakdown has no settings to compare.
     let is_left_out =
         |id: &str| id == "breakdown-kernel" && !cfg!(all(target_os = "linux", feature = "kernel"));
-    for study in every().into_iter().filter(|study| !is_left_out(&study.id)) {
+    for study in every().iter().filter(|study| !is_left_out(&study.id)) {
         let page = committed(study);
         let of_the_page: BTreeSet<&String> = page.builds.iter().flat_map(|build| &build.digests).collect();
         let options = options();
@@ -88,7 +88,7 @@ fn every_committed_page_was_made_from_todays_scenarios_and_results() {
 #[test]
 fn a_point_of_each_simulated_study_has_the_committed_numbers() {
     for (name, figure, x) in POINTS {
-        let study = every().into_iter().find(|study| study.id == name).expect("a study");
+        let study = every().iter().find(|study| study.id == name).expect("a study");
         let options = options();
         let bench = bench(study, &options);
         let index = study.figures.iter().position(|known| known.id == figure).expect("a figure");

@@ -7,7 +7,7 @@ use plimsoll_reproduce::{Ledger, Reproduction, Row, State, Study, every, page};
 use crate::common;
 
 fn pages() -> impl Iterator<Item = (&'static Study, Reproduction)> {
-    every().into_iter().map(|study| (study, common::committed(study).1))
+    every().iter().map(|study| (study, common::committed(study).1))
 }
 
 #[test]
