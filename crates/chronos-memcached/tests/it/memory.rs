@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::common::server::Server;
 use random::Random;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = plimsoll_testing::PATIENCE;
 
 fn connect(port: u16) -> TcpStream {
     let stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");

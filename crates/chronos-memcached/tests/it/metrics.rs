@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::common::server::Server;
 
 /// How long what has an end may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = plimsoll_testing::PATIENCE;
 
 /// The answer to a request at the metrics' address, which the server has said.
 fn ask(server: &Server, request: &str) -> String {

@@ -16,7 +16,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use server::Server;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = plimsoll_testing::PATIENCE;
 
 fn connect(port: u16) -> TcpStream {
     let stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");

@@ -11,7 +11,7 @@ use plimsoll_testing::eventually;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = plimsoll_testing::PATIENCE;
 
 fn connect(port: u16) -> TcpStream {
     let stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
