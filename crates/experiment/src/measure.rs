@@ -87,13 +87,27 @@ impl Measure {
         let subject = words.next_if(|word| quantity.of != Of::Run || word.text == ALL);
         let subject = subject.unwrap_or_else(|| Word { text: String::new(), at: head.at.clone() });
         quantity.of.check(text, &subject)?;
-        let values = words.zip(quantity.arguments).map(|(word, argument)| argument.read(text, &word));
-        let values = values.collect::<Result<Vec<Value>, BadExpression>>()?;
-        if let Some(missing) =
-            quantity.arguments.get(values.len()..).and_then(|rest| rest.iter().find(|a| !a.is_optional()))
-        {
+        let mut arguments = quantity.arguments.iter();
+        let mut values = Vec::new();
+        for word in words {
+            let Some(argument) = arguments.next() else {
+                let message = format!("`{}` takes no argument `{}`", quantity.name, word.text);
+                return Err(BadExpression::new(text, word.at, message, &quantity.form()));
+            };
+            values.push(argument.read(text, &word)?);
+        }
+        if let Some(missing) = arguments.find(|argument| !argument.is_optional()) {
             let message = format!("`{}` has too few arguments", quantity.name);
             return Err(BadExpression::new(text, head.at, message, missing.allowed()));
+        }
+        let counts = matches!(aggregate, Aggregate::Percent | Aggregate::PerMillion);
+        if counts && condition.is_none() {
+            let message = format!("`{}` counts the samples that meet a condition", head.text);
+            return Err(BadExpression::new(text, head.at, message, "a condition, such as <= 1ms"));
+        }
+        if let Some((_, limit)) = condition.as_ref().filter(|_| quantity.is_one) {
+            let message = format!("`{}` is one number, which has no condition", quantity.name);
+            return Err(BadExpression::new(text, limit.at.clone(), message, &quantity.form()));
         }
         let condition = condition.map(|(operator, word)| Ok((operator, quantity.unit.read(text, &word)?)));
         Ok(Measure {

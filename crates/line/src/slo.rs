@@ -95,7 +95,12 @@ impl Slo {
             let message = format!("`{}` cannot be held by `{sign}`", measure.head());
             return Err(BadExpression::new(text, Word::of(text, sign).at, message, allowed));
         }
-        let limit = measure.unit().read(text, &Word::of(text, right))?;
+        let word = Word::of(text, right);
+        let limit = measure.unit().read(text, &word)?;
+        // How near a number is to its limit is their quotient.
+        if limit <= 0.0 {
+            return Err(BadExpression::new(text, word.at, "a limit of nothing", "more than 0, such as < 1"));
+        }
         let limit = if metric == Metric::Deadline { limit / 100.0 } else { limit };
         let workload = measure.subject().to_owned();
         let text = format!("{} {sign} {}", measure.text(), right.trim());
@@ -199,6 +204,7 @@ mod tests {
             ("p99(q) < 1", "1", "unit"),
             ("p99(q) < 1mss", "1mss", "ms"),
             ("p99(q) < 0us", "0us", "more than 0"),
+            ("drops(queue.q) <= 0", "0", "more than 0"),
             ("deadline(q) > 0.99", "0.99", "99%"),
             ("", "", "such as"),
         ] {

@@ -29,10 +29,10 @@ pub struct Claims {
     rows: Vec<Claim>,
 }
 
-/// A name and its value.
+/// A name of `each` and one of its values.
 type Named<'a> = (&'a str, &'a str);
 
-/// A row that is computed.
+/// A row that is computed from others, before its names have values.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Claim {
@@ -64,17 +64,31 @@ fn claims() -> String {
 }
 
 impl Claims {
-    /// Checks that all expressions can be read.
+    /// Checks that all expressions can be read, that all names have values, and that the study has the `bases`.
     ///
     /// # Errors
-    /// Returns the first that cannot, and why.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    /// Returns the first that is wrong, and why.
+    pub(crate) fn check(&self, bases: [&str; 2]) -> Result<(), String> {
         if let Some(each) = self.each.iter().find(|each| each.len() < 2) {
             return Err(format!("`each` has {each:?}; allowed: a name and its values"));
         }
         let names: Vec<Named<'_>> =
             self.each.iter().map(|each| (each[0].as_str(), each[1].as_str())).collect();
+        let asked = self.each.iter().filter(|each| each[0] == "base").flat_map(|each| &each[1..]);
+        let held = self.rows.iter().flat_map(|claim| &claim.held);
+        if let Some(base) = asked.chain(held).find(|base| !bases.contains(&base.as_str())) {
+            return Err(format!("there is no base `{base}`; allowed: {}", bases.join(", ")));
+        }
         self.rows.iter().try_for_each(|claim| {
+            let texts = [&claim.figure, &claim.series, &claim.x, &claim.metric, &claim.is].into_iter();
+            for text in texts.chain(claim.said.iter().flatten()) {
+                let filled = filled(text, &[&[("base", bases[0])], &names[..]].concat());
+                if filled.contains('{') {
+                    return Err(format!(
+                        "`{text}` has a name without values; allowed: base and those of `each`"
+                    ));
+                }
+            }
             Expression::read(&filled(&claim.is, &names)).map(drop)?;
             claim.holds.iter().try_for_each(|text| condition(text).map(drop))
         })
@@ -88,6 +102,16 @@ impl Claims {
             computed.extend(self.rows.iter().filter_map(|claim| claim.row(published, rows, names)));
         });
         computed
+    }
+
+    /// Returns the expressions of which `rows` has no number, whatever the values of their names.
+    #[cfg(test)]
+    pub(crate) fn without_rows(&self, first_base: &str, published: &Published, rows: &[Row]) -> Vec<&str> {
+        let is_lost = |claim: &&Claim| {
+            let alone = Claims { each: self.each.clone(), rows: vec![(*claim).clone()] };
+            alone.rows(first_base, published, rows).is_empty()
+        };
+        self.rows.iter().filter(is_lost).map(|claim| claim.is.as_str()).collect()
     }
 
     /// Calls `with` for each combination of the values of `each`.

@@ -1,6 +1,6 @@
 //! [`Expression`]: arithmetic over the numbers of rows: `p99('fig1', 'HULL', '20') / p99('fig1', 'TCP', '20')`.
 
-/// An expression that was read.
+/// An expression, with the operations in their order.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Expression {
     Constant(f64),

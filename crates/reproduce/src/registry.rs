@@ -69,6 +69,10 @@ mod tests {
             let made: Reproduction = serde_json::from_str(&rows).expect("the rows are a reproduction");
             let measured = |row: &&Row| study.figure(&row.figure).is_some();
             let measured: Vec<Row> = made.rows.iter().filter(measured).cloned().collect();
+            for claims in &study.claims {
+                let lost = claims.without_rows(study.bases[0].name(), &study.published, &measured);
+                assert!(lost.is_empty(), "{}: no row of the page is {lost:?}", study.id);
+            }
             let mut computed = study.computed(&measured);
             computed.iter_mut().filter(|row| row.suspect).for_each(Row::let_go);
             crate::ledger::settle(study, &mut computed);

@@ -300,7 +300,11 @@ fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String
         one_of("figure", of, figures.iter().map(|figure| figure.id.as_str()))
             .map_err(|problem| format!("figure `{}`: {problem}", figure.id))?;
     }
-    file.claims.iter().try_for_each(Claims::check).map_err(|problem| format!("claims: {problem}"))?;
+    let bases = file.bases.map(Base::name);
+    file.claims
+        .iter()
+        .try_for_each(|claims| claims.check(bases))
+        .map_err(|problem| format!("claims: {problem}"))?;
     let explained = |list: Vec<ExplanationFile>| {
         let explanation =
             |ExplanationFile { title, rows, reach, text }| Explanation { title, rows, reach, text };

@@ -62,7 +62,7 @@ pub struct Word {
     pub at: Range<usize>,
 }
 
-/// A comparison with a limit.
+/// A comparison of a number with a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Operator {
     /// The value is below the limit.
@@ -75,10 +75,10 @@ pub enum Operator {
     AtLeast,
 }
 
-/// Which number is meant.
+/// The parts of a text that says which number is meant.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Expression {
-    /// The text that was read.
+    /// The text that the parts were read from.
     pub text: String,
     /// The name of the quantity, where it is given.
     pub quantity: Option<Word>,
@@ -95,7 +95,7 @@ pub struct Expression {
 /// The reason why a text is wrong, with the place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadExpression {
-    /// The text that is wrong.
+    /// The text in which something is wrong.
     pub text: String,
     /// The characters at fault, counted from 0.
     pub at: Range<usize>,
@@ -302,7 +302,9 @@ impl Expression {
             let word = Word::of(text, argument);
             match Operator::split(argument) {
                 Some((before, operator, limit)) if before.trim().is_empty() => {
-                    condition = Some((operator, Word::of(text, limit)));
+                    if condition.replace((operator, Word::of(text, limit))).is_some() {
+                        return Err(BadExpression::new(text, word.at, "this is a second condition", "one"));
+                    }
                 }
                 _ => words.push(word),
             }
@@ -367,6 +369,7 @@ mod tests {
             ("p050(q)", "p050", "did you mean `p50`?"),
             ("p100(q)", "p100", "above 0 and below 100"),
             ("slowdown.meen(q)", "meen", "did you mean `mean`?"),
+            ("percent(q, > 1us, < 9us)", "< 9us", "a second condition"),
             ("", " ", "such as p99(query)"),
         ] {
             let error = read(text).unwrap_err();

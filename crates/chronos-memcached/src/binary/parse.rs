@@ -164,7 +164,7 @@ fn flush<'a>(
     Step::Everywhere { consumed: packet.head_bytes, request: Request::new(head, &[]) }
 }
 
-/// Reads a command on a key.
+/// Reads a command that names a key, by its row in the table of commands.
 fn on_key<'a>(
     server: &Memcached,
     session: &mut Session,

@@ -40,7 +40,7 @@ impl TimeUnit {
     }
 }
 
-/// The value of an argument.
+/// The value of an argument, by what the quantity takes.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Value {
     Count(u64),

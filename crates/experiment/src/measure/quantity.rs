@@ -10,9 +10,9 @@ use super::{circuits, hosts, links, packets, samples, windows};
 pub struct Quantity {
     /// Its name in a measure.
     pub name: &'static str,
-    /// What it is, in words.
+    /// What the samples are, as the reference says it.
     pub doc: &'static str,
-    /// The unit of its samples.
+    /// The unit in which its samples are counted.
     pub unit: Unit,
     /// Whether a run has one number of it rather than samples.
     pub is_one: bool,

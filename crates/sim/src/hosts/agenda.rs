@@ -19,7 +19,7 @@ pub(crate) enum Arrived {
 /// The steps that are left, the next one last; empty between events.
 pub(super) type Agenda = Vec<Step>;
 
-/// One step.
+/// A step that hosts have yet to take.
 #[derive(Debug)]
 pub(super) enum Step {
     /// The workload gets a raw packet.

@@ -12,7 +12,7 @@ use plimsoll_mechanisms::tcp::Segment;
 use plimsoll_traffic::{Arrival, ConnectionEnd as End};
 use plimsoll_units::Time;
 
-/// A message in a byte stream.
+/// A message that an end writes into its byte stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outgoing {
     /// The stream offset just after its last byte.
