@@ -3,6 +3,7 @@
 use std::ops::AddAssign;
 
 use plimsoll_units::{Rate, Span, Time};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::net::{Network, Node, Packet, PortId};
 
@@ -130,44 +131,123 @@ impl LinkMeter {
     }
 }
 
-/// Counters of a whole run. In the end `sent = delivered + lost + in flight`; a simulated run asserts it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
+/// When an output of a run has a counter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum When {
+    /// The outputs of every run have it.
+    Always,
+    /// Runs whose links fail or degrade have it.
+    WithFaults,
+    /// Runs of hybrid networks have it.
+    WithCircuits,
+    /// Runs in which it is not 0 have it, so that the outputs of all other runs stay as they are without it.
+    IfAny,
+    /// The outputs of no run have it.
+    Never,
+}
+
+/// How a counter appears in the outputs of a run. Its sum over logical processes and over replicates is in all of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Counter {
+    /// The name of its field, which is its key in JSON and its metric in CSV.
+    pub name: &'static str,
+    /// The documentation of its field.
+    pub about: &'static str,
+    /// Returns the counter's value.
+    pub get: fn(&Counters) -> u64,
+    /// Whether it counts packets that were dropped or lost, each of which is in one counter only.
+    pub is_loss: bool,
+    /// When the digest of a run covers it.
+    pub digest: When,
+    /// When the rows of CSV have it.
+    pub csv: When,
+    /// The heading of its column in tables, which have it where some run has counted one.
+    pub heading: Option<&'static str>,
+}
+
+impl Counter {
+    const PLAIN: Counter = Counter {
+        name: "",
+        about: "",
+        get: |_| 0,
+        is_loss: false,
+        digest: When::Always,
+        csv: When::Never,
+        heading: None,
+    };
+    const LOSS: Counter = Counter { is_loss: true, ..Counter::PLAIN };
+}
+
+/// Declares the counters: the fields of [`Counters`] with their documentation, and how each differs from one that only
+/// JSON and the digest have.
+macro_rules! counters {
+    ($($(#[doc = $about:literal])+ $name:ident: $base:ident { $($field:ident: $value:expr),* },)+) => {
+        /// Counters of a whole run. In the end `sent = delivered + lost + in flight`; a simulated run asserts it.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+        #[serde(default)]
+        pub struct Counters {
+            $($(#[doc = $about])+ pub $name: u64,)+
+        }
+
+        impl Counters {
+            /// All counters, in the order of their declaration.
+            pub const ALL: &[Counter] = &[$(Counter {
+                name: stringify!($name),
+                about: concat!($($about),+),
+                get: |counters| counters.$name,
+                $($field: $value,)*
+                ..Counter::$base
+            }),+];
+        }
+
+        impl AddAssign for Counters {
+            fn add_assign(&mut self, other: Counters) {
+                $(self.$name += other.$name;)+
+            }
+        }
+    };
+}
+
+counters! {
     /// Packets that hosts have sent.
-    pub packets_sent: u64,
+    packets_sent: PLAIN {},
     /// Packets that reached their host.
-    pub packets_delivered: u64,
+    packets_delivered: PLAIN {},
     /// Packets that their host lost at random before the NIC.
-    pub host_drops: u64,
+    host_drops: LOSS { digest: When::IfAny, csv: When::IfAny, heading: Some("lost at hosts") },
     /// Packets dropped in NIC queues.
-    pub nic_drops: u64,
+    nic_drops: LOSS {},
     /// Packets dropped in switches.
-    pub switch_drops: u64,
+    switch_drops: LOSS {},
     /// Packets lost with a link that failed: on it, waiting for it, or sent to it before routing knew.
-    pub link_drops: u64,
+    link_drops: LOSS { digest: When::WithFaults, csv: When::WithFaults, heading: Some("link drops") },
     /// Packets dropped by a switch from which no live link led to their host.
-    pub no_route_drops: u64,
+    no_route_drops: LOSS { digest: When::WithFaults, csv: When::WithFaults, heading: Some("no route") },
     /// Packets lost in a circuit switch: it was dark, or their sender's circuit led elsewhere.
-    pub circuit_drops: u64,
+    circuit_drops: LOSS { digest: When::WithCircuits },
     /// Packets still queued or on a link at the end.
-    pub packets_in_flight: u64,
+    packets_in_flight: PLAIN {},
     /// Packets that ports marked CE (congestion experienced).
-    pub marks: u64,
+    marks: PLAIN { csv: When::Always, heading: Some("marks") },
     /// Packets that completed a link.
-    pub packet_hops: u64,
-    /// Events that the engine has handled.
-    pub events: u64,
+    packet_hops: PLAIN {},
+    /// Events that the engine has handled. The two port engines handle different numbers of them for the same result.
+    events: PLAIN { digest: When::Never },
     /// Segments that were retransmitted.
-    pub retransmissions: u64,
+    retransmissions: PLAIN { heading: Some("retransmissions") },
     /// The number of retransmission timeouts.
-    pub timeouts: u64,
+    timeouts: PLAIN { heading: Some("timeouts") },
 }
 
 impl Counters {
+    /// Returns the number of packets that found no room, anywhere.
+    pub fn drops(&self) -> u64 {
+        self.nic_drops + self.switch_drops
+    }
+
     /// Returns the number of packets that were dropped or lost.
     pub fn packets_lost(&self) -> u64 {
-        let at_links = self.link_drops + self.no_route_drops + self.circuit_drops;
-        self.host_drops + self.nic_drops + self.switch_drops + at_links
+        Counters::ALL.iter().filter(|counter| counter.is_loss).map(|counter| (counter.get)(self)).sum()
     }
 
     /// Returns the number of packets whose fate is known: in the end, as many as were sent.
@@ -176,38 +256,13 @@ impl Counters {
     }
 }
 
-impl AddAssign for Counters {
-    fn add_assign(&mut self, other: Counters) {
-        let Counters {
-            packets_sent,
-            packets_delivered,
-            host_drops,
-            nic_drops,
-            switch_drops,
-            link_drops,
-            no_route_drops,
-            circuit_drops,
-            packets_in_flight,
-            marks,
-            packet_hops,
-            events,
-            retransmissions,
-            timeouts,
-        } = other;
-        self.packets_sent += packets_sent;
-        self.packets_delivered += packets_delivered;
-        self.host_drops += host_drops;
-        self.nic_drops += nic_drops;
-        self.switch_drops += switch_drops;
-        self.link_drops += link_drops;
-        self.no_route_drops += no_route_drops;
-        self.circuit_drops += circuit_drops;
-        self.packets_in_flight += packets_in_flight;
-        self.marks += marks;
-        self.packet_hops += packet_hops;
-        self.events += events;
-        self.retransmissions += retransmissions;
-        self.timeouts += timeouts;
+impl Serialize for Counters {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let written = Counters::ALL
+            .iter()
+            .map(|counter| (counter, (counter.get)(self)))
+            .filter(|(counter, value)| counter.digest != When::IfAny || *value > 0);
+        serializer.collect_map(written.map(|(counter, value)| (counter.name, value)))
     }
 }
 

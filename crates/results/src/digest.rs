@@ -27,8 +27,9 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::outcome::{
-    CircuitUse, CircuitWeek, Connection, Counters, ExtraLoad, GoodputInterval, LinkTotals, Message,
-    Observation, Outcome, ProcessorTotals, Query, Queue, ScheduleTimes, SeriesPoint, Split, WorkloadInfo,
+    CircuitUse, CircuitWeek, Connection, Counter, Counters, ExtraLoad, GoodputInterval, LinkTotals, Message,
+    Observation, Outcome, ProcessorTotals, Query, Queue, ScheduleTimes, SeriesPoint, Split, When,
+    WorkloadInfo,
 };
 
 /// 128 bits that differ whenever two runs observed something different. Written as 32 hex digits.
@@ -48,21 +49,21 @@ impl Digest {
         if !links.is_empty() {
             links.feed(&mut hasher);
         }
-        let Counters { link_drops, no_route_drops, .. } = outcome.counters;
-        if link_drops + no_route_drops > 0 {
-            (link_drops, no_route_drops).feed(&mut hasher);
+        let counters = |when| counters_fed(when).map(|counter| (counter, (counter.get)(&outcome.counters)));
+        if counters(When::WithFaults).any(|(_, value)| value > 0) {
+            counters(When::WithFaults).for_each(|(_, value)| value.feed(&mut hasher));
         }
         if !(outcome.circuits.is_empty() && outcome.circuit_weeks.is_empty()) {
             outcome.circuits.feed(&mut hasher);
             outcome.circuit_weeks.feed(&mut hasher);
-            outcome.counters.circuit_drops.feed(&mut hasher);
+            counters(When::WithCircuits).for_each(|(_, value)| value.feed(&mut hasher));
         }
         if !outcome.processors.is_empty() {
             outcome.processors.feed(&mut hasher);
         }
-        if outcome.counters.host_drops > 0 {
-            "host drops".feed(&mut hasher);
-            outcome.counters.host_drops.feed(&mut hasher);
+        for (counter, value) in counters(When::IfAny).filter(|(_, value)| *value > 0) {
+            counter.name.replace('_', " ").feed(&mut hasher);
+            value.feed(&mut hasher);
         }
         hasher.finish()
     }
@@ -363,10 +364,16 @@ feed_fields!(Connection {
     pacer_renewals,
     pacer_dissociations
 });
-feed_fields!(Counters {
-    packets_sent, packets_delivered, nic_drops, switch_drops, packets_in_flight, marks, packet_hops,
-    retransmissions, timeouts
-} except { host_drops, link_drops, no_route_drops, circuit_drops, events });
+impl Feed for Counters {
+    fn feed(&self, hasher: &mut Hasher) {
+        counters_fed(When::Always).for_each(|counter| (counter.get)(self).feed(hasher));
+    }
+}
+
+/// Returns the counters that digests cover at these times.
+fn counters_fed(when: When) -> impl Iterator<Item = &'static Counter> {
+    Counters::ALL.iter().filter(move |counter| counter.digest == when)
+}
 
 feed_fields!(Split { window, recovery, nic, pacer, tier, serialisation, propagation, service });
 feed_fields!(Queue {

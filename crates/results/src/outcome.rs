@@ -10,7 +10,7 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use crate::capture::Capture;
 
-pub use plimsoll_fabric::observed::{Counters, Queue};
+pub use plimsoll_fabric::observed::{Counter, Counters, Queue, When};
 pub use plimsoll_fabric::{CircuitUse, CircuitWeek, ScheduleTimes};
 
 /// Everything one run observed.

@@ -1,6 +1,7 @@
 //! From a summary to its tables.
 
 use plimsoll_results::Summary;
+use plimsoll_results::outcome::Counters;
 use plimsoll_results::stats::Estimate;
 use plimsoll_results::summary::{
     Cell as PointCell, Distribution, ExtraTotals, QueueSummary, WorkloadSummary,
@@ -184,20 +185,19 @@ fn queue_columns(summary: &Summary, cells: &[&PointCell], columns: &mut Vec<Numb
 }
 
 fn network_columns(cells: &[&PointCell], columns: &mut Vec<Numbers>) {
-    let mut push = |name, pick: fn(&PointCell) -> u64| {
-        let values: Vec<u64> = cells.iter().map(|cell| pick(cell)).collect();
+    let mut push = |name, get: fn(&Counters) -> u64| {
+        let values: Vec<u64> = cells.iter().map(|cell| get(&cell.counters)).collect();
         if values.iter().any(|&value| value > 0) {
             let values = values.into_iter().map(|value| Some(Estimate::bare(value as f64, 1)));
             columns.push(Numbers::new("network", name, None, values.collect()));
         }
     };
-    push("drops", |cell| cell.counters.drops());
-    push("lost at hosts", |cell| cell.counters.host_drops);
-    push("link drops", |cell| cell.counters.link_drops);
-    push("no route", |cell| cell.counters.no_route_drops);
-    push("marks", |cell| cell.counters.marks);
-    push("retransmissions", |cell| cell.counters.retransmissions);
-    push("timeouts", |cell| cell.counters.timeouts);
+    push("drops", Counters::drops);
+    for counter in Counters::ALL {
+        if let Some(heading) = counter.heading {
+            push(heading, counter.get);
+        }
+    }
 }
 
 /// Makes the latency breakdown of the slowest hundredth, in shares. A component that is nowhere one in a thousand is

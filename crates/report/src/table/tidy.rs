@@ -1,6 +1,7 @@
 //! The data of the table for other programs: JSON, and CSV with one number a row.
 
 use plimsoll_results::Summary;
+use plimsoll_results::outcome::{Counter, Counters, When};
 use plimsoll_results::stats::Estimate;
 use plimsoll_results::summary::{Cell, Distribution, too_few};
 use plimsoll_text::{csv_cell, printable_json};
@@ -183,17 +184,27 @@ fn numbers(cell: &Cell) -> Vec<(String, String, Estimate)> {
     }
     out.extend(circuits(cell));
     out.extend(processors(cell));
-    let counters = &cell.counters;
-    let network = [("drops", counters.drops()), ("marks", counters.marks)];
-    let faults = [("link_drops", counters.link_drops), ("no_route_drops", counters.no_route_drops)];
-    let faults = faults.into_iter().filter(|_| !cell.faults.is_empty());
-    let at_hosts = Some(("host_drops", counters.host_drops)).filter(|(_, drops)| *drops > 0);
     out.extend(
-        network.into_iter().chain(at_hosts).chain(faults).map(|(metric, value)| {
+        network(cell).map(|(metric, value)| {
             ("network".to_owned(), metric.to_owned(), Estimate::bare(value as f64, 1))
         }),
     );
     out
+}
+
+/// Returns the counters of the network; what every run has comes first.
+fn network(cell: &Cell) -> impl Iterator<Item = (&'static str, u64)> {
+    let (always, others): (Vec<&Counter>, _) =
+        Counters::ALL.iter().partition(|counter| counter.csv == When::Always);
+    let others = others.into_iter().filter(|counter| match counter.csv {
+        When::WithFaults => !cell.faults.is_empty(),
+        When::WithCircuits => cell.circuits.is_some(),
+        When::IfAny => (counter.get)(&cell.counters) > 0,
+        When::Always | When::Never => false,
+    });
+    let counted =
+        always.into_iter().chain(others).map(|counter| (counter.name, (counter.get)(&cell.counters)));
+    std::iter::once(("drops", cell.counters.drops())).chain(counted)
 }
 
 /// The numbers of the circuits of a hybrid network.

@@ -16,7 +16,7 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use super::csv::Writer;
 use crate::outcome::{
-    CircuitUse, CircuitWeek, Connection, GoodputInterval, LinkTotals, Message, Observation, Query,
+    CircuitUse, CircuitWeek, Connection, Counters, GoodputInterval, LinkTotals, Message, Observation, Query,
     ScheduleTimes, SeriesPoint, Split,
 };
 
@@ -672,6 +672,10 @@ pub fn documentation() -> String {
         out.push_str(&format!("\n## {file}\n{about}\n"));
         list(columns, &mut out);
     }
+    out.push_str("\n## Counters of the whole run, in point.json\n");
+    let counters: Vec<ColumnDoc> =
+        Counters::ALL.iter().map(|counter| (counter.name, counter.about.trim_start())).collect();
+    list(&counters, &mut out);
     out
 }
 

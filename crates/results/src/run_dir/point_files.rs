@@ -39,7 +39,7 @@ pub(super) struct Mark {
     warmup_ps: u64,
     workloads: Vec<WorkloadMark>,
     tiers: Vec<String>,
-    counters: Counts,
+    counters: Counters,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     extra: Vec<ExtraMark>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -128,55 +128,6 @@ struct QueueMark {
     bytes: u64,
     /// As [`Queue::time_at`].
     time_at_ps: Vec<u64>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Counts {
-    packets_sent: u64,
-    packets_delivered: u64,
-    #[serde(default, skip_serializing_if = "is_zero")]
-    host_drops: u64,
-    nic_drops: u64,
-    switch_drops: u64,
-    #[serde(default)]
-    link_drops: u64,
-    #[serde(default)]
-    no_route_drops: u64,
-    #[serde(default)]
-    circuit_drops: u64,
-    packets_in_flight: u64,
-    marks: u64,
-    packet_hops: u64,
-    events: u64,
-    retransmissions: u64,
-    timeouts: u64,
-}
-
-/// For serde, which hands over a reference.
-fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
-macro_rules! counts {
-    ($from:expr => $to:ident) => {{
-        let c = $from;
-        $to {
-            packets_sent: c.packets_sent,
-            packets_delivered: c.packets_delivered,
-            host_drops: c.host_drops,
-            nic_drops: c.nic_drops,
-            switch_drops: c.switch_drops,
-            link_drops: c.link_drops,
-            no_route_drops: c.no_route_drops,
-            circuit_drops: c.circuit_drops,
-            packets_in_flight: c.packets_in_flight,
-            marks: c.marks,
-            packet_hops: c.packet_hops,
-            events: c.events,
-            retransmissions: c.retransmissions,
-            timeouts: c.timeouts,
-        }
-    }};
 }
 
 /// Writes a point into an empty folder; the mark comes last.
@@ -322,7 +273,7 @@ pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
         connections: read_records(folder, &mark, &names)?,
         series: read_records(folder, &mark, &names)?,
         goodput: read_records(folder, &mark, &names)?,
-        counters: counts!(&mark.counters => Counters),
+        counters: mark.counters,
         faults: mark
             .faults
             .iter()
@@ -365,7 +316,7 @@ fn mark(point: &PointOutcome, files: BTreeMap<String, FileMark>) -> Mark {
             })
             .collect(),
         tiers: outcome.tiers.clone(),
-        counters: counts!(&outcome.counters => Counts),
+        counters: outcome.counters,
         extra: outcome
             .extra
             .iter()

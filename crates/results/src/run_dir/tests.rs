@@ -4,7 +4,7 @@ use super::*;
 use plimsoll_units::{Span, Time};
 
 use crate::digest::Digest;
-use crate::outcome::{ExtraLoad, Observation, ProcessorTotals};
+use crate::outcome::{Counters, ExtraLoad, Observation, ProcessorTotals};
 use crate::summary::Options;
 use crate::synthetic::{self, Shape};
 
@@ -713,5 +713,23 @@ fn a_kill_at_any_moment_loses_no_finished_point() {
             .collect();
         assert!(seen.iter().all(|id| done.contains(&id.as_str())), "{seen:?} against {done:?}");
         assert_eq!(run.read_points().unwrap().len(), done.len());
+    }
+}
+
+#[test]
+fn counters_are_written_by_name_and_a_later_one_only_where_it_has_counted() {
+    let json = |counters: &Counters| serde_json::to_string(counters).unwrap();
+    let text = "{\"packets_sent\":4,\"packets_delivered\":0,\"nic_drops\":0,\"switch_drops\":0,\"link_drops\":0,\
+                \"no_route_drops\":0,\"circuit_drops\":0,\"packets_in_flight\":0,\"marks\":0,\"packet_hops\":0,\
+                \"events\":0,\"retransmissions\":0,\"timeouts\":0}";
+    let none = Counters { packets_sent: 4, ..Counters::default() };
+    assert_eq!(json(&none), text);
+    assert_eq!(serde_json::from_str::<Counters>(text).unwrap(), none);
+    let one = Counters { host_drops: 1, ..none };
+    assert!(json(&one).contains("\"packets_delivered\":0,\"host_drops\":1,\"nic_drops\""), "{}", json(&one));
+    assert_eq!(serde_json::from_str::<Counters>(&json(&one)).unwrap(), one);
+    let about = documentation();
+    for counter in Counters::ALL {
+        assert!(about.contains(&format!("* `{}`: {}\n", counter.name, counter.about.trim())), "{about}");
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::workload::{Runs, Subject};
 use super::{
-    Best, Cell, Comparison, CounterTotals, Distribution, FORMAT, Options, RunInfo, Summary, WorkloadChange,
-    circuits, processors, queue, tier, warning,
+    Best, Cell, Comparison, Distribution, FORMAT, Options, RunInfo, Summary, WorkloadChange, circuits,
+    processors, queue, tier, warning,
 };
-use crate::outcome::Outcome;
+use crate::outcome::{Counters, Outcome};
 use crate::point::PointOutcome;
 use crate::stats::Statistic;
 use crate::stats::paired::{self, Direction, Pair};
@@ -82,8 +82,8 @@ fn replicates<'a>(
 
 fn cell(variant: &str, sweep: &[(String, String)], runs: &[&PointOutcome], options: &Options) -> Cell {
     let outcomes: Vec<&Outcome> = runs.iter().map(|point| &point.outcome).collect();
-    let mut counters = CounterTotals::default();
-    outcomes.iter().for_each(|outcome| counters.add(&outcome.counters));
+    let mut counters = Counters::default();
+    outcomes.iter().for_each(|outcome| counters += outcome.counters);
     Cell {
         variant: variant.to_owned(),
         sweep: sweep.to_vec(),

@@ -104,7 +104,7 @@ pub struct Cell {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<ProcessorSummary>,
     /// Totals over all replicates.
-    pub counters: CounterTotals,
+    pub counters: Counters,
     /// Links that were slow or dead for a while, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<String>,
@@ -367,72 +367,6 @@ pub struct ConnectionTotals {
     pub pacer_renewals: u64,
     /// The number of associations that timed out.
     pub pacer_dissociations: u64,
-}
-
-/// Whole-run counters, summed over replicates.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct CounterTotals {
-    /// Packets handed to NIC queues.
-    pub packets_sent: u64,
-    /// Packets that reached their host.
-    pub packets_delivered: u64,
-    /// Packets that their host lost at random before the NIC.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub host_drops: u64,
-    /// Packets dropped in NIC queues.
-    pub nic_drops: u64,
-    /// Packets dropped in switches.
-    pub switch_drops: u64,
-    /// Packets lost with a link that failed.
-    #[serde(default)]
-    pub link_drops: u64,
-    /// Packets that no live link led on.
-    #[serde(default)]
-    pub no_route_drops: u64,
-    /// Packets that a circuit switch lost.
-    #[serde(default)]
-    pub circuit_drops: u64,
-    /// Packets still on their way at the end.
-    pub packets_in_flight: u64,
-    /// The number of packets that were marked CE.
-    pub marks: u64,
-    /// Packets that completed a link.
-    pub packet_hops: u64,
-    /// The number of events that were handled.
-    pub events: u64,
-    /// The number of segments that were retransmitted.
-    pub retransmissions: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-}
-
-/// For serde, which hands over a reference.
-fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
-impl CounterTotals {
-    fn add(&mut self, counters: &Counters) {
-        self.packets_sent += counters.packets_sent;
-        self.packets_delivered += counters.packets_delivered;
-        self.host_drops += counters.host_drops;
-        self.nic_drops += counters.nic_drops;
-        self.switch_drops += counters.switch_drops;
-        self.link_drops += counters.link_drops;
-        self.no_route_drops += counters.no_route_drops;
-        self.circuit_drops += counters.circuit_drops;
-        self.packets_in_flight += counters.packets_in_flight;
-        self.marks += counters.marks;
-        self.packet_hops += counters.packet_hops;
-        self.events += counters.events;
-        self.retransmissions += counters.retransmissions;
-        self.timeouts += counters.timeouts;
-    }
-
-    /// Packets that found no room, anywhere.
-    pub fn drops(&self) -> u64 {
-        self.nic_drops + self.switch_drops
-    }
 }
 
 /// How a variant changed one workload against the first variant, by pairs of the same message (or
