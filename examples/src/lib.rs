@@ -9,20 +9,23 @@ pub mod vegas;
 use std::path::Path;
 
 use plimsoll_results::outcome::Outcome;
-use plimsoll_scenario::Scenario;
-use plimsoll_sim::{Extensions, run, run_with};
+use plimsoll_scenario::{Overrides, Registry, Scenario};
+use plimsoll_sim::run;
 
-/// Runs the only point of a scenario unchanged and with `extensions`.
+/// Runs the only point of a scenario unchanged and with `setting`, which names a mechanism of `registry`.
 ///
 /// # Panics
 /// Panics if the scenario is invalid, with its errors.
-pub fn with_and_without(scenario: &str, extensions: Extensions) -> (Outcome, Outcome) {
-    let scenario = Scenario::parse("example", scenario, Path::new("."))
-        .unwrap_or_else(|errors| panic!("{}", errors.iter().map(ToString::to_string).collect::<String>()));
-    let model = &scenario.points()[0].model;
-    let without = run(model, &mut |_| true).expect("the scenario can be run");
-    let with = run_with(model, extensions, &mut |_| true).expect("the scenario can be run");
-    (without, with)
+pub fn with_and_without(registry: &Registry, scenario: &str, setting: &str) -> (Outcome, Outcome) {
+    let outcome = |set: Vec<String>| {
+        let overrides = Overrides { set, ..Overrides::default() };
+        let scenario = Scenario::parse_from(registry, "example", scenario, Path::new("."), &overrides)
+            .unwrap_or_else(|errors| {
+                panic!("{}", errors.iter().map(ToString::to_string).collect::<String>())
+            });
+        run(&scenario.points()[0].model, &mut |_| true).expect("the scenario can be run")
+    };
+    (outcome(Vec::new()), outcome(vec![setting.to_owned()]))
 }
 
 /// Returns a percentile of the completion times of the workload number `workload`, in us.

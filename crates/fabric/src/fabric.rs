@@ -46,12 +46,12 @@ use crate::observed::WatchedQueue;
 /// ```
 /// use plimsoll_fabric::net::topology::LinkClass;
 /// use plimsoll_fabric::net::{HostId, Network, Packet};
-/// use plimsoll_fabric::{Extensions, Fabric, FabricSpec, Handled};
+/// use plimsoll_fabric::{Fabric, FabricSpec, Handled};
 /// use plimsoll_units::{Rate, Span, Streams, Time};
 ///
 /// let link = LinkClass { rate: Rate::from_gbps(1), propagation: Span::from_us(1) };
 /// let spec = FabricSpec::new(Network::rack(2, link));
-/// let mut fabric = Fabric::build(spec, &Streams::new(1), Extensions::default(), ())?;
+/// let mut fabric = Fabric::build(spec, &Streams::new(1), ())?;
 /// fabric.send(Time::ZERO, Packet::new(HostId(0), HostId(1), 7, 1_000));
 /// let (mut arrived, mut delivered) = (Packet::default(), None);
 /// while let Some((now, owner)) = fabric.next_event(Time::MAX) {

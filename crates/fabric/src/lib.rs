@@ -38,5 +38,5 @@ pub use fabric::{Fabric, Handled, LeadsTo, LinkReading};
 pub use flow_control::Deadlock;
 pub use links::{Hooks, LostAt};
 pub use observed::{MeasurementWindow, WatchedQueue, port_name};
-pub use spec::{CircuitSpec, Extensions, FabricSpec, MakeDiscipline, PortSpec};
+pub use spec::{CircuitSpec, FabricSpec, PortSpec};
 pub use unbuildable::Unbuildable;

@@ -8,9 +8,9 @@ use plimsoll_mechanisms::{Active, PathMechanisms, PortMechanisms};
 use plimsoll_units::{Bytes, Span, Time};
 
 use crate::faults::LinkFault;
-use crate::net::port::{BufferLimit, DisciplineFactory, QueueDiscipline, ServiceOrder};
+use crate::net::port::{BufferLimit, DisciplineFactory, ServiceOrder};
 use crate::net::topology::Link;
-use crate::net::{Network, Node, SelectPath, SelectorFactory};
+use crate::net::{Network, Node, SelectorFactory};
 use crate::observed::{MeasurementWindow, WatchedQueue};
 
 /// Everything that a [`Fabric`](crate::Fabric) is built from. A scenario's model makes one; a program may write one
@@ -97,19 +97,6 @@ impl PortSpec {
     pub fn pfc(&self) -> Option<(&PfcParams, Bytes)> {
         self.mechanisms.pfc.as_ref().zip(self.link_buffer)
     }
-}
-
-/// Makes the queue discipline of the port that sends on a link.
-pub type MakeDiscipline<'a> = dyn Fn(&Link) -> Option<Box<dyn QueueDiscipline>> + 'a;
-
-/// Mechanisms from outside, in place of those that the specification names.
-#[derive(Default)]
-pub struct Extensions<'a> {
-    /// Makes the queue discipline of a switch port; where it returns `None`, the specified one stays. The port's
-    /// limit still holds.
-    pub queue_discipline: Option<&'a MakeDiscipline<'a>>,
-    /// Chooses among shortest paths at every switch.
-    pub path_selector: Option<Box<dyn SelectPath>>,
 }
 
 impl Default for PortSpec {

@@ -12,8 +12,7 @@
 use plimsoll_circuits::{AckPath, Demand};
 use plimsoll_fabric::net::{Ecn, Flags, HostId, Network, Packet, PathClass, Wait};
 use plimsoll_fabric::{
-    CircuitLosses, CircuitUse, CircuitWeek, Extensions, Fabric, Handled, Hooks, LostAt, ScheduleTimes,
-    Unbuildable,
+    CircuitLosses, CircuitUse, CircuitWeek, Fabric, Handled, Hooks, LostAt, ScheduleTimes, Unbuildable,
 };
 use plimsoll_mechanisms::pfc::Priorities;
 use plimsoll_results::outcome::{Counters, Queue};
@@ -97,7 +96,7 @@ impl LiveFabric {
             sockets: Demand::new(model.topology.host_count() as usize),
         });
         Ok(LiveFabric {
-            fabric: Fabric::build(spec, &streams, Extensions::default(), Losses::default())?,
+            fabric: Fabric::build(spec, &streams, Losses::default())?,
             backpressure,
             priorities: priorities(model),
             full_size,

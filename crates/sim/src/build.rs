@@ -2,7 +2,7 @@
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::PortId;
-use plimsoll_fabric::{CircuitLosses, Extensions as FabricExtensions, Fabric, FabricSpec, port_name};
+use plimsoll_fabric::{CircuitLosses, Fabric, FabricSpec, port_name};
 use plimsoll_results::outcome::{self, Outcome, WorkloadInfo};
 use plimsoll_results::replay::ReplayWindow;
 use plimsoll_scenario::model::{Fault, Model};
@@ -10,7 +10,6 @@ use plimsoll_traffic::{Traffic, workload_of_raw};
 use plimsoll_units::{Span, Streams, Time};
 
 use crate::error::RunError;
-use crate::extensions::Extensions;
 use crate::hosts::Hosts;
 use crate::link_names::LinkNames;
 use crate::look_ahead::LookAhead;
@@ -38,20 +37,16 @@ pub(crate) struct Build {
     has_processors: bool,
 }
 
-pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunError> {
-    build_with(model, extensions, None)
+pub(crate) fn build(model: &Model) -> Result<Build, RunError> {
+    build_with(model, None)
 }
 
 /// Builds the run of `model` with an observer of its packets.
 pub(crate) fn build_recording(model: &Model, window: ReplayWindow) -> Result<Build, RunError> {
-    build_with(model, Extensions::default(), Some(window))
+    build_with(model, Some(window))
 }
 
-fn build_with(
-    model: &Model,
-    extensions: Extensions,
-    window: Option<ReplayWindow>,
-) -> Result<Build, RunError> {
+fn build_with(model: &Model, window: Option<ReplayWindow>) -> Result<Build, RunError> {
     let streams = Streams::new(model.run.seed);
     let spec = model.fabric_spec()?;
     let hooks = SimHooks {
@@ -60,17 +55,13 @@ fn build_with(
         recorder: window.map(|window| Box::new(PacketRecorder::new(window, &spec.network))),
         ..SimHooks::default()
     };
-    let from_outside = FabricExtensions {
-        queue_discipline: extensions.queue_discipline,
-        path_selector: extensions.path_selector,
-    };
-    let mut fabric = Fabric::build(spec, &streams, from_outside, hooks)?;
+    let mut fabric = Fabric::build(spec, &streams, hooks)?;
     let recorder = Recorder::new(model.observe.flow_series);
     if let Some(first) = recorder.first_sample() {
         fabric.schedule(first, Owner::new(OwnerKind::Clock, SAMPLING_CLOCK));
     }
     let traffic = Traffic::new(&model.traffic_spec(), &streams)?;
-    let hosts = Hosts::new(model, &fabric, &traffic.sources, extensions.congestion_control)?;
+    let hosts = Hosts::new(model, &fabric, &traffic.sources)?;
     let ahead = LookAhead::for_network(fabric.ports().len(), fabric.selector().is_none());
     let counts_links = fabric.counts_links();
     Ok(Build {

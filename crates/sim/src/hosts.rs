@@ -33,7 +33,7 @@ use plimsoll_circuits::Demand;
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{Flags, HostId, Packet, ideal_time};
 use plimsoll_mechanisms::nic_burst::{NicBurstParams, SegmentationOffload};
-use plimsoll_mechanisms::tcp::{Config, Connections, MakeController};
+use plimsoll_mechanisms::tcp::{Config, Connections};
 use plimsoll_results::outcome;
 use plimsoll_scenario::model::{Completion, Model, Topology};
 use plimsoll_traffic::{Actions, Arrival, ConnectionEnd as End, Reach, Source};
@@ -117,19 +117,16 @@ struct HostRules {
 }
 
 impl Hosts {
-    /// Builds the transports of all hosts, for the workloads of `sources`. `custom` makes the congestion controllers,
-    /// in place of those that the scenario names.
+    /// Builds the transports of all hosts, for the workloads of `sources`.
     pub(crate) fn new(
         model: &Model,
         fabric: &SimFabric,
         sources: &[Box<dyn Source>],
-        custom: Option<MakeController>,
     ) -> Result<Hosts, RunError> {
         let network = fabric.network();
         let count = network.hosts();
         let stacks = HostStacks::new(model, network);
-        let with = |config: Config| Config { custom: custom.clone().or(config.custom), ..config };
-        let opening = model.workload.keys().map(|name| model.transport_config_of(name).map(with));
+        let opening = model.workload.keys().map(|name| model.transport_config_of(name));
         let pool = Some(model.transport.pool).filter(|pool| *pool > 0);
         let bursts = model.host.bursts().copied().unwrap_or(NicBurstParams::off());
         let receive_offload = ReceiveOffload::new(&bursts, count, stacks.is_some());
@@ -151,14 +148,14 @@ impl Hosts {
                 spreads: fabric.selector().is_some_and(|selector| selector.spreads()),
                 segmentation,
             },
-            transport: with(model.transport_config()?),
+            transport: model.transport_config()?,
             opening: opening.collect::<Result<_, _>>()?,
             awaits_acknowledgement: sources
                 .iter()
                 .map(|source| completes_acknowledged && source.reach() == Reach::Receiver)
                 .collect(),
             connections: ConnectionTable::default(),
-            multipath: Multipath::new(model, &with)?,
+            multipath: Multipath::new(model)?,
             pool: pool.map(|pool| Box::new(ConnectionPool::new(pool))),
             goodput: GoodputMeter::new(model.workload.len(), model.observe.goodput_every),
             closed: BTreeMap::new(),

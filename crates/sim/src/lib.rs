@@ -13,7 +13,6 @@ pub mod batch;
 mod build;
 mod error;
 pub mod estimate;
-mod extensions;
 mod hosts;
 mod link_names;
 mod look_ahead;
@@ -32,9 +31,7 @@ use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::Model;
 
 pub use error::RunError;
-pub use extensions::Extensions;
 pub use parallel::{obstacle, run_in_parts, run_on};
-pub use plimsoll_fabric::MakeDiscipline;
 pub use progress::Progress;
 pub use replay::{Extent, RecordError, record};
 
@@ -46,24 +43,9 @@ pub use replay::{Extent, RecordError, record};
 ///
 /// # Panics
 /// Panics if packets were not conserved, or the components of a completion time do not sum to it: a defect of
-/// the simulator, never of the scenario.
+/// the simulator, never of the scenario. Panics if a path selector from outside chooses a path that does not exist.
 pub fn run(model: &Model, progress: &mut dyn FnMut(Progress) -> bool) -> Result<Outcome, RunError> {
-    run_with(model, Extensions::default(), progress)
-}
-
-/// Runs `model` with mechanisms from outside. A run is a pure function of the model as long as these are.
-///
-/// # Errors
-/// Fails as [`run`] does.
-///
-/// # Panics
-/// Panics as [`run`] does, and if a path selector chooses a path that does not exist.
-pub fn run_with(
-    model: &Model,
-    extensions: Extensions,
-    progress: &mut dyn FnMut(Progress) -> bool,
-) -> Result<Outcome, RunError> {
-    let mut build = build::build(model, extensions)?;
+    let mut build = build::build(model)?;
     let end = build.world.run(progress)?;
     Ok(build.finish(end))
 }

@@ -158,7 +158,6 @@ mod tests {
     use plimsoll_scenario::Scenario;
 
     use super::*;
-    use crate::Extensions;
     use crate::build::build;
 
     /// Losses, retransmissions, marks and equal times, in a network in which nobody would look ahead otherwise.
@@ -188,7 +187,7 @@ kind = "permutation"
             let text = PERMUTATION.replace("[port.switch]", &format!("[port.switch]\norder = \"{order}\""));
             let scenario = Scenario::parse("inline", &text, Path::new(".")).unwrap();
             let digest = |ahead: LookAhead| {
-                let mut build = build(&scenario.points()[0].model, Extensions::default()).unwrap();
+                let mut build = build(&scenario.points()[0].model).unwrap();
                 build.world.ahead = ahead;
                 let end = build.world.run(&mut |_| true).unwrap();
                 let outcome = build.finish(end);

@@ -36,7 +36,6 @@ use plan::LpPlan;
 
 use crate::build::{Build, build};
 use crate::error::RunError;
-use crate::extensions::Extensions;
 use crate::progress::Progress;
 
 /// The events on one thread within which it must show that there are many in a lookahead.
@@ -56,7 +55,7 @@ pub fn run_on(
     threads: usize,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
-    let mut alone = build(model, Extensions::default())?;
+    let mut alone = build(model)?;
     let plan = if threads > 1 { LpPlan::new(&alone.world, threads) } else { None };
     let mut is_dense = false;
     let end = alone.world.run(&mut |now| {
@@ -66,7 +65,7 @@ pub fn run_on(
     match plan {
         Some(plan) if is_dense => {
             drop(alone);
-            run_plan(model, build(model, Extensions::default())?, plan, progress)
+            run_plan(model, build(model)?, plan, progress)
         }
         _ => Ok(alone.finish(end?)),
     }
@@ -77,7 +76,7 @@ pub fn run_on(
 /// # Errors
 /// If the model cannot be built.
 pub fn obstacle(model: &Model) -> Result<Option<&'static str>, RunError> {
-    Ok(plan::obstacle(&build(model, Extensions::default())?.world))
+    Ok(plan::obstacle(&build(model)?.world))
 }
 
 /// Runs `model` in as many logical processes as its network allows, `threads` at most, worth it or not; for tests.
@@ -92,7 +91,7 @@ pub fn run_in_parts(
     threads: usize,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
-    let mut first = build(model, Extensions::default())?;
+    let mut first = build(model)?;
     match LpPlan::new(&first.world, threads) {
         Some(plan) => run_plan(model, first, plan, progress),
         None => {
@@ -119,7 +118,7 @@ fn run_plan(
             let (plan, exchange) = (&plan, &exchange);
             let work = move || {
                 let guard = exchange.guard();
-                let mut build = build(model, Extensions::default())?;
+                let mut build = build(model)?;
                 build.world.become_process(plan, here);
                 build.world.run_process(exchange, here, &mut |_| true)?;
                 guard.ended_well();

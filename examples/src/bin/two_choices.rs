@@ -1,9 +1,9 @@
 //! Runs a scenario with a path selector that compares two random ports, by the library.
 
-use plimsoll_examples::two_choices::TwoChoices;
+use plimsoll_examples::two_choices::{TwoChoices, TwoChoicesParams};
 use plimsoll_examples::{percentile_us, with_and_without};
 use plimsoll_process::outln;
-use plimsoll_sim::Extensions;
+use plimsoll_scenario::Registry;
 
 const SCENARIO: &str = r#"
     version = 1
@@ -31,8 +31,9 @@ const SCENARIO: &str = r#"
     "#;
 
 fn main() {
-    let extensions = Extensions { path_selector: Some(Box::new(TwoChoices)), ..Extensions::default() };
-    let (hashed, spread) = with_and_without(SCENARIO, extensions);
+    let registry =
+        Registry::new().path_selector("two-choices", "1", |_: &TwoChoicesParams| Box::new(TwoChoices));
+    let (hashed, spread) = with_and_without(&registry, SCENARIO, "paths.two-choices={}");
     let (before, after) = (percentile_us(&hashed, 0, 0.9), percentile_us(&spread, 0, 0.9));
     outln!("p90 of flows: {before:.0} us with hashed paths, {after:.0} us with two choices a packet");
     assert!(after < before);

@@ -2,14 +2,14 @@
 
 use plimsoll_examples::vegas::{Vegas, VegasParams};
 use plimsoll_examples::{percentile_us, with_and_without};
-use plimsoll_mechanisms::tcp::MakeController;
 use plimsoll_process::outln;
-use plimsoll_sim::Extensions;
+use plimsoll_scenario::Registry;
 
 fn main() {
-    let vegas = MakeController::new(|| Box::new(Vegas::new(&VegasParams::default())));
-    let extensions = Extensions { congestion_control: Some(vegas), ..Extensions::default() };
-    let (reno, vegas) = with_and_without(include_str!("../../beside-bulk.toml"), extensions);
+    let registry = Registry::new()
+        .congestion_controller("vegas", "1", |params: &VegasParams| Box::new(Vegas::new(params)));
+    let scenario = include_str!("../../beside-bulk.toml");
+    let (reno, vegas) = with_and_without(&registry, scenario, "transport.kind=vegas");
     let (before, after) = (percentile_us(&reno, 1, 0.99), percentile_us(&vegas, 1, 0.99));
     outln!("p99 of requests beside bulk TCP: {before:.0} us with Reno, {after:.0} us with Vegas");
     assert!(after < before / 4.0);

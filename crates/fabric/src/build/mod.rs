@@ -18,27 +18,21 @@ use crate::faults::{Faults, Schedule};
 use crate::flow_control::FlowControl;
 use crate::host_gate::host_gates;
 use crate::links::{Hooks, Links};
+use crate::net::PathSelector;
 use crate::net::topology::Hashing;
-use crate::net::{PathSelector, SelectPath, SelectorFactory};
 use crate::nights::NightClock;
 use crate::observed::{Counters, LinkMeter};
-use crate::spec::{Extensions, FabricSpec};
+use crate::spec::FabricSpec;
 use crate::unbuildable::Unbuildable;
 use ports::PortBuilder;
 use shared_buffers::SharedBuffers;
 
 impl<H: Hooks> Fabric<H> {
-    /// Builds the fabric that `spec` describes, with mechanisms from outside where there are some. What it draws comes
-    /// from the named `streams`.
+    /// Builds the fabric that `spec` describes, and whose random numbers come from the named `streams`.
     ///
     /// # Errors
     /// Fails if flow control is asked of a link that cannot be paused or whose buffer is too small.
-    pub fn build(
-        mut spec: FabricSpec,
-        streams: &Streams,
-        extensions: Extensions,
-        hooks: H,
-    ) -> Result<Fabric<H>, Unbuildable> {
+    pub fn build(mut spec: FabricSpec, streams: &Streams, hooks: H) -> Result<Fabric<H>, Unbuildable> {
         let hashing = Hashing { salt: streams.word("paths"), symmetric: spec.symmetric_paths };
         spec.network = spec.network.with_hashing(hashing);
         let schedule = Schedule::new(&spec.faults, spec.convergence_delay);
@@ -46,11 +40,8 @@ impl<H: Hooks> Fabric<H> {
         let circuits =
             Circuits::new(&spec.circuits.clone().unwrap_or_default(), &spec.network, spec.full_size)?;
         let shared = SharedBuffers::new(&spec);
-        let mut builder = PortBuilder::new(&spec, streams, &shared, &schedule);
-        builder.queue_discipline = extensions.queue_discipline;
-        builder.counts_drain_bytes = extensions.path_selector.is_some();
-        let mut ports = builder.ports();
-        let mut selector = selector(&spec, streams, extensions.path_selector).map(Box::new);
+        let mut ports = PortBuilder::new(&spec, streams, &shared, &schedule).ports();
+        let mut selector = selector(&spec, streams).map(Box::new);
         let gates = host_gates(&spec, streams, hooks.observes_hops());
         let nights = spec.tdma.as_ref().and_then(Nights::new).map(NightClock::new);
         let faults = Faults::new(schedule, &mut ports);
@@ -93,15 +84,11 @@ impl<H: Hooks> Fabric<H> {
 
 /// Builds what chooses among shortest paths in place of the flow's hash, if anything does; `custom` precedes the
 /// specification.
-fn selector(
-    spec: &FabricSpec,
-    streams: &Streams,
-    custom: Option<Box<dyn SelectPath>>,
-) -> Option<PathSelector> {
+fn selector(spec: &FabricSpec, streams: &Streams) -> Option<PathSelector> {
     let switches = 0..spec.network.switches();
     let streams = || switches.map(|switch| streams.stream(&format!("switch/{switch}/paths"))).collect();
-    if let Some(custom) = custom.or_else(|| spec.path_selector.as_ref().map(SelectorFactory::make)) {
-        return Some(PathSelector::custom(custom, streams()));
+    if let Some(factory) = &spec.path_selector {
+        return Some(PathSelector::custom(factory.make(), streams()));
     }
     // Detours around dead links need a selector even where the hash chooses.
     let hash = || (!spec.faults.is_empty()).then(PathSelector::hash);

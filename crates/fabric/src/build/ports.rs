@@ -15,7 +15,7 @@ use crate::net::port::{ClassQueues, Discipline, HeadPacer, Marker, PortConfig, P
 use crate::net::topology::Link;
 use crate::net::{Node, Port, PortId, QueueMeter};
 use crate::observed::Queue;
-use crate::spec::{FabricSpec, MakeDiscipline, PortSpec};
+use crate::spec::{FabricSpec, PortSpec};
 
 /// Builds the ports of a fabric, one after the other.
 pub(super) struct PortBuilder<'a> {
@@ -23,10 +23,6 @@ pub(super) struct PortBuilder<'a> {
     pub(super) streams: &'a Streams,
     pub(super) shared: &'a SharedBuffers,
     pub(super) schedule: &'a Schedule,
-    /// Makes the disciplines of switch ports from outside.
-    pub(super) queue_discipline: Option<&'a MakeDiscipline<'a>>,
-    /// A path selector from outside asks for the bytes that leave before a packet.
-    pub(super) counts_drain_bytes: bool,
     /// The kinds of port that have the general engine.
     general: General,
     /// The rates of hosts in a hybrid network.
@@ -66,8 +62,6 @@ impl<'a> PortBuilder<'a> {
             streams,
             shared,
             schedule,
-            queue_discipline: None,
-            counts_drain_bytes: false,
             general: General::of(spec),
             hybrid: HybridRates::of(
                 &spec.network,
@@ -113,15 +107,12 @@ impl<'a> PortBuilder<'a> {
                 .watched
                 .get(&port)
                 .map(|every| QueueMeter::new(spec.window.from, *every, Queue::BIN_BYTES)),
-            discipline: self
-                .classes(port, link)
-                .or_else(|| self.custom_discipline(link))
-                .unwrap_or_else(|| self.discipline(settings, link)),
+            discipline: self.classes(port, link).unwrap_or_else(|| self.discipline(settings, link)),
             pacer: head_pacer
                 .map(|params| HeadPacer::new(params, self.streams.stream(&format!("host/{}/pacer", port.0)))),
             announces_room: is_host && spec.backpressure,
             accounts: spec.has_flow_control(),
-            counts_drain_bytes: !is_host && (looks_at_ports || self.counts_drain_bytes),
+            counts_drain_bytes: !is_host && looks_at_ports,
             changes: self.schedule.link(port).is_some(),
             general: if is_host { self.general.nic } else { self.general.tiers[usize::from(link.tier)] },
         })
@@ -132,12 +123,6 @@ impl<'a> PortBuilder<'a> {
         let rates = self.hybrid.filter(|_| matches!(link.from, Node::Host(_)))?;
         let hosts = self.spec.network.hosts();
         Some(Discipline::Classes(Box::new(ClassQueues::new(port.0, hosts, rates.classes))))
-    }
-
-    /// Makes the discipline from outside, if there is one for the switch port that sends on `link`.
-    fn custom_discipline(&self, link: &Link) -> Option<Discipline> {
-        let make = self.queue_discipline.filter(|_| matches!(link.from, Node::Switch(_)))?;
-        make(link).map(Discipline::Custom)
     }
 
     fn discipline(&self, settings: &PortSpec, link: &Link) -> Discipline {

@@ -1,9 +1,9 @@
 //! A whole fabric, without a scenario: what it delivers, what it loses, and how two halves of it work together.
 
-use plimsoll_fabric::net::port::{BufferLimit, QueueDiscipline, Queued};
+use plimsoll_fabric::net::port::{BufferLimit, DisciplineFactory, QueueDiscipline, Queued};
 use plimsoll_fabric::net::topology::LinkClass;
 use plimsoll_fabric::net::{HostId, Network, Node, Packet, PortId};
-use plimsoll_fabric::{Extensions, Fabric, FabricSpec, Handled, Hooks, LostAt};
+use plimsoll_fabric::{Fabric, FabricSpec, Handled, Hooks, LostAt};
 use plimsoll_mechanisms::pfc::PauseState;
 use plimsoll_units::{Rate, Span, Streams, Time};
 
@@ -14,7 +14,7 @@ fn rack(hosts: u32) -> FabricSpec {
 }
 
 fn build<H: Hooks>(spec: FabricSpec, hooks: H) -> Fabric<H> {
-    Fabric::build(spec, &Streams::new(1), Extensions::default(), hooks).unwrap()
+    Fabric::build(spec, &Streams::new(1), hooks).unwrap()
 }
 
 fn packet(src: u32, dst: u32, flow: u32) -> Packet {
@@ -136,9 +136,9 @@ impl QueueDiscipline for Forgetful {
 #[test]
 #[should_panic(expected = "packets are conserved")]
 fn a_discipline_that_forgets_packets_is_found_out() {
-    let discipline = |_: &_| Some(Box::new(Forgetful) as Box<dyn QueueDiscipline>);
-    let extensions = Extensions { queue_discipline: Some(&discipline), ..Extensions::default() };
-    let mut fabric = Fabric::build(rack(2), &Streams::new(1), extensions, ()).unwrap();
+    let mut spec = rack(2);
+    spec.tiers[0].discipline = Some(DisciplineFactory::new(|_| Box::new(Forgetful)));
+    let mut fabric = Fabric::build(spec, &Streams::new(1), ()).unwrap();
     fabric.send(Time::ZERO, packet(0, 1, 0));
     assert!(run(&mut fabric, Time::MAX).is_empty());
     fabric.settle(us(100));

@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 use plimsoll_fabric::net::{Flags, HostId, Network, Node, Packet, PathClass};
 use plimsoll_mechanisms::mptcp::{Config, Endpoint, Paths};
 use plimsoll_mechanisms::qjump::PeriodicLimiter;
-use plimsoll_mechanisms::tcp;
 use plimsoll_results::outcome;
 use plimsoll_scenario::model::Model;
 use plimsoll_traffic::Opened;
@@ -75,20 +74,16 @@ struct MultipathHalf {
 }
 
 impl Multipath {
-    /// Builds what the connections of MPTCP need, if some workload has such. `with` adds the controller that was handed
-    /// to the run.
-    pub(super) fn new(
-        model: &Model,
-        with: &dyn Fn(tcp::Config) -> tcp::Config,
-    ) -> Result<Option<Box<Multipath>>, RunError> {
+    /// Builds what the connections of MPTCP need, if some workload has such.
+    pub(super) fn new(model: &Model) -> Result<Option<Box<Multipath>>, RunError> {
         let Some(params) = &model.transport.mptcp else { return Ok(None) };
-        let of_workload = |name: &String| -> Result<Option<Config>, RunError> {
-            let config = model.mptcp_config_of(name)?;
-            Ok(config.map(|config| Config { tcp: with(config.tcp.clone()), ..config }))
-        };
         Ok(Some(Box::new(Multipath {
-            config: params.resolve(with(model.transport_config()?)),
-            opening: model.workload.keys().map(of_workload).collect::<Result<_, _>>()?,
+            config: params.resolve(model.transport_config()?),
+            opening: model
+                .workload
+                .keys()
+                .map(|name| model.mptcp_config_of(name))
+                .collect::<Result<_, _>>()?,
             paths: params.paths,
             connections: BTreeMap::new(),
             flows: Vec::new(),
