@@ -10,8 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -106,34 +105,33 @@ fn link(place: &Place, folder: &str) {
 /// millisecond.
 struct EchoServer {
     client: Option<JoinHandle<()>>,
-    ends: Arc<AtomicBool>,
+    /// Ends the client when it is dropped.
+    end: Option<Sender<()>>,
 }
 
 impl EchoServer {
     fn start() -> EchoServer {
         let address = "127.0.0.1:11211";
         let listener = TcpListener::bind(address).unwrap();
-        let ends = Arc::new(AtomicBool::new(false));
-        let asked_to_end = Arc::clone(&ends);
+        let (end, ended) = mpsc::channel::<()>();
         let client = thread::spawn(move || {
             let mut client = TcpStream::connect(address).unwrap();
             let (mut server, _) = listener.accept().unwrap();
             let mut bytes = [0; 4];
-            while !asked_to_end.load(Ordering::Relaxed) {
+            while ended.recv_timeout(Duration::from_millis(1)) == Err(RecvTimeoutError::Timeout) {
                 client.write_all(b"ping").unwrap();
                 server.read_exact(&mut bytes).unwrap();
                 server.write_all(&bytes).unwrap();
                 client.read_exact(&mut bytes).unwrap();
-                thread::sleep(Duration::from_millis(1));
             }
         });
-        EchoServer { client: Some(client), ends }
+        EchoServer { client: Some(client), end: Some(end) }
     }
 }
 
 impl Drop for EchoServer {
     fn drop(&mut self) {
-        self.ends.store(true, Ordering::Relaxed);
+        drop(self.end.take());
         if let Some(client) = self.client.take() {
             client.join().unwrap();
         }

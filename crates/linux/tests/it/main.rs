@@ -1,5 +1,4 @@
-//! The tests of `plimsoll-linux`, in one program: one build and one link for all of them.
+//! The tests of `plimsoll-linux` that need no namespaces.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod frames;
-mod live;

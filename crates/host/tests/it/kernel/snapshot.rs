@@ -1,8 +1,9 @@
 //! Takes a snapshot of a host's state, to compare before and after: `tc`, `bpftool`, cgroups, routes, devices, settings
 //! and pins.
 
-use std::thread;
-use std::time::{Duration, Instant};
+use std::fmt;
+
+use plimsoll_testing::eventually;
 
 use crate::kernel::world::{World, text};
 
@@ -44,19 +45,13 @@ pub fn snapshot(world: &World) -> Vec<String> {
 /// Asserts that the host is as before. The kernel frees detached objects a moment later.
 #[track_caller]
 pub fn assert_as_before(world: &World, before: &[String], what: &str) {
-    let begun = Instant::now();
-    loop {
+    let difference = fmt::from_fn(|f| {
         let now = snapshot(world);
-        if now == before {
-            return;
-        }
-        if begun.elapsed() > Duration::from_secs(10) {
-            let gone: Vec<&String> = before.iter().filter(|line| !now.contains(line)).collect();
-            let new: Vec<&String> = now.iter().filter(|line| !before.contains(line)).collect();
-            panic!("{what}: gone {gone:#?}, new {new:#?}");
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
+        let gone: Vec<&String> = before.iter().filter(|line| !now.contains(line)).collect();
+        let new: Vec<&String> = now.iter().filter(|line| !before.contains(line)).collect();
+        write!(f, "{what}: gone {gone:#?}, new {new:#?}")
+    });
+    eventually(difference, || snapshot(world) == before);
 }
 
 /// Reads all settings of net.ipv4, net.ipv6 and net.core that are readable.

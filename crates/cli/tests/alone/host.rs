@@ -165,7 +165,7 @@ fn on_a_terminal(case: &str, expected: &str) {
         return;
     }
     let (_folder, path, name) = policy(case, QJUMP);
-    let driver = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/host/terminal.py");
+    let driver = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/alone/host/terminal.py");
     let script = format!("exec python3 '{driver}' {case} \"$0\" '{}' {name}", path.display());
     let output = in_namespaces(&script);
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), expected, "{}", said(&output));

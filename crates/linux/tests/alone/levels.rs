@@ -5,7 +5,7 @@ use std::fs;
 use plimsoll_linux::{Emulated, Options, Program, check};
 use plimsoll_units::Span;
 
-use crate::live::world::{RACK, model, options, run, run_with};
+use crate::world::{RACK, model, options, run, run_with};
 
 /// Small requests beside two endless flows: by priority and within their share they do not wait behind the flows.
 #[test]
@@ -147,8 +147,13 @@ fn accepted_connections_have_their_server_s_level() {
     );
     let server = "python3 -c 'import socket; listener = socket.create_server((\"10.0.0.2\", 4000)); \
                   listener.accept()[0].sendall(bytes(10000000))'";
-    let client = "python3 -c 'import socket, time; time.sleep(1); \
-                  socket.create_connection((\"10.0.0.2\", 4000)).recv(10000000, socket.MSG_WAITALL)'";
+    let client = "python3 -c 'import socket, time\n\
+                  while True:\n\
+                  \x20   try:\n\
+                  \x20       server = socket.create_connection((\"10.0.0.2\", 4000)); break\n\
+                  \x20   except OSError:\n\
+                  \x20       time.sleep(0.01)\n\
+                  server.recv(10000000, socket.MSG_WAITALL)'";
     let program = |host, level, command: &str| Program {
         host,
         level,

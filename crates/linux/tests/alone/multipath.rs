@@ -3,7 +3,7 @@
 use plimsoll_linux::{Emulated, Options, Program, check};
 use plimsoll_units::Span;
 
-use crate::live::world::{RACK, lacks, model, options, run, run_with};
+use crate::world::{RACK, lacks, model, options, run, run_with};
 
 /// Four paths of 20 Mb/s between leaves: a TCP connection has one of them, eight subflows of MPTCP most likely have
 /// several.

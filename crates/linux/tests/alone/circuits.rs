@@ -2,7 +2,7 @@
 
 use plimsoll_linux::{Options, check};
 
-use crate::live::world::{lacks, model, options, run, run_with};
+use crate::world::{lacks, model, options, run, run_with};
 
 /// Weeks of 15 ms with circuits of 100 Mb/s beside a packet switch of 10 Mb/s.
 const HYBRID: &str = "[topology]\nkind = 'hybrid'\nracks = 3\nrate = '100Mbps'\npacket_rate = '10Mbps'\n\

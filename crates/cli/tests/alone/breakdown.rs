@@ -8,10 +8,11 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use plimsoll_testing::eventually;
 use serde_json::Value;
 
 /// The delay that some requests ask for.
@@ -62,6 +63,8 @@ fn serve(request: &[u8]) {
 struct Load {
     port: u16,
     stop: Arc<AtomicBool>,
+    /// How many requests have been answered.
+    answered: Arc<AtomicU64>,
     client: Option<JoinHandle<()>>,
 }
 
@@ -111,7 +114,8 @@ impl Load {
 
     fn start(port: u16, mut ask: impl FnMut(&[u8]) + Send + 'static) -> Load {
         let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
+        let answered = Arc::new(AtomicU64::new(0));
+        let (stopped, count) = (stop.clone(), answered.clone());
         let client = thread::spawn(move || {
             for number in 0_u64.. {
                 if stopped.load(Ordering::Relaxed) {
@@ -123,9 +127,10 @@ impl Load {
                     _ => b'-',
                 };
                 ask(&[kind; 64]);
+                count.store(number + 1, Ordering::Relaxed);
             }
         });
-        Load { port, stop, client: Some(client) }
+        Load { port, stop, answered, client: Some(client) }
     }
 
     /// Runs the command at the load's port.
@@ -406,7 +411,10 @@ fn nothing_stays_behind() {
     killed.kill().unwrap();
     killed.wait().unwrap();
     let stopped = begun(&load);
-    thread::sleep(Duration::from_millis(300));
+    let enough = load.answered.load(Ordering::Relaxed) + 200;
+    eventually("the traced server has answered 200 requests", || {
+        load.answered.load(Ordering::Relaxed) >= enough
+    });
     let id = stopped.id().to_string();
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
     let output = stopped.wait_with_output().unwrap();
@@ -417,18 +425,11 @@ fn nothing_stays_behind() {
         return plimsoll_testing::skipped!("no bpftool: the kernel's list is not checked");
     };
     assert!(listed.status.success(), "{}", said(&listed));
-    let until = Instant::now() + Duration::from_secs(20);
-    loop {
+    eventually(format_args!("no program of {held:?} is loaded"), || {
         let listed = Command::new("bpftool").args(["prog", "show"]).output().unwrap();
         let text = String::from_utf8_lossy(&listed.stdout).into_owned();
-        let left = held.iter().filter(|id| text.lines().any(|line| line.starts_with(&format!("{id}: "))));
-        let left: Vec<&String> = left.collect();
-        if left.is_empty() {
-            break;
-        }
-        assert!(Instant::now() < until, "{left:?} are still loaded:\n{text}");
-        thread::sleep(Duration::from_millis(50));
-    }
+        !held.iter().any(|id| text.lines().any(|line| line.starts_with(&format!("{id}: "))))
+    });
 }
 
 /// The server's end ends the trace, with the report of the time until then.
@@ -445,13 +446,12 @@ fn the_servers_end_ends_the_trace() {
         .args(["-u", "nobody", "-l", "127.0.0.1", "-p", &port.to_string()])
         .spawn()
         .unwrap();
-    let until = Instant::now() + Duration::from_secs(20);
-    let mut client = loop {
-        match TcpStream::connect(("127.0.0.1", port)) {
-            Ok(client) => break client,
-            Err(error) => assert!(Instant::now() < until, "{error}"),
-        }
-    };
+    let mut client = None;
+    eventually("memcached listens", || {
+        client = TcpStream::connect(("127.0.0.1", port)).ok();
+        client.is_some()
+    });
+    let mut client = client.unwrap();
     let mut trace = plimsoll()
         .args(["breakdown", "--pid", &server.id().to_string(), "--duration", "100s"])
         .stdout(Stdio::piped())

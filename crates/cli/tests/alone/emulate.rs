@@ -3,13 +3,14 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
+use std::fmt;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+
+use plimsoll_testing::eventually;
 
 const SCENARIO: &str = "version = 1\ntitle = 'live'\n[run]\nduration = '60s'\n\
                         [topology]\nkind = 'rack'\nhosts = 2\nrate = '100Mbps'\ndelay = '10us'\n\
@@ -45,11 +46,7 @@ fn begin() -> (Child, tempfile::TempDir) {
         .process_group(0)
         .spawn()
         .unwrap();
-    let begun = Instant::now();
-    while !traffic_flows(child.id()) {
-        assert!(begun.elapsed() < Duration::from_secs(20), "no traffic after 20 s");
-        thread::sleep(Duration::from_millis(20));
-    }
+    eventually("the emulation has traffic", || traffic_flows(child.id()));
     (child, folder)
 }
 
@@ -318,11 +315,7 @@ fn twenty_runs_leave_nothing_in_the_kernel() {
         let child = command.spawn().unwrap();
         let process = child.id();
         if let [ending] = endings {
-            let begun = Instant::now();
-            while !traffic_flows(process) {
-                assert!(begun.elapsed() < Duration::from_secs(20), "no traffic after 20 s");
-                thread::sleep(Duration::from_millis(20));
-            }
+            eventually("the emulation has traffic", || traffic_flows(process));
             signal(&child, ending);
         }
         let output = child.wait_with_output().unwrap();
@@ -333,15 +326,14 @@ fn twenty_runs_leave_nothing_in_the_kernel() {
         assert_eq!(namespaces(process), left, "run {number}: {said}");
     }
     // Other emulations may run now, and the kernel counts by pages: of leaked objects, each run leaves one or more.
-    let begun = Instant::now();
-    while held().iter().zip(before).any(|(now, before)| *now >= before + RUNS) {
+    let left = fmt::from_fn(|f| {
         let held = held();
-        assert!(
-            begun.elapsed() < Duration::from_secs(30),
+        write!(
+            f,
             "connections, namespaces, congestion controls: {held:?} after {RUNS} runs, {before:?} before"
-        );
-        thread::sleep(Duration::from_millis(50));
-    }
+        )
+    });
+    eventually(left, || held().iter().zip(before).all(|(now, before)| *now < before + RUNS));
 }
 
 /// The interpreter that has Debian's packages, whichever else is called python3.

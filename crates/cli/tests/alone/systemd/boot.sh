@@ -1,7 +1,7 @@
 # Boots systemd as process 1 of its own namespaces: boot.sh PLACE SYSTEMD PLIMSOLL REPOSITORY
 # Of the host's files it sees /etc and /usr/bin through overlays in PLACE; /run, cgroups, BPF pins and the network are new.
 place=$1 systemd=$2 plimsoll=$3 repository=$4
-here=$repository/crates/cli/tests/live/systemd
+here=$repository/crates/cli/tests/alone/systemd
 
 mount --make-rprivate /
 mount -t proc proc /proc

@@ -1,4 +1,5 @@
-//! Runs between real namespaces. They need root and are skipped, with the reason, where something is missing.
+//! Runs between real namespaces, by the wall's clock: no other test runs beside them. They need root and are skipped,
+//! with the reason, where something is missing.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 mod circuits;

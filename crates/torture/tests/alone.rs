@@ -1,4 +1,5 @@
-//! Runs the attacks for half a minute on the build machine, and one trial of the quick ones elsewhere.
+//! Runs the attacks for half a minute on the build machine, and one trial of the quick ones elsewhere. They compare the
+//! kernel's objects of the whole machine: no other test runs beside them.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
