@@ -13,6 +13,7 @@ pub mod digest;
 pub mod hpcc;
 pub mod link_map;
 pub mod outcome;
+mod plain;
 pub mod point;
 pub mod replay;
 pub mod run_dir;

@@ -181,7 +181,7 @@ pub struct Observation {
 }
 
 /// Requests of a workload beyond one for each thing that it needed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ExtraLoad {
     /// The index of its workload among those of the run.
     pub workload: u16,

@@ -7,18 +7,17 @@
 //! 'no limit' is empty instead of the largest integer, which no signed column holds.
 
 use std::collections::BTreeMap;
-use std::str::FromStr;
 
 use csv::{StringRecord, StringRecordIter};
-use plimsoll_fabric::net::HostId;
 use plimsoll_text::from_csv_cell;
-use plimsoll_units::{Bytes, Rate, Span, Time};
+use plimsoll_units::{Span, Time};
 
 use super::csv::Writer;
 use crate::outcome::{
     CircuitUse, CircuitWeek, Connection, Counters, GoodputInterval, LinkTotals, Message, Observation, Query,
     ScheduleTimes, SeriesPoint, Split,
 };
+use crate::plain::Plain;
 
 /// A column's header and what it holds.
 pub(super) type ColumnDoc = (&'static str, &'static str);
@@ -117,188 +116,215 @@ impl<'a> Fields<'a> {
         Fields { fields: row.iter().skip(skipped) }
     }
 
-    pub(super) fn text(&mut self) -> Result<&'a str, String> {
+    fn text(&mut self) -> Result<&'a str, String> {
         self.fields.next().ok_or_else(|| "a field is missing".to_owned())
     }
+}
 
-    pub(super) fn parse<T: FromStr>(&mut self) -> Result<T, String> {
-        let text = self.text()?;
-        text.parse().map_err(|_| format!("`{text}` is not a number of its column"))
+/// A value of a record, in one column or several.
+trait Field: Sized {
+    fn write(&self, row: &mut Writer, names: &Names);
+    fn read(fields: &mut Fields<'_>, names: &Names) -> Result<Self, String>;
+}
+
+impl<P: Plain> Field for P {
+    fn write(&self, row: &mut Writer, _: &Names) {
+        row.plain(self.to_plain());
     }
 
-    pub(super) fn maybe<T: FromStr>(&mut self) -> Result<Option<T>, String> {
-        match self.text()? {
-            "" => Ok(None),
-            text => text.parse().map(Some).map_err(|_| format!("`{text}` is not a number of its column")),
-        }
+    fn read(fields: &mut Fields<'_>, _: &Names) -> Result<P, String> {
+        parse(fields.text()?)
+    }
+}
+
+impl<P: Plain> Field for Option<P> {
+    fn write(&self, row: &mut Writer, _: &Names) {
+        row.maybe(self.as_ref().map(Plain::to_plain));
     }
 
-    /// A last field, which rows of earlier versions do not have.
-    fn last<T: FromStr>(&mut self) -> Result<Option<T>, String> {
-        let Some(text) = self.fields.next() else { return Ok(None) };
-        text.parse().map(Some).map_err(|_| format!("`{text}` is not a number of its column"))
+    fn read(fields: &mut Fields<'_>, _: &Names) -> Result<Option<P>, String> {
+        let text = fields.text()?;
+        if text.is_empty() { Ok(None) } else { parse(text).map(Some) }
+    }
+}
+
+fn parse<P: Plain>(text: &str) -> Result<P, String> {
+    text.parse().map(P::from_plain).map_err(|_| format!("`{text}` is not a number of its column"))
+}
+
+impl Field for String {
+    fn write(&self, row: &mut Writer, _: &Names) {
+        row.text(self);
     }
 
-    fn time(&mut self) -> Result<Time, String> {
-        self.parse().map(Time::from_ps)
+    fn read(fields: &mut Fields<'_>, _: &Names) -> Result<String, String> {
+        Ok(from_csv_cell(fields.text()?).into_owned())
+    }
+}
+
+/// The index of a workload, of which the column has the name.
+impl Field for u16 {
+    fn write(&self, row: &mut Writer, names: &Names) {
+        row.text(names.workload(*self));
     }
 
-    fn span(&mut self) -> Result<Span, String> {
-        self.parse().map(Span::from_ps)
-    }
-
-    /// A text as it was before it became a cell.
-    fn name(&mut self) -> Result<String, String> {
-        Ok(from_csv_cell(self.text()?).into_owned())
-    }
-
-    fn workload(&mut self, names: &Names) -> Result<u16, String> {
-        let name = self.name()?;
+    fn read(fields: &mut Fields<'_>, names: &Names) -> Result<u16, String> {
+        let name = String::read(fields, names)?;
         names.index.get(&name).copied().ok_or_else(|| format!("`{name}` is not a workload of this point"))
     }
 }
 
-impl Record for Message {
-    const FILE: &'static str = "messages.csv";
-    const ABOUT: &'static str = "One row a message: a flow, or a request with its response. The parts \
-                                 from `window_ps` on sum to `completed_ps - created_ps`.";
-    const COLUMNS: &'static [ColumnDoc] = &[
-        ("workload", "the workload's name"),
-        ("index", "which message of the workload; the same message in every variant"),
-        ("query", "the query it belongs to, for a fan-out"),
-        ("source", "host that created it"),
-        ("destination", "host at the other end"),
-        ("bytes", "payload of the flow or of the response"),
-        ("created_ps", "when it was created"),
-        ("completed_ps", "when its last byte arrived; empty if the run ended first"),
-        ("ideal_ps", "completion time on idle links"),
-        ("window_ps", "in the transport before the last byte was first sent"),
-        ("recovery_ps", "from then to the sending that completed it: losses"),
-        ("nic_ps", "in the NIC queue"),
-        ("pacer_ps", "held by the pacer"),
-        ("tier0_ps", "in queues of the switch tier next to the hosts"),
-        ("tier1_ps", "in queues of the next tier"),
-        ("tier2_ps", "in queues of the topmost tier; in a hybrid network, waiting for a circuit"),
-        ("serialisation_ps", "on the wire, serialising"),
-        ("propagation_ps", "on the wire, propagating"),
-        ("service_ps", "at the server: waiting and being served"),
-    ];
-
+/// The first and the last instant of something; both columns are empty where it never was.
+impl Field for Option<(Time, Time)> {
     fn write(&self, row: &mut Writer, names: &Names) {
-        let Message { workload, index, query, source, destination, bytes, created, completed, ideal, split } =
-            *self;
-        row.text(names.workload(workload));
-        row.plain(index);
-        row.maybe(query);
-        row.plain(source);
-        row.plain(destination);
-        row.plain(bytes);
-        row.plain(created.as_ps());
-        row.maybe(completed.map(Time::as_ps));
-        row.plain(ideal.as_ps());
-        let Split { window, recovery, nic, pacer, tier, serialisation, propagation, service } = split;
+        self.map(|(first, _)| first).write(row, names);
+        self.map(|(_, last)| last).write(row, names);
+    }
+
+    fn read(fields: &mut Fields<'_>, names: &Names) -> Result<Option<(Time, Time)>, String> {
+        let first = Option::<Time>::read(fields, names)?;
+        Ok(first.zip(Field::read(fields, names)?))
+    }
+}
+
+impl Field for Option<ScheduleTimes> {
+    fn write(&self, row: &mut Writer, names: &Names) {
+        let moments = self.map(|made| [made.read, made.gathered, made.ready]);
+        (0..3).for_each(|moment| moments.map(|moments| moments[moment]).write(row, names));
+    }
+
+    fn read(fields: &mut Fields<'_>, names: &Names) -> Result<Option<ScheduleTimes>, String> {
+        let mut moment = || Option::<Time>::read(fields, names);
+        Ok(match (moment()?, moment()?, moment()?) {
+            (Some(read), Some(gathered), Some(ready)) => Some(ScheduleTimes { read, gathered, ready }),
+            _ => None,
+        })
+    }
+}
+
+impl Field for Split {
+    fn write(&self, row: &mut Writer, names: &Names) {
+        let Split { window, recovery, nic, pacer, tier, serialisation, propagation, service } = *self;
         let before = [window, recovery, nic, pacer];
         let after = [serialisation, propagation, service];
-        before.into_iter().chain(tier).chain(after).for_each(|part| row.plain(part.as_ps()));
+        before.into_iter().chain(tier).chain(after).for_each(|part| part.write(row, names));
     }
 
-    fn read(fields: &mut Fields<'_>, names: &Names) -> Result<Message, String> {
-        Ok(Message {
-            workload: fields.workload(names)?,
-            index: fields.parse()?,
-            query: fields.maybe()?,
-            source: fields.parse()?,
-            destination: fields.parse()?,
-            bytes: fields.parse()?,
-            created: fields.time()?,
-            completed: fields.maybe()?.map(Time::from_ps),
-            ideal: fields.span()?,
-            split: Split {
-                window: fields.span()?,
-                recovery: fields.span()?,
-                nic: fields.span()?,
-                pacer: fields.span()?,
-                tier: [fields.span()?, fields.span()?, fields.span()?],
-                serialisation: fields.span()?,
-                propagation: fields.span()?,
-                service: fields.span()?,
-            },
+    fn read(fields: &mut Fields<'_>, names: &Names) -> Result<Split, String> {
+        let mut part = || Span::read(fields, names);
+        Ok(Split {
+            window: part()?,
+            recovery: part()?,
+            nic: part()?,
+            pacer: part()?,
+            tier: [part()?, part()?, part()?],
+            serialisation: part()?,
+            propagation: part()?,
+            service: part()?,
         })
     }
 }
 
-impl Record for Query {
-    const FILE: &'static str = "queries.csv";
-    const ABOUT: &'static str = "One row a fan-out query.";
-    const COLUMNS: &'static [ColumnDoc] = &[
-        ("workload", "the workload's name"),
-        ("index", "which query of the workload; the same query in every variant"),
-        ("created_ps", "when it was created"),
-        ("completed_ps", "when the slowest response arrived; empty if the run ended first"),
-        ("servers", "servers asked"),
-        ("in_deadline", "responses strictly within the deadline"),
-        ("response_mean_ps", "mean completion time over the servers"),
-        ("response_min_ps", "completion time of the fastest server; empty if none has answered"),
-    ];
+/// A column whose largest value means that there is none: the column is then empty, and files of earlier versions have
+/// the largest integer.
+mod empty_if_largest {
+    use super::{Field, Fields, Names, Plain, Writer};
 
-    fn write(&self, row: &mut Writer, names: &Names) {
-        let Query { workload, index, created, completed, servers, in_deadline, response_mean, response_min } =
-            *self;
-        row.text(names.workload(workload));
-        row.plain(index);
-        row.plain(created.as_ps());
-        row.maybe(completed.map(Time::as_ps));
-        row.plain(servers);
-        row.plain(in_deadline);
-        row.plain(response_mean.as_ps());
-        row.maybe(Some(response_min).filter(|&fastest| fastest != Span::MAX).map(Span::as_ps));
+    pub(super) fn write<P: Plain<As = u64> + Copy>(value: &P, row: &mut Writer, names: &Names) {
+        Some(*value).filter(|value| value.to_plain() != u64::MAX).write(row, names);
     }
 
-    fn read(fields: &mut Fields<'_>, names: &Names) -> Result<Query, String> {
-        Ok(Query {
-            workload: fields.workload(names)?,
-            index: fields.parse()?,
-            created: fields.time()?,
-            completed: fields.maybe()?.map(Time::from_ps),
-            servers: fields.parse()?,
-            in_deadline: fields.parse()?,
-            response_mean: fields.span()?,
-            // Files of earlier versions have the largest integer.
-            response_min: fields.maybe()?.map_or(Span::MAX, Span::from_ps),
-        })
+    pub(super) fn read<P: Plain<As = u64>>(fields: &mut Fields<'_>, names: &Names) -> Result<P, String> {
+        Ok(Option::read(fields, names)?.unwrap_or_else(|| P::from_plain(u64::MAX)))
     }
 }
 
-impl Record for Observation {
-    const FILE: &'static str = "observations.csv";
-    const ABOUT: &'static str = "One row a measurement that is no completion time; `point.json` says of each \
-                                 workload what it measures.";
-    const COLUMNS: &'static [ColumnDoc] = &[
-        ("workload", "the workload's name"),
-        ("index", "which observation of the workload; the same one in every variant"),
-        ("host", "host that measured"),
-        ("begun_ps", "when the measurement began"),
-        ("value_ps", "what was measured"),
-    ];
+/// A last column, which files of earlier versions do not have.
+mod added_later {
+    use super::{Field, Fields, Names, Plain, Writer, parse};
 
-    fn write(&self, row: &mut Writer, names: &Names) {
-        let Observation { workload, index, host, begun, value } = *self;
-        row.text(names.workload(workload));
-        row.plain(index);
-        row.plain(host);
-        row.plain(begun.as_ps());
-        row.plain(value.as_ps());
+    pub(super) fn write<P: Plain>(value: &P, row: &mut Writer, names: &Names) {
+        value.write(row, names);
     }
 
-    fn read(fields: &mut Fields<'_>, names: &Names) -> Result<Observation, String> {
-        Ok(Observation {
-            workload: fields.workload(names)?,
-            index: fields.parse()?,
-            host: fields.parse()?,
-            begun: fields.time()?,
-            value: fields.span()?,
-        })
+    pub(super) fn read<P: Plain + Default>(fields: &mut Fields<'_>, _: &Names) -> Result<P, String> {
+        fields.fields.next().map_or(Ok(P::default()), parse)
     }
+}
+
+/// Declares the columns of a record: each field with the name and the meaning of its column, or of its columns. `as`
+/// names the module that writes and reads a field in place of [`Field`].
+macro_rules! record {
+    (
+        $record:ident in $file:literal: $about:literal;
+        $($field:ident $(as $form:ident)?: $($column:literal $doc:literal),+;)+
+    ) => {
+        impl Record for $record {
+            const FILE: &'static str = $file;
+            const ABOUT: &'static str = $about;
+            const COLUMNS: &'static [ColumnDoc] = &[$($(($column, $doc)),+),+];
+
+            fn write(&self, row: &mut Writer, names: &Names) {
+                let $record { $($field),+ } = self;
+                $(record!(@path write $($form)?)($field, row, names);)+
+            }
+
+            fn read(fields: &mut Fields<'_>, names: &Names) -> Result<$record, String> {
+                Ok($record { $($field: record!(@path read $($form)?)(fields, names)?),+ })
+            }
+        }
+    };
+    (@path $what:ident) => { Field::$what };
+    (@path $what:ident $form:ident) => { $form::$what };
+}
+
+record! {
+    Message in "messages.csv":
+        "One row a message: a flow, or a request with its response. The parts from `window_ps` on sum to \
+         `completed_ps - created_ps`.";
+    workload: "workload" "the workload's name";
+    index: "index" "which message of the workload; the same message in every variant";
+    query: "query" "the query it belongs to, for a fan-out";
+    source: "source" "host that created it";
+    destination: "destination" "host at the other end";
+    bytes: "bytes" "payload of the flow or of the response";
+    created: "created_ps" "when it was created";
+    completed: "completed_ps" "when its last byte arrived; empty if the run ended first";
+    ideal: "ideal_ps" "completion time on idle links";
+    split:
+        "window_ps" "in the transport before the last byte was first sent",
+        "recovery_ps" "from then to the sending that completed it: losses",
+        "nic_ps" "in the NIC queue",
+        "pacer_ps" "held by the pacer",
+        "tier0_ps" "in queues of the switch tier next to the hosts",
+        "tier1_ps" "in queues of the next tier",
+        "tier2_ps" "in queues of the topmost tier; in a hybrid network, waiting for a circuit",
+        "serialisation_ps" "on the wire, serialising",
+        "propagation_ps" "on the wire, propagating",
+        "service_ps" "at the server: waiting and being served";
+}
+
+record! {
+    Query in "queries.csv": "One row a fan-out query.";
+    workload: "workload" "the workload's name";
+    index: "index" "which query of the workload; the same query in every variant";
+    created: "created_ps" "when it was created";
+    completed: "completed_ps" "when the slowest response arrived; empty if the run ended first";
+    servers: "servers" "servers asked";
+    in_deadline: "in_deadline" "responses strictly within the deadline";
+    response_mean: "response_mean_ps" "mean completion time over the servers";
+    response_min as empty_if_largest: "response_min_ps"
+        "completion time of the fastest server; empty if none has answered";
+}
+
+record! {
+    Observation in "observations.csv":
+        "One row a measurement that is no completion time; `point.json` says of each workload what it measures.";
+    workload: "workload" "the workload's name";
+    index: "index" "which observation of the workload; the same one in every variant";
+    host: "host" "host that measured";
+    begun: "begun_ps" "when the measurement began";
+    value: "value_ps" "what was measured";
 }
 
 /// One interval of one queue.
@@ -311,320 +337,104 @@ pub(super) struct QueueInterval {
     pub(super) max_bytes: Option<u64>,
 }
 
-impl Record for QueueInterval {
-    const FILE: &'static str = "queues.csv";
-    const ABOUT: &'static str = "One row an interval of a watched queue; `point.json` has the rate of \
-                                 its link, the length of the interval and the time at each depth.";
-    const COLUMNS: &'static [ColumnDoc] = &[
-        ("queue", "number of the queue in `point.json`, from 0"),
-        ("name", "the scenario's name for it"),
-        ("port", "the port it stands for"),
-        ("time_ps", "start of the interval"),
-        ("mean_bytes", "time average of the bytes waiting; the packet in service does not wait"),
-        ("max_bytes", "most bytes that waited"),
-    ];
-
-    fn write(&self, row: &mut Writer, _: &Names) {
-        let QueueInterval { queue, name, port, time, mean_bytes, max_bytes } = self;
-        row.plain(queue);
-        row.text(name);
-        row.text(port);
-        row.plain(time.as_ps());
-        row.maybe_float(*mean_bytes);
-        row.maybe(*max_bytes);
-    }
-
-    fn read(fields: &mut Fields<'_>, _: &Names) -> Result<QueueInterval, String> {
-        Ok(QueueInterval {
-            queue: fields.parse()?,
-            name: fields.name()?,
-            port: fields.name()?,
-            time: fields.time()?,
-            mean_bytes: fields.maybe()?,
-            max_bytes: fields.maybe()?,
-        })
-    }
+record! {
+    QueueInterval in "queues.csv":
+        "One row an interval of a watched queue; `point.json` has the rate of its link, the length of the interval \
+         and the time at each depth.";
+    queue: "queue" "number of the queue in `point.json`, from 0";
+    name: "name" "the scenario's name for it";
+    port: "port" "the port it stands for";
+    time: "time_ps" "start of the interval";
+    mean_bytes: "mean_bytes" "time average of the bytes waiting; the packet in service does not wait";
+    max_bytes: "max_bytes" "most bytes that waited";
 }
 
-impl Record for LinkTotals {
-    const FILE: &'static str = "links.csv";
-    const ABOUT: &'static str = "One row a direction of a link, from the warm-up to the end of the sending.";
-    const COLUMNS: &'static [ColumnDoc] = &[
-        ("from", "the node whose port sends on it"),
-        ("to", "the node at its far end"),
-        ("tier", "the tiers that it connects"),
-        ("rate_bps", "its rate"),
-        ("observed_ps", "how long it was observed"),
-        ("packets", "packets that completed it"),
-        ("bytes", "their bytes"),
-        ("drops", "packets that found no room at its port"),
-        ("pauses", "times that its far end paused it"),
-        ("paused_ps", "time in which at least one priority was paused"),
-    ];
-
-    fn write(&self, row: &mut Writer, _: &Names) {
-        let LinkTotals { from, to, tier, rate, observed, packets, bytes, drops, pauses, paused } = self;
-        [from, to, tier].into_iter().for_each(|text| row.text(text));
-        let counts = [rate.as_bps(), observed.as_ps(), *packets, *bytes, *drops, *pauses, paused.as_ps()];
-        counts.into_iter().for_each(|count| row.plain(count));
-    }
-
-    fn read(fields: &mut Fields<'_>, _: &Names) -> Result<LinkTotals, String> {
-        Ok(LinkTotals {
-            from: fields.name()?,
-            to: fields.name()?,
-            tier: fields.name()?,
-            rate: Rate::from_bps(fields.parse()?),
-            observed: fields.span()?,
-            packets: fields.parse()?,
-            bytes: fields.parse()?,
-            drops: fields.parse()?,
-            pauses: fields.parse()?,
-            paused: fields.span()?,
-        })
-    }
+record! {
+    LinkTotals in "links.csv": "One row a direction of a link, from the warm-up to the end of the sending.";
+    from: "from" "the node whose port sends on it";
+    to: "to" "the node at its far end";
+    tier: "tier" "the tiers that it connects";
+    rate: "rate_bps" "its rate";
+    observed: "observed_ps" "how long it was observed";
+    packets: "packets" "packets that completed it";
+    bytes: "bytes" "their bytes";
+    drops: "drops" "packets that found no room at its port";
+    pauses: "pauses" "times that its far end paused it";
+    paused: "paused_ps" "time in which at least one priority was paused";
 }
 
-impl Record for CircuitUse {
-    const FILE: &'static str = "circuits.csv";
-    const ABOUT: &'static str = "One row a circuit while it stood, in a hybrid network.";
-    const COLUMNS: &'static [ColumnDoc] = &[
-        ("week", "number of the week, from 1"),
-        (
-            "configuration",
-            "number of the configuration in the run: circuits of the same number stood at once",
-        ),
-        ("from_ps", "when it was put up"),
-        ("until_ps", "when it was taken down, or its week ended, or the run"),
-        ("sender", "the host that sends by it"),
-        ("receiver", "the host that receives by it"),
-        ("first_ps", "when the first packet that it carried reached the circuit switch"),
-        (
-            "onset_ps",
-            "when the sender had sent its first data to the receiver, after two weeks at least without any, as of then",
-        ),
-        ("packets", "packets that it carried"),
-        ("bytes", "their bytes"),
-        ("rate_bps", "the rate at which its sender may send by circuits"),
-    ];
-
-    fn write(&self, row: &mut Writer, _: &Names) {
-        let CircuitUse {
-            week,
-            configuration,
-            from,
-            until,
-            sender,
-            receiver,
-            first,
-            onset,
-            packets,
-            bytes,
-            rate,
-        } = *self;
-        [week, configuration, from.as_ps(), until.as_ps()].into_iter().for_each(|number| row.plain(number));
-        [sender.0, receiver.0].into_iter().for_each(|host| row.plain(host));
-        [first, onset].into_iter().for_each(|time| row.maybe(time.map(Time::as_ps)));
-        [packets, bytes, rate.as_bps()].into_iter().for_each(|number| row.plain(number));
-    }
-
-    fn read(fields: &mut Fields<'_>, _: &Names) -> Result<CircuitUse, String> {
-        Ok(CircuitUse {
-            week: fields.parse()?,
-            configuration: fields.parse()?,
-            from: fields.time()?,
-            until: fields.time()?,
-            sender: HostId(fields.parse()?),
-            receiver: HostId(fields.parse()?),
-            first: fields.maybe()?.map(Time::from_ps),
-            onset: fields.maybe()?.map(Time::from_ps),
-            packets: fields.parse()?,
-            bytes: fields.parse()?,
-            rate: Rate::from_bps(fields.parse()?),
-        })
-    }
+record! {
+    CircuitUse in "circuits.csv": "One row a circuit while it stood, in a hybrid network.";
+    week: "week" "number of the week, from 1";
+    configuration: "configuration" "number of the configuration in the run: circuits of the same number stood at once";
+    from: "from_ps" "when it was put up";
+    until: "until_ps" "when it was taken down, or its week ended, or the run";
+    sender: "sender" "the host that sends by it";
+    receiver: "receiver" "the host that receives by it";
+    first: "first_ps" "when the first packet that it carried reached the circuit switch";
+    onset: "onset_ps"
+        "when the sender had sent its first data to the receiver, after two weeks at least without any, as of then";
+    packets: "packets" "packets that it carried";
+    bytes: "bytes" "their bytes";
+    rate: "rate_bps" "the rate at which its sender may send by circuits";
 }
 
-impl Record for CircuitWeek {
-    const FILE: &'static str = "circuit_weeks.csv";
-    const ABOUT: &'static str = "One row a week of the control loop of circuits, in a hybrid network.";
-    const COLUMNS: &'static [ColumnDoc] = &[
-        ("week", "number of the week, from 0; week 0 has no schedule"),
-        ("read_ps", "when hosts began to sum up the demand of its schedule"),
-        ("gathered_ps", "when the controller had the demand of all hosts"),
-        ("ready_ps", "when its schedule was ready"),
-        ("begins_ps", "when it began"),
-        ("ends_ps", "when the next week began, or the run ended"),
-        ("configurations", "configurations of its schedule"),
-        ("known_bytes", "bytes that its schedule was made for: the demand that was read"),
-        ("known_sent_bytes", "how many of them had been sent by its end, by either switch"),
-        ("packet_packets", "packets that passed the packet switch between racks"),
-        ("packet_bytes", "their bytes"),
-        ("lost_dark", "packets that the circuit switch lost while it was dark"),
-        ("lost_unmatched", "packets that it lost because their sender had no circuit to their receiver"),
-    ];
-
-    fn write(&self, row: &mut Writer, _: &Names) {
-        row.plain(self.week);
-        let made = self.made.map(|made| [made.read, made.gathered, made.ready]);
-        (0..3).for_each(|moment| row.maybe(made.map(|made| made[moment].as_ps())));
-        let CircuitWeek { begins, ends, configurations, known_bytes, known_sent_bytes, .. } = *self;
-        let numbers = [begins.as_ps(), ends.as_ps(), configurations, known_bytes, known_sent_bytes];
-        numbers.into_iter().for_each(|number| row.plain(number));
-        let CircuitWeek { packet_packets, packet_bytes, lost_dark, lost_unmatched, .. } = *self;
-        let counts = [packet_packets, packet_bytes, lost_dark, lost_unmatched];
-        counts.into_iter().for_each(|count| row.plain(count));
-    }
-
-    fn read(fields: &mut Fields<'_>, _: &Names) -> Result<CircuitWeek, String> {
-        let week = fields.parse()?;
-        let mut moment = || Ok::<_, String>(fields.maybe()?.map(Time::from_ps));
-        let made = match (moment()?, moment()?, moment()?) {
-            (Some(read), Some(gathered), Some(ready)) => Some(ScheduleTimes { read, gathered, ready }),
-            _ => None,
-        };
-        Ok(CircuitWeek {
-            week,
-            made,
-            begins: fields.time()?,
-            ends: fields.time()?,
-            configurations: fields.parse()?,
-            known_bytes: fields.parse()?,
-            known_sent_bytes: fields.parse()?,
-            packet_packets: fields.parse()?,
-            packet_bytes: fields.parse()?,
-            lost_dark: fields.parse()?,
-            lost_unmatched: fields.parse()?,
-        })
-    }
+record! {
+    CircuitWeek in "circuit_weeks.csv": "One row a week of the control loop of circuits, in a hybrid network.";
+    week: "week" "number of the week, from 0; week 0 has no schedule";
+    made:
+        "read_ps" "when hosts began to sum up the demand of its schedule",
+        "gathered_ps" "when the controller had the demand of all hosts",
+        "ready_ps" "when its schedule was ready";
+    begins: "begins_ps" "when it began";
+    ends: "ends_ps" "when the next week began, or the run ended";
+    configurations: "configurations" "configurations of its schedule";
+    known_bytes: "known_bytes" "bytes that its schedule was made for: the demand that was read";
+    known_sent_bytes: "known_sent_bytes" "how many of them had been sent by its end, by either switch";
+    packet_packets: "packet_packets" "packets that passed the packet switch between racks";
+    packet_bytes: "packet_bytes" "their bytes";
+    lost_dark: "lost_dark" "packets that the circuit switch lost while it was dark";
+    lost_unmatched: "lost_unmatched" "packets that it lost because their sender had no circuit to their receiver";
 }
 
-impl Record for Connection {
-    const FILE: &'static str = "connections.csv";
-    const ABOUT: &'static str = "One row a connection that carried data, in the order that `series.csv` \
-                                 counts in, from 0.";
-    const COLUMNS: &'static [ColumnDoc] = &[
-        ("workload", "the workload's name"),
-        ("client", "host that opened it"),
-        ("server", "host at the other end"),
-        ("delivered_bytes", "payload delivered to the applications, both directions"),
-        ("first_ps", "first delivery; empty if there was none"),
-        ("last_ps", "last delivery; empty if there was none"),
-        ("segments", "data segments sent, retransmissions included"),
-        ("retransmissions", "segments sent again"),
-        ("timeouts", "retransmission timeouts"),
-        ("marked", "data segments that arrived with CE"),
-        ("pacer_associations", "times that the pacer associated it anew"),
-        ("pacer_renewals", "times that an association was renewed"),
-        ("pacer_dissociations", "times that an association ran out"),
-    ];
-
-    fn write(&self, row: &mut Writer, names: &Names) {
-        let Connection { workload, client, server, delivered, active, segments, retransmissions, .. } = self;
-        let Connection { timeouts, marked, pacer_associations, pacer_renewals, .. } = self;
-        row.text(names.workload(*workload));
-        row.plain(client);
-        row.plain(server);
-        row.plain(delivered);
-        row.maybe(active.map(|(first, _)| first.as_ps()));
-        row.maybe(active.map(|(_, last)| last.as_ps()));
-        for counter in [segments, retransmissions, timeouts, marked, pacer_associations, pacer_renewals] {
-            row.plain(counter);
-        }
-        row.plain(self.pacer_dissociations);
-    }
-
-    fn read(fields: &mut Fields<'_>, names: &Names) -> Result<Connection, String> {
-        Ok(Connection {
-            workload: fields.workload(names)?,
-            client: fields.parse()?,
-            server: fields.parse()?,
-            delivered: fields.parse()?,
-            active: {
-                let (first, last): (Option<u64>, Option<u64>) = (fields.maybe()?, fields.maybe()?);
-                first.zip(last).map(|(first, last)| (Time::from_ps(first), Time::from_ps(last)))
-            },
-            segments: fields.parse()?,
-            retransmissions: fields.parse()?,
-            timeouts: fields.parse()?,
-            marked: fields.parse()?,
-            pacer_associations: fields.parse()?,
-            pacer_renewals: fields.parse()?,
-            pacer_dissociations: fields.parse()?,
-        })
-    }
+record! {
+    Connection in "connections.csv":
+        "One row a connection that carried data, in the order that `series.csv` counts in, from 0.";
+    workload: "workload" "the workload's name";
+    client: "client" "host that opened it";
+    server: "server" "host at the other end";
+    delivered: "delivered_bytes" "payload delivered to the applications, both directions";
+    active:
+        "first_ps" "first delivery; empty if there was none",
+        "last_ps" "last delivery; empty if there was none";
+    segments: "segments" "data segments sent, retransmissions included";
+    retransmissions: "retransmissions" "segments sent again";
+    timeouts: "timeouts" "retransmission timeouts";
+    marked: "marked" "data segments that arrived with CE";
+    pacer_associations: "pacer_associations" "times that the pacer associated it anew";
+    pacer_renewals: "pacer_renewals" "times that an association was renewed";
+    pacer_dissociations: "pacer_dissociations" "times that an association ran out";
 }
 
-impl Record for SeriesPoint {
-    const FILE: &'static str = "series.csv";
-    const ABOUT: &'static str = "One row a sample of one connection's sender.";
-    const COLUMNS: &'static [ColumnDoc] = &[
-        ("time_ps", "when"),
-        ("connection", "row of `connections.csv`, from 0"),
-        ("cwnd_bytes", "congestion window"),
-        ("ssthresh_bytes", "slow start threshold; empty while slow start has no end"),
-        ("alpha", "DCTCP's estimate of the marked share; 0 for others"),
-        ("rate_bps", "bits acknowledged per second since the last sample"),
-        ("retransmissions", "segments that the sender has retransmitted so far"),
-        ("subflow", "subflow of an MPTCP connection, from 0; 0 for a plain TCP connection"),
-    ];
-
-    fn write(&self, row: &mut Writer, _: &Names) {
-        let SeriesPoint { time, connection, cwnd, ssthresh, alpha, rate, retransmissions, subflow } = *self;
-        row.plain(time.as_ps());
-        row.plain(connection);
-        row.plain(cwnd);
-        row.maybe(Some(ssthresh).filter(|&bytes| bytes != SeriesPoint::NO_SSTHRESH));
-        row.maybe_float(Some(alpha));
-        row.plain(rate.as_bps());
-        row.plain(retransmissions);
-        row.plain(subflow);
-    }
-
-    fn read(fields: &mut Fields<'_>, _: &Names) -> Result<SeriesPoint, String> {
-        Ok(SeriesPoint {
-            time: fields.time()?,
-            connection: fields.parse()?,
-            cwnd: fields.parse()?,
-            ssthresh: fields.maybe()?.unwrap_or(SeriesPoint::NO_SSTHRESH),
-            alpha: fields.parse()?,
-            rate: Rate::from_bps(fields.parse()?),
-            // Files of earlier versions end here.
-            retransmissions: fields.last()?.unwrap_or(0),
-            subflow: fields.last()?.unwrap_or(0),
-        })
-    }
+record! {
+    SeriesPoint in "series.csv": "One row a sample of one connection's sender.";
+    time: "time_ps" "when";
+    connection: "connection" "row of `connections.csv`, from 0";
+    cwnd: "cwnd_bytes" "congestion window";
+    ssthresh as empty_if_largest: "ssthresh_bytes" "slow start threshold; empty while slow start has no end";
+    alpha: "alpha" "DCTCP's estimate of the marked share; 0 for others";
+    rate: "rate_bps" "bits acknowledged per second since the last sample";
+    retransmissions as added_later: "retransmissions" "segments that the sender has retransmitted so far";
+    subflow as added_later: "subflow" "subflow of an MPTCP connection, from 0; 0 for a plain TCP connection";
 }
 
-impl Record for GoodputInterval {
-    const FILE: &'static str = "goodput.csv";
-    const ABOUT: &'static str = "One row a workload and interval.";
-    const COLUMNS: &'static [ColumnDoc] = &[
-        ("time_ps", "start of the interval"),
-        ("length_ps", "its length; the run may end within the last"),
-        ("workload", "the workload's name"),
-        ("sent_bytes", "payload sent for the first time by all senders"),
-        ("delivered_bytes", "payload delivered in order to the applications"),
-    ];
-
-    fn write(&self, row: &mut Writer, names: &Names) {
-        let GoodputInterval { time, length, workload, sent, delivered } = *self;
-        row.plain(time.as_ps());
-        row.plain(length.as_ps());
-        row.text(names.workload(workload));
-        row.plain(sent.get());
-        row.plain(delivered.get());
-    }
-
-    fn read(fields: &mut Fields<'_>, names: &Names) -> Result<GoodputInterval, String> {
-        Ok(GoodputInterval {
-            time: fields.time()?,
-            length: fields.span()?,
-            workload: fields.workload(names)?,
-            sent: Bytes::new(fields.parse()?),
-            delivered: Bytes::new(fields.parse()?),
-        })
-    }
+record! {
+    GoodputInterval in "goodput.csv": "One row a workload and interval.";
+    time: "time_ps" "start of the interval";
+    length: "length_ps" "its length; the run may end within the last";
+    workload: "workload" "the workload's name";
+    sent: "sent_bytes" "payload sent for the first time by all senders";
+    delivered: "delivered_bytes" "payload delivered in order to the applications";
 }
 
 /// How to read the messages of all points; run by a test, where the library is there.

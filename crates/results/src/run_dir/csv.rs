@@ -33,11 +33,6 @@ impl Writer {
         }
     }
 
-    /// A field of a floating-point column, which shows that it is one also where it is whole.
-    pub(super) fn maybe_float(&mut self, value: Option<f64>) {
-        self.maybe(value.map(|value| format!("{value:?}")));
-    }
-
     /// Appends a text, quoted where it must be.
     pub(super) fn text(&mut self, value: &str) {
         self.separate();

@@ -190,7 +190,7 @@ fn read(path: &Path, bytes: Vec<u8>) -> Result<String, Error> {
             match value {
                 Field::Null => out.maybe(None::<u64>),
                 Field::Long(number) => out.plain(number),
-                Field::Double(number) => out.maybe_float(Some(*number)),
+                Field::Double(number) => out.plain(format_args!("{number:?}")),
                 Field::Str(text) => out.text(text),
                 other => {
                     let what = format!("its column {name} has {other}");

@@ -41,7 +41,7 @@ pub(super) struct Mark {
     tiers: Vec<String>,
     counters: Counters,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    extra: Vec<ExtraMark>,
+    extra: Vec<ExtraLoad>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     processors: Vec<ProcessorMark>,
     queues: Vec<QueueMark>,
@@ -88,14 +88,6 @@ struct WorkloadMark {
     observed: Option<String>,
     #[serde(default)]
     supply: Supply,
-}
-
-#[derive(Serialize, Deserialize)]
-struct ExtraMark {
-    workload: u16,
-    retries: u64,
-    replicas: u64,
-    bytes: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -245,16 +237,7 @@ pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
         messages: read_records(folder, &mark, &names)?,
         queries: read_records(folder, &mark, &names)?,
         observations: read_records(folder, &mark, &names)?,
-        extra: mark
-            .extra
-            .iter()
-            .map(|&ExtraMark { workload, retries, replicas, bytes }| ExtraLoad {
-                workload,
-                retries,
-                replicas,
-                bytes,
-            })
-            .collect(),
+        extra: mark.extra.clone(),
         queues: queues(&mark, read_records(folder, &mark, &names)?),
         links: read_records(folder, &mark, &names)?,
         processors: mark
@@ -317,16 +300,7 @@ fn mark(point: &PointOutcome, files: BTreeMap<String, FileMark>) -> Mark {
             .collect(),
         tiers: outcome.tiers.clone(),
         counters: outcome.counters,
-        extra: outcome
-            .extra
-            .iter()
-            .map(|&ExtraLoad { workload, retries, replicas, bytes }| ExtraMark {
-                workload,
-                retries,
-                replicas,
-                bytes,
-            })
-            .collect(),
+        extra: outcome.extra.clone(),
         queues: outcome
             .queues
             .iter()
