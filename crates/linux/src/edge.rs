@@ -6,6 +6,12 @@
 //! Hosts that have sent something take turns of [`BATCH`] frames, and whatever is due leaves between any two frames
 //! that are read: a host that floods delays what others send by a turn, and what others receive by a frame.
 
+pub(crate) mod capture;
+pub mod frame;
+pub mod live;
+pub(crate) mod tap;
+pub(crate) mod taps;
+
 use std::collections::VecDeque;
 use std::io;
 use std::sync::mpsc::Receiver;
@@ -14,11 +20,11 @@ use plimsoll_circuits::Demand;
 use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Span, Time};
 
-use crate::capture::{Capture, Way};
-use crate::frame::{self, ETHERNET, Header, VLAN_TAG};
-use crate::lateness::Spread;
-use crate::live::{Egress, Entry, LiveFabric, Out};
-use crate::multipath::Flows;
+use crate::edge::capture::{Capture, Way};
+use crate::edge::frame::{ETHERNET, Header, VLAN_TAG};
+use crate::edge::live::{Egress, Entry, LiveFabric, Out};
+use crate::net::multipath::Flows;
+use crate::read_outs::lateness::Spread;
 
 /// What waited in the hosts' sockets.
 #[derive(Clone, Debug)]
@@ -202,7 +208,7 @@ impl<D: Devices> Edge<D> {
         Edge { fabric, exits, turns, spin, log: None, sockets: None, flows: None, foreign: 0 }
     }
 
-    /// Keeps a log of what comes in, for [`crate::live::replay`].
+    /// Keeps a log of what comes in, for [`crate::edge::live::replay`].
     pub fn keep_log(&mut self) {
         self.log = Some(Vec::new());
     }
@@ -333,5 +339,4 @@ impl<D: Devices> Edge<D> {
 }
 
 #[cfg(test)]
-#[path = "edge_tests.rs"]
 mod tests;

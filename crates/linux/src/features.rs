@@ -7,8 +7,9 @@ use std::process::{Command, Stdio};
 use plimsoll_bpf::Needs;
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::agents::cgroups;
 use crate::failure::failed;
-use crate::{cgroups, multipath};
+use crate::net::multipath;
 
 /// Something that the system has or has not.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -112,7 +113,7 @@ pub fn lacks_programs() -> Option<String> {
 /// Returns why this build has no eBPF programs.
 #[cfg(not(feature = "kernel"))]
 pub fn lacks_programs() -> Option<String> {
-    crate::qjump::lacks()
+    crate::net::qjump::lacks()
 }
 
 fn there(path: &str) -> bool {

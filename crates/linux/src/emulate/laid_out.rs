@@ -12,12 +12,12 @@ use plimsoll_units::{Span, Time};
 
 use super::observed::listed;
 use super::{EmulateError, Options};
-use crate::agent::{AgentPlan, Settings, Shares};
+use crate::agents::agent::{AgentPlan, Settings, Shares};
 use crate::clock::Clock;
-use crate::congestion::CongestionControl;
-use crate::control;
-use crate::live::LiveFabric;
-use crate::namespaces::HostSettings;
+use crate::edge::live::LiveFabric;
+use crate::net::congestion::CongestionControl;
+use crate::net::namespaces::HostSettings;
+use crate::read_outs::control;
 
 /// The time for connections to be opened before workloads begin.
 const LEAD: Span = Span::from_ms(500);

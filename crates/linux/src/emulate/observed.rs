@@ -6,9 +6,9 @@ use plimsoll_scenario::model::{Fault, Model};
 use plimsoll_units::Time;
 
 use super::Options;
-use crate::agent::{Counts, Records};
+use crate::agents::agent::{Counts, Records};
+use crate::agents::programs::{Program, ProgramEnd};
 use crate::edge::Seen;
-use crate::programs::{Program, ProgramEnd};
 
 /// Returns a fault as the outcome has it, by the workloads' clock.
 pub(super) fn listed(fault: &Fault) -> outcome::Fault {

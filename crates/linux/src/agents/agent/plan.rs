@@ -7,8 +7,8 @@ use plimsoll_traffic::record::WorkloadInfo;
 use plimsoll_traffic::{Source, Traffic};
 use plimsoll_units::{Streams, Time};
 
-use crate::control;
-use crate::frame::{CIRCUIT_ONLY, PACKET_ONLY};
+use crate::edge::frame::{CIRCUIT_ONLY, PACKET_ONLY};
+use crate::read_outs::control;
 
 /// The most connections of a source that are open at a time: each has two sockets.
 pub(super) const CONNECTIONS_MAX: usize = 4_000;

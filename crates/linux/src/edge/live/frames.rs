@@ -4,7 +4,7 @@ use plimsoll_circuits::Demand;
 use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Span, Time};
 
-use crate::frame::Header;
+use crate::edge::frame::Header;
 
 /// Something that came in from the hosts.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -7,7 +7,7 @@ use plimsoll_fabric::net::HostId;
 use socket2::Socket;
 
 use super::plan::DrivenSource;
-use crate::frame::ipv4;
+use crate::edge::frame::ipv4;
 
 /// The port of the first source; those of the others follow by their number in the scenario.
 pub(crate) const DRIVER_PORT: u16 = 20_000;

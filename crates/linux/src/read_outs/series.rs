@@ -14,9 +14,9 @@ use plimsoll_fabric::net::HostId;
 use plimsoll_results::outcome::{Connection, SeriesPoint};
 use plimsoll_units::{Rate, Span, Time};
 
-use crate::agent::DRIVER_PORT;
-use crate::frame;
-use crate::sock_diag::{TcpSocket, Window};
+use crate::agents::agent::DRIVER_PORT;
+use crate::edge::frame;
+use crate::read_outs::sock_diag::{TcpSocket, Window};
 
 /// The end of a connection, or of a subflow of it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -19,8 +19,8 @@ use std::time::Duration;
 use plimsoll_scenario::model::words;
 use plimsoll_units::{Span, Time};
 
-use crate::agent::Settings;
-use crate::cgroups::{Level, LevelsOfPrograms};
+use crate::agents::agent::Settings;
+use crate::agents::cgroups::{Level, LevelsOfPrograms};
 use crate::failure::{failed, start_thread};
 
 /// A program to run in a host.

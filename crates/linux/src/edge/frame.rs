@@ -323,5 +323,4 @@ const SOLICITATION: u8 = 135;
 const ADVERTISEMENT: u8 = 136;
 
 #[cfg(test)]
-#[path = "frame_tests.rs"]
 mod tests;

@@ -5,7 +5,7 @@ use std::path::Path;
 use plimsoll_scenario::Scenario;
 
 use super::*;
-use crate::frame::{ipv4, mac};
+use crate::edge::frame::{ipv4, mac};
 
 /// What a read and a write take.
 const READ: Span = Span::from_us(2);

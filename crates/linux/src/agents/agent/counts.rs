@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 
-use crate::namespaces::DEVICE;
+use crate::net::namespaces::DEVICE;
 
 /// The counters of a host's kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::agent::Shares;
+use crate::agents::agent::Shares;
 
 /// What every name begins with.
 const PREFIX: &str = "plimsoll-";
@@ -94,7 +94,7 @@ impl<'a> LevelsOfPrograms<'a> {
     }
 
     pub(crate) fn prepare(&mut self, _: u32, _: u8, _: usize) -> io::Result<Level> {
-        Err(io::Error::other(crate::qjump::lacks().unwrap_or_default()))
+        Err(io::Error::other(crate::net::qjump::lacks().unwrap_or_default()))
     }
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn lacks(has_limiters: bool) -> Option<String> {
     if !has_limiters {
         return Some("hosts without `host.qjump` have no levels".to_owned());
     }
-    root().is_none().then(|| NO_CGROUPS.to_owned()).or_else(crate::qjump::lacks)
+    root().is_none().then(|| NO_CGROUPS.to_owned()).or_else(crate::net::qjump::lacks)
 }
 
 const NO_CGROUPS: &str = "cgroups of version 2 are not mounted (mount -t cgroup2 none FOLDER)";

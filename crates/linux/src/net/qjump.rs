@@ -9,7 +9,7 @@ use plimsoll_fabric::Unbuildable;
 use plimsoll_mechanisms::qjump::{LEVELS_MAX, Refill};
 use plimsoll_scenario::model::Model;
 
-use crate::namespaces::Namespaces;
+use crate::net::namespaces::Namespaces;
 
 /// The limiters of a run, one a host; none where the scenario has none.
 #[derive(Debug, Default)]
@@ -65,7 +65,7 @@ impl Limiters {
             let limiter = namespaces.inside(host, || {
                 let limiter = Limiter::load(&levels, params.excess, true, Inputs::Kernel);
                 let limiter = limiter.map_err(io::Error::other)?;
-                let device = crate::namespaces::device()?;
+                let device = crate::net::namespaces::device()?;
                 let attached = limiter.program().attach(device, Direction::Egress);
                 attached.map_err(io::Error::other)?.keep();
                 Ok(limiter)

@@ -278,5 +278,4 @@ impl<'a> Iterator for Attributes<'a> {
 }
 
 #[cfg(test)]
-#[path = "sock_diag_tests.rs"]
 mod tests;

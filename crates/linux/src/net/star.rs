@@ -17,10 +17,10 @@ use std::process::{Command, Stdio};
 use plimsoll_fabric::net::HostId;
 use plimsoll_units::Rate;
 
+use crate::edge::frame::{ipv6, mac};
 use crate::features;
-use crate::frame::{ipv6, mac};
-use crate::namespaces::{DEVICE, Namespaces};
-use crate::offloads::{self, Offload};
+use crate::net::namespaces::{DEVICE, Namespaces};
+use crate::net::offloads::{self, Offload};
 
 /// The settings of the hosts of a [`Star`].
 #[derive(Clone, PartialEq, Eq, Debug)]

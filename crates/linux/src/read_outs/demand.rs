@@ -25,12 +25,12 @@ use plimsoll_units::{Span, Time};
 
 use crate::clock::Clock;
 use crate::edge::Reading;
+use crate::edge::frame::host_at;
 use crate::failure::start_thread;
-use crate::frame::host_at;
-use crate::lateness::{Spread, rough};
-use crate::namespaces::Namespaces;
-use crate::series::WindowSeries;
-use crate::sock_diag::SockDiag;
+use crate::net::namespaces::Namespaces;
+use crate::read_outs::lateness::{Spread, rough};
+use crate::read_outs::series::WindowSeries;
+use crate::read_outs::sock_diag::SockDiag;
 use crate::urgent;
 
 /// When sockets are read.

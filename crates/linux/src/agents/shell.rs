@@ -6,7 +6,7 @@ use std::process::{Child, Command};
 
 use plimsoll_fabric::net::HostId;
 
-use crate::frame;
+use crate::edge::frame;
 
 /// A shell with this process's terminal, in a host's namespace; killed when dropped.
 #[derive(Debug)]

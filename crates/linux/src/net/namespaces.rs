@@ -25,9 +25,9 @@ use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+use crate::edge::frame::{HOSTS_MAX, alias, ipv4, ipv6, mac};
+use crate::edge::tap;
 use crate::failure::failed;
-use crate::frame::{HOSTS_MAX, alias, ipv4, ipv6, mac};
-use crate::tap;
 
 /// What every name begins with.
 const PREFIX: &str = "plimsoll-";
@@ -349,7 +349,7 @@ fn sweep() -> io::Result<(usize, io::Result<()>)> {
     }
     empty(&left);
     let removed = remove(&left);
-    crate::cgroups::clean(lives);
+    crate::agents::cgroups::clean(lives);
     let Some(state) = &state else { return Ok((left.len(), removed)) };
     for owner in state.names()?.iter().filter(|name| is_number(name)) {
         let Ok(Some(lock)) = state.file(owner, OFlags::RDONLY) else { continue };

@@ -144,7 +144,7 @@ impl Pipes {
     }
 
     fn socket(&self, host: u32) -> io::Result<Socket> {
-        crate::namespaces::enter(&self.context.names[host as usize])?;
+        crate::net::namespaces::enter(&self.context.names[host as usize])?;
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(self.context.settings.protocol()));
         let socket = socket.map_err(|error| failed("cannot open a socket", error))?;
         sockets::prepare(&socket, &self.driven)?;

@@ -20,7 +20,7 @@ use plimsoll_mechanisms::mptcp::{Coupling, MptcpParams, Paths, Scheduler};
 use plimsoll_scenario::model::Model;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::control;
+use crate::read_outs::control;
 
 /// Subflows of a connection, as this kernel's path manager allows: `MPTCP_PM_ADDR_MAX` is 8.
 pub const SUBFLOWS: std::ops::RangeInclusive<u8> = 1..=8;
@@ -196,7 +196,7 @@ mod tests {
     use plimsoll_scenario::Scenario;
 
     use super::*;
-    use crate::live::LiveFabric;
+    use crate::edge::live::LiveFabric;
 
     #[test]
     fn counters_are_found_by_name() {

@@ -4,8 +4,8 @@ use plimsoll_results::Outcome;
 use plimsoll_units::{Rate, Span, Time};
 
 use crate::edge::Seen;
-use crate::lateness::{Spread, rough};
-use crate::machine::Taken;
+use crate::read_outs::lateness::{Spread, rough};
+use crate::read_outs::machine::Taken;
 
 /// A run whose frames are later than this share of the queueing delays it reports, at p99, is suspect.
 pub const LATENESS_SHARE: f64 = 0.1;

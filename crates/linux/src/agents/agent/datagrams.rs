@@ -17,8 +17,8 @@ use super::context::AgentContext;
 use super::events::{DATAGRAMS, ready, watch};
 use super::plan::DrivenSource;
 use super::sockets::{self, DRIVER_PORT};
+use crate::edge::frame::ipv4;
 use crate::failure::failed;
-use crate::frame::ipv4;
 
 /// The UDP sockets of one source, by host.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl Datagrams {
         if self.sockets.contains_key(&host) {
             return Ok(());
         }
-        crate::namespaces::enter(&self.context.names[host as usize])?;
+        crate::net::namespaces::enter(&self.context.names[host as usize])?;
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP));
         let socket = socket.map_err(|error| failed("cannot open a socket", error))?;
         sockets::prepare(&socket, &self.driven)?;

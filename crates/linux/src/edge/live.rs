@@ -19,8 +19,8 @@ use plimsoll_results::outcome::{Counters, Queue};
 use plimsoll_scenario::model::Model;
 use plimsoll_units::{Span, Streams, Time};
 
-use crate::control;
-use crate::frame::{CIRCUIT_ONLY, ETHERNET, Header, PACKET_ONLY, VLAN_TAG};
+use crate::edge::frame::{CIRCUIT_ONLY, ETHERNET, Header, PACKET_ONLY, VLAN_TAG};
+use crate::read_outs::control;
 
 mod frames;
 
@@ -342,5 +342,4 @@ pub fn replay(mut fabric: LiveFabric, log: &[Entry], end: Time) -> Digest64 {
 const TICK: Span = Span::from_ps(1);
 
 #[cfg(test)]
-#[path = "live_tests.rs"]
 mod tests;
