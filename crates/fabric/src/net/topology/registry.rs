@@ -1,5 +1,5 @@
 //! The registry of topology kinds: a macro that makes the enum [`super::Topology`], the names, the schema and the
-//! dispatch to [`super::Kind`] from a table of one line a kind, which is in `mod.rs`.
+//! dispatch to [`super::Kind`] from a table of one line a kind, which is in `topology.rs`.
 
 /// Makes the enum of all kinds from lines `Parameters "name" in module;`.
 macro_rules! topologies {

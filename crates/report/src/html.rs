@@ -37,7 +37,7 @@ use crate::verdict;
 /// The width of a table on the page, in characters.
 const TABLE_WIDTH: usize = 128;
 
-const SCRIPT: &str = include_str!("charts.js");
+const SCRIPT: &str = include_str!("html/charts.js");
 
 /// The texts and numbers that a report is made from.
 #[derive(Clone, Copy, Debug)]
