@@ -1,4 +1,4 @@
-//! [`HostGate`]: what a packet passes between its host's transport and the NIC: random loss, then the paper's pacer.
+//! [`HostGate`]: the stages between a host's transport and its NIC: random loss, then the paper's pacer.
 
 use plimsoll_mechanisms::loss::UniformLoss;
 use plimsoll_units::{Stream, Streams, Time};
@@ -9,7 +9,7 @@ use crate::links::{Hooks, Links};
 use crate::net::{Packet, Port, PortId};
 use crate::spec::FabricSpec;
 
-/// What a packet passes between its host's transport and the NIC.
+/// The stages that a packet passes between its host's transport and the NIC.
 #[derive(Debug)]
 pub(crate) struct HostGate {
     loss: Option<HostLoss>,

@@ -22,7 +22,8 @@ pub fn host_pacers(spec: &FabricSpec, streams: &Streams) -> Vec<HostPacer> {
 
 /// A pacer with its random stream and the event that it asked for.
 ///
-/// What hands packets over gives the time at which [`HostPacer::on_due`] is to be called, where there is a new one.
+/// Calls that hand packets over return the time at which [`HostPacer::on_due`] is to be called, where there is a new
+/// one.
 #[derive(Debug)]
 pub struct HostPacer {
     host: HostId,
@@ -93,7 +94,7 @@ impl HostPacer {
         self.pacer.flows()
     }
 
-    /// Sends what may leave now. A pacer that finds no room is called again when there is some.
+    /// Sends the packets that may leave now. A pacer that finds no room is called again when there is some.
     #[must_use]
     pub fn release(&mut self, now: Time, nic: &mut Port, sink: &mut impl Sink) -> Option<Time> {
         loop {

@@ -53,7 +53,7 @@ impl BucketSort {
     }
 }
 
-/// Returns for each slot how many entries those before it have, eight slots at a time.
+/// Returns the number of entries in all slots before each slot, eight slots at a time.
 #[inline]
 fn begins(mut counts: [u8; SLOTS]) -> [u8; SLOTS] {
     const ONES: u64 = 0x0101_0101_0101_0101;

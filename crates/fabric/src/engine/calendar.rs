@@ -12,10 +12,10 @@
 //!   for a crowd
 //! ```
 //!
-//! A push appends to a bucket; a pop takes the last of `front`; an empty `front` takes the entries of the
-//! next bucket that has some (`wheel.rs`), and sorts them while they are in the cache. The order of the
-//! pops does not depend on the width of the buckets, only their cost does: with all entries in one
-//! bucket, or all of them beyond the wheel, what is left is a 4-ary heap.
+//! A push appends to a bucket; a pop takes the last of `front`; an empty `front` takes the entries of the next bucket
+//! that has some (`wheel.rs`), and sorts them while they are in the cache. The order of the pops does not depend on the
+//! width of the buckets, only their cost does: with all entries in one bucket, or all of them beyond the wheel, the
+//! queue is a 4-ary heap.
 //!
 //! **Keys.** The entries of a bucket are sorted by the time since the bucket began, which makes one 64-bit integer with
 //! the owner: half the memory of a full time and an owner, and compared without branches (`bucket_sort.rs` sorts them).
@@ -46,8 +46,8 @@ use super::wheel::Wheel;
 pub(super) struct Calendar {
     /// The bucket being served, the first entry last.
     front: Vec<Key>,
-    /// What was pushed into that bucket while `front` was too long to insert into, by time and rank, with the owner.
-    /// Mostly empty.
+    /// Entries pushed into the bucket of `front` while `front` was too long to insert into, by time and rank, with the
+    /// owner. Mostly empty.
     late: Heap<(Time, u32, u32)>,
     /// The bucket being served, counted from time zero.
     cursor: u64,
@@ -56,8 +56,8 @@ pub(super) struct Calendar {
     /// A bucket is `1 << shift` picoseconds wide.
     shift: u32,
     wheel: Wheel,
-    /// What was at least a whole wheel ahead when it was pushed. It goes straight to `front` when
-    /// its bucket comes, never through the wheel.
+    /// Entries at least a whole wheel ahead when they were pushed. They go straight to `front` when their bucket comes,
+    /// never through the wheel.
     far: Heap<(Time, u32)>,
     sort: BucketSort,
     pace: Pace,
@@ -67,14 +67,14 @@ pub(super) struct Calendar {
     looked: u64,
 }
 
-/// What [`Calendar::retune`] looks at, counted since it last looked.
+/// Counts that [`Calendar::retune`] reads, since its last call.
 #[derive(Clone, Debug)]
 struct Pace {
     /// The number of pops until the next look.
     pops_left: u64,
     pops: u64,
-    /// How far the cursor moved, in buckets. A pause counts for one turn of the wheel at most: an
-    /// idle second must not widen the buckets for the busy microseconds around it.
+    /// The number of buckets by which the cursor moved. A pause counts for one turn of the wheel at most: an idle
+    /// second must not widen the buckets for the busy microseconds around it.
     buckets: u64,
 }
 
@@ -101,7 +101,7 @@ impl Calendar {
         self.front.len() + self.late.len() + self.wheel.len() + self.far.len()
     }
 
-    /// Returns whether there is no entry.
+    /// Returns whether the queue is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -142,8 +142,8 @@ impl Calendar {
         }
     }
 
-    /// Takes the first entry by `(time, rank)`, if it is at `last` or before. If not, what is pushed next may be as
-    /// early as just after `last`.
+    /// Takes the first entry by `(time, rank)`, if it is at `last` or before. Otherwise the next push may be as early
+    /// as just after `last`.
     #[inline]
     pub(super) fn pop_until(&mut self, last: Time) -> Option<(Time, u32)> {
         if self.pace.pops_left == 0 {
@@ -203,7 +203,7 @@ impl Calendar {
         if looked >= self.cursor + most {
             return None;
         }
-        // Behind the last bucket of the wheel are those that come first.
+        // After its last bucket the wheel begins again with the first ones, which the filter leaves out.
         let bucket =
             self.wheel.next_filled(looked).filter(|next| next - self.cursor < self.wheel.buckets())?;
         self.looked = bucket;
@@ -260,7 +260,7 @@ impl Calendar {
     /// Adds to the bucket being served.
     #[inline(always)]
     fn insert_in_front(&mut self, key: Key) {
-        // What comes first is at the end, and most of what is pushed comes soon after: few entries move up.
+        // The earliest entry is at the end, and most pushes are due soon after it: few entries move up.
         let mut place = self.front.len();
         self.front.push(key);
         while place > 0 && self.is_after(key, self.front[place - 1]) {
@@ -425,9 +425,9 @@ impl<K: Copy + Ord> Heap<K> {
 /// The wheel spans this many mean waits, or up to twice as many after rounding. Timers that hardly
 /// ever fire stretch the mean, so that packets leave the wheel even more rarely.
 const REACH: u64 = 4;
-/// Entries that a bucket would hold if all of the wheel were in use. A long queue wants few, long
-/// buckets, which are written and sorted as one run of memory, and which tell more of what comes next to
-/// whoever loads it ahead: with 64 a run of 8,192 hosts took 8 % less than with 32, and 128 gave no more.
+/// Entries that a bucket would hold if all of the wheel were in use. A long queue wants few, long buckets, which are
+/// written and sorted as one run of memory, and which show more of the coming events to a caller that prefetches: with
+/// 64 a run of 8,192 hosts took 8 % less than with 32, and 128 gave no more.
 const PER_BUCKET: u64 = 64;
 /// A short queue wants more buckets than entries, so that most hold one and nothing is sorted:
 /// measured best from 256 to 1024. The headers, 6 KiB, stay in the first-level cache.

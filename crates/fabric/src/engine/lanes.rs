@@ -9,9 +9,10 @@
 //! free      a stack of slots: the place freed last is filled first
 //! ```
 //!
-//! A packet that a switch passes on stays where it is, in the cache, and goes from one list to another, or waits at a
-//! port that knows its slot; memory is what was in the network at the busiest moment, not what each lane once held. The
-//! arrival of the packet behind is kept beside the link to it: to make it an event, its own cache line is not touched.
+//! A packet that a switch passes on keeps its slot, in the cache: its number moves from one list to another, or waits
+//! at a port. Memory follows the largest number of packets in flight at one time, not the sum of the largest of each
+//! lane. The arrival time of the next packet is kept beside the link to it, so its own cache line is not touched to
+//! schedule it.
 
 use plimsoll_memory::{prefetch, prefetch_for_later};
 use plimsoll_units::Time;
@@ -19,14 +20,14 @@ use plimsoll_units::Time;
 use super::{EventQueue, Owner, OwnerKind};
 use crate::net::{Packet, PortId, Slot};
 
-/// Packets on their way to the far end of a link, in order of arrival, and those that wait for it.
+/// Packets in flight to the far end of a link, in order of arrival, and packets that wait for it.
 #[derive(Debug)]
 pub struct Lanes {
     ends: Vec<Ends>,
     beside: Vec<Beside>,
     packets: Vec<CacheLine>,
-    /// The free slots, the one freed last on top. Linked from slot to slot they would have to be read one after
-    /// another, from lines that nobody has used since.
+    /// The free slots, the one freed last on top. A linked list of slots would be read one after another, from cache
+    /// lines that have not been used since.
     free: Vec<u32>,
     held: usize,
 }
@@ -38,7 +39,7 @@ struct Ends {
     last: u32,
 }
 
-/// What a lane knows of a packet without reading it.
+/// The fields of a packet's place in a lane that are needed without reading the packet.
 #[derive(Clone, Copy, Debug)]
 struct Beside {
     /// When the packet behind arrives.
@@ -53,7 +54,7 @@ struct Beside {
 pub struct FoundHop(u32);
 
 impl FoundHop {
-    /// Nobody has looked up where the packet goes.
+    /// The next hop of the packet has not been looked up.
     pub const NONE: FoundHop = FoundHop(u32::MAX);
     /// The packet reaches its host there.
     pub const HOST: FoundHop = FoundHop(u32::MAX - 1);
@@ -75,7 +76,7 @@ impl FoundHop {
 #[repr(align(64))]
 struct CacheLine(Packet);
 
-/// The number that stands for no slot.
+/// The number that means no slot.
 const NONE: u32 = u32::MAX;
 
 impl Lanes {
@@ -197,7 +198,7 @@ impl Lanes {
         }
     }
 
-    /// Keeps what was found of the packet that `port` delivers next.
+    /// Keeps the next hop found for the packet that `port` delivers next.
     #[inline]
     pub fn set_found(&mut self, port: PortId, found: FoundHop) {
         if let Some(beside) = self.beside.get_mut(self.ends[port.0 as usize].first as usize) {

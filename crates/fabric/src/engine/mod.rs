@@ -42,7 +42,7 @@ pub enum OwnerKind {
     /// The run's own clock: number 0 samples a time series, 1 changes links, 2 drives circuits, 3 begins and
     /// ends nights.
     Clock = 5,
-    /// A host hands received packets over: its receive offload, or, with numbers after those of the hosts, the reorder
+    /// A host hands received packets over: its receive offload, or, with numbers that follow the hosts', the reorder
     /// buffer of an end of a connection.
     Receive = 6,
     /// Pauses reach the port that sends on a link; the number is that port's.

@@ -1,4 +1,4 @@
-//! Which of the events of one instant comes first: a total order that favours no owner.
+//! Order of the events of one instant: a total order that favours no owner.
 //!
 //! Packets that are clocked by one bottleneck arrive on one time lattice, so exact ties are common, and an owner that
 //! always wins them has an advantage that no network gives: with ties resolved by port number, two DCTCP flows through

@@ -1,4 +1,4 @@
-//! What the events to come will use of a fabric's memory, asked for in steps: each needs what the one before asked for.
+//! Prefetches the memory of a fabric that the next events will use, in steps: each needs the result of the one before.
 
 use plimsoll_memory::prefetch_for_later;
 
@@ -7,7 +7,7 @@ use crate::engine::{FoundHop, OwnerKind};
 use crate::links::Hooks;
 use crate::net::{Packet, PortId};
 
-/// What the packet at the head of a link leads to.
+/// The element that the packet at the head of a link reaches next.
 #[derive(Clone, Copy, Debug)]
 pub enum LeadsTo<'a> {
     /// A port of the switch at the far end.
@@ -34,8 +34,8 @@ impl<H: Hooks> Fabric<H> {
         self.links.lanes.prefetch_first_for_later(port);
     }
 
-    /// Second step: finds where that packet goes, and keeps it for the time when the packet arrives. `None` if there is
-    /// no packet.
+    /// Second step: finds the next hop of that packet, and keeps it for the time when the packet arrives. `None` if the
+    /// link has no packet.
     #[inline]
     pub fn find_next_hop(&mut self, port: PortId) -> Option<LeadsTo<'_>> {
         let packet = self.links.lanes.first(port)?;
@@ -61,7 +61,7 @@ impl<H: Hooks> Fabric<H> {
         self.links.lanes.prefetch_last_for_later(port);
     }
 
-    /// Asks for what the next departure of a port that decides at each will use of that.
+    /// Prefetches the memory that the next departure of a port will use, if the port decides at each departure.
     #[inline]
     pub fn prefetch_departure(&self, port: PortId) {
         self.ports[port.0 as usize].prefetch_departure();

@@ -1,4 +1,4 @@
-//! A fabric follows its faults: ports, flow control and routing become what the schedule says.
+//! Applies faults to a fabric: ports, flow control and routing follow the schedule.
 //!
 //! Simulated and live runs share this, so that both see a fault alike.
 

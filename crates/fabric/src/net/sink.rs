@@ -8,7 +8,7 @@ use super::{Packet, PortId, Slot};
 /// The world as a port sees it. A simulated world turns these calls into events, a live one into
 /// frames and timers. Implementations are monomorphised into the ports.
 ///
-/// Packets stay in their slots: a port is told of a slot, and has it until it hands it over by
+/// Packets stay in their slots: a port receives the number of a slot, and has the slot until it hands it over by
 /// [`transmit`](Sink::transmit) or [`dropped`](Sink::dropped).
 pub trait Sink {
     /// Puts a packet into a slot.

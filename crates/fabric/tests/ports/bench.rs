@@ -1,4 +1,4 @@
-//! A port on a bench: packets go in at given times, and what it asks of its sink is written down.
+//! A port on a bench: packets go in at given times, and the port's calls to its sink are recorded.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl Sink for Recorder {
     }
 }
 
-/// Of a call and an arrival at the same instant, which comes first.
+/// The order of a call and an arrival at the same instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ties {
     CallFirst,

@@ -1,4 +1,4 @@
-//! What a paced flow may put on the wire in any window: the bucket, the rate times the window, and a packet.
+//! The most that a paced flow may put on the wire in any window: the bucket, the rate times the window, and a packet.
 
 use plimsoll_fabric::net::port::{HeadPacer, PortConfig};
 use plimsoll_fabric::net::{Packet, Port};
@@ -82,7 +82,7 @@ fn integral(rates: &[(Time, f64)], from: Time, to: Time) -> f64 {
     for (index, (start, rate)) in rates.iter().enumerate() {
         let end = rates.get(index + 1).map_or(Time::MAX, |(end, _)| *end);
         let span = to.min(end).saturating_since(from.max(*start));
-        // What the pacer reports is rounded down to a bit per second.
+        // The rate that the pacer reports is rounded down to a bit per second.
         bits += (rate + 1.0) * span.as_secs_f64();
     }
     bits

@@ -20,7 +20,7 @@ pub enum ServiceOrder {
     /// The packet that came first is served first.
     #[default]
     Fifo,
-    /// Of eight strict priorities (802.1p), the highest that has a packet is served first.
+    /// Eight strict priorities (802.1p): the highest that has a packet is served first.
     Priorities,
     /// One queue per flow is served by deficit round robin.
     FairPerFlow,
@@ -96,7 +96,7 @@ pub struct Queued {
     draws: bool,
 }
 
-/// A packet that waits, in a quarter of a cache line: what a queue decides by, and where the packet is.
+/// A packet that waits, in a quarter of a cache line: the fields that a queue decides by, and the packet's slot.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
     /// The time since which it waits.
@@ -229,7 +229,7 @@ impl Discipline {
         }
     }
 
-    /// Adds `packet`, which `waiting` describes; `dropped` receives what is dropped for it.
+    /// Adds `packet`, which `waiting` describes; `dropped` receives the packets that are dropped for it.
     pub(super) fn push(&mut self, waiting: Waiting, packet: &mut Packet, mut dropped: impl FnMut(Slot)) {
         match self {
             Discipline::Fifo(queue) => queue.push_back(waiting),
@@ -246,7 +246,7 @@ impl Discipline {
         }
     }
 
-    /// Removes the packet that is sent next, of those whose priority `pause` lets through. In a queue without
+    /// Removes the packet that is sent next, among the priorities that `pause` lets through. In a queue without
     /// priorities the first one blocks the others.
     pub(super) fn pop(
         &mut self,
@@ -281,7 +281,7 @@ impl Discipline {
         waiting.map(Leaving::unmarked)
     }
 
-    /// Removes any packet, to be dropped, whatever is paused.
+    /// Removes any packet, to be dropped, even if its priority is paused.
     pub(super) fn pop_any(
         &mut self,
         now: Time,
@@ -303,7 +303,7 @@ impl Discipline {
         }
     }
 
-    /// Asks memory for what a departure will use of what the discipline refers to.
+    /// Prefetches the memory behind the discipline that a departure will use.
     pub(super) fn prefetch(&self) {
         match self {
             Discipline::Fifo(queue) => queue.front().into_iter().for_each(prefetch_for_later),

@@ -19,9 +19,9 @@ use crate::net::Packet;
 pub struct HeadPacer {
     pacer: LinkPacer,
     stream: Pcg64,
-    /// By waiting packet of an express port: how long it will be held between queue and link.
+    /// The time for which each waiting packet of an express port will be held between queue and link.
     holds: VecDeque<Span>,
-    /// Draws that an express port has foreseen: when, for which flow, and what was known of it before.
+    /// Draws that an express port has foreseen: the time, the flow, and the flow's state before the draw.
     foreseen: VecDeque<(Time, u64, Option<FlowState>)>,
 }
 
@@ -39,7 +39,7 @@ impl HeadPacer {
     /// Returns how often each connection was associated up to `end`, in order of connection.
     pub fn counts(&self, end: Time) -> BTreeMap<u64, AssociationCounts> {
         let mut counts: BTreeMap<_, _> = self.pacer.flows().counts(end).collect();
-        // The first draw after the end says what was known at the end.
+        // The first draw after the end holds the state at the end.
         for (_, flow, before) in self.foreseen.iter().rev().filter(|(leaves, ..)| *leaves > end) {
             counts.insert(*flow, before.map_or_else(AssociationCounts::default, |state| state.counts(end)));
         }

@@ -14,7 +14,7 @@ use rand_pcg::Pcg64;
 use super::PortRules;
 use crate::net::{Ecn, Packet};
 
-/// What decides on arriving packets in place of the threshold, with the stream that it draws from.
+/// The mechanism that decides on arriving packets in place of the threshold, with its random stream.
 #[derive(Debug)]
 pub struct Marker {
     rule: Rule,
@@ -25,7 +25,7 @@ pub struct Marker {
 enum Rule {
     /// Random early detection, which averages the queue of the port.
     Red(Red),
-    /// Random early detection by priority, which counts what waits of each.
+    /// Random early detection by priority, which counts the waiting packets of each.
     Wred(Wred),
 }
 
@@ -45,7 +45,8 @@ impl Marker {
         Some(Marker { rule, stream: stream(name) })
     }
 
-    /// Returns whether it is to be told of each packet that joins and leaves the queue, which takes the general engine.
+    /// Returns whether it must be called for each packet that joins and leaves the queue, which takes the general
+    /// engine.
     pub(super) fn counts_waiting(&self) -> bool {
         matches!(self.rule, Rule::Wred(_))
     }

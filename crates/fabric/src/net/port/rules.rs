@@ -1,4 +1,4 @@
-//! [`PortRules`]: what is the same for many ports and is kept once for all of them.
+//! [`PortRules`]: settings that are the same for many ports and are kept once for all of them.
 
 use plimsoll_mechanisms::ecn::Ecn;
 use plimsoll_units::{ByteTime, Span};
@@ -45,7 +45,7 @@ impl BufferLimit {
     #[inline]
     pub(super) fn has_room(&self, packets: usize, bytes: u64, in_service: u64, size: u64) -> bool {
         if packets == 0 && in_service == 0 && !self.counts_in_service {
-            // It will not wait, so no limit on what waits concerns it.
+            // The packet will not wait, so no limit on waiting packets concerns it.
             return true;
         }
         let (mut packets, mut bytes) = (packets as u64, bytes);

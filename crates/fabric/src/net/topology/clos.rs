@@ -140,7 +140,7 @@ impl ClosShape {
         product([self.pods, self.edges, self.hosts_per_edge])
     }
 
-    /// Returns the number of links, those of the hosts included.
+    /// Returns the number of links, including the links of the hosts.
     pub(super) fn link_count(&self) -> u64 {
         let in_pods = product([self.pods, self.edges, self.aggregations]);
         let to_cores = product([self.pods, self.aggregations, self.cores]);

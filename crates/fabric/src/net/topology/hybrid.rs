@@ -235,7 +235,7 @@ impl NextHops {
         PortId(self.first_up() + switch * self.packet_uplinks + uplink)
     }
 
-    /// Returns the ports by the packet switch; a circuit is no choice of a switch.
+    /// Returns the ports by the packet switch; a circuit is not a choice of a switch.
     pub(super) fn choices(&self, switch: u32, dst: u32) -> Choices {
         let rack = dst / self.hosts_per_rack;
         let first = if switch == self.circuit_switch() {

@@ -4,9 +4,9 @@
 //! Each kind of topology is one file, which holds its parameters, implements [`Kind`] for them, and has its links and
 //! next hops; the table in this file lists it.
 //!
-//! Ports are numbered so that the common questions are arithmetic: host `h`'s NIC is port `h`, the
-//! port towards host `h` is `hosts + h`, and what generated topologies add follows. Their next hops
-//! are computed; only a graph from a file keeps a table.
+//! Ports are numbered so that the common questions are arithmetic: host `h`'s NIC is port `h`, the port towards host
+//! `h` is `hosts + h`, and the ports that generated topologies add follow. Their next hops are computed; only a graph
+//! from a file keeps a table.
 
 mod arithmetic;
 mod clos;
@@ -47,8 +47,8 @@ pub struct Network {
     hosts: u32,
     switches: u32,
     links: Vec<Link>,
-    /// By port: the switch at the far end, or [`A_HOST`]. All that forwarding asks of a link, in a
-    /// tenth of its room.
+    /// By port: the switch at the far end, or [`A_HOST`]. This is all that forwarding needs of a link, in a tenth of
+    /// its room.
     far_ends: Vec<u32>,
     tiers: Vec<&'static str>,
     paths: Paths,
@@ -68,8 +68,8 @@ enum Paths {
     Graph(graph::NextHops),
 }
 
-/// How equal-cost paths are chosen: by a hash of the packet's addresses and connection, salted so
-/// that switches choose independently.
+/// The choice among equal-cost paths: by a hash of the packet's addresses and connection, salted so that switches
+/// choose independently.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Hashing {
     /// Changes every choice; from the run's seed.
@@ -205,7 +205,7 @@ impl Network {
         self.choice(choices, choose(hash, choices.count))
     }
 
-    /// Returns the ports by which `switch` may pass on a packet to `dst`: those of the shortest paths.
+    /// Returns the ports by which `switch` may pass on a packet to `dst`: the next hops of the shortest paths.
     #[inline(always)] // for every packet at every switch; a call costs a seventh of it
     pub fn choices(&self, switch: u32, dst: HostId) -> Choices {
         match &self.paths {
