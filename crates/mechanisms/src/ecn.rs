@@ -48,7 +48,7 @@ impl Mechanism for EcnParams {
         Some(Marking { marks: true, thresholds: vec![self.threshold], at_dequeue })
     }
 
-    /// At dequeue, a mark depends on what waits when a packet leaves, which is not known at its admission.
+    /// At dequeue, a mark depends on the packets that wait when a packet leaves, which is unknown at its admission.
     fn engine(&self) -> Engine {
         if self.at == MarkAt::Dequeue { Engine::GeneralHere } else { Engine::Either }
     }

@@ -2,9 +2,9 @@
 //! out, and nothing here reads a clock, does I/O, starts a thread or owns a random generator.
 //!
 //! Each mechanism is one module: a `Params` struct, which is its table in a scenario file and whose doc comments are
-//! its reference, what the mechanism says about itself ([`Mechanism`]), and the machine itself.
-//! [`Mechanism::validate`] says which values make sense; the machines take parameters that passed it. A mechanism that
-//! a scenario can turn on is named once, in the list below.
+//! its reference, its description for the scenario's reader ([`Mechanism`]), and the machine itself.
+//! [`Mechanism::validate`] checks the values; the machines take parameters that passed it. A mechanism that a scenario
+//! can turn on is named once, in the list below.
 
 mod chance;
 mod depth;

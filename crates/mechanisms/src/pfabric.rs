@@ -85,7 +85,7 @@ pub fn data_rank(remaining_bytes: u64) -> u64 {
 #[derive(Clone, Debug)]
 pub struct PfabricQueue<T> {
     params: PfabricParams,
-    /// Those with packets here; empty ones are kept in `spare`.
+    /// The flows with packets here; empty ones are kept in `spare`.
     flows: Vec<Flow<T>>,
     spare: Vec<Flow<T>>,
     /// The next packet that joins gets this number.
@@ -99,10 +99,10 @@ struct Flow<T> {
     key: u64,
     /// Rank and arrival of each packet, in order of arrival.
     order: VecDeque<(u64, u64)>,
-    /// Those of `order` that have no more urgent one behind: the first is the most urgent of all, and each is the most
-    /// urgent once those before it have left.
+    /// The entries of `order` without a more urgent one behind: the first is the most urgent of all, and each is the
+    /// most urgent once the ones before it have left.
     minima: VecDeque<(u64, u64)>,
-    /// The packets stand beside their sizes.
+    /// The packets, each with its size.
     packets: VecDeque<(u64, T)>,
 }
 
@@ -125,7 +125,7 @@ impl<T> Flow<T> {
         }
     }
 
-    /// `place`, which came behind all of `minima`, takes the place of those that are less urgent.
+    /// `place`, which joined behind all of `minima`, replaces the less urgent ones.
     fn outranks(&mut self, place: (u64, u64)) {
         while self.minima.pop_back_if(|earlier| earlier.0 > place.0).is_some() {}
         self.minima.push_back(place);
@@ -150,7 +150,7 @@ impl<T> PfabricQueue<T> {
         flow.packets.push_back((bytes, item));
         self.len += 1;
         self.bytes += bytes;
-        // What was there before fits: the arriving packet is always a candidate, so this ends.
+        // The packets before the arriving one fit, and that one is always a candidate, so this ends.
         while self.bytes > self.largest()
             && let Some((flow, index)) = self.victim()
         {
@@ -271,7 +271,7 @@ mod tests {
 
     const SOURCE: &str = "overflow = 'at-least'\neviction = 'one'";
 
-    /// Pushes and returns what it cost.
+    /// Pushes, and returns the dropped packets.
     fn push(queue: &mut PfabricQueue<u32>, rank: u64, flow: u64, bytes: u64, id: u32) -> Vec<u32> {
         let mut dropped = Vec::new();
         queue.push(rank, flow, bytes, id, |id| dropped.push(id));
@@ -328,7 +328,7 @@ mod tests {
             }
             queue
         };
-        // By rank: 40 and 30 do not make room enough, so 20 goes too.
+        // The packets of rank 40 and 30 do not make enough room, so the one of rank 20 is dropped too.
         assert_eq!(push(&mut fill(""), 10, 2, 500, 9), [2, 0, 1]);
         // Only 20 makes room by itself.
         assert_eq!(push(&mut fill("eviction = 'one'"), 10, 2, 500, 9), [1]);

@@ -1,5 +1,5 @@
-//! Ethernet flow control, by link (IEEE 802.3x) or by priority (IEEE 802.1Qbb, PFC): a switch that runs out
-//! of room for what a link brings tells the link's other end to stop, so that nothing is lost.
+//! Ethernet flow control, by link (IEEE 802.3x) or by priority (IEEE 802.1Qbb, PFC): a switch that runs out of room for
+//! the packets of a link signals the link's other end to stop, so that nothing is lost.
 //!
 //! ```text
 //!    sender                       link                        receiver, per ingress and priority
@@ -11,8 +11,8 @@
 //! ```
 //!
 //! # Headroom
-//! What may still arrive whole after the packet that crossed xoff, on a link of rate R with packets of at
-//! most MTU bytes:
+//! Packets that may still arrive whole after the packet that crossed xoff, on a link of rate R with packets of at most
+//! MTU bytes:
 //!
 //! ```text
 //! MTU            the receiver's end has just begun a packet, so the pause frame waits        MTU / R
@@ -27,9 +27,9 @@
 //! Where the way back is slower than R, the first MTU there keeps the pause waiting longer: it counts R / R_back
 //! times.
 //!
-//! The receiver goes on counting from the end of the crossing packet: what left the sender from d before
-//! that moment on arrives later. Every term can be reached, and all of them at once, so nothing less
-//! is safe (tested by a model link, term by term).
+//! The receiver counts on from the end of the crossing packet: bits that left the sender from d before that moment on
+//! arrive later. Every term can be reached, and all of them at once, so nothing less is safe (tested by a model link,
+//! term by term).
 //!
 //! Departures: a pause lasts until the resume. A real port repeats it before its at most 65535 quanta have
 //! run out, which changes nothing as long as both ends live.
@@ -99,9 +99,9 @@ pub struct PausedLink {
     pub propagation: Span,
     /// The largest packet in either direction, in bytes on the wire.
     pub mtu: Bytes,
-    /// The buffer for what arrives by it, of all priorities.
+    /// The buffer for packets that arrive by it, of all priorities.
     pub buffer: Bytes,
-    /// How many priorities are in use, 1 to 8; each has its own share of the buffer.
+    /// Number of priorities in use, 1 to 8; each has its own share of the buffer.
     pub priorities: u8,
 }
 
@@ -143,7 +143,7 @@ impl PfcParams {
     /// Works out the thresholds for `link`, and sees that they fit its buffer.
     ///
     /// # Errors
-    /// What does not fit, with the numbers.
+    /// The parts that do not fit, with the numbers.
     ///
     /// # Panics
     /// If the link's rate is zero.
@@ -172,8 +172,8 @@ impl PfcParams {
     }
 }
 
-/// What may still arrive after a pause is decided, in bytes rounded up; see the head of this module. It
-/// grows by `2 d x R`: 2.5 kB for each microsecond of delay at 10 Gb/s.
+/// Returns the bytes that may still arrive after a pause is decided, rounded up; the module's head derives them. They
+/// grow by `2 d x R`: 2.5 kB for each microsecond of delay at 10 Gb/s.
 pub fn headroom(link: &PausedLink, response: Span) -> Bytes {
     let span = u128::from(link.propagation.as_ps()) * 2 + u128::from(response.as_ps());
     let in_flight = (span * u128::from(link.rate.as_bps())).div_ceil(8 * PS_PER_S);
@@ -216,7 +216,8 @@ impl Priorities {
         Priorities(self.0 | Priorities::one(priority).0)
     }
 
-    /// The priorities of this set that are not in `others`, such as those with waiting packets that are not paused.
+    /// Returns the priorities of this set that are not in `others`, such as priorities with waiting packets that are
+    /// not paused.
     #[must_use]
     pub const fn without(self, others: Priorities) -> Priorities {
         Priorities(self.0 & !others.0)
@@ -242,7 +243,7 @@ impl Priorities {
     }
 }
 
-/// What a receiver tells its link's other end.
+/// Signals from a receiver to its link's other end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
     /// The sender stops these priorities.
@@ -251,7 +252,7 @@ pub enum Signal {
     Resume(Priorities),
 }
 
-/// The receiver's books for one ingress: what it holds of each priority, wherever in the switch it waits.
+/// The receiver's account for one ingress: the bytes that it holds of each priority, in all queues of the switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IngressAccount {
     thresholds: Thresholds,
@@ -298,7 +299,7 @@ impl IngressAccount {
         Some(Signal::Resume(members))
     }
 
-    /// The link has failed or come back: what the sender was told counts no more. It is told again when more
+    /// Forgets the signals sent so far, as the link has failed or come back. The sender is paused again when more
     /// arrives.
     pub fn forget_pauses(&mut self) {
         self.paused = Priorities::default();

@@ -124,9 +124,9 @@ fn bytes_are_not_made_up() {
     account("").on_departure(0, 1);
 }
 
-/// The most that an ingress holds when nothing leaves it. The sender is never short of packets; their
-/// sizes come from `next_bytes`, which is told the moment before which a packet may be begun, once that is
-/// known. The receiver's end has begun its longest packet as the pause is decided.
+/// Returns the most that an ingress holds when nothing leaves it. The sender is never short of packets; their sizes
+/// come from `next_bytes`, whose argument is the moment before which a packet may be begun, once that is known. The
+/// receiver's end has begun its longest packet as the pause is decided.
 fn most_held(
     link: &PausedLink,
     thresholds: &Thresholds,

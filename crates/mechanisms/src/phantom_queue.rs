@@ -133,7 +133,7 @@ impl PhantomQueue {
         self.threshold
     }
 
-    /// What a twin has to agree with: the level in 2^-16 ps, and the latest time seen.
+    /// Returns the state that must agree with the C version: the level in 2^-16 ps, and the latest time seen.
     pub fn state(&self) -> (u64, Time) {
         (self.level, self.last)
     }

@@ -1,5 +1,5 @@
-//! The processor of a host: what its network stack costs, and in which order it does it (BulletTrains, chapter 3 of
-//! seed 002: without offloads "the kernel cannot keep up with the rate of packets").
+//! The processor of a host: the costs of its network stack, and the order of its work (BulletTrains, chapter 3 of seed
+//! 002: without offloads "the kernel cannot keep up with the rate of packets").
 //!
 //! ```text
 //!            interrupt core (first)                     application core (the same, or a second)
@@ -7,9 +7,10 @@
 //! receive    packet, once a frame of the NIC ──> segment, once a segment of TCP ──> byte, for the copy
 //! ```
 //!
-//! A frame is what passes between the NIC and the host: with segmentation offload or LRO a large one, otherwise a
-//! packet. A segment is what passes between the stack and TCP: GRO makes one of several frames. An acknowledgement
-//! without data costs a frame and no segment. A core does its work in the order in which it came, without preemption.
+//! A frame is the unit that passes between the NIC and the host: with segmentation offload or LRO a large one,
+//! otherwise a packet. A segment is the unit that passes between the stack and TCP: GRO makes one of several frames. An
+//! acknowledgement without data costs a frame and no segment. A core does its work in the order of its arrival, without
+//! preemption.
 
 use std::collections::VecDeque;
 
@@ -129,7 +130,7 @@ impl<W> Core<W> {
         self.running.as_ref().map(|(ends, _)| *ends)
     }
 
-    /// Returns the work that has ended by `now`, and starts what waited next.
+    /// Returns the work that has ended by `now`, and starts the next in line.
     pub fn poll(&mut self, now: Time) -> Option<W> {
         let (_, done) = self.running.take_if(|(ends, _)| *ends <= now)?;
         if let Some((cost, work)) = self.waiting.pop_front() {

@@ -1,5 +1,5 @@
-//! QJump (NSDI 2015): each host may send so much per network epoch, by level; what is sent within its
-//! share meets a queue of known length.
+//! QJump (NSDI 2015): each host may send a number of bytes per network epoch, by level; packets within that share meet
+//! a queue of known length.
 //!
 //! ```text
 //! network epoch   E  = 2 n P / R + eps              n hosts, packets of P bytes, edge rate R    (Eq. 2)
@@ -16,10 +16,10 @@
 //! paper's listing differs (one timeout for all levels, advanced by one epoch): there k idle epochs allow
 //! a burst of k buckets, and one level's packet uses up the epoch of the others.
 //!
-//! What the bound assumes: `n' P / R` is one packet from each of n' hosts. Hosts are not synchronised, so
-//! each of them may send two whole buckets back to back; n' hosts that do so at once take
-//! `2 n' f P / R + eps = E`. That is what Eq. 2's factor of 2 leaves room for: **within an epoch the
-//! queue is empty again**, and an epoch is the bound without further assumptions.
+//! Assumptions of the bound: `n' P / R` is one packet from each of n' hosts. Hosts are not synchronised, so each of
+//! them may send two whole buckets back to back; n' hosts that do so at once take `2 n' f P / R + eps = E`. The factor
+//! of 2 in Eq. 2 leaves room for that: **within an epoch the queue is empty again**, and an epoch is the bound without
+//! further assumptions.
 //!
 //! Trap: with Eq. 2's epoch, Eq. 4's factor gives half of the target rate, since `f P / E ~ T / 2`.
 //! Factors up to `2 n`, which is line rate, are therefore useful (the authors' two-phase commit had f_0 = 24
@@ -112,12 +112,12 @@ pub enum Excess {
     Drop,
 }
 
-/// What one level may send in an epoch, as the user says it.
+/// The share of one level in an epoch, in the user's notation.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum LevelShare {
     /// The share is a number of packets: `"6x"`.
     Factor(f64),
-    /// What Eq. 4 gives for a target rate: `"5Gbps"`.
+    /// A target rate, converted by Eq. 4: `"5Gbps"`.
     Rate(Rate),
     /// The share is a number of bytes: `"9750B"`.
     Bytes(Bytes),
@@ -134,15 +134,15 @@ pub struct Levels {
     pub levels: Vec<Level>,
 }
 
-/// What one level may send, and what it gets for it.
+/// The share of one level, and the latency that it gets for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Level {
     /// Bytes per epoch; `Bytes::new(u64::MAX)` without limit.
     pub bucket: Bytes,
     /// The rate at which it may send for ever: bucket over epoch, rounded down, at most the link's.
     pub rate: Rate,
-    /// How long a packet is under way at most if no more than n' hosts meet: `n' P / R + eps`, where n' is
-    /// at least one host. None for a level without limit.
+    /// The longest time that a packet takes if at most n' hosts meet: `n' P / R + eps`, where n' is at least one host.
+    /// None for a level without limit.
     pub latency_bound: Option<Span>,
 }
 
@@ -224,7 +224,7 @@ pub fn priority_of(level: u8) -> u8 {
     level.min(LEVELS_MAX as u8 - 1)
 }
 
-/// What happens to a packet that asks to leave.
+/// Verdict on a packet that is to leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// The packet leaves the host.
@@ -267,7 +267,7 @@ struct EpochBudget {
 }
 
 impl Limiter {
-    /// A limiter whose levels have sent nothing yet. Levels beyond those given may send nothing.
+    /// Makes a limiter whose levels have sent nothing yet. Levels beyond the given ones may send nothing.
     pub fn new(levels: &Levels, excess: Excess) -> Limiter {
         let mut buckets = [EpochBudget::default(); LEVELS_MAX];
         for (bucket, level) in buckets.iter_mut().zip(&levels.levels) {
@@ -295,10 +295,10 @@ impl Limiter {
         self.excess.verdict(fits)
     }
 
-    /// As [`Limiter::on_packet`], of a packet that may carry a time no later than `now`, such as that of the burst that
-    /// it is of. Within the epoch by that, it leaves if it fits, whatever the time is by then: the bucket is the same
-    /// or older, so that what leaves between two refills stays within it, and a clock that costs much is not asked. A
-    /// false stamp gains nothing.
+    /// Like [`Limiter::on_packet`], for a packet that may carry a time no later than `now`, such as the time of its
+    /// burst. If that time is within the epoch, the packet leaves if it fits, even when the epoch has ended by now: the
+    /// bucket is the same or older, so that the bytes that leave between two refills stay within it, and an expensive
+    /// clock is not read. A false stamp gains nothing.
     ///
     /// # Panics
     /// If `level` is 8 or more.
@@ -311,7 +311,8 @@ impl Limiter {
         self.on_packet(now, level, bytes)
     }
 
-    /// What a twin has to agree with: the bytes left at `level`, and from when on a packet refills it.
+    /// Returns the state that must agree with the C version: the bytes left at `level`, and the time from which on a
+    /// packet refills it.
     ///
     /// # Panics
     /// If `level` is 8 or more.
@@ -337,9 +338,9 @@ impl Limiter {
     }
 }
 
-/// The limiter of one connection as the simulation of Fig. 9 had it: from the start of a flow on, a
-/// timer sets the bucket once an epoch. The timer costs no event: what it did is worked out at the
-/// packet. Phases differ from flow to flow, and nothing is shared between the connections of a host.
+/// The limiter of one connection as the simulation of Fig. 9 had it: from the start of a flow on, a timer sets the
+/// bucket once an epoch. The timer costs no event: its effect is computed at the packet. Phases differ from flow to
+/// flow, and the connections of a host share nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PeriodicLimiter {
     epoch: Span,

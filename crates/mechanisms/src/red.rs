@@ -23,8 +23,8 @@
 //! marked, and then every second one: the share of marked packets saturates at one half, which DCTCP
 //! sees as alpha. With `bytes = false`, all but the first are marked.
 //!
-//! Departures: there is no `mark_p`; ECT packets are marked at any probability, 1 included. A draw is
-//! taken only for probabilities strictly between 0 and 1, so `min = max` uses no random numbers.
+//! Departures: `mark_p` is not modelled; ECT packets are marked at any probability, 1 included. A draw is taken only
+//! for probabilities strictly between 0 and 1, so `min = max` uses no random numbers.
 
 use plimsoll_units::{Bytes, Rate, Time};
 use schemars::JsonSchema;
@@ -195,7 +195,7 @@ impl Red {
         self.update_average(now, queue_bytes_before);
     }
 
-    /// The port dropped the packet just decided on, for want of buffer.
+    /// The port dropped the packet just decided on, as its buffer was full.
     pub fn on_overflow(&mut self) {
         self.restart_count();
     }

@@ -63,7 +63,7 @@ impl SharedBufferParams {
     }
 }
 
-/// The memory of one switch, with what each port holds of it.
+/// The memory of one switch, with the bytes that each port holds of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SharedBuffer {
     /// Bytes held by each port, reserved and shared.
@@ -113,7 +113,7 @@ impl SharedBuffer {
         self.shared_held -= before - self.held[port].saturating_sub(self.reserved);
     }
 
-    /// What a port may hold of the shared part at this moment.
+    /// Returns the bytes of the shared part that a port may hold at this moment.
     pub fn threshold_bytes(&self) -> u64 {
         let free = u128::from(self.shared - self.shared_held);
         ((free * u128::from(self.alpha)) >> ALPHA_BITS).min(u128::from(u64::MAX)) as u64

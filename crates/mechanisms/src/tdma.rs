@@ -6,9 +6,9 @@
 //! NIC      sends all      | holds `priorities`  | sends all
 //! ```
 //!
-//! A packet that a NIC has begun is sent to its end. All NICs have the same clock. What is paused is a set of
-//! priorities, as in the frame: a scenario that gives acknowledgements a priority of their own pauses data alone, or
-//! acknowledgements alone.
+//! A packet that a NIC has begun is sent to its end. All NICs have the same clock. A set of priorities is paused, as in
+//! the frame: a scenario that gives acknowledgements a priority of their own pauses data alone, or acknowledgements
+//! alone.
 //!
 //! Everything follows from the time, so [`Nights`] has no state, and each logical process of a parallel run has the
 //! same nights.

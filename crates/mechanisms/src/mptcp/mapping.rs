@@ -45,7 +45,7 @@ impl Mapping {
 pub(super) struct Mappings(VecDeque<Mapping>);
 
 impl Mappings {
-    /// Adds a mapping whose bytes come after those of all others.
+    /// Adds a mapping whose bytes follow the bytes of all others.
     pub(super) fn push(&mut self, mapping: Mapping) {
         match self.0.back_mut() {
             Some(last) if last.is_continued_by(&mapping) => last.len += mapping.len,
@@ -53,7 +53,7 @@ impl Mappings {
         }
     }
 
-    /// Adds what is new of a mapping that has arrived; a byte of a subflow is always the same data.
+    /// Adds the new part of a mapping that has arrived; a byte of a subflow is always the same data.
     pub(super) fn insert(&mut self, mapping: Mapping) {
         let mut at = self.0.partition_point(|known| known.subflow_end() <= mapping.subflow);
         let (mut from, end) = (mapping.subflow, mapping.subflow_end());

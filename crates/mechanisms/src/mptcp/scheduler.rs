@@ -10,7 +10,7 @@ impl Scheduler {
     pub(super) fn order(self, eligible: &mut [usize], srtt: impl Fn(usize) -> Span, last: usize) {
         match self {
             Scheduler::Default | Scheduler::ActivePath => eligible.sort_by_key(|&index| (srtt(index), index)),
-            // Those after the last one first.
+            // The subflows after the last one come first.
             Scheduler::RoundRobin => eligible.sort_by_key(|&index| (index <= last, index)),
         }
     }

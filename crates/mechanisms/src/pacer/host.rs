@@ -6,7 +6,7 @@
 //! Tokens come continuously, so there is no lump and nothing leaves early:
 //!
 //! ```text
-//! bits out in any window  <=  bucket + the integral of R over it  (+ what a packet exceeds the bucket by)
+//! bits out in any window  <=  bucket + the integral of R over it  (+ the excess of a packet over the bucket)
 //! ```
 //!
 //! The rate changes at ticks every T_r from the first packet on. A tick comes before a departure at the
@@ -19,20 +19,20 @@ use plimsoll_units::{Rate, Span, Time};
 use super::rate::{RateLaw, cost, ticks_until};
 use super::{FlowAssociations, PacedCounts, PacerParams};
 
-/// What happens to a packet that the host hands over.
+/// Action for a packet that the host hands over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admission<T> {
-    /// Its flow is not paced: it goes on to the NIC queue at once.
+    /// Its flow is not paced: it passes to the NIC queue at once.
     Bypass(T),
     /// It waits here; [`HostPacer::poll`] yields it, maybe at once.
     Queued,
 }
 
-/// The pacer of one host, holding packets of type `T`; see the module for what it does.
+/// The pacer of one host, holding packets of type `T`; the module's head describes it.
 ///
-/// Flows are numbered by the caller. After every call that takes `now`, poll until nothing comes, then
-/// again at [`next_due`](Self::next_due). A late poll keeps the bound on the output, but what should
-/// have left by then still counts as backlog.
+/// Flows are numbered by the caller. After every call that takes `now`, poll until `None`, then again at
+/// [`next_due`](Self::next_due). A late poll keeps the bound on the output, but packets that should have left by then
+/// still count as backlog.
 #[derive(Clone, Debug)]
 pub struct HostPacer<T> {
     queue: VecDeque<Waiting<T>>,
@@ -122,7 +122,7 @@ impl<T> HostPacer<T> {
         self.counts
     }
 
-    /// Which flows are associated, and the counts of each.
+    /// Returns the table of associated flows, with the counts of each.
     pub fn flows(&self) -> &FlowAssociations {
         &self.flows
     }

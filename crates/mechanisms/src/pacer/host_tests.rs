@@ -63,7 +63,7 @@ fn others_overtake_but_never_within_a_flow() {
     pacer.on_packet(Time::ZERO, 1, 3_000, 'a');
     pacer.on_packet(Time::ZERO, 1, 990, 'b');
     assert_eq!(pacer.poll(Time::ZERO), Some('a'));
-    // Flow 1 is no longer associated, yet 'c' must not pass 'b'.
+    // The association of flow 1 has ended, yet 'c' must not pass 'b'.
     let later = at_us(20);
     assert_eq!(pacer.poll(later), None);
     assert_eq!(pacer.on_packet(later, 2, 990, 'x'), Admission::Bypass('x'));

@@ -1,9 +1,8 @@
 //! [`LinkPacer`]: the pacer between the NIC queue and the link, as the HULL reproduction built it in
 //! ns-2.
 //!
-//! It takes the packet at the head of the NIC queue and passes it on, or holds it; while it holds one
-//! the NIC queue is stopped, so everything behind waits, associated or not. What its code does and a
-//! textbook pacer would not:
+//! It takes the packet at the head of the NIC queue and passes it on, or holds it; while it holds one the NIC queue is
+//! stopped, so everything behind waits, associated or not. Its code differs from a textbook pacer in these points:
 //!
 //! * tokens come in lumps every `token_interval`, on a grid that starts at the first packet;
 //! * a held packet is due at `now + (cost - tokens) / R`, recomputed at each rate tick only, where the
@@ -29,7 +28,7 @@ pub enum Release {
     At(Time),
 }
 
-/// The pacer of one host link; see the module for what it does.
+/// The pacer of one host link; the module's head describes it.
 ///
 /// Flows are numbered by the caller; both directions of a connection share a number. One round:
 ///
@@ -101,7 +100,7 @@ impl LinkPacer {
         self.at(now).law.rate()
     }
 
-    /// Returns the bytes held at `now`: those of one packet, or none.
+    /// Returns the bytes held at `now`: the size of one packet, or zero.
     pub fn backlog_bytes(&self, now: Time) -> u64 {
         self.at(now).backlog() / 8
     }
@@ -111,7 +110,7 @@ impl LinkPacer {
         self.counts
     }
 
-    /// Which flows are associated, and the counts of each.
+    /// Returns the table of associated flows, with the counts of each.
     pub fn flows(&self) -> &FlowAssociations {
         &self.flows
     }

@@ -23,11 +23,10 @@
 //! A third, [`EarliestDeparture`], is the paper's as an eBPF program can do it: a packet gets its departure when it
 //! arrives. No simulation uses it.
 //!
-//! `source` is what the HULL reproduction's simulator did and what its published numbers came from.
+//! `source` follows the simulator of the HULL reproduction, which produced its published numbers.
 //!
-//! M_r counts bypassing packets too, in both forms: the paper says 'received from the host', and the
-//! reproduction's code counts before it looks at the association. The rate therefore follows what the
-//! host sends in all.
+//! M_r counts bypassing packets too, in both forms: the paper says 'received from the host', and the reproduction's
+//! code counts before it tests the association. The rate therefore follows all traffic of the host.
 //!
 //! # Time without events
 //! The pacer keeps a time grid from its first packet on, yet an idle one needs no call: the next call
@@ -148,7 +147,7 @@ impl Mechanism for PacerParams {
 /// Packets that went through a pacer.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PacedCounts {
-    /// Packets of associated flows (and those that had to queue behind them): they drew tokens.
+    /// Packets of associated flows, and packets that had to queue behind them: they drew tokens.
     pub paced: u64,
     /// Packets that passed without drawing tokens.
     pub bypassed: u64,

@@ -33,7 +33,7 @@ fn only_a_whole_node_with_too_much_gives_partitions_to_another() {
     balance(&mut policy, &load, 4, &mut owner);
     assert_eq!(owner, [0, 1, 0, 3, 2, 2]);
     assert_eq!(policy.counts().crossings, 1);
-    // By option never.
+    // With `None`, never.
     let mut never = within(&[0, 0, 1, 1], None);
     let mut owner = begin;
     balance(&mut never, &load, 4, &mut owner);

@@ -13,8 +13,8 @@
 //!          by chance
 //! ```
 //!
-//! It needs hop-by-hop flow control ([`crate::pfc`]): only because congestion further on holds packets back
-//! does a switch's own queue tell how a path is doing.
+//! It needs hop-by-hop flow control ([`crate::pfc`]): a switch's own queue reflects the state of a path only because
+//! congestion further on holds packets back.
 
 use plimsoll_units::Bytes;
 use schemars::JsonSchema;
@@ -123,7 +123,7 @@ impl Adaptive {
         Adaptive { thresholds, count: params.thresholds.len().min(THRESHOLDS_MAX) }
     }
 
-    /// The band of a port with so many drain bytes, 0 the best.
+    /// Returns the band of a port with `drain` bytes, 0 the best.
     #[inline]
     pub fn band(&self, drain_bytes: u64) -> usize {
         self.thresholds[..self.count].iter().take_while(|threshold| drain_bytes >= **threshold).count()
@@ -237,7 +237,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against counts of what waits, packet by packet.
+        /// Drain bytes agree with sums over the waiting packets, at each packet.
         #[test]
         fn drain_bytes_follow_the_queue(ops in prop::collection::vec((any::<bool>(), 0u8..8, 1u64..9_000), 1..100)) {
             let mut port = DrainBytes::default();

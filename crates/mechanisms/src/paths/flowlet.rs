@@ -6,9 +6,8 @@
 //! packet:  now - last > gap, or no such port  ->  choose anew      last = now
 //! ```
 //!
-//! Flows that share an entry share its path, as in a switch: they are neither told apart nor mixed up with
-//! a port that does not lead to their destination, because an entry's port counts only if it is one of those
-//! possible.
+//! Flows that share an entry share its path, as in a switch: they are not distinguished. An entry's port counts only if
+//! it is one of the possible ones, so that no flow takes a port that does not lead to its destination.
 
 use plimsoll_units::{Span, Time};
 use schemars::JsonSchema;

@@ -38,7 +38,7 @@ pub enum SprayBy {
 #[derive(Clone, Debug)]
 pub struct Spray {
     by: SprayBy,
-    /// Whose turn it is, by destination host; as long as the highest host so far.
+    /// The turn of each destination host; as long as the highest host so far.
     turns: Vec<u32>,
 }
 
@@ -48,7 +48,7 @@ impl Spray {
         Spray { by: params.by, turns: Vec::new() }
     }
 
-    /// Which of the candidates `0..count` the next packet to `destination` takes; 0 if there is no choice.
+    /// Returns the candidate, of `0..count`, that the next packet to `destination` takes; 0 if `count` is at most 1.
     /// `count` may change, as links fail and come back.
     #[inline]
     pub fn choose(&mut self, destination: u32, count: u32, draw: impl FnOnce() -> u64) -> u32 {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     proptest! {
-        /// Of any run of packets to one destination, no path gets two more than another.
+        /// In any run of packets to one destination, the paths' numbers of packets differ by at most one.
         #[test]
         fn turns_are_fair(packets in prop::collection::vec(0u32..3, 1..200), count in 2u32..6) {
             let mut spray = spray("by = 'round-robin'");

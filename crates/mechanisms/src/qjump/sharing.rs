@@ -1,4 +1,5 @@
-//! How connections keep to a level by themselves, where the host's limiter can refuse packets but not hold them.
+//! Pacing by which connections keep to a level themselves, where the host's limiter can refuse packets but not hold
+//! them.
 //!
 //! ```text
 //! pace  =  (bucket - frame / 2) / E  x  segment / frame  /  connections that share the level
@@ -25,8 +26,8 @@ pub fn pace(bucket: Bytes, epoch: Span, segment: u64, header: u64, sharers: u64)
     (rate / sharers.max(1)).max(1)
 }
 
-/// How many connections share a level: those that were heard of in this period or, if these are more, in the one
-/// before. One that rests for two periods leaves its part to the others.
+/// Number of connections that share a level: the connections active in this period or, if these are more, in the one
+/// before. A connection that is idle for two periods leaves its part to the others.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Sharers {
     period: u64,
@@ -39,8 +40,8 @@ pub struct Sharers {
 pub struct HeardOf(u64);
 
 impl Sharers {
-    /// A connection is heard of, by an acknowledgement or by what it sends: how many share the level, 1 or more. A time
-    /// before an earlier one counts as of that period.
+    /// Records that a connection is active, by an acknowledgement or by data that it sends, and returns the number of
+    /// connections that share the level, 1 or more. A time before an earlier one counts as of that period.
     pub fn heard_of(&mut self, connection: &mut HeardOf, now: Time) -> u64 {
         // The first period is number 1, so that none has been heard of yet.
         let period = (now.saturating_since(Time::ZERO).as_ps() / SHARING.as_ps() + 1).max(self.period);

@@ -23,7 +23,7 @@ pub struct Endpoint {
     state: State,
     /// A SYN or SYN-ACK must be sent now.
     syn_due: bool,
-    /// How often the SYN or SYN-ACK was sent.
+    /// Number of times that the SYN or SYN-ACK was sent.
     syns_sent: u16,
     /// This end asks for ECN, or accepts it, in the handshake.
     wants_ecn: bool,
@@ -46,7 +46,7 @@ enum State {
     Established,
 }
 
-/// What changed with a segment that arrived.
+/// Changes that an arriving segment caused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Delivered {
     /// Bytes handed to the application, in order.
@@ -70,7 +70,7 @@ pub struct WindowState {
     pub rto: Span,
 }
 
-/// What an endpoint has counted since it was made.
+/// Counts of an endpoint since it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Segments sent, of any kind.
@@ -115,7 +115,7 @@ impl Endpoint {
         self.sender.controller.is_boxed()
     }
 
-    /// Tells the controller that the packets of this end pass `switches` switches on their way.
+    /// Passes the number of switches on the path of this end's packets to the controller.
     pub fn set_path(&mut self, switches: u32) {
         self.sender.controller.on_path(switches);
     }
@@ -152,7 +152,7 @@ impl Endpoint {
         self.state == State::Established && !sender.resend && sender.nxt == sender.max
     }
 
-    /// Tells the controller the windows of the MPTCP connection of which this endpoint is subflow `own`.
+    /// Passes the windows of the MPTCP connection of which this endpoint is subflow `own` to the controller.
     pub fn couple(&mut self, subflows: &[SubflowWindow], own: usize) {
         self.sender.controller.on_subflows(subflows, own);
     }
@@ -212,9 +212,9 @@ impl Endpoint {
         self.state == State::Established && self.receiver.owes_ack()
     }
 
-    /// What new data [`poll_transmit`](Endpoint::poll_transmit) would give, for a sender that waits
-    /// for a piece worth sending. `None` if there is none, if something else comes first, or while
-    /// losses are being repaired, when nothing should wait.
+    /// Returns the new data that [`poll_transmit`](Endpoint::poll_transmit) would give, for a sender that waits for a
+    /// piece worth sending. `None` if there is none, if something else comes first, or while losses are being repaired,
+    /// when nothing should wait.
     pub fn offer(&self, config: &Config) -> Option<Offer> {
         let first = self.state != State::Established || self.receiver.owes_ack();
         if first { None } else { self.sender.offer(config) }
@@ -288,8 +288,8 @@ impl Endpoint {
         self.sender.written
     }
 
-    /// Bytes written that the other end is not known to have: neither acknowledged nor selectively
-    /// acknowledged. What pFabric ranks packets by.
+    /// Returns the written bytes that are neither acknowledged nor selectively acknowledged. pFabric ranks packets by
+    /// them.
     pub fn remaining(&self) -> u64 {
         self.sender.remaining()
     }
@@ -337,7 +337,7 @@ impl Endpoint {
         }
     }
 
-    /// Asks memory for what a segment that arrives will use of what the endpoint refers to.
+    /// Prefetches the memory behind the endpoint that an arriving segment will use.
     #[inline]
     pub fn prefetch(&self) {
         self.sender.prefetch();
@@ -345,8 +345,8 @@ impl Endpoint {
 
     // ---- handshake ----
 
-    /// A segment before the connection is established, or a SYN after. True if the segment goes on to
-    /// be processed as any other.
+    /// Handles a segment before the connection is established, or a SYN after. Returns true if the segment is then
+    /// processed as any other.
     #[cold]
     fn on_handshake(&mut self, config: &Config, now: Time, segment: &Segment) -> bool {
         let (syn, ack) = (segment.flags.has(Flags::SYN), segment.flags.has(Flags::ACK));

@@ -267,7 +267,7 @@ impl Kind {
     /// All kinds, in the order of the schema.
     pub const ALL: [Kind; 4] = [Kind::Tcp, Kind::Cubic, Kind::Dctcp, Kind::Swift];
 
-    /// Returns whether the receiver may delay acknowledgements; a delay is what Swift measures.
+    /// Returns whether the receiver may delay acknowledgements; Swift would measure such a delay.
     pub fn delays_acks(self) -> bool {
         self != Kind::Swift
     }

@@ -1,4 +1,4 @@
-//! What the other subflows do when one has timed out.
+//! Actions of the other subflows when one has timed out.
 
 use plimsoll_mechanisms::mptcp::{Coupling, MptcpParams};
 use plimsoll_mechanisms::tcp::TransportParams;

@@ -1,4 +1,4 @@
-//! Which subflow sends what, by hand.
+//! Assignment of data to subflows, by hand.
 
 use plimsoll_mechanisms::mptcp::{Coupling, Mapping, MptcpParams, PathState, Paths, Scheduler};
 use plimsoll_mechanisms::tcp::TransportParams;

@@ -125,7 +125,7 @@ fn growth_on_echoes() {
         dctcp_gain: 1e-9,
         ..dctcp()
     });
-    // With alpha about 0 a cut changes nothing, so what is left is growth: not on the first of a run.
+    // With alpha about 0 a cut changes nothing, so only growth remains: not on the first of a run.
     s.write(100 * MSS).sends(0, 10).at(100);
     s.ack(1000).cwnd(11_000).ack_ece(2000).ssthresh(11_000).cwnd(11_000);
     s.ack_ece(3000).cwnd(11_090).ack_ece(4000).cwnd(11_180);

@@ -142,7 +142,7 @@ impl Net {
         self.events.push(Reverse(Event { at, order: self.order, to, hop: hop + 1, segment }));
     }
 
-    /// Runs the next event. What was delivered to whom, or `None` where nothing was.
+    /// Runs the next event. Returns the delivered segment and its receiver, or `None` without a delivery.
     pub fn step(&mut self) -> Option<(End, Delivered)> {
         self.steps += 1;
         let timer = self.client.deadline().min(self.server.deadline());

@@ -1,4 +1,4 @@
-//! Controllers that set the window themselves: what they see, windows below one segment, and the pacer.
+//! Controllers that set the window themselves: their inputs, windows below one segment, and the pacer.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,10 +10,10 @@ use plimsoll_units::{Rate, Span, Time};
 
 use crate::script::{MSS, Script, params, us};
 
-/// What a test says and sees of its controller.
+/// The orders of a test to its controller, and the controller's inputs.
 #[derive(Default, Debug)]
 struct Orders {
-    /// What the next ACK, or the next cut, sets cwnd to.
+    /// The value to which the next ACK, or the next cut, sets cwnd.
     cwnd: u64,
     rate: Option<Rate>,
     acks: Vec<Ack>,
@@ -46,7 +46,7 @@ impl CongestionControl for Obedient {
     }
 }
 
-/// A script whose controller does what the orders say.
+/// Returns a script whose controller follows the orders.
 fn obedient(params: TransportParams, cwnd: u64) -> (Script, Arc<Mutex<Orders>>) {
     let orders = Arc::new(Mutex::new(Orders { cwnd, ..Orders::default() }));
     let mut script = Script::new(params);
@@ -175,7 +175,7 @@ fn a_timeout_leaves_cwnd_to_the_controller_and_waits_for_the_pacer() {
     orders.lock().unwrap().cwnd = 10;
     // 100 round trips of 100 us from the last departure, at 100 us.
     s.deadline(500).expire().cwnd(10).silent().deadline(10_100);
-    // What waits for the pacer does not time out: the timer runs from its departure.
+    // Data that waits for the pacer does not time out: the timer runs from its departure.
     s.expire().resends(1000, 1000).silent();
     assert_eq!(s.end.counters().timeouts, 1);
     s.deadline(10_900).expire();

@@ -59,7 +59,7 @@ impl Dctcp {
             Cause::Ecn => reduced_window(cut.base, self.alpha),
             Cause::Loss => cut.base / 2,
             Cause::Timeout => {
-                // What is sent next starts a new observation window.
+                // The next data sent starts a new observation window.
                 self.window_end = cut.una;
                 cut.base / 2
             }

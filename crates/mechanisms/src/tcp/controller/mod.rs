@@ -26,7 +26,7 @@ pub enum Controller {
     Cubic(Cubic),
     /// DCTCP cuts by the share of marked bytes (RFC 8257).
     Dctcp(Dctcp),
-    /// One that is called through its trait, such as those that [`Config::custom`] makes.
+    /// A controller that is called through its trait, such as one that [`Config::custom`] makes.
     Boxed(Box<dyn CongestionControl>),
 }
 
@@ -97,7 +97,7 @@ impl Controller {
         match self {
             Controller::Reno | Controller::Dctcp(_) => reno::grow(config, window, ack.acked),
             Controller::Cubic(cubic) => cubic.grow(config, window, ack),
-            // A copy: what a call from outside sees stays in registers for the others.
+            // A copy: the other controllers' arguments stay in registers.
             Controller::Boxed(controller) => controller.grow(&config.limits(), window, &{ *ack }),
         }
         window.cwnd = window.cwnd.min(config.max_window);

@@ -1,5 +1,5 @@
-//! Loss recovery: when duplicate ACKs mean a loss, and what ACKs do until it is repaired. One file a
-//! scheme; all of them work on the [`Sender`]'s state.
+//! Loss recovery: when duplicate ACKs mean a loss, and the effect of ACKs until it is repaired. One file a scheme; all
+//! of them work on the [`Sender`]'s state.
 
 mod newreno;
 mod reno;

@@ -41,7 +41,7 @@ impl Sender {
         let (una, max) = (self.una, self.max);
         let Some(scoreboard) = &mut self.scoreboard else { return };
         let enough = self.dup_acks >= config.dup_ack_threshold || scoreboard.find_lost(config) > una;
-        // Section 5.1: not again for what a timeout or the last recovery is repairing.
+        // Section 5.1: not again for data that a timeout or the last recovery is repairing.
         let beyond = self.recover.is_none_or(|recover| una > recover);
         if self.phase == Phase::Recovery || !enough || !beyond {
             return;
