@@ -49,7 +49,7 @@ impl Assignment {
         receivers
     }
 
-    /// Goes on from a receiver by its sender to the receiver that is nearest, and returns that.
+    /// Continues from a receiver by its sender to the nearest receiver, and returns that.
     fn extend(&mut self, receiver: usize, ports: usize, weights: &[i64]) -> usize {
         self.done[receiver] = true;
         let sender = self.senders[receiver];

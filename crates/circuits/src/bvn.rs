@@ -1,8 +1,9 @@
 //! [`Bvn`]: the demand as a sum of permutations (Birkhoff 1946, von Neumann 1953), found one by one.
 //!
-//! QuickStuff makes the sums of rows and columns even; then any permutation of entries that are not zero stands for its
-//! smallest entry, which becomes zero. Solstice's paper compares with this: a night costs nothing in its choice of
-//! permutations, so there are many short days. Like Solstice, it ends as soon as the packet switch can carry the rest.
+//! QuickStuff makes the sums of rows and columns equal; then any permutation of entries that are not zero represents
+//! its smallest entry, which becomes zero. Solstice's paper compares with this: its choice of permutations ignores the
+//! cost of a night, so there are many short days. Like Solstice, it ends as soon as the packet switch can carry the
+//! rest.
 
 use plimsoll_units::Span;
 

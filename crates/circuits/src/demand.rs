@@ -101,8 +101,8 @@ impl Demand {
         sent.chain(received).max().unwrap_or(0)
     }
 
-    /// Returns the part of the demand that links of `capacity` bytes at every port can carry: each entry is cut by what
-    /// its sender or its receiver, whichever is worse off, has too much.
+    /// Returns the part of the demand that links of `capacity` bytes at every port can carry: each entry is scaled by
+    /// the excess of its sender or of its receiver, the larger of the two.
     pub fn within(&self, capacity: u64) -> Demand {
         let received: Vec<u64> = (0..self.ports).map(|port| self.received_by(port)).collect();
         let mut within = self.clone();

@@ -6,10 +6,10 @@
 //! pointer moves past its choice when the choice was accepted in the first iteration. Iterations go on until none adds
 //! a circuit, so a matching is maximal.
 //!
-//! A crossbar holds a matching for one cell. A circuit switch cannot, so a matching stands until the first of its
+//! A crossbar holds a matching for one cell. A circuit switch cannot, so a matching stays until the first of its
 //! circuits has nothing left, which is how long it stays the answer to the same requests: the reading under which
-//! Solstice's paper can call it a scheduler that knows no night. It ends as soon as the packet switch can carry the
-//! rest.
+//! Solstice's paper can call it a scheduler without a notion of night. It ends as soon as the packet switch can carry
+//! the rest.
 
 use plimsoll_units::Span;
 
@@ -64,8 +64,8 @@ impl Scheduler for Islip {
 }
 
 impl Islip {
-    /// Returns iSLIP with at most so many iterations a matching, and one if there are none: fewer than the ports may
-    /// leave a sender and a receiver free that could have a circuit.
+    /// Returns iSLIP with at most `iterations_max` iterations a matching, and one for 0: fewer than the ports may leave
+    /// a sender and a receiver free that could have a circuit.
     pub fn with_iterations(iterations_max: usize) -> Islip {
         let iterations_max = iterations_max.max(1);
         Islip { iterations_max, grants: Vec::new(), accepts: Vec::new(), sums: Sums::default() }
