@@ -18,7 +18,7 @@ pub(super) const NETWORK: u64 = 0;
 /// Writes a run as a timeline. Messages that did not complete end with the run.
 ///
 /// # Errors
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write(outcome: &Outcome, mut out: impl Write) -> io::Result<()> {
     out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
     serde_json::to_writer(&mut out, &process_name(NETWORK, "network"))?;

@@ -54,7 +54,7 @@ pub enum Error {
         /// The path of the folder.
         path: PathBuf,
     },
-    /// The runs cannot be taken together.
+    /// The runs cannot be merged.
     #[error("{} cannot be gone on with: {why}", path.display())]
     Conflict {
         /// The other run directory.
@@ -78,7 +78,7 @@ pub enum Error {
         /// The path of the file, if one was to be read.
         path: Option<PathBuf>,
     },
-    /// A file ends too early, or is missing: what a power cut does.
+    /// A file ends too early, or is missing: the effect of a power cut.
     #[error("{} is cut short: {what}", path.display())]
     Cut {
         /// The path of the file.
@@ -86,7 +86,7 @@ pub enum Error {
         /// The entry that is missing.
         what: String,
     },
-    /// A file does not hold what it should.
+    /// A file has wrong contents.
     #[error("{} is damaged: {what}", path.display())]
     Damaged {
         /// The path of the file or folder.

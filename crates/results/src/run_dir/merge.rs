@@ -1,4 +1,4 @@
-//! Shards of one run, taken together.
+//! Merging the shards of one run.
 
 use std::path::{Path, PathBuf};
 

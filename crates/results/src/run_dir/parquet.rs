@@ -19,7 +19,7 @@ use super::csv::{self, reader};
 use super::disk::Writing;
 use super::error::Error;
 
-/// So many rows are kept before they become a row group.
+/// Number of rows that are kept before they become a row group.
 const ROWS_OF_A_GROUP: usize = 1 << 18;
 
 /// The values of one column that are not written yet.

@@ -4,7 +4,7 @@
 
 use crate::digest::Digest;
 
-/// What stands in the place of a checksum that is yet to be computed.
+/// The placeholder of a checksum that is yet to be computed.
 pub(super) fn open() -> Option<String> {
     Some(ZEROS.to_owned())
 }

@@ -205,7 +205,7 @@ fn a_damaged_point_is_run_again() {
     assert_eq!(run.read_point(&points[0].key).unwrap().digest, points[0].digest);
 }
 
-/// Every file of a folder and of those below it.
+/// Every file of a folder and of the folders below it.
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -216,7 +216,7 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// What a reader of a run directory comes to, or the error.
+/// The result of a reader of a run directory, or the error.
 fn all_that_is_read(path: &Path) -> Result<String, Error> {
     let run = RunDir::open(path)?;
     let scenario = run.scenario()?;

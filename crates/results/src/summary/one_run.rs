@@ -1,10 +1,9 @@
-//! [`OneRun`]: what one run says of one workload, message by message, for those who judge it against
-//! an objective.
+//! [`OneRun`]: results of one run for one workload, message by message, for judging it against an objective.
 
 use super::workload::{Runs, mean_parts, part_names, values_us};
 use crate::outcome::{Message, Outcome, Query, WorkloadInfo};
 
-/// One workload of one run. What counts is what counts in a [`super::Summary`].
+/// One workload of one run. The same messages count as in a [`super::Summary`].
 pub struct OneRun<'a> {
     outcome: &'a Outcome,
     info: &'a WorkloadInfo,

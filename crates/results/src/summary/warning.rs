@@ -1,4 +1,4 @@
-//! [`Warning`]: what the reader must know before believing a number, and which flag to try.
+//! [`Warning`]: facts that the reader must know before relying on a number, with the flag to try.
 
 use std::fmt;
 
@@ -29,9 +29,9 @@ pub enum Warning {
         statistic: String,
         /// The fewest samples that any variant and sweep point has.
         samples: u64,
-        /// How many it should have.
+        /// The number of samples that it should have.
         needed: u64,
-        /// How many variants and sweep points have too few.
+        /// The number of variants and sweep points that have too few.
         cells: u64,
         /// The option that gives more samples.
         #[serde(default)]
@@ -49,7 +49,7 @@ pub enum Warning {
         unfinished: u64,
         /// The number of messages in all.
         messages: u64,
-        /// What lets more of them complete.
+        /// Remedy by which more of them complete.
         #[serde(default)]
         remedy: Remedy,
     },
@@ -61,7 +61,7 @@ pub enum Warning {
         at: String,
         /// The name of the workload.
         workload: String,
-        /// What lets some of them complete.
+        /// Remedy by which some of them complete.
         #[serde(default)]
         remedy: Remedy,
     },
@@ -76,7 +76,7 @@ pub enum Warning {
         /// Jain's index of the throughput of its connections (0..=1).
         fairness: f64,
     },
-    /// What a run itself had to say.
+    /// A warning of a run itself.
     Run {
         /// The first variant that said it.
         variant: String,
@@ -90,7 +90,7 @@ pub enum Warning {
     },
 }
 
-/// What the user can do, where something helps.
+/// Action that the user can take, where one helps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Remedy {
@@ -140,8 +140,8 @@ fn place(variant: &str, at: &str) -> String {
 }
 
 impl Warning {
-    /// Returns what the warning says in one word where it concerns numbers of `workload` (all of them, if `None`) in
-    /// `cell`; `None` where it does not, and for too few samples, which [`too_few`] tells of each percentile.
+    /// Returns the warning in one word where it concerns numbers of `workload` (all of them, if `None`) in `cell`;
+    /// `None` where it does not, and for too few samples, for which [`too_few`] decides by percentile.
     pub fn word(&self, cell: &Cell, workload: Option<&str>) -> Option<&'static str> {
         let here = place(&cell.variant, &sweep_label(&cell.sweep));
         let is_of = |name: &str, variant: &str, at: &str| {
@@ -236,7 +236,7 @@ pub(super) fn collect(cells: &[Cell], points: &[&PointOutcome]) -> Vec<Warning> 
     warnings
 }
 
-/// What the runs behind a workload of a cell say of its messages.
+/// Facts about the messages of a workload in the runs behind a cell.
 struct Supplied {
     supply: Supply,
     /// Messages of it that do not count, since they were created before the warm-up's end.
@@ -264,12 +264,12 @@ impl Supplied {
         supplied
     }
 
-    /// What lets messages complete that had not when the run ended.
+    /// Returns the remedy by which messages complete that had not when the run ended.
     fn more_time(&self) -> Remedy {
         if self.has_no_drain { Remedy::Duration } else { Remedy::Drain }
     }
 
-    /// What makes messages that count, where there are none.
+    /// Returns the change that would produce messages after the warm-up, where there are none.
     fn first_messages(&self) -> Remedy {
         match (self.early, self.supply) {
             (true, Supply::Duration) => Remedy::WarmupOrDuration,
@@ -291,7 +291,7 @@ fn completion_warnings(
     let (messages, unfinished) = (workload.messages, workload.unfinished);
     if workload.completion_us.is_none() && workload.waited_us().is_none() {
         if supplied.supply == Supply::Endless {
-            // Its throughput is what it is there for.
+            // Such a workload exists for its throughput.
             if let Some(fairness) = workload.fairness.filter(|fairness| *fairness < UNFAIR) {
                 warnings.push(Warning::Unfair { variant, at, workload: workload.name.clone(), fairness });
             }
