@@ -1,7 +1,7 @@
-//! [`Level`]: a cgroup whose programs' sockets have a level of QJump, without the programs' knowledge.
+//! [`Level`]: a cgroup that gives the sockets of its programs a level of QJump, without the programs' knowledge.
 //!
-//! Cgroups are `plimsoll-<process>-p<number>` in the hierarchy of version 2, wherever that is mounted. Those of a
-//! process that is no more are removed with its namespaces.
+//! Cgroups are `plimsoll-<process>-p<number>` in the hierarchy of version 2, at its mount point. The cgroups of a
+//! process that has ended are removed with its namespaces.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::agent::Shares;
 
-/// What every name begins with.
+/// The prefix of every name.
 const PREFIX: &str = "plimsoll-";
 
 /// A cgroup with a level; gone when dropped, with all programs in it.
@@ -155,7 +155,7 @@ fn owner_of(name: &str) -> Option<&str> {
     (is_number(owner) && is_number(number)).then_some(owner)
 }
 
-/// Kills what is in it and removes it. What cannot be removed now is left to the next start.
+/// Kills the processes in the cgroup and removes it. If it cannot be removed now, the next start removes it.
 fn remove(folder: &Path) {
     let _ = fs::write(folder.join("cgroup.kill"), "1");
     let begun = Instant::now();
@@ -166,7 +166,7 @@ fn remove(folder: &Path) {
     }
 }
 
-/// How long a killed program may take to go.
+/// Time limit for a killed program to end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
-//! [`CongestionControl`]: what the hosts' TCP runs, the kernel's own or the one that this program brings along.
+//! [`CongestionControl`]: the congestion control of the hosts' TCP, the kernel's own or the one that this program
+//! contains.
 //!
-//! A kernel without `dctcp` gets `crates/bpf`'s for the time of the run, under a name that no other run has.
+//! A kernel without `dctcp` gets the one of `crates/bpf` for the time of the run, under a name that is unique to the
+//! run.
 
 use std::fs;
 
@@ -78,7 +80,7 @@ impl CongestionControl {
         use std::sync::atomic::{AtomicU8, Ordering};
 
         static REGISTERED: AtomicU8 = AtomicU8::new(0);
-        // Of the 15 characters that a name may have, a process takes at most 6.
+        // A name may have 15 characters, of which the process number takes at most 6.
         let number = REGISTERED.fetch_add(1, Ordering::Relaxed);
         let name = format!("{DCTCP}_{:x}_{number:x}", std::process::id());
         let registered = plimsoll_bpf::Dctcp::register_as(&name, transport)

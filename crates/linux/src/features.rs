@@ -1,4 +1,4 @@
-//! What a live run needs of the system, and whether it is there.
+//! The features of the system that a live run needs, and tests for each.
 
 use std::fs;
 use std::io;
@@ -15,13 +15,13 @@ use crate::{cgroups, multipath};
 pub struct Feature {
     /// The name of the feature.
     pub name: &'static str,
-    /// What needs it, and what it does without.
+    /// The parts of a run that need it, and how a run works without it.
     pub needed_for: String,
     /// Whether nothing can be done without it.
     pub required: bool,
     /// Whether the system has the feature.
     pub found: bool,
-    /// What brings the feature, for a system that lacks it.
+    /// The way to get the feature, for a system that lacks it.
     pub fix: String,
 }
 

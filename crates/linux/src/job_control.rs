@@ -1,4 +1,4 @@
-//! What a terminal's job control does to a process: a process that must not stop ignores it.
+//! Effects of a terminal's job control on a process: a process that must not stop ignores them.
 
 use std::io;
 

@@ -155,10 +155,10 @@ mod tests {
             series.take(at, HostId(1), &socket(0, 0, [40_000, 20_000], 1_000 * step));
             series.take(at, HostId(0), &socket(1, 0, [20_000, 40_000], 0));
             series.take(at, HostId(1), &socket(0, 1, [40_001, 20_000], 500));
-            // Of the second workload there are two between the same hosts.
+            // The second workload has two connections between the same hosts.
             series.take(at, HostId(2), &socket(3, 0, [40_000, 20_001], 70));
             series.take(at, HostId(2), &socket(3, 0, [40_001, 20_001], 80));
-            // The server of the third sends. A program's sockets, and those to elsewhere, are nobody's.
+            // The server of the third sends. Sockets of a program, and sockets to elsewhere, belong to no workload.
             series.take(at, HostId(0), &socket(4, 0, [20_002, 50_000], 9 * step));
             series.take(at, HostId(4), &socket(0, 0, [50_000, 20_002], 1));
             series.take(at, HostId(4), &socket(0, 0, [50_001, 80], 1));

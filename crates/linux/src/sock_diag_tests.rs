@@ -109,8 +109,8 @@ fn what_mptcp_has_handed_to_no_subflow_is_what_it_has_not_sent() {
     assert_eq!(mptcp_unsent(&body(20)), None);
 }
 
-/// What waits in the sockets of a connection whose receiver does not read: the bytes written, and the bytes that the
-/// kernel says are not sent, of each socket with the port of the server.
+/// Returns the bytes that wait in the sockets of a connection whose receiver does not read: the bytes written, and the
+/// bytes that the kernel reports as not sent, of each socket with the port of the server.
 fn stuffed(protocol: Protocol) -> Option<(u64, Vec<TcpSocket>, SockDiag, [Socket; 2])> {
     let any = SocketAddr::from(([127, 0, 0, 1], 0)).into();
     let [listener, client] = [(); 2].map(|()| Socket::new(Domain::IPV4, Type::STREAM, Some(protocol)));
@@ -162,7 +162,7 @@ fn this_kernel_says_what_has_not_been_sent() {
     drain(written, ends);
 }
 
-/// The same of MPTCP: what no subflow has been handed is the connection's, which its subflow's token finds.
+/// The same of MPTCP: bytes not handed to a subflow belong to the connection, which its subflow's token finds.
 #[test]
 fn this_kernel_says_what_mptcp_has_not_sent() {
     let Some((written, sockets, mut diag, ends)) = stuffed(Protocol::MPTCP) else { return };

@@ -6,8 +6,8 @@
 //! h1: TCP ── eth0 ═ veth ═ p1 ┘         p1: cuts every segment, so that a host receives packets of the MTU
 //! ```
 //!
-//! A bridge leaves segments whole, so what the kernel does at a host is what it does with a NIC, until the NIC has the
-//! segment. A link is as fast as the processors are, or as a token bucket at the host's device lets it be.
+//! A bridge leaves segments whole, so the kernel does the same at a host as with a NIC, until the NIC has the segment.
+//! A link is as fast as the processors are, or as a token bucket at the host's device permits.
 
 use std::fs;
 use std::io;
@@ -52,7 +52,7 @@ pub struct Star {
 }
 
 impl Star {
-    /// Says what the system lacks for a star.
+    /// Returns the feature that the system lacks for a star.
     pub fn lacks() -> Option<String> {
         let missing = match features::missing() {
             Ok(missing) => missing.into_iter().map(|feature| feature.name),
@@ -66,7 +66,7 @@ impl Star {
     /// Creates the hosts `h0`, `h1`, ... and joins them by a bridge.
     ///
     /// # Errors
-    /// If the system refuses. What was made until then is removed.
+    /// If the system refuses. Hosts made until then are removed.
     pub fn create(settings: &StarSettings) -> io::Result<Star> {
         let StarSettings { hosts, mtu, segment_bytes, .. } = *settings;
         let star = Star { namespaces: Namespaces::claim(hosts + 1)? };
@@ -129,12 +129,12 @@ impl Star {
     /// Runs `work` in a thread inside the namespace of `host`, and waits for it.
     ///
     /// # Errors
-    /// If the namespace cannot be entered, or those of `work`.
+    /// If the namespace cannot be entered, or an error of `work`.
     pub fn inside<T: Send>(&self, host: u32, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         self.namespaces.inside(host, work)
     }
 
-    /// Has every host's device send at a rate, and hold what waits for it.
+    /// Makes every host's device send at a rate, and hold the packets that wait for it.
     fn shape(&self, hosts: u32, rate: Rate, segment_bytes: u32) -> io::Result<()> {
         // A segment must fit the bucket, else it is cut.
         let (rate, bucket) = (format!("{}bit", rate.as_bps()), (2 * segment_bytes).to_string());
@@ -182,7 +182,7 @@ const PORT_BYTES: &str = "2097152";
 /// The name of every host's device.
 pub const HOST_DEVICE: &str = DEVICE;
 
-/// Sets what a namespace has of its own.
+/// Sets the parameters that each namespace has for itself.
 fn sysctls(settings: &StarSettings) -> io::Result<()> {
     let buffer = format!("4096 131072 {}", settings.socket_buffer);
     for (name, value) in [

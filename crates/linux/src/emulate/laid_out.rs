@@ -1,4 +1,4 @@
-//! [`LaidOut`]: what a model comes to on this kernel, before anything is made.
+//! [`LaidOut`]: the plan of a model on this kernel, before anything is made.
 
 use std::sync::Arc;
 
@@ -111,7 +111,7 @@ impl LaidOut {
             single_segments: model.host.qjump().is_some(),
             // MPTCP hands a slow subflow at once all that its buffer has room for, and waits for that to arrive.
             send_buffer: socket_buffer.filter(|_| options.mptcp.is_none()),
-            // And a small window is soon full of what has overtaken the slow subflow.
+            // And a small window is soon full of data that has overtaken the slow subflow.
             receive_buffer: socket_buffer.map(|bytes| 2 * bytes),
             own_tables: self.control.is_some(),
             subflows: options.mptcp,
@@ -156,7 +156,7 @@ impl LaidOut {
     }
 }
 
-/// Returns the first multiple of `week` that is no shorter than `lead`.
+/// Returns the first multiple of `week` that is at least `lead`.
 fn whole(lead: Span, week: Span) -> Span {
     week * lead.as_ps().div_ceil(week.as_ps().max(1))
 }

@@ -1,4 +1,4 @@
-//! What enters a [`LiveFabric`](super::LiveFabric), and what leaves it.
+//! Inputs and outputs of a [`LiveFabric`](super::LiveFabric).
 
 use plimsoll_circuits::Demand;
 use plimsoll_fabric::net::HostId;
@@ -11,7 +11,7 @@ use crate::frame::Header;
 pub enum Entry {
     /// A frame that a host sent.
     Frame(Ingress),
-    /// What waits in the hosts' sockets.
+    /// The bytes that wait in the hosts' sockets.
     SocketDemand {
         /// The time from which on it counts.
         at: Time,
@@ -27,7 +27,7 @@ pub struct Ingress {
     pub at: Time,
     /// The host that sent it.
     pub from: HostId,
-    /// What its headers say.
+    /// The fields of its headers.
     pub header: Header,
     /// Its size in bytes, Ethernet header included.
     pub size: u16,
