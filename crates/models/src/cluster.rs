@@ -1,5 +1,5 @@
-//! A queueing model of servers that have the same data: what copies of requests cost the servers, and what that does to
-//! the latencies again.
+//! A queueing model of servers that have the same data: the cost of requests' copies for the servers, and its effect on
+//! the latencies.
 //!
 //! ```text
 //! client ──outside──> queue ──> server: service ──> client          first reply: the request is over
@@ -37,7 +37,7 @@ pub struct ClusterModel {
     pub sending: Sending,
     /// Requests in all; at least 1.
     pub requests: u64,
-    /// Of these, how many at the beginning do not count; fewer than `requests`.
+    /// The number of requests at the beginning that do not count; fewer than `requests`.
     pub warmup: u64,
 }
 
@@ -46,7 +46,7 @@ pub struct ClusterModel {
 pub enum Sending {
     /// A request is sent once.
     Once,
-    /// A request is sent to so many servers at once, at least 1; the first reply counts.
+    /// A request is sent to this many servers at once, at least 1; the first reply counts.
     Replicas(u32),
     /// A request without a reply is sent to another server as well; the first reply counts.
     Hedge {
@@ -122,7 +122,7 @@ impl ClusterModel {
     }
 }
 
-/// What the requests of a cluster came to.
+/// Results of the requests of a cluster.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ClusterOutcome {
     /// Latencies in us of the requests that count, in the order of their replies.
@@ -152,13 +152,13 @@ impl ClusterOutcome {
 /// Serves `model.requests` requests.
 ///
 /// # Errors
-/// If a value does not fit, with what is allowed.
+/// If a value does not fit; the error names the allowed ones.
 pub fn run(model: &ClusterModel, seed: u64) -> Result<ClusterOutcome, InvalidParam> {
     model.check()?;
     Ok(Cluster::new(model, seed).run())
 }
 
-/// Who acts, as the engine's event queue names it.
+/// The actors, as the engine's event queue names them.
 const ARRIVAL: OwnerKind = OwnerKind::Workload;
 const DELIVERY: OwnerKind = OwnerKind::Link;
 const SERVER: OwnerKind = OwnerKind::Endpoint;

@@ -16,7 +16,7 @@ use crate::law::Law;
 
 /// Computes the latency up to which the last answer is there with probability `share`, 0 < `share` < 1, in us.
 pub fn quantile(law: &Law, servers: u32, share: f64) -> f64 {
-    // Close to 1, where the share of one is nearer to 1 than what a double resolves of the power.
+    // Close to 1, the share of one server is nearer to 1 than a double could represent the power.
     law.quantile(libm::exp(libm::log(share) / f64::from(servers)))
 }
 
@@ -78,7 +78,7 @@ mod tests {
         }
     }
 
-    /// Of exponential ones: the mean times the harmonic number.
+    /// With exponential answers, the expected maximum is the mean times the harmonic number.
     #[test]
     fn the_expected_maximum_of_exponential_draws() {
         for servers in [1, 5, 100] {

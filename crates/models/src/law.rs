@@ -36,7 +36,7 @@ pub enum Law {
 pub struct Empirical {
     /// Latency and the share of latencies up to it, both rising, the last share 1.
     points: Vec<(f64, f64)>,
-    /// Whether only the latencies listed occur; else those between two points are equally likely.
+    /// True if only the listed latencies occur; else latencies between two points are equally likely.
     steps: bool,
 }
 
@@ -51,7 +51,7 @@ pub enum LawError {
         /// The value that was given.
         value: f64,
     },
-    /// A line that is no latency, or no point of a cumulative distribution.
+    /// A line that is not a latency or a point of a cumulative distribution.
     #[error(
         "line {line}: `{text}`; allowed: a latency in us on each line, or `latency,share` with both rising and 1 at \
          last"
@@ -220,7 +220,7 @@ impl Empirical {
         self.steps.then_some(self.points.len() as u64)
     }
 
-    /// Returns the distribution of latencies that are so many times as long.
+    /// Returns the distribution of latencies that are `factor` times as long.
     pub(crate) fn scaled(mut self, factor: f64) -> Empirical {
         self.points.iter_mut().for_each(|point| point.0 *= factor);
         self
@@ -309,8 +309,8 @@ fn normal_quantile(share: f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// Beyond the knots of a formula are those shares that a normal distribution has beyond so many standard deviations,
-/// 1e-13 at either end.
+/// The knots of a formula cover a normal distribution up to this many standard deviations; a share of 1e-13 lies beyond
+/// at either end.
 const BEYOND_SDS: f64 = 7.35;
 /// The pieces on either side of the median.
 const PIECES: i32 = 2_048;

@@ -8,8 +8,8 @@
 //! retries    P(> x) = S(t)^j S(x - jt), j = floor(x / t) <= n    load 1 + S(t) + ... + S(t)^n
 //! ```
 //!
-//! Copies go to servers whose latencies are independent, and do not make any of them slower. What copies do to
-//! servers that have to serve them as well is a matter of queues, which no formula of one latency has.
+//! Copies go to servers whose latencies are independent, and do not slow any of them down. The effect of copies on
+//! servers that have to serve them as well is a matter of queues, which no formula of one latency covers.
 //!
 //! Replicas and hedges take the first reply, whichever copy it is to. A retry gives the request before it up, as a
 //! client does that closes the connection: a reply after the timeout is lost. The last retry is waited for.
@@ -17,7 +17,7 @@
 use crate::integral;
 use crate::law::Law;
 
-/// How often a request is sent, and when.
+/// Number of copies of a request, and their times.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Policy {
     /// The request is sent once.
@@ -126,7 +126,7 @@ impl Redundant {
             Policy::Once => 1.0,
             Policy::Replicas { copies } => f64::from(copies),
             Policy::Hedge { after_us, copies } => {
-                // A copy is sent if none of those before it has its reply by then.
+                // A copy is sent if none of the earlier ones has its reply by then.
                 let is_sent = |copy: u32| {
                     (1..=copy).map(|earlier| above(f64::from(earlier) * after_us)).product::<f64>()
                 };

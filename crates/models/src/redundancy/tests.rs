@@ -30,7 +30,7 @@ fn replicas_of_an_exponential_latency_divide_it() {
     }
 }
 
-/// An exponential latency has no memory: a copy after d halves what is left from there on.
+/// An exponential latency has no memory: a copy after d halves the remaining time from there on.
 #[test]
 fn a_hedge_of_an_exponential_latency_halves_what_is_left() {
     let left = libm::exp(-1.0);
@@ -66,7 +66,7 @@ fn dice_are_exact() {
     assert_eq!(retry.quantile(0.999), 9.0);
 }
 
-/// A timeout that is shorter than every latency costs the timeouts and helps nobody.
+/// A timeout that is shorter than every latency costs the timeouts without any gain.
 #[test]
 fn a_timeout_below_all_latencies_only_delays() {
     let constant = Law::Empirical(Empirical::of_samples(vec![10.0]));
@@ -93,7 +93,7 @@ fn laws() -> impl Strategy<Value = Law> {
 }
 
 proptest! {
-    /// A policy that never sends a second copy is no policy.
+    /// A policy that never sends a second copy is rejected.
     #[test]
     fn one_copy_changes_nothing(law in laws(), share in 0.01f64..0.999) {
         let once = redundant(law.clone(), Policy::Once);

@@ -1,4 +1,4 @@
-//! Which partitions requests are for.
+//! The partitions of requests.
 
 use plimsoll_mechanisms::InvalidParam;
 use plimsoll_traffic::distribution::uniform;
@@ -12,11 +12,11 @@ use super::model::{is_share, unless};
 pub struct Keys {
     /// Partitions; 1 to 65536.
     pub partitions: u32,
-    /// How popular keys are.
+    /// The distribution of requests over keys.
     pub popularity: Popularity,
 }
 
-/// How popular keys are.
+/// The distribution of requests over keys.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Popularity {
     /// Every partition is asked as often.
@@ -35,7 +35,7 @@ pub enum Popularity {
         keys: u32,
         /// The share of requests that they get together, 0 to 1.
         share: f64,
-        /// How long they stay; `None` for ever.
+        /// Time for which they stay; `None` for ever.
         epoch: Option<Span>,
     },
 }

@@ -1,4 +1,4 @@
-//! What serving came to.
+//! Results of serving.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub struct ServerOutcome {
     pub served: Vec<Served>,
     /// Requests that found their queue full.
     pub lost: u64,
-    /// What happened at the locks.
+    /// Counts of the locks.
     pub locks: LockCounts,
     /// Time that threads spent on requests, waiting for locks included, of all threads together.
     pub busy: Span,
@@ -34,7 +34,7 @@ pub struct Served {
     pub delivery: Span,
     /// In the queue, and held back while a partition changes hands.
     pub queue: Span,
-    /// In the system, on the thread, with what a changed owner costs.
+    /// In the system, on the thread, including the cost of a changed owner.
     pub system: Span,
     /// For the lock, its count, and a writer's grace period.
     pub lock: Span,
@@ -44,12 +44,12 @@ pub struct Served {
     pub line: Span,
 }
 
-/// What happened at the locks.
+/// Counts of the locks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LockCounts {
-    /// How often a lock was asked for.
+    /// Number of requests for a lock.
     pub requests: u64,
-    /// How often somebody else had it.
+    /// Number of requests for a lock that another thread had.
     pub contended: u64,
     /// Time spent waiting for it and for grace periods, of all threads together.
     pub waited: Span,
@@ -61,8 +61,8 @@ impl Served {
         self.network + self.kernel() + self.application + self.line
     }
 
-    /// What Table 5.1 of the dissertation counts as the kernel's, lock contention included: the delivery, the queue,
-    /// the system and the lock.
+    /// Returns the kernel's part as in Table 5.1 of the dissertation, lock contention included: the delivery, the
+    /// queue, the system and the lock.
     pub fn kernel(&self) -> Span {
         self.delivery + self.queue + self.system + self.lock
     }
@@ -80,7 +80,7 @@ impl ServerOutcome {
         self.served.iter().map(|served| served.latency().as_us_f64()).collect()
     }
 
-    /// How many latencies there are up to each bound and above the one before; the bounds are a 32nd of their power
+    /// Returns the number of latencies up to each bound and above the one before; the bounds are a 32nd of their power
     /// of two apart, 3 % of the latency at most.
     pub fn histogram(&self) -> Vec<(Span, u64)> {
         let mut bins = BTreeMap::new();

@@ -5,7 +5,7 @@ use plimsoll_units::Span;
 
 use super::*;
 
-/// One thread, nothing but a service time, Poisson arrivals of `rate` per second.
+/// One thread, only a service time, Poisson arrivals of `rate` per second.
 fn queue(service: TimeDistribution, threads: u32, rate: f64) -> ServerModel {
     ServerModel {
         processes: 1,
@@ -78,7 +78,7 @@ fn m_m_1() {
     }
 }
 
-/// Erlang C: the chance to wait times the mean wait of those who do.
+/// Erlang C: the chance to wait times the mean wait of the requests that wait.
 #[test]
 fn m_m_c() {
     for (threads, load) in [(2, 0.7), (4, 0.8), (16, 0.9)] {
@@ -126,7 +126,7 @@ fn a_contended_lock_is_slower_by_its_wake_up() {
     let outcome = served(&ServerModel { requests: 10_000, ..model.clone() });
     is_near(outcome.throughput(), US / 5.0, 0.001);
     is_near(outcome.contended(), 1.0, 0.001);
-    // Of partitions with a lock each, the threads seldom want the same.
+    // Where each partition has a lock, the threads seldom need the same.
     model.locking = Locking::PerPartition { wake: Span::from_us(3) };
     model.requests = 100_000;
     let outcome = served(&model);
