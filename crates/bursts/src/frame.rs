@@ -1,4 +1,4 @@
-//! [`Frame`]: what the analysis needs of a packet. `etherparse` parses IP and its extensions.
+//! [`Frame`]: the fields of a packet that the analysis needs. `etherparse` parses IP and its extensions.
 //!
 //! The fixed part of TCP's header is decoded here, since a snap length of 64 bytes cuts TCP's options off, and a parser
 //! of whole headers then returns no ports. So are the headers below IP ([`crate::link`]):
@@ -52,8 +52,8 @@ pub struct Segment {
     pub window: u16,
     /// The identification of the IPv4 packet, which is 0 where the sender gives none; `None` in IPv6.
     pub identification: Option<u16>,
-    /// TCP's checksum where there is no identification, else 0: it tells segments apart that differ in their options
-    /// or payload only.
+    /// TCP's checksum if the packet has no identification, else 0: it distinguishes segments that differ in their
+    /// options or payload only.
     pub checksum: u16,
     /// Whether the segment opens a connection.
     pub syn: bool,
@@ -68,12 +68,12 @@ impl Segment {
     }
 }
 
-/// What a UDP datagram is recognized by.
+/// The fields by which a UDP datagram is recognized.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagram {
     /// Whether the IPv4 packet has an identification, which the digest includes.
     pub is_identified: bool,
-    /// A digest of its header, and of its captured payload where there is no identification.
+    /// A digest of its header, and of its captured payload if it has no identification.
     pub digest: u64,
 }
 
@@ -100,8 +100,8 @@ pub struct Frame {
 const ETHERNET: u32 = 14;
 
 impl Frame {
-    /// Decodes a packet whose interface has a number from `first` on; with `decapsulate`, tunnels are looked through.
-    /// Whatever cannot be decoded stays unknown; a packet is never an error.
+    /// Decodes a packet whose interface has a number from `first` on; with `decapsulate`, the headers inside tunnels
+    /// count. Parts that cannot be decoded stay unknown; a packet is never an error.
     pub fn decode(captured: &Captured<'_>, first: u32, decapsulate: bool) -> Frame {
         let (data, length) = (captured.data, captured.length);
         let others = captured.link.header_bytes();
@@ -139,7 +139,7 @@ impl Frame {
             return frame;
         }
         let (payload, claimed) = (inside.payload, inside.claimed);
-        // Segmentation offload leaves the length at 0 for what is too long.
+        // Segmentation offload leaves the length at 0 if it is too large.
         let before = (payload.as_ptr() as usize).wrapping_sub(data.as_ptr() as usize) as u32;
         let claimed = if claimed == 0 { length.saturating_sub(before) } else { claimed };
         frame.segment = segment(payload, claimed, inside.identification);
@@ -154,7 +154,7 @@ fn ip(packet: Network<'_>) -> Option<Inside<'_>> {
     }
 }
 
-/// What an IP header says of its packet.
+/// The fields of an IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Inside<'a> {
     source: Address,
@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// What is decoded here is what the library decodes, whatever the bytes are.
+        /// The decoder here and the library agree on all bytes.
         #[test]
         fn a_plain_header_is_decoded_as_the_library_does(
             mut packet in prop::collection::vec(any::<u8>(), 0..80), length in 5u8..8, total in 0u16..100, is_tcp: bool,

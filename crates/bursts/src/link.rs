@@ -13,7 +13,7 @@ pub(crate) enum Link {
     /// The address family of the machine that captured, in its byte order.
     Loopback,
     Ppp,
-    /// A header of so many bytes, with the EtherType at this place.
+    /// A header of this many bytes, with the EtherType at this place.
     Typed {
         header: usize,
         ether_type: usize,
@@ -68,13 +68,13 @@ pub(crate) enum Network<'a> {
     V6(&'a [u8]),
 }
 
-/// Reads an EtherType and what follows it.
+/// Parses an EtherType and the layer that follows it.
 fn below(bytes: &[u8]) -> Option<Network<'_>> {
     let (kind, rest) = bytes.split_first_chunk::<2>()?;
     after(u16::from_be_bytes(*kind), rest)
 }
 
-/// Reads what follows this EtherType. Every step consumes bytes, so the loop ends.
+/// Parses the layer that follows this EtherType. Every step consumes bytes, so the loop ends.
 pub(crate) fn after(mut kind: u16, mut bytes: &[u8]) -> Option<Network<'_>> {
     loop {
         match kind {
@@ -96,8 +96,8 @@ pub(crate) fn after(mut kind: u16, mut bytes: &[u8]) -> Option<Network<'_>> {
     }
 }
 
-/// Reads what follows MPLS labels (RFC 3032). The labels do not say what it is: IP by its version, or, behind a control
-/// word (RFC 4385) or without one, an Ethernet frame.
+/// Parses the layer that follows MPLS labels (RFC 3032). The labels do not name it: it is IP by its version, or, behind
+/// a control word (RFC 4385) or without one, an Ethernet frame.
 fn mpls(bytes: &[u8]) -> Option<Network<'_>> {
     let labels = bytes.chunks_exact(4).position(|label| label[2] & 1 != 0)? + 1;
     let inside = bytes.get(4 * labels..)?;
@@ -108,7 +108,7 @@ fn mpls(bytes: &[u8]) -> Option<Network<'_>> {
     }
 }
 
-/// Reads a PPP protocol number (RFC 1661), of one or two bytes, and what follows it.
+/// Parses a PPP protocol number (RFC 1661), of one or two bytes, and the layer that follows it.
 fn ppp(bytes: &[u8]) -> Option<Network<'_>> {
     match bytes {
         [0x21, rest @ ..] | [0x00, 0x21, rest @ ..] => Some(Network::V4(rest)),
@@ -170,7 +170,7 @@ fn gre(bytes: &[u8]) -> Option<Network<'_>> {
     }
 }
 
-/// Reads an Ethernet frame, where the type says so (RFC 1701), or what follows another EtherType.
+/// Parses an Ethernet frame, where the type says so (RFC 1701), or the layer that follows another EtherType.
 fn ether_or(kind: u16, bytes: &[u8]) -> Option<Network<'_>> {
     if kind == BRIDGED_ETHERNET { below(bytes.get(12..)?) } else { after(kind, bytes) }
 }

@@ -22,7 +22,7 @@ pub struct Report {
     pub gap_ns: f64,
     /// The maximum inter-car gap of a train.
     pub train_gap_ns: f64,
-    /// What the timestamps can show.
+    /// The precision of the timestamps.
     pub timestamps: Timestamps,
     /// The number of frames longer than Ethernet's jumbo frames, which were captured before segmentation.
     pub large_frames: u64,
@@ -58,7 +58,7 @@ pub struct Report {
     pub pairs: Vec<PairReport>,
 }
 
-/// What the timestamps of a capture can show.
+/// The precision of a capture's timestamps.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Timestamps {
     /// The resolution that the capture declares.
@@ -147,14 +147,13 @@ pub struct Trains {
 pub struct Acks {
     /// All of them.
     pub pure: u64,
-    /// Those that acknowledge new bytes. The first one of a flow has none before it, and is not among them.
+    /// Acknowledgements of new bytes. The first one of a flow has none before it, and is excluded.
     pub advancing: u64,
-    /// Those that repeat the last acknowledgement, with its window, while data is outstanding (RFC 5681, section 2).
+    /// Repetitions of the last acknowledgement, with its window, while data is outstanding (RFC 5681, section 2).
     pub duplicate: u64,
-    /// Those that repeat it with another window.
+    /// Repetitions of it with another window.
     pub window_updates: u64,
-    /// Those that repeat it while nothing is outstanding, and the keep-alives that they answer (RFC 9293, section
-    /// 3.8.4).
+    /// Repetitions of it while nothing is outstanding, and the keep-alives that they answer (RFC 9293, section 3.8.4).
     pub keep_alives: u64,
     /// The bytes that the advancing ones acknowledge.
     pub bytes: u64,
@@ -181,11 +180,11 @@ impl Acks {
 pub struct Retransmissions {
     /// The number of segments with payload.
     pub segments: u64,
-    /// Those whose range, or a part of it, was captured before.
+    /// Segments whose range, or a part of it, was captured before.
     pub retransmitted: u64,
     /// The retransmitted ones whose first burst is not known any more, or is unresolved.
     pub unknown_burst: u64,
-    /// Those that fill a hole: reordered, or lost before the place of the capture and sent again.
+    /// Segments that fill a hole: reordered, or lost before the place of the capture and sent again.
     pub filled: u64,
     /// TCP segments and UDP datagrams that were captured twice, as by a mirror of two ports; no other count of segments
     /// or acknowledgements has the second copies.
@@ -221,11 +220,11 @@ pub struct LossBin {
     pub to: u64,
     /// The number of bursts.
     pub bursts: u64,
-    /// Those of which a segment was retransmitted.
+    /// Bursts of which a segment was retransmitted.
     pub bursts_with_loss: u64,
     /// The number of segments with payload in these bursts.
     pub segments: u64,
-    /// Those that were retransmitted.
+    /// Segments that were retransmitted.
     pub retransmitted: u64,
 }
 

@@ -144,7 +144,7 @@ fn interfaces_are_links_of_their_own() {
     assert_eq!(found.losses.seen.retransmitted, 0);
 }
 
-/// Captures of other programs that were once read wrongly, each with the lengths of its bursts and what was wrong.
+/// Captures of other programs that were once read wrongly, each with the lengths of its bursts and the error.
 #[test]
 fn captures_of_other_programs_have_their_right_values() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
