@@ -44,5 +44,5 @@ impl Datagrams {
     }
 }
 
-/// The datagrams of a queue that are followed; a socket's buffer holds about so many at most.
+/// Limit of the datagrams of a queue that are followed; about as many as a socket's buffer holds.
 const QUEUE_MAX: usize = 4_096;

@@ -1,4 +1,4 @@
-//! [`Event`]: what happened to a request or to a thread of the server, and when.
+//! [`Event`]: an event of a request or of a thread of the server, with its time.
 
 /// A connection, or the address of a UDP client, by the peer's address and port and the local port.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -27,7 +27,7 @@ impl std::fmt::Display for Flow {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [a, b, c, d] = ((self.0 >> 32) as u32).to_ne_bytes();
         match a {
-            // Class E is no host's address: the programs mark folded IPv6 addresses by it.
+            // A host never has a class E address: the programs mark folded IPv6 addresses by it.
             0xf0.. => write!(f, "[IPv6 {:07x}]:{}", u32::from_be_bytes([a & 0xf, b, c, d]), self.peer_port()),
             _ => write!(f, "{a}.{b}.{c}.{d}:{}", self.peer_port()),
         }
@@ -51,7 +51,7 @@ pub type Thread = u32;
 pub struct Event {
     /// The time of the event, in ns.
     pub at: u64,
-    /// The kind of the event, with what belongs to it.
+    /// The kind of the event, with its data.
     pub kind: Kind,
 }
 

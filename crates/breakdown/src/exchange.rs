@@ -8,7 +8,7 @@ use crate::threads::{Meaning, Threads};
 /// A request and its reply, as far as they were seen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Exchange {
-    /// The requests that this stands for: more than one where datagrams of one client overlap.
+    /// The number of requests that it represents: more than one where datagrams of one client overlap.
     pub(crate) requests: u64,
     received: u64,
     last_received: u64,
@@ -94,7 +94,7 @@ impl Exchange {
     }
 
     /// Notes a read by a thread whose last event before was at `active`. Of several reads without a packet in between,
-    /// the first counts: what follows is the application's.
+    /// the first counts: the following time is the application's.
     pub(crate) fn on_read(&mut self, at: u64, thread: Thread, bytes: u32, active: u64, threads: &Threads) {
         self.bytes_read += u64::from(bytes);
         if !self.fresh || self.replies() {
@@ -141,7 +141,7 @@ impl Exchange {
 
     pub(crate) fn on_transmitted(&mut self, at: u64, packet: &Packet, threads: &Threads) {
         if self.transmitted.is_none() && self.send.is_none() {
-            // No tracepoint of the protocol shows the send: the thread's system call stands for it.
+            // No tracepoint of the protocol shows the send: the thread's system call takes its place.
             match self.read {
                 Some((read, _)) if read <= packet.call && packet.call <= at => {
                     self.on_send(packet.call, packet.thread, packet.bytes, threads);
@@ -216,5 +216,5 @@ impl Exchange {
     }
 }
 
-/// A packet of a system call with more bytes than it fits into has at least so many: the smallest maximum segment size.
+/// The number of a system call's packets is at least its bytes over this, the smallest maximum segment size.
 const PACKET_MIN: u32 = 536;

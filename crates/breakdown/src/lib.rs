@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The parts of every request add up to its latency in whole nanoseconds, which is asserted. This is the latency inside
-//! the server: the wire, the switches and the NIC's own work are outside of what software can see.
+//! the server: software cannot observe the wire, the switches and the NIC's own work.
 
 #![forbid(unsafe_code)]
 

@@ -90,7 +90,7 @@ impl Part {
         }
     }
 
-    /// Returns one sentence on what the part is from and to.
+    /// Returns a phrase that names the begin and the end of the part.
     pub fn meaning(self) -> &'static str {
         match self {
             Part::Arrival => "from the first packet of the request to the last",

@@ -103,7 +103,7 @@ pub struct Unmatched {
 }
 
 impl Unmatched {
-    /// Counts so many requests with this reason.
+    /// Counts `requests` requests with this reason.
     pub(crate) fn add(&mut self, reason: Reason, requests: u64) {
         self.by_reason[reason as usize] += requests;
     }
@@ -113,7 +113,7 @@ impl Unmatched {
         self.by_reason[reason as usize]
     }
 
-    /// Returns the number of requests with any reason. Those that tracing cut off are not among them.
+    /// Returns the number of requests with any reason, without the ones that tracing cut off.
     pub fn total(&self) -> u64 {
         self.by_reason.iter().sum()
     }

@@ -12,7 +12,7 @@ pub struct Sorter {
 }
 
 impl Sorter {
-    /// Adds an event to those that wait.
+    /// Adds an event to the waiting ones.
     pub fn push(&mut self, event: Event) {
         self.waiting.push(event);
     }

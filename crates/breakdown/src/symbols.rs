@@ -1,4 +1,4 @@
-//! [`Symbols`] names the functions that addresses of code are in: the kernel's and those of processes.
+//! [`Symbols`] names the functions at addresses of code: the kernel's and the functions of processes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SymbolKind};
 use plimsoll_files::Origin;
 use serde::Serialize;
 
-/// A function, or what is known of one.
+/// A function, or the known part of one.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 pub struct Symbol {
     /// The name of the function; where the file names none, the offset of the address in the file.

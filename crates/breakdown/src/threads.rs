@@ -20,7 +20,7 @@ pub(crate) struct Off {
     pub(crate) preempted: bool,
 }
 
-/// The parts that the states of a thread stand for in one stretch of a request.
+/// The parts that the states of a thread represent in one stretch of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Meaning {
     pub(crate) running: Part,
@@ -64,7 +64,7 @@ impl Threads {
         std::mem::replace(&mut history.active, at)
     }
 
-    /// Divides the stretch between two times by what the thread did, and appends that to `spans`.
+    /// Divides the stretch between two times by the states of the thread, and appends the parts to `spans`.
     pub(crate) fn divide(&self, thread: Thread, from: u64, to: u64, meaning: Meaning, spans: &mut Spans) {
         let Some(history) = self.0.get(&thread) else {
             spans.push(meaning.running, from, to);

@@ -1,4 +1,4 @@
-//! Traces of one or a few requests, and what they must become.
+//! Traces of one or a few requests, with the expected results.
 
 use plimsoll_breakdown::Part::{self, *};
 use plimsoll_breakdown::Reason;
@@ -165,7 +165,8 @@ fn stacked_devices() {
     );
 }
 
-/// UDP has no tracepoint where the send begins: the system call stands for it. Its queue says whose datagram is read.
+/// UDP has no tracepoint where the send begins: the system call takes its place. Its queue shows whose datagram is
+/// read.
 #[test]
 fn datagrams() {
     check(
