@@ -22,7 +22,7 @@ pub fn schemes(summary: &Summary) -> Schemes {
     Schemes::of([summary.variants.iter().map(String::as_str)])
 }
 
-/// Charts the distribution of a workload's completion times, or of what it observed, at a sweep point; one line a
+/// Charts the distribution of a workload's completion times, or of its observations, at a sweep point; one line a
 /// variant.
 pub fn distribution(summary: &Summary, curves: &Curves, workload: &str, point: &Point) -> Chart {
     let mine = curves.cdfs.iter().filter(|cdf| cdf.workload == workload && cdf.sweep == point);
@@ -102,7 +102,7 @@ pub fn time_split(summary: &Summary, workload: &str, point: &Point) -> Option<Ch
     })
 }
 
-/// Returns the colour of the n-th component of a breakdown with so many switch tiers.
+/// Returns the colour of the n-th component of a breakdown with `tiers` switch tiers.
 fn part_color(part: usize, tiers: usize) -> Part {
     match part {
         0 => Part::Window,
@@ -213,7 +213,7 @@ pub fn panels(summary: &Summary) -> Vec<Panel<'_>> {
         values
     };
     let rank = |key: &&&str| (numeric_sweep(key, &values(key)).is_some(), values(key).len());
-    // Of several keys that are equal, the first.
+    // The first of several equal keys.
     let Some(along) = keys.iter().rev().max_by_key(rank) else { return Vec::new() };
     let all = values(along);
     let (x, places) = sweep_axis(along, &all);

@@ -1,9 +1,9 @@
 //! One sentence a variant: the change of each workload from the first variant.
 //!
 //! A difference is named only where the paired 95 % confidence interval excludes zero; where it does not, the sentence
-//! says so with the interval, and where there is no interval, that the messages are too few to tell. The statistic is
-//! the 99th percentile where the pairs are enough for one, and the mean elsewhere. Over a sweep the sentence gives the
-//! range over its points and the number of points with a difference.
+//! says so with the interval, and without an interval, that the messages are too few. The statistic is the 99th
+//! percentile where the pairs are enough for one, and the mean elsewhere. Over a sweep the sentence gives the range
+//! over its points and the number of points with a difference.
 
 use plimsoll_results::Summary;
 use plimsoll_results::stats::paired::{Change, Direction};
@@ -31,7 +31,7 @@ pub(crate) fn base(summary: &Summary) -> Option<&str> {
     summary.comparisons.iter().all(|other| other.base == *first).then_some(first)
 }
 
-/// The name of what variants are compared with where there is no [`base`].
+/// The name of the variants' base where [`base`] is `None`.
 pub(crate) const FIRST_RUN: &str = "the first run";
 
 /// Writes one sentence for all variants if they have the same faults, else one for each that has any.
@@ -160,7 +160,7 @@ fn ratios(changes: &[&Change], direction: Direction) -> Vec<f64> {
     let seen = changes.iter().filter(|change| change.direction() == direction);
     seen.map(|change| match change.ratio {
         Some(ratio) => ratio.value,
-        // From or to nothing at all: there is no factor.
+        // From or to zero: the factor does not exist.
         None if direction == Direction::Lower => 0.0,
         None => f64::INFINITY,
     })

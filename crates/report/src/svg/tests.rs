@@ -308,7 +308,7 @@ fn positions_have_the_digits_of_the_formatter() {
         let text = text.strip_suffix(".0").unwrap_or(&text);
         if text == "-0" { "0".to_owned() } else { text.to_owned() }
     };
-    // Ties, and their neighbours; what rounds to zero; and a drawing's positions.
+    // Ties, and their neighbours; numbers that round to zero; and a drawing's positions.
     let ties =
         (-4_000..4_000).map(|n| f64::from(n) / 20.0).flat_map(|tie| [tie.next_down(), tie, tie.next_up()]);
     let others = (-5_000..5_000).map(|n| f64::from(n) * 0.137_31);

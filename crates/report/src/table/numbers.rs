@@ -33,7 +33,7 @@ impl Footnote {
             .iter()
             .filter_map(|w| asked(w).map(|(needed, name)| (needed, name, w)))
             .collect();
-        // The lower percentiles have the lower numbers, since most tables have only those.
+        // The lower percentiles have the lower numbers, since most tables have no others.
         few.sort_by_key(|(asked, ..)| *asked);
         let number = few.iter().position(|(asked, name, _)| name == workload && *asked <= needed)?;
         Some(Footnote { number: number + 1, text: few[number].2.to_string(), needed })

@@ -1,6 +1,6 @@
 //! [`Style`]: how a terminal shows tables.
 
-/// How much of a result is shown, and how a terminal shows it.
+/// The amount of a result that is shown, and its style on a terminal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Style {
     /// Colours and bold type by ANSI escapes; for a terminal only.
