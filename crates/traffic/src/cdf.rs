@@ -49,7 +49,7 @@ const BUNDLED: &[(&str, &str, Interpolate)] = &[
     ("homa-w5", include_str!("../../../scenarios/cdf/homa-w5.csv"), Interpolate::Step),
 ];
 
-/// How the names of files end that have no slash.
+/// Endings of the names of files without a slash.
 const ENDINGS: [&str; 4] = [".csv", ".hlog", ".hgrm", ".hdr"];
 
 /// The forms of HdrHistogram, of which `chronos-load run --hdr` writes the first and the last.
@@ -138,7 +138,7 @@ impl CdfTable {
         }
     }
 
-    /// Takes what was measured; of a histogram every value is one that was counted.
+    /// Takes measured values; every value of a histogram is one that was counted.
     fn measured(
         (name, tag): (&str, Option<&str>),
         text: &str,

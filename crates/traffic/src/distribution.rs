@@ -1,12 +1,11 @@
-//! Distributions of sizes and times: what a file may write, and [`Sampler`], which draws.
+//! Distributions of sizes and times: the forms in a file, and [`Sampler`], which draws.
 //!
-//! A run is a pure function of its seed on every machine, so nothing here may depend on the C
-//! library's `log`, `exp` or `cos`. All functions come from the `libm` crate, pinned exactly, and
-//! the methods are the textbook ones: inversion wherever there is an inverse (one uniform number a
-//! draw, so that scaled distributions stay paired), Box-Muller for the normal, Marsaglia and Tsang
-//! (ACM TOMS 26:3, 2000) for the gamma. `rand_distr` is not used: it takes its logarithms from
-//! `num-traits`, which silently switches to the C library's as soon as any crate in the build turns
-//! on its `std` feature.
+//! A run is a pure function of its seed on every machine, so nothing here may depend on the C library's `log`, `exp` or
+//! `cos`. All functions come from the `libm` crate, pinned exactly, and the methods are the textbook ones: inversion
+//! for every distribution with an inverse (one uniform number a draw, so that scaled distributions stay paired),
+//! Box-Muller for the normal, Marsaglia and Tsang (ACM TOMS 26:3, 2000) for the gamma. `rand_distr` is not used: it
+//! takes its logarithms from `num-traits`, which silently switches to the C library's as soon as any crate in the build
+//! turns on its `std` feature.
 
 use std::fmt;
 use std::io;
@@ -245,7 +244,7 @@ impl<Q: Quantity> Distribution<Q> {
     /// Loads the points if this is a CDF; `read` returns the text of a file by its name.
     ///
     /// # Errors
-    /// Fails if there is no such file or bundled distribution, or its points are not a distribution.
+    /// Fails if the file or bundled distribution does not exist, or its points are not a distribution.
     pub fn load(&mut self, read: &dyn Fn(&str) -> io::Result<String>) -> Result<(), DistributionError> {
         if let Distribution::Cdf { cdf, tag, table, .. } = self {
             *table = Some(Arc::new(CdfTable::open(cdf, tag.as_deref(), read, Q::COLUMNS)?));
@@ -335,7 +334,7 @@ impl<Q: Quantity> Distribution<Q> {
     /// Returns the sampler that draws from the distribution.
     ///
     /// # Panics
-    /// Panics if it is a CDF whose points were not loaded; those of a checked scenario are.
+    /// Panics if it is a CDF whose points were not loaded; the points of a checked scenario are.
     pub fn sampler(&self) -> Sampler<Q> {
         let law = match self {
             Distribution::Constant(value) => {

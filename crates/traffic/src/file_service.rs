@@ -7,8 +7,8 @@
 //! ```
 //!
 //! BulletTrains (3.1.3) measures two such servers. An NFS server reads the whole read size of its client into memory
-//! and then sends it; an HDFS DataNode sends by `sendfile()`, batch by batch of the disk's read-ahead. What the server
-//! hands to its socket at once leaves as one burst if the network stack lets it.
+//! and then sends it; an HDFS DataNode sends by `sendfile()`, batch by batch of the disk's read-ahead. Data that the
+//! server hands to its socket at once leaves as one burst if the network stack lets it.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -169,15 +169,15 @@ struct FileServer {
     batch: Option<(usize, u64, Time)>,
     until: Time,
     warmup: Time,
-    /// How many requests the server has not received.
+    /// The number of requests that the server has not received.
     asked: u64,
-    /// What the server has sent, by number.
+    /// The pieces that the server has sent, by number.
     sent: Vec<Sending>,
-    /// The numbers of those that have not arrived.
+    /// The numbers of the pieces that have not arrived.
     open: BTreeSet<usize>,
 }
 
-/// A client, and what the server does for it.
+/// A client, and the server's work for it.
 #[derive(Debug)]
 struct Reader {
     host: HostId,
@@ -185,11 +185,12 @@ struct Reader {
     connection: u32,
     /// The bytes that it has not asked for.
     unasked: u64,
-    /// The requests that the server has: how much of each the disk has not read, and what of it waits in memory.
+    /// The requests that the server has: of each, the bytes that the disk has not read, and the bytes that wait in
+    /// memory.
     reads: VecDeque<(u64, u64)>,
 }
 
-/// What the server has sent at once.
+/// A piece that the server has sent at once.
 #[derive(Clone, Copy, Debug)]
 struct Sending {
     reader: usize,

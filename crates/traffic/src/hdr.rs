@@ -151,10 +151,10 @@ pub fn of_base64(text: &str) -> Result<Histogram<u64>, HdrError> {
     histogram(&decoded.map_err(|error| HdrError::Histogram(error.to_string()))?)
 }
 
-/// Adds up the histograms of those intervals of a log that have a tag; of all, where there is one tag or none.
+/// Adds up the histograms of the intervals of a log that have the tag; of all, where there is one tag or none.
 ///
 /// # Errors
-/// Fails if an interval is none, or if there are several tags and none of them is wanted.
+/// Fails if an interval is invalid, or if there are several tags and none of them is wanted.
 pub fn of_log(text: &str, wanted: Option<&str>) -> Result<Histogram<u64>, HdrError> {
     let mut sums: IndexMap<&str, Histogram<u64>> = IndexMap::new();
     for line in text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with(['#', '"'])) {
@@ -196,11 +196,11 @@ pub fn of_log(text: &str, wanted: Option<&str>) -> Result<Histogram<u64>, HdrErr
     chosen.and_then(|tag| sums.swap_remove(tag)).ok_or(HdrError::Empty)
 }
 
-/// Reads the table of percentiles behind so many lines, as values and how many are not above each. In the output of a
-/// program it ends with a summary, whose lines begin with `#[`.
+/// Parses the table of percentiles behind `above` lines, as values and the number of values not above each. In the
+/// output of a program it ends with a summary, whose lines begin with `#[`.
 ///
 /// # Errors
-/// Fails if a line is none of the table, or if there is none.
+/// Fails if a line does not belong to the table, or if the table is missing.
 pub fn percentiles(text: &str, above: usize) -> Result<Vec<(f64, u64)>, HdrError> {
     let mut rows: Vec<(f64, u64)> = Vec::new();
     for (number, line) in (1..).zip(text.lines()).skip(above) {
@@ -231,8 +231,9 @@ pub fn percentiles(text: &str, above: usize) -> Result<Vec<(f64, u64)>, HdrError
 mod tests {
     use super::*;
 
-    /// A histogram of the V1 format with 2 bytes a count, compressed, of another library's tests. What it has was read
-    /// from its bytes by the rule of the format: 724 values of 0 to 170 units of 16,384, each told by its upper end.
+    /// A histogram of the V1 format with 2 bytes a count, compressed, of another library's tests. Its contents were
+    /// read from its bytes by the rule of the format: 724 values of 0 to 170 units of 16,384, each given by its upper
+    /// end.
     const OF_V1: &str = "HISTIgAAAFd42pNpmazIwMAYxgABTBDKT4GBgdnNYMcCBvsPUBkeBkYGZqA8MwMbAzsDC5DFBCTZgJCDQY1Bjk\
                          GLQZRBlUEPCB8zWDCYMxgDZZkZhgJgHDibAY8JB/A=";
 

@@ -142,7 +142,7 @@ impl Pages {
         u64::from(self.retrievals.unwrap_or(1))
     }
 
-    /// Returns the mean bytes of what is retrieved, unless it cannot be known.
+    /// Returns the mean bytes of a retrieval, unless it is unknown.
     fn mean_size(&self) -> Option<f64> {
         let sizes = if self.sizes.is_empty() { &Pages::SIZES[..] } else { &self.sizes };
         match &self.size {
@@ -325,7 +325,7 @@ struct Retrieval {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Due {
     Deadline,
-    /// The timeout of the request after so many retries.
+    /// The timeout of the request after this many retries.
     Again(u32),
 }
 
@@ -340,7 +340,7 @@ struct FrontEnd {
 #[derive(Debug)]
 struct PagesSource {
     config: PagesConfig,
-    /// The family of the keyed streams for sizes; the next one is for back-ends, those after it for service times.
+    /// The family of the keyed streams for sizes; the next one is for back-ends, the following ones for service times.
     draws: u64,
     /// The number of retrievals of a page.
     retrievals: u64,
@@ -434,7 +434,7 @@ impl PagesSource {
         }
     }
 
-    /// Asks `replicas` back-ends: at first those from a drawn one on, in each retry the following ones.
+    /// Asks `replicas` back-ends: at first the ones from a drawn one on, in each retry the following ones.
     fn ask(&mut self, now: Time, index: u64, actions: &mut Actions) {
         let config = &self.config;
         let Some(open) = self.open.get_mut(&index) else { return };

@@ -143,7 +143,7 @@ struct PtpConfig {
 struct Open {
     begun: Time,
     forward: Span,
-    /// By how many picoseconds the client's clock was ahead when `sync` came.
+    /// Lead of the client's clock when `sync` came, in picoseconds.
     ahead: i128,
     /// The time at which the delay request was sent.
     asked: Time,

@@ -37,8 +37,8 @@ pub trait Source: Send {
         Reach::Hosts
     }
 
-    /// Tells what the source knows it will send and has not written yet, as an answer whose request is under way. It is
-    /// the hint of an application to a network that plans by demand.
+    /// Passes the data that the source will send and has not written yet to `_tell`, such as an answer whose request is
+    /// under way. It is the hint of an application to a network that plans by demand.
     fn hints(&self, _tell: &mut dyn FnMut(Hint)) {}
 
     /// Returns whether the source has sent everything and everything has arrived.
@@ -62,8 +62,8 @@ pub struct Hint {
 /// Where a source acts when something happens to one of its packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reach {
-    /// The source notes where a message has arrived, and sends at times known before. Its messages are flows,
-    /// which nobody answers.
+    /// The source notes where a message has arrived, and sends at times known before. Its messages are flows, which get
+    /// no answer.
     Receiver,
     /// The source may act at any host when a message has arrived.
     Hosts,
@@ -134,7 +134,7 @@ pub struct Actions {
     pub queries: Vec<Query>,
     /// Records of observations.
     pub observations: Vec<Observation>,
-    /// Requests beyond those that were needed, recorded at the end of a run.
+    /// Requests in addition to the needed ones, recorded at the end of a run.
     pub extra: Vec<ExtraLoad>,
     /// Where this is one logical process of a parallel run: whether it holds a host, by host.
     pub here: Option<Box<[bool]>>,
