@@ -146,11 +146,11 @@ fn undo(journal: &Journal, system: &mut dyn System) -> Result<Option<RolledBack>
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {
     All,
-    /// Without those that have vanished with their device.
+    /// The steps except the ones that have vanished with their device.
     Rest,
 }
 
-/// Undoes the steps in reverse order. Those of a device that is not the one of `of` any more are failures.
+/// Undoes the steps in reverse order. Steps of a device that is not the one of `of` any more are failures.
 fn undo_steps(
     journal: &Journal,
     of: Option<(&Here, Extent)>,

@@ -126,7 +126,7 @@ pub trait Facts {
 /// The state of a systemd unit of a kind that has a cgroup.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unit {
-    /// There is no unit of that name.
+    /// No unit of that name exists.
     Unknown,
     /// The unit is not running.
     Stopped,

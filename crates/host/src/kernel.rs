@@ -71,7 +71,7 @@ impl System for Kernel<'_> {
 
     fn act(&mut self, step: &Step) -> Result<(), Error> {
         match step {
-            // The owner of a cgroup moves processes into it, whatever the umask.
+            // The owner of a cgroup moves processes into it, with any umask.
             Step::Cgroup { folder } => made(folder, fs::DirBuilder::new().mode(0o755).create(folder)),
             Step::Segments { device, after, .. } => set_segments(self.0, device, *after),
             Step::Clsact { device } => add_queue(self.0, device, &["clsact"]),
@@ -254,7 +254,7 @@ fn attach(
         Side::Egress => Direction::Egress,
     };
     make_pins(pins)?;
-    // Of the pacer's two programs, the one at egress owns the map of flows.
+    // The pacer has two programs; the one at egress owns the map of flows.
     let maps: &[&str] =
         if side == Side::Egress { &["state", "counts", "flows"] } else { &["state", "counts"] };
     program.pin_maps(pins, maps)?;

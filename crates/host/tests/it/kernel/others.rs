@@ -168,7 +168,7 @@ fn a_clsact_queue_and_filters_of_somebody_else_stay() {
     apply(&plan).unwrap();
     assert_eq!(world.rollback().unwrap().left, Vec::<String>::new());
     assert_as_before(&world, &before, "their queue was there first");
-    // The queue was created by the policy, but somebody else has come to use it.
+    // The queue was created by the policy, but another program now uses it.
     assert!(run("tc", "qdisc del dev near clsact"));
     let plan = by_filters(&world, &everything());
     apply(&plan).unwrap();
