@@ -21,7 +21,7 @@ pub enum Found {
 #[serde(from = "Judged", into = "Judged")]
 pub struct Line(Judged);
 
-/// What the judged loads of a search show, as a line is written in JSON.
+/// Result of the judged loads of a search, in the form of a line in JSON.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Judged {
     /// The kind of result that the ends of the range show.

@@ -1,25 +1,25 @@
 //! [`Search`]: which loads to run next, and where the line is. It runs nothing itself: it returns the runs that it
 //! needs, takes their results and ends in a [`Line`].
 //!
-//! 1. Today's load and the lowest are run first: the lowest shows whether there is a line at all, and
-//!    what the latency is made of where nothing waits.
-//! 2. From a load that meets every objective, the search goes upwards by half until one is violated, or straight to the
-//!    highest load where what was measured is far below every limit; between two such loads it takes the geometric
-//!    mean, until the two are as close as the wanted precision.
+//! 1. Today's load and the lowest are run first: the lowest shows whether there is a line at all, and the components
+//!    of the latency where nothing waits.
+//! 2. From a load that meets every objective, the search goes upwards by half until one is violated, or straight to
+//!    the highest load where the measured values are far below every limit; between two such loads it takes the
+//!    geometric mean, until the two are as close as the wanted precision.
 //! 3. Each load is run with 4, 8, 16, ... seeds until its interval decides. All these looks together are
 //!    wrong about a load less than once in twenty: each is taken at a level of 1 - 0.05 / looks, the
 //!    first two at 99.9 %.
-//! 4. A load that stays open with all seeds is within the noise of the line. Then both ends of the
-//!    noise are looked for in the same way, each to a quarter of the whole. A load of which that is nearly certain gets
-//!    no further seeds.
+//! 4. A load that stays open with all seeds is within the noise of the line. Then both ends of the noise are
+//!    searched for in the same way, each to a quarter of the whole. A load for which that is nearly certain gets no
+//!    further seeds.
 //! 5. A load that cannot be measured is abandoned, which leaves it open; nothing above it is tried.
 //! 6. At last the lower end gets more seeds until rare bad runs would have shown. If they show, or the seeds do not
-//!    suffice, it is open, and the search goes on below it.
+//!    suffice, it is open, and the search continues below it.
 //!
 //! The 95 % confidence *interval* of the line runs from the highest load that meets every objective to the lowest that
-//! violates one. A load that meets them above an open one whose runs are over a limit in the mean is no lower end, as
-//! one of the two is chance. The line itself is where the mean of the measured numbers, taken
-//! linearly between the loads in the interval, meets the limit of the first objective to be broken.
+//! violates one. A load that meets them above an open one whose runs are over a limit in the mean does not count as a
+//! lower end, as one of the two is chance. The line itself is where the mean of the measured numbers, taken linearly
+//! between the loads in the interval, meets the limit of the first objective to be broken.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ use crate::verdict::{Looks, Verdict};
 
 pub use crate::line::{Found, Line};
 
-/// The objectives of a search: what its runs measured, and whether that meets them.
+/// The objectives of a search: the measurements of its runs, and whether these meet the objectives.
 pub trait Objectives {
     /// The measurements of one run.
     type Run;
@@ -312,7 +312,7 @@ impl<O: Objectives> Search<O> {
             let from = kept.unwrap_or(low);
             let mut abandoned = self.abandoned.iter().map(|&bits| f64::from_bits(bits));
             if let Some(to) = abandoned.find(|load| *load >= from) {
-                // What is above it cannot be measured either.
+                // Loads above it cannot be measured either.
                 let middle = rounded((from * to).sqrt());
                 let is_wide = (to / from).ln() > (1.0 + precision).ln();
                 return (is_wide && !self.loads.contains_key(&middle.to_bits())).then_some(middle);

@@ -84,7 +84,7 @@ fn inverse_student_t(freedom: f64, level: f64) -> f64 {
     }
     loop {
         let middle = 0.5 * (low + high);
-        // Between them is no other number.
+        // No other number lies between them.
         if middle <= low || middle >= high {
             return middle;
         }
