@@ -1,9 +1,8 @@
 //! Named random streams.
 //!
-//! A stream is found by the run's seed and its path (`"workload/small/arrivals"`), so that adding a
-//! component never moves another's draws. A *keyed* stream adds a number, the index of a request:
-//! what it draws depends on nothing that happened before, so that the same request draws the same
-//! in every variant.
+//! A stream is found by the run's seed and its path (`"workload/small/arrivals"`), so that adding a component never
+//! moves another's draws. A *keyed* stream adds a number, the index of a request: its draws depend on nothing that
+//! happened before, so that the same request draws the same in every variant.
 
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
