@@ -34,7 +34,7 @@ pub const CIRCUITS_CLOCK: u32 = 2;
 pub(crate) struct Circuits {
     controller: Controller,
     crossbar: Crossbar,
-    /// Where demand is read.
+    /// The place where demand is read.
     estimator: Estimator,
     /// Time from the reading until the controller has the demand of all hosts.
     gathering: Span,
@@ -45,9 +45,9 @@ pub(crate) struct Circuits {
     /// The bytes sent by each pair of hosts, in total and up to the last reading of the demand, where switches count
     /// the demand.
     counted: Option<Counted>,
-    /// When demand is asked for and not yet given.
+    /// True while demand is requested and not yet given.
     asked: bool,
-    /// When hosts have sent each other data.
+    /// Times at which hosts have sent each other data.
     activity: Activities,
     /// The observations so far.
     log: CircuitLog,
@@ -60,16 +60,16 @@ struct Counted {
     read: Demand,
 }
 
-/// When each pair of hosts, the sender first, has sent data.
+/// Times at which each pair of hosts, the sender first, has sent data.
 #[derive(Debug)]
 struct Activities {
     hosts: usize,
-    /// A pair that sends nothing for so long is idle.
+    /// A pair that sends nothing for this time is idle.
     idle: Span,
     of: Vec<Option<Activity>>,
 }
 
-/// When a sender has sent data to a receiver.
+/// Times at which a sender has sent data to a receiver.
 #[derive(Clone, Copy, Debug)]
 struct Activity {
     /// The first time that it sent after it had been idle.
@@ -121,12 +121,12 @@ enum State {
     Lit(Matching),
 }
 
-/// Why the circuit switch lost packets.
+/// Reasons for which the circuit switch lost packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CircuitLosses {
-    /// They arrived, or had begun to, while the switch was dark.
+    /// Packets that arrived, or had begun to, while the switch was dark.
     pub dark: u64,
-    /// Their sender's circuit led to another host, or their sender had none.
+    /// Packets whose sender's circuit led to another host, or whose sender had none.
     pub unmatched: u64,
 }
 
@@ -152,7 +152,7 @@ pub struct CircuitUse {
     /// The number of the configuration in the run, from 0: circuits of the same number were established at the same
     /// time.
     pub configuration: u64,
-    /// When the circuit was put up.
+    /// When the circuit was established.
     pub from: Time,
     /// When it was taken down, or the week ended, or the run.
     pub until: Time,
@@ -166,7 +166,7 @@ pub struct CircuitUse {
     pub onset: Option<Time>,
     /// The packets that it carried.
     pub packets: u64,
-    /// The bytes of those packets.
+    /// The bytes of these packets.
     pub bytes: u64,
     /// The rate at which its sender may send by circuits.
     pub rate: Rate,
@@ -193,7 +193,7 @@ impl CircuitUse {
 /// One week of the control loop, and the traffic that bypassed its circuits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CircuitWeek {
-    /// The number of the week, from 0; week 0 has no schedule, as nothing was known before it.
+    /// The number of the week, from 0; week 0 has no schedule, as its demand is unknown.
     pub week: u64,
     /// When its schedule was made; none for week 0.
     pub made: Option<ScheduleTimes>,
@@ -209,7 +209,7 @@ pub struct CircuitWeek {
     pub known_sent_bytes: u64,
     /// The packets that passed the packet switch between racks.
     pub packet_packets: u64,
-    /// The bytes of those packets.
+    /// The bytes of these packets.
     pub packet_bytes: u64,
     /// The packets that the circuit switch lost while it was dark.
     pub lost_dark: u64,

@@ -91,7 +91,7 @@ pub enum Handled<'a> {
     Delivered(&'a Packet),
     /// Ports have sent or may send, so that senders may find room in their NIC.
     Served,
-    /// The event needs nothing more of the caller.
+    /// The caller need not do anything more for the event.
     Done,
     /// The controller of circuits has acted: other queues may send, and it may need the hosts' demand
     /// ([`Fabric::wants_demand`]).
@@ -100,7 +100,7 @@ pub enum Handled<'a> {
     NotMine,
 }
 
-/// Where a packet goes from the end of a link.
+/// The next hop of a packet at the end of a link.
 enum NextHop {
     /// A port of the switch there sends it on.
     Port(PortId),
@@ -224,7 +224,7 @@ impl<H: Hooks> Fabric<H> {
         }
     }
 
-    /// Returns where `packet` goes from the end of the link of `port`.
+    /// Returns the next hop of `packet` at the end of the link of `port`.
     #[inline]
     fn next_hop(&self, port: PortId, packet: &Packet) -> NextHop {
         match self.network.far_switch(port) {
@@ -233,8 +233,8 @@ impl<H: Hooks> Fabric<H> {
         }
     }
 
-    /// Returns where the packet in `slot` goes from the end of the link of `port`, where a selector chooses paths and
-    /// no link changes. It then carries the time that the link took.
+    /// Returns the next hop of the packet in `slot` at the end of the link of `port`, where a selector chooses paths
+    /// and no link changes. It adds the link's transit time to the packet.
     fn select_hop(&mut self, now: Time, port: PortId, slot: Slot) -> NextHop {
         let packet = self.links.lanes.packet_mut(slot);
         packet.add_transit(self.network.link(port).transit(packet.size));
@@ -245,7 +245,7 @@ impl<H: Hooks> Fabric<H> {
         NextHop::Port(next.expect("a link leads to every host where none changes"))
     }
 
-    /// Returns where the packet in `slot` goes from the end of the link of `port`, where something inspects every
+    /// Returns the next hop of the packet in `slot` at the end of the link of `port`, where something inspects every
     /// packet.
     #[inline]
     fn inspect_hop(&mut self, now: Time, port: PortId, slot: Slot) -> NextHop {
@@ -288,8 +288,8 @@ impl<H: Hooks> Fabric<H> {
         next.map_or(NextHop::Nowhere, NextHop::Port)
     }
 
-    /// Returns whether the packet in `slot`, which left at `left`, was not lost on the link of `port`. It then carries
-    /// the time that the link took, because its path is not the one that the flow's hash gives.
+    /// Returns whether the packet in `slot`, which left at `left`, was not lost on the link of `port`. It adds the
+    /// link's transit time to the packet, because its path is not the one that the flow's hash gives.
     fn survives(&mut self, left: Time, now: Time, port: PortId, slot: Slot) -> bool {
         match self.links.faults.as_ref().and_then(|faults| faults.link(port)) {
             // The port of a link that changes has added the time itself: it knew the rate.
@@ -313,7 +313,7 @@ impl<H: Hooks> Fabric<H> {
         }
     }
 
-    /// The time that the pacer of `host` asked for has come.
+    /// Handles the call that the pacer of `host` has requested.
     fn on_pacer_due(&mut self, now: Time, host: HostId) {
         let nic = &mut self.ports[host.0 as usize];
         let Some(pacer) = &mut self.gates[host.0 as usize].pacer else { return };

@@ -30,7 +30,7 @@ pub struct LinkFault {
     pub back: Option<PortId>,
     /// When the fault begins.
     pub at: Time,
-    /// When the link is as before again; never, if `None`.
+    /// When the link is as before again; `None` for never.
     pub until: Option<Time>,
     /// The remaining rate of the link; the link is dead if `None`.
     pub rate: Option<Rate>,
@@ -170,7 +170,7 @@ impl ScheduledLink {
 }
 
 impl Faults {
-    /// Follows `schedule` from the beginning of the run; returns `None` if nothing ever changes.
+    /// Follows `schedule` from the beginning of the run; returns `None` if it has no change.
     pub fn new(schedule: Schedule, ports: &mut [Port]) -> Option<Box<Faults>> {
         if schedule.is_empty() {
             return None;

@@ -9,7 +9,7 @@
 //!                                     Port::on_signal of the port that sends on the link
 //! ```
 //!
-//! A pause frame goes ahead of waiting packets and takes no time from them.
+//! A pause frame overtakes waiting packets and takes no time from them.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -99,7 +99,7 @@ impl FlowControl {
                 .map_err(|_| build_error("a switch with flow control has at most 65536 links"))?;
             let back = ports_between.get_mut(&(link.to, link.from)).and_then(VecDeque::pop_front);
             let back = back.ok_or_else(|| build_error("a link that goes one way only cannot be paused"))?;
-            // The far switch's ports are all of one tier; the one that sends back is one of them.
+            // The far switch's ports are all of one tier, including the one that sends back.
             let pausable = match spec.port(network.link(back)).pfc() {
                 Some((params, buffer)) => {
                     let back_rate = schedule.slowest(back, network.link(back).rate);
@@ -142,8 +142,8 @@ impl FlowControl {
         }
     }
 
-    /// Returns whether the switch at the far end of `link` has room for `packet`, and notes in the packet where it
-    /// came in. With enough headroom there is always room.
+    /// Returns whether the switch at the far end of `link` has room for `packet`, and notes in the packet the port by
+    /// which it entered. With enough headroom it always has room.
     pub fn admit(&mut self, now: Time, link: PortId, packet: &mut Packet) -> bool {
         self.moved = now;
         packet.ingress = self.local[link.0 as usize];
@@ -215,7 +215,7 @@ impl FlowControl {
         faults: Option<&Faults>,
         events: &mut EventQueue,
     ) {
-        // In their order: a pause and its end may be decided in one event.
+        // In the order of the decisions: a pause and its end may be decided in one event.
         for (port, signal) in self.pending.drain(..) {
             let Some(link) = link_of(&self.place, &mut self.ingress, port) else { continue };
             if let Some(faults) = faults

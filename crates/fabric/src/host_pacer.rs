@@ -20,7 +20,7 @@ pub fn host_pacers(spec: &FabricSpec, streams: &Streams) -> Vec<HostPacer> {
     })
 }
 
-/// A pacer with its random stream and the event that it asked for.
+/// A pacer with its random stream and its requested event.
 ///
 /// Calls that hand packets over return the time at which [`HostPacer::on_due`] is to be called, where there is a new
 /// one.

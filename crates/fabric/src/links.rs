@@ -8,7 +8,7 @@
 //!      ── dropped, room ──> counters, and the hooks of the world
 //! ```
 //!
-//! It lies beside the ports, so that a port and its sink can be borrowed at the same time.
+//! It is separate from the ports, so that a port and its sink can be borrowed at the same time.
 
 use plimsoll_mechanisms::pfc::Signal;
 use plimsoll_mechanisms::shared_buffer::SharedBuffer;

@@ -5,7 +5,7 @@
 //!             └─> the next event
 //! ```
 //!
-//! All of it is a function of the time, so each logical process of a parallel run does it for its own NICs.
+//! All of it is a function of the time, so each logical process of a parallel run computes it for its own NICs.
 
 mod follow;
 

@@ -88,7 +88,7 @@ pub struct PauseTotals {
 pub struct Carried {
     /// Packets that completed the link.
     pub packets: u64,
-    /// The bytes of those packets.
+    /// The bytes of these packets.
     pub bytes: u64,
     /// Packets that found no room at the link's port.
     pub drops: u64,

@@ -33,8 +33,7 @@ pub struct FabricSpec {
     pub backpressure: bool,
     /// A pacer in front of the NIC waits for room there as well, where there is backpressure.
     pub pacers_wait: bool,
-    /// The wire size of a full segment in bytes: the room that a waiting sender asks for, and the quantum of fair
-    /// queues.
+    /// The wire size of a full segment in bytes: the room that a waiting sender needs, and the quantum of fair queues.
     pub full_size: u64,
     /// The number of 802.1p priorities, of eight, that packets may have; flow control divides its buffers by it.
     pub priorities_in_use: u8,
@@ -105,7 +104,7 @@ pub type MakeDiscipline<'a> = dyn Fn(&Link) -> Option<Box<dyn QueueDiscipline>> 
 /// Mechanisms from outside, in place of the ones that the specification names.
 #[derive(Default)]
 pub struct Extensions<'a> {
-    /// Makes the queue discipline of a switch port; where it returns `None`, the specified one stays. The port's
+    /// Makes the queue discipline of a switch port; where it returns `None`, the specified one is used. The port's
     /// limit still holds.
     pub queue_discipline: Option<&'a MakeDiscipline<'a>>,
     /// Chooses among shortest paths at every switch.

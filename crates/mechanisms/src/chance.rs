@@ -12,7 +12,7 @@ impl Chance {
         Chance((p.clamp(0.0, 1.0) * TWO_POW_64) as u128)
     }
 
-    /// Whether the event happens. A draw is taken only where it can make a difference.
+    /// Returns whether the event happens. A draw is taken only where it can make a difference.
     pub(crate) fn hits(self, draw: impl FnOnce() -> u64) -> bool {
         match self.0 {
             0 => false,

@@ -94,7 +94,7 @@ impl Table {
         format!("{section}.{}", self.key)
     }
 
-    /// Whether a scenario's keys lead to this table.
+    /// Returns whether a scenario's keys lead to this table.
     pub fn is_at<S: AsRef<str>>(&self, path: &[S]) -> bool {
         let mut keys = path.iter().map(AsRef::as_ref);
         let in_section = match self.section {
@@ -131,7 +131,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Whether a port needs the general engine; `has_it` says that the mechanism is at this port.
+    /// Returns whether a port needs the general engine; `has_it` means that the mechanism is at this port.
     pub fn is_general(self, at_switch: bool, has_it: bool) -> bool {
         match self {
             Engine::Either => false,
@@ -145,7 +145,7 @@ impl Engine {
 /// A mechanism that is on, as a walk over the mechanisms of a section meets it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Active {
-    /// Where the scenario has its table.
+    /// The place of its table in a scenario.
     pub table: Table,
     /// The port engine that its parameters need.
     pub engine: Engine,
@@ -170,8 +170,8 @@ impl Active {
     }
 }
 
-/// Makes of one list of mechanisms: [`TABLES`](crate::TABLES); for each section a struct of the parameters that are
-/// on; and a macro that hands the section's list to another macro, by which a scenario's table gets its keys.
+/// Generates from one list of mechanisms: [`TABLES`](crate::TABLES); for each section a struct of the parameters that
+/// are on; and a macro that hands the section's list to another macro, by which a scenario's table gets its keys.
 macro_rules! registry {
     ($d:tt $(
         $(#[$section_doc:meta])*

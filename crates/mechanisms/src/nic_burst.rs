@@ -7,9 +7,9 @@
 //!   [`Merger`]. The NIC may do that (LRO), or the kernel (GRO), which differ in the work of a processor
 //!   ([`crate::processor`]).
 //!
-//! A piece is worth handing over when it is `segmentation` bytes, or a third of the window, or all that
-//! there is, or when nothing is in flight that could bring an acknowledgement to wait for. The third
-//! is Linux's rule (`tcp_tso_win_divisor = 3`), without its clock-based exceptions.
+//! A piece is worth handing over when it has `segmentation` bytes, or a third of the window, or all data that there is,
+//! or when nothing is in flight whose acknowledgement could be awaited. The third is Linux's rule (`tcp_tso_win_divisor
+//! = 3`), without its clock-based exceptions.
 
 use std::collections::VecDeque;
 
@@ -41,12 +41,12 @@ pub struct NicBurstParams {
     /// (LRO): at most 1 MB. Default 0 B: the NIC does not merge.
     #[serde(skip_serializing_if = "is_zero")]
     pub lro: Bytes,
-    /// How many bytes of a connection may be on their way from TCP to the link; TCP sends on when less are (Linux's
+    /// Limit of a connection's bytes between TCP and the link; TCP resumes sending when fewer are there (Linux's
     /// `tcp_limit_output_bytes`). Default 0 B: no limit.
     #[serde(skip_serializing_if = "is_zero")]
     pub output_limit: Bytes,
-    /// How many segments TCP sends at most on an acknowledgement or another event (MaxBurst). What the window permits
-    /// beyond that waits for the next. Default 0: no limit.
+    /// The most segments that TCP sends on an acknowledgement or another event (MaxBurst). Segments that the window
+    /// permits beyond that wait for the next event. Default 0: no limit.
     #[serde(skip_serializing_if = "is_none")]
     pub max_burst: u32,
     /// How many transmit queues the NIC has, 1 to 1024. Connections are divided among them, and they send in turn,
@@ -202,7 +202,7 @@ impl<T> Coalescer<T> {
         }
     }
 
-    /// When the host is interrupted; none while nothing waits.
+    /// Returns when the host is interrupted; `None` while nothing waits.
     pub fn next_due(&self) -> Option<Time> {
         (!self.batch.is_empty()).then_some(self.due)
     }
@@ -225,7 +225,7 @@ impl<T> Coalescer<T> {
         self.batch.drain(..count)
     }
 
-    /// The batch, in order of arrival, if it is due at `now`; else nothing.
+    /// Returns the batch, in order of arrival, if it is due at `now`; else nothing.
     pub fn poll(&mut self, now: Time) -> impl Iterator<Item = T> + '_ {
         let count = if self.due <= now { self.batch.len() } else { 0 };
         self.batch.drain(..count)
@@ -272,7 +272,7 @@ impl Merger {
 
     /// Adds the next segment of the batch, and returns the place of its piece in [`pieces`](Self::pieces).
     pub fn add(&mut self, segment: Segment) -> usize {
-        // No piece of its flow is looked for where nothing can join one.
+        // Where nothing can join a piece, no piece of its flow is searched for.
         let may_join = self.largest > 0 && segment.bytes > 0;
         let latest =
             may_join.then(|| self.pieces.iter().rposition(|piece| piece.flow == segment.flow)).flatten();

@@ -11,9 +11,9 @@
 //! partition that is hotter than the ideal stays alone on its thread: one key's load cannot be divided.
 //!
 //! As printed it also moves partitions by chance: of equal threads, half are above the ideal in any epoch, if only by a
-//! few requests. [`GreedyBalance::beyond_noise`] departs from it: a thread has too much only if it has more than chance
-//! explains. Counts of independent requests vary by their square root, so of R requests a thread of T is given R / T,
-//! give or take sqrt(R / T), and its load is too much above the ideal by `deviations` of these.
+//! few requests. [`GreedyBalance::beyond_noise`] departs from it: a thread is overloaded only if it has more than
+//! chance explains. Counts of independent requests vary by their square root, so of R requests a thread of T is given R
+//! / T, give or take sqrt(R / T), and it is overloaded if it is above the ideal by `deviations` of these.
 //!
 //! [`SplitBalance`] does the same with groups of partitions that move as one until they are hot, and [`NodeBalance`]
 //! keeps partitions within the NUMA node of their thread.
@@ -45,7 +45,8 @@ pub trait Balance: Send {
         1
     }
 
-    /// The owners at the start: [`Balance::ways`] neighbours at a time, dealt out in turn to `threads`, 1 or more.
+    /// Returns the owners at the start: [`Balance::ways`] neighbours at a time, assigned in turn to `threads`, 1 or
+    /// more.
     fn first_owners(&self, partitions: u32, threads: u32) -> Vec<u32> {
         (0..partitions).map(|partition| partition / self.ways() % threads).collect()
     }
@@ -200,7 +201,7 @@ mod tests {
             let (printed, _) = moves(GreedyBalance::default(), 10_000, requests, 1.0);
             let (beyond, _) = moves(GreedyBalance::beyond_noise(4), 10_000, requests, 1.0);
             println!("{requests} requests an epoch: {printed:.2} moves as printed, {beyond:.4} beyond noise");
-            // The more requests, the less the noise, beside a partition's load by which threads may differ anyway.
+            // The more requests, the less the noise; threads may differ by one partition's load in any case.
             assert!(
                 printed > if requests > 1000 { 0.0 } else { 1.0 },
                 "{printed} moves of {requests} requests"
@@ -229,7 +230,7 @@ mod tests {
             GreedyBalance::beyond_noise(deviations).balance(&load, 200, 2, &mut owner);
             owner[1] == 1
         };
-        // In requests, or in nanoseconds of which each takes as many.
+        // In requests, or in nanoseconds with the same number for each request.
         for unit in [1, 1234] {
             assert!(!relieved(30, 3, unit) && relieved(31, 3, unit));
             assert!(!relieved(31, 4, unit) && relieved(41, 4, unit));

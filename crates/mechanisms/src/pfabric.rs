@@ -1,5 +1,5 @@
-//! pFabric's queue (SIGCOMM 2013): the packet of the flow that has least left goes first, and when the
-//! buffer is full the packet of the flow that has most left goes out of it.
+//! pFabric's queue (SIGCOMM 2013): the packet of the flow with the fewest remaining bytes is served first, and when the
+//! buffer is full the packet of the flow with the most remaining bytes is dropped.
 //!
 //! ```text
 //! push   over the limit: drop the packet of the largest rank, the newest among equals
@@ -7,9 +7,8 @@
 //! pop    find the smallest rank, the oldest among equals; send the *oldest packet of that flow*
 //! ```
 //!
-//! A packet's rank is the flow's remaining size when it was sent, so later packets of a flow have smaller
-//! ranks. Sending the flow's oldest packet keeps them in order and lets the flow's newest rank speak for
-//! all of them.
+//! A packet's rank is the flow's remaining size when it was sent, so later packets of a flow have smaller ranks.
+//! Sending the flow's oldest packet keeps them in order and gives all of them the flow's newest rank.
 //!
 //! Packets are kept by flow, and each flow's most urgent ranks beside it, so that a pop looks at the flows that wait,
 //! not at their packets. That pays where all packets of a flow have one rank, as under QJump: its most urgent one
@@ -36,9 +35,9 @@ pub struct PfabricParams {
     /// When the buffer is full, counting the arriving packet: `more` than `limit`, or `at-least` `limit`
     /// (the authors' ns-2 code, where 36 KB hold 23 full packets). Default `more`.
     pub overflow: Compare,
-    /// What is dropped then: `as-needed`, packets by falling rank until the rest fits; `one`, the one
-    /// packet of the largest rank among those whose removal makes the rest fit (the authors' ns-2 code).
-    /// They differ only if packet sizes do. Default `as-needed`.
+    /// The packets that are dropped then: `as-needed`, packets by falling rank until the rest fits; `one`, the one
+    /// packet of the largest rank whose removal makes the rest fit (the authors' ns-2 code). They differ only if packet
+    /// sizes do. Default `as-needed`.
     pub eviction: Eviction,
 }
 
@@ -289,7 +288,7 @@ mod tests {
             push(&mut queue, rank, flow, 100, id as u32);
         }
         assert_eq!((queue.peek(), queue.len(), queue.bytes()), (Some(&4), 5, 500));
-        // Rank 0; then rank 20 of flow 2 is older than that of flow 1, and flow 2's oldest is 1.
+        // Rank 0; then rank 20 of flow 2 is older than rank 20 of flow 1, and flow 2's oldest is 1.
         assert_eq!(all(&mut queue), [4, 1, 2, 0, 3]);
         assert!(queue.is_empty() && queue.bytes() == 0);
     }
@@ -330,7 +329,7 @@ mod tests {
         };
         // The packets of rank 40 and 30 do not make enough room, so the one of rank 20 is dropped too.
         assert_eq!(push(&mut fill(""), 10, 2, 500, 9), [2, 0, 1]);
-        // Only 20 makes room by itself.
+        // Only the packet of rank 20 makes enough room.
         assert_eq!(push(&mut fill("eviction = 'one'"), 10, 2, 500, 9), [1]);
         // Or the arriving one, which is worse.
         assert_eq!(push(&mut fill("eviction = 'one'"), 25, 2, 500, 9), [9]);
@@ -418,7 +417,7 @@ mod tests {
             }
         }
 
-        /// Within a flow nothing is overtaken.
+        /// Packets of one flow do not overtake each other.
         #[test]
         fn flows_stay_in_order(packets in prop::collection::vec((0u64..100, 0u64..4), 1..60)) {
             let mut queue = queue("limit = '1MB'");

@@ -24,15 +24,14 @@
 //! headroom = 2 MTU + pause + R (2 d + response)
 //! ```
 //!
-//! Where the way back is slower than R, the first MTU there keeps the pause waiting longer: it counts R / R_back
-//! times.
+//! Where the link back is slower than R, the first MTU there delays the pause longer: it counts R / R_back times.
 //!
 //! The receiver counts on from the end of the crossing packet: bits that left the sender from d before that moment on
 //! arrive later. Every term can be reached, and all of them at once, so nothing less is safe (tested by a model link,
 //! term by term).
 //!
-//! Departures: a pause lasts until the resume. A real port repeats it before its at most 65535 quanta have
-//! run out, which changes nothing as long as both ends live.
+//! Departures: a pause lasts until the resume. A real port repeats it before its at most 65535 quanta have run out,
+//! which changes nothing as long as both ends are up.
 
 use plimsoll_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
@@ -45,7 +44,7 @@ use crate::mechanism::{Engine, Mechanism, Section, Table};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfcParams {
-    /// What is paused: one `priority` (802.1Qbb), or the whole `link` (802.3x). Default `priority`.
+    /// The scope of a pause: one `priority` (802.1Qbb), or the whole `link` (802.3x). Default `priority`.
     pub scope: PauseScope,
     /// The bytes held of one priority (of one link) from which its sender is paused: more than 0. Default
     /// as much as the buffer allows.
@@ -54,9 +53,8 @@ pub struct PfcParams {
     /// The bytes held at which the sender may go on: at most `xoff`. Default half of `xoff` (our choice).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xon: Option<Bytes>,
-    /// The room kept for what arrives after a pause is decided. Default what the link needs so that
-    /// nothing is ever lost: 2 MTU + the pause frame + what arrives in a round trip and `response`. Less may
-    /// lose packets.
+    /// The room kept for packets that arrive after a pause is decided. The default is as much as the link needs so that
+    /// nothing is ever lost: 2 MTU + the pause frame + the bytes of a round trip and `response`. Less may lose packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom: Option<Bytes>,
     /// How long a sender takes to obey a pause that has arrived, at most 1 ms; it ends the packet that it
@@ -118,7 +116,7 @@ pub struct Thresholds {
     pub headroom: u64,
 }
 
-/// Flow control that cannot work as asked for. Sizes are for one of `classes` priorities or links.
+/// Flow control whose parameters cannot work. Sizes are for one of `classes` priorities or links.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each field is the key or quantity that its name says")]
 pub enum PfcError {
@@ -128,7 +126,7 @@ pub enum PfcError {
          `xoff` {xoff}, the packet that crosses it {mtu}, and `headroom` {headroom}"
     )]
     BufferTooSmall { buffer: Bytes, needed: Bytes, classes: u8, xoff: Bytes, mtu: Bytes, headroom: Bytes },
-    /// The thresholds are the wrong way round, or a sender would be paused by nothing.
+    /// The thresholds are in the wrong order, or zero bytes would pause a sender.
     #[error("`xoff` cannot be {xoff} where `xon` is {xon}; it is more than 0, and at least `xon`")]
     Thresholds { xoff: Bytes, xon: Bytes },
     /// The sender would not obey in time.
@@ -140,7 +138,7 @@ pub enum PfcError {
 }
 
 impl PfcParams {
-    /// Works out the thresholds for `link`, and sees that they fit its buffer.
+    /// Computes the thresholds for `link`, and checks that they fit its buffer.
     ///
     /// # Errors
     /// The parts that do not fit, with the numbers.
@@ -177,7 +175,7 @@ impl PfcParams {
 pub fn headroom(link: &PausedLink, response: Span) -> Bytes {
     let span = u128::from(link.propagation.as_ps()) * 2 + u128::from(response.as_ps());
     let in_flight = (span * u128::from(link.rate.as_bps())).div_ceil(8 * PS_PER_S);
-    // A pause waits for a packet that goes its way, during which more than one may come if that way is slower.
+    // A pause waits for a packet in its direction, during which more than one may arrive if that direction is slower.
     let ahead = u128::from(link.mtu.get()) * u128::from(link.rate.as_bps());
     let ahead = ahead.div_ceil(u128::from(link.back_rate.as_bps().clamp(1, link.rate.as_bps().max(1))));
     let ahead = Bytes::new(ahead.min(u128::from(u64::MAX >> 2)) as u64);
@@ -262,7 +260,7 @@ pub struct IngressAccount {
 }
 
 impl IngressAccount {
-    /// Makes the account of a link of which nothing is held.
+    /// Makes the account of a link with nothing held.
     pub fn new(thresholds: &Thresholds) -> IngressAccount {
         IngressAccount { thresholds: *thresholds, held: [0; PRIORITIES], paused: Priorities::default() }
     }
@@ -282,8 +280,8 @@ impl IngressAccount {
         Some(Signal::Pause(members))
     }
 
-    /// A packet of `bytes` bytes that came in by this ingress has left the switch. The signal to send now,
-    /// if any.
+    /// Handles a packet of `bytes` bytes from this ingress that has left the switch. Returns the signal to send now, if
+    /// any.
     ///
     /// # Panics
     /// If `priority` is 8 or more, or as many bytes are not held: bytes would have been made up.
@@ -310,7 +308,7 @@ impl IngressAccount {
         self.held[self.class(priority).0]
     }
 
-    /// Returns the priorities that the sender was asked to stop.
+    /// Returns the priorities that the sender was signalled to stop.
     pub fn paused(&self) -> Priorities {
         self.paused
     }
@@ -348,7 +346,7 @@ impl PauseState {
         PauseState { paused: Priorities(self.paused.0 | priorities.0) }
     }
 
-    /// Whether a packet of `priority`, 0 to 7, may be begun.
+    /// Returns whether a packet of `priority`, 0 to 7, may be begun.
     #[inline]
     pub fn may(&self, priority: u8) -> bool {
         !self.paused.has(priority)

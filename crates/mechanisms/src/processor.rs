@@ -22,13 +22,13 @@ use crate::InvalidParam;
 use crate::mechanism::{Mechanism, Section, Table};
 
 /// The processor that runs a host's network stack. Without this table the stack takes no time. Data that it holds
-/// counts as waiting in the NIC. What sends goes to the NIC piece by piece, as `host.bursts` says.
+/// counts as waiting in the NIC. It hands data to the NIC piece by piece, as `host.bursts` says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProcessorParams {
     /// The number of cores: 1, or 2 where interrupts and the stack have one and applications the other. Default 1.
     pub cores: u32,
-    /// The cost of an interrupt, whatever it finds: at most 1 ms. Default 1 us (an assumption).
+    /// The cost of an interrupt, with any number of frames: at most 1 ms. Default 1 us (an assumption).
     pub interrupt: Span,
     /// How many frames the stack takes from the NIC at a time before other work has its turn: 1 to 65536. Default 64
     /// (NAPI's weight).
@@ -36,12 +36,12 @@ pub struct ProcessorParams {
     /// How many packets the NIC holds until the stack takes them, 1 to 65536; a packet that finds no room is lost.
     /// Default 512 (the receive ring of Linux's ixgbe).
     pub ring: u32,
-    /// The cost of each time that TCP sends data, on an acknowledgement, a timer or a call of the application, whatever
-    /// it sends then: at most 1 ms. Default 0 s.
+    /// The cost of each time that TCP sends data, on an acknowledgement, a timer or a call of the application, for any
+    /// number of segments: at most 1 ms. Default 0 s.
     pub send_call: Span,
-    /// The costs of what the host sends.
+    /// The costs of sending.
     pub send: StackCosts,
-    /// The costs of what the host receives.
+    /// The costs of receiving.
     pub receive: StackCosts,
 }
 
@@ -95,7 +95,7 @@ impl Mechanism for ProcessorParams {
     }
 }
 
-/// A core, which does work of type `W` in the order in which it came.
+/// A core, which does work of type `W` in the order of its arrival.
 #[derive(Clone, Debug)]
 pub struct Core<W> {
     waiting: VecDeque<(Span, W)>,

@@ -11,10 +11,10 @@
 //!             fits?         send, bucket -= length       else refuse or drop
 //! ```
 //!
-//! The rule above is the kernel module's, per host and level. A level never catches up and never carries
-//! over: an idle host has one bucket, no more, and no window as long as an epoch sees more than two. The
-//! paper's listing differs (one timeout for all levels, advanced by one epoch): there k idle epochs allow
-//! a burst of k buckets, and one level's packet uses up the epoch of the others.
+//! The rule above is the kernel module's, per host and level. A level never catches up and never carries over: an idle
+//! host has at most one bucket, and a window as long as an epoch sees at most two. The paper's listing differs (one
+//! timeout for all levels, advanced by one epoch): there k idle epochs allow a burst of k buckets, and one level's
+//! packet uses up the epoch of the others.
 //!
 //! Assumptions of the bound: `n' P / R` is one packet from each of n' hosts. Hosts are not synchronised, so each of
 //! them may send two whole buckets back to back; n' hosts that do so at once take `2 n' f P / R + eps = E`. The factor
@@ -40,7 +40,7 @@ mod sharing;
 
 pub use sharing::{HeardOf, SHARING, Sharers, pace};
 
-/// QJump at the hosts: what each level may send in a network epoch.
+/// QJump at the hosts: limits of the bytes that each level may send in a network epoch.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QjumpParams {
@@ -58,18 +58,17 @@ pub struct QjumpParams {
     /// The network epoch, more than 0 and at most 1000 s, in place of Eq. 2's. Default by Eq. 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epoch: Option<Span>,
-    /// What each level may send in an epoch, level 0 (the lowest) first: 1 to 8 levels, each at least one
-    /// `packet`. `"6x"` is a factor f: f packets; `"5Gbps"` is a target rate T, for f = n T / R (Eq. 4);
-    /// `"9750B"` is a number of bytes; `"line"` has no limit. Default `["line", "64x", "32x", "16x", "8x",
-    /// "4x", "2x", "1x"]` (our choice; the paper's 144-host simulation had 144, 100, 20, 10, 5, 3, 2
-    /// and 1).
+    /// The bytes that each level may send in an epoch, level 0 (the lowest) first: 1 to 8 levels, each at least one
+    /// `packet`. `"6x"` is a factor f: f packets; `"5Gbps"` is a target rate T, for f = n T / R (Eq. 4); `"9750B"` is a
+    /// number of bytes; `"line"` has no limit. Default `["line", "64x", "32x", "16x", "8x", "4x", "2x", "1x"]` (our
+    /// choice; the paper's 144-host simulation had 144, 100, 20, 10, 5, 3, 2 and 1).
     pub levels: Vec<LevelShare>,
     /// When a bucket is full again: `on-packet`, at the first packet after an epoch (the kernel module, per
     /// host and level); `periodic`, once an epoch by a timer per connection that starts with its flow (the
     /// simulation of the paper's Fig. 9). Default `on-packet`.
     pub refill: Refill,
-    /// What becomes of a packet beyond its level's share: `refuse`, the sender is told, as by ENOBUFS, and
-    /// keeps the packet; `drop`, it is lost without notice. Default `refuse`.
+    /// The action for a packet beyond its level's share: `refuse`, the sender gets an error, as by ENOBUFS, and keeps
+    /// the packet; `drop`, it is lost without notice. Default `refuse`.
     pub excess: Excess,
 }
 
@@ -102,7 +101,7 @@ pub enum Refill {
     Periodic,
 }
 
-/// What becomes of a packet beyond its level's share.
+/// The action for a packet beyond its level's share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Excess {
@@ -247,9 +246,9 @@ impl Excess {
 
 /// The limiter of one host: a bucket per level, refilled by the kernel module's rule.
 ///
-/// u64 throughout, so that a twin in C can be exact: two comparisons and a subtraction a packet. The twin's quantum is
-/// a nanosecond, with the epoch rounded up to one; with times and an epoch in whole nanoseconds, nothing differs. The
-/// end of an epoch saturates.
+/// All arithmetic is u64, so that a C version can be exact: two comparisons and a subtraction a packet. The C version's
+/// quantum is a nanosecond, with the epoch rounded up to one; with times and an epoch in whole nanoseconds, both agree.
+/// The end of an epoch saturates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Limiter {
     epoch: Span,
@@ -276,8 +275,8 @@ impl Limiter {
         Limiter { epoch: levels.epoch, excess, buckets }
     }
 
-    /// A packet of `bytes` bytes, all headers included, asks to leave at `level`. A packet larger than
-    /// the bucket never does.
+    /// Handles a packet of `bytes` bytes, all headers included, that is to leave at `level`. A packet larger than the
+    /// bucket never leaves.
     ///
     /// # Panics
     /// If `level` is 8 or more.
@@ -321,8 +320,8 @@ impl Limiter {
         (Bytes::new(bucket.bytes), bucket.next)
     }
 
-    /// From when on a packet of `bytes` bytes may leave at `level` if nothing else does: now, at the end
-    /// of the epoch, or never. For a sender that waits after a refusal.
+    /// Returns the time from which on a packet of `bytes` bytes may leave at `level` if nothing else does: now, at the
+    /// end of the epoch, or never. For a sender that waits after a refusal.
     ///
     /// # Panics
     /// If `level` is 8 or more.
@@ -353,7 +352,7 @@ pub struct PeriodicLimiter {
 }
 
 impl PeriodicLimiter {
-    /// A limiter that lets everything pass until it is activated. `epoch` is more than 0.
+    /// Makes a limiter that lets all packets pass until it is activated. `epoch` is more than 0.
     pub fn new(epoch: Span, excess: Excess) -> PeriodicLimiter {
         PeriodicLimiter { epoch, excess, full: 0, bytes: 0, set_at: Time::ZERO, active: false }
     }
@@ -364,7 +363,7 @@ impl PeriodicLimiter {
         (self.set_at, self.active) = (now, true);
     }
 
-    /// A packet of `bytes` bytes asks to leave. At the end of an epoch the timer is first.
+    /// Handles a packet of `bytes` bytes that is to leave. At the end of an epoch the timer is first.
     pub fn on_packet(&mut self, now: Time, bytes: u64) -> Verdict {
         if !self.active {
             return Verdict::Send;
@@ -381,7 +380,7 @@ impl PeriodicLimiter {
         self.excess.verdict(fits)
     }
 
-    /// From when on a packet of `bytes` bytes may leave if nothing else does; none if never.
+    /// Returns the time from which on a packet of `bytes` bytes may leave if nothing else does; `None` for never.
     pub fn ready_at(&self, now: Time, bytes: u64) -> Option<Time> {
         let next = self.set_at.saturating_add(self.epoch);
         match () {

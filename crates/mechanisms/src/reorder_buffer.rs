@@ -1,5 +1,5 @@
 //! The receiver's reorder buffer: data that arrives out of order is held for a limited time, so that TCP sees it in
-//! order and takes no overtaking for a loss.
+//! order and does not mistake reordering for a loss.
 //!
 //! ```text
 //!            next                      a gap opens: held until it is filled, or for `timeout`
@@ -28,7 +28,7 @@ use crate::mechanism::{Mechanism, Section, Table};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReorderBufferParams {
-    /// How long the first data behind a gap waits for what is missing: more than 0, at most 1 s. Default 50 us (an
+    /// How long the first data behind a gap waits for the missing data: more than 0, at most 1 s. Default 50 us (an
     /// assumption; longer than the paths differ, shorter than a retransmission takes).
     pub timeout: Span,
     /// The most payload held of a connection's direction: at least 1 B, at most 1 GB. Data that does not fit releases
@@ -67,7 +67,7 @@ pub struct ReorderBuffer<T> {
     /// The held data, by sequence number; data of equal numbers in the order of arrival.
     held: VecDeque<Held<T>>,
     held_bytes: u64,
-    /// When all that is held is released; only meaningful while something is.
+    /// When all held data is released; only meaningful while data is held.
     due: Time,
 }
 
@@ -131,13 +131,13 @@ impl<T> ReorderBuffer<T> {
     }
 
     /// Returns whether nothing is held, and TCP, which has the stream whole up to `received`, misses nothing that it
-    /// was shown: a new buffer would do the same from here on.
+    /// was shown: a new buffer would behave the same from here on.
     pub fn is_done_at(&self, received: u64) -> bool {
         self.held.is_empty() && self.next <= received
     }
 
     fn hold(&mut self, seq: u64, bytes: u64, data: T) {
-        // Most data comes in order, so its place is near the end.
+        // Most data arrives in order, so its place is near the end.
         let place = self.held.iter().rposition(|held| held.seq <= seq).map_or(0, |before| before + 1);
         self.held.insert(place, Held { seq, bytes, data });
         self.held_bytes += bytes;

@@ -9,7 +9,7 @@
 //! queue = port        average of priority p:  steps at every arrival, over all bytes that wait
 //! ```
 //!
-//! With `port` and one weight for all, all averages are the same, which is the single average of Cisco's.
+//! With `port` and one weight for all, all averages are the same, as Cisco's single average.
 
 use std::collections::BTreeMap;
 
@@ -21,12 +21,12 @@ use crate::mechanism::{Engine, Marking, Mechanism, Section, Table};
 use crate::red::{Red, RedParams, Verdict};
 use crate::{Depth, InvalidParam};
 
-/// Random early detection by priority. Packets of a priority that has no rule are never marked and only dropped
-/// for want of room.
+/// Random early detection by priority. Packets of a priority without a rule are never marked, and dropped only when the
+/// buffer is full.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WredParams {
-    /// Which queue is judged. Default `priority`.
+    /// The queue whose length counts. Default `priority`.
     pub queue: WredQueue,
     /// The rule of a priority such as `"5"`, or of several such as `"0..4"`, the last one included. Priorities
     /// are 0 to 7, and each has one rule at most. Each rule is that of `red`: `weight = 1.0` judges the

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::Check;
 
-/// What steers a client's clock, and how wrong the clock is without it. The defaults are ptpd's (`servo:kp`,
+/// The servo that steers a client's clock, and the error of the clock without it. The defaults are ptpd's (`servo:kp`,
 /// `servo:ki`, `servo:delayfilter_stiffness`), which linuxptp has for timestamps of software as well.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

@@ -39,10 +39,10 @@ pub struct Commit {
     /// Payload of each of the four messages; in single packets `transport.header` comes on top.
     #[serde(default = "Commit::default_message")]
     pub message: Bytes,
-    /// What carries the messages.
+    /// The transport of the messages.
     #[serde(default)]
     pub over: CommitOver,
-    /// After so long without an answer, `datagram` sends a message again, and `broadcast` gives its
+    /// After this time without an answer, `datagram` sends a message again, and `broadcast` gives its
     /// transaction up, which then counts as unfinished.
     #[serde(default = "Commit::default_timeout")]
     pub timeout: Span,
@@ -67,8 +67,8 @@ pub enum CommitOver {
     /// Single packets made reliable by the application: to each participant one at a time, the next when the
     /// answer has come, and sent again after `timeout`.
     Datagram,
-    /// Single packets back to back, each sent once, whatever is still unanswered. That relies on a network
-    /// that loses none of them, such as QJump's guaranteed level.
+    /// Single packets back to back, each sent once, without waiting for earlier answers. That relies on a network that
+    /// loses none of them, such as QJump's guaranteed level.
     Broadcast,
 }
 

@@ -74,10 +74,9 @@ pub enum Distribution<Q> {
     },
     /// Points of a cumulative distribution.
     Cdf {
-        /// A bundled one by name (`websearch`, `datamining`, `facebook-hadoop`, `homa-w1`, ...), or
-        /// a CSV file beside the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a
-        /// time also what HdrHistogram writes: an interval log or a histogram in base64 in ns, or
-        /// percentiles as text in us.
+        /// A bundled one by name (`websearch`, `datamining`, `facebook-hadoop`, `homa-w1`, ...), or a CSV file beside
+        /// the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also a file of HdrHistogram: an
+        /// interval log or a histogram in base64 in ns, or percentiles as text in us.
         cdf: String,
         /// The tag of the intervals that count, where `cdf` is an interval log with several tags; an
         /// empty tag is of intervals that have none.

@@ -25,8 +25,8 @@ use crate::kind::{Context, ExpectedRecords, Kind, host_count};
 use crate::record::{Message, Supply};
 use crate::source::{Actions, Arrival, ConnectionEnd, Source, Write};
 
-/// Clients that copy a file each from one server, read by read, all from the same instant on. A message is what the
-/// server sends at once, from then until the client has it.
+/// Clients that copy a file each from one server, read by read, all from the same instant on. A message is the data
+/// that the server sends at once, from then until the client has it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileService {
@@ -50,7 +50,7 @@ pub struct FileService {
     /// How fast the disk reads. Default 1.2 Gb/s (an assumption: 150 MB/s).
     #[serde(default = "FileService::default_disk")]
     pub disk: Rate,
-    /// When the server sends what the disk has read. Default `read`.
+    /// When the server sends the data that the disk has read. Default `read`.
     #[serde(default)]
     pub send: SendWhen,
     /// The size of a request. Default 100 B.
@@ -61,7 +61,7 @@ pub struct FileService {
     pub start: Span,
 }
 
-/// When a file server sends what its disk has read.
+/// When a file server sends the data that its disk has read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SendWhen {

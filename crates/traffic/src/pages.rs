@@ -37,7 +37,7 @@ pub struct Pages {
     pub back_ends: Hosts,
     /// Pages that each front-end begins per second (Poisson).
     pub pages_per_second: f64,
-    /// Which retrievals wait for which.
+    /// The order of the retrievals.
     #[serde(default)]
     pub order: PageOrder,
     /// Retrievals of a page; for the orders `sequential` and `parallel`.
@@ -49,7 +49,7 @@ pub struct Pages {
     /// The size of a request.
     #[serde(default = "Pages::default_request")]
     pub request: SizeDistribution,
-    /// Size of what is retrieved; this or `sizes`.
+    /// Size of a retrieval; this or `sizes`.
     #[serde(default)]
     pub size: Option<SizeDistribution>,
     /// Sizes of which each retrieval draws one, all equally likely; this or `size`. Default: 2, 4, 8, 16 and
@@ -62,11 +62,11 @@ pub struct Pages {
     /// Threads of each back-end; requests are served first come first served.
     #[serde(default = "Pages::one")]
     pub threads: u32,
-    /// How long a page waits for a retrieval. It then goes on without it: the page is partial, and the share
-    /// of its retrievals that met the deadline tells by how much.
+    /// How long a page waits for a retrieval. It is then rendered without it: the page is partial, and the share of its
+    /// retrievals that met the deadline measures its completeness.
     #[serde(default)]
     pub deadline: Option<Span>,
-    /// Ask again, of the next back-ends, when a retrieval has taken so long since it was last asked for.
+    /// Ask again, of the next back-ends, when a retrieval has taken this long since it was last asked for.
     #[serde(default)]
     pub timeout: Option<Span>,
     /// How often to ask again at most.
@@ -92,7 +92,7 @@ pub enum PageOrder {
     /// All retrievals begin at once.
     #[default]
     Parallel,
-    /// Those of a level begin when all of the level before are done.
+    /// The retrievals of a level begin when all of the level before are done.
     Graph,
 }
 

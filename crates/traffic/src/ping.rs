@@ -20,7 +20,7 @@ use crate::raw_packet::raw_packet;
 use crate::record::{Message, Split, Supply};
 use crate::source::{Actions, Arrival, Opened, Reach, Source};
 
-/// Small messages that come back at once; their round-trip time is what is measured.
+/// Small messages that come back at once; their round-trip time is measured.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ping {
@@ -37,8 +37,8 @@ pub struct Ping {
     /// Equal or exponential intervals.
     #[serde(default = "Ping::default_arrivals")]
     pub arrivals: Arrivals,
-    /// The next ping waits for the echo of the last one (or its loss) where that is later. Default: pings
-    /// go out whatever became of those before.
+    /// The next ping waits for the echo of the last one (or its loss) where that is later. Default: pings are sent
+    /// without waiting for earlier ones.
     #[serde(default)]
     pub one_at_a_time: bool,
     /// As single packets, or on a connection of the scenario's transport.

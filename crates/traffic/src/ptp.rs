@@ -26,13 +26,13 @@ use crate::raw_packet::raw_packet;
 use crate::record::{Observation, Split, Supply};
 use crate::source::{Actions, Arrival, Reach, Source};
 
-/// Clocks compared by two-way timestamps, as the Precision Time Protocol does (IEEE 1588). Without `servo` all
-/// clocks are perfect, so that the estimated offset is the asymmetry of the two directions:
-/// `(forward - backward) / 2`. With it what counts is how far a client's clock is off when its exchange ends.
-/// Timestamps are those of software: the waits in NICs count.
+/// Clocks compared by two-way timestamps, as the Precision Time Protocol does (IEEE 1588). Without `servo` all clocks
+/// are perfect, so that the estimated offset is the asymmetry of the two directions: `(forward - backward) / 2`. With
+/// it the result is the error of a client's clock when its exchange ends. Timestamps are taken by software: the waits
+/// in NICs count.
 ///
-/// The server sends `sync`; the client answers with a delay request as soon as it has it; the server's delay
-/// response tells the client when that came. All three are single packets, and a lost one is a lost exchange.
+/// The server sends `sync`; the client answers with a delay request as soon as it has it; the server's delay response
+/// contains the time at which that came. All three are single packets, and a lost one is a lost exchange.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ptp {
@@ -54,7 +54,7 @@ pub struct Ptp {
     /// When the first `sync` goes.
     #[serde(default)]
     pub start: Span,
-    /// Steers the clients' clocks by what their exchanges give.
+    /// Steers the clients' clocks by the results of their exchanges.
     #[serde(default)]
     pub servo: Option<ClockServoParams>,
 }

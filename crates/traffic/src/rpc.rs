@@ -35,7 +35,7 @@ pub struct Rpc {
     pub response: SizeDistribution,
     /// Response bytes asked for per second: a rate, or a share of the client's link.
     pub load: Load,
-    /// Which server is asked next.
+    /// The server that is asked next.
     #[serde(default)]
     pub pick: Pick,
     /// Time a server takes to answer; it serves one request at a time.

@@ -37,7 +37,7 @@ pub struct Transfer {
     pub size: SizeDistribution,
     /// Bytes transferred per second: a rate, or a share of the client's link.
     pub load: Load,
-    /// Which server is asked next.
+    /// The server that is asked next.
     #[serde(default)]
     pub pick: Pick,
     /// Stop after this many transfers.

@@ -1,6 +1,6 @@
 //! [`BucketSort`]: puts the entries of a bucket in the order of their times.
 //!
-//! Times are spread about evenly over a bucket, so an entry's place is nearly known from its time:
+//! Times are spread about evenly over a bucket, so an entry's time nearly determines its place:
 //!
 //! ```text
 //! bucket ──> how many entries lie in each 1/64 of its width ──> where each 64th begins ──> entries there,
@@ -12,7 +12,7 @@
 
 use super::key::Key;
 
-/// Sorts buckets, with room of its own.
+/// Sorts buckets in a buffer of its own.
 #[derive(Clone, Debug)]
 pub(super) struct BucketSort {
     spread: Box<[Key; SPREAD_MAX]>,

@@ -49,7 +49,7 @@ struct Beside {
     found: FoundHop,
 }
 
-/// Where a packet goes from the far end of its link, once somebody has looked that up.
+/// The next hop of a packet from the far end of its link, once it has been looked up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FoundHop(u32);
 
@@ -108,8 +108,8 @@ impl Lanes {
         (beside.behind, beside.found) = (NONE, FoundHop::NONE);
     }
 
-    /// Takes the packet whose event has come off its lane, and makes the next one an event. The packet stays where it
-    /// is until [`Lanes::append`] or [`Lanes::release`] takes its slot.
+    /// Takes the packet whose event was popped off its lane, and makes the next one an event. The packet keeps its slot
+    /// until [`Lanes::append`] or [`Lanes::release`] takes it.
     #[inline]
     pub fn take_first(&mut self, port: PortId, events: &mut EventQueue) -> (Slot, FoundHop) {
         let ends = &mut self.ends[port.0 as usize];
@@ -143,7 +143,7 @@ impl Lanes {
         *packet = *self.packet(slot);
     }
 
-    /// Asks memory for the slot that the packet behind `ahead` others will be put into.
+    /// Prefetches the slot that the packet behind `ahead` others will be put into.
     #[inline]
     pub fn prefetch_free(&self, ahead: usize) {
         let slot = self.free.len().checked_sub(ahead + 1).map(|place| self.free[place]);
@@ -158,7 +158,7 @@ impl Lanes {
         self.packets.get(self.ends[port.0 as usize].first as usize).map(|line| &line.0)
     }
 
-    /// Asks memory for the packet that `port` delivers, with the next event.
+    /// Prefetches the packet that `port` delivers with the next event.
     #[inline]
     pub fn prefetch_first(&self, port: PortId) {
         if let Some((packet, beside)) = self.first_lines(port) {
@@ -167,7 +167,7 @@ impl Lanes {
         }
     }
 
-    /// Asks memory for the packet that `port` delivers next, after many other events.
+    /// Prefetches the packet that `port` delivers next, after many other events.
     #[inline]
     pub fn prefetch_first_for_later(&self, port: PortId) {
         if let Some((packet, beside)) = self.first_lines(port) {
@@ -176,7 +176,7 @@ impl Lanes {
         }
     }
 
-    /// Asks memory for where the lane of `port` begins and ends, which [`Lanes::prefetch_last_for_later`] reads.
+    /// Prefetches the first and the last slot of the lane of `port`, which [`Lanes::prefetch_last_for_later`] reads.
     #[inline]
     pub fn prefetch_ends_for_later(&self, port: PortId) {
         if let Some(ends) = self.ends.get(port.0 as usize) {
@@ -190,7 +190,7 @@ impl Lanes {
         self.packets.get(slot).zip(self.beside.get(slot))
     }
 
-    /// Asks memory for what [`Lanes::append`] to `port` will write to, after many other events.
+    /// Prefetches the memory that [`Lanes::append`] to `port` will write to, after many other events.
     #[inline]
     pub fn prefetch_last_for_later(&self, port: PortId) {
         if let Some(beside) = self.beside.get(self.ends[port.0 as usize].last as usize) {

@@ -1,4 +1,4 @@
-//! [`Wheel`]: a ring of buckets, each with the entries of a stretch of time, in the order in which they came.
+//! [`Wheel`]: a ring of buckets, each with the entries of a stretch of time, in the order of their arrival.
 //!
 //! ```text
 //! buckets   by slot: the chunk that is filled, and how far ──┐
@@ -144,7 +144,7 @@ impl Wheel {
         })
     }
 
-    /// Returns the first bucket after `cursor` that has entries. That of the cursor itself has none.
+    /// Returns the first bucket after `cursor` that has entries. The cursor's own bucket has none.
     #[inline]
     pub(super) fn next_filled(&self, cursor: u64) -> Option<u64> {
         if self.len == 0 {

@@ -17,7 +17,7 @@ pub enum LeadsTo<'a> {
 }
 
 impl<H: Hooks> Fabric<H> {
-    /// Asks for the packet of the next event, if that is a link's.
+    /// Prefetches the packet of the next event, if that is a link's.
     #[inline]
     pub fn prefetch_next(&self) {
         if let Some(owner) = self.links.events.first_at_hand()
@@ -27,7 +27,7 @@ impl<H: Hooks> Fabric<H> {
         }
     }
 
-    /// First step: asks for the first packet of the link of `port`, and for that link's far end.
+    /// First step: prefetches the first packet of the link of `port`, and that link's far end.
     #[inline]
     pub fn prefetch_first(&self, port: PortId) {
         self.network.prefetch_far_end(port);
@@ -47,14 +47,14 @@ impl<H: Hooks> Fabric<H> {
         self.links.lanes.first(port).map(LeadsTo::Host)
     }
 
-    /// Second step, once the hops are found: asks for the port of one, and for the ends of its lane.
+    /// Second step, once the hops are found: prefetches the port of one, and the ends of its lane.
     #[inline]
     pub fn prefetch_port(&self, port: PortId) {
         prefetch_for_later(&self.ports[port.0 as usize]);
         self.links.lanes.prefetch_ends_for_later(port);
     }
 
-    /// Third step: asks for the queue of `port`, and the last packet on its link.
+    /// Third step: prefetches the queue of `port`, and the last packet on its link.
     #[inline]
     pub fn prefetch_queue(&self, port: PortId) {
         self.ports[port.0 as usize].prefetch_queue();
@@ -67,7 +67,8 @@ impl<H: Hooks> Fabric<H> {
         self.ports[port.0 as usize].prefetch_departure();
     }
 
-    /// Asks for what [`Fabric::receive`] will use for a packet from `port`, which is received after `ahead` others.
+    /// Prefetches the memory that [`Fabric::receive`] will use for a packet from `port`, which is received after
+    /// `ahead` others.
     #[inline]
     pub fn prefetch_receipt(&self, port: PortId, ahead: usize) {
         self.links.lanes.prefetch_ends_for_later(port);

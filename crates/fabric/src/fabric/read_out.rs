@@ -92,7 +92,8 @@ impl<H: Hooks> Fabric<H> {
 }
 
 impl<H: Hooks> Fabric<H> {
-    /// Returns how many packets wait in ports and pacers or are in flight, less those that a discipline has forgotten.
+    /// Returns how many packets wait in ports and pacers or are in flight, less the packets that a discipline has
+    /// forgotten.
     pub fn packets_inside(&self) -> u64 {
         let paced = self.pacers().map(HostPacer::held).sum::<usize>();
         let forgotten = self.ports.iter().map(Port::forgotten).sum::<usize>();

@@ -1,7 +1,7 @@
 //! [`Packet`]: what travels, in one cache line.
 //!
-//! A packet is `Copy` and 64 bytes. In the network it stays in one [`Slot`], and queues move that. Sequence numbers
-//! are the 32 bits of a real header; the ends unwrap them.
+//! A packet is `Copy` and 64 bytes. In the network it stays in one [`Slot`], and queues move the slot's number.
+//! Sequence numbers are the 32 bits of a real header; the ends unwrap them.
 
 pub use plimsoll_mechanisms::tcp::{Ecn, Flags};
 use plimsoll_units::Span;
@@ -47,8 +47,8 @@ pub struct Packet {
     pub seq: u32,
     /// Next byte expected from the other side, modulo 2^32. When live, the index of the frame behind this packet.
     pub ack: u32,
-    /// Urgency where a discipline sorts by it; the smallest goes first. Of an MPTCP subflow's packet, which no such
-    /// discipline serves, the data ACK modulo 2^32.
+    /// Urgency where a discipline sorts by it; the smallest is served first. In a packet of an MPTCP subflow, which no
+    /// such discipline serves, the data ACK modulo 2^32.
     pub rank: u32,
     /// The low bits of [`Packet::transit`], where paths are chosen packet by packet or links change.
     pub payload: u32,
@@ -56,7 +56,7 @@ pub struct Packet {
     pub size: u16,
     /// The number of payload bytes.
     pub len: u16,
-    /// Port by which the packet entered the switch it is in.
+    /// Port by which the packet entered its current switch.
     pub ingress: u16,
     /// 802.1p priority, 0..=7.
     pub priority: u8,
@@ -147,7 +147,7 @@ impl Packet {
         }
     }
 
-    /// Returns by which of a hybrid network's switches the packet may travel.
+    /// Returns the switches of a hybrid network by which the packet may travel.
     #[inline]
     pub fn path_class(&self) -> PathClass {
         match (self.tail[TAIL - 1] & PATH_CLASS) >> PATH_CLASS_SHIFT {

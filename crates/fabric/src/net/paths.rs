@@ -28,7 +28,7 @@ pub struct PathSelector {
     rule: Rule,
     /// The random streams by switch, so that the draws of one do not depend on the packets of another.
     streams: Vec<Pcg64>,
-    /// Where some links are known to be dead.
+    /// Detours, where some links are known to be dead.
     detours: Option<Box<Detours>>,
 }
 

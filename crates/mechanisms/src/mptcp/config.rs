@@ -16,8 +16,8 @@ pub struct Config {
 }
 
 impl MptcpParams {
-    /// Resolves the parameters of connections whose subflows are as `tcp` says. A controller that `tcp` brings from
-    /// outside stays: it may couple the subflows in its own way.
+    /// Resolves the parameters of connections whose subflows have the configuration `tcp`. A controller from outside in
+    /// `tcp` stays: it may couple the subflows in its own way.
     pub fn resolve(&self, mut tcp: tcp::Config) -> Config {
         if self.coupling == Coupling::Lia && tcp.custom.is_none() {
             tcp.custom = Some(MakeController::new(|| Box::<Lia>::default()));

@@ -44,7 +44,7 @@ struct Subflow {
     reinjected: u64,
 }
 
-/// Whether segments of a subflow may leave now.
+/// The permission for segments of a subflow to leave now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathState {
     /// Segments may leave.
@@ -62,11 +62,11 @@ pub struct Transmit {
     pub subflow: usize,
     /// The segment of the subflow.
     pub segment: Segment,
-    /// The data ACK that goes with it (RFC 8684, section 3.3.2).
+    /// The data ACK that travels with it (RFC 8684, section 3.3.2).
     pub data_ack: u64,
     /// The bytes of the data sequence that no subflow has sent before.
     pub new_bytes: u64,
-    /// Whether its data was sent before by another subflow.
+    /// True if another subflow has sent its data before.
     pub reinjected: bool,
 }
 
@@ -248,7 +248,7 @@ impl Endpoint {
         self.subflows[subflow].sent.between(seq, seq + u64::from(len))
     }
 
-    /// When [`on_deadline`](Endpoint::on_deadline) must be called: the earliest deadline of a subflow.
+    /// Returns when [`on_deadline`](Endpoint::on_deadline) must be called: the earliest deadline of a subflow.
     pub fn deadline(&self) -> Time {
         self.subflows.iter().map(|subflow| subflow.tcp.deadline()).min().unwrap_or(Time::MAX)
     }
@@ -319,7 +319,7 @@ impl Endpoint {
         self.reinjections
     }
 
-    /// Whether everything written is acknowledged, and no subflow has anything pending.
+    /// Returns whether everything written is acknowledged, and no subflow has anything pending.
     pub fn is_idle(&self) -> bool {
         self.sender.acknowledged() == self.sender.written() && self.subflows().all(tcp::Endpoint::is_idle)
     }

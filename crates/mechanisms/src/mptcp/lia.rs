@@ -52,10 +52,10 @@ impl CongestionControl for Lia {
     }
 }
 
-/// Returns alpha of RFC 6356, equation 2, in units of 2^-20. Subflows without a measured RTT do not count; 0 if there
-/// are no others.
+/// Returns alpha of RFC 6356, equation 2, in units of 2^-20. Subflows without a measured RTT do not count; 0 if all
+/// lack it.
 pub fn lia_alpha(subflows: &[SubflowWindow]) -> u64 {
-    // With the RTTs as shares of the longest, as in section 4.1, everything fits 128 bits: windows to 2^32 bytes, and
+    // With the RTTs as shares of the longest, as in section 4.1, all values fit 128 bits: windows to 2^32 bytes, and
     // RTTs that differ by 2^14 at most.
     let cwnd = |subflow: &SubflowWindow| u128::from(subflow.cwnd.min(u64::from(u32::MAX)));
     let Some(longest) = measured(subflows).map(|subflow| subflow.srtt).max() else { return 0 };

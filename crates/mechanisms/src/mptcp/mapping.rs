@@ -34,7 +34,7 @@ impl Mapping {
         })
     }
 
-    /// Whether `next` continues both sequences.
+    /// Returns whether `next` continues both sequences.
     fn is_continued_by(&self, next: &Mapping) -> bool {
         self.subflow_end() == next.subflow && self.data_end() == next.data
     }
@@ -127,7 +127,7 @@ mod tests {
         mappings.insert(mapping(20, 200, 10));
         mappings.insert(mapping(0, 50, 10));
         assert_eq!(all(&mappings), [(0, 50, 10), (20, 200, 10)]);
-        // Of the bytes 5 to 40, 5 to 10 and 20 to 30 are known.
+        // The bytes 5 to 10 and 20 to 30 of the bytes 5 to 40 are known.
         for mapping in [mapping(5, 55, 5), mapping(10, 190, 30)] {
             mappings.insert(mapping);
         }

@@ -76,7 +76,7 @@ impl DataSender {
         }
     }
 
-    /// Whether subflow `subflow` would have anything to send.
+    /// Returns whether subflow `subflow` would have data to send.
     pub(super) fn has_data(&self) -> bool {
         self.nxt < self.written || !self.reinjections.is_empty()
     }

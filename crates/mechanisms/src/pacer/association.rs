@@ -101,7 +101,7 @@ impl FlowAssociations {
         self.find(flow).is_some_and(|entry| entry.until.is_some_and(|until| now < until))
     }
 
-    /// Whether `flow` is paced, or has packets queued that later ones must not overtake.
+    /// Returns whether `flow` is paced, or has packets queued that later ones must not overtake.
     pub(super) fn must_queue(&self, now: Time, flow: u64) -> bool {
         self.is_associated(now, flow) || self.find(flow).is_some_and(|entry| entry.queued > 0)
     }

@@ -113,9 +113,9 @@ pub struct EarliestDepartureState {
     pub rate: u64,
     /// When the interval ends, in ns; 0 before the first packet.
     pub tick_ns: u64,
-    /// M_r counts the bits that came in this interval.
+    /// M_r counts the bits that arrived in this interval.
     pub received: u64,
-    /// When all that has left or will leave is paid for, in ns.
+    /// The time at which all bits that have left or will leave are paid for, in ns.
     pub free_ns: u64,
     /// The bucket held this many bits at `free_ns`.
     pub tokens: u64,
@@ -165,7 +165,8 @@ impl EarliestDeparture {
         hit
     }
 
-    /// The host hands over a packet of `bytes`: when it leaves, in ns and not before now; none if it bypasses.
+    /// Handles a packet of `bytes` from the host. Returns when it leaves, in ns and not before now; `None` if it
+    /// bypasses.
     pub fn on_packet(&mut self, now_ns: u64, flow: u64, bytes: u64) -> Option<u64> {
         let bits = 8 * bytes.min(BYTES_MAX);
         self.end_intervals(now_ns);
@@ -281,7 +282,7 @@ impl EarliestDepartureState {
     }
 }
 
-/// 2^16 intervals leave nothing of a rate, at any `eta` that is allowed.
+/// 2^16 intervals leave nothing of a rate, at any allowed `eta`.
 pub const KEEP_POWERS: usize = 16;
 
 const ETA_MIN: f64 = 0.001;

@@ -3,14 +3,13 @@
 //! Packets of associated flows line up in one FIFO that a token bucket empties; packets of other flows
 //! bypass it, unless packets of their own flow are still in it, so that no flow is ever reordered. A
 //! packet leaves when the bucket holds its cost (a packet larger than the bucket: when it is full).
-//! Tokens come continuously, so there is no lump and nothing leaves early:
+//! Tokens come continuously, without lumps, and nothing leaves early:
 //!
 //! ```text
 //! bits out in any window  <=  bucket + the integral of R over it  (+ the excess of a packet over the bucket)
 //! ```
 //!
-//! The rate changes at ticks every T_r from the first packet on. A tick comes before a departure at the
-//! same instant.
+//! The rate changes at ticks every T_r from the first packet on. A tick precedes a departure at the same instant.
 
 use std::collections::VecDeque;
 
@@ -65,7 +64,7 @@ impl<T> HostPacer<T> {
         self.flows.draw(now, flow, draw)
     }
 
-    /// The host hands over a packet of `bytes` on the wire.
+    /// Handles a packet of `bytes` on the wire from the host.
     pub fn on_packet(&mut self, now: Time, flow: u64, bytes: u64, item: T) -> Admission<T> {
         self.bucket.start(now);
         self.bucket.advance(now);
@@ -82,7 +81,7 @@ impl<T> HostPacer<T> {
         Admission::Queued
     }
 
-    /// The next packet that may go on to the NIC queue at `now`, if there is one.
+    /// Returns the next packet that may pass to the NIC queue at `now`, if there is one.
     pub fn poll(&mut self, now: Time) -> Option<T> {
         let bits = self.queue.front()?.bits;
         self.bucket.advance(now);
@@ -94,8 +93,8 @@ impl<T> HostPacer<T> {
         Some(sent.item)
     }
 
-    /// When to poll next: the head's departure or the rate tick that may change it, whichever is first.
-    /// None while nothing waits.
+    /// Returns when to poll next: the head's departure or the rate tick that may change it, whichever is first. `None`
+    /// while nothing waits.
     pub fn next_due(&self) -> Option<Time> {
         self.queue.front().map(|head| self.bucket.due(head.bits).min(self.bucket.next_tick))
     }

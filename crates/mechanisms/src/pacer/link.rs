@@ -23,8 +23,8 @@ use super::{FlowAssociations, PacedCounts, PacerParams};
 pub enum Release {
     /// The packet leaves at once.
     Now,
-    /// At this time, later than now. Final: nothing that happens meanwhile changes it, because nothing
-    /// else gets into the pacer.
+    /// At this time, later than now. Final: later events do not change it, because no other packet enters the pacer
+    /// meanwhile.
     At(Time),
 }
 
@@ -66,9 +66,9 @@ impl LinkPacer {
         self.flows.take_feedback(flow)
     }
 
-    /// A packet of `bytes` on the wire reaches the head of the NIC queue with the link free. `draws` is
-    /// what [`on_data_sent`](Self::on_data_sent) said of it; false for pure acknowledgements, which are
-    /// still paced if their flow is associated. `draw` yields a uniform 64-bit value.
+    /// Handles a packet of `bytes` on the wire that reaches the head of the NIC queue with the link free. `draws` is
+    /// the result of [`on_data_sent`](Self::on_data_sent) for it; false for pure acknowledgements, which are still
+    /// paced if their flow is associated. `draw` yields a uniform 64-bit value.
     ///
     /// # Panics
     /// If an earlier packet is still held: the link is not free then.
@@ -194,7 +194,7 @@ impl GridBucket {
         Release::At(self.departure())
     }
 
-    /// The tokens that let a packet go: its cost, or a full bucket if it is larger than that.
+    /// Returns the tokens that a packet needs: its cost, or a full bucket if it is larger than that.
     fn needed(&self, bits: u64) -> i128 {
         cost(bits).min(self.depth)
     }
@@ -203,7 +203,7 @@ impl GridBucket {
         now.saturating_add(Span::from_ps(self.law.time_for(self.needed(bits) - self.tokens)))
     }
 
-    /// When the packet held will leave: the future played on a copy. Ends because a held packet raises
+    /// Returns when the held packet will leave: the future is computed on a copy. It ends because a held packet raises
     /// the rate at every tick, or the rate has a floor.
     fn departure(mut self) -> Time {
         loop {

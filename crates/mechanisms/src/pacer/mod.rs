@@ -62,7 +62,7 @@ pub struct PacerParams {
     /// `source`: between the NIC queue and the link, where a held packet blocks all behind it, as in
     /// the reproduction's ns-2 code. Default `paper`.
     pub form: PacerForm,
-    /// The token bucket: what may leave back to back, at least one packet. Default 3 KB (HULL).
+    /// The token bucket: the bytes that may leave back to back, at least one packet. Default 3 KB (HULL).
     pub bucket: Bytes,
     /// The weight of the newest interval in the rate: 0.0001 to 1. Default 0.125 (HULL).
     #[schemars(range(min = 0.0001, max = 1.0))]
@@ -90,7 +90,7 @@ pub struct PacerParams {
     pub min_rate: Option<Rate>,
 }
 
-/// Where the pacer sits and what it holds.
+/// The place of the pacer, and the packets that it holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PacerForm {

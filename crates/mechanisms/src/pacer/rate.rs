@@ -56,7 +56,7 @@ impl RateLaw {
         self.received = 0;
     }
 
-    /// Whether a tick without traffic would change nothing.
+    /// Returns whether a tick without traffic would change nothing.
     pub(super) fn is_settled(&self) -> bool {
         self.received == 0 && self.rate == self.floor
     }

@@ -25,7 +25,7 @@ pub struct NodeBalance<B> {
     /// The node of each thread.
     node_of: Vec<u32>,
     nodes: Vec<Node<B>>,
-    /// Deviations beyond which a node has too much; `None` lets nothing cross.
+    /// Deviations beyond which a node is overloaded; with `None` no partition changes its node.
     across: Option<u32>,
     crossings: u64,
     /// True once each unit of placement is within one node.

@@ -21,7 +21,7 @@ impl Share {
         Share { fair: load * part, of, requests: u128::from(requests), noise }
     }
 
-    /// `assigned <= ideal` as the algorithm says it, without rounding.
+    /// Returns whether `assigned <= ideal`, as in the algorithm, without rounding.
     pub(super) fn has_room(&self, assigned: u64) -> bool {
         u128::from(assigned) * self.of <= self.fair
     }

@@ -7,7 +7,7 @@
 //! B was cool  ───A───   ───B───   ───C──      joined: its parts go back together, to one thread
 //! ```
 //!
-//! Not in the paper, whose partitions stay as they are. Each epoch:
+//! Splitting is not in the paper, whose partitions stay as they are. In each epoch:
 //!
 //! 1. *Join.* A split group that had at most an eighth of a thread's fair share for 64 epochs is joined on the
 //!    thread that has most of its load, among the threads that stay within the ideal with all of it. At most one group
@@ -55,8 +55,8 @@ struct Unit {
 const HOT: u32 = 4;
 /// A split group with more than this part of a fair share is not joined.
 const COOL: u32 = 8;
-/// Epochs that a group must have been cool for: with epochs that count as one (sixteen at most), the last of them know
-/// nothing of the time when it was hot.
+/// Epochs for which a group must have been cool: with epochs that count as one (sixteen at most), the last of them do
+/// not include the time when it was hot.
 const COOL_EPOCHS: u32 = 64;
 
 impl SplitBalance {

@@ -6,9 +6,8 @@
 //! | [`spray`] | packet | chance or turn | yes |
 //! | [`adaptive`] | packet | the bytes that wait at the ports (DeTail) | yes |
 //!
-//! A switch says which ports are possible, by their numbers or as candidates `0..count`; nothing is
-//! allocated in choosing, and a uniform 64-bit value comes in as a closure, called at most once and only if
-//! there is a choice.
+//! A switch passes the possible ports, by their numbers or as candidates `0..count`; choosing allocates nothing, and a
+//! uniform 64-bit value is passed as a closure, called at most once and only if there is a choice.
 
 pub mod adaptive;
 pub mod flowlet;

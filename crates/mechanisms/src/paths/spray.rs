@@ -1,8 +1,8 @@
-//! Packet spraying: each packet by itself takes any of the shortest paths, by chance or in turn.
+//! Packet spraying: each packet takes any of the shortest paths, by chance or in turn.
 //!
-//! In turn means one counter per switch and destination host, shared by all flows, data and
-//! acknowledgements, as in the ns-2 code that QJump and pFabric were simulated with. Counters of different
-//! destinations do not know each other, so that a switch's ports are loaded evenly only on average.
+//! In turn means one counter per switch and destination host, shared by all flows, data and acknowledgements, as in the
+//! ns-2 code that QJump and pFabric were simulated with. Counters of different destinations are independent, so that a
+//! switch's ports are loaded evenly only on average.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ pub struct Spray {
 }
 
 impl Spray {
-    /// Nothing sent yet; every destination begins with its first candidate.
+    /// Returns the state before the first packet; every destination begins with its first candidate.
     pub fn new(params: &SprayParams) -> Spray {
         Spray { by: params.by, turns: Vec::new() }
     }

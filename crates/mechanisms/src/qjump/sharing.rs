@@ -5,11 +5,11 @@
 //! pace  =  (bucket - frame / 2) / E  x  segment / frame  /  connections that share the level
 //! ```
 //!
-//! Linux paces a connection by the payload of its packets, and makes up for a packet that left late by a next one that
-//! is early by as much, at most by half of a gap. So of packets that fill k frames of the bucket, one that begins an
-//! epoch and the k that follow it are at least k - 1/2 gaps apart: at this pace no packet of a connection that has a
-//! level to itself, sends full frames and is paced (the first ten are not) is ever beyond the share. A bucket of one
-//! frame gives half of the level's rate, one of many next to all of it.
+//! Linux paces a connection by the payload of its packets, and compensates for a packet that left late by sending the
+//! next one earlier by as much, at most by half of a gap. So of packets that fill k frames of the bucket, one that
+//! begins an epoch and the k that follow it are at least k - 1/2 gaps apart. At this pace, a connection that has a
+//! level to itself, sends full frames and is paced (the first ten packets are not) never exceeds the share. A bucket of
+//! one frame gives half of the level's rate, a bucket of many nearly all of it.
 //!
 //! u64 throughout, so that the twin in C is exact.
 
@@ -35,7 +35,7 @@ pub struct Sharers {
     before: u64,
 }
 
-/// When a connection was last heard of, which [`Sharers`] keep with it.
+/// The time of a connection's last activity, which [`Sharers`] keeps with it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct HeardOf(u64);
 

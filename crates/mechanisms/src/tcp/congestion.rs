@@ -113,14 +113,14 @@ pub struct SubflowWindow {
 /// A congestion controller. An endpoint owns one; it sees that endpoint's ACKs only, and as a subflow of an MPTCP
 /// connection the windows of the others.
 pub trait CongestionControl: fmt::Debug + Send {
-    /// Whether the controller sets the window itself, as the head of this file says; otherwise ssthresh does.
-    /// Asked once, when the endpoint is made.
+    /// Returns whether the controller sets the window itself, as the head of this file describes; otherwise ssthresh
+    /// does. Called once, when the endpoint is made.
     fn sets_window(&self) -> bool {
         false
     }
 
-    /// The connection's packets pass `switches` switches on their way. Called when a connection opens, where its path
-    /// is known.
+    /// Receives the number of switches on the way of the connection's packets. Called when a connection opens, where
+    /// its path is known.
     fn on_path(&mut self, _switches: u32) {}
 
     /// The endpoint is subflow `own` of an MPTCP connection, whose subflows have these windows. Called before every
@@ -141,13 +141,13 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// value.
     fn cut(&mut self, limits: &Limits, window: &Window, cut: &Cut) -> u64;
 
-    /// The rate, header included, at which segments leave at most; `None` for as fast as the window allows. Asked
-    /// before each segment. A rate of zero counts as none.
+    /// Returns the rate, header included, at which segments leave at most; `None` for as fast as the window allows.
+    /// Called before each segment. A rate of zero counts as none.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// Nothing was sent for `idle`; transmission starts again now.
+    /// Called when transmission starts again after `idle` without sending.
     fn on_restart(&mut self, _idle: Span) {}
 
     /// Returns the smoothed share of marked bytes, for time series; 0 for a controller without one.

@@ -25,9 +25,9 @@ pub struct Endpoint {
     syn_due: bool,
     /// Number of times that the SYN or SYN-ACK was sent.
     syns_sent: u16,
-    /// This end asks for ECN, or accepts it, in the handshake.
+    /// This end requests ECN, or accepts it, in the handshake.
     wants_ecn: bool,
-    /// The other end asked for ECN in its SYN.
+    /// The other end requested ECN in its SYN.
     peer_ecn: bool,
     /// When the SYN or SYN-ACK was first sent.
     syn_sent_at: Time,
@@ -110,7 +110,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether the controller may take account of the path ([`Endpoint::set_path`]).
+    /// Returns whether the controller may take account of the path ([`Endpoint::set_path`]).
     pub fn regards_path(&self) -> bool {
         self.sender.controller.is_boxed()
     }
@@ -137,7 +137,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes back the last `bytes` that the application wrote, of which nothing was sent.
+    /// Takes back the last `bytes` that the application wrote, before any of them is sent.
     ///
     /// # Panics
     /// If some of them were sent.
@@ -146,7 +146,7 @@ impl Endpoint {
         self.sender.written -= bytes;
     }
 
-    /// Returns whether the connection is established, and nothing would be sent again before new data leaves.
+    /// Returns whether the connection is established, and no retransmission would precede new data.
     pub fn takes_new_data(&self) -> bool {
         let sender = &self.sender;
         self.state == State::Established && !sender.resend && sender.nxt == sender.max
@@ -182,8 +182,7 @@ impl Endpoint {
         delivered
     }
 
-    /// The next segment that leaves now: a SYN, then an ACK that is due, then data sent again, then
-    /// new data.
+    /// Returns the next segment that leaves now: a SYN, then an ACK that is due, then data sent again, then new data.
     #[inline]
     pub fn poll_transmit(&mut self, config: &Config, now: Time) -> Option<Segment> {
         if self.state != State::Established {
@@ -236,8 +235,8 @@ impl Endpoint {
         }
     }
 
-    /// When [`on_deadline`](Endpoint::on_deadline) must be called, the earliest of the retransmission
-    /// timer, the delayed ACK and the pacer; `Time::MAX` if none is set. A call before that does no harm.
+    /// Returns when [`on_deadline`](Endpoint::on_deadline) must be called, the earliest of the retransmission timer,
+    /// the delayed ACK and the pacer; `Time::MAX` if none is set. An earlier call is harmless.
     #[inline]
     pub fn deadline(&self) -> Time {
         self.sender.deadline.min(self.receiver.deadline()).min(self.sender.pacing_deadline)
@@ -304,7 +303,7 @@ impl Endpoint {
         self.state == State::Established
     }
 
-    /// Whether everything written is acknowledged, and neither a handshake nor an ACK is pending.
+    /// Returns whether everything written is acknowledged, and neither a handshake nor an ACK is pending.
     pub fn is_idle(&self) -> bool {
         let quiet = matches!(self.state, State::Listen | State::Established);
         quiet && self.sender.una == self.sender.written && !self.receiver.has_pending_ack()
@@ -352,7 +351,7 @@ impl Endpoint {
         let (syn, ack) = (segment.flags.has(Flags::SYN), segment.flags.has(Flags::ACK));
         match self.state {
             State::Listen | State::SynSent if syn && !ack => {
-                // RFC 3168, section 6.1.1: a SYN with ECE and CWR asks for ECN.
+                // RFC 3168, section 6.1.1: a SYN with ECE and CWR requests ECN.
                 self.peer_ecn = segment.flags.has(Flags::ECE.with(Flags::CWR));
                 self.state = State::SynReceived;
                 self.syn_due = true;
@@ -376,7 +375,7 @@ impl Endpoint {
                 !syn
             }
             State::Established => {
-                // A SYN or SYN-ACK again: our ACK of it was lost.
+                // A SYN or SYN-ACK was repeated: our ACK of it was lost.
                 self.receiver.ack_now();
                 false
             }

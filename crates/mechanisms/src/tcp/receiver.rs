@@ -1,8 +1,8 @@
 //! [`Receiver`]: reassembly, and the time and contents of ACKs.
 //!
-//! In order (RFC 5681, section 4.2): an ACK for every `ack_every` segments or after `ack_delay`. At
-//! once: out of order, filling a hole, a duplicate, and on a change of DCTCP's CE state (RFC 8257,
-//! section 3.2). An immediate ACK is a segment of its own; a waiting one rides on data.
+//! In order (RFC 5681, section 4.2): an ACK for every `ack_every` segments or after `ack_delay`. At once: out of order,
+//! filling a hole, a duplicate, and on a change of DCTCP's CE state (RFC 8257, section 3.2). An immediate ACK is a
+//! segment of its own; a delayed one is sent with data.
 
 use plimsoll_units::Time;
 
@@ -68,7 +68,7 @@ impl Receiver {
         self.deadline
     }
 
-    /// Whether an ACK must leave as a segment of its own.
+    /// Returns whether an ACK must leave as a segment of its own.
     #[inline]
     pub(super) fn owes_ack(&self) -> bool {
         self.ack_now
@@ -79,7 +79,7 @@ impl Receiver {
         self.ack_now || self.unacked > 0
     }
 
-    /// Asks for an immediate ACK.
+    /// Requests an immediate ACK.
     pub(super) fn ack_now(&mut self) {
         self.ack_now = true;
     }
@@ -210,7 +210,7 @@ impl Reassembly {
     }
 }
 
-/// Up to three offsets, and how many there are.
+/// Up to three offsets, and their number.
 struct Vec3([u64; SackBlocks::MAX], usize);
 
 impl FromIterator<u64> for Vec3 {

@@ -62,7 +62,7 @@ impl Rto {
         self.current = self.base.saturating_mul(1 << self.backoff).min(config.max_rto);
     }
 
-    /// Asks memory for the segments that are timed.
+    /// Prefetches the segments that are timed.
     #[inline]
     pub(super) fn prefetch(&self) {
         let (front, behind) = self.log.as_slices();

@@ -13,7 +13,7 @@ pub enum Ecn {
     Ce = 3,
 }
 
-/// Flags of the TCP header, and three that only a simulation knows.
+/// Flags of the TCP header, and three that exist only in a simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags(pub u8);
 
@@ -32,7 +32,7 @@ impl Flags {
     pub const CWR: Flags = Flags(16);
     /// Some of the payload was sent before. Not on the wire; for counters and captures.
     pub const RETRANSMISSION: Flags = Flags(32);
-    /// The packet goes from the server of its connection to the client: the role of a port number.
+    /// The packet travels from the server of its connection to the client: the role of a port number.
     pub const FROM_SERVER: Flags = Flags(64);
     /// The last bytes of the packet are SACK blocks, not waiting times.
     pub const SACK: Flags = Flags(128);

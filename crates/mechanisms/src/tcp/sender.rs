@@ -188,7 +188,7 @@ impl Sender {
         self.usable = config.whole(self.window.cwnd.min(config.max_window)).max(config.segment);
     }
 
-    /// Sets cwnd as loss recovery wants it, unless the controller sets the window.
+    /// Sets cwnd for loss recovery, unless the controller sets the window.
     pub(super) fn set_cwnd_in_recovery(&mut self, config: &Config, cwnd: u64) {
         if !self.sets_window {
             self.set_cwnd(config, cwnd);
@@ -330,7 +330,7 @@ impl Sender {
         target
     }
 
-    /// Cuts for a loss found by duplicate ACKs. True if ssthresh says where cwnd goes.
+    /// Cuts for a loss found by duplicate ACKs. Returns true if ssthresh determines cwnd.
     pub(super) fn cut_for_loss(&mut self, config: &Config, now: Time) -> bool {
         if self.sets_window {
             let cwnd = self.cut_target(config, now, Cause::Loss);
@@ -526,7 +526,7 @@ impl Sender {
         u64::from(self.dup_acks.min(2)) * config.segment
     }
 
-    /// Returns the bytes written that are not known to be received.
+    /// Returns the written bytes that are not known to be received.
     pub(super) fn remaining(&self) -> u64 {
         let sacked = self.scoreboard.as_ref().map_or(0, |scoreboard| scoreboard.sacked_below(self.max));
         self.written - self.una - sacked
@@ -543,8 +543,8 @@ impl Sender {
         self.flight(config) + len > allowed || self.may_leave(config, now, len)
     }
 
-    /// Whether the pacer lets `len` bytes leave now; if not, `pacing_deadline` says when it does. The time counts
-    /// from the last departure at the pace of now, so a window that opens shortens the wait.
+    /// Returns whether the pacer lets `len` bytes leave now; if not, it sets `pacing_deadline` to the time when it
+    /// does. The time counts from the last departure at the current pace, so a window that opens shortens the wait.
     pub(super) fn may_leave(&mut self, config: &Config, now: Time, len: u64) -> bool {
         if self.checks & PACES == 0 {
             return true;

@@ -26,7 +26,7 @@ pub struct ClassRates {
     pub circuit: Rate,
     /// The rate at which the host may send to the packet switch.
     pub packet: Rate,
-    /// The circuit goes first where both may send: the packet switch's rate would leave it nothing.
+    /// True if the circuit is served first where both may send: the packet switch's rate would leave it nothing.
     pub circuit_first: bool,
     /// When a packet's switch is decided.
     pub classify: Classify,
@@ -66,7 +66,7 @@ pub struct ClassQueues {
     week: Time,
     /// The time over which a residue is spread.
     spread: Option<Span>,
-    /// The class whose turn it is by the packet switch.
+    /// The class to be served next by the packet switch.
     turn: usize,
 }
 
@@ -134,8 +134,8 @@ impl Class {
 }
 
 impl ClassQueues {
-    /// Returns the queues of `host` towards `hosts` destinations; without a schedule, everything that may goes by the
-    /// packet switch.
+    /// Returns the queues of `host` towards `hosts` destinations; without a schedule, all packets that may use the
+    /// packet switch take it.
     pub fn new(host: u32, hosts: u32, rates: ClassRates) -> ClassQueues {
         ClassQueues {
             host: host as usize,
@@ -274,7 +274,7 @@ impl ClassQueues {
         next.filter(|at| *at > now)
     }
 
-    /// Returns from when on the first packet of `class` may go by the packet switch, its rate aside.
+    /// Returns the time from which on the first packet of `class` may leave by the packet switch, apart from its rate.
     fn may_leave_by_packet(&self, class: &Class) -> Option<Time> {
         let first = class.either.front()?;
         if let Some(spread) = self.spread.filter(|_| class.residue > 0) {

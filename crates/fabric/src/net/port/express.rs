@@ -40,8 +40,8 @@ struct Extras {
     phantom_queue: Option<PhantomQueue>,
     pacer: Option<HeadPacer>,
     meter: Option<QueueMeter>,
-    /// Packets that the phantom queue marked while they waited, as far as is known: when they came, and when
-    /// they leave the queue.
+    /// Packets that the phantom queue marked while they waited, as far as is known: the time of arrival, and the time
+    /// at which they leave the queue.
     foreseen_marks: VecDeque<(Time, Time)>,
 }
 
@@ -158,7 +158,7 @@ impl Express {
         Some(Admitted { arrives: self.busy_until + self.rules.propagation, marked })
     }
 
-    /// Returns the mechanisms that most ports do not have; a plain port is not asked.
+    /// Returns the mechanisms that most ports do not have; not called for a plain port.
     #[inline(always)]
     fn extras<const IS_PLAIN: bool>(&mut self) -> Option<&mut Extras> {
         if IS_PLAIN { None } else { self.extras.as_deref_mut() }
@@ -251,7 +251,7 @@ impl Extras {
         let draws = pacer.on_enqueue(packet);
         pacer.foresee(now, leaves, packet, draws)
     }
-    /// Notes that a packet that came at `now` and leaves the queue at `leaves` has its mark already.
+    /// Notes that a packet that arrived at `now` and leaves the queue at `leaves` has its mark already.
     #[inline]
     fn foresee_mark(&mut self, now: Time, leaves: Time) {
         if leaves > now {
@@ -260,7 +260,7 @@ impl Extras {
         }
     }
 
-    /// Returns when the packets came that have their mark already and have not left the queue by `end`.
+    /// Returns the arrival times of packets that have their mark already and have not left the queue by `end`.
     fn marks_after(&self, end: Time) -> impl Iterator<Item = Time> + '_ {
         self.foreseen_marks.iter().filter(move |(_, leaves)| *leaves > end).map(|(since, _)| *since)
     }

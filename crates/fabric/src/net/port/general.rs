@@ -33,9 +33,9 @@ pub struct General {
     passes_up_to: u16,
     /// The priorities that may not be begun, paused by the far end or held by the night.
     stopped: PauseState,
-    /// The port has asked to be called when the link is free.
+    /// The port has requested a call when the link is free.
     asked_for_end: bool,
-    /// The end of a transmission changes something even where nothing waits, or somebody may see that it came.
+    /// The end of a transmission has an effect even if no packet waits, or may be observed.
     ends_matter: bool,
     /// The rules and the discipline alone decide on a packet, and no observer is called for it.
     is_plain: bool,
@@ -72,7 +72,7 @@ struct Extras {
     pause: PauseState,
     /// The priorities that the night holds.
     night: Priorities,
-    /// When the port has last asked to be called because nothing may be sent before.
+    /// The last time at which the port requested a call because nothing may be sent before.
     asked: Time,
     meter: Option<Box<QueueMeter>>,
 }
@@ -124,8 +124,8 @@ impl General {
         }
     }
 
-    /// Sends a packet that finds the link free and the port as if it had nothing to do. Returns when it arrives at the
-    /// far end; `None` if it has to go by [`on_arrival`](Self::on_arrival).
+    /// Sends a packet at once if the link is free and the port has no other work. Returns when it arrives at the far
+    /// end; `None` if it must take [`on_arrival`](Self::on_arrival).
     #[inline]
     pub(super) fn pass(&mut self, now: Time, packet: &Packet) -> Option<Time> {
         let size = u64::from(packet.size);
@@ -319,8 +319,8 @@ impl General {
         self.note_change::<ANY>(now);
     }
 
-    /// Returns the bytes that leave before a packet of `priority` that came now; all waiting bytes where they are not
-    /// counted by priority.
+    /// Returns the bytes that leave before a packet of `priority` that arrives now; all waiting bytes where they are
+    /// not counted by priority.
     pub(super) fn drain_bytes(&self, priority: u8) -> u64 {
         self.drain_bytes.as_ref().map_or(self.waiting_bytes, |drain| drain.of(priority))
     }
@@ -408,7 +408,7 @@ impl General {
             self.rest.extras.asked = due;
             sink.call_at(id, due);
         }
-        // Where the limit counts the packet in service, its end makes room too.
+        // Where the limit counts the packet in service, the end of its transmission makes room too.
         if self.rest.extras.announces_room && std::mem::take(&mut self.in_service_bytes) > 0 {
             sink.room(id);
         }
@@ -421,7 +421,7 @@ impl General {
         self.busy_until <= now && self.waiting == 0 && size <= self.passes_up_to && self.stopped.may(priority)
     }
 
-    /// Asks for a call when the packet in service has left, if that makes a difference.
+    /// Requests a call when the packet in service has left, if that has an effect.
     #[inline]
     fn call_when_free(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
         let matters = self.waiting > 0 || self.ends_matter;

@@ -12,9 +12,8 @@ use crate::net::Packet;
 
 /// HULL's pacer in the form of the reproduction's source.
 ///
-/// It decides on the packets in the order in which they leave the queue, and nothing that happens
-/// while it holds one changes when that one goes. So a departure is as certain with a pacer as
-/// without, and both port engines can have one.
+/// It decides on the packets in the order in which they leave the queue, and later events do not change the departure
+/// of a packet that it holds. So a departure is as certain with a pacer as without, and both port engines can have one.
 #[derive(Debug)]
 pub struct HeadPacer {
     pacer: LinkPacer,
@@ -61,7 +60,7 @@ impl HeadPacer {
         }
     }
 
-    /// [`HeadPacer::release`], for a packet that comes at `now` and leaves the queue at `leaves`.
+    /// [`HeadPacer::release`], for a packet that arrives at `now` and leaves the queue at `leaves`.
     pub(super) fn foresee(&mut self, now: Time, leaves: Time, packet: &Packet, draws: bool) -> Time {
         if draws && leaves > now {
             while self.foreseen.pop_front_if(|(left, ..)| *left <= now).is_some() {}

@@ -1,7 +1,7 @@
-//! Whether an arriving packet is marked, or dropped before the queue is full.
+//! Decides whether an arriving packet is marked, or dropped before the queue is full.
 //!
-//! A port compares its queue with a threshold ([`PortRules`]), or has a [`Marker`] in place of that. A new rule that
-//! decides on arrivals is a variant of [`Rule`], made in [`Marker::of`]; no other file of the fabric knows which it is.
+//! A port compares its queue with a threshold ([`PortRules`]), or has a [`Marker`] in its place. A new rule for
+//! arrivals is a variant of [`Rule`], made in [`Marker::of`]; no other file of the fabric distinguishes the rules.
 
 use plimsoll_mechanisms::PortMechanisms;
 use plimsoll_mechanisms::red::Red;
@@ -30,7 +30,7 @@ enum Rule {
 }
 
 impl Marker {
-    /// Makes the marker of a port of rate `link`, if one of its mechanisms asks for one. `stream` gives the random
+    /// Makes the marker of a port of rate `link`, if one of its mechanisms needs one. `stream` returns the random
     /// stream of a name.
     pub fn of(
         mechanisms: &PortMechanisms,
@@ -81,7 +81,7 @@ impl Marker {
     pub(super) fn on_idle(&mut self, since: Time) {
         match &mut self.rule {
             Rule::Red(red) => red.on_idle(since),
-            // It knows of each priority when it was last sent.
+            // It stores the time of the last transmission of each priority.
             Rule::Wred(_) => {}
         }
     }

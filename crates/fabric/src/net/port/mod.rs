@@ -96,7 +96,7 @@ enum Engine {
 const _: () = assert!(size_of::<Port>() == 64, "a port is one cache line");
 
 impl Port {
-    /// Builds the port on the simplest engine that can do what `config` asks.
+    /// Builds the port on the simplest engine that supports `config`.
     pub fn new(config: PortConfig) -> Port {
         let express = config.discipline.is_fifo()
             && !config.announces_room
@@ -165,7 +165,7 @@ impl Port {
         }
     }
 
-    /// The time asked for by [`Sink::call_at`] has come.
+    /// Handles the call requested by [`Sink::call_at`].
     pub fn on_due(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
         match &mut self.0 {
             Engine::Express(_) => unreachable!("an express port asks for no call"),
@@ -232,8 +232,8 @@ impl Port {
         }
     }
 
-    /// The link changes: from now on these rules hold. The packet in service ends as it began, and nothing
-    /// that waits is dropped. An express port's link never changes.
+    /// Changes the rules of the link from now on. The packet in service ends as it began, and waiting packets are not
+    /// dropped. An express port's link never changes.
     pub fn set_rules(&mut self, rules: Arc<PortRules>) {
         match &mut self.0 {
             Engine::Express(_) => unreachable!("an express port's link does not change"),
@@ -249,7 +249,7 @@ impl Port {
         }
     }
 
-    /// Returns the bytes that leave before a packet of `priority` that came now.
+    /// Returns the bytes that leave before a packet of `priority` that arrives now.
     pub fn drain_bytes(&self, priority: u8) -> u64 {
         match &self.0 {
             Engine::Express(_) => unreachable!("an express port does not count by priority"),

@@ -37,7 +37,7 @@ impl BufferLimit {
     pub const UNLIMITED: BufferLimit =
         BufferLimit { packets: u64::MAX, bytes: u64::MAX, counts_in_service: false };
 
-    /// A limit that leaves no room, not even for a packet that would be sent at once.
+    /// A limit without any room, even for a packet that would be sent at once.
     pub const NOTHING: BufferLimit = BufferLimit { packets: 0, bytes: 0, counts_in_service: true };
 
     /// Returns whether a packet of `size` bytes may join `packets` of `bytes` that wait and `in_service` bytes that

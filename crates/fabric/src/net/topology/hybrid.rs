@@ -214,8 +214,8 @@ impl NextHops {
         links
     }
 
-    /// Returns the port by which `switch` passes `packet` on, whose path class is known. An uplink to the packet
-    /// switch belongs to a host, of several where there are fewer uplinks than hosts.
+    /// Returns the port by which `switch` passes `packet` on, whose path class is known. An uplink to the packet switch
+    /// belongs to one host, or to several where there are fewer uplinks than hosts.
     pub(crate) fn next_port(&self, switch: u32, packet: &Packet) -> PortId {
         let (src, dst) = (packet.src.0, packet.dst.0);
         let (rack, uplink) = (dst / self.hosts_per_rack, dst % self.hosts_per_rack % self.packet_uplinks);

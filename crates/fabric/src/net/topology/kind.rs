@@ -14,7 +14,7 @@ pub trait Kind {
     /// Returns the names of the switch tiers, from the hosts upwards.
     fn tiers(&self) -> &'static [&'static str];
 
-    /// Returns the number of hosts; one that no computer holds does not overflow.
+    /// Returns the number of hosts; a number too large for any computer does not overflow.
     fn hosts(&self) -> u64;
 
     /// Returns the number of links, including the links of the hosts; a number too large for any computer does not
@@ -79,7 +79,7 @@ pub trait Kind {
         None
     }
 
-    /// Returns the name of a switch, which is that of its tier and its number there: `edge0`, `edge1`, ....
+    /// Returns the name of a switch, which is its tier's and its number there: `edge0`, `edge1`, ....
     fn switch_name(&self, switch: u32) -> String {
         let mut number = switch;
         for (tier, count) in self.tiers().iter().zip(self.switches()) {

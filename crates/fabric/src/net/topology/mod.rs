@@ -1,5 +1,4 @@
-//! [`Topology`]: the parameters of a network, and [`Network`]: its hosts, switches and links, and which way a packet
-//! goes.
+//! [`Topology`]: the parameters of a network, and [`Network`]: its hosts, switches and links, and the path of a packet.
 //!
 //! Each kind of topology is one file, which holds its parameters, implements [`Kind`] for them, and has its links and
 //! next hops; the table in this file lists it.
@@ -133,7 +132,7 @@ impl Network {
         &self.links[port.0 as usize]
     }
 
-    /// Asks memory for what [`Network::far_switch`] reads, after many other events.
+    /// Prefetches the memory that [`Network::far_switch`] reads, after many other events.
     #[inline]
     pub fn prefetch_far_end(&self, port: PortId) {
         if let Some(far_end) = self.far_ends.get(port.0 as usize) {
@@ -156,7 +155,7 @@ impl Network {
         }
     }
 
-    /// Returns the switch that `host` is connected to; `None` if there is none.
+    /// Returns the switch that `host` is connected to; `None` without one.
     #[inline]
     pub fn switch_of(&self, host: HostId) -> Option<u32> {
         self.far_switch(PortId(host.0))
@@ -186,7 +185,7 @@ impl Network {
         PortId(self.hosts + host.0)
     }
 
-    /// Returns the port by which `switch` passes `packet` on, of several the one that its flow's hash chooses.
+    /// Returns the port by which `switch` passes `packet` on; of several ports, the one that its flow's hash chooses.
     #[inline]
     pub fn next_port(&self, switch: u32, packet: &Packet) -> PortId {
         if let Paths::Rack = self.paths {
@@ -239,7 +238,7 @@ impl Network {
         })
     }
 
-    /// Returns the hops from `src` to `dst`: of each the fastest link, and how many there are on all shortest paths
+    /// Returns the hops from `src` to `dst`: for each, the fastest link and the number of links on all shortest paths
     /// together.
     pub fn tiers_between(&self, src: HostId, dst: HostId) -> impl Iterator<Item = (&Link, u64)> + '_ {
         let mut ports = vec![PortId(src.0)];
@@ -258,7 +257,7 @@ impl Network {
         })
     }
 
-    /// Returns how long `packet` serialises and propagates on its path when nothing is in its way.
+    /// Returns the serialisation and propagation times of `packet` on its path when nothing is in its way.
     pub fn idle_transit(&self, packet: &Packet) -> (Span, Span) {
         self.path(packet).fold((Span::ZERO, Span::ZERO), |(serialisation, propagation), port| {
             let link = self.link(port);

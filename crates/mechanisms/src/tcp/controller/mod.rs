@@ -1,6 +1,6 @@
 //! [`Controller`]: the built-in congestion controllers, one file each, and the one from outside.
 //!
-//! A controller from outside implements [`CongestionControl`] and comes in through [`Config::custom`].
+//! A controller from outside implements [`CongestionControl`] and is configured by [`Config::custom`].
 
 mod cubic;
 mod dctcp;
@@ -41,7 +41,7 @@ impl Controller {
         }
     }
 
-    /// Whether the controller sets the window itself.
+    /// Returns whether the controller sets the window itself.
     pub(super) fn sets_window(&self) -> bool {
         match self {
             Controller::Reno | Controller::Cubic(_) | Controller::Dctcp(_) => false,
@@ -49,7 +49,7 @@ impl Controller {
         }
     }
 
-    /// Whether the controller is called through its trait: it may pace, and take account of the path.
+    /// Returns whether the controller is called through its trait: it may pace, and take account of the path.
     pub(super) fn is_boxed(&self) -> bool {
         matches!(self, Controller::Boxed(_))
     }

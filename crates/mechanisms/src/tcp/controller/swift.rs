@@ -10,8 +10,8 @@
 //! timeout                the same; cwnd = min_cwnd from the retransmit_reset-th in a row on
 //! ```
 //!
-//! Windows are in segments. Below one, the sender paces: a segment every RTT / cwnd. The square root is there because
-//! N flows that know nothing of each other make a queue of the order of sqrt(N).
+//! Windows are in segments. Below one, the sender paces: a segment every RTT / cwnd. The square root is there because N
+//! independent flows make a queue of the order of sqrt(N).
 //!
 //! # Departures from the paper
 //! * **One window.** The paper has a second one for the delay in the hosts, and uses the smaller. Simulated hosts
@@ -39,9 +39,9 @@ pub struct SwiftParams {
     /// Target delay of a path without switches and of large windows, more than 0. It has to exceed the RTT of an idle
     /// path. Default 20 us (100 Gb/s).
     pub base_target: Span,
-    /// What each switch on the path adds to the target. Default 1 us.
+    /// The time that each switch on the path adds to the target. Default 1 us.
     pub hop_scale: Span,
-    /// What a small window adds to the target at most. Default 100 us, five times `base_target`; 0 turns flow-based
+    /// The most that a small window adds to the target. Default 100 us, five times `base_target`; 0 turns flow-based
     /// scaling off.
     pub fs_range: Span,
     /// Window at and below which the target is largest: more than 0. Default 0.1.
@@ -148,7 +148,7 @@ impl Swift {
         cwnd as u64
     }
 
-    /// Whether a round trip has passed since the last decrease; if so, this is the last one now.
+    /// Returns whether a round trip has passed since the last decrease; if so, records a decrease now.
     fn may_decrease(&mut self, now: Time, rtt: Span) -> bool {
         let may = self.last_decrease.is_none_or(|last| now.saturating_since(last) >= rtt);
         if may {

@@ -34,7 +34,7 @@ impl Sender {
         }
     }
 
-    /// Whether the duplicate ACKs may start a fast retransmit (RFC 6582, section 3.2, step 1).
+    /// Returns whether the duplicate ACKs may start a fast retransmit (RFC 6582, section 3.2, step 1).
     fn may_fast_retransmit(&self, config: &Config) -> bool {
         let beyond = self.recover.is_none_or(|recover| self.una > recover);
         match config.fast_retransmit_guard {
