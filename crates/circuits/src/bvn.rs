@@ -29,8 +29,7 @@ impl Scheduler for Bvn {
         let mut sum = quick_stuff(demand, &mut self.stuffed, &mut self.sums);
         let mut total = Span::ZERO;
         while sum > switching.packet_bytes(total) {
-            // A permutation is looked for anew each time: one that changes as little as possible would be Solstice's
-            // idea.
+            // Each permutation is searched for from scratch: keeping most of the previous one would be Solstice's idea.
             self.graph.reset(ports);
             for (sender, row) in self.stuffed.chunks_exact(ports).enumerate() {
                 self.graph.join_at_least(sender, row, 1);

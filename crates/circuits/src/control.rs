@@ -43,7 +43,7 @@ pub struct Controller {
     switching: Switching,
     lead: Span,
     drain: Span,
-    /// The week that began last; the circuits of week 0 are dark, as nothing was known before it.
+    /// The week that began last; the circuits of week 0 are dark, as its demand is unknown.
     week: u64,
     /// When the demand of the next week is read; [`Time::MAX`] once it has been.
     reads: Time,
@@ -152,8 +152,8 @@ impl Controller {
         }
     }
 
-    /// The demand for which [`Instruction::ReadDemand`] asked: the schedule of the next week is computed. More than a
-    /// week's circuit can carry is cut to that, in proportion; the rest is the demand of weeks to come.
+    /// Takes the demand requested by [`Instruction::ReadDemand`], and computes the schedule of the next week. Demand
+    /// beyond a week's circuit is cut to that, in proportion; the rest is the demand of weeks to come.
     pub fn on_demand(&mut self, demand: &Demand) {
         let week = self.switching.window;
         let most = self.switching.circuit_bytes(week - self.switching.night);

@@ -8,7 +8,7 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Returns a demand of `ports` ports that have nothing to send.
+    /// Returns a demand of zero for `ports` ports.
     pub fn new(ports: usize) -> Demand {
         Demand { ports, bytes: vec![0; ports * ports] }
     }
@@ -62,7 +62,7 @@ impl Demand {
 
     /// Returns the rows, one for each sender.
     pub fn rows(&self) -> impl Iterator<Item = &[u64]> {
-        // `chunks_exact` refuses chunks of no values, which a matrix of no ports would have.
+        // `chunks_exact` panics for chunks of size 0, which a matrix without ports would have.
         self.bytes.chunks_exact(self.ports.max(1))
     }
 

@@ -15,7 +15,7 @@ pub struct LowerBounds {
     /// With both switches: `LB_h = r_c / (r_c + r_p) * (diameter / r_c + night)`, since both carry all the time but one
     /// night.
     pub hybrid: Span,
-    /// With both switches and days of whole configurations, which the paper does not have: see [`LowerBounds::of`].
+    /// With both switches and days of whole configurations, a bound that is not in the paper: see [`LowerBounds::of`].
     pub flows: Span,
 }
 

@@ -25,9 +25,9 @@ use crate::stuffing::Sums;
 pub struct Islip {
     /// The most iterations of a matching, at least 1.
     iterations_max: usize,
-    /// The sender at which a receiver's turn begins.
+    /// The sender from which on each receiver grants.
     grants: Vec<usize>,
-    /// The receiver at which a sender's turn begins.
+    /// The receiver from which on each sender accepts.
     accepts: Vec<usize>,
     sums: Sums,
 }
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(matchings, ["0>0 1>1 2>2", "0>1 1>0 2>2", "0>2 1>1 2>0", "0>0 1>2 2>1"]);
     }
 
-    /// With one iteration a circuit more comes up in each cell, until the pointers are apart.
+    /// With one iteration, each cell adds a circuit until the pointers are apart.
     #[test]
     fn one_iteration_leaves_ports_free() {
         let full = [1, 1, 1];

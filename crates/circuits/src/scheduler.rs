@@ -24,7 +24,7 @@ pub struct Switching {
 /// The reason why two switches can have no schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SwitchingError {
-    /// A circuit that carries nothing.
+    /// A circuit without capacity.
     #[error("a circuit rate of 0 carries nothing; allowed: more than 0")]
     NoRate,
     /// A night that leaves no time for a day.

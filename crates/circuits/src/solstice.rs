@@ -10,8 +10,8 @@
 //!
 //! Every row and column of a stuffed matrix has the same sum, and a permutation takes the same from each: one number is
 //! the sum of all of them. BigSlice is a matching in the graph of the entries of at least r. A day lowers only the
-//! entries on its circuits, and a halved r only adds edges, so the matching of the last configuration, less the
-//! circuits that fell below r, is where the search for the next one begins.
+//! entries on its circuits, and a halved r only adds edges, so the search for the next matching begins from the last
+//! one, less the circuits that fell below r.
 
 use plimsoll_units::Span;
 
@@ -85,7 +85,7 @@ impl Solstice {
     }
 }
 
-/// Returns the largest power of two below `value`, and 1 where there is none.
+/// Returns the largest power of two below `value`, and 1 if `value` is at most 1.
 fn largest_power_below(value: u64) -> u64 {
     1 << value.saturating_sub(1).max(1).ilog2()
 }

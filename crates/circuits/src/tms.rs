@@ -6,8 +6,8 @@
 //!
 //! * a matching's share is the mean of its entries, not the least of them, which for the heaviest matching is often
 //!   zero;
-//! * days below a night are not worth one, so the schedule ends with the first, and the window goes to the others by
-//!   their shares.
+//! * days shorter than a night are not worth one, so the schedule ends before the first of them, and the window is
+//!   divided among the others by their shares.
 
 use plimsoll_units::Span;
 

@@ -32,7 +32,7 @@ pub struct Workload {
     pub sparsity: f64,
 }
 
-/// Where the flows of a generated demand go.
+/// The rule by which the flows of a generated demand get their receivers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Placement {
     /// Every port receives as many large and as many small flows as it sends: random permutations that share no pair of

@@ -13,7 +13,7 @@ use crate::agent::Shares;
 /// The prefix of every name.
 const PREFIX: &str = "plimsoll-";
 
-/// A cgroup with a level; gone when dropped, with all programs in it.
+/// A cgroup with a level; dropping it removes it, with all programs in it.
 #[derive(Debug)]
 pub(crate) struct Level {
     folder: PathBuf,
@@ -86,7 +86,7 @@ impl<'a> LevelsOfPrograms<'a> {
     }
 }
 
-/// Without eBPF programs there are no levels.
+/// Levels need eBPF programs.
 #[cfg(not(feature = "kernel"))]
 impl<'a> LevelsOfPrograms<'a> {
     pub(crate) fn new(_: &'a Shares) -> LevelsOfPrograms<'a> {
@@ -111,12 +111,12 @@ impl Drop for Level {
     }
 }
 
-/// Whether cgroups of version 2 are mounted.
+/// Returns whether cgroups of version 2 are mounted.
 pub(crate) fn are_here() -> bool {
     root().is_some()
 }
 
-/// Why programs can have no level here; none if they can. A level is one of the limiters'.
+/// Returns why programs can have no level here; `None` if they can. A level belongs to the limiters.
 pub(crate) fn lacks(has_limiters: bool) -> Option<String> {
     if !has_limiters {
         return Some("hosts without `host.qjump` have no levels".to_owned());
@@ -126,7 +126,7 @@ pub(crate) fn lacks(has_limiters: bool) -> Option<String> {
 
 const NO_CGROUPS: &str = "cgroups of version 2 are not mounted (mount -t cgroup2 none FOLDER)";
 
-/// Where the hierarchy of version 2 is mounted.
+/// Returns the mount point of the hierarchy of version 2.
 fn root() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
     let mut lines = mounts.lines().map(|line| line.split(' '));

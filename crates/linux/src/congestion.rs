@@ -22,7 +22,7 @@ pub(crate) struct CongestionControl {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{key}: this kernel has no `{name}` congestion control{hint}; `plimsoll check` lists what it has")]
 pub struct NoCongestionControl {
-    /// The key or the option that asks for it.
+    /// The key or the option that requests it.
     pub key: &'static str,
     /// The kernel's name for it.
     pub name: String,
@@ -34,7 +34,7 @@ pub struct NoCongestionControl {
 const DCTCP: &str = "dctcp";
 
 impl CongestionControl {
-    /// The one named `asked`, or else that of `transport`.
+    /// Returns the congestion control named `asked`, or else the one of `transport`.
     ///
     /// # Errors
     /// If there is none.
@@ -93,12 +93,12 @@ impl CongestionControl {
         Err(". A build with the eBPF programs brings its own: `make kernel`".to_owned())
     }
 
-    /// For TCP_CONGESTION and `net.ipv4.tcp_congestion_control`.
+    /// Returns the name for TCP_CONGESTION and `net.ipv4.tcp_congestion_control`.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether its connections do nothing without ECN.
+    /// Returns whether it has no effect without ECN.
     pub(crate) fn needs_ecn(&self) -> bool {
         self.name.starts_with(DCTCP)
     }

@@ -6,8 +6,8 @@
 //!                                                   └─ the controller's reading
 //! ```
 //!
-//! A reading takes a few microseconds a host, and is complete shortly before the controller needs it; the others are
-//! for weeks of which it comes too late, because the machine was busy. Slow estimators have theirs every
+//! A reading takes a few microseconds a host, and is complete shortly before the controller needs it; a reading that is
+//! complete later, because the machine was busy, is counted as late for its week. Slow estimators are read every
 //! `circuits.poll`.
 
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ use crate::series::WindowSeries;
 use crate::sock_diag::SockDiag;
 use crate::urgent;
 
-/// When sockets are read.
+/// The times at which sockets are read.
 #[derive(Clone, Copy, Debug)]
 struct Timetable {
     /// The time between two readings.
@@ -67,7 +67,7 @@ impl Timetable {
 
 /// The readings of a week.
 const READINGS: u64 = 4;
-/// The least and the first time by which a reading begins before it is to be complete.
+/// The least time by which a reading begins before it is to be complete, and the time of the first.
 const MARGIN_MIN: Span = Span::from_us(60);
 const MARGIN_FIRST: Span = Span::from_us(400);
 /// A reading that takes longer than others is forgotten by this share with each that follows.
@@ -80,7 +80,7 @@ pub struct Readings {
     pub took: Spread,
     /// The weeks for which a reading was to be made.
     pub weeks: u64,
-    /// The weeks whose reading was complete after the controller had asked, so that an earlier one counted.
+    /// The weeks whose reading was complete after the controller needed it, so that an earlier one was used.
     pub late: u64,
     /// The windows of connections over time, where they are observed.
     pub(crate) series: Option<WindowSeries>,

@@ -223,7 +223,7 @@ impl<D: Devices> Edge<D> {
         self.exits.capture = Some(capture);
     }
 
-    /// Carries frames until `stops` says so; the time then.
+    /// Carries frames until `stops` returns true; returns the time then.
     ///
     /// # Errors
     /// If the system refuses to wait for devices.
@@ -313,7 +313,7 @@ impl<D: Devices> Edge<D> {
         }
         match frame::answer(frame, hosts) {
             Some(reply) => {
-                // A device that does not take the answer is asked again by its host.
+                // If the device rejects the answer, its host asks again.
                 let _ = self.exits.devices.send(from, &reply);
                 if let Some(capture) = &mut self.exits.capture {
                     capture.keep(from, now, Way::ToHost, &reply);

@@ -55,7 +55,7 @@ pub struct Options {
     pub mptcp: Option<u8>,
     /// The host in which a shell opens; the run lasts as long as the shell.
     pub shell: Option<u32>,
-    /// Where the frames of all hosts are captured.
+    /// The folder in which the frames of all hosts are captured.
     pub capture: Option<CaptureTo>,
 }
 
@@ -64,7 +64,7 @@ pub struct Options {
 pub struct Emulated {
     /// The outcome, in the form of a simulated run's.
     pub outcome: Outcome,
-    /// The time by which each frame was handed to its host too late.
+    /// Lateness of the frames handed to their hosts.
     pub lateness: Spread,
     /// The time that each frame waited in queues and pacers of the fabric.
     pub waited: Spread,
@@ -72,7 +72,7 @@ pub struct Emulated {
     pub foreign: u64,
     /// The time from the first step to the first frame that could pass.
     pub startup: Span,
-    /// The replay gave the same digest; `None` if it was not asked for.
+    /// True if the replay gave the same digest; `None` if no replay was requested.
     pub verified: Option<bool>,
     /// The packets beyond their level's share, where hosts have QJump's limiter.
     pub excess: Option<Excess>,
@@ -80,11 +80,11 @@ pub struct Emulated {
     pub multipath: Option<MultipathCounts>,
     /// The exit of each program.
     pub programs: Vec<ProgramEnd>,
-    /// The readings of the hosts' sockets, where the controller of circuits has its demand of them.
+    /// The readings of the hosts' sockets, where the controller of circuits takes its demand from them.
     pub readings: Option<Readings>,
 }
 
-/// Why an emulated run has no outcome.
+/// Reasons why an emulated run has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum EmulateError {
     /// The system lacks a feature.

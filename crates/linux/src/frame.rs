@@ -1,7 +1,7 @@
 //! Ethernet frames: the fields that the fabric needs, the fields that it may change, and the edge's own answers.
 //!
-//! IPv4 and IPv6 with any VLAN tags before them. The changes keep every checksum right (RFC 1624, equation 3; IPv6
-//! has none over its traffic class). Nothing here trusts a length that a frame states.
+//! IPv4 and IPv6 with any VLAN tags before them. The changes keep every checksum right (RFC 1624, equation 3; IPv6 has
+//! none over its traffic class). The code trusts no length in a frame.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -82,7 +82,7 @@ pub struct Header {
     pub to: HostId,
     /// A hash of addresses, protocol and ports, the same for both directions.
     pub flow: u32,
-    /// Whether it goes from the larger of the two ends to the smaller.
+    /// Whether it travels from the larger of the two ends to the smaller.
     pub from_larger: bool,
     /// The priority of its VLAN tag; without one, the class selector of its DSCP (the upper three bits).
     pub priority: u8,
@@ -132,7 +132,7 @@ fn network(frame: &[u8]) -> Option<Network> {
     None
 }
 
-/// The host that the frame is for; `None` for a group, or a host that there is not.
+/// Returns the host that the frame is for; `None` for a group, or a host that does not exist.
 fn destination(frame: &[u8], hosts: u32) -> Option<HostId> {
     let [a, b, c] = *frame.get(..6)?.strip_prefix(&[0x02, 0x50, 0x00])? else { return None };
     let host = u32::from_be_bytes([0, a, b, c]);
@@ -260,7 +260,7 @@ pub fn answer(frame: &[u8], hosts: u32) -> Option<Vec<u8>> {
     }
 }
 
-/// The answer's layers below the network: that of the question, to its sender, from `host`.
+/// Returns the answer's layers below the network: a copy of the question's, to its sender, from `host`.
 fn reply_to(frame: &[u8], at: usize, host: HostId) -> Option<Vec<u8>> {
     let mut reply = Vec::with_capacity(at + 72);
     reply.extend_from_slice(frame.get(6..12)?);

@@ -13,7 +13,7 @@ pub fn ignore() -> io::Result<()> {
 
 #[expect(unsafe_code, reason = "no safe crate of this workspace has a signal ignored")]
 fn ignore_signal(signal: i32) -> io::Result<()> {
-    // SAFETY: no handler is installed, so that nothing runs when the signal comes.
+    // SAFETY: no handler is installed, so that no code runs when the signal arrives.
     let before = unsafe { libc::signal(signal, libc::SIG_IGN) };
     if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

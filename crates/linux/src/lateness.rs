@@ -34,12 +34,12 @@ impl Spread {
         self.count
     }
 
-    /// Returns the longest sample; zero if there is none.
+    /// Returns the longest sample; zero without samples.
     pub fn max(&self) -> Span {
         self.max
     }
 
-    /// The length that a share of `quantile` does not exceed, up to 1/16 too long; zero if nothing was counted.
+    /// Returns the length that a share of `quantile` does not exceed, up to 1/16 too long; zero without samples.
     pub fn quantile(&self, quantile: f64) -> Span {
         let rank = ((self.count as f64 * quantile).ceil() as u64).max(1);
         let mut seen = 0;

@@ -151,7 +151,7 @@ impl LiveFabric {
         Entry::SocketDemand { at, demand }
     }
 
-    /// Gives the controller of circuits the demand that it has asked for, if it has.
+    /// Gives the controller of circuits the demand that it has requested, if any.
     #[cold]
     fn give_demand(&mut self) {
         if self.fabric.wants_demand()
@@ -161,7 +161,8 @@ impl LiveFabric {
         }
     }
 
-    /// A frame has come in at `now` or later; returns the log's entry of it. `frame` comes back with its [`Egress`].
+    /// Handles a frame that has arrived at `now` or later; returns its entry for the log. `frame` is returned with its
+    /// [`Egress`].
     pub fn on_frame(
         &mut self,
         now: Time,
@@ -210,7 +211,7 @@ impl LiveFabric {
         self.done = self.done.max(now);
     }
 
-    /// Sends the pauses that were decided at `now`, and hands back the frames that were lost.
+    /// Sends the pauses that were decided at `now`, and returns the frames that were lost.
     fn after_event(&mut self, now: Time, out: &mut impl Out) {
         self.fabric.send_pauses(now);
         for (at, packet) in self.fabric.hooks_mut().0.drain(..) {
@@ -296,7 +297,7 @@ impl LiveFabric {
 }
 
 impl Hybrid {
-    /// Returns by which switches a frame may travel.
+    /// Returns the switches by which a frame may travel.
     fn path_class(&self, header: &Header) -> PathClass {
         match (self.acks, header.pool) {
             (Some(acks), _) if header.is_control => acks,

@@ -51,7 +51,7 @@ const FALLBACKS: [&str; 10] = [
     "SimultConnectFallback",
 ];
 
-/// Whether sockets here can be of MPTCP.
+/// Returns whether sockets here can be of MPTCP.
 pub(crate) fn is_here() -> bool {
     Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP)).is_ok()
 }
@@ -90,7 +90,7 @@ pub(crate) fn check(network: &Network, is_hybrid: bool, subflows: u8) -> Result<
     Ok(())
 }
 
-/// Whether this kernel's MPTCP is as the scenario's `transport.mptcp` says.
+/// Checks that this kernel's MPTCP supports the scenario's `transport.mptcp`.
 ///
 /// # Errors
 /// Says why not.
@@ -125,7 +125,7 @@ impl MultipathCounts {
         Ok(MultipathCounts::of(&fs::read_to_string("/proc/thread-self/net/netstat")?))
     }
 
-    /// From the two lines of MPTCP in `/proc/net/netstat`.
+    /// Parses the two lines of MPTCP in `/proc/net/netstat`.
     fn of(netstat: &str) -> MultipathCounts {
         let mut lines = netstat.lines().filter(|line| line.starts_with("MPTcpExt:"));
         let (names, values) = (lines.next().unwrap_or(""), lines.next().unwrap_or(""));

@@ -63,11 +63,11 @@ pub struct HostSettings {
     /// window.
     pub send_buffer: Option<u64>,
     /// The bytes of a connection's receive buffer from the first, half of which is the window that a receiver offers;
-    /// the kernel's default grows with what arrives.
+    /// the kernel's default grows with the received data.
     pub receive_buffer: Option<u64>,
-    /// Every host has a table of connections of its own, so that they are listed without a walk over a large one.
+    /// Every host has its own table of connections, so that they are listed without a walk over a large one.
     pub own_tables: bool,
-    /// Where connections may be of MPTCP: subflows that one may have.
+    /// The most subflows of a connection, where connections may be of MPTCP.
     pub subflows: Option<u8>,
 }
 
@@ -79,7 +79,7 @@ impl HostSettings {
     }
 }
 
-/// The hosts of a run; gone when dropped.
+/// The hosts of a run; dropping them removes them.
 #[derive(Debug)]
 pub struct Namespaces {
     names: Vec<String>,
@@ -125,7 +125,7 @@ impl Namespaces {
                     ("tcp_ecn", number(settings.ecn)),
                     ("tcp_timestamps", number(settings.timestamps)),
                     ("tcp_sack", number(settings.selective_acks)),
-                    // The bound of the other, so that it goes first.
+                    // The upper limit of `tcp_reordering`, so it must be set first.
                     ("tcp_max_reordering", &largest),
                     ("tcp_reordering", &reordering),
                     ("tcp_congestion_control", &settings.congestion_control),
@@ -135,7 +135,7 @@ impl Namespaces {
                 {
                     let path = format!("/proc/sys/net/ipv4/{name}");
                     match fs::write(&path, value) {
-                        // No namespace has one that this kernel restricts as its default; a route can have it.
+                        // A namespace cannot set a default that this kernel restricts; a route can.
                         Err(error)
                             if error.kind() == io::ErrorKind::PermissionDenied
                                 && name.ends_with("control") =>
@@ -190,8 +190,8 @@ impl Namespaces {
         ip(&["-batch", "-"], &add, Some(&self.lock))
     }
 
-    /// Makes namespaces whose tables of connections are their own: a namespace has one if it was made in a namespace
-    /// that says so, which is `mould` for as long as that takes. Kernels before 6.1 cannot.
+    /// Makes namespaces with their own tables of connections: a namespace has one if it was made in a namespace with
+    /// that setting, which `mould` gets for the time. Kernels before 6.1 cannot.
     fn add_with_own_tables(&self, mould: &str) -> io::Result<()> {
         ip(&["-batch", "-"], &format!("netns add {mould}\n"), Some(&self.lock))?;
         let added = inside(mould, || {
@@ -284,12 +284,12 @@ fn inside<T: Send>(name: &str, work: impl FnOnce() -> io::Result<T> + Send) -> i
 const OWN_TABLES: &str = "/proc/sys/net/ipv4/tcp_child_ehash_entries";
 const OWN_TABLE_SIZE: u32 = 4_096;
 
-/// The smallest buffer of a connection, and the largest that one may grow to by itself: the kernel's defaults.
+/// The smallest buffer of a connection, and the limit of its automatic growth: the kernel's defaults.
 const BUFFER_MIN: u64 = 4_096;
 const SEND_BUFFER_MAX: u64 = 4 << 20;
 const RECEIVE_BUFFER_MAX: u64 = 32 << 20;
 
-/// To how many duplicate acknowledgements Linux raises its tolerance by itself: its default.
+/// The number of duplicate acknowledgements to which Linux raises its tolerance by itself: its default.
 const REORDERING_LEARNT: u32 = 300;
 /// More duplicate acknowledgements than any window has packets.
 const REORDERING_MAX: u32 = 1 << 16;
@@ -352,7 +352,7 @@ fn sweep() -> io::Result<(usize, io::Result<()>)> {
     let Some(state) = &state else { return Ok((left.len(), removed)) };
     for owner in state.names()?.iter().filter(|name| is_number(name)) {
         let Ok(Some(lock)) = state.file(owner, OFlags::RDONLY) else { continue };
-        // Removed under its lock: a start that waits for it sees that it is gone, and makes another.
+        // Removed under its lock: a start that waits for it then finds it removed, and makes another.
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
             let _ = state.remove(owner);
         }
@@ -439,7 +439,7 @@ fn await_orphans(state: &Folder) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the owner of a lock holds it. One whose lock this process may not look at counts as alive.
+/// Returns whether the owner of a lock holds it. An owner whose lock this process cannot test counts as alive.
 fn lives(state: &Folder, owner: &str) -> bool {
     match state.file(owner, OFlags::RDONLY) {
         Ok(Some(lock)) => flock(&lock, FlockOperation::NonBlockingLockShared).is_err(),

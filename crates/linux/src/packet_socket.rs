@@ -124,7 +124,7 @@ impl PacketSocket {
         self.dropped
     }
 
-    /// Hands packets to `each`, and returns their number. Without any it waits for a tenth of a second at most.
+    /// Hands packets to `each`, and returns their number. If none is there, it waits for a tenth of a second at most.
     ///
     /// # Errors
     /// If the device is gone, or the system refuses.
@@ -186,7 +186,7 @@ fn devices() -> Vec<String> {
 fn bound(index: u32) -> io::Result<Socket> {
     // Without a protocol it receives nothing until it is bound.
     let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))?;
-    // More than the system's limit needs a capability of its own, and less is enough for slow devices.
+    // A buffer beyond the system's limit needs a capability of its own, and a smaller one is enough for slow devices.
     if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER_BYTES).is_err() {
         socket.set_recv_buffer_size(BUFFER_BYTES)?;
     }

@@ -28,15 +28,15 @@ use crate::failure::{failed, start_thread};
 pub struct Program {
     /// The number of the host.
     pub host: u32,
-    /// QJump's level of its sockets, 0 to 7; their own, where there is none.
+    /// QJump's level of its sockets, 0 to 7; `None` leaves their own.
     pub level: Option<u8>,
     /// Program and arguments, quoted as in a shell ([`words`]).
     pub command: String,
     /// When it starts, on the workloads' clock.
     pub start: Span,
-    /// When it is killed if it still runs; when the sending ends at the latest.
+    /// When it is killed if it still runs; in any case when the sending ends.
     pub stop: Option<Span>,
-    /// Where its output goes; standard error, if nowhere.
+    /// The file for its output; standard error, if `None`.
     pub log: Option<PathBuf>,
 }
 
@@ -50,7 +50,7 @@ pub struct ProgramEnd {
 }
 
 impl ProgramEnd {
-    /// Whether it ended by itself, and said that it had failed.
+    /// Returns whether it ended by itself, with a status of failure.
     pub fn has_failed(&self) -> bool {
         self.status.is_some_and(|status| !status.success())
     }
@@ -97,7 +97,7 @@ impl Programs {
         Ok(started)
     }
 
-    /// Whether all have ended, or were ended at their time.
+    /// Returns whether all have ended, or were ended at their time.
     pub(crate) fn are_over(&self) -> bool {
         self.threads.iter().all(JoinHandle::is_finished)
     }

@@ -76,7 +76,7 @@ impl Limiters {
         Ok(Limiters { by_host })
     }
 
-    /// Returns the packets of all hosts that went beyond their level's share so far; `None` without limiters.
+    /// Returns the packets of all hosts beyond their level's share so far; `None` without limiters.
     ///
     /// # Errors
     /// Fails if the kernel's counters cannot be read.

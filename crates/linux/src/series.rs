@@ -5,8 +5,8 @@
 //!                                            of the two ends, the one that sent more ──> SeriesPoint
 //! ```
 //!
-//! A connection is found by its workload, whose server has a port of its own, and its two hosts. Where a workload has
-//! several between the same hosts, their sockets look alike, so they have no samples.
+//! A connection is found by its workload, whose server has its own port, and its two hosts. Where a workload has
+//! several between the same hosts, their sockets cannot be distinguished, so they have no samples.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +35,7 @@ pub(crate) struct WindowSeries {
     hosts: u32,
     every: Span,
     next: Time,
-    /// The samples of an end, and the ports of its connection's client by which several of them are noticed.
+    /// The samples of an end, and the ports of its connection's client, by which several connections are detected.
     ends: BTreeMap<ConnectionEnd, End>,
 }
 

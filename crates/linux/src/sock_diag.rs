@@ -97,7 +97,7 @@ pub(crate) struct Window {
     pub(crate) acknowledged: u64,
 }
 
-/// Asks the kernel for the sockets of the namespace that it was opened in.
+/// Requests the sockets of its namespace from the kernel.
 #[derive(Debug)]
 pub(crate) struct SockDiag {
     socket: OwnedFd,
@@ -130,8 +130,8 @@ impl SockDiag {
         }
     }
 
-    /// Returns the bytes that were written to the connection of MPTCP with `token` and that it has not handed to a
-    /// subflow; 0 where it is gone.
+    /// Returns the bytes that were written to the connection of MPTCP with `token` and not yet handed to a subflow; 0
+    /// if the connection has ended.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -229,7 +229,7 @@ fn token(upper_layer: &[u8]) -> Option<u32> {
     word(token, 0)
 }
 
-/// Reads what an `inet_diag_msg` of MPTCP says of bytes that were written and handed to no subflow.
+/// Parses the bytes that were written and handed to no subflow from an `inet_diag_msg` of MPTCP.
 fn mptcp_unsent(body: &[u8]) -> Option<u64> {
     let (_, info) = Attributes(body.get(MESSAGE..)?).find(|(kind, _)| *kind == INET_DIAG_INFO)?;
     let unacknowledged = long(info, WRITE_SEQ)?.wrapping_sub(long(info, SND_UNA)?);

@@ -29,13 +29,13 @@ pub struct StarSettings {
     pub hosts: u32,
     /// Bytes of an IP packet at most.
     pub mtu: u32,
-    /// Whether the hosts' devices take segments whole (TSO).
+    /// True if the hosts' devices take segments whole (TSO).
     pub segmentation_offload: bool,
     /// The most bytes of a segment, headers included (`gso_max_size`).
     pub segment_bytes: u32,
     /// The most packets of a segment (`gso_max_segs`); without it, as many as it has room for.
     pub segment_packets: Option<u32>,
-    /// Whether the hosts join received packets (GRO).
+    /// True if the hosts join received packets (GRO).
     pub receive_offload: bool,
     /// The bytes of a connection that may wait below TCP (`tcp_limit_output_bytes`).
     pub output_limit: u64,
@@ -45,7 +45,7 @@ pub struct StarSettings {
     pub rate: Option<Rate>,
 }
 
-/// Hosts and their bridge; gone when dropped.
+/// Hosts and their bridge; dropping them removes them.
 #[derive(Debug)]
 pub struct Star {
     namespaces: Namespaces,
@@ -145,8 +145,8 @@ impl Star {
         })
     }
 
-    /// Has one processor receive all that comes from a host, and all that goes to it: else packets of a connection
-    /// whose program moves to another processor overtake each other.
+    /// Makes one processor receive all packets from a host and to it: else packets of a connection whose program moves
+    /// to another processor overtake each other.
     fn steer(&self, switch: u32) -> io::Result<()> {
         let processors = std::thread::available_parallelism()?.get() as u32;
         // `/sys` has the devices of the namespace that it was mounted in, as `ip netns exec` does.

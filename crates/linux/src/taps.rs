@@ -113,8 +113,8 @@ mod tests {
         count.and_then(|count| count.trim().parse().ok()).expect("a number")
     }
 
-    /// Waits that are over before the thread sleeps are no rest: the kernel would end it for never sleeping. On a busy
-    /// machine a rest may be over before the thread has gone to sleep too, so some of twenty may be missing.
+    /// Waits that are over before the thread sleeps do not count as rests: the kernel would end it for never sleeping.
+    /// On a busy machine a rest may be over before the thread has gone to sleep too, so some of twenty may be missing.
     #[test]
     fn a_thread_that_only_ever_waits_for_a_moment_rests() {
         for wait in [Span::ZERO, Span::from_us(1), Span::from_us(10), Span::from_us(19)] {

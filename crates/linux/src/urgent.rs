@@ -1,4 +1,4 @@
-//! [`Urgent`]: a thread that goes before others, while it lasts.
+//! [`Urgent`]: a thread that has precedence over others, until the value is dropped.
 
 use std::io;
 use std::num::NonZeroU64;

@@ -51,7 +51,8 @@ impl Chain {
         let (above, sd) = beyond_first(&knots, up_to);
         let count = f64::from(steps);
         let mean = count * (first + above);
-        // The whole range if there are points enough for each step, else as far around the mean as chains go.
+        // The whole range if the points suffice for each step, else as far around the mean as the sum of a chain
+        // reaches.
         let each = (POINTS - 1) / steps as usize;
         let around = (BELOW_SDS + ABOVE_SDS) * sd * count.sqrt();
         let step = if around >= range * count { range / each as f64 } else { around / POINTS as f64 };

@@ -6,8 +6,8 @@
 //!    └─ a copy to another server: at once, after a while, or instead of one that is given up
 //! ```
 //!
-//! [`crate::Redundant`] has copies that cost nothing. Here each of them is served whole, also one whose request is over
-//! or given up, since a server does not hear of that. Beyond a load that depends on the service times, copies therefore
+//! Copies of [`crate::Redundant`] cost nothing. Here each of them is served whole, also one whose request is over or
+//! given up, since the server does not learn of that. Beyond a load that depends on the service times, copies therefore
 //! make everything slower: two replicas of exponential service times help while each server is busy for less than a
 //! third of the time. Retries can do worse, as each is sent because the servers are slow already.
 //!
@@ -33,7 +33,7 @@ pub struct ClusterModel {
     pub service: TimeDistribution,
     /// The time of a copy outside the server, before it queues there.
     pub outside: TimeDistribution,
-    /// When copies are sent.
+    /// The times at which copies are sent.
     pub sending: Sending,
     /// Requests in all; at least 1.
     pub requests: u64,
@@ -41,7 +41,7 @@ pub struct ClusterModel {
     pub warmup: u64,
 }
 
-/// When copies of a request are sent.
+/// The times at which copies of a request are sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sending {
     /// A request is sent once.
@@ -59,7 +59,7 @@ pub enum Sending {
     Retry {
         /// The time after which a request is given up.
         timeout: Span,
-        /// The most copies after the first, the last of which is waited for.
+        /// The most copies after the first; the last of them has no timeout.
         retries: u32,
     },
 }
@@ -314,7 +314,7 @@ impl<'a> Cluster<'a> {
         self.release(slot);
     }
 
-    /// Frees a request that nothing points to.
+    /// Frees a request to which no event or copy refers.
     fn release(&mut self, slot: usize) {
         let request = &mut self.requests.values[slot];
         request.pending -= 1;

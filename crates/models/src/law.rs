@@ -27,7 +27,7 @@ pub enum Law {
         /// The standard deviation.
         sd: f64,
     },
-    /// The distribution is that of measured values.
+    /// The distribution of measured values.
     Empirical(Empirical),
 }
 
@@ -62,13 +62,13 @@ pub enum LawError {
         /// The text of the line.
         text: String,
     },
-    /// The file has no line at all.
+    /// The file is empty.
     #[error("there is no latency in it; allowed: at least one line")]
     Empty,
 }
 
 impl Law {
-    /// Whether the parameters are in their range.
+    /// Checks that the parameters are in their range.
     ///
     /// # Errors
     /// Names the parameter that is not.
@@ -100,7 +100,7 @@ impl Law {
         }
     }
 
-    /// Computes the least latency up to which there is a share of `share`, 0 < `share` < 1.
+    /// Computes the least latency that a share of `share` of the latencies does not exceed, 0 < `share` < 1.
     pub fn quantile(&self, share: f64) -> f64 {
         match self {
             Law::Normal { mean, sd } => mean + sd * normal_quantile(share),
@@ -188,7 +188,7 @@ impl Empirical {
         Empirical { points, steps: true }
     }
 
-    /// Makes the distribution of values of which each occurred so often; nothing else occurs.
+    /// Makes the distribution of values, each with its number of occurrences; no other values occur.
     ///
     /// # Panics
     /// Panics if nothing has occurred.

@@ -24,9 +24,9 @@ use crate::law::{Empirical, LawError};
 pub struct Measured {
     /// Their distribution, in us.
     pub distribution: Empirical,
-    /// The number of latencies, where the file says it.
+    /// The number of latencies, if the file states it.
     pub samples: Option<u64>,
-    /// The reasons why the measurement is suspect, as the file says them.
+    /// The reasons why the measurement is suspect, from the file.
     pub suspect: Vec<String>,
 }
 
@@ -64,15 +64,15 @@ pub enum MeasuredError {
     /// The file begins as a histogram, a log or percentiles, and is none.
     #[error(transparent)]
     Hdr(HdrError),
-    /// The intervals of a log have several tags, or not the one that was asked for.
+    /// The intervals of a log have several tags, or lack the requested one.
     #[error("the log has intervals {listed}; choose one tag with --tag{help}")]
     Tags {
         /// The tags and how many latencies each has.
         listed: String,
-        /// The nearest spelling, if one was asked for.
+        /// The nearest spelling, if a tag was requested.
         help: String,
     },
-    /// A tag was asked for, and the file has none.
+    /// A tag was requested, and the file has none.
     #[error("a tag was asked for; only an interval log of HdrHistogram has tags")]
     NoTags,
     /// The output has several tables of percentiles.
@@ -94,9 +94,9 @@ pub enum MeasuredError {
     /// The file has no column of that name.
     #[error("no column `{name}`; allowed: {allowed}")]
     Column {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// The names of the columns that there are.
+        /// The names of the existing columns.
         allowed: String,
     },
     /// A cell of the column is not a latency.
@@ -123,7 +123,7 @@ impl From<HdrError> for MeasuredError {
 /// The user's information about a file beyond its contents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Hints<'a> {
-    /// The unit of the numbers; that of the format if `None`.
+    /// The unit of the numbers; the format's if `None`.
     pub unit: Option<Unit>,
     /// The name of the column of a CSV file that has the latencies.
     pub column: Option<&'a str>,

@@ -148,7 +148,7 @@ impl Redundant {
         }
     }
 
-    /// Computes the least latency in us up to which there is a share of `share`, 0 < `share` < 1.
+    /// Computes the least latency in us that a share of `share` of the requests does not exceed, 0 < `share` < 1.
     pub fn quantile(&self, share: f64) -> f64 {
         let one = self.law.quantile(share);
         let (low, high) = match self.policy {
@@ -219,7 +219,7 @@ impl Redundant {
             knots.extend([begin, ends].into_iter().filter(|knot| knot.is_finite() && *knot >= first));
         }
         if !is_retry {
-            // Nothing takes longer than the first copy.
+            // A request never takes longer than its first copy.
             knots.retain(|knot| *knot <= last);
         }
         integral::sorted(knots)

@@ -48,7 +48,7 @@ pub struct CircuitCurves {
 pub struct CircuitBar {
     /// The number of the week.
     pub week: u64,
-    /// When the circuit was put up.
+    /// When the circuit was established.
     pub from: f64,
     /// When it was taken down.
     pub until: f64,
@@ -58,7 +58,7 @@ pub struct CircuitBar {
     pub receiver: u32,
     /// The bytes that it carried.
     pub bytes: u64,
-    /// Their share of what fits.
+    /// The bytes as a share of the capacity.
     pub filled: f64,
 }
 
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!((curves.senders.len(), curves.other_senders, curves.weeks), (16, 24, 20));
         assert_eq!((curves.pairs.len(), curves.other_pairs, curves.weeks_per_value), (10, 70, 13));
         assert!(curves.pairs.iter().all(|pair| pair.bytes.len() <= VALUES as usize));
-        // The mean of all weeks is that of the values, but for the last, which has fewer weeks.
+        // The mean of all weeks equals the mean of the values, except for the last, which has fewer weeks.
         assert!((curves.pairs[0].bytes[0] - 882_000.0).abs() < 1e-6);
     }
 

@@ -67,7 +67,7 @@ pub struct Cdf {
     pub sweep: Vec<(String, String)>,
     /// The name of the workload.
     pub workload: String,
-    /// Whether of queries instead of messages.
+    /// True for a distribution over queries instead of messages.
     pub by_query: bool,
     /// The values in us, ascending.
     pub us: Vec<f64>,
@@ -168,7 +168,7 @@ impl Curves {
     }
 }
 
-/// At most `most` points of an ascending list, with the share at or below each.
+/// Returns at most `most` points of an ascending list, with the share at or below each.
 fn thin_cdf(sorted: &[f64], most: usize) -> (Vec<f64>, Vec<f64>) {
     let len = sorted.len();
     let mut kept: Vec<usize> = if len <= most {
@@ -176,7 +176,7 @@ fn thin_cdf(sorted: &[f64], most: usize) -> (Vec<f64>, Vec<f64>) {
     } else {
         let half = most / 2;
         let body = (0..half).map(|i| i * (len - 1) * 9 / 10 / half);
-        // From a tenth left down to the last one, evenly in the logarithm.
+        // The last tenth of the values, evenly in the logarithm of the remaining share.
         let decades = libm::log(0.1 * len as f64);
         let steps = most - half;
         let tail = (0..steps).map(|i| {

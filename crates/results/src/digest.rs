@@ -1,15 +1,15 @@
 //! A digest of everything a run observed, for 'the same bytes on every machine'.
 //!
-//! 128 bits from two 64-bit lanes. Each word `w` (little-endian integers, floats by their bits,
-//! text by its length and then eight bytes at a time) goes into both:
+//! 128 bits from two 64-bit lanes. Each word `w` (little-endian integers, floats by their bits, text by its length and
+//! then eight bytes at a time) is mixed into both:
 //!
 //! ```text
 //! lane = rotate_left(lane ^ (w * multiplier), rotation) * odd + 1
 //! ```
 //!
-//! which is a permutation of the lane for every word and of the word for every lane, so that no
-//! single changed word can go unseen. The end mixes the lanes with SplitMix64's finaliser. Integer
-//! arithmetic only; not cryptographic.
+//! which is a permutation of the lane for every word and of the word for every lane, so that a single changed word
+//! always changes the digest. The end mixes the lanes with SplitMix64's finaliser. Integer arithmetic only; not
+//! cryptographic.
 //!
 //! Four things of an [`Outcome`] are left out, because they may change while the observations do not, or are not
 //! observations: the wording of warnings, the count of events handled (the two port engines need different numbers of
@@ -119,7 +119,7 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// A checksum of bytes that come in pieces: the digest of all of them, however they were cut.
+/// A checksum of bytes that arrive in pieces: the digest of all of them, with any division into pieces.
 #[derive(Clone)]
 pub struct Checksum {
     hasher: Hasher,

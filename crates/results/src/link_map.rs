@@ -34,7 +34,7 @@ pub struct LinkMap {
 /// Links of a map that have rows of their own.
 pub const LINKS_SHOWN: usize = 20;
 
-/// The maps of a sweep point, from the runs of each variant; none where nothing was dropped or paused.
+/// Returns the maps of a sweep point, from the runs of each variant; none where nothing was dropped or paused.
 pub(crate) fn maps(sweep: &[(String, String)], runs: &[(&str, Vec<&Outcome>)]) -> Vec<LinkMap> {
     [Quantity::Drops, Quantity::Paused]
         .into_iter()

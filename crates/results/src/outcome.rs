@@ -22,7 +22,7 @@ pub struct Outcome {
     pub tiers: Vec<String>,
     /// The simulated time at which the run ended.
     pub end: Time,
-    /// From when on messages and queues counted.
+    /// The time from which on messages and queues count.
     pub warmup: Span,
     /// Completed and unfinished messages, ordered by workload, then index.
     pub messages: Vec<Message>,
@@ -34,7 +34,7 @@ pub struct Outcome {
     pub extra: Vec<ExtraLoad>,
     /// The queues that the scenario watches.
     pub queues: Vec<Queue>,
-    /// Every link, by number, where asked for.
+    /// Every link, by number, where the scenario asks for links.
     pub links: Vec<LinkTotals>,
     /// Totals of each host's processor, by host, where hosts have processors.
     pub processors: Vec<ProcessorTotals>,
@@ -44,13 +44,13 @@ pub struct Outcome {
     pub circuit_weeks: Vec<CircuitWeek>,
     /// Every connection that carried data.
     pub connections: Vec<Connection>,
-    /// Per-connection series, where asked for.
+    /// Per-connection series, where the scenario asks for them.
     pub series: Vec<SeriesPoint>,
-    /// Goodput per interval, where asked for.
+    /// Goodput per interval, where the scenario asks for it.
     pub goodput: Vec<GoodputInterval>,
     /// The counters of the whole run.
     pub counters: Counters,
-    /// The links that were slow or dead for a while, as the scenario says.
+    /// The links that were slow or dead for a while, from the scenario.
     pub faults: Vec<Fault>,
     /// The packets that the scenario asks to keep; not in the run directory.
     pub capture: Capture,
@@ -175,7 +175,7 @@ pub struct Fault {
     pub link: String,
     /// The time at which the fault began.
     pub from: Time,
-    /// Until when, if it ended.
+    /// The time at which it ended, if it did.
     pub until: Option<Time>,
     /// The remaining rate; `None` if it was dead.
     pub rate: Option<Rate>,

@@ -137,7 +137,7 @@ pub struct HopColumns {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Fate {
-    /// It arrives as it came.
+    /// It arrives unchanged.
     Arrives = 0,
     /// It is marked CE by the port, and arrives.
     Marked = 1,

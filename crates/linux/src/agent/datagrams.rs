@@ -1,7 +1,7 @@
 //! [`Datagrams`]: single packets between namespaces, over UDP.
 //!
-//! A packet's first eight bytes are its sequence and acknowledgement numbers. One that the system does not take, such
-//! as a limiter's excess, is lost, as in a simulation.
+//! A packet's first eight bytes are its sequence and acknowledgement numbers. A packet that the system rejects, such as
+//! a limiter's excess, is lost, as in a simulation.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! The source is the simulator's own, with the same draws and the same records. One thread acts for all hosts of a
-//! source, as the simulator does: a socket belongs to the namespace that it was made in, whichever thread uses it.
-//! An event is handled with the time that it was due, so a thread that wakes up late delays answers and drops no
-//! request.
+//! source, as the simulator does: a socket belongs to the namespace in which it was made, for every thread that uses
+//! it. An event is handled with the time at which it was due, so a thread that wakes up late delays answers and drops
+//! no request.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;

@@ -89,6 +89,6 @@ impl Drop for Agents {
 fn raise_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // Where the limit stays low, opening a socket too many fails with an error that names it.
+    // Where the limit stays low, opening one socket too many fails with an error that names it.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }

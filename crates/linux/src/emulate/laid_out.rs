@@ -37,7 +37,7 @@ pub(super) struct LaidOut {
     pub(super) congestion: CongestionControl,
     /// The control loop of a hybrid network's circuits.
     pub(super) control: Option<ControlParams>,
-    /// The time by which the fabric's clock starts before the workloads.
+    /// The time between the start of the fabric's clock and the workloads.
     pub(super) lead: Span,
     /// The model on the fabric's clock.
     pub(super) shifted: Model,
@@ -109,7 +109,7 @@ impl LaidOut {
             reordering: transport.dup_ack_threshold,
             initial_window: model.transport.initial_window,
             single_segments: model.host.qjump().is_some(),
-            // MPTCP hands a slow subflow at once all that its buffer has room for, and waits for that to arrive.
+            // MPTCP hands a slow subflow at once as much data as its buffer holds, and waits for that to arrive.
             send_buffer: socket_buffer.filter(|_| options.mptcp.is_none()),
             // And a small window is soon full of data that has overtaken the slow subflow.
             receive_buffer: socket_buffer.map(|bytes| 2 * bytes),
@@ -125,7 +125,7 @@ impl LaidOut {
         clock: Clock,
     ) -> Result<Settings, EmulateError> {
         let shares = match options.mptcp {
-            // Its sockets have no pace of their own.
+            // Its sockets are not paced.
             Some(_) => Shares::default(),
             None => Shares::new(model, self.transport.segment, ETHERNET_HEADER + self.header)?,
         };

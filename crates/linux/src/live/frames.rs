@@ -6,7 +6,7 @@ use plimsoll_units::{Span, Time};
 
 use crate::frame::Header;
 
-/// Something that came in from the hosts.
+/// An input from the hosts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Entry {
     /// A frame that a host sent.
@@ -20,7 +20,7 @@ pub enum Entry {
     },
 }
 
-/// A frame that has come in: all of it that the fabric uses.
+/// An arrived frame: the fields that the fabric uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ingress {
     /// The time with which it was stamped.

@@ -1,4 +1,4 @@
-//! When requests come: in an open loop, in bursts, or each client after its answer.
+//! Arrivals of requests: in an open loop, in bursts, or each client after its answer.
 
 use plimsoll_mechanisms::InvalidParam;
 use plimsoll_traffic::distribution::{Sampler, TimeDistribution, exponential, uniform};
@@ -37,7 +37,7 @@ pub enum Arrivals {
     Closed {
         /// The number of clients; at least 1.
         clients: u32,
-        /// From an answer to the next request: the client's own time.
+        /// Time from an answer to the next request: the client's own time.
         think: TimeDistribution,
         /// Target rate of all clients together, in requests per second: each has a timetable with a random phase, and a
         /// late request leaves as soon as its predecessor's answer is there.
@@ -46,7 +46,7 @@ pub enum Arrivals {
     /// Clients that do not wait for answers: at each tick of its own timer a client sends the requests that came due
     /// since the tick before.
     Ticks {
-        /// From one tick to the next; more than zero. Each client's timer has a random phase.
+        /// Time from one tick to the next; more than zero. Each client's timer has a random phase.
         every: Span,
         /// When requests come due; not in a closed loop.
         due: Box<Arrivals>,
@@ -58,7 +58,7 @@ pub enum Arrivals {
 pub enum Spacing {
     /// Exponentially distributed gaps.
     Poisson,
-    /// Gaps that are uniform between nothing and twice the mean.
+    /// Gaps that are uniform between zero and twice the mean.
     Uniform,
     /// Equal gaps, with a random phase.
     Constant,
@@ -105,7 +105,7 @@ impl Arrivals {
 pub(super) struct Client {
     stream: Stream,
     kind: Kind,
-    /// When it sends, or by its timetable should.
+    /// The time at which it sends, or should send by its timetable.
     next: Time,
     /// The timer that it waits for, if it does.
     ticks: Option<Ticks>,
@@ -181,7 +181,7 @@ impl Client {
         self.ticks.map_or(self.next, |ticks| ticks.at_or_after(self.next))
     }
 
-    /// It has sent; `false` if it now waits for the answer.
+    /// Records that it has sent; returns `false` if it now waits for the answer.
     pub(super) fn on_sent(&mut self) -> bool {
         let is_open = !matches!(self.kind, Kind::Closed { .. });
         if is_open {
@@ -227,7 +227,7 @@ impl Ticks {
 }
 
 impl Burst {
-    /// When `work` more requests are due after `at`, by the integral of the rate.
+    /// Returns when `work` more requests are due after `at`, by the integral of the rate.
     fn after(&self, mut at: f64, mut work: f64) -> f64 {
         loop {
             let phase = at % self.period;

@@ -19,10 +19,10 @@ pub struct Keys {
 /// The distribution of requests over keys.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Popularity {
-    /// Every partition is asked as often.
+    /// Every partition is requested equally often.
     Uniform,
-    /// The k-th of `keys` keys is asked `k^-exponent` times as often as the first; keys are strewn over partitions at
-    /// random.
+    /// The k-th of `keys` keys is requested `k^-exponent` times as often as the first; keys are strewn over partitions
+    /// at random.
     Zipf {
         /// Keys; 1 to 10 million.
         keys: u32,
@@ -109,7 +109,7 @@ impl Partitions {
         Partitions { count, kind }
     }
 
-    /// The partition of a request that is sent at `at`, which never goes back.
+    /// Returns the partition of a request that is sent at `at`; successive calls never go back in time.
     pub(super) fn draw(&mut self, at: Time, stream: &mut Stream) -> u32 {
         let count = self.count;
         match &mut self.kind {

@@ -47,7 +47,7 @@ impl Locking {
         }
     }
 
-    /// Whether a request takes a lock.
+    /// Returns whether a request takes a lock.
     pub(super) fn takes(self, writes: bool) -> bool {
         match self {
             Locking::None => false,
@@ -56,7 +56,7 @@ impl Locking {
         }
     }
 
-    /// Whether it takes it alone.
+    /// Returns whether it takes the lock alone.
     pub(super) fn excludes(self, writes: bool) -> bool {
         !matches!(self, Locking::ReadWrite { .. }) || writes
     }
@@ -85,7 +85,7 @@ pub(super) struct Lock {
     writer: bool,
     /// When the cache line of its count is free.
     line_free: Time,
-    /// Thread, and whether it wants the lock alone.
+    /// The waiting threads, and whether each needs the lock alone.
     waiting: VecDeque<(usize, bool)>,
 }
 

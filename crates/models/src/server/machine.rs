@@ -77,7 +77,7 @@ pub(super) struct Machine<'a> {
     requests: Vec<Request>,
     free: Vec<usize>,
     queues: Vec<VecDeque<usize>>,
-    /// Idle threads of each queue, the one that was busy last at the end.
+    /// Idle threads of each queue, the last busy one at the end.
     idle: Vec<Vec<usize>>,
     threads: Vec<Thread>,
     locks: Vec<Lock>,
@@ -403,7 +403,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// The answer goes to the line, and the thread to its queue.
+    /// Ends a request: the answer is sent by the line, and the thread takes the next request of its queue.
     fn finish(&mut self, now: Time, thread: usize) {
         let Thread { slot, began, .. } = self.threads[thread];
         let takes = self.model.costs.line[usize::from(self.requests[slot].writes)];

@@ -13,9 +13,9 @@
 //! stream keyed by its number, so that the same request meets every design, and ties between events are broken by the
 //! engine's rule.
 //!
-//! Departures from the machine: a request is classified when it enters its queue, after the delivery, not before;
-//! the threads are never taken off their cores; system time is spent before the lock, and all at once, where a real
-//! request spends some of it on its answer; a reader that gets a lock after a wait is woken as a writer is.
+//! Departures from the machine: a request is classified when it enters its queue, after the delivery, not before; the
+//! threads are never taken off their cores; system time is spent before the lock, and all at once, where a real request
+//! spends some of it on its answer; a reader that gets a lock after a wait is woken like a writer.
 
 mod arrivals;
 mod keys;

@@ -15,7 +15,7 @@ pub const THREADS_MAX: u32 = 64;
 /// A server and its clients.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ServerModel {
-    /// Processes, each with queues, locks and state of its own; a client asks always the same one. At least 1.
+    /// Processes, each with queues, locks and state of its own; a client always uses the same one. At least 1.
     pub processes: u32,
     /// Threads of a process; at least 1, and at most [`THREADS_MAX`] in all processes together.
     pub threads: u32,
@@ -66,9 +66,9 @@ pub struct Steering {
     /// project's runtime. Else two threads may have requests for one partition, and locks per partition separate them,
     /// as in the paper.
     pub drains: bool,
-    /// Partitions that are one group, which begins on one thread and moves as one while it is not hot
-    /// ([`plimsoll_mechanisms::partition_balancer::SplitBalance`]); 2 to 64. `None` has each move by itself, as in the
-    /// paper.
+    /// Partitions of one group, which begins on one thread and moves as one while it is not hot
+    /// ([`plimsoll_mechanisms::partition_balancer::SplitBalance`]); 2 to 64. With `None` each partition moves by
+    /// itself, as in the paper.
     pub split: Option<u32>,
 }
 
@@ -77,7 +77,7 @@ pub struct Steering {
 pub struct Costs {
     /// The way to the server and back, without the server's own line.
     pub network: Span,
-    /// From the NIC until a thread can see the request, while which it occupies no thread: interrupt and wake-up, or
+    /// Time from the NIC until a thread can see the request, in which it occupies no thread: interrupt and wake-up, or
     /// a user-level ring.
     pub delivery: TimeDistribution,
     /// The system's time on the thread: system calls, copies, context switches.
@@ -90,7 +90,7 @@ pub struct Costs {
     pub line: [Span; 2],
 }
 
-/// Where the memory is that a thread works on.
+/// Placement of the memory that a thread works on.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Numa {
     /// Nodes, 1 or more; neighbouring threads share one.
@@ -101,15 +101,15 @@ pub struct Numa {
     pub placement: Placement,
 }
 
-/// On which node a partition's memory is.
+/// The node of a partition's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Placement {
     /// On the node of the thread that uses it.
     Local,
     /// On another node than the thread that uses it.
     Remote,
-    /// On that of its first owner, for ever: steering may take a partition away from its memory. Without owners, on
-    /// that of partition modulo nodes.
+    /// On the node of its first owner, for ever: steering may move a partition away from its memory. Without owners, on
+    /// node partition modulo nodes.
     FirstOwner,
 }
 

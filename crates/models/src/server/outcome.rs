@@ -15,7 +15,7 @@ pub struct ServerOutcome {
     pub locks: LockCounts,
     /// Time that threads spent on requests, waiting for locks included, of all threads together.
     pub busy: Span,
-    /// From the first of these requests to the last answer.
+    /// Time from the first of these requests to the last answer.
     pub elapsed: Span,
     /// Partitions that changed their owner.
     pub moves: u64,
@@ -25,22 +25,22 @@ pub struct ServerOutcome {
     pub joins: u64,
 }
 
-/// Where the time of a request went; all parts sum to [`Served::latency`].
+/// Components of a request's latency; all of them sum to [`Served::latency`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Served {
-    /// On the way there and back.
+    /// Time on the network, in both directions.
     pub network: Span,
-    /// From the NIC to the queue.
+    /// Time from the NIC to the queue.
     pub delivery: Span,
-    /// In the queue, and held back while a partition changes hands.
+    /// Time in the queue, and held back while a partition changes its owner.
     pub queue: Span,
     /// In the system, on the thread, including the cost of a changed owner.
     pub system: Span,
-    /// For the lock, its count, and a writer's grace period.
+    /// Time for the lock, its count, and a writer's grace period.
     pub lock: Span,
     /// The service time in the application.
     pub application: Span,
-    /// For the NIC's line and on it.
+    /// Time for the NIC's line and on it.
     pub line: Span,
 }
 
@@ -56,7 +56,7 @@ pub struct LockCounts {
 }
 
 impl Served {
-    /// From when the client sent it until the answer was there.
+    /// Returns the time from the client's sending until the answer arrived.
     pub fn latency(&self) -> Span {
         self.network + self.kernel() + self.application + self.line
     }

@@ -25,9 +25,9 @@ pub(super) struct Owners {
 struct Partition {
     /// Requests that are in a queue or with a thread.
     open: u32,
-    /// Whether its new owner has not served it yet.
+    /// True until its new owner has served it.
     is_new: bool,
-    /// Whether its old owner still has requests of it, which others must wait for.
+    /// True while its old owner still has requests for it, for which others must wait.
     drains: bool,
     /// Requests that wait until the old owner has finished.
     parked: Vec<usize>,
@@ -68,7 +68,7 @@ impl Owners {
         })
     }
 
-    /// The time between two balancings, if there are any.
+    /// Returns the time between two balancings, if there are any.
     pub(super) fn epoch(&self) -> Option<Span> {
         self.steering.as_ref().map(|steering| steering.epoch)
     }

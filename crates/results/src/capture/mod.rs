@@ -56,7 +56,7 @@ pub struct CapturedPacket {
     sack_len: u8,
 }
 
-/// As many SACK blocks as are written.
+/// Number of SACK blocks that are written.
 const SACK_BLOCKS: usize = 3;
 
 impl CapturedPacket {

@@ -1,7 +1,7 @@
 //! Packets as a pcapng file (draft-ietf-opsawg-pcapng): a section header, one interface a port with
 //! its name and a resolution of nanoseconds, and one enhanced packet block a packet.
 //!
-//! Nanoseconds, because that is as fine as Wireshark goes; the columns of the run keep picoseconds.
+//! Times are nanoseconds, Wireshark's finest unit; the columns of the run keep picoseconds.
 
 use std::io::{self, Write};
 

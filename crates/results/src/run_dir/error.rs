@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::disk::free_bytes;
 use super::manifest::MANIFEST;
 
-/// Why a run directory could not be written or read.
+/// Reasons why a run directory could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system refused.
@@ -68,7 +68,7 @@ pub enum Error {
         /// The path of the run directory.
         path: PathBuf,
     },
-    /// Records are, or are to be, in a form that this build does not know.
+    /// Records have, or are to have, a format that this build does not support.
     #[error(
         "{}this plimsoll is built without Parquet; write `--columns csv`, or build it with the feature `parquet`: \
          cargo build --release -p plimsoll-cli --features parquet",

@@ -89,7 +89,7 @@ pub struct Manifest {
     pub warnings: Vec<String>,
     /// Every point of the whole run.
     pub points: Vec<ManifestPoint>,
-    /// As [`seal`] says. None in format 2.
+    /// Checksum of the file ([`seal`]). None in format 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     checksum: Option<String>,
 }

@@ -54,7 +54,7 @@ use disk::free_bytes;
 use manifest::MANIFEST;
 use point_files::Mark;
 
-/// Free space that a run must find at its start, in bytes, unless it asks for more.
+/// Free space that a run needs at its start, in bytes, unless it needs more.
 pub const ROOM_AT_LEAST: u64 = 64 << 20;
 
 const SCENARIO: &str = "scenario.toml";
@@ -80,7 +80,7 @@ pub enum Existing {
     Replace,
 }
 
-/// Whether a point of the manifest is done.
+/// The state of a point of the manifest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Status {
     /// Finished; its digest.
@@ -146,8 +146,8 @@ impl RunDir {
                         other_build = manifest.go_on_with(&found);
                     }
                 }
-                // The run was killed before its manifest was there, or the manifest is damaged: the scenario says whose
-                // points these are. Where that differs too, a repair could only guess.
+                // The run was killed before its manifest was written, or the manifest is damaged: the scenario shows
+                // whose points these are. If that differs too, a repair could only guess.
                 Err(error) => {
                     let kept = read_file(&path.join(SCENARIO)).unwrap_or_default();
                     if has_points(&points)? && kept != plan.scenario.as_bytes() {
@@ -252,8 +252,7 @@ impl RunDir {
         written
     }
 
-    /// Gives a finished folder its name; one that is there already (damaged, or the same point
-    /// again) makes way.
+    /// Gives a finished folder its name, and replaces an existing one (damaged, or the same point again).
     fn put(&self, unfinished: &Path, id: &str) -> Result<(), Error> {
         let folder = self.path.join(POINTS).join(id);
         if fs::symlink_metadata(&folder).is_ok() {
@@ -317,7 +316,7 @@ impl RunDir {
         self.write_file(MANIFEST, &manifest.text())
     }
 
-    /// Writes a file whole or not at all, and for good.
+    /// Writes a file whole or not at all, and forces it to the disk.
     pub fn write_file(&self, name: &str, text: &str) -> Result<(), Error> {
         let unfinished = self.path.join(format!("{UNFINISHED}{name}"));
         let path = self.path.join(name);
@@ -389,18 +388,18 @@ fn lock(path: &Path) -> Result<File, Error> {
             Ok(()) => return Ok(lock),
             Err(fs::TryLockError::WouldBlock) if patience + 1 < LOCK_TRIES => thread::sleep(LOCK_PAUSE),
             Err(fs::TryLockError::WouldBlock) => {}
-            // Some network file systems know no locks; then the user is trusted.
+            // Some network file systems do not support locks; then the user must avoid two writers.
             Err(fs::TryLockError::Error(_)) => return Ok(lock),
         }
     }
     Err(Error::Busy { path: path.to_owned() })
 }
 
-/// A lock that is held for half a second is somebody's.
+/// A lock that is held for half a second belongs to another process.
 const LOCK_TRIES: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
-/// Writes a little, and asks how much more there is room for.
+/// Writes a small file, and checks that `room` bytes are free.
 fn probe(path: &Path, room: u64) -> Result<(), Error> {
     let file = path.join(format!("{UNFINISHED}probe"));
     let write = || plimsoll_files::create(&file, Origin::Folder)?.write_all(&[0; 4096]);
@@ -413,7 +412,7 @@ fn probe(path: &Path, room: u64) -> Result<(), Error> {
     }
 }
 
-/// Whether any point has been finished.
+/// Returns whether any point has been finished.
 fn has_points(points: &Path) -> Result<bool, Error> {
     let mut entries = fs::read_dir(points).map_err(|source| Error::io("read", points, source))?;
     Ok(entries.any(|entry| entry.is_ok_and(|entry| !entry.file_name().to_string_lossy().starts_with('.'))))

@@ -50,7 +50,7 @@ pub(super) struct Mark {
     warnings: Vec<String>,
     /// Each file beside this one.
     files: BTreeMap<String, FileMark>,
-    /// As [`seal`] says. None in format 2.
+    /// Checksum of the file ([`seal`]). None in format 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     checksum: Option<String>,
 }
@@ -126,7 +126,7 @@ struct QueueMark {
     marks: u64,
     packets: u64,
     bytes: u64,
-    /// As [`Queue::time_at`].
+    /// Same as [`Queue::time_at`].
     time_at_ps: Vec<u64>,
 }
 

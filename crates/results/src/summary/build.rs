@@ -1,4 +1,4 @@
-//! From the outcomes of all points to a [`Summary`].
+//! Makes a [`Summary`] of the outcomes of all points.
 
 use std::collections::BTreeMap;
 

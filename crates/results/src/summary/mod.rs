@@ -1,4 +1,4 @@
-//! [`Summary`]: every number a table, a report or a script wants, from the outcomes of all points.
+//! [`Summary`]: every number for a table, a report or a script, from the outcomes of all points.
 //!
 //! Times are in microseconds, rates in Mb/s, queues in microseconds of delay (waiting bytes x 8 /
 //! rate of the link). Written as `summary.json` in the order of the fields below; lists keep the
@@ -184,7 +184,7 @@ pub struct Observed {
     pub us: Distribution,
 }
 
-/// Requests beyond one for each thing that was wanted, over all replicates and from the start of the run.
+/// Requests in addition to one for each wanted thing, over all replicates and from the start of the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ExtraTotals {
     /// Requests sent again because no answer had come.
@@ -274,7 +274,7 @@ pub struct TierSummary {
     pub links: u64,
     /// Share of the time in which they sent, the mean over links.
     pub utilisation: f64,
-    /// That of the busiest link of all replicates.
+    /// The utilisation of the busiest link of all replicates.
     pub utilisation_most: f64,
     /// Packets that found no room at their ports.
     pub drops: u64,

@@ -32,8 +32,8 @@ impl<'a> OneRun<'a> {
         values_us(&self.info.name, &[self.outcome]).0
     }
 
-    /// For each message (or query) that had not completed when the run ended, how long in us it had
-    /// then waited.
+    /// Returns for each message (or query) that had not completed when the run ended how long it had waited until then,
+    /// in us.
     pub fn open_us(&self) -> Vec<f64> {
         let age = |created| self.outcome.end.saturating_since(created).as_us_f64();
         if self.runs.has_queries() {

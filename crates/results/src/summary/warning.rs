@@ -17,7 +17,7 @@ const UNFAIR: f64 = 0.5;
 /// Share of unfinished messages above which the completed ones no longer speak for all.
 const UNFINISHED_TOLERATED: f64 = 0.01;
 
-/// One warning. Its text (`Display`) says what, why, and which flag to try.
+/// One warning. Its text (`Display`) states the problem, the reason, and the flag to try.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Warning {
@@ -65,7 +65,7 @@ pub enum Warning {
         #[serde(default)]
         remedy: Remedy,
     },
-    /// Flows without an end have very unequal shares, so a mean of their throughput speaks for few of them.
+    /// Flows without an end have very unequal shares, so a mean of their throughput represents few of them.
     Unfair {
         /// The name of the variant.
         variant: String,
@@ -78,7 +78,7 @@ pub enum Warning {
     },
     /// A warning of a run itself.
     Run {
-        /// The first variant that said it.
+        /// The first variant with this warning.
         variant: String,
         /// The number of runs with this warning.
         runs: u64,
@@ -94,7 +94,7 @@ pub enum Warning {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Remedy {
-    /// Nothing that is known.
+    /// No known action.
     #[default]
     None,
     /// A longer run gives more samples.
@@ -112,7 +112,7 @@ pub enum Remedy {
 }
 
 impl Remedy {
-    /// A sentence, after a space; empty where there is nothing to do.
+    /// Returns a sentence, after a space; empty where the user can do nothing.
     fn sentence(self) -> &'static str {
         match self {
             Remedy::None => "",
@@ -306,8 +306,8 @@ fn completion_warnings(
     }
 }
 
-/// One warning for each workload and percentile: the worst place and how many there are. Where
-/// already the 99th percentile has too few, the 99.9th goes without saying.
+/// Adds one warning for each workload and percentile: the worst place and the number of places. Where already the 99th
+/// percentile has too few, the warning for the 99.9th is left out.
 fn too_few_samples(cells: &[Cell], points: &[&PointOutcome], warnings: &mut Vec<Warning>) {
     let mut names: Vec<&str> = Vec::new();
     for workload in cells.iter().flat_map(|cell| &cell.workloads) {

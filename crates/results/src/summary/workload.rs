@@ -299,12 +299,12 @@ pub(crate) fn values_us(name: &str, outcomes: &[&Outcome]) -> (Vec<f64>, Subject
     (runs.values_us(subject).into_iter().map(|(_, us)| us).collect(), subject)
 }
 
-/// Whether something that happened at `time` lies behind the warm-up.
+/// Returns whether an event at `time` is after the warm-up.
 pub(super) fn counts(outcome: &Outcome, time: plimsoll_units::Time) -> bool {
     time.as_ps() >= outcome.warmup.as_ps()
 }
 
-/// All percentiles of a list of samples; `None` where there is none.
+/// Returns all percentiles of a list of samples; `None` without samples.
 pub(super) fn distribution(samples: &Samples) -> Option<Distribution> {
     let percentile = |share| samples.estimate(Statistic::Percentile(share));
     Some(Distribution {
@@ -363,7 +363,7 @@ fn interval_rates(
         .iter()
         .filter(|interval| interval.workload == workload && counts(outcome, interval.time))
         .collect();
-    // The only interval is rarely whole; it says less than the completed messages do.
+    // A single interval is rarely whole; it is less precise than the completed messages.
     if mine.len() < 2 {
         return Vec::new();
     }
