@@ -282,16 +282,16 @@ class PfabricParams(TypedDict, total=False):
 
 
 class PfcParams(TypedDict, total=False):
-    """Flow control on the links into a switch. It needs a buffer for each link and priority. A pause goes out when
-    the packet that is being sent its way has ended; the frame takes its 84 B of time to arrive, and none from
-    the data."""
+    """Flow control on the links into a switch. It needs a buffer for each link and priority. A pause is sent when
+    the packet in transmission towards the sender has ended; the frame takes its 84 B of time to arrive, and none
+    from the data."""
     scope: PauseScope
     """The scope of a pause: one `priority` (802.1Qbb), or the whole `link` (802.3x). Default `priority`."""
     xoff: Bytes
     """The bytes held of one priority (of one link) from which its sender is paused: more than 0. Default as much as
     the buffer allows."""
     xon: Bytes
-    """The bytes held at which the sender may go on: at most `xoff`. Default half of `xoff` (our choice)."""
+    """The bytes held at which the sender may resume: at most `xoff`. Default half of `xoff` (our choice)."""
     headroom: Bytes
     """The room kept for packets that arrive after a pause is decided. The default is as much as the link needs so
     that nothing is ever lost: 2 MTU + the pause frame + the bytes of a round trip and `response`. Less may lose
@@ -829,13 +829,13 @@ class _RpcWorkload(TypedDict):
     response: BytesDistribution
     """The size of a response."""
     load: Load
-    """Response bytes asked for per second: a rate, or a share of the client's link."""
+    """Response bytes requested per second: a rate, or a share of the client's link."""
 
 
 class RpcWorkload(_RpcWorkload, total=False):
     """Open-loop requests of one client to many servers; each gets a response."""
     client: HostName
-    """The host that asks; default `client`."""
+    """The host that sends the requests; default `client`."""
     servers: Hosts
     """The hosts that answer; default: all others."""
     pick: Pick
@@ -847,7 +847,7 @@ class RpcWorkload(_RpcWorkload, total=False):
     count: int
     """Stop after this many requests."""
     start: Span
-    """When the first request may come."""
+    """When the first request may be sent."""
 
 
 class _TransferWorkload(TypedDict):
@@ -862,17 +862,17 @@ class TransferWorkload(_TransferWorkload, total=False):
     """Open-loop bulk transfers to one client: like `rpc`, for large responses, with a load in bytes per second
     rather than requests."""
     client: HostName
-    """The host that asks; default `client`."""
+    """The host that sends the requests; default `client`."""
     servers: Hosts
     """The hosts that send; default: all others."""
     request: Bytes
-    """Size of the request that asks for a transfer."""
+    """Size of the request for a transfer."""
     pick: Pick
     """The server that is asked next."""
     count: int
     """Stop after this many transfers."""
     start: Span
-    """When the first transfer may come."""
+    """When the first transfer may start."""
 
 
 class _FanOutWorkload(TypedDict):
@@ -888,7 +888,7 @@ class _FanOutWorkload(TypedDict):
 class FanOutWorkload(_FanOutWorkload, total=False):
     """Queries that ask every server at once and wait for the slowest."""
     client: HostName
-    """The host that asks; default `client`."""
+    """The host that sends the queries; default `client`."""
     servers: Hosts
     """The hosts that answer; default: all others."""
     service: SpanDistribution
@@ -898,7 +898,7 @@ class FanOutWorkload(_FanOutWorkload, total=False):
     count: int
     """Stop after this many queries."""
     start: Span
-    """When the first query may come."""
+    """When the first query may start."""
 
 
 class _AllToAllWorkload(TypedDict):
@@ -914,7 +914,7 @@ class AllToAllWorkload(_AllToAllWorkload, total=False):
     count: int
     """Stop after this many flows."""
     start: Span
-    """When the first flow may come."""
+    """When the first flow may start."""
 
 
 class _PermutationWorkload(TypedDict):
@@ -1003,18 +1003,18 @@ _PingWorkloadFrom = TypedDict("_PingWorkloadFrom", {"from": "HostName"}, total=F
 class PingWorkload(_PingWorkload, _PingWorkloadFrom, total=False):
     """Small messages that come back at once; their round-trip time is measured."""
     size: Bytes
-    """Payload each way; `transport.header` comes on top of every packet."""
+    """Payload each way; `transport.header` is added to every packet."""
     arrivals: Arrivals
     """Equal or exponential intervals."""
     one_at_a_time: bool
     """The next ping waits for the echo of the last one (or its loss) where that is later. Default: pings are sent
     without waiting for earlier ones."""
     over: PingOver
-    """As single packets, or on a connection of the scenario's transport."""
+    """The carrier: single packets, or a connection of the scenario's transport."""
     count: int
     """Stop after this many pings."""
     start: Span
-    """When the first ping may go; with equal intervals it goes then."""
+    """When the first ping may be sent; with equal intervals it is sent then."""
 
 
 class _ClosedLoopWorkload(TypedDict):
@@ -1045,7 +1045,7 @@ class ClosedLoopWorkload(_ClosedLoopWorkload, total=False):
     count: int
     """Stop after this many requests of each client."""
     start: Span
-    """When the first requests go."""
+    """When the first requests are sent."""
 
 
 class _ShuffleWorkload(TypedDict):
@@ -1062,9 +1062,9 @@ class ShuffleWorkload(_ShuffleWorkload, total=False):
     reducers: Hosts
     """The hosts that fetch them; default: all."""
     request: BytesDistribution
-    """Size of the request that asks for it."""
+    """Size of the request for it."""
     parallel: int
-    """Transfers that a reducer has under way at once; each reducer goes through the mappers in an order of its own,
+    """Transfers that a reducer has under way at once; each reducer requests from the mappers in its own order,
     drawn for each wave."""
     waves: int
     """Number of waves; without it waves follow each other until `run.duration`."""
@@ -1108,7 +1108,7 @@ class CommitWorkload(_CommitWorkload, total=False):
     participants: Hosts
     """The hosts that take part; default: all others."""
     message: Bytes
-    """Payload of each of the four messages; in single packets `transport.header` comes on top."""
+    """Payload of each of the four messages; in single packets `transport.header` is added to it."""
     over: CommitOver
     """The transport of the messages."""
     timeout: Span
@@ -1158,7 +1158,7 @@ class PagesWorkload(_PagesWorkload, total=False):
     timeout: Span
     """Ask again, of the next back-ends, when a retrieval has taken this long since it was last asked for."""
     retries: int
-    """How often to ask again at most."""
+    """The most repetitions of a request."""
     replicas: int
     """Back-ends asked at once for each retrieval; the first answer counts."""
     count: int
@@ -1183,13 +1183,13 @@ class PtpWorkload(_PtpWorkload, total=False):
     clients: Hosts
     """The hosts that follow it; default: all others."""
     size: Bytes
-    """Payload of each of the three packets; `transport.header` comes on top."""
+    """Payload of each of the three packets; `transport.header` is added to it."""
     interval: Span
     """Time from one `sync` to the next. Clients take turns within it, in equal steps."""
     count: int
     """Stop after this many exchanges of each client."""
     start: Span
-    """When the first `sync` goes."""
+    """When the first `sync` is sent."""
     servo: ClockServoParams
     """Steers the clients' clocks by the results of their exchanges."""
 
@@ -1276,14 +1276,13 @@ class FileServiceWorkload(_FileServiceWorkload, total=False):
     size: Bytes
     """The size of each client's file; without it, clients read until `run.duration`."""
     read: Bytes
-    """How much a client asks for with a request: 1 B to 1 GB. Default 1 MB (the most of the NFS client of the
-    study)."""
+    """Bytes that a client requests at a time: 1 B to 1 GB. Default 1 MB (the most of the NFS client of the study)."""
     outstanding: int
-    """How many requests a client has under way, 1 to 1000. Default 2 (an assumption: reads are pipelined)."""
+    """Requests that a client has under way, 1 to 1000. Default 2 (an assumption: reads are pipelined)."""
     read_ahead: Bytes
-    """How much the disk reads at a time, for one client after the other: 1 B to 1 GB. Default 128 KB (Linux)."""
+    """Bytes that the disk reads at a time, for one client after the other: 1 B to 1 GB. Default 128 KB (Linux)."""
     disk: Rate
-    """How fast the disk reads. Default 1.2 Gb/s (an assumption: 150 MB/s)."""
+    """The rate at which the disk reads. Default 1.2 Gb/s (an assumption: 150 MB/s)."""
     send: SendWhen
     """When the server sends the data that the disk has read. Default `read`."""
     request: Bytes
@@ -1313,7 +1312,7 @@ class _GammaBytesDistribution(TypedDict):
 class GammaBytesDistribution(_GammaBytesDistribution, total=False):
     """Gamma, shifted by `offset`; the mean is `shape x scale + offset`."""
     offset: Bytes
-    """Added to every draw; default: nothing."""
+    """Added to every draw; default 0."""
 
 
 class _LognormalBytesDistribution(TypedDict):
@@ -1353,7 +1352,7 @@ class _ParetoBytesDistribution(TypedDict):
 class ParetoBytesDistribution(_ParetoBytesDistribution, total=False):
     """Pareto: the share of draws above x is `(min / x)^shape`."""
     max: Bytes
-    """Where the tail is cut (a bounded Pareto)."""
+    """The largest value, at which the tail is cut (a bounded Pareto)."""
 
 
 class _CdfBytesDistribution(TypedDict):
@@ -1397,7 +1396,7 @@ class _GammaSpanDistribution(TypedDict):
 class GammaSpanDistribution(_GammaSpanDistribution, total=False):
     """Gamma, shifted by `offset`; the mean is `shape x scale + offset`."""
     offset: Span
-    """Added to every draw; default: nothing."""
+    """Added to every draw; default 0."""
 
 
 class _LognormalSpanDistribution(TypedDict):
@@ -1437,7 +1436,7 @@ class _ParetoSpanDistribution(TypedDict):
 class ParetoSpanDistribution(_ParetoSpanDistribution, total=False):
     """Pareto: the share of draws above x is `(min / x)^shape`."""
     max: Span
-    """Where the tail is cut (a bounded Pareto)."""
+    """The largest value, at which the tail is cut (a bounded Pareto)."""
 
 
 class _CdfSpanDistribution(TypedDict):
@@ -1768,16 +1767,16 @@ class PfabricParamsPartial(TypedDict, total=False):
 
 
 class PfcParamsPartial(TypedDict, total=False):
-    """Flow control on the links into a switch. It needs a buffer for each link and priority. A pause goes out when
-    the packet that is being sent its way has ended; the frame takes its 84 B of time to arrive, and none from
-    the data."""
+    """Flow control on the links into a switch. It needs a buffer for each link and priority. A pause is sent when
+    the packet in transmission towards the sender has ended; the frame takes its 84 B of time to arrive, and none
+    from the data."""
     scope: PauseScope
     """The scope of a pause: one `priority` (802.1Qbb), or the whole `link` (802.3x). Default `priority`."""
     xoff: Bytes
     """The bytes held of one priority (of one link) from which its sender is paused: more than 0. Default as much as
     the buffer allows."""
     xon: Bytes
-    """The bytes held at which the sender may go on: at most `xoff`. Default half of `xoff` (our choice)."""
+    """The bytes held at which the sender may resume: at most `xoff`. Default half of `xoff` (our choice)."""
     headroom: Bytes
     """The room kept for packets that arrive after a pause is decided. The default is as much as the link needs so
     that nothing is ever lost: 2 MTU + the pause frame + the bytes of a round trip and `response`. Less may lose
@@ -2309,7 +2308,7 @@ class RpcWorkloadPartial(TypedDict, total=False):
     """Open-loop requests of one client to many servers; each gets a response."""
     kind: Literal["rpc"]
     client: HostName
-    """The host that asks; default `client`."""
+    """The host that sends the requests; default `client`."""
     servers: Hosts
     """The hosts that answer; default: all others."""
     request: Bytes
@@ -2317,7 +2316,7 @@ class RpcWorkloadPartial(TypedDict, total=False):
     response: BytesDistributionPartial
     """The size of a response."""
     load: Load
-    """Response bytes asked for per second: a rate, or a share of the client's link."""
+    """Response bytes requested per second: a rate, or a share of the client's link."""
     pick: Pick
     """The server that is asked next."""
     service: SpanDistributionPartial
@@ -2327,7 +2326,7 @@ class RpcWorkloadPartial(TypedDict, total=False):
     count: int
     """Stop after this many requests."""
     start: Span
-    """When the first request may come."""
+    """When the first request may be sent."""
 
 
 class TransferWorkloadPartial(TypedDict, total=False):
@@ -2335,11 +2334,11 @@ class TransferWorkloadPartial(TypedDict, total=False):
     rather than requests."""
     kind: Literal["transfer"]
     client: HostName
-    """The host that asks; default `client`."""
+    """The host that sends the requests; default `client`."""
     servers: Hosts
     """The hosts that send; default: all others."""
     request: Bytes
-    """Size of the request that asks for a transfer."""
+    """Size of the request for a transfer."""
     size: BytesDistributionPartial
     """The size of a transfer."""
     load: Load
@@ -2349,14 +2348,14 @@ class TransferWorkloadPartial(TypedDict, total=False):
     count: int
     """Stop after this many transfers."""
     start: Span
-    """When the first transfer may come."""
+    """When the first transfer may start."""
 
 
 class FanOutWorkloadPartial(TypedDict, total=False):
     """Queries that ask every server at once and wait for the slowest."""
     kind: Literal["fan-out"]
     client: HostName
-    """The host that asks; default `client`."""
+    """The host that sends the queries; default `client`."""
     servers: Hosts
     """The hosts that answer; default: all others."""
     request: Bytes
@@ -2372,7 +2371,7 @@ class FanOutWorkloadPartial(TypedDict, total=False):
     count: int
     """Stop after this many queries."""
     start: Span
-    """When the first query may come."""
+    """When the first query may start."""
 
 
 class AllToAllWorkloadPartial(TypedDict, total=False):
@@ -2385,7 +2384,7 @@ class AllToAllWorkloadPartial(TypedDict, total=False):
     count: int
     """Stop after this many flows."""
     start: Span
-    """When the first flow may come."""
+    """When the first flow may start."""
 
 
 class PermutationWorkloadPartial(TypedDict, total=False):
@@ -2457,7 +2456,7 @@ class PingWorkloadPartial(_PingWorkloadPartialFrom, total=False):
     to: HostName
     """The host that echoes."""
     size: Bytes
-    """Payload each way; `transport.header` comes on top of every packet."""
+    """Payload each way; `transport.header` is added to every packet."""
     interval: Span
     """Time from one ping to the next; the mean, where they are Poisson."""
     arrivals: Arrivals
@@ -2466,11 +2465,11 @@ class PingWorkloadPartial(_PingWorkloadPartialFrom, total=False):
     """The next ping waits for the echo of the last one (or its loss) where that is later. Default: pings are sent
     without waiting for earlier ones."""
     over: PingOver
-    """As single packets, or on a connection of the scenario's transport."""
+    """The carrier: single packets, or a connection of the scenario's transport."""
     count: int
     """Stop after this many pings."""
     start: Span
-    """When the first ping may go; with equal intervals it goes then."""
+    """When the first ping may be sent; with equal intervals it is sent then."""
 
 
 class ClosedLoopWorkloadPartial(TypedDict, total=False):
@@ -2498,7 +2497,7 @@ class ClosedLoopWorkloadPartial(TypedDict, total=False):
     count: int
     """Stop after this many requests of each client."""
     start: Span
-    """When the first requests go."""
+    """When the first requests are sent."""
 
 
 class ShuffleWorkloadPartial(TypedDict, total=False):
@@ -2512,9 +2511,9 @@ class ShuffleWorkloadPartial(TypedDict, total=False):
     size: BytesDistributionPartial
     """The size of a transfer."""
     request: BytesDistributionPartial
-    """Size of the request that asks for it."""
+    """Size of the request for it."""
     parallel: int
-    """Transfers that a reducer has under way at once; each reducer goes through the mappers in an order of its own,
+    """Transfers that a reducer has under way at once; each reducer requests from the mappers in its own order,
     drawn for each wave."""
     waves: int
     """Number of waves; without it waves follow each other until `run.duration`."""
@@ -2552,7 +2551,7 @@ class CommitWorkloadPartial(TypedDict, total=False):
     participants: Hosts
     """The hosts that take part; default: all others."""
     message: Bytes
-    """Payload of each of the four messages; in single packets `transport.header` comes on top."""
+    """Payload of each of the four messages; in single packets `transport.header` is added to it."""
     over: CommitOver
     """The transport of the messages."""
     timeout: Span
@@ -2599,7 +2598,7 @@ class PagesWorkloadPartial(TypedDict, total=False):
     timeout: Span
     """Ask again, of the next back-ends, when a retrieval has taken this long since it was last asked for."""
     retries: int
-    """How often to ask again at most."""
+    """The most repetitions of a request."""
     replicas: int
     """Back-ends asked at once for each retrieval; the first answer counts."""
     count: int
@@ -2621,13 +2620,13 @@ class PtpWorkloadPartial(TypedDict, total=False):
     clients: Hosts
     """The hosts that follow it; default: all others."""
     size: Bytes
-    """Payload of each of the three packets; `transport.header` comes on top."""
+    """Payload of each of the three packets; `transport.header` is added to it."""
     interval: Span
     """Time from one `sync` to the next. Clients take turns within it, in equal steps."""
     count: int
     """Stop after this many exchanges of each client."""
     start: Span
-    """When the first `sync` goes."""
+    """When the first `sync` is sent."""
     servo: ClockServoParamsPartial
     """Steers the clients' clocks by the results of their exchanges."""
 
@@ -2702,14 +2701,13 @@ class FileServiceWorkloadPartial(TypedDict, total=False):
     size: Bytes
     """The size of each client's file; without it, clients read until `run.duration`."""
     read: Bytes
-    """How much a client asks for with a request: 1 B to 1 GB. Default 1 MB (the most of the NFS client of the
-    study)."""
+    """Bytes that a client requests at a time: 1 B to 1 GB. Default 1 MB (the most of the NFS client of the study)."""
     outstanding: int
-    """How many requests a client has under way, 1 to 1000. Default 2 (an assumption: reads are pipelined)."""
+    """Requests that a client has under way, 1 to 1000. Default 2 (an assumption: reads are pipelined)."""
     read_ahead: Bytes
-    """How much the disk reads at a time, for one client after the other: 1 B to 1 GB. Default 128 KB (Linux)."""
+    """Bytes that the disk reads at a time, for one client after the other: 1 B to 1 GB. Default 128 KB (Linux)."""
     disk: Rate
-    """How fast the disk reads. Default 1.2 Gb/s (an assumption: 150 MB/s)."""
+    """The rate at which the disk reads. Default 1.2 Gb/s (an assumption: 150 MB/s)."""
     send: SendWhen
     """When the server sends the data that the disk has read. Default `read`."""
     request: Bytes
@@ -2733,7 +2731,7 @@ class GammaBytesDistributionPartial(TypedDict, total=False):
     scale: Bytes
     """The scale parameter, in the unit of the draws."""
     offset: Bytes
-    """Added to every draw; default: nothing."""
+    """Added to every draw; default 0."""
 
 
 class LognormalBytesDistributionPartial(TypedDict, total=False):
@@ -2764,7 +2762,7 @@ class ParetoBytesDistributionPartial(TypedDict, total=False):
     shape: float
     """The tail index, more than 1 (so that there is a mean) unless `max` is given."""
     max: Bytes
-    """Where the tail is cut (a bounded Pareto)."""
+    """The largest value, at which the tail is cut (a bounded Pareto)."""
 
 
 class CdfBytesDistributionPartial(TypedDict, total=False):
@@ -2799,7 +2797,7 @@ class GammaSpanDistributionPartial(TypedDict, total=False):
     scale: Span
     """The scale parameter, in the unit of the draws."""
     offset: Span
-    """Added to every draw; default: nothing."""
+    """Added to every draw; default 0."""
 
 
 class LognormalSpanDistributionPartial(TypedDict, total=False):
@@ -2830,7 +2828,7 @@ class ParetoSpanDistributionPartial(TypedDict, total=False):
     shape: float
     """The tail index, more than 1 (so that there is a mean) unless `max` is given."""
     max: Span
-    """Where the tail is cut (a bounded Pareto)."""
+    """The largest value, at which the tail is cut (a bounded Pareto)."""
 
 
 class CdfSpanDistributionPartial(TypedDict, total=False):
@@ -3173,7 +3171,7 @@ BytesDistribution = Union[
 """A constant, written plainly (`"100us"`, `"900B"`), or a table whose `kind` names a distribution."""
 
 Interpolate = Literal["linear", "step"]
-"""How to draw between the points of a CDF."""
+"""The rule for draws between the points of a CDF."""
 
 Load = Union[float, str]
 """A share of the link, such as 0.2 or "20%", or a rate, such as "200Mbps"."""

@@ -26,7 +26,7 @@ pub struct RedirectOptions {
     pub dispatch: Option<DispatchOptions>,
 }
 
-/// Chronos's dispatch: each datagram goes to the thread that owns its partition.
+/// Chronos's dispatch: each datagram is delivered to the thread that owns its partition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DispatchOptions {
     /// The function that maps a datagram to its partition.

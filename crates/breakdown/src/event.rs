@@ -23,7 +23,7 @@ impl Flow {
 }
 
 impl std::fmt::Display for Flow {
-    /// Writes the peer's address as that of IPv4, and its port. Of an IPv6 address, only 28 bits are kept.
+    /// Writes the peer's address in the form of IPv4, and its port. Only 28 bits of an IPv6 address are kept.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [a, b, c, d] = ((self.0 >> 32) as u32).to_ne_bytes();
         match a {
@@ -115,7 +115,7 @@ pub enum Kind {
         stopped: u64,
         /// When it was woken, in ns; 0 if that was not seen. Without meaning for a preempted thread.
         woken: u64,
-        /// Whether it stopped although it could have run on.
+        /// True if it stopped although it could have continued.
         preempted: bool,
     },
     /// The connection no longer exists.

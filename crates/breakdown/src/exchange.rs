@@ -15,22 +15,22 @@ pub(crate) struct Exchange {
     packets_in: u32,
     bytes_in: u64,
     bytes_read: u64,
-    /// When the socket notified its readers of the latest packet.
+    /// The time at which the socket notified its readers of the latest packet.
     ready: Option<u64>,
     /// Whether a packet arrived after the last read.
     fresh: bool,
     read: Option<(u64, Thread)>,
-    /// From the last packet in to the read.
+    /// The spans from the last packet in to the read.
     to_read: Spans,
     send: Option<(u64, Thread)>,
     /// The system calls that sent.
     sends: u32,
-    /// The bytes that the last of them still had.
+    /// The bytes that remained at the last of them.
     call_bytes: u32,
-    /// From the read to the send.
+    /// The spans from the read to the send.
     to_send: Spans,
     queued: Option<u64>,
-    /// From the send to the first packet out.
+    /// The spans from the send to the first packet out.
     to_device: Spans,
     transmitted: Option<u64>,
     last_transmitted: u64,
@@ -105,7 +105,7 @@ impl Exchange {
         self.to_read.clear();
         let spans = &mut self.to_read;
         let Some(ready) = self.ready else {
-            // The notification was missed, so nothing says where the stack ends and the wait begins.
+            // The notification was missed, so the end of the stack's part and the begin of the wait are unknown.
             spans.push(Part::Remainder, self.last_received, at);
             return;
         };
@@ -117,7 +117,7 @@ impl Exchange {
     }
 
     pub(crate) fn on_send(&mut self, at: u64, thread: Thread, bytes: u32, threads: &Threads) {
-        // A call that fills several packets has fewer bytes each time; one that fits into a packet ends with it.
+        // A call that fills several packets has fewer bytes left each time; one that fits into a packet ends with it.
         let same_call = self.call_bytes > PACKET_MIN && bytes < self.call_bytes;
         self.sends += u32::from(!same_call);
         self.call_bytes = bytes;

@@ -1,4 +1,4 @@
-//! Where the time of a running server's requests goes, from the device to the device, without a change of the server.
+//! Latency breakdown of a running server's requests, from the device to the device, without a change of the server.
 //!
 //! ```text
 //! kernel's tracepoints ──records──> Event ──Sorter──> Matcher ──> Request: adjacent spans ──> Recorder ──> Report

@@ -197,8 +197,8 @@ impl Matcher {
         connection.current.as_mut()
     }
 
-    /// Calls `act` for the exchange that the server replies to. Output before the current request was read belongs to
-    /// the one before, so that both overlap.
+    /// Calls `act` for the exchange to which the server replies. Output before the current request was read belongs to
+    /// the previous one, so that both overlap.
     fn with_reply(&mut self, flow: Flow, at: u64, act: impl FnOnce(&mut Exchange, &Threads)) {
         let Some(connection) = self.connections.get_mut(&flow) else { return };
         connection.active = at;

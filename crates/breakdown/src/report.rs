@@ -30,7 +30,7 @@ pub struct Report {
     pub slowest_mean_ns: f64,
     /// The parts, in the order of a request.
     pub parts: Vec<PartReport>,
-    /// The layers that the parts belong to.
+    /// The layers of the parts.
     pub layers: Vec<LayerReport>,
     /// The requests without a breakdown.
     pub unmatched: UnmatchedReport,

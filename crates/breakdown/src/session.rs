@@ -142,7 +142,7 @@ impl Session {
         self.locks.longest(most, symbols, |stack| self.trace.stack(stack).unwrap_or_default())
     }
 
-    /// Returns how many records were lost, since the ring buffer was full, or came too late to be used.
+    /// Returns how many records were lost, since the ring buffer was full, or arrived too late to be used.
     pub fn lost(&self) -> u64 {
         self.lost + self.sorter.late()
     }
@@ -197,7 +197,7 @@ fn forget_before(record: &mut RequestRecord, began: u64) {
     }
 }
 
-/// Returns the sleep at a futex that a record is of; none if its begin is not known.
+/// Returns the sleep at a futex in a record; `None` if its begin is unknown.
 fn sleep_of(record: &RequestRecord) -> Option<Sleep> {
     (record.first != 0).then(|| Sleep {
         process: (record.thread >> 32) as u32,

@@ -24,7 +24,7 @@ impl Symbol {
     }
 }
 
-/// The functions of the kernel and of processes, each read when it is first asked for.
+/// The functions of the kernel and of processes, each read at its first use.
 #[derive(Debug, Default)]
 pub struct Symbols {
     kernel: Option<Functions>,
@@ -42,7 +42,7 @@ impl Symbols {
         Symbol { function, module: "kernel".to_owned() }
     }
 
-    /// Returns the function at this address of a process, which must still run when it is first asked for.
+    /// Returns the function at this address of a process, which must still run at the first call.
     pub fn of_process(&mut self, process: u32, address: u64) -> Symbol {
         let Some(mapping) = self.mapping(process, address).cloned() else {
             return Symbol { function: format!("{address:#x}"), module: String::new() };
@@ -139,7 +139,7 @@ struct Image {
 }
 
 impl Image {
-    /// Reads the file of a process's mapping; one that cannot be read has no functions.
+    /// Parses the file of a process's mapping; a file that cannot be read has no functions.
     fn of(process: u32, mapping: &Mapping) -> Image {
         if !mapping.is_file() {
             return Image::default();

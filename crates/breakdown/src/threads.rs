@@ -16,7 +16,7 @@ pub(crate) struct Off {
     pub(crate) woken: u64,
     /// When it had a processor again.
     pub(crate) resumed: u64,
-    /// Whether it could have run on.
+    /// True if it could have continued.
     pub(crate) preempted: bool,
 }
 
@@ -136,7 +136,7 @@ mod tests {
                 (Application, 25)
             ]
         );
-        // It slept already, or it had been woken already, when the stretch begins.
+        // It slept already, or had been woken already, when the stretch begins.
         assert_eq!(divided(&[slept], 140, 200), [(Blocked, 10), (Preempted, 10), (Application, 40)]);
         assert_eq!(divided(&[slept], 155, 158), [(Preempted, 3)]);
         assert_eq!(divided(&[slept], 160, 165), [(Application, 5)]);

@@ -27,8 +27,8 @@ pub enum Stamp {
 
 /// The bytes that the wire is occupied for, by the bytes of a frame in the capture.
 ///
-/// Preamble and inter-frame gap are part of it, so that back-to-back frames have a gap of zero. Whether a timestamp is
-/// of the preamble's or of the frame's first bit does not matter: all gaps are the same.
+/// Preamble and inter-frame gap are part of it, so that back-to-back frames have a gap of zero. All gaps are the same
+/// whether timestamps mark the preamble's or the frame's first bit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Framing {
     /// The least length of a frame in bytes; a shorter one is padded.
@@ -93,7 +93,7 @@ pub fn scaled_gap(rate: Rate) -> Span {
 
 /// The frames from which the floor of the timestamps is measured before any is analysed.
 const HELD: usize = 16_384;
-/// The floor is the overlap that so large a share of the overlapping frames stays below.
+/// The quantile of the overlaps that gives the floor: this share of the overlapping frames has a smaller one.
 const OVERLAP_QUANTILE: f64 = 0.99;
 /// Overlaps rarer than one frame in this many count as chance, such as two links bundled to one.
 const OVERLAPS_ONE_IN: usize = 100;
@@ -395,7 +395,8 @@ impl Analyser {
             if let Some((started, ended)) = before.insert(key, (start, end)) {
                 gaps += 1;
                 let overlap = ended.saturating_since(start);
-                // A frame from before the one ahead of it is out of order, which says nothing of the stamps.
+                // A frame from before the one ahead of it is out of order, so the stamps' precision cannot be judged by
+                // it.
                 if overlap > self.floor && start >= started {
                     overlaps.push(overlap);
                 }
@@ -616,7 +617,7 @@ impl Pair {
         }
     }
 
-    /// Registers a burst. A coarse capture does not show one that takes less time than its floor.
+    /// Registers a burst. A coarse capture does not show a burst shorter than its floor.
     fn end_burst(&mut self, run: &Run, floor: Span, is_coarse: bool, all: &mut Totals) {
         let is_resolved = !is_coarse || run.duration() >= floor;
         if is_resolved {

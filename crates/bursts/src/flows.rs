@@ -18,13 +18,13 @@ pub(crate) type FlowKey = (u32, u16, u16);
 /// Classification of a segment's payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Seen {
-    /// It brought new bytes, or none.
+    /// New bytes, or none at all.
     New,
-    /// Its range, or a part of it, was in this burst of the pair before.
+    /// Its range, or a part of it, was in this earlier burst of the pair.
     Again(u64),
-    /// Its range is older than any that is remembered.
+    /// Its range is older than all stored ones.
     Forgotten,
-    /// Its range fills a hole: it was lost or reordered before it came to where the capture was made.
+    /// Its range fills a hole: it was lost or reordered before it reached the place of the capture.
     Fills,
     /// The segment itself was captured before.
     Copy,
@@ -33,7 +33,7 @@ pub(crate) enum Seen {
 /// Classification of a segment's acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Acked {
-    /// It is the first of its flow or older than the last one, or there is none.
+    /// It is the first of its flow, older than the last one, or missing.
     Other,
     /// It acknowledges this many bytes more than the one before it.
     Advances(u32),
@@ -58,7 +58,7 @@ struct Range {
 struct Flow {
     /// The number of the first byte after the SYN.
     first: Option<u32>,
-    /// The byte after the last one that was sent, with or without payload, and after the highest one of the payloads.
+    /// The byte after the last one that was sent, with or without payload, and the byte after the highest payload.
     next: Option<u32>,
     highest: Option<u32>,
     ack: Option<u32>,
@@ -68,7 +68,7 @@ struct Flow {
     last: Last<Segment>,
 }
 
-/// The last packets of a flow or pair, of which a mirror may bring a second copy.
+/// The last packets of a flow or pair, of which a mirror may produce a second copy.
 #[derive(Clone, Debug)]
 pub(crate) struct Last<P> {
     last: [Option<(P, Time)>; COPIES],

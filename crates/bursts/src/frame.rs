@@ -42,7 +42,7 @@ impl fmt::Display for Address {
 pub struct Segment {
     /// The ports of source and destination.
     pub ports: (u16, u16),
-    /// The number of the first payload byte; a SYN comes before it.
+    /// The number of the first payload byte; a SYN precedes it.
     pub sequence: u32,
     /// The next byte expected from the other side, if the segment acknowledges.
     pub ack: Option<u32>,
@@ -62,7 +62,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Returns whether the segment acknowledges and does nothing else.
+    /// Returns whether the segment only acknowledges.
     pub fn is_pure_ack(&self) -> bool {
         self.ack.is_some() && self.payload == 0 && !self.syn && !self.ends
     }
@@ -161,7 +161,7 @@ struct Inside<'a> {
     destination: Address,
     /// The captured bytes behind the header and its extensions.
     payload: &'a [u8],
-    /// The payload's length as the header says.
+    /// The payload's length in the header.
     claimed: u32,
     /// The protocol of the payload, which begins with its header unless it is a fragment.
     protocol: u8,
@@ -261,7 +261,7 @@ pub(crate) fn is_given(identification: Option<u16>) -> bool {
     identification.is_some_and(|identification| identification != 0)
 }
 
-/// Mixes bytes into a number, and returns one that differs for different bytes but by chance.
+/// Mixes bytes into a number: a hash whose collisions are left to chance.
 fn digest(number: u64, bytes: &[u8]) -> u64 {
     bytes.chunks(8).fold(number ^ (bytes.len() as u64) << 32, |digest, chunk| {
         let mut word = [0; 8];

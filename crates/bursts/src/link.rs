@@ -1,5 +1,5 @@
 //! The headers below IP. Any link header may be followed by any number of VLAN tags, by PPPoE, MPLS labels or LLC with
-//! SNAP, and then by IP; each layer says only what follows it, so that they stack freely.
+//! SNAP, and then by IP; each layer names only the layer that follows it, so that they stack freely.
 
 /// The link types that [`crate::Reader`] supports, for messages.
 pub const LINK_TYPES: &str = "1 (Ethernet), 101, 12, 14, 228, 229 (raw IP), 113 and 276 (Linux cooked capture), 0 and \
@@ -183,7 +183,7 @@ const PPPOE_SESSION: u16 = 0x8864;
 const BRIDGED_ETHERNET: u16 = 0x6558;
 const ERSPAN: u16 = 0x88be;
 const ERSPAN_III: u16 = 0x22eb;
-/// VLAN tags: IEEE 802.1Q, 802.1ad, and two that came before the latter.
+/// VLAN tags: IEEE 802.1Q, 802.1ad, and two predecessors of the latter.
 const TAGS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
 /// The greatest length of IEEE 802.3; larger numbers are EtherTypes.
 const LONGEST_802_3: u16 = 1_500;

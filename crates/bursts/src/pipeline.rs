@@ -1,8 +1,8 @@
 //! [`analyse`]: reads and decodes a capture on one thread, and analyses its frames on another.
 //!
-//! Either takes half of the time of a capture of headers. Batches of frames go to the other thread in the order of the
-//! capture and come back to be filled again, so memory is bounded and the report is that of one thread. Short captures,
-//! and the beginning of long ones, are analysed where they are read.
+//! Reading and analysing each take half of the time for a capture of headers. Batches of frames are sent to the other
+//! thread in the order of the capture and return to be filled again, so memory is bounded and the report is the same as
+//! with one thread. Short captures, and the beginning of long ones, are analysed on the reading thread.
 
 use std::io::Read;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -130,7 +130,7 @@ impl<R: Read> Source<R> {
         Ok(true)
     }
 
-    /// Reads on, and hands batches to the thread that analyses, until the capture ends.
+    /// Continues to read, and hands batches to the thread that analyses, until the capture ends.
     fn hand_over(&mut self, full: &SyncSender<Batch>, empty: &Receiver<Batch>) -> Result<(), ReadError> {
         let mut batch = Batch::default();
         loop {

@@ -22,7 +22,7 @@ pub const BLOCK_BYTES_MAX: usize = 16 << 20;
 /// The most interfaces of one capture.
 const INTERFACES_MAX: usize = 65_536;
 
-/// The bytes that one call asks the input for.
+/// The number of bytes that one call requests from the input.
 const CHUNK: usize = 1 << 20;
 
 /// Timestamps count from this long before the first packet, so that packets which are out of order have a time too.
@@ -166,7 +166,7 @@ impl Clock {
         let mut time = at + shift;
         if !(0..=LAST_PS).contains(&time) {
             self.jumps += 1;
-            // Where too many of them have used the range up, it begins anew.
+            // If too many of them have used the range up, the clock begins anew.
             let next = self.last + DAY_PS;
             let next = if next > LAST_PS { BEFORE_FIRST_PS } else { next };
             self.shift = Some(next - at);

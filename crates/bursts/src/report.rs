@@ -16,7 +16,7 @@ pub struct Report {
     pub seconds: f64,
     /// The rate that gaps are computed with.
     pub rate_bps: u64,
-    /// The threshold of bursts that was asked for.
+    /// The requested threshold of bursts.
     pub gap_asked_ns: f64,
     /// The threshold of bursts that was used: the floor of the timestamps, if that is larger.
     pub gap_ns: f64,
@@ -70,7 +70,7 @@ pub struct Timestamps {
     /// The shortest time that the timestamps resolve: the granularity, or the overlap that 99 % of overlapping frames
     /// stay below, where at least one frame in a hundred overlaps.
     pub floor_ns: f64,
-    /// Whether the floor is above the threshold that was asked for.
+    /// True if the floor is above the requested threshold.
     pub too_coarse: bool,
     /// The share of gaps below the floor.
     pub below_floor: f64,
@@ -78,7 +78,7 @@ pub struct Timestamps {
     pub overlapping: f64,
     /// The number of timestamps that equal the one before them.
     pub equal: u64,
-    /// The number of timestamps before the one ahead of them.
+    /// The number of timestamps earlier than the one ahead of them.
     pub backwards: u64,
     /// The number of timestamps more than an hour before the first or more than 213 days after it, each of which counts
     /// as one day after the one ahead of it.
@@ -145,7 +145,7 @@ pub struct Trains {
 /// Acknowledgements without payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Acks {
-    /// All of them.
+    /// The number of all acknowledgements without payload.
     pub pure: u64,
     /// Acknowledgements of new bytes. The first one of a flow has none before it, and is excluded.
     pub advancing: u64,
@@ -175,14 +175,14 @@ impl Acks {
     }
 }
 
-/// TCP segments with payload, and how many of them the capture has again.
+/// TCP segments with payload, and the number that was captured again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Retransmissions {
     /// The number of segments with payload.
     pub segments: u64,
     /// Segments whose range, or a part of it, was captured before.
     pub retransmitted: u64,
-    /// The retransmitted ones whose first burst is not known any more, or is unresolved.
+    /// The retransmitted ones whose first burst has been forgotten, or is unresolved.
     pub unknown_burst: u64,
     /// Segments that fill a hole: reordered, or lost before the place of the capture and sent again.
     pub filled: u64,

@@ -49,7 +49,7 @@ impl Stamps {
         if self.least.is_none_or(|least| difference < least) {
             self.least = Some(difference);
         }
-        // Below the declared step a smaller divisor would change nothing, and a division takes long.
+        // A smaller divisor than the declared step would change nothing, and a division is slow.
         let is_open = self.divisor == 0 || self.divisor > self.declared.as_ps();
         if is_open && (self.divisor == 0 || !ps.is_multiple_of(self.divisor)) {
             self.divisor = divisor(self.divisor, ps);

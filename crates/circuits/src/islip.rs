@@ -3,8 +3,8 @@
 //!
 //! An iteration has three steps. A sender that is free *requests* every receiver for which it has demand; a free
 //! receiver *grants* the first request from its pointer on; a sender *accepts* the first grant from its pointer on. A
-//! pointer moves past its choice when the choice was accepted in the first iteration. Iterations go on until none adds
-//! a circuit, so a matching is maximal.
+//! pointer moves past its choice when the choice was accepted in the first iteration. Iterations are repeated until
+//! none adds a circuit, so a matching is maximal.
 //!
 //! A crossbar holds a matching for one cell. A circuit switch cannot, so a matching stays until the first of its
 //! circuits has nothing left, which is how long it stays the answer to the same requests: the reading under which

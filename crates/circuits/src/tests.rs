@@ -51,7 +51,7 @@ proptest! {
                 SchedulerKind::Tms | SchedulerKind::Eclipse => {
                     prop_assert!(total <= switching.window, "{}: {}", kind, total);
                 }
-                // A window may be too short for a night before each turn.
+                // A window may be too short for a night before each configuration.
                 SchedulerKind::Rotor => {}
             }
         }

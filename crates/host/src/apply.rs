@@ -25,7 +25,7 @@ pub enum Progress {
 pub struct RolledBack {
     /// The number of steps that were undone.
     pub steps: usize,
-    /// The changes that stay because somebody else has modified them since.
+    /// The changes that stay because others have modified them since.
     pub left: Vec<String>,
     /// The path by which the policy's network namespace was entered, if it is not this thread's.
     pub network: Option<PathBuf>,
@@ -62,7 +62,7 @@ pub fn apply(
             at(Progress::Begun(index));
             done = system.act(step);
             if let Err(Error::Theirs(_)) = done {
-                // Objects of somebody else are not undone.
+                // Objects of others are not undone.
                 journal.step_not_begun()?;
             }
         }

@@ -301,7 +301,7 @@ impl fmt::Display for Step {
 pub enum Undone {
     /// The state is as before the step.
     Restored,
-    /// The state is left alone, since somebody else has changed it; the text describes it.
+    /// The state is left alone, since others have changed it; the text describes it.
     Left(String),
 }
 

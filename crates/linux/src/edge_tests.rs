@@ -11,14 +11,14 @@ use crate::frame::{ipv4, mac};
 const READ: Span = Span::from_us(2);
 const WRITE: Span = Span::from_us(5);
 
-/// Host 0 receives. Host 1 sends as much as is read of it; host 2 a frame every 100 us.
+/// Host 0 receives. Host 1 always has another frame to be read; host 2 sends a frame every 100 us.
 #[derive(Debug)]
 struct Fake {
     now: Time,
     floods: bool,
-    /// When the other's next frame is there.
+    /// The time at which the other's next frame can be read.
     next: Time,
-    /// For each frame of the other: when it was there, and when it was read.
+    /// For each frame of the other: the times at which it could be read, and at which it was.
     read: Vec<(Time, Time)>,
     flood: u64,
     told: bool,

@@ -2,8 +2,8 @@
 
 use std::io;
 
-/// Has this process go on where job control would stop it: at Ctrl-Z, and when it reads from or writes to its terminal
-/// in the background, where a read fails instead (EIO). So do the programs that it starts.
+/// Makes this process continue where job control would stop it: at Ctrl-Z, and when it reads from or writes to its
+/// terminal in the background, where a read fails instead (EIO). Programs that it starts inherit this.
 ///
 /// # Errors
 /// If the system refuses.

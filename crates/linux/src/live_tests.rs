@@ -100,7 +100,7 @@ fn a_nic_with_backpressure_holds_its_host() {
     assert!(!fabric.holds(Time::ZERO + Span::from_us(13), HostId(0)));
 }
 
-/// Two hosts send to a third at line rate and never look whether they are held: nothing is lost, and both are.
+/// Two hosts send to a third at line rate and never test whether they are held: nothing is lost, and both are held.
 #[test]
 fn a_paused_nic_holds_its_host() {
     let text = format!("{RACK}[port.switch]\nbuffer = '200KB'\npfc = {{}}\n");
@@ -255,7 +255,7 @@ fn sockets(from: usize, to: usize, bytes: u64) -> Demand {
 }
 
 /// Bytes that wait in sockets count from their time on: a reading a picosecond after the controller's, at 2.5 ms,
-/// counts a week later. Without it a frame goes by the packet switch at once.
+/// counts a week later. Without it a frame takes the packet switch at once.
 #[test]
 fn the_controller_gets_the_last_reading_before_its_own() {
     let model = model(HYBRID);
@@ -273,7 +273,7 @@ fn the_controller_gets_the_last_reading_before_its_own() {
     assert_eq!(first_week(Span::from_us(2_500) + TICK), Some((2, at(6_060), 0)));
 }
 
-/// Frames of all classes while circuits come and go: with the default drain nothing is lost, the log replays to the
+/// Frames of all classes while circuits open and close: with the default drain nothing is lost, the log replays to the
 /// same digest, and without its readings of sockets to another.
 #[test]
 fn circuits_lose_nothing_and_replay() {

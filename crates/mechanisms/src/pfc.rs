@@ -39,8 +39,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::mechanism::{Engine, Mechanism, Section, Table};
 
-/// Flow control on the links into a switch. It needs a buffer for each link and priority. A pause goes out when the
-/// packet that is being sent its way has ended; the frame takes its 84 B of time to arrive, and none from the data.
+/// Flow control on the links into a switch. It needs a buffer for each link and priority. A pause is sent when the
+/// packet in transmission towards the sender has ended; the frame takes its 84 B of time to arrive, and none from the
+/// data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfcParams {
@@ -50,7 +51,7 @@ pub struct PfcParams {
     /// as much as the buffer allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xoff: Option<Bytes>,
-    /// The bytes held at which the sender may go on: at most `xoff`. Default half of `xoff` (our choice).
+    /// The bytes held at which the sender may resume: at most `xoff`. Default half of `xoff` (our choice).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xon: Option<Bytes>,
     /// The room kept for packets that arrive after a pause is decided. The default is as much as the link needs so that

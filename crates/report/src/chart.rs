@@ -15,7 +15,7 @@ use std::borrow::Cow;
 pub struct Chart {
     /// The title names the quantity and its subject.
     pub title: String,
-    /// One sentence says how to read the figure; it may be empty.
+    /// One sentence on how to read the figure; it may be empty.
     pub note: String,
     /// The marks are of one kind.
     pub body: Body,
@@ -76,7 +76,7 @@ impl Chart {
 pub struct Axis {
     /// The label names the quantity, without the unit where `format` has one.
     pub label: String,
-    /// The format says how numbers are written.
+    /// The format of the numbers.
     pub format: Format,
     /// The axis is logarithmic instead of linear.
     pub log: bool,
@@ -116,7 +116,7 @@ pub enum Format {
     Percent,
     /// A factor is written as `2x`.
     Ratio,
-    /// A whole number, such as that of a week, is written without decimals.
+    /// A whole number, such as a week's, is written without decimals.
     Count,
 }
 
@@ -182,7 +182,7 @@ const RECEIVER_COLORS: [[&str; 2]; 8] = {
 /// The number of receivers that have colours of their own.
 pub const RECEIVERS: usize = RECEIVER_COLORS.len();
 
-/// Number of marker shapes; a colour that comes again has another shape.
+/// Number of marker shapes; a repeated colour has another shape.
 pub const MARKERS: usize = 6;
 
 impl Color {
@@ -315,7 +315,7 @@ pub struct Lines {
     pub tail_view: bool,
 }
 
-/// A maximum of one line that is this many times that of another makes the smaller line unreadable on a linear axis.
+/// A line is unreadable on a linear axis if another's maximum is this many times its own.
 const FAR_APART: f64 = 10.0;
 
 impl Lines {
@@ -334,7 +334,7 @@ impl Lines {
         }
     }
 
-    /// The same lines on a logarithmic axis, where a linear one from zero hides some of them.
+    /// Returns the same lines on a logarithmic axis, where a linear one from zero hides some of them.
     fn logarithmic(&self) -> Option<Lines> {
         let tops = self.series.iter().map(|line| line.y.iter().copied().fold(0.0, f64::max));
         let (least, most) = tops
@@ -394,7 +394,7 @@ pub enum Stroke {
 }
 
 impl Stroke {
-    /// Whether the line is a measurement.
+    /// Returns whether the line is a measurement.
     pub fn is_solid(self) -> bool {
         self == Stroke::Solid
     }
@@ -451,7 +451,7 @@ pub struct Whisker {
 /// Horizontal bars of components.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stacked {
-    /// The horizontal axis; that of a bar's whole.
+    /// The horizontal axis, of a bar's whole.
     pub x: Axis,
     /// Every bar is drawn with the same length, so that its components are shares.
     pub shares: bool,
@@ -483,7 +483,7 @@ pub struct StackRow {
     pub group: String,
     /// The label names the bar.
     pub label: String,
-    /// The colour and marker before the name, if the bar is that of a scheme.
+    /// The colour and marker before the name, if the bar belongs to a scheme.
     pub scheme: Option<Color>,
     /// The size of each component.
     pub values: Vec<f64>,

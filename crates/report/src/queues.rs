@@ -1,4 +1,4 @@
-//! The watched queues of a summary by name, and which of them a page shows: all of a few, the longest of many.
+//! The watched queues of a summary by name, and the selection that a page shows: all of a few, the longest of many.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -18,7 +18,7 @@ pub fn sentences(summary: &Summary) -> Vec<String> {
     faults(summary).into_iter().chain(comparisons(summary, false)).collect()
 }
 
-/// Writes the sentences of runs that longer ones follow: a difference that they do not show is not said to be absent,
+/// Writes the sentences of runs that longer ones follow: a difference that they do not show is not reported as absent,
 /// since that would depend on how long they are.
 pub fn sentences_so_far(summary: &Summary) -> Vec<String> {
     faults(summary).into_iter().chain(comparisons(summary, true)).collect()
@@ -104,7 +104,7 @@ struct Clause {
     what: String,
     /// The change, such as `4.2x lower`; `None` where no difference was seen.
     seen: Option<String>,
-    /// Whether there is an interval, without which nothing could be seen.
+    /// True if there is an interval, without which no difference can be shown.
     is_known: bool,
 }
 
@@ -218,7 +218,7 @@ fn so_far(variant: &str, base: &str, clauses: &[Clause]) -> String {
     }
 }
 
-/// Returns the differences that were seen; the first says from what.
+/// Returns the significant differences; the first names the base.
 fn seen(base: &str, clauses: &[Clause]) -> Vec<String> {
     let seen = clauses.iter().filter_map(|clause| Some((&clause.what, clause.seen.as_ref()?)));
     seen.enumerate()

@@ -1,4 +1,4 @@
-//! [`Expression`]: the text that says which number is meant, such as `p99(small)` or `slowdown.p99(flows, 0..100KB)`.
+//! [`Expression`]: the text that names a number, such as `p99(small)` or `slowdown.p99(flows, 0..100KB)`.
 //!
 //! ```text
 //! [QUANTITY.]AGGREGATE(SUBJECT, ARGUMENT...)     slowdown.p99(flows, 0..100KB)
@@ -75,7 +75,7 @@ pub enum Operator {
     AtLeast,
 }
 
-/// The parts of a text that says which number is meant.
+/// The parts of a text that names a number.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Expression {
     /// The text that the parts were read from.
@@ -84,7 +84,7 @@ pub struct Expression {
     pub quantity: Option<Word>,
     /// The statistic that represents its samples; the mean where none is given.
     pub aggregate: Aggregate,
-    /// The name of the aggregate, or of the quantity where that is all that is given.
+    /// The name of the aggregate, or of the quantity if the text has only one name.
     pub head: Word,
     /// The words between the parentheses: the subject and the arguments. It may be empty.
     pub arguments: Vec<Word>,

@@ -39,7 +39,7 @@ pub struct Judged {
 }
 
 impl From<Judged> for Line {
-    /// Drops an estimate without a load that met the objectives, also one that an earlier version has written.
+    /// Drops an estimate without a load that met the objectives, also in the file of an earlier version.
     fn from(judged: Judged) -> Line {
         let found = match (judged.found, judged.low, judged.high) {
             (Found::Never, None, _) => Found::Never,

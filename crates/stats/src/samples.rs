@@ -34,7 +34,7 @@ impl Statistic {
 pub struct Samples {
     /// All replicates one after the other.
     ordered: Vec<f64>,
-    /// Where each replicate ends in `ordered`.
+    /// The end of each replicate in `ordered`.
     ends: Vec<usize>,
     sorted: Vec<f64>,
 }
@@ -58,12 +58,12 @@ impl Samples {
         self.ordered.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.ordered.is_empty()
     }
 
-    /// All of them, ascending.
+    /// Returns all samples, ascending.
     pub fn sorted(&self) -> &[f64] {
         &self.sorted
     }

@@ -10,8 +10,8 @@
 //! verdict wrong.
 //!
 //! *Rare runs.* Where one run in four is far over the limit and the others are not over it at all, four runs without a
-//! message over it say little, and their spread is zero. So a share is met for certain only if it would be with one run
-//! more that is far over the limit ([`confirms`]).
+//! message over it prove little, and their spread is zero. So a share is met for certain only if it would be with one
+//! run more that is far over the limit ([`confirms`]).
 
 use serde::Serialize;
 
@@ -59,10 +59,10 @@ pub fn judge(strains: &[f64], share: Option<Share>, level: f64) -> Verdict {
     }
 }
 
-/// Returns whether runs whose verdict is [`Verdict::Keeps`] would have it, too, if rare bad ones were not among them.
-/// Where half of the runs or more have nothing over the limit, that is so if they would have it with one run more,
-/// which is as bad as the worst of them and over the limit by a factor of at least [`RARE`]: sixteen runs without
-/// anything over it would. Were the limit just met, by one bad run in `RARE`, sixteen without one are found once in a
+/// Returns whether runs whose verdict is [`Verdict::Keeps`] would keep it if rare bad ones were added. Where half of
+/// the runs or more have nothing over the limit, that is so if they would have it with one run more, which is as bad as
+/// the worst of them and over the limit by a factor of at least [`RARE`]: sixteen runs without anything over it would.
+/// If the limit were only just met, by one bad run in `RARE`, sixteen without a bad one would be found once in a
 /// hundred times.
 pub fn confirms(strains: &[f64], level: f64) -> bool {
     let without = strains.iter().filter(|strain| **strain == 0.0).count();
@@ -121,7 +121,7 @@ const FIRST_LOOK: u32 = 4;
 /// for which Student's t is too narrow: then the level is [`LEVEL_OF_FEW`].
 const FEW: usize = 16;
 const LEVEL_OF_FEW: f64 = 0.999;
-/// The number of runs whose spread says something about that of others. After 8, a load was given up that 32 decided,
+/// The number of runs from which on their spread predicts that of others. After 8, a load was given up that 32 decided,
 /// in one of five lines of the quickstart; after 16 none.
 const TELLING: usize = 16;
 /// The factor by which an unseen run may exceed its limit: if each fourth run does, all together are at the limit.

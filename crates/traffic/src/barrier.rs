@@ -155,7 +155,7 @@ struct Round {
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     round: u64,
-    /// Whether it has reached the round's barrier and reported it.
+    /// True if it has reached the round's barrier and reported it.
     reached: bool,
     /// The number of others that have reached the barrier in this round and in the next.
     heard: [u32; 2],

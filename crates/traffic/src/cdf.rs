@@ -94,8 +94,8 @@ fn no_tag(name: &str, tag: Option<&str>) -> Result<(), CdfError> {
 }
 
 impl CdfTable {
-    /// Opens the bundled distribution of that name, or the file: a path has a slash or one of [`ENDINGS`]. Of an
-    /// interval log, `tag` chooses the intervals; nothing else has tags.
+    /// Opens the bundled distribution of that name, or the file: a path has a slash or one of [`ENDINGS`]. `tag`
+    /// selects the intervals of an interval log; other files have no tags.
     pub(crate) fn open(
         name: &str,
         tag: Option<&str>,
@@ -212,7 +212,7 @@ impl CdfTable {
             _ => None,
         });
         let Some((_, factor)) = unit else {
-            // Without our columns it may be anybody's file, of which nothing is quoted.
+            // Without our columns it may be a file of any kind, of which nothing is quoted.
             return Err(error(1, "the columns are not known"));
         };
         let mut points: Vec<(f64, f64)> = Vec::new();

@@ -54,7 +54,7 @@ pub struct InvalidValue {
     pub allowed: Option<String>,
     /// Advice: the nearest spelling, or the change to make.
     pub help: Option<String>,
-    /// The place in another file, where the value is in one that the table names.
+    /// The place in another file, if the value is in a file that the table names.
     pub place: Option<FilePlace>,
 }
 
@@ -93,8 +93,8 @@ pub struct Directed {
 }
 
 impl Directed {
-    /// Returns the traffic from `from` to `to` of `bits` per second in all; `None` if there is none, or its rate is
-    /// not known.
+    /// Returns the traffic from `from` to `to` of `bits` per second in all; `None` without hosts, or if its rate is
+    /// unknown.
     pub fn new(from: Vec<u32>, to: impl IntoIterator<Item = u32>, bits: Option<f64>) -> Option<Directed> {
         let to: Vec<u32> = to.into_iter().collect();
         let bits = bits.filter(|bits| *bits > 0.0 && bits.is_finite())?;
@@ -110,7 +110,7 @@ pub struct Check<'a> {
     pub errors: Vec<InvalidValue>,
     /// The values that are allowed and probably not meant.
     pub warnings: Vec<InvalidValue>,
-    /// The key of the longest message so far, and its bytes; of distributions without a bound there is none.
+    /// The key of the longest message so far, and its bytes; `None` for distributions without a bound.
     pub longest: Option<(String, f64)>,
 }
 
@@ -332,8 +332,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Returns the bits per second of a load; a load above 1 is a warning. Without a link (an unknown host) there
-    /// is nothing to judge.
+    /// Returns the bits per second of a load; a load above 1 is a warning. Without a link (an unknown host) the load is
+    /// not checked.
     pub fn load(&mut self, key: &str, load: Load, link: Option<Rate>) -> f64 {
         let Some(link) = link else { return 0.0 };
         let bits = load.bits_per_second(link);
@@ -379,7 +379,7 @@ pub fn busiest_cut(
 
 /// Returns the bits per second that enter or leave the busiest group of hosts.
 fn most_across(inside: &Inside, directed: &[Directed]) -> f64 {
-    // For each group the bits per second that leave it and that enter it.
+    // The bits per second that leave and that enter each group.
     let mut across = BTreeMap::<u32, [f64; 2]>::new();
     for Directed { from, to, bits } in directed {
         let mut shares = BTreeMap::<u32, [f64; 2]>::new();

@@ -4,8 +4,8 @@
 //! forward, backward ──> path delay, filtered ──> offset = forward - delay, mean of two ──> PI ──> the clock's rate
 //! ```
 //!
-//! That is the order of ptpd's and of linuxptp's servo. Times are integers in picoseconds and rates are picoseconds a
-//! second, so a run gives the same offsets on every machine.
+//! The order is the same as in ptpd's and in linuxptp's servo. Times are integers in picoseconds and rates are
+//! picoseconds a second, so a run gives the same offsets on every machine.
 
 use plimsoll_units::{Span, Time};
 use schemars::JsonSchema;

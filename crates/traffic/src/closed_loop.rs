@@ -55,7 +55,7 @@ pub struct ClosedLoop {
     /// Stop after this many requests of each client.
     #[serde(default)]
     pub count: Option<u64>,
-    /// When the first requests go.
+    /// When the first requests are sent.
     #[serde(default)]
     pub start: Span,
 }

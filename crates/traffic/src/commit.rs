@@ -36,7 +36,7 @@ pub struct Commit {
     /// The hosts that take part; default: all others.
     #[serde(default)]
     pub participants: Hosts,
-    /// Payload of each of the four messages; in single packets `transport.header` comes on top.
+    /// Payload of each of the four messages; in single packets `transport.header` is added to it.
     #[serde(default = "Commit::default_message")]
     pub message: Bytes,
     /// The transport of the messages.
@@ -312,7 +312,7 @@ impl CommitSource {
                     self.pool.send(now, message, actions);
                 }
             }
-            // Level and limit of a broadcast are the host's affair: it knows the packets by their workload.
+            // Level and limit of a broadcast are the host's, which recognizes the packets by their workload.
             Carrier::Datagram(size) | Carrier::Broadcast(size) => {
                 let mut packet = raw_packet(self.config.workload, from, to, size);
                 (packet.seq, packet.ack) = (word.transaction, word.detail());
@@ -325,7 +325,7 @@ impl CommitSource {
         if word.reply {
             self.on_reply(now, word, actions);
         } else {
-            // A participant votes yes and acknowledges, at once and however often it is asked.
+            // A participant votes yes and acknowledges, at once and at every repetition of the request.
             self.carry(now, CommitMessage { reply: true, ..word }, actions);
         }
     }

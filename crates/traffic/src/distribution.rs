@@ -40,7 +40,7 @@ pub enum Distribution<Q> {
         shape: f64,
         /// The scale parameter, in the unit of the draws.
         scale: Q,
-        /// Added to every draw; default: nothing.
+        /// Added to every draw; default 0.
         #[serde(default)]
         offset: Option<Q>,
     },
@@ -68,7 +68,7 @@ pub enum Distribution<Q> {
         min: Q,
         /// The tail index, more than 1 (so that there is a mean) unless `max` is given.
         shape: f64,
-        /// Where the tail is cut (a bounded Pareto).
+        /// The largest value, at which the tail is cut (a bounded Pareto).
         #[serde(default)]
         max: Option<Q>,
     },
@@ -153,7 +153,7 @@ impl<'de, Q: Quantity> Deserialize<'de> for Distribution<Q> {
     }
 }
 
-/// How to draw between the points of a CDF.
+/// The rule for draws between the points of a CDF.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Interpolate {

@@ -38,16 +38,16 @@ pub struct FileService {
     /// The size of each client's file; without it, clients read until `run.duration`.
     #[serde(default)]
     pub size: Option<Bytes>,
-    /// How much a client asks for with a request: 1 B to 1 GB. Default 1 MB (the most of the NFS client of the study).
+    /// Bytes that a client requests at a time: 1 B to 1 GB. Default 1 MB (the most of the NFS client of the study).
     #[serde(default = "FileService::default_read")]
     pub read: Bytes,
-    /// How many requests a client has under way, 1 to 1000. Default 2 (an assumption: reads are pipelined).
+    /// Requests that a client has under way, 1 to 1000. Default 2 (an assumption: reads are pipelined).
     #[serde(default = "FileService::default_outstanding")]
     pub outstanding: u32,
-    /// How much the disk reads at a time, for one client after the other: 1 B to 1 GB. Default 128 KB (Linux).
+    /// Bytes that the disk reads at a time, for one client after the other: 1 B to 1 GB. Default 128 KB (Linux).
     #[serde(default = "FileService::default_read_ahead")]
     pub read_ahead: Bytes,
-    /// How fast the disk reads. Default 1.2 Gb/s (an assumption: 150 MB/s).
+    /// The rate at which the disk reads. Default 1.2 Gb/s (an assumption: 150 MB/s).
     #[serde(default = "FileService::default_disk")]
     pub disk: Rate,
     /// When the server sends the data that the disk has read. Default `read`.
@@ -163,7 +163,7 @@ struct FileServer {
     readers: Vec<Reader>,
     /// The clients have sent their first requests.
     started: bool,
-    /// The reader whose turn at the disk is next.
+    /// The reader that the disk serves next.
     turn: usize,
     /// The reader for which the disk reads, how much, and when that is in memory.
     batch: Option<(usize, u64, Time)>,
@@ -183,7 +183,7 @@ struct Reader {
     host: HostId,
     /// The number of its connection, once that is open.
     connection: u32,
-    /// The bytes that it has not asked for.
+    /// The bytes that it has not requested.
     unasked: u64,
     /// The requests that the server has: of each, the bytes that the disk has not read, and the bytes that wait in
     /// memory.
@@ -196,7 +196,7 @@ struct Sending {
     reader: usize,
     bytes: u64,
     created: Time,
-    /// Whether it is the end of a read.
+    /// True if it is the end of a read.
     ends_read: bool,
 }
 
@@ -207,7 +207,7 @@ impl Reader {
 }
 
 impl FileServer {
-    /// A client asks for its next read, if there is one.
+    /// Sends a client's request for its next read, if there is one.
     fn ask(&mut self, now: Time, reader: usize, actions: &mut Actions) {
         let of = &mut self.readers[reader];
         if now >= self.until {
@@ -336,7 +336,7 @@ impl Source for FileServer {
     }
 }
 
-/// The bit of a request's tag; the bytes that it asks for follow, and then the number of its client.
+/// The bit of a request's tag; the requested bytes follow, and then the number of its client.
 const REQUEST: u64 = 1 << 63;
 const READER_BITS: u32 = 20;
 

@@ -32,7 +32,7 @@ pub trait Kind {
         "count"
     }
 
-    /// Returns the key that a load line varies, and its value; `None` where nothing of the kind is a load.
+    /// Returns the key that a load line varies, and its value; `None` if the kind has no load.
     fn load(&self) -> Option<LoadKey> {
         None
     }
@@ -121,7 +121,7 @@ pub struct ExpectedRecords {
     pub key: &'static str,
     /// Arrivals per second; `None` where they come as fast as the network permits.
     pub per_second: Option<f64>,
-    /// The number of all arrivals, where there is an end.
+    /// The number of all arrivals, if it is limited.
     pub limit: Option<f64>,
     /// The time of the first arrival.
     pub start: Span,
@@ -215,7 +215,7 @@ pub struct Context<'a> {
     pub name: &'a str,
     /// The index of the workload in the run.
     pub index: u16,
-    /// The time from which on nothing new is sent.
+    /// The time from which on no new message is sent.
     pub until: Time,
     /// The time before which messages do not count.
     pub warmup: Time,

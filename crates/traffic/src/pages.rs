@@ -69,7 +69,7 @@ pub struct Pages {
     /// Ask again, of the next back-ends, when a retrieval has taken this long since it was last asked for.
     #[serde(default)]
     pub timeout: Option<Span>,
-    /// How often to ask again at most.
+    /// The most repetitions of a request.
     #[serde(default = "Pages::default_retries")]
     pub retries: u32,
     /// Back-ends asked at once for each retrieval; the first answer counts.
@@ -307,7 +307,7 @@ struct Page {
     fastest: Span,
 }
 
-/// A retrieval of which an answer may still come.
+/// A retrieval that may still get an answer.
 #[derive(Clone, Copy, Debug)]
 struct Retrieval {
     page: u64,
@@ -316,7 +316,7 @@ struct Retrieval {
     retried: u32,
     /// The number of requests without an answer.
     out: u32,
-    /// Whether the page no longer waits for it.
+    /// True if the page does not wait for it any more.
     is_settled: bool,
     is_answered: bool,
 }
@@ -446,7 +446,7 @@ impl PagesSource {
         let mut stream = Streams::keyed(self.draws, index);
         let response_bytes = config.sizes.sample(&mut stream);
         let request_bytes = config.request.sample(&mut stream).get().max(1);
-        // Each back-end takes a time of its own, also one that is asked again.
+        // Each back-end draws its own service time, also one that is asked again.
         let mut services = Streams::keyed(self.draws ^ (2 + u64::from(open.retried)), index);
         for replica in 0..u64::from(config.replicas) {
             let server = ((first + replica) % back_ends) as usize;
@@ -617,7 +617,7 @@ impl Source for PagesSource {
         unfinished.sort_by_key(|done| (done.owner, done.message.created));
         for done in unfinished {
             let open = self.open.get(&done.owner).filter(|open| !open.is_answered);
-            // One message a retrieval, however often it was asked for.
+            // One message a retrieval, for any number of requests.
             if let Some(open) = open.filter(|_| last.replace(done.owner) != Some(done.owner)) {
                 actions.messages.extend(self.message(open, done.message));
             }

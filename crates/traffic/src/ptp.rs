@@ -5,8 +5,8 @@
 //!        forward                    backward            offset = (forward - backward) / 2
 //! ```
 //!
-//! That is IEEE 1588-2008, 11.3 (the delay request-response mechanism). Clocks are perfect, or steered by a servo:
-//! `clock_servo.rs`.
+//! The formula is in IEEE 1588-2008, 11.3 (the delay request-response mechanism). Clocks are perfect, or steered by a
+//! servo: `clock_servo.rs`.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -42,7 +42,7 @@ pub struct Ptp {
     /// The hosts that follow it; default: all others.
     #[serde(default)]
     pub clients: Hosts,
-    /// Payload of each of the three packets; `transport.header` comes on top.
+    /// Payload of each of the three packets; `transport.header` is added to it.
     #[serde(default = "Ptp::default_size")]
     pub size: Bytes,
     /// Time from one `sync` to the next. Clients take turns within it, in equal steps.
@@ -51,7 +51,7 @@ pub struct Ptp {
     /// Stop after this many exchanges of each client.
     #[serde(default)]
     pub count: Option<u64>,
-    /// When the first `sync` goes.
+    /// When the first `sync` is sent.
     #[serde(default)]
     pub start: Span,
     /// Steers the clients' clocks by the results of their exchanges.

@@ -63,8 +63,8 @@ pub struct Message {
     pub completed: Option<Time>,
     /// Its completion time on idle links, the reference of its slowdown.
     pub ideal: Span,
-    /// Where its time was spent; the parts sum to `completed - created`. All are zero where that is not known, as
-    /// over a kernel's sockets.
+    /// Components of its latency; the parts sum to `completed - created`. All are zero where they are unknown, as over
+    /// a kernel's sockets.
     pub split: Split,
 }
 
@@ -157,7 +157,7 @@ pub struct Query {
     pub completed: Option<Time>,
     /// The number of servers asked.
     pub servers: u32,
-    /// The number of responses strictly within the deadline; all of them where there is none.
+    /// The number of responses strictly within the deadline; all of them without a deadline.
     pub in_deadline: u32,
     /// The mean completion time over the servers.
     pub response_mean: Span,

@@ -29,11 +29,11 @@ pub struct Shuffle {
     pub reducers: Hosts,
     /// The size of a transfer.
     pub size: SizeDistribution,
-    /// Size of the request that asks for it.
+    /// Size of the request for it.
     #[serde(default = "Shuffle::default_request")]
     pub request: SizeDistribution,
-    /// Transfers that a reducer has under way at once; each reducer goes through the mappers in an order of
-    /// its own, drawn for each wave.
+    /// Transfers that a reducer has under way at once; each reducer requests from the mappers in its own order, drawn
+    /// for each wave.
     #[serde(default = "Shuffle::default_parallel")]
     pub parallel: u32,
     /// Number of waves; without it waves follow each other until `run.duration`.

@@ -24,13 +24,13 @@ use crate::source::Source;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Transfer {
-    /// The host that asks; default `client`.
+    /// The host that sends the requests; default `client`.
     #[serde(default)]
     pub client: HostName,
     /// The hosts that send; default: all others.
     #[serde(default)]
     pub servers: Hosts,
-    /// Size of the request that asks for a transfer.
+    /// Size of the request for a transfer.
     #[serde(default = "Transfer::default_request")]
     pub request: Bytes,
     /// The size of a transfer.
@@ -43,7 +43,7 @@ pub struct Transfer {
     /// Stop after this many transfers.
     #[serde(default)]
     pub count: Option<u64>,
-    /// When the first transfer may come.
+    /// When the first transfer may start.
     #[serde(default)]
     pub start: Span,
 }

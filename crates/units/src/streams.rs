@@ -27,7 +27,7 @@ impl Streams {
         Stream::seed_from_u64(self.word(path))
     }
 
-    /// Returns 64 bits that belong to `path`: a salt, or the family of [`Streams::keyed`].
+    /// Returns 64 bits derived from `path`: a salt, or the family of [`Streams::keyed`].
     pub fn word(&self, path: &str) -> u64 {
         // FNV-1a over the path, started from the mixed seed.
         let start = mix64(self.seed ^ 0x9e37_79b9_7f4a_7c15);

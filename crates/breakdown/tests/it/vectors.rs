@@ -5,7 +5,7 @@ use plimsoll_breakdown::Reason;
 
 use crate::script::run;
 
-/// Checks the spans of each request, the numbers of unmatched requests by reason, and that of requests cut off.
+/// Checks the spans of each request, the numbers of unmatched requests by reason, and the number of requests cut off.
 #[track_caller]
 fn check(script: &str, parts: &[&[(Part, u64)]], unmatched: &[(Reason, u64)], cut_off: u64) {
     let outcome = run(script);
@@ -122,7 +122,7 @@ fn a_long_request_and_a_long_reply() {
     );
 }
 
-/// The client repeats its segment, a bridge shows it twice, and the server repeats its reply: nothing of it counts.
+/// The client repeats its segment, a bridge shows it twice, and the server repeats its reply: none of these counts.
 #[test]
 fn retransmissions_do_not_count() {
     check(

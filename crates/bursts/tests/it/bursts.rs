@@ -135,7 +135,7 @@ fn a_second_copy_over_ipv6_is_recognised() {
         at(0, DATA),
         at(5_000, ack),
         at(8_000, ack),
-        // A window update, and after that a duplicate ACK, which came too late for a copy.
+        // A window update, and after that a duplicate ACK, too late to be a copy.
         at(9_000, Tcp { window: 7, ..ack }),
         at(90_000, Tcp { sequence: 2_921, ..DATA }),
         at(100_000, Tcp { window: 7, ..ack }),

@@ -7,7 +7,7 @@ use crate::params::ControlParams;
 use crate::schedule::{Configuration, Schedule};
 use crate::scheduler::{Scheduler, Switching};
 
-/// Returns the same configurations for every demand, and notes nothing else.
+/// Returns the same configurations for every demand, without a residue.
 #[derive(Debug)]
 struct Fixed(Vec<Configuration>);
 

@@ -161,7 +161,7 @@ proptest! {
         }
     }
 
-    /// Nothing is lost, and nothing overtakes in a queue that is first come, first served.
+    /// Nothing is lost, and packets do not overtake each other in a queue that is first come, first served.
     #[test]
     fn packets_are_sent_once_in_order_or_dropped(setup in setups(), packets in arrivals()) {
         for general in [false, true] {

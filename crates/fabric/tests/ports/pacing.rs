@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::bench::{RATE, Recorder, Ties, packet, plain};
 
-/// When the first bit of each packet was on the wire, and its bits.
+/// The time at which the first bit of each packet was on the wire, and its bits.
 fn departures(recorder: &Recorder) -> Vec<(Time, f64)> {
     let start = |(arrives, packet): &(Time, Packet)| {
         let way = Span::from_us(1) + RATE.byte_time().span(u64::from(packet.size));
@@ -17,7 +17,7 @@ fn departures(recorder: &Recorder) -> Vec<(Time, f64)> {
     recorder.sent.iter().map(start).collect()
 }
 
-/// The most by which the bits of a window exceed what `allowed` (bits, from a start to an end) says.
+/// The most by which the bits of a window exceed the result of `allowed` (bits, from a start to an end).
 fn excess(departures: &[(Time, f64)], allowed: impl Fn(Time, Time) -> f64) -> f64 {
     let mut most = f64::NEG_INFINITY;
     for (first, &(from, _)) in departures.iter().enumerate() {

@@ -125,7 +125,7 @@ fn no_frame_panics_and_none_is_lost_unseen() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Any bytes at all, behind an address of a host so that they are looked at.
+    /// Random bytes behind an address of a host, so that they are parsed.
     #[test]
     fn any_bytes_are_carried_answered_or_counted(
         kind in 0..FABRICS.len(),

@@ -124,7 +124,7 @@ fn mean_holds(window: u64, round_trip_us: u64) -> (f64, f64) {
 }
 
 /// A departure that is fixed at arrival is later than one that follows the rate: the rate is lowest when a window
-/// comes.
+/// arrives.
 #[test]
 fn windows_are_held_longer_than_by_the_paper_and_not_for_ever() {
     for (window, round_trip_us, times) in

@@ -176,7 +176,7 @@ proptest! {
     ) {
         let mut pacer = LinkPacer::new(&params);
         let (mut now, mut earned, mut lump_max) = (Time::ZERO, 0, 0);
-        // For each departure: its cost, and all that lumps had brought by then.
+        // For each departure: its cost, and the sum of the lumps until then.
         let mut departures: Vec<(i128, i128)> = Vec::new();
         for (gap, bytes) in packets {
             now += Span::from_ps(gap);

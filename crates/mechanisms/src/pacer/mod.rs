@@ -18,7 +18,7 @@
 //! | others | bypass, unless their flow has packets queued | wait behind the held packet, then pass |
 //! | draw | on every ECE acknowledgement | on the next data packet sent after one or more |
 //! | M_r | all bits that the host hands over | the same, as they reach the head of the NIC queue |
-//! | tokens | continuous | every `token_interval`, and the due time of a held packet ignores those still to come |
+//! | tokens | continuous | every `token_interval`, and the due time of a held packet ignores later ones |
 //!
 //! A third, [`EarliestDeparture`], is the paper's as an eBPF program can do it: a packet gets its departure when it
 //! arrives. No simulation uses it.

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::super::GreedyBalance;
 use super::*;
 
-/// As printed, so that numbers are exact.
+/// Makes the policy as printed, so that numbers are exact.
 fn printed(ways: u32) -> SplitBalance {
     SplitBalance::new(ways, 0)
 }
@@ -19,7 +19,7 @@ fn a_hot_group_is_split_and_its_parts_move_alone() {
     balance(&mut policy, &[3, 3, 3, 3, 1, 1, 0, 0], 2, &mut owner);
     assert_eq!(owner, [0, 0, 0, 1, 1, 1, 1, 1]);
     assert_eq!(policy.counts(), BalanceCounts { splits: 1, ..BalanceCounts::default() });
-    // Algorithm 1 over groups does nothing: there is nothing before the first group on its thread.
+    // Algorithm 1 over groups does nothing: the first group on each thread has none before it.
     let mut coarse = [0, 1];
     balance(&mut GreedyBalance::default(), &[12, 2], 2, &mut coarse);
     assert_eq!(coarse, [0, 1]);
@@ -27,7 +27,7 @@ fn a_hot_group_is_split_and_its_parts_move_alone() {
 
 #[test]
 fn a_group_that_fits_nowhere_is_split_though_it_is_less_than_a_fair_share() {
-    // Five groups of 8 on two threads: 24 and 16, and moving one would only turn it round.
+    // Five groups of 8 on two threads: 24 and 16, and moving one would only swap these.
     let (mut policy, load) = (printed(4), [2; 20]);
     let mut owner: Vec<u32> = policy.first_owners(20, 2);
     assert_eq!(owner[..10], [0, 0, 0, 0, 1, 1, 1, 1, 0, 0]);
@@ -150,7 +150,7 @@ proptest! {
         }
     }
 
-    /// A load that stays ends within a quarter of the ideal, or one partition, above it.
+    /// With a constant load, the most loaded thread ends at most a quarter of the ideal, or one partition, above it.
     #[test]
     fn loads_end_near_the_ideal(
         load in prop::collection::vec(0_u64..500, 64), ways in 1_u32..=9, threads in 1_u32..6,

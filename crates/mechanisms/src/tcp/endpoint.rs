@@ -11,9 +11,9 @@ use super::sender::{Offer, Sender};
 
 /// One end of a connection.
 ///
-/// What `kind` decides (the controller, ECN, how marks are echoed and segments acknowledged) is taken from the
-/// [`Config`] with which the endpoint is made. The configuration that its methods take may differ in that, so that
-/// connections of different kinds can share one.
+/// The properties that follow from `kind` (the controller, ECN, how marks are echoed and segments acknowledged) are
+/// taken from the [`Config`] with which the endpoint is made. The configuration that its methods take may differ in
+/// these, so that connections of different kinds can share one.
 ///
 /// After every [`write`](Endpoint::write), [`on_segment`](Endpoint::on_segment) and
 /// [`on_deadline`](Endpoint::on_deadline), call [`poll_transmit`](Endpoint::poll_transmit) until it

@@ -140,7 +140,7 @@ impl Net {
         true
     }
 
-    /// Runs until nothing is left to do, or until `until`.
+    /// Runs until nothing is scheduled, or until `until`.
     pub fn run(&mut self, until: Time) {
         while self.step(until) {}
     }

@@ -8,7 +8,7 @@ fn with(recovery: Recovery) -> TransportParams {
     TransportParams { recovery, limited_transmit: false, ..params() }
 }
 
-/// Ten segments are out, and there is more to send.
+/// Ten segments are outstanding, and there is more to send.
 fn ten_out(params: TransportParams) -> Script {
     let mut s = Script::new(params);
     s.write(100 * MSS).sends(0, 10).silent().at(100);
@@ -125,7 +125,7 @@ fn what_is_sacked_may_take_room_in_the_window() {
         s.sack(0, &[(1000, 9000)]).silent();
         assert_eq!(s.end.remaining(), 92_000);
         s.expire().cwnd(1000).resends(0, 1000).silent();
-        // The first duplicate of an ACK from before opens nothing: one segment is out either way.
+        // The first duplicate of an ACK from before opens nothing: one segment is outstanding either way.
         s.sack(0, &[(1000, 9000)]).silent();
         s.ack(9000).cwnd(2000).resends(9000, 1000).sends(10_000, 1).silent();
     }

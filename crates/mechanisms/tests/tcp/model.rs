@@ -18,9 +18,9 @@ enum Op {
     Lose(usize),
     /// It arrives marked, if it can be.
     Mark(usize),
-    /// It goes to the end of the line.
+    /// It moves to the end of the line.
     Reorder(usize),
-    /// It arrives, and a copy goes to the end of the line.
+    /// It arrives, and a copy joins the end of the line.
     Duplicate(usize),
     /// Microseconds pass; timers fire on their way.
     Wait(u64),

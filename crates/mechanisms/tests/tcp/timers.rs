@@ -60,8 +60,8 @@ fn backoff_doubles_and_a_sample_ends_it() {
     s.at(1_000_100).ack(1000).resends(1000, 1000).deadline(2_000_100);
 }
 
-/// pFabric's MinTCP: all losses are left to a constant timer, and after five silent timeouts one byte at a
-/// time asks whether anybody is there.
+/// pFabric's MinTCP: all losses are left to a constant timer, and after five silent timeouts one byte at a time probes
+/// the other end.
 fn min_tcp() -> TransportParams {
     let rto = Span::from_us(45);
     TransportParams {

@@ -69,7 +69,7 @@ fn an_offer_is_the_new_data_that_may_leave() {
     assert_eq!(s.end.offer(&s.config), Some(rest));
     s.sends(3000, 1);
     assert_eq!(s.end.offer(&s.config), None);
-    // An acknowledgement that is owed comes first.
+    // A pending acknowledgement is sent first.
     s.at(100).ack(1000).data(0, 1000, Ecn::NotEct);
     assert_eq!(s.end.offer(&s.config), None);
     s.acks(1000);

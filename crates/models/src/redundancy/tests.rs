@@ -59,7 +59,7 @@ fn dice_are_exact() {
         hedge.mean()
     );
     assert!((hedge.load() - 1.5).abs() < 1e-12);
-    // One that is above 3 is thrown again, once: 3 + 3.5.
+    // A latency above 3 is drawn again, once: 3 + 3.5.
     let retry = redundant(dice(), Policy::Retry { timeout_us: 3.0, retries: 1 });
     assert!((retry.mean() - (1.0 + 2.0 + 3.0 + 3.0 * 6.5) / 6.0).abs() < 1e-12, "{}", retry.mean());
     assert_eq!(retry.quantile(0.5), 3.0);

@@ -1,4 +1,4 @@
-//! The model beside queues whose answer is known, and its parts one by one.
+//! The model compared with queues whose solution is known, and its parts one by one.
 
 use plimsoll_traffic::distribution::TimeDistribution;
 use plimsoll_units::Span;
@@ -117,7 +117,7 @@ fn one_lock_is_a_closed_queue() {
     is_near(outcome.waiting(), waiting, 0.02);
 }
 
-/// A woken waiter keeps the lock from everybody while it wakes.
+/// A woken waiter keeps the lock from all others while it wakes.
 #[test]
 fn a_contended_lock_is_slower_by_its_wake_up() {
     let mut model = queue(constant(2), 4, 1.0);
@@ -208,8 +208,8 @@ fn one_hot_key_cannot_be_shared() {
     is_near(served(&model).throughput(), US / 2.0, 0.01);
 }
 
-/// Four partitions on four threads, all of one group: whole it is one thread's, as one partition is, split it is shared
-/// out. It stays split while it is hot. A group of one partition is not split.
+/// Four partitions on four threads, all of one group: as a whole the group is on one thread, as one partition is;
+/// split, it is divided among all. It stays split while it is hot. A group of one partition is not split.
 #[test]
 fn a_hot_group_is_split() {
     let throughput = |partitions, split| {

@@ -3,7 +3,7 @@
 //! The tables are in the page as they are. The figures are the SVG of [`crate::svg`], each in a wide and in a narrow
 //! layout and with a table of its numbers below it; style rules switch sweep points, views and lines, and `charts.js`
 //! adds tooltips, the arrow keys and dark colours. Without it the page is a still picture. A content security policy
-//! forbids the page to load anything at all.
+//! forbids the page to load anything.
 
 mod article;
 mod document;
@@ -85,7 +85,7 @@ const HALF: Size = Size { width: 464, plot_height: 240 };
 const NARROW: Size = Size { width: 320, plot_height: 230 };
 
 impl Figure {
-    /// Makes a figure over the whole width of the page. `id` is that of its element and unique on the page.
+    /// Makes a figure over the whole width of the page. `id` is its element's and unique on the page.
     pub fn new(id: String, chart: Chart, tables: Vec<Grid>) -> Figure {
         Figure { id, subject: None, charts: vec![chart], tables, half_width: false }
     }
@@ -166,7 +166,7 @@ pub fn figures(summary: &Summary, curves: &Curves) -> Vec<Figure> {
     groups(summary, curves, &queues).into_iter().flat_map(|(_, _, figures)| figures).collect()
 }
 
-/// Returns the figures by sections, each with its id and its name. The first is of the sweep, if there is one.
+/// Returns the figures by sections, each with its id and its name. The first section is the sweep, if there is one.
 fn groups(
     summary: &Summary,
     curves: &Curves,

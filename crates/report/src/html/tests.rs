@@ -1,4 +1,4 @@
-//! The page: whole, escaped, small; and drawn by a browser where there is one.
+//! The page: whole, escaped, small; and drawn by a browser where one is installed.
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -52,7 +52,7 @@ enum Names {
 }
 
 impl Names {
-    /// Chooses by the room; sloping names may need more of it at the left of the frame.
+    /// Chooses the direction by the available room; sloping names may need more of it at the left of the frame.
     fn new(names: &[String], width: f64, frame: &mut Frame) -> Names {
         const LINES: usize = 3;
         let slot = frame.width() / names.len().max(1) as f64;
@@ -253,7 +253,7 @@ fn marked(places: &[(f64, f64)], steps: bool) -> Vec<(f64, f64)> {
 /// The path through these positions, each relative to the one before.
 fn joined(places: &[(f64, f64)], steps: bool) -> String {
     let mut path = String::new();
-    // In tenths of a pixel, so that rounding does not add up.
+    // Values are in tenths of a pixel, so that rounding errors do not add up.
     let tenths = |value: f64| (value * 10.0).round();
     let mut last: Option<(f64, f64)> = None;
     for &(across, up) in places {

@@ -1,4 +1,4 @@
-//! From numbers to positions along an axis, and where the axis has its ticks.
+//! Conversion of numbers to positions along an axis, and the positions of its ticks.
 
 use crate::chart::{Axis, Format};
 use crate::figures::{self, RATES, SIZES, TIMES, Unit};

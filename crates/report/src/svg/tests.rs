@@ -194,7 +194,7 @@ fn points_apart_are_not_joined() {
         );
         (svg.matches("a3.6 3.6 0 1 0 -7.2 0z").count(), svg.matches("stroke-width=\"2\"").count())
     };
-    // Markers, that of the legend among them, and lines.
+    // Markers, including the legend's, and lines.
     assert_eq!(drawn(line.clone()), (4, 2));
     assert_eq!(drawn(Line { apart: true, ..line }), (4, 0));
 }

@@ -1,4 +1,4 @@
-//! From a summary to its tables.
+//! Makes the tables of a summary.
 
 use plimsoll_results::Summary;
 use plimsoll_results::stats::Estimate;
@@ -254,7 +254,7 @@ pub(crate) fn sweep_queue_grid(summary: &Summary, name: QueueName<'_>) -> Grid {
 fn short_keys(keys: &[String]) -> Vec<String> {
     let tail = |key: &str, words: usize| {
         let cut = key.rmatch_indices('.').nth(words - 1).map_or(0, |(dot, _)| dot + 1);
-        // A quoted name may have dots of its own.
+        // A quoted name may contain dots.
         if key.contains('"') { key.to_owned() } else { key[cut..].to_owned() }
     };
     let short = |key: &String| {

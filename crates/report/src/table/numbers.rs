@@ -20,8 +20,8 @@ pub(crate) struct Footnote {
 }
 
 impl Footnote {
-    /// Makes the footnote of a workload's percentile, if any variant or sweep point has too few samples for it. Where
-    /// the 99th percentile has, that of the 99.9th has the same.
+    /// Makes the footnote of a workload's percentile, if any variant or sweep point has too few samples for it. If the
+    /// 99th percentile has a footnote, the 99.9th has the same.
     pub(crate) fn of(summary: &Summary, workload: &str, share: f64) -> Option<Footnote> {
         let needed = samples_needed(share);
         let asked = |warning: &Warning| match warning {

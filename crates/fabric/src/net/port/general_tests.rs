@@ -1,4 +1,4 @@
-//! When a port that decides at each departure asks to be called.
+//! Times at which a port that decides at each departure requests calls.
 
 use plimsoll_mechanisms::pfabric::PfabricParams;
 

@@ -1,4 +1,4 @@
-//! Checks that a rollback leaves changes alone that somebody else has made in the meantime.
+//! Checks that a rollback leaves changes alone that others have made in the meantime.
 
 use std::fs;
 use std::process::Command;
@@ -178,7 +178,7 @@ fn a_clsact_queue_and_filters_of_somebody_else_stay() {
     assert!(text("tc", "filter show dev near egress").contains("u32"));
 }
 
-/// An object that somebody else creates between the plan and the step stays when the apply fails because of it.
+/// An object that another program creates between the plan and the step stays when the apply fails because of it.
 #[test]
 fn what_somebody_else_makes_at_the_last_moment_is_not_taken_back() {
     let path = "others::what_somebody_else_makes_at_the_last_moment_is_not_taken_back";

@@ -74,8 +74,8 @@ fn a_greedy_level_gets_its_share() {
         .count();
     assert!((50..=502).contains(&arrived), "{arrived} of 5000 came back");
     // Level 6: 1024 B an epoch are 512 kB a second, headers included. A connection paces itself below that, and loses
-    // some of it to the other level's waking up: 60 kB/s were seen. One that does not waits for retransmission timers:
-    // 3 kB/s.
+    // some of it when the other level's packets wake up: 60 kB/s were measured. A connection without pacing waits for
+    // retransmission timers: 3 kB/s.
     let delivered = outcome.connections[0].delivered as f64 / outcome.end.as_secs_f64();
     eprintln!("{arrived} pings, {delivered:.0} B/s by TCP, beyond the share {excess:?}");
     assert!((15_000.0..=520_000.0).contains(&delivered), "{delivered} B/s");

@@ -50,7 +50,7 @@ fn flows_share_a_link_and_its_queue() {
     assert!(outcome.counters.retransmissions > 0);
 }
 
-/// Flows without a size send until the end, which is that of the sending.
+/// Flows without a size send until the end of the sending.
 #[test]
 fn endless_flows_send_until_the_end() {
     let text = format!("{RACK}[run]\nduration = '300ms'\n[workload.all]\nkind = 'permutation'\n");
@@ -296,7 +296,7 @@ fn applications_run_over_sockets() {
     let offsets = outcome.observations.iter().filter(|seen| seen.workload == clock).count();
     assert_eq!(offsets, 20, "two clients");
     let kept = outcome.connections.iter().filter(|connection| connection.workload == number("cache")).count();
-    // Each of four slots has one to each of two servers, as soon as a request of its own goes there.
+    // Each of four slots has one connection to each of two servers, from its own first request to that server on.
     assert!((4..=8).contains(&kept), "{kept} connections");
 }
 

@@ -72,7 +72,7 @@ fn a_run_with_fewer_subflows_than_asked_for_says_so() {
     if says(&emulated, "took one path of several") {
         assert!(took.is_none_or(|took| took > Span::from_ms(2_300)), "{took:?} by one path");
     }
-    // A segment has gone before a further subflow can join.
+    // A segment has left before a further subflow can join.
     let short = four("1KB").unwrap();
     let counts = short.multipath.unwrap();
     assert_eq!(says(&short, "further subflows that"), counts.joined < 3, "{counts:?}");

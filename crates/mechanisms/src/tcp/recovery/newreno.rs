@@ -15,7 +15,7 @@ impl Sender {
             self.phase = Phase::Open;
             return (false, true);
         }
-        // Partial: deflate by the data that left the network, one segment goes back in.
+        // Partial: deflate by the data that left the network, and add one segment.
         self.resend = true;
         let back = if acked >= config.segment { config.segment } else { 0 };
         self.set_cwnd_in_recovery(config, self.window.cwnd.saturating_sub(acked) + back);

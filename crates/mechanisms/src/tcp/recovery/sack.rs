@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! lost(S)   3 ranges, or more than 2 SMSS bytes, SACKed above S      (3: dup_ack_threshold)
-//! pipe      bytes not SACKed that are not lost, and those sent again
+//! pipe      bytes not SACKed that are not lost, and retransmitted bytes
 //! send      while pipe + SMSS <= cwnd: lost and not sent again, else new data, else other holes
 //! ```
 

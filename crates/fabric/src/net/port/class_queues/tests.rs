@@ -27,7 +27,7 @@ fn at(ns: u64) -> Time {
 fn push(queues: &mut ClassQueues, ns: u64, to: u32, class: PathClass) {
     let mut packet = Packet::new(HostId(0), HostId(to), to, 1_000);
     packet.set_path_class(class);
-    // The slot's number says where the packet goes.
+    // The slot's number is the packet's destination.
     queues.push(Waiting::new(Slot::new(to), &packet, at(ns), false), &mut packet);
 }
 
