@@ -84,7 +84,7 @@ pub struct Fabric<H> {
     pub(crate) circuits: Option<Box<Circuits>>,
 }
 
-/// Outcome of an event.
+/// Outcome of handling an event.
 #[derive(Clone, Copy, Debug)]
 pub enum Handled<'a> {
     /// A packet has reached its host.

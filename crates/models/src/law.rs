@@ -62,7 +62,7 @@ pub enum LawError {
         /// The text of the line.
         text: String,
     },
-    /// The file is empty.
+    /// The file has no line with a latency.
     #[error("there is no latency in it; allowed: at least one line")]
     Empty,
 }

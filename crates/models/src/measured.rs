@@ -94,7 +94,7 @@ pub enum MeasuredError {
     /// The file has no column of that name.
     #[error("no column `{name}`; allowed: {allowed}")]
     Column {
-        /// The requested name.
+        /// The name of the requested column.
         name: String,
         /// The names of the existing columns.
         allowed: String,

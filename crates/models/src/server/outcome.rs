@@ -1,4 +1,4 @@
-//! Results of serving.
+//! Results of serving: latencies, their components, and the counts of the locks.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub struct ServerOutcome {
     pub served: Vec<Served>,
     /// Requests that found their queue full.
     pub lost: u64,
-    /// Counts of the locks.
+    /// Requests for locks, and the time spent waiting for them.
     pub locks: LockCounts,
     /// Time that threads spent on requests, waiting for locks included, of all threads together.
     pub busy: Span,
@@ -44,7 +44,7 @@ pub struct Served {
     pub line: Span,
 }
 
-/// Counts of the locks.
+/// Requests for locks, and the time spent waiting for them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LockCounts {
     /// Number of requests for a lock.

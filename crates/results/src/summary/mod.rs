@@ -288,7 +288,7 @@ pub struct TierSummary {
 /// week 0, which has no schedule.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CircuitSummary {
-    /// The number of weeks.
+    /// The number of weeks that count.
     pub weeks: u64,
     /// The number of circuits that were established; one that stays into the next week counts again.
     pub circuits: u64,

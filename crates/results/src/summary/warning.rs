@@ -94,7 +94,7 @@ pub enum Warning {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Remedy {
-    /// No known action.
+    /// No action is known to help.
     #[default]
     None,
     /// A longer run gives more samples.
