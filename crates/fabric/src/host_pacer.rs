@@ -47,8 +47,7 @@ impl HostPacer {
         HostPacer { host, pacer: pacer::HostPacer::new(params), stream, armed: Time::MAX, room_bytes }
     }
 
-    /// The transport hands over a packet. Returns the time of the next event, if it is a new one. Returns the time of
-    /// the next event, if it is a new one.
+    /// Handles a packet from the transport. Returns the time of the next event, if it is a new one.
     #[must_use]
     pub fn on_packet(
         &mut self,

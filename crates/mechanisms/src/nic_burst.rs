@@ -8,8 +8,8 @@
 //!   ([`crate::processor`]).
 //!
 //! A piece is worth handing over when it has `segmentation` bytes, or a third of the window, or all data that there is,
-//! or when nothing is in flight whose acknowledgement could be awaited. The third is Linux's rule (`tcp_tso_win_divisor
-//! = 3`), without its clock-based exceptions.
+//! or when nothing is in flight whose acknowledgement could be awaited. The third is the rule of Linux
+//! (`tcp_tso_win_divisor = 3`), without its clock-based exceptions.
 
 use std::collections::VecDeque;
 

@@ -9,7 +9,7 @@
 //! The comparison follows the addition, so a packet larger than the threshold always marks. The caller decides where
 //! the counter is; HULL counts a packet when its transmission starts.
 //!
-//! # Arithmetic, for a bit-exact twin in C
+//! # Arithmetic, for a bit-exact version in C
 //! The length is kept as the *time it takes to drain*, because decay is then a subtraction without
 //! any rounding. All of it is `u64`:
 //!
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(queue.length_bytes(Time::MAX), 0);
     }
 
-    /// The vectors that a twin in C has to meet: (ps, bytes) -> (level, mark).
+    /// The vectors that a version in C must reproduce: (ps, bytes) -> (level, mark).
     #[test]
     fn fixed_vectors() {
         let mut queue = gigabit(0.95);

@@ -11,7 +11,7 @@
 //! level to itself, sends full frames and is paced (the first ten packets are not) never exceeds the share. A bucket of
 //! one frame gives half of the level's rate, a bucket of many nearly all of it.
 //!
-//! u64 throughout, so that the twin in C is exact.
+//! All arithmetic is u64, so that the C version is exact.
 
 use plimsoll_units::{Bytes, Span, Time};
 
@@ -43,7 +43,7 @@ impl Sharers {
     /// Records that a connection is active, by an acknowledgement or by data that it sends, and returns the number of
     /// connections that share the level, 1 or more. A time before an earlier one counts as of that period.
     pub fn heard_of(&mut self, connection: &mut HeardOf, now: Time) -> u64 {
-        // The first period is number 1, so that none has been heard of yet.
+        // The first period is number 1, so that no connection has been active in it yet.
         let period = (now.saturating_since(Time::ZERO).as_ps() / SHARING.as_ps() + 1).max(self.period);
         if period > self.period {
             self.before = if period == self.period + 1 { self.now } else { 0 };

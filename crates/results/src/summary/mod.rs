@@ -386,7 +386,7 @@ pub struct CounterTotals {
     /// Packets lost with a link that failed.
     #[serde(default)]
     pub link_drops: u64,
-    /// Packets that no live link led on.
+    /// Packets lost at a switch without a live link to their host.
     #[serde(default)]
     pub no_route_drops: u64,
     /// Packets that a circuit switch lost.

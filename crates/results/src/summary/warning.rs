@@ -14,7 +14,7 @@ use crate::stats::{self, Statistic};
 /// Jain's index of endless flows below which some of them are starved.
 const UNFAIR: f64 = 0.5;
 
-/// Share of unfinished messages above which the completed ones no longer speak for all.
+/// Share of unfinished messages above which the completed ones do not represent all messages.
 const UNFINISHED_TOLERATED: f64 = 0.01;
 
 /// One warning. Its text (`Display`) states the problem, the reason, and the flag to try.

@@ -6,7 +6,7 @@
 //! on loss:        as Reno (section 3.5)
 //! ```
 //!
-//! # Arithmetic, for a bit-exact twin in C
+//! # Arithmetic, for a bit-exact version in C
 //! All of it is `u64`; alpha and M count 2^-30, g counts 2^-32:
 //!
 //! ```text
