@@ -28,7 +28,7 @@ use ports::PortBuilder;
 use shared_buffers::SharedBuffers;
 
 impl<H: Hooks> Fabric<H> {
-    /// Builds the fabric that `spec` describes, with mechanisms from outside where there are some. What it draws comes
+    /// Builds the fabric that `spec` describes, with mechanisms from outside where there are some. Random numbers come
     /// from the named `streams`.
     ///
     /// # Errors
@@ -91,8 +91,8 @@ impl<H: Hooks> Fabric<H> {
     }
 }
 
-/// Builds what chooses among shortest paths in place of the flow's hash, if anything does; `custom` precedes the
-/// specification.
+/// Builds the selector that chooses among shortest paths in place of the flow's hash, if there is one; `custom` takes
+/// precedence over the specification.
 fn selector(
     spec: &FabricSpec,
     streams: &Streams,

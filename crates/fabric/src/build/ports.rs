@@ -25,7 +25,7 @@ pub(super) struct PortBuilder<'a> {
     pub(super) schedule: &'a Schedule,
     /// Makes the disciplines of switch ports from outside.
     pub(super) queue_discipline: Option<&'a MakeDiscipline<'a>>,
-    /// A path selector from outside asks for the bytes that leave before a packet.
+    /// True if a path selector from outside needs the bytes that leave before a packet.
     pub(super) counts_drain_bytes: bool,
     /// The kinds of port that have the general engine.
     general: General,
