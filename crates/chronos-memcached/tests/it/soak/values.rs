@@ -1,4 +1,4 @@
-//! Values that tell what they are: bytes that follow from the key and the version, so that a wrong one is seen.
+//! Values that identify themselves: bytes that follow from the key and the version, so that a wrong one is detected.
 
 use std::borrow::Cow;
 
