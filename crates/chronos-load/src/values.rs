@@ -125,7 +125,7 @@ pub struct Values {
 }
 
 impl Values {
-    /// Creates values of `sizes`, written by `clients` clients, and by nobody else if `alone`.
+    /// Creates values of `sizes`, written by `clients` clients, and by no other program if `alone`.
     pub fn new(sizes: Sizes, clients: u32, alone: bool) -> Values {
         let mut noise = vec![0; 2 * NOISE];
         draws(NOISE_SEED, 0, 0, 0).fill_bytes(&mut noise[..NOISE]);
