@@ -4,7 +4,7 @@
 //! plimsoll-benches                 both simulators on S1, S2, S3, in turns; growth; memory (Markdown)
 //! plimsoll-benches instructions    instructions per packet-hop beside instructions.json
 //! plimsoll-benches scaling         fat-trees of 128 to 65,536 hosts, on one thread and on several
-//! plimsoll-benches one s3          one run, in its own process, as JSON: what the others start
+//! plimsoll-benches one s3          one run, in its own process, as JSON: the other commands start it
 //! ```
 //!
 //! Every run has a process of its own, so that CPU time and peak memory are its alone.

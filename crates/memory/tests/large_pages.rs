@@ -14,12 +14,12 @@ static ALLOCATOR: LargePages = LargePages;
 
 const MIB: usize = 1 << 20;
 
-/// Returns the byte that stands at a place of a test's block.
+/// Returns the byte at a place of a test's block.
 fn byte(place: usize) -> u8 {
     (place % 251) as u8
 }
 
-/// The places that are looked at, in a range: one in each page of 4 KiB.
+/// The places that are examined, in a range: one in each page of 4 KiB.
 fn places(range: Range<usize>) -> impl Iterator<Item = usize> {
     (range.start.next_multiple_of(4096)..range.end).step_by(4096)
 }
@@ -27,7 +27,7 @@ fn places(range: Range<usize>) -> impl Iterator<Item = usize> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A block keeps what is in it, whichever kind it is before and after.
+    /// A block keeps its content, whichever kind it is before and after.
     #[test]
     fn a_block_keeps_its_bytes(sizes in prop::collection::vec(1..9 * MIB, 1..6)) {
         let mut block: Vec<u8> = Vec::new();
