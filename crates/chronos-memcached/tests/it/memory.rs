@@ -227,7 +227,7 @@ fn what_connections_hold_is_bounded_and_given_back() {
                 most = most.max(resident(server.id()));
                 rounds += 1;
             }
-            // A client that has sent nothing yet, and asks for much. It may be closed too, among so many that ask for
+            // A client that has sent nothing yet, and asks for much. It may be closed too, among many that ask for
             // more, and then reconnects.
             let mut tries = 1;
             while !stores_and_fetches_much(server.tcp, &value[..BYTES / 2]) {
