@@ -48,7 +48,7 @@ pub fn value(key: u32, version: u32, size: Size) -> Vec<u8> {
 /// Returns the version that `found` is of `key`.
 ///
 /// # Errors
-/// If it is no version of the key; the error describes the difference from every value that the key ever had.
+/// If it is not a version of the key; the error describes the difference from every value that the key ever had.
 pub fn version(key: u32, size: Size, found: &[u8]) -> Result<u32, Cow<'static, str>> {
     let Some((label, _)) = found.split_first_chunk::<LABEL_BYTES>() else {
         return Err(format!("{} bytes are less than a label", found.len()).into());
