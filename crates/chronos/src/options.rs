@@ -41,7 +41,7 @@ pub struct RuntimeOptions {
     #[arg(long, value_enum, default_value_t = IoOption::Fastest)]
     pub io: IoOption,
     /// How often the load balancer looks (20us, 1ms), or `none` to leave partitions where they are; by default 50us for
-    /// threads that spin, and 1ms for threads that block, which grows to 100ms without load.
+    /// threads that spin and 1ms for threads that block, which grows to 100ms without load.
     #[arg(long, value_name = "TIME", value_parser = parse_epoch)]
     pub epoch: Option<Epoch>,
     /// How partitions move away from overloaded threads: `on` one by one, `paper` without asking whether chance
