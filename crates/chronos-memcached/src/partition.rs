@@ -37,7 +37,7 @@ pub enum Outcome {
     Created(ItemRef),
     /// The item was deleted.
     Deleted,
-    /// The key has no item.
+    /// The partition has no item with the key.
     NotFound,
     /// The cas value was wrong.
     Exists,

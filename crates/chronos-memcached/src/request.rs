@@ -273,7 +273,7 @@ impl<'a> Request<'a> {
         Request { head, key, tokens: &[], value: &[] }
     }
 
-    /// Encodes the request.
+    /// Appends the encoded request to a message for another thread.
     pub fn encode(&self, message: &mut Vec<u8>) {
         let lengths = Lengths { key: self.key.len() as u32, tokens: self.tokens.len() as u32 };
         message.extend_from_slice(self.head.as_bytes());

@@ -31,7 +31,7 @@ pub struct Loaded {
     pub left_out: u64,
 }
 
-/// The error in a file.
+/// The reason that a file could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The file could not be read.

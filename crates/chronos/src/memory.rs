@@ -7,7 +7,7 @@
 //! | held and coming, of the budget | level | |
 //! |---|---|---|
 //! | up to a half | free | every connection continues |
-//! | up to three quarters | scarce | connections with replies within their share continue: an equal part of the quarter |
+//! | up to three quarters | scarce | connections whose replies fit their share continue: an equal part of the quarter |
 //! | more | full | sending continues, nothing is read; if it is held, threads execute no remote requests |
 //!
 //! Connections that wait resume when the level falls: clients that read their replies make it fall. If it does not

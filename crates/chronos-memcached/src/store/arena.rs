@@ -38,7 +38,7 @@ pub struct Layout {
     pub classes: Classes,
     /// Bytes of a page, a power of two up to 64 KiB.
     pub page_bytes: usize,
-    /// The source of pages.
+    /// The pool from which pages are taken.
     pub pool: Arc<PagePool>,
     /// Pages that a partition never gives back.
     pub pages_floor: usize,

@@ -50,7 +50,7 @@ pub struct Meta {
 pub enum Lookup {
     /// The item exists, and is live.
     Hit(ItemRef),
-    /// The key has no item.
+    /// The store has no item with the key.
     Miss,
     /// The item existed, but had expired.
     Expired,

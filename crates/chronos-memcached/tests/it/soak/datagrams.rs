@@ -24,7 +24,7 @@ pub struct Datagrams {
     id: u16,
 }
 
-/// A command in flight.
+/// A command that was sent and has no whole answer yet.
 #[derive(Debug)]
 struct Flight {
     id: u16,
