@@ -1,4 +1,4 @@
-//! `plimsoll-benches`: how fast, in how much memory, and with what result, beside ns-3.
+//! `plimsoll-benches`: speed, memory and results beside ns-3.
 //!
 //! ```text
 //! plimsoll-benches                 both simulators on S1, S2, S3, in turns; growth; memory (Markdown)
@@ -54,7 +54,7 @@ enum Command {
         #[arg(long)]
         update: bool,
     },
-    /// Fat-trees of 128 to 65,536 hosts: time, memory, and what threads are worth (Markdown).
+    /// Fat-trees of 128 to 65,536 hosts: time, memory, and the speed-up by threads (Markdown).
     Scaling {
         /// Threads to compare with one.
         #[arg(long, default_value_t = 2)]

@@ -17,7 +17,7 @@ use crate::{cases, process};
 pub struct OneArguments {
     /// The scenario: a file of `benches/scenarios`, without its extension.
     pub scenario: String,
-    /// How many seconds to simulate.
+    /// The number of seconds to simulate.
     #[arg(long)]
     pub seconds: f64,
     /// Keys of the scenario to set: `key=value`.
@@ -144,7 +144,7 @@ fn observed(outcome: &Outcome, packet: Bytes) -> Report {
     }
 }
 
-/// Computes (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one has everything.
+/// Computes (sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if all but one are 0.
 fn jain(values: &[f64]) -> f64 {
     let (sum, squares) = values.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
     if squares > 0.0 { sum * sum / (values.len() as f64 * squares) } else { 0.0 }

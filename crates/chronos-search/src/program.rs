@@ -19,14 +19,14 @@ use crate::{Search, Sets, Settings, load};
 #[derive(Parser)]
 #[command(name = "chronos-search", version, max_term_width = 110)]
 struct Command {
-    /// What to index: JSONL files (`{"id": ..., "text": ..., "title": ..., "url": ...}` a line), text files, folders of
-    /// them. Documents may also come while it serves.
+    /// Files to index: JSONL files (`{"id": ..., "text": ..., "title": ..., "url": ...}` a line), text files, folders
+    /// of them. Documents may also be added while it serves.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Where clients connect: an address and port, port 0 for any free one, or `unix:PATH`. May be given several times.
     #[arg(short, long, value_name = "ADDRESS", default_value = "127.0.0.1:11311", value_parser = parse_listen)]
     listen: Vec<Listen>,
-    /// What memcached's `set KEY` and `delete KEY` are about.
+    /// The meaning of KEY in memcached's `set KEY` and `delete KEY`.
     #[arg(long, value_enum, default_value_t = SetsOption::Documents)]
     sets: SetsOption,
     /// Bytes of the longest document, or of the longest value that is set.

@@ -5,7 +5,7 @@
 //! | ring | entries | written by |
 //! |---|---|---|
 //! | fill | frames that the kernel may receive into | this process: [`Producing`] |
-//! | receive | frames with what came | the kernel: [`Consuming`] |
+//! | receive | frames with received packets | the kernel: [`Consuming`] |
 //! | send | frames to be sent | this process: [`Producing`] |
 //! | completion | frames that are sent | the kernel: [`Consuming`] |
 
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn entries_come_in_order_and_their_places_go_back() {
         let mut kernel = Producing { ring: begun(), next: FIRST };
-        // Both over one memory: what one side writes the other reads.
+        // Both rings are over one memory: one side reads the entries that the other writes.
         let (producer, consumer, entries) = (kernel.ring.producer, kernel.ring.consumer, kernel.ring.entries);
         let own = Ring { producer, consumer, entries, ..begun() };
         let mut consumed = Consuming { ring: own, next: FIRST, end: FIRST };

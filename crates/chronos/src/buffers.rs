@@ -13,7 +13,7 @@ pub(crate) struct Buffers {
     bytes_max: usize,
 }
 
-/// A larger buffer is freed rather than kept: one large value must not hold memory for ever.
+/// A larger buffer is freed rather than kept: one large value must not hold memory forever.
 const KEPT_BYTES: usize = 32 * 1024;
 
 impl Buffers {

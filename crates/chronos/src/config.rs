@@ -293,7 +293,7 @@ pub struct Limits {
     /// free buffers for both. When much of it is held, connections that hold more than an equal share of the rest wait;
     /// if they wait in vain, the connections that have moved next to nothing for a quarter of a second are closed, the
     /// one that holds the most first ([`crate::ThreadStats::shed`]). A request or a reply that needs more closes its
-    /// connection. Datagrams are bounded by what may be pending, and do not wait.
+    /// connection. Datagrams are bounded by the number that may be pending, and do not wait.
     pub memory_bytes: usize,
     /// Requests of one connection that are at other threads; at this number, no further request is read.
     pub under_way: u32,

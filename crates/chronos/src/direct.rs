@@ -10,7 +10,7 @@ pub struct Direct<S: Service> {
     partitions: Vec<S::Partition>,
 }
 
-/// What [`Direct::serve`] did with its input.
+/// The result of [`Direct::serve`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Served {
     /// Bytes of input that are consumed; may exceed the input by the bytes that are still to be thrown away.

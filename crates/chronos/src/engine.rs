@@ -6,7 +6,7 @@
 //!                 └─ everywhere: both, for every partition
 //! receive: Mail ──┬─ request: execute, reply to its origin   (or forward it, if the partition has moved on)
 //!                 ├─ reply: `arrived`, for the worker to put into its place
-//!                 └─ adopt: run what came before the partition did
+//!                 └─ adopt: run the requests that came before the partition
 //! ```
 
 use std::sync::Arc;

@@ -8,8 +8,8 @@
 //!
 //! A server is a [`Service`]: it defines how requests are parsed, which partition each belongs to, and their effect on
 //! that partition. It knows neither threads nor sockets. [`Direct`] runs it on the caller's thread without a network;
-//! [`Runtime`] runs it on threads, over TCP, UDP and UNIX sockets. `docs/chronos/porting.md` says how to bring a server
-//! here.
+//! [`Runtime`] runs it on threads, over TCP, UDP and UNIX sockets. `docs/chronos/porting.md` explains how to port a
+//! server.
 //!
 //! # Threads
 //!

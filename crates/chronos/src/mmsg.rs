@@ -137,7 +137,7 @@ impl DatagramSocket {
         sent
     }
 
-    /// Sends up to [`SENDS`] datagrams from index `from` on, and returns how many were sent, which is at least 1.
+    /// Sends up to [`SENDS`] datagrams from index `from` on, and returns the number sent, which is at least 1.
     fn send_some(&mut self, from: usize) -> nix::Result<usize> {
         let mut slices = [[IoSlice::new(&[])]; SENDS];
         let mut addresses = [None; SENDS];

@@ -65,8 +65,9 @@ pub enum RunError {
 }
 
 impl Runtime {
-    /// Starts a server whose partitions are moved by Algorithm 1, if at all; [`crate::Balancing`] says how far from
-    /// chance a thread's load must be, whether hot groups of partitions are split, and what crosses NUMA nodes.
+    /// Starts a server whose partitions are moved by Algorithm 1, if at all; [`crate::Balancing`] sets the deviation
+    /// from chance at which a thread is overloaded, whether hot groups of partitions are split, and whether partitions
+    /// cross NUMA nodes.
     ///
     /// # Errors
     /// If a value is not allowed, or the kernel refuses a socket, a processor or another resource of a thread.

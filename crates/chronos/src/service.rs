@@ -79,7 +79,7 @@ pub trait Service: Send + Sync + 'static {
     type Request<'a>;
 
     /// True if requests that came together are to be announced by [`Service::look_ahead`], and run after all of them (a
-    /// handful at most) have been parsed. What `parse` changes must then not matter to the requests before.
+    /// handful at most) have been parsed. Changes made by `parse` must then not affect the requests before.
     const LOOKS_AHEAD: bool = false;
 
     /// True if [`Service::tick`] is to be called.

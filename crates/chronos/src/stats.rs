@@ -118,7 +118,7 @@ pub struct ThreadStats {
     pub wakes: u64,
     /// Times that the thread slept.
     pub sleeps: u64,
-    /// Times that a ring was too full for what there was to send.
+    /// Times that a ring was too full for the messages to send.
     pub rings_full: u64,
     /// Partitions taken over from other threads.
     pub adopted: u64,

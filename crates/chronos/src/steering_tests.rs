@@ -9,7 +9,7 @@ use crate::steering::{Placement, Steering};
 const THREADS: u32 = 3;
 const PARTITIONS: u32 = 2;
 
-/// A partition: what ran on it, as (thread, sequence), in order.
+/// A partition: the requests that ran on it, as (thread, sequence), in order.
 type Log = Vec<(u32, u32)>;
 
 #[derive(Debug)]

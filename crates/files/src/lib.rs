@@ -1,8 +1,8 @@
 //! Opens files that others may have made; no crate opens one of them in another way.
 //!
 //! A run directory, a journal or a scenario may come from a stranger. A named pipe in place of a file would make its
-//! reader wait for ever, `/dev/zero` would fill the memory, and a symbolic link would let the reader show, or the
-//! writer overwrite, a file elsewhere. [`open`] rejects them before anything is read:
+//! reader wait forever, `/dev/zero` would fill the memory, and a symbolic link would let the reader show, or the writer
+//! overwrite, a file elsewhere. [`open`] rejects them before anything is read:
 //!
 //! | [`Origin`] | regular file | symbolic link | pipe | directory, device, socket |
 //! |---|---|---|---|---|

@@ -82,7 +82,7 @@ fn a_large_block_is_in_large_pages_when_it_has_grown_too() {
         block.reserve_exact(size - block.len());
         block.resize(size, 1);
         let large = large_kib_at(block.as_ptr().addr());
-        // How many the kernel finds depends on what else the machine does.
+        // The number of large pages that the kernel finds depends on the load of the machine.
         assert!(
             large > before / 1024,
             "{large} KiB are in large pages, of {size} bytes, {before} of them old"
@@ -90,7 +90,7 @@ fn a_large_block_is_in_large_pages_when_it_has_grown_too() {
     }
 }
 
-/// Returns how much of the mapping with an address is in large pages.
+/// Returns the part of the mapping with an address that is in large pages, in KiB.
 fn large_kib_at(address: usize) -> usize {
     let maps = fs::read_to_string("/proc/self/smaps").unwrap();
     let mut is_here = false;

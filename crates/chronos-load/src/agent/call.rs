@@ -74,8 +74,8 @@ impl Agents {
         Ok(())
     }
 
-    /// Runs a phase on all agents, and returns what each counted. The rate of an open loop is that of all together; the
-    /// agents wait for replies up to `timeout` after its end.
+    /// Runs a phase on all agents, and returns the counts of each. The rate of an open loop is the sum over all agents;
+    /// the agents wait for replies up to `timeout` after its end.
     ///
     /// # Errors
     /// Returns an error if an agent is lost, or cannot reach a server.

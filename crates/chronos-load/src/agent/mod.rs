@@ -8,9 +8,9 @@
 //!  go, once all agents are connected ─────> sends its share ─────────────> done (counts, histograms)
 //! ```
 //! A message is a JSON object on a line. Each agent measures its own latencies by its own clock, so clocks need not
-//! agree; the caller adds up counts and histograms. Several agents send what one generator with as many clients and
-//! threads would: the requests are the same function of the seed. Nothing is encrypted: `docs/chronos/load.md` has the
-//! risk.
+//! agree; the caller adds up counts and histograms. Several agents send the same requests as one generator with as many
+//! clients and threads: the requests are the same function of the seed. Nothing is encrypted: `docs/chronos/load.md`
+//! has the risk.
 
 mod call;
 mod histogram;

@@ -8,7 +8,7 @@ use crate::common::server::Server;
 /// Debian's Python, which sees Debian's packages.
 const PYTHON: &str = "/usr/bin/python3";
 
-/// Runs a client's script, if its module is there; says why not.
+/// Runs a client's script, if its module is installed; otherwise prints the reason.
 #[track_caller]
 fn run(python: &Path, module: &str, package: &str, script: &str, arguments: &[&str]) {
     let has = Command::new(python).args(["-c", &format!("import {module}")]).output();

@@ -94,7 +94,7 @@ const WORDS: [&str; 60] = [
     "\u{80}",
 ];
 
-/// What may follow the key of a get.
+/// The parts that may follow the key of a get.
 const GET_PARTS: [&str; 16] =
     ["k", " ", " v", " v", " t", " k", " q", " s", " f", " c", " O1", " T9", " b", " Z", "\0", "\r"];
 

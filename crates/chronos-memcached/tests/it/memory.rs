@@ -186,8 +186,8 @@ fn stores_and_fetches_much(port: u16, value: &[u8]) -> bool {
 fn what_connections_hold_is_bounded_and_given_back() {
     const BYTES: usize = 1_000_000;
     const CLIENTS: usize = 200;
-    /// The items, what connections may hold by default, and for all else: the program, free buffers, the allocator's
-    /// own.
+    /// The items, the default limit of connections, and the rest: the program, free buffers, the allocator's own
+    /// memory.
     const MOST: usize = (64 + 32 + 40) << 20;
     let value = vec![b'v'; BYTES];
     let gets: Vec<u8> =

@@ -372,7 +372,7 @@ impl Drop for UringDriver {
             Ok(()) => true,
             Err(error) => error.raw_os_error() == Some(libc::ENOENT),
         };
-        // SAFETY: each is dropped once, here; the ring before what its operations point to.
+        // SAFETY: each is dropped once, here; the ring before the memory to which its operations point.
         unsafe {
             ManuallyDrop::drop(&mut self.ring);
             if is_quiet {

@@ -44,7 +44,7 @@ pub(crate) trait IoDriver<S: Service> {
 pub(crate) struct Worker<S: Service> {
     pub(crate) engine: Engine<S>,
     pub(crate) connections: Slab<Connection<S>>,
-    /// How many of them are datagrams.
+    /// The number of datagrams among them.
     pub(crate) datagrams: usize,
     poll: Poll,
     clock: Clock,

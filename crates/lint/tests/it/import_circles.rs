@@ -204,8 +204,8 @@ impl Crate {
         Crate(sources)
     }
 
-    /// Returns the module of the file that defines what `path` names in the file of `from`; `None` if that is a module
-    /// itself, or not of this crate. `depth` ends a circle of re-exports.
+    /// Returns the module of the file that defines the item to which `path` leads in the file of `from`; `None` if that
+    /// is a module itself, or not of this crate. `depth` ends a circle of re-exports.
     fn definition(&self, from: &Module, path: &[String], depth: usize) -> Option<Module> {
         let (module, rest) = self.place(from, path, depth)?;
         (!rest.is_empty()).then_some(module)

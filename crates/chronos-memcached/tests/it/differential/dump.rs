@@ -108,7 +108,8 @@ fn commands_of_operators() {
     compare(&["-o", "no_slab_reassign"], &Settings::default(), &[("no reassignment", slabs)]);
 }
 
-/// The lines of a metadump by their keys, each with what both must say: whether it expires, and whether it was fetched.
+/// The lines of a metadump by their keys, each with the parts on which both servers must agree: whether it expires, and
+/// whether it was fetched.
 fn metadump(bytes: &[u8]) -> BTreeMap<String, (bool, String)> {
     let text = String::from_utf8_lossy(bytes);
     let lines = text.strip_suffix("END\r\n").unwrap_or_else(|| panic!("no end: {text}"));
@@ -218,7 +219,7 @@ fn a_dump_of_many_pages_has_each_item_once() {
     }
 }
 
-/// What `memcached-tool` prints of a server, sorted; it must end.
+/// Returns the output of `memcached-tool` for a server, sorted; the tool must end.
 fn tool(address: &str, mode: &str) -> Vec<String> {
     let mut command = Command::new("perl");
     command.args([TOOL, address, mode]).stdout(Stdio::piped()).stderr(Stdio::null());

@@ -115,7 +115,7 @@ fn long_silent_pipelines_are_answered_as_by_memcached() {
     }
 }
 
-/// How many descriptors a process has open.
+/// Returns the number of open descriptors of a process.
 fn descriptors(process: u32) -> usize {
     std::fs::read_dir(format!("/proc/{process}/fd")).expect("it runs").count()
 }
