@@ -1,4 +1,4 @@
-//! What a schedule of circuits costs to compute, on the demand of Solstice's paper: `make bench` runs it.
+//! The cost of computing a schedule of circuits, on the demand of Solstice's paper: `make bench` runs it.
 //!
 //! The paper has 2.9 ms for Solstice, 13 ms for iSLIP and 27 ms for BvN at 64 ports, on a Xeon E5-2680 v2.
 

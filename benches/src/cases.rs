@@ -1,4 +1,4 @@
-//! The three scenarios, and what is known about where the two simulators differ on them.
+//! The three scenarios, and the known differences of the two simulators on them.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ impl Case {
         }
     }
 
-    /// Returns what the scenario is, for a heading.
+    /// Returns a description of the scenario, for a heading.
     pub fn title(self) -> &'static str {
         match self {
             Case::S1 => "nine TCP senders to one receiver",

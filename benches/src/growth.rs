@@ -1,4 +1,4 @@
-//! Plimsoll alone: longer runs, and what a network of 8,192 hosts costs.
+//! Plimsoll alone: longer runs, and the cost of a network of 8,192 hosts.
 
 use anyhow::Result;
 use plimsoll_process::outln;

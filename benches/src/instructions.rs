@@ -1,9 +1,8 @@
 //! The regression gate: instructions per packet-hop, as valgrind counts them.
 //!
-//! A count of instructions is the same on a busy machine and on a quiet one, so 5 % can be seen
-//! where a timing would not show 30 %. Two runs of different length are subtracted, which takes
-//! loading and set-up out. The count depends on the compiler and on the build profile, so the table
-//! names both, and nothing is compared across them.
+//! A count of instructions is the same on a busy machine and on a quiet one, so 5 % can be seen where a timing would
+//! not show 30 %. Two runs of different length are subtracted, which removes loading and set-up. The count depends on
+//! the compiler and on the build profile, so the table names both, and nothing is compared across them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,8 +25,8 @@ struct Committed {
     profiles: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
-/// Counts, prints, and compares or updates. Exits with 1 when a scenario is above the table, with
-/// 77 when there is nothing to count or to compare with.
+/// Counts, prints, and compares or updates. Exits with 1 when a scenario is above the table, with 77 when counting is
+/// not possible or a count to compare with is missing.
 pub fn run(update: bool) -> Result<()> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         skip("valgrind is not installed (apt-get install valgrind)");
@@ -71,7 +70,7 @@ pub fn run(update: bool) -> Result<()> {
     Ok(())
 }
 
-/// Prints both; returns the names of those that are too far above.
+/// Prints both; returns the names of the scenarios that are too far above.
 fn print(before: &BTreeMap<String, f64>, now: &BTreeMap<String, f64>) -> Vec<String> {
     let mut table = Table::new(&["instructions per packet-hop", "table", "now", "change"]);
     let mut above = Vec::new();
@@ -136,7 +135,7 @@ fn table_path() -> PathBuf {
     folder().join("instructions.json")
 }
 
-/// How this program was built.
+/// The profile with which this program was built.
 const PROFILE: &str = if cfg!(debug_assertions) { "test" } else { "release" };
 const TOLERANCE: f64 = 0.05;
 /// The exit status that test runners take for 'skip'.

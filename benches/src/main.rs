@@ -1,10 +1,10 @@
-//! `plimsoll-benches`: how fast, in how much memory, and with what result, beside ns-3.
+//! `plimsoll-benches`: speed, memory and results beside ns-3.
 //!
 //! ```text
 //! plimsoll-benches                 both simulators on S1, S2, S3, in turns; growth; memory (Markdown)
 //! plimsoll-benches instructions    instructions per packet-hop beside instructions.json
 //! plimsoll-benches scaling         fat-trees of 128 to 65,536 hosts, on one thread and on several
-//! plimsoll-benches one s3          one run, in its own process, as JSON: what the others start
+//! plimsoll-benches one s3          one run, in its own process, as JSON: the other commands start it
 //! ```
 //!
 //! Every run has a process of its own, so that CPU time and peak memory are its alone.
@@ -54,7 +54,7 @@ enum Command {
         #[arg(long)]
         update: bool,
     },
-    /// Fat-trees of 128 to 65,536 hosts: time, memory, and what threads are worth (Markdown).
+    /// Fat-trees of 128 to 65,536 hosts: time, memory, and the speed-up by threads (Markdown).
     Scaling {
         /// Threads to compare with one.
         #[arg(long, default_value_t = 2)]

@@ -16,7 +16,7 @@ pub struct Ns3 {
     pub version: String,
 }
 
-/// Why there is nothing to compare with.
+/// The reason that the comparison is skipped.
 pub struct Skipped(pub String);
 
 #[derive(Deserialize)]
@@ -39,7 +39,7 @@ struct Queue {
 }
 
 impl Ns3 {
-    /// Builds the driver if it is not there; says why not if it cannot.
+    /// Builds the driver if it does not exist; returns the reason if it cannot.
     pub fn build() -> Result<Result<Ns3, Skipped>> {
         let root = repository();
         let driver = "target/ns3-driver";

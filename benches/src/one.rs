@@ -17,7 +17,7 @@ use crate::{cases, process};
 pub struct OneArguments {
     /// The scenario: a file of `benches/scenarios`, without its extension.
     pub scenario: String,
-    /// How many seconds to simulate.
+    /// The number of seconds to simulate.
     #[arg(long)]
     pub seconds: f64,
     /// Keys of the scenario to set: `key=value`.
@@ -50,11 +50,11 @@ pub struct Report {
     pub goodput_bps: f64,
     /// Jain's index of the flows' goodputs.
     pub jain: f64,
-    /// Packets that found no room.
+    /// Packets dropped for lack of room.
     pub drops: u64,
-    /// Of the bottleneck, where there is one and it was watched.
+    /// Mean queue of the bottleneck, if there is one and it was watched.
     pub queue_mean: Option<f64>,
-    /// 99th percentile in time.
+    /// 99th percentile of that queue, in time.
     pub queue_p99: Option<f64>,
     /// Everything that the run observed, in 128 bits.
     #[serde(default)]
@@ -62,7 +62,7 @@ pub struct Report {
 }
 
 impl OneArguments {
-    /// Returns the arguments of a run of so many simulated `seconds`, on one thread, that watches nothing.
+    /// Returns the arguments of a run of `seconds` simulated seconds, on one thread, that watches nothing.
     pub fn new(scenario: &str, seconds: f64) -> OneArguments {
         OneArguments {
             scenario: scenario.to_owned(),
@@ -74,7 +74,7 @@ impl OneArguments {
         }
     }
 
-    /// Runs the scenario and prints what it took.
+    /// Runs the scenario and prints its cost and results.
     pub fn run(&self) -> Result<()> {
         let mut set = vec![format!("run.duration={}ps", (self.seconds * 1e12).round())];
         set.extend(self.set.iter().cloned());
@@ -144,7 +144,7 @@ fn observed(outcome: &Outcome, packet: Bytes) -> Report {
     }
 }
 
-/// Computes (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one has everything.
+/// Computes (sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if all but one are 0.
 fn jain(values: &[f64]) -> f64 {
     let (sum, squares) = values.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
     if squares > 0.0 { sum * sum / (values.len() as f64 * squares) } else { 0.0 }

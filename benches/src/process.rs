@@ -1,4 +1,4 @@
-//! What this process has cost so far, as the kernel counts it.
+//! The cost of this process so far, as the kernel counts it.
 
 use std::fs;
 

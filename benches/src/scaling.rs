@@ -9,8 +9,8 @@ use crate::one::{OneArguments, Report};
 /// Fat-trees of these `k`.
 const SIZES: [u32; 5] = [8, 16, 32, 48, 64];
 
-/// Times one millisecond of all-to-all traffic on fat-trees, then how much faster a permutation is on `threads`
-/// threads: in turns, `rounds` times.
+/// Times one millisecond of all-to-all traffic on fat-trees, then the speed-up of a permutation by `threads` threads:
+/// in turns, `rounds` times.
 pub fn run(rounds: u32, threads: usize) -> Result<()> {
     let all_to_all = |k: u32, seconds: f64, threads: usize| OneArguments {
         set: vec![format!("topology.k={k}")],

@@ -1,4 +1,4 @@
-//! What the command ends with where nobody reads what it says.
+//! The exit status of the command when its output is not read.
 #![cfg(target_os = "linux")]
 
 use plimsoll_testing::streams::ends_without_streams;

@@ -36,7 +36,7 @@ fn listed(folder_name: &str, folder: &Path) -> io::Result<String> {
     Ok(list)
 }
 
-/// Returns what is in a folder, by name.
+/// Returns the entries of a folder, by name.
 fn sorted(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
     paths.sort();

@@ -1,4 +1,5 @@
-//! A queue discipline of one's own: CoDel (RFC 8289) drops at the head what has waited too long for too long.
+//! A queue discipline of one's own: CoDel (RFC 8289) drops packets at the head when all have waited too long for too
+//! long.
 
 use std::collections::VecDeque;
 
@@ -36,9 +37,9 @@ impl Parameters for CoDelParams {
 pub struct CoDel {
     params: CoDelParams,
     queue: VecDeque<Queued>,
-    /// Since when every packet has waited longer than the target.
+    /// The time since which every packet has waited longer than the target.
     above_since: Option<Time>,
-    /// The next packet is dropped then, if it still does.
+    /// The time at which the next packet is dropped, if packets still wait too long.
     drop_next: Time,
     drops: u32,
 }

@@ -3,7 +3,7 @@
 use plimsoll_circuits::{Demand, Matching, Schedule, Scheduler, Switching};
 use plimsoll_units::Span;
 
-/// Gives the largest flow a circuit, then the largest of those whose ports are both free, and so on; the circuits stand
+/// Gives the largest flow a circuit, then the largest flow whose ports are both free, and so on; the circuits stay
 /// until half of them have nothing left. It ends as soon as the packet switch can carry the rest.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LargestFirst;

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct VegasParams {
-    /// The packets that a flow keeps in queues at least.
+    /// The least number of packets that a flow keeps in queues.
     pub alpha: f64,
-    /// The packets that a flow keeps in queues at most.
+    /// The most packets that a flow keeps in queues.
     pub beta: f64,
 }
 
@@ -40,7 +40,7 @@ pub struct Vegas {
 }
 
 impl Vegas {
-    /// A controller that has seen no round trip yet.
+    /// Creates a controller that has seen no round trip yet.
     pub fn new(params: &VegasParams) -> Vegas {
         Vegas { params: params.clone(), shortest: Span::from_secs(1), round_end: 0 }
     }

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use plimsoll_bursts::{Analyser, Options, ReadError, Report, Stamp, analyse};
 use plimsoll_units::Span;
 
-/// Hands over as many bytes at a time as it is told.
+/// Hands over bytes in pieces of the given size.
 struct Pieces<'a> {
     bytes: &'a [u8],
     size: usize,

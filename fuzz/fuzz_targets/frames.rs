@@ -1,9 +1,9 @@
 //! Any frames at a fabric's edge: no panic, none lost without being counted, the same in a replay; and marking a frame
 //! changes its traffic class and checksum only.
 //!
-//! The first byte chooses the fabric; `plimsoll_fuzz::turns` says what follows: a turn is a frame, whose head says
-//! which host sends it and how far it is filled up. `make fuzz TARGET=frames`. crates/linux/tests/it/frames.rs does the
-//! same with mutations that know Ethernet.
+//! The first byte chooses the fabric; `plimsoll_fuzz::turns` describes the rest: a turn is a frame, whose head has the
+//! host that sends it and the length to which it is filled up. `make fuzz TARGET=frames`.
+//! crates/linux/tests/it/frames.rs does the same with mutations that know Ethernet.
 
 use std::sync::LazyLock;
 
@@ -18,12 +18,12 @@ mod judge;
 
 static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| FABRICS.into_iter().map(model).collect());
 
-/// Bits 2 and 3 of a head: bytes that a frame has at least.
+/// Bits 2 and 3 of a head: the least bytes of a frame.
 const FILLED: [usize; 4] = [0, 60, 1514, 1530];
 /// The most frames that are taken from one input.
 const FRAMES_MAX: usize = 256;
 
-/// What must hold of each frame by itself.
+/// Checks the properties of each frame by itself.
 fn judge_alone(bytes: &[u8]) {
     let header = Header::parse(bytes, HOSTS);
     let reply = answer(bytes, HOSTS);

@@ -1,4 +1,4 @@
-//! Any text as a file of another simulator: no panic, an error has a place, and what is read loads as a scenario.
+//! Any text as a file of another simulator: no panic, an error has a place, and an accepted file loads as a scenario.
 //!
 //! The first character chooses the reader. `make fuzz TARGET=imports`.
 
@@ -9,7 +9,7 @@ use plimsoll_scenario::{Scenario, ScenarioError};
 
 type Reader = fn(&str, &str) -> Result<Imported, Box<ScenarioError>>;
 
-/// Each with the scenario that its file is of use in.
+/// Each reader with the scenario that uses its file.
 const READERS: [(Reader, &str); 5] = [
     (import::hpcc_topology, NETWORK),
     (|name, text| import::hpcc_flows(name, text, None), FLOWS),
@@ -46,7 +46,7 @@ pub fn check(input: &[u8]) {
         Ok(imported) if imported.text.len() > TEXT_BYTES_MAX || imported.text.contains("'''") => {}
         Ok(Imported { text, .. }) => {
             let scenario = format!("version = 1\ntitle = 't'\n{rest}[files]\nimported = '''\n{text}'''\n");
-            // Hosts and sizes may be out of range still.
+            // Hosts and sizes may still be out of range.
             if let Err(errors) = Scenario::parse("imported.toml", &scenario, Path::new("/nonexistent")) {
                 assert!(!errors.is_empty());
                 errors.iter().for_each(judge_error);

@@ -16,7 +16,7 @@ use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 /// Changes the first `size` bytes of a buffer of `max_size` by `seed`, and returns the new size.
 type Mutate = fn(&mut [u8], size: usize, max_size: usize, seed: u32) -> usize;
 
-/// A target: its name, what it does with an input, and its own mutations where bytes are not enough.
+/// A target: its name, its function of an input, and its own mutations where mutations of bytes are not enough.
 struct Target {
     name: &'static str,
     check: fn(&[u8]),

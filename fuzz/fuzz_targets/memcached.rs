@@ -1,11 +1,12 @@
 //! Any bytes to the memcached server, of several connections and in datagrams, with logins and without: no panic, the
-//! same answers however they are cut and on whatever thread, datagrams in sequence, memory within its limit.
+//! same answers for any cut and on any thread, datagrams in sequence, memory within its limit.
 //!
-//! The first byte chooses the settings, the second where pieces are cut; `plimsoll_fuzz::turns` says what follows. With
-//! the highest bit of the second, a turn that begins as a binary packet is one, whose lengths are made to fit. `make
-//! fuzz TARGET=memcached`. crates/chronos-memcached/tests/it/fuzz.rs does the same with a generator that knows words.
+//! The first byte chooses the settings, the second where pieces are cut; `plimsoll_fuzz::turns` describes the rest.
+//! With the highest bit of the second, a turn that begins as a binary packet is one, whose lengths are made to fit.
+//! `make fuzz TARGET=memcached`. crates/chronos-memcached/tests/it/fuzz.rs does the same with a generator that knows
+//! words.
 //!
-//! With an odd number for the cuts, the service is also run under the reader/writer lock of the baselines.
+//! With an odd number for the cuts, the service also runs under the reader/writer lock of the baselines.
 
 use plimsoll_chronos_locked::{Lock, Locked};
 use plimsoll_chronos_memcached::{Credentials, Memcached, Settings, udp};
@@ -48,7 +49,7 @@ fn answers(choice: u8, input: &[u8], way: Way) -> Answers {
     answers
 }
 
-/// Makes the lengths in the header of a binary packet those of its opcode; the key is at most what is left.
+/// Sets the lengths in the header of a binary packet to match its opcode; the key is at most the rest.
 fn fit(packet: &mut [u8]) {
     const HEADER_BYTES: usize = 24;
     let Some(body) = packet.len().checked_sub(HEADER_BYTES).filter(|_| packet[0] == 0x80) else { return };
@@ -68,7 +69,7 @@ fn fit(packet: &mut [u8]) {
     packet[8..12].copy_from_slice(&(body as u32).to_be_bytes());
 }
 
-/// Each datagram is within its limit, and says which of how many it is.
+/// Checks that each datagram is within its limit, and has its number and the number of all.
 fn judge_datagrams(datagrams: &[Vec<u8>]) {
     let word =
         |datagram: &[u8], place: usize| u16::from_be_bytes([datagram[2 * place], datagram[2 * place + 1]]);
@@ -85,11 +86,11 @@ fn judge_datagrams(datagrams: &[Vec<u8>]) {
     }
 }
 
-/// Bytes without a line's end that no client has in mind, and that are refused at once if they come alone.
+/// Bytes without a line's end that no client intends, and that are refused at once if they arrive alone.
 const LINE_BYTES_MAX: usize = 2048;
 
-/// A report of the process, which is another each time, or a dump that is refused behind other commands: as with
-/// memcached, not if it comes in a piece of its own.
+/// Returns whether an answer is a report of the process, which differs each time, or a dump, which is refused behind
+/// other commands: as with memcached, not if it arrives in a piece of its own.
 fn tells_of_moment(answers: &Answers) -> bool {
     let has = |reply: &[u8], words: &[u8]| reply.windows(words.len()).any(|bytes| bytes == words);
     let tells = |reply: &Vec<u8>| has(reply, b"rusage") || has(reply, b"cannot pipeline");

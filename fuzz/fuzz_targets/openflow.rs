@@ -1,8 +1,8 @@
-//! Any bytes from switches, of 1.0 and 1.3, several at a time: no panic, whole messages in reply, and the same however
-//! they are cut and on whatever thread.
+//! Any bytes from switches, of 1.0 and 1.3, several at a time: no panic, whole messages in reply, and the same for any
+//! cut and on any thread.
 //!
-//! The first byte chooses the settings, the second where pieces are cut; `plimsoll_fuzz::turns` says what follows. With
-//! the highest bit of the first, a turn is one message, whose length is made to fit. `make fuzz TARGET=openflow`.
+//! The first byte chooses the settings, the second where pieces are cut; `plimsoll_fuzz::turns` describes the rest.
+//! With the highest bit of the first, a turn is one message, whose length is made to fit. `make fuzz TARGET=openflow`.
 //! crates/chronos-openflow/tests/it/hostile.rs does the same with mutations that know OpenFlow.
 
 use plimsoll_chronos_openflow::{Header, Limits, OpenFlow, Settings, Version, Versions};

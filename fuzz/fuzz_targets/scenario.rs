@@ -1,8 +1,8 @@
-//! Any text as a scenario file: no panic, every error has a place, what is shown of a run parses to the same run, and
-//! what parses is built and runs for a moment, simulated and as a live fabric.
+//! Any text as a scenario file: no panic, every error has a place, the displayed text of a run parses to the same run,
+//! and a valid file is built and runs for a moment, simulated and as a live fabric.
 //!
 //! `make fuzz TARGET=scenario`, which begins with the shipped scenarios and the parser's fixtures. Half of the
-//! mutations are those of crates/scenario/tests/it/fuzz.rs, which know TOML.
+//! mutations are from crates/scenario/tests/it/fuzz.rs, which know TOML.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -18,15 +18,16 @@ use rand_pcg::Pcg64Mcg;
 #[path = "../../crates/scenario/tests/it/fuzz/mutate.rs"]
 mod mutate;
 
-/// Where files that a scenario names are looked up.
+/// The folder of the files that a scenario names.
 const BASE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scenarios");
-/// A moment, whatever the file says.
+/// A short run, whatever the file has.
 const SHORT: [&str; 3] = ["run.warmup = '0s'", "run.duration = '20us'", "run.drain = '20us'"];
 /// Larger networks take too long to build for each input.
 const HOSTS_MAX: u32 = 64;
-/// Points of a file that are looked at.
+/// The most points of a file that are run.
 const POINTS_MAX: usize = 2;
-/// Combinations of lists above which a file is left alone: a sweep may have 100,000 points, which takes seconds.
+/// The most combinations of lists; a file with more is left alone: a sweep may have 100,000 points, which takes
+/// seconds.
 const COMBINATIONS_MAX: usize = 2000;
 
 fn judge_errors(errors: &[ScenarioError]) {
@@ -47,18 +48,18 @@ fn judge_point(point: &Point) {
     assert_eq!(again.points()[0].digest, point.digest, "{text}");
 }
 
-/// What is checked can be built. That it comes to a deadlock, or that some of it cannot be had live, is an answer.
+/// A valid scenario can be built. A deadlock, or a part that a live fabric does not have, is an allowed result.
 fn run(point: &Point) {
     if point.model.topology.host_count() <= HOSTS_MAX {
         let _ = LiveFabric::new(&point.model);
-        // Longer runs than a million events end there.
+        // Runs longer than a million events end there.
         if let Err(RunError::Build { key, problem }) = plimsoll_sim::run(&point.model, &mut |_| false) {
             panic!("{key}: {problem}");
         }
     }
 }
 
-/// At most so many points has `text`, by the commas of its lines and its variants.
+/// Returns the most points that `text` can have, by the commas of its lines and its variants.
 fn combinations(text: &str) -> usize {
     let lists = text.lines().map(|line| 1 + line.matches(',').count());
     lists.fold(1 + text.matches("variant").count(), usize::saturating_mul)
@@ -70,7 +71,7 @@ fn parse(text: &str, set: &[&str]) -> Result<Scenario, Vec<ScenarioError>> {
     Scenario::parse_with("fuzz.toml", text, Path::new(BASE), &overrides)
 }
 
-/// Checks that the parser accepts one input or reports errors, and runs what it accepts.
+/// Checks that the parser accepts one input or reports errors, and runs an accepted one.
 pub fn check(text: &[u8]) {
     let Ok(text) = std::str::from_utf8(text) else { return };
     if text.contains("sweep") && combinations(text) > COMBINATIONS_MAX {
@@ -81,7 +82,7 @@ pub fn check(text: &[u8]) {
         Err(errors) => return judge_errors(&errors),
     };
     scenario.points().iter().take(POINTS_MAX).for_each(judge_point);
-    // Any of its lines, as the command line would lay it over.
+    // One of its lines, as an override from the command line.
     if let Some(line) = text.lines().nth(text.len() % 64) {
         match parse(text, &[line]) {
             Ok(set) => set.points().iter().take(1).for_each(judge_point),
@@ -94,7 +95,7 @@ pub fn check(text: &[u8]) {
     }
 }
 
-/// Texts to take lines from.
+/// Texts from which lines are taken.
 static OTHERS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut folders =
         vec![Path::new(BASE).to_owned(), Path::new(BASE).join("../crates/scenario/tests/it/bad")];
@@ -113,7 +114,7 @@ static OTHERS: LazyLock<Vec<String>> = LazyLock::new(|| {
     texts
 });
 
-/// Mutates a scenario: a given input of `size` bytes in a buffer of `max_size`. Returns its new size.
+/// Mutates a scenario: an input of `size` bytes in a buffer of `max_size`. Returns its new size.
 pub fn mutated(bytes: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
     let text = str::from_utf8(&bytes[..size]);
     let (Ok(text), 0) = (text, seed % 2) else { return fuzzer_mutate(bytes, size, max_size) };

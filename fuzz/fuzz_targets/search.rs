@@ -1,11 +1,11 @@
-//! Any bytes from clients of the index: no panic, the same answers however they are cut and on whatever thread, and
-//! partitions answer as snapshots do.
+//! Any bytes from clients of the index: no panic, the same answers for any cut and on any thread, and partitions answer
+//! as snapshots do.
 //!
-//! The first byte chooses the settings, the second where pieces are cut; `plimsoll_fuzz::turns` says what follows.
+//! The first byte chooses the settings, the second where pieces are cut; `plimsoll_fuzz::turns` describes the rest.
 //! `make fuzz TARGET=search`. crates/chronos-search/tests/it/hostile.rs does the same with mutations that know both
 //! protocols.
 //!
-//! With an odd number for the cuts, the service is also run under the reader/writer lock of the baselines.
+//! With an odd number for the cuts, the service also runs under the reader/writer lock of the baselines.
 
 use plimsoll_chronos_locked::{Lock, Locked};
 use plimsoll_chronos_search::{Search, Sets, Settings};
@@ -30,12 +30,12 @@ fn answers(choice: u8, input: &[u8], snapshots: bool, way: Way) -> Answers {
     answers
 }
 
-/// What has room depends on which thread was first then.
+/// With little memory, the first thread to ask gets it, so answers may differ.
 fn has_little_memory(choice: u8) -> bool {
     choice & 16 != 0
 }
 
-/// Whether a client is told to go on depends on whether it has.
+/// A client is asked to continue only if it has not.
 fn drop_continues(reply: &mut Vec<u8>) {
     const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
     while let Some(place) = reply.windows(CONTINUE.len()).position(|window| window == CONTINUE) {
@@ -52,7 +52,7 @@ pub fn check(input: &[u8]) {
         answers(*choice, input, false, Way::Crossed(*cuts));
         return;
     }
-    // Snapshots take longer to make than all else takes together: one input of sixteen has them.
+    // Snapshots take longer to make than everything else together: one input of sixteen has them.
     if cuts % 16 == 0 {
         assert_eq!(answers(*choice, input, true, Way::Pieces(*cuts)), whole, "snapshots, in pieces");
     }

@@ -20,20 +20,20 @@ impl<S: Service> Crossed<S> {
         &self.service
     }
 
-    /// Its service, whose partitions are dropped.
+    /// Returns the service, and drops its partitions.
     pub fn into_service(self) -> S {
         self.service
     }
 
-    /// Idle work, until there is none left.
+    /// Does the idle work until none is left.
     pub fn housekeeping(&mut self, now: Now) {
         for partition in &mut self.partitions {
             while self.service.housekeeping(partition, now) {}
         }
     }
 
-    /// Serves every whole request at the head of `input`, as [`plimsoll_chronos::Direct::serve`] does; also the bytes
-    /// from the head of what is left that are needed to go on.
+    /// Serves every whole request at the head of `input`, as [`plimsoll_chronos::Direct::serve`] does; also returns the
+    /// bytes from the head of the rest that it needs to continue.
     pub fn serve(
         &mut self,
         session: &mut S::Session,
@@ -44,7 +44,7 @@ impl<S: Service> Crossed<S> {
         let mut consumed = 0;
         loop {
             let rest = input.get(consumed..).unwrap_or_default();
-            // Whatever it says costs nothing but time.
+            // Its result costs nothing but time.
             self.service.glance(rest);
             let done = match self.service.parse(session, now, rest, reply) {
                 Step::Incomplete { total } => {

@@ -1,8 +1,8 @@
-//! What the fuzz targets share: a fuzzer's bytes as [turns](turns::turns) of several connections, and [`play`], which
-//! serves them in each of the [`Way`]s that must come to the same answers.
+//! Shared parts of the fuzz targets: a fuzzer's bytes as [turns](turns::turns) of several connections, and [`play`],
+//! which serves them in each of the [`Way`]s, whose answers must be the same.
 //!
 //! ```text
-//! bytes ──turns──> connection, pass of time, what it sends ──play──> Direct, whole
+//! bytes ──turns──> connection, pass of time, sent bytes ─────play──> Direct, whole
 //!                                                              ├───> Direct, in pieces
 //!                                                              └───> Crossed: each request written down and read again
 //! ```

@@ -1,4 +1,4 @@
-//! [`play`]: connections to a service that take turns, and what each is answered.
+//! [`play`]: connections to a service that take turns, and the answers to each.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use plimsoll_chronos::{Direct, Now, Served, Service, Transport};
 use crate::crossed::Crossed;
 use crate::turns::{SENDERS, Turn, turns};
 
-/// How bytes reach the service. It must not matter.
+/// The ways in which bytes reach the service. They must not matter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// A turn's bytes at once.
@@ -22,9 +22,9 @@ pub enum Way {
 /// The replies that the service sent.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Answers {
-    /// To each connection, and to those that took its place when it was closed.
+    /// Answers to each connection, and to later ones that took its place when it was closed.
     pub connections: [Vec<u8>; SENDERS],
-    /// To datagrams, each in its envelope.
+    /// Answers to datagrams, each in its envelope.
     pub datagrams: Vec<Vec<u8>>,
 }
 
@@ -41,7 +41,8 @@ enum Bench<S: Service> {
     Crossed(Crossed<S>),
 }
 
-/// A connection: its session, bytes that are not done with, bytes to be thrown away, and those it takes to go on.
+/// A connection: its session, bytes that are not consumed, bytes to be thrown away, and the bytes that it needs to
+/// continue.
 struct Connection<S: Service> {
     session: S::Session,
     pending: Vec<u8>,
@@ -49,7 +50,7 @@ struct Connection<S: Service> {
     wanted: usize,
 }
 
-/// Serves the turns of `input`. Hands back the service, too: of what is left in it, more may be asked.
+/// Serves the turns of `input`. Also returns the service, so that more can be asked of its state.
 pub fn play<S: Service>(service: S, partitions: u32, input: &[u8], way: Way) -> (S, Answers) {
     let mut bench = match way {
         Way::Whole | Way::Pieces(_) => Bench::Direct(Direct::new(service, partitions)),
@@ -136,7 +137,7 @@ impl<S: Service> Bench<S> {
         self.service().seal(envelope, &reply, &mut |datagram| sent.push(datagram.to_vec()));
     }
 
-    /// True if the service closed.
+    /// Sends bytes; true if the service closed the connection.
     fn send(
         &mut self,
         connection: &mut Connection<S>,
@@ -168,7 +169,7 @@ impl<S: Service> Bench<S> {
     }
 }
 
-/// Bytes of the next piece: mostly few, now and then many.
+/// Returns the bytes of the next piece: mostly few, now and then many.
 fn piece(state: &mut u32) -> usize {
     *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
     let drawn = *state >> 16;

@@ -1,15 +1,15 @@
-//! Turns: how a fuzzer's bytes tell of several senders and of time.
+//! Turns: the encoding of several senders and of time in a fuzzer's bytes.
 //!
 //! ```text
 //! bytes of sender 0 │ 1e fa │ head │ bytes │ 1e fa │ head │ bytes ...
 //! ```
 //!
-//! A mark that bytes seldom have, not a length, so that bytes put in or taken out leave the turns behind them alone.
+//! A mark that bytes seldom have, not a length, so that inserted or removed bytes leave the turns behind them alone.
 
-/// What stands between two turns.
+/// The mark between two turns.
 pub const MARK: [u8; 2] = [0x1e, 0xfa];
 
-/// Senders that a head can name.
+/// The number of senders that a head can name.
 pub const SENDERS: usize = 4;
 
 /// A piece of the input that one sender sends at once.
@@ -27,13 +27,13 @@ impl Turn<'_> {
         usize::from(self.head) % SENDERS
     }
 
-    /// Whether `bit` of the head is set.
+    /// Returns whether `bit` of the head is set.
     pub fn has(&self, bit: u32) -> bool {
         self.head >> bit & 1 == 1
     }
 }
 
-/// The turns of `input`. The first has no head, and is sender 0's.
+/// Returns the turns of `input`. The first has no head, and is from sender 0.
 pub fn turns(input: &[u8]) -> impl Iterator<Item = Turn<'_>> {
     let mut rest = Some(input);
     let mut is_first = true;
@@ -50,7 +50,7 @@ pub fn turns(input: &[u8]) -> impl Iterator<Item = Turn<'_>> {
     })
 }
 
-/// `input` with what `fit` makes of the bytes of each turn.
+/// Returns `input` after `fit` has changed the bytes of each turn.
 pub fn fitted(input: &[u8], mut fit: impl FnMut(&mut [u8])) -> Vec<u8> {
     let mut fitted = Vec::with_capacity(input.len());
     for (index, turn) in turns(input).enumerate() {

@@ -1,8 +1,8 @@
-//! Measures what each program costs a packet. Run it as root: `cargo run --release -p plimsoll-bpf --features kernel
+//! Measures the cost of each program per packet. Run it as root: `cargo run --release -p plimsoll-bpf --features kernel
 //! --example cost`.
 //!
 //! Each figure is the mean of many BPF_PROG_TEST_RUN runs, its median over rounds in which all programs take turns,
-//! minus that of an empty program, and minus that of a program that only reads the clock. The kernel reports whole
+//! minus an empty program's, and minus the one of a program that only reads the clock. The kernel reports whole
 //! nanoseconds.
 #![allow(clippy::unwrap_used, reason = "constants within their ranges")]
 

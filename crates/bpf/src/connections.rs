@@ -23,7 +23,8 @@ pub struct ConnectionOptions {
 pub struct Connections(Program);
 
 impl Connections {
-    /// Loads the program. The connections of one loaded program share their level, whatever cgroups it is attached to.
+    /// Loads the program. The connections of one loaded program share their level, at all cgroups to which it is
+    /// attached.
     ///
     /// # Errors
     /// Returns the errors of [`crate::Limiter::load`].

@@ -55,8 +55,8 @@ impl HeldLink {
     /// existing programs.
     ///
     /// # Errors
-    /// Returns [`Error::Unsupported`] if there is no such cgroup, [`Error::Kernel`] if there is no such program, or of
-    /// another kind.
+    /// Returns [`Error::Unsupported`] if the cgroup does not exist, [`Error::Kernel`] if the program does not exist or
+    /// is of another kind.
     pub fn at_cgroup(program: &Path, cgroup: &Path, point: CgroupPoint) -> Result<HeldLink, Error> {
         let folder = rustix::fs::open(cgroup, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
             .map_err(|error| Error::Unsupported(format!("cgroup {}: {error}", cgroup.display())))?;

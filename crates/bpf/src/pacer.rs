@@ -1,7 +1,7 @@
 //! [`Pacer`] is HULL's pacer at a device, by departure times; [`PacerFeedback`] associates flows with it.
 //!
-//! Quantum and rounding are those of `plimsoll_mechanisms::pacer::EarliestDeparture`; the only difference is that the
-//! kernel remembers 65,536 flows, and evicts the least recently used ones.
+//! Quantum and rounding are the same as in `plimsoll_mechanisms::pacer::EarliestDeparture`; the only difference is that
+//! the kernel remembers 65,536 flows, and evicts the least recently used ones.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;

@@ -1,5 +1,5 @@
-//! Accesses what programs have pinned in a BPF file system, where it outlives their process: maps to read, and links to
-//! detach.
+//! Access to objects that programs have pinned in a BPF file system, where they outlive their process: maps to read,
+//! and links to detach.
 
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -98,7 +98,7 @@ pub fn program_id(path: &Path) -> Result<u32, Error> {
 /// Returns whether the link pinned at `path` is still attached; its device or cgroup may be gone.
 ///
 /// # Errors
-/// Returns [`Error::Kernel`] if there is no such link.
+/// Returns [`Error::Kernel`] if the link does not exist.
 pub fn still_attached(path: &Path) -> Result<bool, Error> {
     let link = Link::open(path).map_err(Error::while_doing(format!("{}", path.display())))?;
     Ok(is_attached(&link))

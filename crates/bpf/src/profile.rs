@@ -1,4 +1,4 @@
-//! [`Profile`] samples what the processors run for some processes (`programs/profile.bpf.c`).
+//! [`Profile`] samples the code that the processors run for some processes (`programs/profile.bpf.c`).
 
 use std::fmt;
 use std::io;
@@ -36,7 +36,7 @@ impl Profile {
             .map_err(self.program.failed("adding a process to"))
     }
 
-    /// Begins to sample every processor, so many times in a second of its time.
+    /// Begins to sample every processor, `hertz` times per second of its time.
     ///
     /// # Errors
     /// Returns [`Error::Kernel`] if the kernel has no such clock, or does not let this process use it.

@@ -34,7 +34,7 @@ pub struct Packet<'a> {
     /// needs.
     pub frame: &'a [u8],
     /// The length as the kernel accounts it, with all headers of all segments: at least the frame's, at most 65,536. 0
-    /// stands for the frame's length.
+    /// means the frame's length.
     pub wire_len: u32,
     /// The packet's priority (`skb->priority`).
     pub priority: u32,
@@ -180,7 +180,7 @@ impl Program {
     pub fn test_run(&self, packet: &Packet) -> Result<TestRun, Error> {
         let mut context = packet.context();
         let mut context_after = [0; CONTEXT_LEN];
-        // The buffer has space for what a program may add; these programs add nothing.
+        // The buffer has space for bytes that a program may add; these programs add nothing.
         let mut frame = vec![0; packet.frame.len() + 64];
         let input = ProgramInput {
             context_in: Some(&mut context),
@@ -259,7 +259,7 @@ impl Program {
     /// and direction the newest runs first, until one does not pass the packet on.
     ///
     /// # Errors
-    /// Returns [`Error::Kernel`] if there is no such device, [`Error::Unsupported`] without privileges.
+    /// Returns [`Error::Kernel`] if the device does not exist, [`Error::Unsupported`] without privileges.
     pub fn attach(&self, ifindex: i32, direction: Direction) -> Result<Attached, Error> {
         let program = self.handle();
         let mut hook = TcHookBuilder::new(program.as_fd()).ifindex(ifindex).handle(1).hook(direction.point());
@@ -273,7 +273,7 @@ impl Program {
     /// the packet on.
     ///
     /// # Errors
-    /// Returns [`Error::Kernel`] if there is no such device, [`Error::Unsupported`] without tcx or privileges.
+    /// Returns [`Error::Kernel`] if the device does not exist, [`Error::Unsupported`] without tcx or privileges.
     pub fn link(&self, ifindex: i32, direction: Direction) -> Result<HeldLink, Error> {
         let link = HeldLink::attach(&self.handle(), ifindex, direction);
         link.map_err(self.failed("attaching")).map_err(Needs::DeviceLinks.explain())

@@ -187,7 +187,8 @@ impl SocketClassifier {
     /// Attaches the classifier to the cgroup (version 2) of this folder, until the link is dropped.
     ///
     /// # Errors
-    /// Returns [`Error::Unsupported`] if there is no such cgroup, [`Error::Kernel`] if the kernel rejects the program.
+    /// Returns [`Error::Unsupported`] if the cgroup does not exist, [`Error::Kernel`] if the kernel rejects the
+    /// program.
     pub fn attach(&self, cgroup: &Path) -> Result<CgroupLink, Error> {
         attach_cgroup(&self.0, cgroup)
     }

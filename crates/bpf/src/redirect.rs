@@ -26,7 +26,7 @@ pub struct RedirectOptions {
     pub dispatch: Option<DispatchOptions>,
 }
 
-/// Chronos's dispatch: each datagram goes to the thread that owns its partition.
+/// Chronos's dispatch: each datagram is delivered to the thread that owns its partition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DispatchOptions {
     /// The function that maps a datagram to its partition.
@@ -58,7 +58,7 @@ impl RedirectOptions {
         }
     }
 
-    /// Returns the number of sockets, those of the first queue before those of the second.
+    /// Returns the number of sockets, which are numbered queue by queue.
     fn sockets(&self) -> usize {
         let of_each = self.dispatch.as_ref().map_or(1, |dispatch| dispatch.threads);
         self.queues as usize * of_each as usize
@@ -72,7 +72,7 @@ pub struct DatagramRedirect {
     link: Option<HeldLink>,
 }
 
-/// XDP_FLAGS_SKB_MODE: the kernel runs the program on its socket buffers, whatever the driver.
+/// XDP_FLAGS_SKB_MODE: the kernel runs the program on its socket buffers, with any driver.
 const GENERIC: u32 = 1 << 1;
 /// XDP_FLAGS_DRV_MODE: the driver runs the program.
 const NATIVE: u32 = 1 << 2;
@@ -131,7 +131,7 @@ impl DatagramRedirect {
     /// Dispatches the partition's datagrams to this thread from now on.
     ///
     /// # Errors
-    /// Returns [`Error::Kernel`] if there is no such partition.
+    /// Returns [`Error::Kernel`] if the partition does not exist.
     pub fn set_owner(&self, partition: u32, thread: u32) -> Result<(), Error> {
         self.program
             .map_named("owners")
@@ -143,7 +143,7 @@ impl DatagramRedirect {
     /// socket buffers (returns false). Until a queue has a socket, its datagrams stay with the kernel.
     ///
     /// # Errors
-    /// Returns [`Error::Kernel`] if there is no such device, if it has an XDP program already, or without
+    /// Returns [`Error::Kernel`] if the device does not exist, if it has an XDP program already, or without
     /// CAP_NET_ADMIN.
     pub fn attach(&mut self, ifindex: i32) -> Result<bool, Error> {
         let program = self.program.handle();
@@ -165,11 +165,11 @@ impl DatagramRedirect {
         Ok(is_native)
     }
 
-    /// Makes `socket`, an AF_XDP socket, the one with this number: that of its queue, or with dispatch the queue times
-    /// the threads plus the thread.
+    /// Gives `socket`, an AF_XDP socket, this number: its queue's number, or with dispatch the queue times the threads
+    /// plus the thread.
     ///
     /// # Errors
-    /// Returns [`Error::Kernel`] if there is no such number, or the socket is not AF_XDP.
+    /// Returns [`Error::Kernel`] if the number is too large, or the socket is not AF_XDP.
     pub fn set_socket(&self, number: u32, socket: BorrowedFd<'_>) -> Result<(), Error> {
         let descriptor = socket.as_raw_fd() as u32;
         self.program

@@ -20,7 +20,7 @@ use crate::{Error, Program};
 pub struct RequestTraceOptions {
     /// The inode number of the server's network namespace (`/proc/PID/ns/net`).
     pub network: u64,
-    /// One connection of so many is traced, at least 1. The choice is by the peer's address and port.
+    /// One connection of this many is traced, at least 1. The choice is by the peer's address and port.
     pub sample: u32,
     /// Whether requests over TCP are traced.
     pub tcp: bool,
@@ -162,8 +162,8 @@ impl RequestTrace {
         CostGuard::start().map_err(self.program.failed("measuring the time of"))
     }
 
-    /// Returns the runs and the time in ns, while it was measured, of the programs at packets and sockets, and of those
-    /// at the scheduler, which also run for the threads of other processes.
+    /// Returns the runs and the time in ns, while it was measured, of the programs at packets and sockets, and of the
+    /// programs at the scheduler, which also run for the threads of other processes.
     ///
     /// # Errors
     /// Returns [`Error::Kernel`] if the kernel does not report them.
@@ -277,7 +277,7 @@ const POINTS: &[Point] = &[
     Point { program: "switched", tracepoint: "sched_switch", when: When::Always },
 ];
 
-/// Returns those tracepoints of [`POINTS`] that the kernel has.
+/// Returns the tracepoints of [`POINTS`] that the kernel has.
 fn tracepoints() -> Result<Vec<&'static str>, Error> {
     if !Path::new(KERNEL_TYPES).exists() {
         return Err(Error::Unsupported(format!(

@@ -73,7 +73,7 @@ impl DatagramSteering {
     /// Delivers the partition's datagrams to this thread from now on.
     ///
     /// # Errors
-    /// Returns [`Error::Kernel`] if there is no such partition.
+    /// Returns [`Error::Kernel`] if the partition does not exist.
     pub fn set_owner(&self, partition: u32, thread: u32) -> Result<(), Error> {
         self.owners
             .update(&partition.to_ne_bytes(), &thread.to_ne_bytes(), MapFlags::ANY)

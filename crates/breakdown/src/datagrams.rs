@@ -15,7 +15,8 @@ pub(crate) struct Datagrams {
 }
 
 impl Datagrams {
-    /// Notes a datagram in the socket's queue. One that is never read, since the socket was closed, is forgotten.
+    /// Notes a datagram in the socket's queue. A datagram that is never read, since the socket was closed, is
+    /// forgotten.
     pub(crate) fn on_ready(&mut self, socket: u64, flow: Flow) {
         let queue = self.waiting.entry(socket).or_default();
         if queue.len() == QUEUE_MAX {
@@ -32,8 +33,8 @@ impl Datagrams {
         Some(flow)
     }
 
-    /// Checks the client that a thread replies to. If it is not the one whose datagram the thread read last, but one
-    /// that waits in the same queue, the queue's order is lost: forgets the queue, and returns the clients concerned.
+    /// Checks the client to which a thread replies. If it is not the one whose datagram the thread read last, but one
+    /// that waits in the same queue, the queue's order is lost: forgets the queue, and returns the affected clients.
     pub(crate) fn reply(&mut self, thread: Thread, flow: Flow) -> Option<Vec<Flow>> {
         let (socket, read) = *self.read.get(&thread)?;
         if read == flow {
@@ -44,5 +45,5 @@ impl Datagrams {
     }
 }
 
-/// The datagrams of a queue that are followed; a socket's buffer holds about so many at most.
+/// Limit of the datagrams of a queue that are followed; about as many as a socket's buffer holds.
 const QUEUE_MAX: usize = 4_096;

@@ -29,7 +29,7 @@ pub enum Error {
         /// The port that was given.
         port: u16,
     },
-    /// There is no such process.
+    /// The process does not exist.
     #[error("there is no process {process}")]
     NoProcess {
         /// The process that was given.
@@ -54,7 +54,7 @@ pub enum Error {
     /// A file of /proc cannot be read.
     #[error("cannot read {what}: {source}")]
     Reading {
-        /// The file, with what its reader needs.
+        /// The file, with the needs of its reader.
         what: String,
         /// The error that the system returned.
         source: io::Error,

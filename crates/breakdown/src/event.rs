@@ -1,4 +1,4 @@
-//! [`Event`]: what happened to a request or to a thread of the server, and when.
+//! [`Event`]: an event of a request or of a thread of the server, with its time.
 
 /// A connection, or the address of a UDP client, by the peer's address and port and the local port.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -23,11 +23,11 @@ impl Flow {
 }
 
 impl std::fmt::Display for Flow {
-    /// Writes the peer's address as that of IPv4, and its port. Of an IPv6 address, only 28 bits are kept.
+    /// Writes the peer's address in the form of IPv4, and its port. Only 28 bits of an IPv6 address are kept.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [a, b, c, d] = ((self.0 >> 32) as u32).to_ne_bytes();
         match a {
-            // Class E is no host's address: the programs mark folded IPv6 addresses by it.
+            // A host never has a class E address: the programs mark folded IPv6 addresses by it.
             0xf0.. => write!(f, "[IPv6 {:07x}]:{}", u32::from_be_bytes([a & 0xf, b, c, d]), self.peer_port()),
             _ => write!(f, "{a}.{b}.{c}.{d}:{}", self.peer_port()),
         }
@@ -51,7 +51,7 @@ pub type Thread = u32;
 pub struct Event {
     /// The time of the event, in ns.
     pub at: u64,
-    /// The kind of the event, with what belongs to it.
+    /// The kind of the event, with its data.
     pub kind: Kind,
 }
 
@@ -115,7 +115,7 @@ pub enum Kind {
         stopped: u64,
         /// When it was woken, in ns; 0 if that was not seen. Without meaning for a preempted thread.
         woken: u64,
-        /// Whether it stopped although it could have run on.
+        /// True if it stopped although it could have continued.
         preempted: bool,
     },
     /// The connection no longer exists.

@@ -8,29 +8,29 @@ use crate::threads::{Meaning, Threads};
 /// A request and its reply, as far as they were seen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Exchange {
-    /// The requests that this stands for: more than one where datagrams of one client overlap.
+    /// The number of requests that it represents: more than one where datagrams of one client overlap.
     pub(crate) requests: u64,
     received: u64,
     last_received: u64,
     packets_in: u32,
     bytes_in: u64,
     bytes_read: u64,
-    /// When the socket notified its readers of the latest packet.
+    /// The time at which the socket notified its readers of the latest packet.
     ready: Option<u64>,
     /// Whether a packet arrived after the last read.
     fresh: bool,
     read: Option<(u64, Thread)>,
-    /// From the last packet in to the read.
+    /// The spans from the last packet in to the read.
     to_read: Spans,
     send: Option<(u64, Thread)>,
     /// The system calls that sent.
     sends: u32,
-    /// The bytes that the last of them still had.
+    /// The bytes that remained at the last of them.
     call_bytes: u32,
-    /// From the read to the send.
+    /// The spans from the read to the send.
     to_send: Spans,
     queued: Option<u64>,
-    /// From the send to the first packet out.
+    /// The spans from the send to the first packet out.
     to_device: Spans,
     transmitted: Option<u64>,
     last_transmitted: u64,
@@ -94,7 +94,7 @@ impl Exchange {
     }
 
     /// Notes a read by a thread whose last event before was at `active`. Of several reads without a packet in between,
-    /// the first counts: what follows is the application's.
+    /// the first counts: the following time is the application's.
     pub(crate) fn on_read(&mut self, at: u64, thread: Thread, bytes: u32, active: u64, threads: &Threads) {
         self.bytes_read += u64::from(bytes);
         if !self.fresh || self.replies() {
@@ -105,7 +105,7 @@ impl Exchange {
         self.to_read.clear();
         let spans = &mut self.to_read;
         let Some(ready) = self.ready else {
-            // The notification was missed, so nothing says where the stack ends and the wait begins.
+            // The notification was missed, so the end of the stack's part and the begin of the wait are unknown.
             spans.push(Part::Remainder, self.last_received, at);
             return;
         };
@@ -117,7 +117,7 @@ impl Exchange {
     }
 
     pub(crate) fn on_send(&mut self, at: u64, thread: Thread, bytes: u32, threads: &Threads) {
-        // A call that fills several packets has fewer bytes each time; one that fits into a packet ends with it.
+        // A call that fills several packets has fewer bytes left each time; one that fits into a packet ends with it.
         let same_call = self.call_bytes > PACKET_MIN && bytes < self.call_bytes;
         self.sends += u32::from(!same_call);
         self.call_bytes = bytes;
@@ -141,7 +141,7 @@ impl Exchange {
 
     pub(crate) fn on_transmitted(&mut self, at: u64, packet: &Packet, threads: &Threads) {
         if self.transmitted.is_none() && self.send.is_none() {
-            // No tracepoint of the protocol shows the send: the thread's system call stands for it.
+            // No tracepoint of the protocol shows the send: the thread's system call takes its place.
             match self.read {
                 Some((read, _)) if read <= packet.call && packet.call <= at => {
                     self.on_send(packet.call, packet.thread, packet.bytes, threads);
@@ -216,5 +216,5 @@ impl Exchange {
     }
 }
 
-/// A packet of a system call with more bytes than it fits into has at least so many: the smallest maximum segment size.
+/// The number of a system call's packets is at least its bytes over this, the smallest maximum segment size.
 const PACKET_MIN: u32 = 536;

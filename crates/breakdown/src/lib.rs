@@ -1,4 +1,4 @@
-//! Where the time of a running server's requests goes, from the device to the device, without a change of the server.
+//! Latency breakdown of a running server's requests, from the device to the device, without a change of the server.
 //!
 //! ```text
 //! kernel's tracepoints ──records──> Event ──Sorter──> Matcher ──> Request: adjacent spans ──> Recorder ──> Report
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The parts of every request add up to its latency in whole nanoseconds, which is asserted. This is the latency inside
-//! the server: the wire, the switches and the NIC's own work are outside of what software can see.
+//! the server: software cannot observe the wire, the switches and the NIC's own work.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! [`Locks`] sums up how long the server's threads slept at each futex, where in memory each is, and who called it.
+//! [`Locks`] sums up the time that the server's threads slept at each futex, with its place in memory and its callers.
 
 use hashbrown::HashMap;
 use serde::Serialize;
@@ -16,7 +16,7 @@ pub struct Lock {
     pub place: String,
     /// The futex operation of the last sleep.
     pub operation: &'static str,
-    /// How often a thread slept there.
+    /// Number of times that a thread slept there.
     pub waits: u64,
     /// The sum of these sleeps, in ns, up to when the thread had a processor again.
     pub total_ns: u64,
@@ -38,7 +38,7 @@ pub struct Sleep {
     pub operation: u64,
     /// The number of the thread's stack, if known.
     pub stack: Option<u32>,
-    /// How long it was, in ns.
+    /// Length of the sleep, in ns.
     pub slept_ns: u64,
 }
 
@@ -95,8 +95,8 @@ impl Locks {
             let commonest = waits.stacks.iter().max_by_key(|(number, sleeps)| (*sleeps, *number));
             let addresses = commonest.map_or_else(Vec::new, |(number, _)| stack(*number));
             let mut callers = Vec::new();
-            // Each address is the one behind a call, which may be the begin of the next function. Where there is no
-            // code, the chain of frames has ended.
+            // Each address is the one behind a call, which may be the begin of the next function. The chain of frames
+            // ends at an address outside code.
             for call in addresses.iter().map(|address| address.saturating_sub(1)) {
                 if !symbols.is_code(process, call) {
                     break;
@@ -131,9 +131,9 @@ fn name_of(operation: u64) -> &'static str {
 
 /// The operation without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME.
 const FUTEX_COMMAND: u64 = 0x7f;
-/// The stacks of a futex that are told apart.
+/// Limit of the stacks of a futex that are distinguished.
 const STACKS_MAX: usize = 16;
-/// The futexes that are told apart.
+/// Limit of the futexes that are distinguished.
 const LOCKS_MAX: usize = 65_536;
 
 #[cfg(test)]

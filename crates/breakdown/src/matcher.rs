@@ -2,8 +2,8 @@
 //!
 //! A connection carries one request at a time: data in, then data out. The kernel shows no more than that, so several
 //! requests in one packet, or several that the server answers by one send, are one request here. Where data arrives
-//! before the reply is complete, or several packets are answered by several sends, nothing says what belongs to what:
-//! such requests are counted and not guessed.
+//! before the reply is complete, or several packets are answered by several sends, the data of a request cannot be
+//! identified: such requests are counted, and their parts are not guessed.
 
 use hashbrown::HashMap;
 
@@ -53,7 +53,7 @@ impl Matcher {
                 }
             }
             Kind::ReadDatagram { socket, thread, bytes } => match self.datagrams.on_read(socket, thread) {
-                // Of a client that is not sampled, nothing else is known.
+                // The client is not sampled, so nothing else is known of it.
                 Some(flow) if !self.connections.contains_key(&flow) => {}
                 Some(flow) => self.on_read(at, flow, thread, bytes),
                 None => self.unmatched.add(Reason::ArrivalNotSeen, 1),
@@ -197,8 +197,8 @@ impl Matcher {
         connection.current.as_mut()
     }
 
-    /// Calls `act` for the exchange that the server replies to. Output before the current request was read belongs to
-    /// the one before, so that both overlap.
+    /// Calls `act` for the exchange to which the server replies. Output before the current request was read belongs to
+    /// the previous one, so that both overlap.
     fn with_reply(&mut self, flow: Flow, at: u64, act: impl FnOnce(&mut Exchange, &Threads)) {
         let Some(connection) = self.connections.get_mut(&flow) else { return };
         connection.active = at;

@@ -6,13 +6,13 @@ use serde::Serialize;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// From the first packet of the request to the last.
+    /// Time from the first packet of the request to the last.
     Arrival,
-    /// From the device to the socket: soft interrupt, IP, TCP or UDP.
+    /// Time from the device to the socket: soft interrupt, IP, TCP or UDP.
     Receive,
     /// The request waits in the socket while its thread does something else.
     Busy,
-    /// From the notification of the socket to the wake-up of the thread that reads.
+    /// Time from the notification of the socket to the wake-up of the thread that reads.
     WakeUp,
     /// The woken thread waits for a processor.
     RunQueue,
@@ -24,11 +24,11 @@ pub enum Part {
     Blocked,
     /// The application could run in between, and waits for a processor.
     Preempted,
-    /// From the send to the device: the system call, TCP or UDP, IP.
+    /// Time from the send to the device: the system call, TCP or UDP, IP.
     Send,
-    /// In the queueing discipline of the device.
+    /// Time in the queueing discipline of the device.
     Queue,
-    /// From the first packet of the reply to the last.
+    /// Time from the first packet of the reply to the last.
     Reply,
     /// Time that no event explains.
     Remainder,
@@ -90,7 +90,7 @@ impl Part {
         }
     }
 
-    /// Returns one sentence on what the part is from and to.
+    /// Returns a phrase that names the begin and the end of the part.
     pub fn meaning(self) -> &'static str {
         match self {
             Part::Arrival => "from the first packet of the request to the last",
@@ -177,7 +177,8 @@ pub struct Span {
 pub struct Spans(Vec<Span>);
 
 impl Spans {
-    /// Appends a span that ends at `to`. One without length adds nothing, one of the last part lengthens that.
+    /// Appends a span that ends at `to`. A span without length adds nothing, a span of the last part lengthens the last
+    /// one.
     pub fn push(&mut self, part: Part, from: u64, to: u64) {
         if from >= to {
             return;

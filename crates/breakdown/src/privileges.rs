@@ -26,7 +26,7 @@ fn missing(effective: u64) -> Vec<&'static str> {
     NEEDED.iter().filter(lacks).map(|(name, ..)| *name).collect()
 }
 
-/// The capabilities with their bits, and the bits of others that include them: CAP_SYS_ADMIN includes what was split
+/// The capabilities with their bits, and the bits of others that include them: CAP_SYS_ADMIN includes the ones split
 /// from it (Linux 5.8). The last two are for the descriptors of other users' processes, where sockets are found.
 const NEEDED: [(&str, u32, u32); 4] =
     [("CAP_BPF", 39, 21), ("CAP_PERFMON", 38, 21), ("CAP_SYS_PTRACE", 19, 19), ("CAP_DAC_READ_SEARCH", 2, 1)];

@@ -24,7 +24,7 @@ pub struct HotFunction {
     /// The function; its name is that of the innermost one that was not inlined.
     #[serde(flatten)]
     pub symbol: Symbol,
-    /// The samples in it, not in those that it calls.
+    /// The samples in it, without the functions that it calls.
     pub samples: u64,
     /// Their share of all samples, 0 to 1.
     pub share: f64,
@@ -69,7 +69,7 @@ impl ProfileReport {
     }
 }
 
-/// What stands for all functions of a file that it does not name.
+/// Name for all functions of a file that it does not name.
 const UNNAMED: &str = "(no symbol)";
 
 #[cfg(test)]

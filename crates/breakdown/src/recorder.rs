@@ -15,8 +15,8 @@ pub struct Recorder {
     latency: Histogram<u64>,
     parts: Vec<Histogram<u64>>,
     layers: Vec<Histogram<u64>>,
-    /// The sums of all requests, and of those in each bucket of latency: so the slowest 1 % have exact shares without a
-    /// request being kept.
+    /// The sums of all requests, and of the requests in each bucket of latency: so the slowest 1 % have exact shares
+    /// without a request being kept.
     all: Bucket,
     buckets: Vec<Bucket>,
     slowest: BinaryHeap<Reverse<Ranked>>,
@@ -27,7 +27,7 @@ pub struct Recorder {
     packets_out: u64,
 }
 
-/// What the requests of one range of latencies have in sum.
+/// The sums of the requests of one range of latencies.
 #[derive(Clone, Copy, Default, Debug)]
 struct Bucket {
     requests: u64,
@@ -79,7 +79,7 @@ impl Ord for Ranked {
 }
 
 impl Recorder {
-    /// Creates a recorder that keeps so many of the slowest requests with all their spans.
+    /// Creates a recorder that keeps the `slowest_max` slowest requests with all their spans.
     pub fn new(slowest_max: usize) -> Recorder {
         let histogram = || Histogram::new(SIGNIFICANT_DIGITS).expect("1 to 5 digits are allowed");
         Recorder {
@@ -204,7 +204,8 @@ impl Recorder {
         }
     }
 
-    /// Returns the index of the first bucket of the slowest 1 %: the fewest buckets with at least so many requests.
+    /// Returns the index of the first bucket of the slowest 1 %: the fewest buckets that hold at least that many
+    /// requests.
     fn tail_bucket(&self) -> usize {
         let wanted = self.all.requests.div_ceil(TAIL).max(1);
         let mut requests = 0;
@@ -262,7 +263,7 @@ fn lowest_of(bucket: usize) -> u64 {
 
 /// The buckets of an octave, as a power of two: a bucket is 1.6 % wide.
 const SUB_BITS: u32 = 6;
-/// The slowest requests are one in so many.
+/// The slowest requests are one in this many.
 const TAIL: u64 = 100;
 const SIGNIFICANT_DIGITS: u8 = 3;
 const RESIZES: &str = "the histogram grows with its values";

@@ -10,7 +10,7 @@ use crate::request::{Reason, Request};
 pub struct Report {
     /// The requests with a breakdown.
     pub requests: u64,
-    /// How long was traced, in seconds.
+    /// The time for which it traced, in seconds.
     pub seconds: f64,
     /// The mean payload of a request in bytes.
     pub bytes_in: f64,
@@ -22,7 +22,7 @@ pub struct Report {
     pub packets_out: f64,
     /// The latency inside the server, from the first packet in to the last packet out.
     pub latency: Quantiles,
-    /// The requests that count as the slowest 1 %: at least so many, in whole buckets of latency that are 1.6 % wide.
+    /// The requests that count as the slowest 1 %: at least that many, in whole buckets of latency that are 1.6 % wide.
     pub slowest_requests: u64,
     /// The lowest latency of these, in ns.
     pub slowest_from_ns: u64,
@@ -30,7 +30,7 @@ pub struct Report {
     pub slowest_mean_ns: f64,
     /// The parts, in the order of a request.
     pub parts: Vec<PartReport>,
-    /// The layers that the parts belong to.
+    /// The layers of the parts.
     pub layers: Vec<LayerReport>,
     /// The requests without a breakdown.
     pub unmatched: UnmatchedReport,
@@ -113,7 +113,7 @@ pub struct LayerReport {
 /// The requests without a breakdown.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct UnmatchedReport {
-    /// Their number, without those that were cut off.
+    /// Their number, without requests that were cut off.
     pub requests: u64,
     /// Their share of all requests, 0 to 1.
     pub share: f64,

@@ -28,7 +28,7 @@ pub struct Request {
     pub parts: [u64; PARTS],
     /// When the first packet of the request was received, in ns by the clock of the events.
     pub received: u64,
-    /// From the first packet in to the last packet out, in ns.
+    /// Time from the first packet in to the last packet out, in ns.
     pub latency: u64,
 }
 
@@ -53,11 +53,11 @@ impl Request {
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// More data of the same connection arrived before the reply was complete, or several packets were answered by
-    /// several sends: which reply belongs to which request only the protocol says.
+    /// several sends: only the protocol could match replies to requests.
     Pipelined,
     /// The server read it and sent nothing before the connection's next request, or before its end.
     NoReply,
-    /// A thread read it, and no packet of it was seen.
+    /// A thread read it, and its packets were not seen.
     ArrivalNotSeen,
     /// Its reply was transmitted, and the begin of the send was not seen.
     SendNotSeen,
@@ -103,7 +103,7 @@ pub struct Unmatched {
 }
 
 impl Unmatched {
-    /// Counts so many requests with this reason.
+    /// Counts `requests` requests with this reason.
     pub(crate) fn add(&mut self, reason: Reason, requests: u64) {
         self.by_reason[reason as usize] += requests;
     }
@@ -113,7 +113,7 @@ impl Unmatched {
         self.by_reason[reason as usize]
     }
 
-    /// Returns the number of requests with any reason. Those that tracing cut off are not among them.
+    /// Returns the number of requests with any reason, without the ones that tracing cut off.
     pub fn total(&self) -> u64 {
         self.by_reason.iter().sum()
     }

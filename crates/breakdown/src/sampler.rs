@@ -1,4 +1,4 @@
-//! [`Sampler`] samples what the processors run for a live server.
+//! [`Sampler`] samples the code that the processors run for a live server.
 
 use plimsoll_bpf::Profile;
 
@@ -42,6 +42,6 @@ impl Sampler {
     }
 }
 
-/// Samples a second of a processor's time. It is no multiple of what timers are set to, so that samples do not fall in
-/// step with the work.
+/// Samples per second of a processor's time. Timers have other periods than its multiples, so that samples do not fall
+/// in step with the work.
 pub const HERTZ: u64 = 499;

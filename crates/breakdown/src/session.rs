@@ -21,7 +21,7 @@ pub struct Session {
     lost: u64,
     /// When the programs were attached last; `None` while they are not.
     began: Option<u64>,
-    /// How long they were attached before that, in ns.
+    /// The time for which they were attached before that, in ns.
     traced_ns: u64,
     events: u64,
     cost: Option<CostGuard>,
@@ -72,7 +72,7 @@ impl Session {
     /// Returns [`Error::Programs`] if the kernel rejects one.
     pub fn attach(&mut self) -> Result<(), Error> {
         self.trace.attach()?;
-        // Before the last program was attached, requests lack the events of those that came later.
+        // Before the last program was attached, requests lack the events of programs attached later.
         self.began = Some(now());
         Ok(())
     }
@@ -82,7 +82,7 @@ impl Session {
     /// # Errors
     /// Returns [`Error::Programs`] if the records cannot be read.
     pub fn poll(&mut self) -> Result<Vec<Request>, Error> {
-        // Whatever was stamped so long ago has been written: only an interrupt comes between the two.
+        // Events stamped before this time have been written: only an interrupt comes between the two.
         let horizon = now().saturating_sub(HELD_BACK_NS);
         self.read()?;
         self.match_until(horizon);
@@ -116,8 +116,8 @@ impl Session {
         Ok(())
     }
 
-    /// Ends that measurement, and returns how often the programs ran and how long, in ns: those at packets and sockets,
-    /// then those at the scheduler.
+    /// Ends that measurement, and returns how often the programs ran and how long, in ns: the programs at packets and
+    /// sockets, then the programs at the scheduler.
     ///
     /// # Errors
     /// Returns [`Error::Programs`] if the kernel does not report it.
@@ -142,7 +142,7 @@ impl Session {
         self.locks.longest(most, symbols, |stack| self.trace.stack(stack).unwrap_or_default())
     }
 
-    /// Returns how many records were lost, since the ring buffer was full, or came too late to be used.
+    /// Returns how many records were lost, since the ring buffer was full, or arrived too late to be used.
     pub fn lost(&self) -> u64 {
         self.lost + self.sorter.late()
     }
@@ -184,8 +184,8 @@ impl Session {
     }
 }
 
-/// Removes from a thread's record what the kernel noted before the programs were attached last: meanwhile the thread
-/// may have run and stopped again.
+/// Removes the data from a thread's record that the kernel noted before the programs were attached last: meanwhile the
+/// thread may have run and stopped again.
 fn forget_before(record: &mut RequestRecord, began: u64) {
     if matches!(kind_of(record), REQUEST_RESUMED | REQUEST_WAITED) {
         if record.first < began {
@@ -197,7 +197,7 @@ fn forget_before(record: &mut RequestRecord, began: u64) {
     }
 }
 
-/// Returns the sleep at a futex that a record is of; none if its begin is not known.
+/// Returns the sleep at a futex in a record; `None` if its begin is unknown.
 fn sleep_of(record: &RequestRecord) -> Option<Sleep> {
     (record.first != 0).then(|| Sleep {
         process: (record.thread >> 32) as u32,
@@ -208,7 +208,7 @@ fn sleep_of(record: &RequestRecord) -> Option<Sleep> {
     })
 }
 
-/// Returns the kind of a record, without what is above it.
+/// Returns the kind of a record, without the bits above it.
 fn kind_of(record: &RequestRecord) -> u64 {
     record.kind & ((1 << KIND_BITS) - 1)
 }

@@ -12,12 +12,12 @@ pub struct Sorter {
 }
 
 impl Sorter {
-    /// Adds an event to those that wait.
+    /// Adds an event to the waiting ones.
     pub fn push(&mut self, event: Event) {
         self.waiting.push(event);
     }
 
-    /// Hands on all events up to `horizon` in order. An event that comes later than that is dropped and counted.
+    /// Hands on all events up to `horizon` in order. An event that arrives later than that is dropped and counted.
     pub fn drain(&mut self, horizon: u64, mut hand_on: impl FnMut(&Event)) {
         // Nearly sorted already, which this sort makes use of; equal times keep their order.
         self.waiting.sort_by_key(|event| event.at);
@@ -37,7 +37,7 @@ impl Sorter {
         self.waiting.clear();
     }
 
-    /// Returns how many events came too late.
+    /// Returns how many events arrived too late.
     pub fn late(&self) -> u64 {
         self.late
     }

@@ -1,4 +1,4 @@
-//! [`Symbols`] names the functions that addresses of code are in: the kernel's and those of processes.
+//! [`Symbols`] names the functions at addresses of code: the kernel's and the functions of processes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SymbolKind};
 use plimsoll_files::Origin;
 use serde::Serialize;
 
-/// A function, or what is known of one.
+/// A function, or the known part of one.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 pub struct Symbol {
     /// The name of the function; where the file names none, the offset of the address in the file.
@@ -24,7 +24,7 @@ impl Symbol {
     }
 }
 
-/// The functions of the kernel and of processes, each read when it is first asked for.
+/// The functions of the kernel and of processes, each read at its first use.
 #[derive(Debug, Default)]
 pub struct Symbols {
     kernel: Option<Functions>,
@@ -42,7 +42,7 @@ impl Symbols {
         Symbol { function, module: "kernel".to_owned() }
     }
 
-    /// Returns the function at this address of a process, which must still run when it is first asked for.
+    /// Returns the function at this address of a process, which must still run at the first call.
     pub fn of_process(&mut self, process: u32, address: u64) -> Symbol {
         let Some(mapping) = self.mapping(process, address).cloned() else {
             return Symbol { function: format!("{address:#x}"), module: String::new() };
@@ -139,7 +139,7 @@ struct Image {
 }
 
 impl Image {
-    /// Reads the file of a process's mapping; one that cannot be read has no functions.
+    /// Parses the file of a process's mapping; a file that cannot be read has no functions.
     fn of(process: u32, mapping: &Mapping) -> Image {
         if !mapping.is_file() {
             return Image::default();

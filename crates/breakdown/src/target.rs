@@ -72,7 +72,7 @@ impl Target {
     /// Finds the ports of `process`, and the other processes that have the same sockets.
     ///
     /// # Errors
-    /// Returns an error if there is no such process, if it is not accessible, or if it listens on no port.
+    /// Returns an error if the process does not exist, if it is not accessible, or if it listens on no port.
     pub fn of_process(process: u32) -> Result<Target, Error> {
         let folder = PathBuf::from(format!("/proc/{process}"));
         if !folder.exists() {
@@ -135,7 +135,7 @@ pub fn processor_ns(process: u32) -> u64 {
     threads.filter_map(of).sum()
 }
 
-/// Returns whether the process runs, and is no zombie.
+/// Returns whether the process runs, and is not a zombie.
 pub fn is_running(process: u32) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{process}/stat")) else { return false };
     // The state follows the name, which may contain spaces and parentheses.

@@ -16,11 +16,11 @@ pub(crate) struct Off {
     pub(crate) woken: u64,
     /// When it had a processor again.
     pub(crate) resumed: u64,
-    /// Whether it could have run on.
+    /// True if it could have continued.
     pub(crate) preempted: bool,
 }
 
-/// The parts that the states of a thread stand for in one stretch of a request.
+/// The parts that the states of a thread represent in one stretch of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Meaning {
     pub(crate) running: Part,
@@ -64,7 +64,7 @@ impl Threads {
         std::mem::replace(&mut history.active, at)
     }
 
-    /// Divides the stretch between two times by what the thread did, and appends that to `spans`.
+    /// Divides the stretch between two times by the states of the thread, and appends the parts to `spans`.
     pub(crate) fn divide(&self, thread: Thread, from: u64, to: u64, meaning: Meaning, spans: &mut Spans) {
         let Some(history) = self.0.get(&thread) else {
             spans.push(meaning.running, from, to);
@@ -136,7 +136,7 @@ mod tests {
                 (Application, 25)
             ]
         );
-        // It slept already, or it had been woken already, when the stretch begins.
+        // It slept already, or had been woken already, when the stretch begins.
         assert_eq!(divided(&[slept], 140, 200), [(Blocked, 10), (Preempted, 10), (Application, 40)]);
         assert_eq!(divided(&[slept], 155, 158), [(Preempted, 3)]);
         assert_eq!(divided(&[slept], 160, 165), [(Application, 5)]);

@@ -27,11 +27,11 @@ pub enum Stamp {
 
 /// The bytes that the wire is occupied for, by the bytes of a frame in the capture.
 ///
-/// Preamble and inter-frame gap are part of it, so that back-to-back frames have a gap of zero. Whether a timestamp is
-/// of the preamble's or of the frame's first bit does not matter: all gaps are the same.
+/// Preamble and inter-frame gap are part of it, so that back-to-back frames have a gap of zero. All gaps are the same
+/// whether timestamps mark the preamble's or the frame's first bit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Framing {
-    /// A shorter frame is padded to so many bytes.
+    /// The least length of a frame in bytes; a shorter one is padded.
     pub shortest: u32,
     /// The bytes of the wire that no capture has.
     pub added: u32,
@@ -53,7 +53,7 @@ impl Framing {
     }
 }
 
-/// What an analysis depends on besides its frames.
+/// Parameters of an analysis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// The rate of the link.
@@ -66,7 +66,7 @@ pub struct Options {
     pub stamp: Stamp,
     /// The bytes of a frame on the wire.
     pub framing: Framing,
-    /// Whether the hosts are those inside tunnels: VXLAN, GENEVE, GRE, ERSPAN and IP in IP.
+    /// Whether the hosts are the ones inside tunnels: VXLAN, GENEVE, GRE, ERSPAN and IP in IP.
     pub decapsulate: bool,
     /// The most pairs of hosts; the frames of further ones are counted, and not analysed.
     pub pairs_max: usize,
@@ -93,15 +93,15 @@ pub fn scaled_gap(rate: Rate) -> Span {
 
 /// The frames from which the floor of the timestamps is measured before any is analysed.
 const HELD: usize = 16_384;
-/// The floor is the overlap that so large a share of the overlapping frames stays below.
+/// The quantile of the overlaps that gives the floor: this share of the overlapping frames has a smaller one.
 const OVERLAP_QUANTILE: f64 = 0.99;
-/// Fewer overlaps than one in so many frames are left to chance, such as two links bundled to one.
+/// Overlaps rarer than one frame in this many count as chance, such as two links bundled to one.
 const OVERLAPS_ONE_IN: usize = 100;
 /// A longer frame was captured before it was segmented, or after it was put together again.
 const JUMBO: u32 = 9_234;
 /// The bursts of a pair whose lengths are remembered until a retransmission.
 const RECENT: usize = 256;
-/// Exact lengths are kept for so many different values; further ones are rounded to three digits.
+/// Exact lengths are kept for this many different values; further ones are rounded to three digits.
 const EXACT: usize = 65_536;
 
 /// Analyses a capture frame by frame.
@@ -177,7 +177,7 @@ impl Sum {
     }
 }
 
-/// How many bursts have each length.
+/// The number of bursts of each length.
 #[derive(Clone, Debug, Default)]
 struct Lengths {
     /// Single frames, by far the most frequent.
@@ -221,7 +221,7 @@ struct Totals {
     left_out: u64,
     unknown: u64,
     skipped: Skipped,
-    /// The times of the first and the last frame of the open capture, and the lengths of those before it.
+    /// The times of the first and the last frame of the open capture, and the lengths of earlier captures.
     within: Option<(Time, Time)>,
     before: Span,
     gaps: u64,
@@ -271,7 +271,7 @@ impl Totals {
     }
 }
 
-/// Makes a histogram of three digits of whatever there may be.
+/// Makes a histogram of three digits without an upper limit.
 fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 1 << 62, 3).expect("the bounds and the digits are within the library's")
 }
@@ -336,12 +336,12 @@ impl Analyser {
         }
     }
 
-    /// Returns what the analysis depends on besides its frames.
+    /// Returns the parameters of the analysis.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// Adds what the reader of a capture left out.
+    /// Adds the packets that the reader of a capture left out.
     pub fn skipped(&mut self, more: &Skipped) {
         let all = &mut self.all.skipped;
         all.unsupported += more.unsupported;
@@ -395,7 +395,8 @@ impl Analyser {
             if let Some((started, ended)) = before.insert(key, (start, end)) {
                 gaps += 1;
                 let overlap = ended.saturating_since(start);
-                // A frame from before the one ahead of it is out of order, which says nothing of the stamps.
+                // A frame from before the one ahead of it is out of order, so the stamps' precision cannot be judged by
+                // it.
                 if overlap > self.floor && start >= started {
                     overlaps.push(overlap);
                 }
@@ -457,7 +458,7 @@ impl Analyser {
         pair.bytes += u64::from(frame.bytes);
         let bytes = u64::from(frame.bytes);
         let before = pair.bursts.open().map(|run| run.end);
-        // A frame from long before the one ahead of it is no part of that one's burst.
+        // A frame from long before the one ahead of it does not belong to that one's burst.
         if start.saturating_add(gap) < pair.started {
             if let Some(run) = pair.bursts.close() {
                 pair.end_burst(&run, floor, is_coarse, &mut self.all);
@@ -508,7 +509,7 @@ impl Analyser {
         }
     }
 
-    /// Closes what is open and returns the report.
+    /// Closes the open bursts and trains, and returns the report.
     pub fn finish(mut self) -> Report {
         self.settle();
         let (floor, is_coarse) = (self.floor, self.is_coarse());
@@ -616,7 +617,7 @@ impl Pair {
         }
     }
 
-    /// Registers a burst. A coarse capture does not show one that takes less time than its floor.
+    /// Registers a burst. A coarse capture does not show a burst shorter than its floor.
     fn end_burst(&mut self, run: &Run, floor: Span, is_coarse: bool, all: &mut Totals) {
         let is_resolved = !is_coarse || run.duration() >= floor;
         if is_resolved {
@@ -721,7 +722,7 @@ impl Pair {
     }
 }
 
-/// Returns the bin of bursts of so many packets: a power of two up to the next.
+/// Returns the bin of bursts of `packets` packets: a power of two up to the next.
 fn bin_of(bins: &mut Vec<LossBin>, packets: u64) -> &mut LossBin {
     let index = packets.max(1).ilog2() as usize;
     while bins.len() <= index {

@@ -1,8 +1,9 @@
-//! [`Flows`]: which byte ranges of which TCP flows were captured, and in which burst, within bounds of memory.
+//! [`Flows`]: the captured byte ranges of each TCP flow, with their bursts, within bounds of memory.
 //!
-//! A range that is seen again was sent again, whole or in part. The range's first burst is the one whose loss it shows,
-//! unless the sender was wrong about the loss. What repeats without being data or a duplicate ACK is told by both
-//! directions: window updates, keep-alives and probes of a zero window (RFC 5681, section 2; RFC 9293, 3.8).
+//! A range that is captured again was sent again, whole or in part. The loss is attributed to the range's first burst,
+//! unless the sender was wrong about the loss. Repeated segments that are neither data nor a duplicate ACK are
+//! recognized by both directions: window updates, keep-alives and probes of a zero window (RFC 5681, section 2; RFC
+//! 9293, 3.8).
 
 use std::collections::VecDeque;
 
@@ -14,27 +15,27 @@ use crate::frame::{Segment, is_given};
 /// A flow: the pair of hosts, and the ports.
 pub(crate) type FlowKey = (u32, u16, u16);
 
-/// What the payload of a segment was.
+/// Classification of a segment's payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Seen {
-    /// It brought new bytes, or none.
+    /// New bytes, or none at all.
     New,
-    /// Its range, or a part of it, was in this burst of the pair before.
+    /// Its range, or a part of it, was in this earlier burst of the pair.
     Again(u64),
-    /// Its range is older than any that is remembered.
+    /// Its range is older than all stored ones.
     Forgotten,
-    /// Its range fills a hole: it was lost or reordered before it came to where the capture was made.
+    /// Its range fills a hole: it was lost or reordered before it reached the place of the capture.
     Fills,
     /// The segment itself was captured before.
     Copy,
 }
 
-/// What the acknowledgement of a segment was.
+/// Classification of a segment's acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Acked {
-    /// It is the first of its flow or older than the last one, or there is none.
+    /// It is the first of its flow, older than the last one, or missing.
     Other,
-    /// It acknowledges so many bytes more than the one before it.
+    /// It acknowledges this many bytes more than the one before it.
     Advances(u32),
     /// It repeats the one before it, and its window, while data is outstanding.
     Duplicate,
@@ -57,7 +58,7 @@ struct Range {
 struct Flow {
     /// The number of the first byte after the SYN.
     first: Option<u32>,
-    /// The byte after the last one that was sent, with or without payload, and after the highest one of the payloads.
+    /// The byte after the last one that was sent, with or without payload, and the byte after the highest payload.
     next: Option<u32>,
     highest: Option<u32>,
     ack: Option<u32>,
@@ -67,7 +68,7 @@ struct Flow {
     last: Last<Segment>,
 }
 
-/// The last packets of a flow or pair, of which a mirror may bring a second copy.
+/// The last packets of a flow or pair, of which a mirror may produce a second copy.
 #[derive(Clone, Debug)]
 pub(crate) struct Last<P> {
     last: [Option<(P, Time)>; COPIES],
@@ -93,7 +94,7 @@ const COPIES: usize = 4;
 const COPY_WITHIN: Span = Span::from_ms(1);
 const COPY_WITHIN_UNIDENTIFIED: Span = Span::from_us(10);
 
-/// What the other direction of a connection shows.
+/// State of the other direction of a connection.
 #[derive(Clone, Copy, Default)]
 struct Reverse {
     next: Option<u32>,
@@ -172,7 +173,7 @@ impl<P: Copy + PartialEq> Last<P> {
 }
 
 impl Flow {
-    /// Returns whether the other direction decides what a segment is.
+    /// Returns whether the classification of a segment depends on the other direction.
     fn needs_reverse(&self, segment: &Segment) -> bool {
         segment.payload == 1 || segment.is_pure_ack() && segment.ack == self.ack
     }
@@ -222,7 +223,7 @@ impl Flow {
         }
         if after(to, highest) > 0 {
             self.highest = Some(to);
-            // What lies beyond the highest byte is new; the segment may begin before it.
+            // Bytes beyond the highest one are new; the segment may begin before it.
             let again = if after(highest, from) > 0 { self.sent_before(from, burst) } else { Seen::New };
             self.remember(if again == Seen::Copy { highest } else { from }, to, burst);
             return if again == Seen::Copy { Seen::New } else { again };

@@ -1,4 +1,4 @@
-//! [`Frame`]: what the analysis needs of a packet. `etherparse` parses IP and its extensions.
+//! [`Frame`]: the fields of a packet that the analysis needs. `etherparse` parses IP and its extensions.
 //!
 //! The fixed part of TCP's header is decoded here, since a snap length of 64 bytes cuts TCP's options off, and a parser
 //! of whole headers then returns no ports. So are the headers below IP ([`crate::link`]):
@@ -42,7 +42,7 @@ impl fmt::Display for Address {
 pub struct Segment {
     /// The ports of source and destination.
     pub ports: (u16, u16),
-    /// The number of the first payload byte; a SYN comes before it.
+    /// The number of the first payload byte; a SYN precedes it.
     pub sequence: u32,
     /// The next byte expected from the other side, if the segment acknowledges.
     pub ack: Option<u32>,
@@ -52,8 +52,8 @@ pub struct Segment {
     pub window: u16,
     /// The identification of the IPv4 packet, which is 0 where the sender gives none; `None` in IPv6.
     pub identification: Option<u16>,
-    /// TCP's checksum where there is no identification, else 0: it tells segments apart that differ in their options
-    /// or payload only.
+    /// TCP's checksum if the packet has no identification, else 0: it distinguishes segments that differ in their
+    /// options or payload only.
     pub checksum: u16,
     /// Whether the segment opens a connection.
     pub syn: bool,
@@ -62,18 +62,18 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Returns whether the segment acknowledges and does nothing else.
+    /// Returns whether the segment only acknowledges.
     pub fn is_pure_ack(&self) -> bool {
         self.ack.is_some() && self.payload == 0 && !self.syn && !self.ends
     }
 }
 
-/// What a UDP datagram is recognized by.
+/// The fields by which a UDP datagram is recognized.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagram {
     /// Whether the IPv4 packet has an identification, which the digest includes.
     pub is_identified: bool,
-    /// A digest of its header, and of its captured payload where there is no identification.
+    /// A digest of its header, and of its captured payload if it has no identification.
     pub digest: u64,
 }
 
@@ -100,8 +100,8 @@ pub struct Frame {
 const ETHERNET: u32 = 14;
 
 impl Frame {
-    /// Decodes a packet whose interface has a number from `first` on; with `decapsulate`, tunnels are looked through.
-    /// Whatever cannot be decoded stays unknown; a packet is never an error.
+    /// Decodes a packet whose interface has a number from `first` on; with `decapsulate`, the headers inside tunnels
+    /// count. Parts that cannot be decoded stay unknown; a packet is never an error.
     pub fn decode(captured: &Captured<'_>, first: u32, decapsulate: bool) -> Frame {
         let (data, length) = (captured.data, captured.length);
         let others = captured.link.header_bytes();
@@ -139,7 +139,7 @@ impl Frame {
             return frame;
         }
         let (payload, claimed) = (inside.payload, inside.claimed);
-        // Segmentation offload leaves the length at 0 for what is too long.
+        // Segmentation offload leaves the length at 0 if it is too large.
         let before = (payload.as_ptr() as usize).wrapping_sub(data.as_ptr() as usize) as u32;
         let claimed = if claimed == 0 { length.saturating_sub(before) } else { claimed };
         frame.segment = segment(payload, claimed, inside.identification);
@@ -154,14 +154,14 @@ fn ip(packet: Network<'_>) -> Option<Inside<'_>> {
     }
 }
 
-/// What an IP header says of its packet.
+/// The fields of an IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Inside<'a> {
     source: Address,
     destination: Address,
     /// The captured bytes behind the header and its extensions.
     payload: &'a [u8],
-    /// The payload's length as the header says.
+    /// The payload's length in the header.
     claimed: u32,
     /// The protocol of the payload, which begins with its header unless it is a fragment.
     protocol: u8,
@@ -261,7 +261,7 @@ pub(crate) fn is_given(identification: Option<u16>) -> bool {
     identification.is_some_and(|identification| identification != 0)
 }
 
-/// Mixes bytes into a number, and returns one that differs for different bytes but by chance.
+/// Mixes bytes into a number: a hash whose collisions are left to chance.
 fn digest(number: u64, bytes: &[u8]) -> u64 {
     bytes.chunks(8).fold(number ^ (bytes.len() as u64) << 32, |digest, chunk| {
         let mut word = [0; 8];
@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// What is decoded here is what the library decodes, whatever the bytes are.
+        /// The decoder here and the library agree on all bytes.
         #[test]
         fn a_plain_header_is_decoded_as_the_library_does(
             mut packet in prop::collection::vec(any::<u8>(), 0..80), length in 5u8..8, total in 0u16..100, is_tcp: bool,

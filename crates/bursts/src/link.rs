@@ -1,5 +1,5 @@
 //! The headers below IP. Any link header may be followed by any number of VLAN tags, by PPPoE, MPLS labels or LLC with
-//! SNAP, and then by IP; each layer says only what follows it, so that they stack freely.
+//! SNAP, and then by IP; each layer names only the layer that follows it, so that they stack freely.
 
 /// The link types that [`crate::Reader`] supports, for messages.
 pub const LINK_TYPES: &str = "1 (Ethernet), 101, 12, 14, 228, 229 (raw IP), 113 and 276 (Linux cooked capture), 0 and \
@@ -13,7 +13,7 @@ pub(crate) enum Link {
     /// The address family of the machine that captured, in its byte order.
     Loopback,
     Ppp,
-    /// A header of so many bytes, with the EtherType at this place.
+    /// A header of this many bytes, with the EtherType at this place.
     Typed {
         header: usize,
         ether_type: usize,
@@ -68,13 +68,13 @@ pub(crate) enum Network<'a> {
     V6(&'a [u8]),
 }
 
-/// Reads an EtherType and what follows it.
+/// Parses an EtherType and the layer that follows it.
 fn below(bytes: &[u8]) -> Option<Network<'_>> {
     let (kind, rest) = bytes.split_first_chunk::<2>()?;
     after(u16::from_be_bytes(*kind), rest)
 }
 
-/// Reads what follows this EtherType. Every step consumes bytes, so the loop ends.
+/// Parses the layer that follows this EtherType. Every step consumes bytes, so the loop ends.
 pub(crate) fn after(mut kind: u16, mut bytes: &[u8]) -> Option<Network<'_>> {
     loop {
         match kind {
@@ -96,8 +96,8 @@ pub(crate) fn after(mut kind: u16, mut bytes: &[u8]) -> Option<Network<'_>> {
     }
 }
 
-/// Reads what follows MPLS labels (RFC 3032). The labels do not say what it is: IP by its version, or, behind a control
-/// word (RFC 4385) or without one, an Ethernet frame.
+/// Parses the layer that follows MPLS labels (RFC 3032). The labels do not name it: it is IP by its version, or, behind
+/// a control word (RFC 4385) or without one, an Ethernet frame.
 fn mpls(bytes: &[u8]) -> Option<Network<'_>> {
     let labels = bytes.chunks_exact(4).position(|label| label[2] & 1 != 0)? + 1;
     let inside = bytes.get(4 * labels..)?;
@@ -108,7 +108,7 @@ fn mpls(bytes: &[u8]) -> Option<Network<'_>> {
     }
 }
 
-/// Reads a PPP protocol number (RFC 1661), of one or two bytes, and what follows it.
+/// Parses a PPP protocol number (RFC 1661), of one or two bytes, and the layer that follows it.
 fn ppp(bytes: &[u8]) -> Option<Network<'_>> {
     match bytes {
         [0x21, rest @ ..] | [0x00, 0x21, rest @ ..] => Some(Network::V4(rest)),
@@ -170,7 +170,7 @@ fn gre(bytes: &[u8]) -> Option<Network<'_>> {
     }
 }
 
-/// Reads an Ethernet frame, where the type says so (RFC 1701), or what follows another EtherType.
+/// Parses an Ethernet frame, where the type says so (RFC 1701), or the layer that follows another EtherType.
 fn ether_or(kind: u16, bytes: &[u8]) -> Option<Network<'_>> {
     if kind == BRIDGED_ETHERNET { below(bytes.get(12..)?) } else { after(kind, bytes) }
 }
@@ -183,7 +183,7 @@ const PPPOE_SESSION: u16 = 0x8864;
 const BRIDGED_ETHERNET: u16 = 0x6558;
 const ERSPAN: u16 = 0x88be;
 const ERSPAN_III: u16 = 0x22eb;
-/// VLAN tags: IEEE 802.1Q, 802.1ad, and two that came before the latter.
+/// VLAN tags: IEEE 802.1Q, 802.1ad, and two predecessors of the latter.
 const TAGS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
 /// The greatest length of IEEE 802.3; larger numbers are EtherTypes.
 const LONGEST_802_3: u16 = 1_500;

@@ -1,8 +1,8 @@
 //! [`analyse`]: reads and decodes a capture on one thread, and analyses its frames on another.
 //!
-//! Either takes half of the time of a capture of headers. Batches of frames go to the other thread in the order of the
-//! capture and come back to be filled again, so memory is bounded and the report is that of one thread. Short captures,
-//! and the beginning of long ones, are analysed where they are read.
+//! Reading and analysing each take half of the time for a capture of headers. Batches of frames are sent to the other
+//! thread in the order of the capture and return to be filled again, so memory is bounded and the report is the same as
+//! with one thread. Short captures, and the beginning of long ones, are analysed on the reading thread.
 
 use std::io::Read;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -56,7 +56,7 @@ impl<R: Read> Source<R> {
             let analyse = move || {
                 for mut batch in to_analyse {
                     batch.analyse(analyses);
-                    // The reader has stopped where nobody takes it back.
+                    // If the channel is closed, the reader has stopped.
                     let _ = back.send(batch);
                 }
             };
@@ -84,7 +84,7 @@ impl Batch {
 struct Source<R> {
     reader: Reader<R>,
     decapsulate: bool,
-    /// The number of its first interface, and how many of its interfaces the analyser has been told.
+    /// The number of its first interface, and how many of its interfaces the analyser has.
     first: u32,
     known: usize,
     /// The first frame of a new interface, which begins a batch.
@@ -92,7 +92,7 @@ struct Source<R> {
 }
 
 impl<R: Read> Source<R> {
-    /// Reads at most `most` frames and analyses them on this thread. Returns whether the capture goes on.
+    /// Reads at most `most` frames and analyses them on this thread. Returns whether the capture has more.
     fn analyse(&mut self, most: usize, analyser: &mut Analyser) -> Result<bool, ReadError> {
         let mut batch = Batch::default();
         let mut frames = 0;
@@ -108,7 +108,7 @@ impl<R: Read> Source<R> {
     }
 
     /// Fills an empty batch with at most `most` frames, all of interfaces that it or an earlier one describes. Returns
-    /// whether the capture goes on.
+    /// whether the capture has more.
     fn fill(&mut self, batch: &mut Batch, most: usize) -> Result<bool, ReadError> {
         if let Some(frame) = self.held.take() {
             let described = self.reader.interfaces();
@@ -130,7 +130,7 @@ impl<R: Read> Source<R> {
         Ok(true)
     }
 
-    /// Reads on, and hands batches to the thread that analyses, until the capture ends.
+    /// Continues to read, and hands batches to the thread that analyses, until the capture ends.
     fn hand_over(&mut self, full: &SyncSender<Batch>, empty: &Receiver<Batch>) -> Result<(), ReadError> {
         let mut batch = Batch::default();
         loop {
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use crate::{Options, Report};
 
-    /// Returns a capture in nanoseconds of so many frames, every tenth of another pair, with gaps that vary.
+    /// Returns a capture in nanoseconds of `frames` frames, every tenth of another pair, with gaps that vary.
     fn capture(frames: u32) -> Vec<u8> {
         let mut file = Vec::new();
         [0xa1b2_3c4d, 0x0004_0002, 0, 0, 65_535, 1u32]

@@ -1,8 +1,8 @@
 //! [`Reader`]: the packets of a pcap or pcapng stream, one at a time, in bounded memory.
 //!
-//! `pcap-parser` parses file headers and blocks; the four words before each packet of a pcap file are read here. The
-//! buffer is ours, because a reader must be able to say at which byte a file breaks off, and must not allocate what a
-//! length field claims before the bytes are there.
+//! `pcap-parser` parses file headers and blocks; the four words before each packet of a pcap file are parsed here. The
+//! buffer is our own, because a reader must report the byte at which a file breaks off, and must not allocate the size
+//! in a length field before the bytes are there.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -22,7 +22,7 @@ pub const BLOCK_BYTES_MAX: usize = 16 << 20;
 /// The most interfaces of one capture.
 const INTERFACES_MAX: usize = 65_536;
 
-/// The bytes that one call asks the input for.
+/// The number of bytes that one call requests from the input.
 const CHUNK: usize = 1 << 20;
 
 /// Timestamps count from this long before the first packet, so that packets which are out of order have a time too.
@@ -37,8 +37,8 @@ const LAST_PS: i128 = u64::MAX as i128 - PS_PER_SECOND;
 pub struct Captured<'a> {
     /// The number of the packet in its file, from 1.
     pub number: u64,
-    /// When, since an hour before the first packet of the file. A jump of the clock beyond what a [`Time`] holds counts
-    /// as a day ([`Skipped::jumps`]).
+    /// The time since an hour before the first packet of the file. A jump of the clock beyond the range of [`Time`]
+    /// counts as a day ([`Skipped::jumps`]).
     pub time: Time,
     /// The index of the interface.
     pub interface: u32,
@@ -76,7 +76,7 @@ pub struct Interface {
     offset: i64,
 }
 
-/// What a reader met and could not take as it is.
+/// Deviations that a reader met and corrected or left out.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Skipped {
     /// The number of packets that were left out, since their interface has an unsupported link type.
@@ -86,7 +86,7 @@ pub struct Skipped {
     /// The number of packets that were left out, since they have no timestamp (simple packet blocks).
     pub untimed: u64,
     /// The number of packets whose time is more than an hour before the first packet's or more than 213 days after it.
-    /// Each is taken for one day after the packet before it, and those that follow keep their distance from it.
+    /// Each is taken for one day after the packet before it, and the following ones keep their distance from it.
     pub jumps: u64,
 }
 
@@ -153,7 +153,7 @@ pub struct Reader<R> {
 /// Turns the stamps of a capture into times.
 #[derive(Debug, Default)]
 struct Clock {
-    /// What is added to a stamp, in ps; `None` before the first packet.
+    /// The number added to a stamp, in ps; `None` before the first packet.
     shift: Option<i128>,
     /// The last time, in ps.
     last: i128,
@@ -166,7 +166,7 @@ impl Clock {
         let mut time = at + shift;
         if !(0..=LAST_PS).contains(&time) {
             self.jumps += 1;
-            // Where too many of them have used the range up, it begins anew.
+            // If too many of them have used the range up, the clock begins anew.
             let next = self.last + DAY_PS;
             let next = if next > LAST_PS { BEFORE_FIRST_PS } else { next };
             self.shift = Some(next - at);
@@ -181,7 +181,7 @@ impl<R: Read> Reader<R> {
     /// Reads the head of a capture.
     ///
     /// # Errors
-    /// Returns an error if the input is no capture.
+    /// Returns an error if the input is not a capture.
     pub fn new(input: R) -> Result<Reader<R>, ReadError> {
         let mut reader = Reader {
             input,
@@ -224,7 +224,7 @@ impl<R: Read> Reader<R> {
         &self.interfaces
     }
 
-    /// Returns what was left out so far, and how often the clock jumped.
+    /// Returns the deviations so far, with the number of the clock's jumps.
     pub fn skipped(&self) -> Skipped {
         Skipped { jumps: self.clock.jumps, ..self.skipped.clone() }
     }
@@ -312,7 +312,7 @@ impl<R: Read> Reader<R> {
             let kind = word(self.unread(), 0, big);
             if kind == ENHANCED || kind == OBSOLETE {
                 let Some(packet) = self.packet(kind, length, big)? else { continue };
-                // Borrowed anew, since a loop cannot return what it may go on with.
+                // Borrowed anew, since a loop cannot return a value that its next round may borrow.
                 let at = self.from - length;
                 let bytes = &self.buffer[at + packet.data.start..at + packet.data.end];
                 let Packet { time, interface, link, fcs, length, .. } = packet;
@@ -474,8 +474,8 @@ impl<R: Read> Reader<R> {
         ReadError::Damaged { packet: self.packets + 1, offset: self.offset, what }
     }
 
-    /// Reads until so many bytes are in the buffer, or the input ends; returns how many there are. The buffer grows
-    /// only as bytes arrive.
+    /// Reads until at least this many bytes are in the buffer, or the input ends; returns their number. The buffer
+    /// grows only as bytes arrive.
     #[inline]
     fn fill(&mut self, wanted: usize) -> Result<usize, ReadError> {
         if self.until - self.from < wanted && !self.ended {

@@ -16,13 +16,13 @@ pub struct Report {
     pub seconds: f64,
     /// The rate that gaps are computed with.
     pub rate_bps: u64,
-    /// The threshold of bursts that was asked for.
+    /// The requested threshold of bursts.
     pub gap_asked_ns: f64,
     /// The threshold of bursts that was used: the floor of the timestamps, if that is larger.
     pub gap_ns: f64,
     /// The maximum inter-car gap of a train.
     pub train_gap_ns: f64,
-    /// What the timestamps can show.
+    /// The precision of the timestamps.
     pub timestamps: Timestamps,
     /// The number of frames longer than Ethernet's jumbo frames, which were captured before segmentation.
     pub large_frames: u64,
@@ -58,7 +58,7 @@ pub struct Report {
     pub pairs: Vec<PairReport>,
 }
 
-/// What the timestamps of a capture can show.
+/// The precision of a capture's timestamps.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Timestamps {
     /// The resolution that the capture declares.
@@ -70,7 +70,7 @@ pub struct Timestamps {
     /// The shortest time that the timestamps resolve: the granularity, or the overlap that 99 % of overlapping frames
     /// stay below, where at least one frame in a hundred overlaps.
     pub floor_ns: f64,
-    /// Whether the floor is above the threshold that was asked for.
+    /// True if the floor is above the requested threshold.
     pub too_coarse: bool,
     /// The share of gaps below the floor.
     pub below_floor: f64,
@@ -78,7 +78,7 @@ pub struct Timestamps {
     pub overlapping: f64,
     /// The number of timestamps that equal the one before them.
     pub equal: u64,
-    /// The number of timestamps before the one ahead of them.
+    /// The number of timestamps earlier than the one ahead of them.
     pub backwards: u64,
     /// The number of timestamps more than an hour before the first or more than 213 days after it, each of which counts
     /// as one day after the one ahead of it.
@@ -145,16 +145,15 @@ pub struct Trains {
 /// Acknowledgements without payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Acks {
-    /// All of them.
+    /// The number of all acknowledgements without payload.
     pub pure: u64,
-    /// Those that acknowledge new bytes. The first one of a flow has none before it, and is not among them.
+    /// Acknowledgements of new bytes. The first one of a flow has none before it, and is excluded.
     pub advancing: u64,
-    /// Those that repeat the last acknowledgement, with its window, while data is outstanding (RFC 5681, section 2).
+    /// Repetitions of the last acknowledgement, with its window, while data is outstanding (RFC 5681, section 2).
     pub duplicate: u64,
-    /// Those that repeat it with another window.
+    /// Repetitions of it with another window.
     pub window_updates: u64,
-    /// Those that repeat it while nothing is outstanding, and the keep-alives that they answer (RFC 9293, section
-    /// 3.8.4).
+    /// Repetitions of it while nothing is outstanding, and the keep-alives that they answer (RFC 9293, section 3.8.4).
     pub keep_alives: u64,
     /// The bytes that the advancing ones acknowledge.
     pub bytes: u64,
@@ -176,16 +175,16 @@ impl Acks {
     }
 }
 
-/// TCP segments with payload, and how many of them the capture has again.
+/// TCP segments with payload, and the number that was captured again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Retransmissions {
     /// The number of segments with payload.
     pub segments: u64,
-    /// Those whose range, or a part of it, was captured before.
+    /// Segments whose range, or a part of it, was captured before.
     pub retransmitted: u64,
-    /// The retransmitted ones whose first burst is not known any more, or is unresolved.
+    /// The retransmitted ones whose first burst has been forgotten, or is unresolved.
     pub unknown_burst: u64,
-    /// Those that fill a hole: reordered, or lost before the place of the capture and sent again.
+    /// Segments that fill a hole: reordered, or lost before the place of the capture and sent again.
     pub filled: u64,
     /// TCP segments and UDP datagrams that were captured twice, as by a mirror of two ports; no other count of segments
     /// or acknowledgements has the second copies.
@@ -221,11 +220,11 @@ pub struct LossBin {
     pub to: u64,
     /// The number of bursts.
     pub bursts: u64,
-    /// Those of which a segment was retransmitted.
+    /// Bursts of which a segment was retransmitted.
     pub bursts_with_loss: u64,
     /// The number of segments with payload in these bursts.
     pub segments: u64,
-    /// Those that were retransmitted.
+    /// Segments that were retransmitted.
     pub retransmitted: u64,
 }
 

@@ -1,13 +1,13 @@
-//! [`Stamps`]: how fine a capture's timestamps are, measured in the capture itself.
+//! [`Stamps`]: the precision of a capture's timestamps, measured in the capture itself.
 //!
-//! Two properties bound what they can show. Their *granularity* is the largest step that divides all differences: a
-//! file may declare nanoseconds and hold microseconds. And frames of one source and destination cannot *overlap* on a
-//! wire: where many do, the stamps were taken later than the frames passed, or before they were segmented, or the rate
-//! is wrong. The *floor* is the larger of the two.
+//! Two properties bound their precision. Their *granularity* is the largest step that divides all differences: a file
+//! may declare nanoseconds and hold microseconds. And frames of one source and destination cannot *overlap* on a wire:
+//! where many do, the stamps were taken later than the frames passed, or before they were segmented, or the rate is
+//! wrong. The *floor* is the larger of the two.
 
 use plimsoll_units::{Span, Time};
 
-/// What is measured of timestamps.
+/// Measurements of timestamps.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stamps {
     declared: Span,
@@ -22,7 +22,7 @@ pub(crate) struct Stamps {
     pub(crate) backwards: u64,
 }
 
-/// So many different differences tell the steps of a clock from those of a sender.
+/// This many different differences distinguish the steps of a clock from a sender's.
 const KINDS: usize = 16;
 
 impl Stamps {
@@ -49,7 +49,7 @@ impl Stamps {
         if self.least.is_none_or(|least| difference < least) {
             self.least = Some(difference);
         }
-        // Below the declared step a smaller divisor would change nothing, and a division takes long.
+        // A smaller divisor than the declared step would change nothing, and a division is slow.
         let is_open = self.divisor == 0 || self.divisor > self.declared.as_ps();
         if is_open && (self.divisor == 0 || !ps.is_multiple_of(self.divisor)) {
             self.divisor = divisor(self.divisor, ps);

@@ -3,14 +3,14 @@
 //! ```text
 //!  caller                                   agent
 //!  hello (version, token), within 2 s ────> compares the token, and takes one caller at a time
-//!  prepare (servers, options, share) ─────> stores the keys if told so ──> ready
+//!  prepare (servers, options, share) ─────> stores the keys if asked to ─> ready
 //!  run (phase) ───────────────────────────> opens its connections ───────> connected
 //!  go, once all agents are connected ─────> sends its share ─────────────> done (counts, histograms)
 //! ```
 //! A message is a JSON object on a line. Each agent measures its own latencies by its own clock, so clocks need not
-//! agree; the caller adds up counts and histograms. Several agents send what one generator with as many clients and
-//! threads would: the requests are the same function of the seed. Nothing is encrypted: `docs/chronos/load.md` has the
-//! risk.
+//! agree; the caller adds up counts and histograms. Several agents send the same requests as one generator with as many
+//! clients and threads: the requests are the same function of the seed. Nothing is encrypted: `docs/chronos/load.md`
+//! has the risk.
 
 mod call;
 mod histogram;
@@ -48,7 +48,7 @@ enum Call {
     Go,
 }
 
-/// The load, but for its rate and length.
+/// The load without its rate and length.
 #[derive(Serialize, Deserialize, Clone, Debug)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Preparation {
@@ -138,7 +138,7 @@ impl Token {
         Ok(Token(token.to_owned()))
     }
 
-    /// Compares with what a caller has sent, in a time that does not depend on where they differ.
+    /// Compares with the text that a caller has sent, in a time that does not depend on where they differ.
     fn is(&self, sent: &str) -> bool {
         self.0.as_bytes().ct_eq(sent.as_bytes()).into()
     }

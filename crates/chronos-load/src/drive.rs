@@ -24,7 +24,7 @@ use crate::process::ProcessorTime;
 use alarm::Alarm;
 use datagrams::{BATCH, Batch};
 
-/// How a thread waits when there is no work.
+/// The behaviour of a thread without work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Wait {
     /// It polls continuously: there is no wake-up delay, but the processor is never free.

@@ -66,7 +66,7 @@ impl Endpoint {
     /// Returns a connected socket that never blocks.
     ///
     /// # Errors
-    /// Returns an error if nobody listens there, or the system returns an error.
+    /// Returns an error if no process listens there, or the system returns an error.
     pub fn connect(&self) -> io::Result<Socket> {
         let socket = match self {
             Endpoint::Tcp(address) => {

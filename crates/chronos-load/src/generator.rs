@@ -58,7 +58,7 @@ pub struct Generator {
 
 #[derive(Debug)]
 struct Client {
-    /// The client's number among those of all threads.
+    /// The client's number among all threads' clients.
     id: u32,
     next_number: u64,
     /// Whether one of its connections is closed.

@@ -19,7 +19,7 @@ use crate::book::Book;
 use crate::objective::{Objective, Sample};
 use crate::report::{Report, SuspectLimits};
 
-/// The results of a phase of load, and whether they are those of the servers.
+/// The results of a phase of load, and whether they show the servers' limits.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// The counts and distributions of all generators.
@@ -50,7 +50,7 @@ impl search::Objectives for Objectives {
         self.0.len()
     }
 
-    /// A stall at the end of one round is not yet overload, so most rounds have to agree.
+    /// A stall at the end of one round is not yet an overload, so most rounds have to agree.
     fn is_overloaded(&self, rounds: &[&Round]) -> bool {
         2 * rounds.iter().filter(|round| round.overloaded).count() > rounds.len()
     }
@@ -139,7 +139,7 @@ pub struct AtObjective {
     pub interval: Option<Interval>,
 }
 
-/// What was measured at one rate.
+/// The measurements at one rate.
 #[derive(Default)]
 struct Rounds {
     book: Book,
@@ -381,7 +381,7 @@ impl fmt::Display for ServerLine {
 
 /// A generator that is busy for less than this share of the time has time left.
 const BUSY: f64 = 0.9;
-/// A rate is not measured further once so many of its rounds, and more than counted, were suspect.
+/// A rate is not measured further once it has this many suspect rounds, and more of them than valid ones.
 const SUSPECT_ROUNDS_MAX: usize = 4;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! A noisy neighbour: a job on a server's host that receives bulk streams, as in section 6.3 of the Chronos
 //! dissertation, where six clients sent 440 Mb/s each to a job beside memcached.
 //!
-//! Streams are TCP over the loopback. Receiver and sender run on the same processors, those of the disturbed server,
-//! because on the loopback a sender's processor also does the receiver's work in the kernel.
+//! Streams are TCP over the loopback. Receiver and sender run on the disturbed server's processors, because on the
+//! loopback a sender's processor also does the receiver's work in the kernel.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -20,7 +20,7 @@ use crate::phase::pin;
 pub struct Streams {
     /// The number of connections; at least 1.
     pub count: usize,
-    /// The bits a second of each connection, above 0. What the processors cannot sustain is not sent later.
+    /// The bits a second of each connection, above 0. Bits beyond the capacity of the processors are not sent later.
     pub bits_per_s: f64,
 }
 

@@ -92,8 +92,8 @@ impl Objective {
         }
     }
 
-    /// Measures the operations of a round. Those that were rejected or not sent are over any limit, and those that were
-    /// lost took their timeout or longer.
+    /// Measures the operations of a round. Rejected and unsent operations are over any limit; lost ones took their
+    /// timeout or longer.
     pub fn measure(&self, book: &Book) -> Sample {
         let waits = book.waits();
         let failed = book.counts.refused + book.counts.unsent;
@@ -107,7 +107,7 @@ impl Objective {
         }
     }
 
-    /// Returns the measured number as a multiple of what the objective allows; `None` if nothing was measured.
+    /// Returns the measured number as a multiple of the allowed number; `None` if nothing was measured.
     pub fn strain(&self, sample: &Sample) -> Option<f64> {
         if sample.operations == 0 {
             return None;

@@ -44,7 +44,7 @@ pub struct SwitchLoad {
     pub buffered: bool,
     /// The processor to run on; none leaves the choice to the system.
     pub cpu: Option<usize>,
-    /// How to wait when there is no work.
+    /// The behaviour of the thread when it has no work.
     pub wait: Wait,
     /// The length of the load before the measurement.
     pub warm_up: Span,

@@ -28,15 +28,15 @@ pub struct ClientThreads {
     pub threads: u32,
     /// The processors; thread i runs on processor i modulo their number. Empty leaves the choice to the system.
     pub cpus: Vec<usize>,
-    /// How threads wait when there is no work.
+    /// The behaviour of threads without work.
     pub wait: Wait,
     /// The clients' congestion control over TCP; none for the system's.
     pub congestion: Option<String>,
-    /// Which of several generators these clients are, if they are not all.
+    /// The share of these clients, if several generators act as one.
     pub share: Share,
 }
 
-/// Which of several generators, which together act as one, a generator is.
+/// The position of a generator among several that together act as one.
 #[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Share {
@@ -159,7 +159,7 @@ impl ClientThreads {
                     Ok(drive(generator, sockets, datagrams, self.wait, clock, phase.to, stop)?)
                 };
                 let started = thread::Builder::new().spawn_scoped(scope, work).map_err(|source| {
-                    // Those that have started end now.
+                    // The threads that have started end now.
                     stop.store(true, Ordering::Relaxed);
                     PhaseError::Thread { source }
                 });

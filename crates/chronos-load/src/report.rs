@@ -64,7 +64,7 @@ pub struct Distribution {
 pub struct SuspectLimits {
     /// The generator's own lag, as a share of the latency, at the median and at the 99th percentile.
     pub lag_share: f64,
-    /// The lag in microseconds that never makes a run suspect, since it does not matter for what is measured.
+    /// The lag in microseconds that never makes a run suspect, since it does not affect the measured number.
     pub lag_us: f64,
     /// The share of the time for which the generator may wait for a processor.
     pub waited_share: f64,

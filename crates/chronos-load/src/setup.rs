@@ -102,7 +102,7 @@ pub enum Pace {
 }
 
 impl Setup {
-    /// Returns what operation `number` of `client` does.
+    /// Returns the kind of operation `number` of `client`.
     pub fn kind(&self, client: u32, number: u64) -> Kind {
         match self.get_share {
             1.0 => Kind::Get,
@@ -139,7 +139,7 @@ impl Setup {
             Check::Nothing => Ok(()),
             Check::Stored => self.texts.values.check(key, value).map_err(|wrong| wrong.to_string()),
             Check::SameEachTime(seen) => {
-                // The hash 0 stands for a key that was not read yet.
+                // The hash 0 means a key that was not read yet.
                 let hash = twox_hash::XxHash3_64::oneshot(value) | 1;
                 let first = &seen[key as usize];
                 match first.compare_exchange(0, hash, Ordering::Relaxed, Ordering::Relaxed) {
@@ -151,5 +151,5 @@ impl Setup {
     }
 }
 
-/// The part of [`draws`] that selects what an operation does.
+/// The part of [`draws`] that selects the kind of an operation.
 const KIND: u32 = u32::MAX - 1;

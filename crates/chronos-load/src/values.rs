@@ -125,7 +125,7 @@ pub struct Values {
 }
 
 impl Values {
-    /// Creates values of `sizes`, written by `clients` clients, and by nobody else if `alone`.
+    /// Creates values of `sizes`, written by `clients` clients, and by no other program if `alone`.
     pub fn new(sizes: Sizes, clients: u32, alone: bool) -> Values {
         let mut noise = vec![0; 2 * NOISE];
         draws(NOISE_SEED, 0, 0, 0).fill_bytes(&mut noise[..NOISE]);
@@ -239,7 +239,7 @@ pub const FIRST_VERSION: u64 = 0;
 const HEAD: usize = 16;
 /// The bytes of noise: twice this stays in the first-level cache, so that checking is cheap.
 const NOISE: usize = 8 * 1024;
-/// The seed of the noise, the same for every run, so that one run can read what another has stored.
+/// The seed of the noise, the same for every run, so that one run can read the values of another.
 const NOISE_SEED: u64 = 0x0063_6872_6f6e_6f73;
 /// The bits of a version's count, above which the client's number begins, counted from 1.
 const CLIENT_SHIFT: u32 = 44;

@@ -1,10 +1,11 @@
-//! What requests cost without a network: parse, execute and format of the paper's mix (64-byte keys, 1024-byte values,
-//! 9 gets to 1 set, 100 000 keys) through `Direct`.
+//! The cost of requests without a network: parse, execute and format of the paper's mix (64-byte keys, 1024-byte
+//! values, 9 gets to 1 set, 100 000 keys) through `Direct`.
 //!
 //! `cargo run --release -p plimsoll-chronos-memcached --example mix [text|meta|binary] [operations] [partitions]
 //! [together]`
 //!
-//! `together` is how many requests arrive at once, as a pipelining client sends them: 16, or 1 for calls one by one.
+//! `together` is the number of requests that arrive at once, as a pipelining client sends them: 16, or 1 for calls one
+//! by one.
 
 #[path = "../tests/it/common/mix.rs"]
 mod mix;
@@ -43,7 +44,7 @@ fn main() -> Result<()> {
         direct.serve(&mut session, NOW, &input, &mut reply);
         reply.clear();
     }
-    // The same requests over and over would sit in the cache; the generator is part of the time, and is taken off.
+    // Repeating the same requests would keep them in the cache; the generator is part of the time, and is subtracted.
     let empty = timed(operations, together, |numbers| requests(&protocol, KEYS, numbers, &mut input))?;
     let mut answered = 0;
     let all = timed(operations, together, |numbers| {

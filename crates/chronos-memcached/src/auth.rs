@@ -1,4 +1,4 @@
-//! Who may use the cache: `-Y` for the text protocol, SASL PLAIN for the binary one.
+//! The users of the cache: `-Y` for the text protocol, SASL PLAIN for the binary one.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use subtle::{Choice, ConstantTimeEq};
 
-/// Users and their passwords. Clones are one: [`Credentials::replace`] reaches the server that has one of them.
+/// Users and their passwords. Clones share them: [`Credentials::replace`] reaches the server that has one of them.
 #[derive(Clone, Debug, Default)]
 pub struct Credentials {
     pairs: Arc<RwLock<Pairs>>,
@@ -73,7 +73,7 @@ impl Credentials {
         }
     }
 
-    /// The same from what is in the file.
+    /// Parses the contents of such a file.
     pub fn parse(path: &str, text: &[u8]) -> Result<Credentials, CredentialsError> {
         let mut pairs = Vec::new();
         for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
@@ -100,13 +100,14 @@ impl Credentials {
         Ok(Credentials { pairs: Arc::new(RwLock::new(pairs)) })
     }
 
-    /// Becomes what `other` is, for whoever logs in from here on.
+    /// Takes over the users of `other`, for logins from now on.
     pub fn replace(&self, other: &Credentials) {
         let pairs = other.pairs.read().unwrap_or_else(PoisonError::into_inner).clone();
         *self.pairs.write().unwrap_or_else(PoisonError::into_inner) = pairs;
     }
 
-    /// True if `user` has `password`. The time it takes tells nothing about names and passwords but how long they are.
+    /// True if `user` has `password`. The time of the call depends on the lengths of names and passwords only, not on
+    /// their contents.
     pub fn accept(&self, user: &[u8], password: &[u8]) -> bool {
         let mut accepted = Choice::from(0);
         let pairs = self.pairs.read().unwrap_or_else(PoisonError::into_inner);
@@ -117,7 +118,7 @@ impl Credentials {
     }
 }
 
-/// A field with its length, in a place that is the same for all.
+/// Returns a field with its length, in an array of one size for all.
 fn padded(field: &[u8]) -> [u8; FIELD_BYTES_MAX + 8] {
     let mut place = [0; FIELD_BYTES_MAX + 8];
     let bytes = field.len().min(FIELD_BYTES_MAX);
@@ -126,7 +127,7 @@ fn padded(field: &[u8]) -> [u8; FIELD_BYTES_MAX + 8] {
     place
 }
 
-/// User and password in a SASL PLAIN message: `[authorization] NUL user NUL password`.
+/// Returns user and password of a SASL PLAIN message: `[authorization] NUL user NUL password`.
 pub fn plain(message: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut fields = message.splitn(3, |&byte| byte == 0);
     let (_, user, password) = (fields.next()?, fields.next()?, fields.next()?);
@@ -137,7 +138,8 @@ pub fn plain(message: &[u8]) -> Option<(&[u8], &[u8])> {
 mod tests {
     use super::*;
 
-    /// The file is read again at SIGHUP, by the thread that waits for the signals that end the server.
+    /// The file is read again at SIGHUP, by the thread that waits for the signals that end the server, so an endless
+    /// file must be refused.
     #[test]
     fn what_would_never_end_is_not_read() {
         let folder = tempfile::tempdir().expect("a folder");

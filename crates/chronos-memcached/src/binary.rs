@@ -30,7 +30,7 @@ const HEADER_BYTES: usize = size_of::<Header>();
 const MAGIC_REQUEST: u8 = 0x80;
 const MAGIC_REPLY: u8 = 0x81;
 
-/// Commands that are about no key; [`Command::of_opcode`](crate::request::Command::of_opcode) has the others.
+/// Commands without a key; [`Command::of_opcode`](crate::request::Command::of_opcode) has the others.
 mod opcode {
     pub const QUIT: u8 = 0x07;
     pub const FLUSH: u8 = 0x08;
@@ -44,7 +44,7 @@ mod opcode {
     pub const SASL_STEP: u8 = 0x22;
 }
 
-/// What went wrong, with the words that memcached has for it.
+/// Errors, with memcached's texts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Failure {
     NotFound,

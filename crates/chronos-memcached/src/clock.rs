@@ -26,22 +26,22 @@ impl Clock {
         Clock { second: since_start + SECONDS_AT_START, unix_seconds: now.unix_seconds }
     }
 
-    /// Seconds since the server started.
+    /// Returns the seconds since the server started.
     pub fn uptime(self) -> u32 {
         self.second - SECONDS_AT_START
     }
 
-    /// The date of `second`, in seconds since 1970.
+    /// Returns the date of `second`, in seconds since 1970.
     pub fn date(self, second: u32) -> i64 {
         self.unix_seconds as i64 - i64::from(self.second) + i64::from(second)
     }
 
-    /// The second at which something expires whose expiry time a text client gave: 0 for never, negative for at once.
+    /// Returns the second of an expiry time that a text client gave: 0 for never, negative for at once.
     pub fn expiry(self, given: i32) -> u32 {
         if given < 0 { 1 } else { self.expiry_unsigned(given as u32) }
     }
 
-    /// The same as the binary protocol has it, without a sign.
+    /// The same for the binary protocol, whose expiry times have no sign.
     pub fn expiry_unsigned(self, given: u32) -> u32 {
         let given = i64::from(given);
         let started = self.unix_seconds as i64 - i64::from(self.second);

@@ -1,41 +1,42 @@
-//! What commands count, in a partition and in its size classes: the fields, and what `stats` and the metrics call them.
+//! The counters of commands, in a partition and in its size classes: the fields, and their names in `stats` and the
+//! metrics.
 //!
 //! A counter is declared in this file alone. It is in up to three lists, since memcached's two reports and the metrics
 //! have an order each.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// What one partition counts. All numbers, so that they add up.
+/// The counters of one partition. All are sums, so that partitions merge by addition.
 #[derive(Clone, Copy, Default, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Counters {
-    /// The number of keys that were asked for.
+    /// The number of keys that were fetched.
     pub get_commands: u64,
-    /// The number of these that were not there.
+    /// The number of fetched keys that did not exist.
     pub get_misses: u64,
-    /// The number of these that had expired.
+    /// The number of fetched keys that had expired.
     pub get_expired: u64,
-    /// The number of these that were flushed.
+    /// The number of fetched keys that were flushed.
     pub get_flushed: u64,
-    /// Values stored, or refused for the key's sake.
+    /// Values stored, or refused because of the key.
     pub set_commands: u64,
     /// The number of keys that were touched.
     pub touch_commands: u64,
-    /// The number of these that were there.
+    /// The number of touched keys that existed.
     pub touch_hits: u64,
-    /// The number of these that were not there.
+    /// The number of touched keys that did not exist.
     pub touch_misses: u64,
     /// The number of keys that were deleted.
     pub delete_hits: u64,
-    /// Keys to delete that were not there.
+    /// Keys to delete that did not exist.
     pub delete_misses: u64,
     /// The number of values that were incremented.
     pub increment_hits: u64,
-    /// Numbers that were not there.
+    /// Numbers to increment that did not exist.
     pub increment_misses: u64,
     /// The number of values that were decremented.
     pub decrement_hits: u64,
-    /// Numbers that were not there.
+    /// Numbers to decrement that did not exist.
     pub decrement_misses: u64,
     /// cas whose value was right.
     pub cas_hits: u64,
@@ -47,7 +48,7 @@ pub struct Counters {
     pub meta_commands: u64,
     /// The number of flush_all commands.
     pub flush_commands: u64,
-    /// Stores refused for want of memory.
+    /// Stores refused for lack of memory.
     pub no_memory: u64,
     /// The number of bytes of replies.
     pub bytes_written: u64,
@@ -107,9 +108,9 @@ impl Counters {
 #[derive(Clone, Copy, Default, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct ClassCounts {
-    /// Keys fetched that were there.
+    /// Fetched keys that existed.
     pub get_hits: u64,
-    /// Values that clients wanted stored.
+    /// Values that clients asked to store.
     pub cmd_set: u64,
     /// The number of keys that were deleted.
     pub delete_hits: u64,
@@ -135,13 +136,13 @@ pub struct ClassCounts {
     pub expired_unfetched: u64,
     /// Expired and flushed items whose memory a store took.
     pub reclaimed: u64,
-    /// Of these, expired ones whose own key was stored again: memcached finds them as a get does.
+    /// Reclaimed expired items whose own key was stored again: memcached finds them as a get does.
     pub replaced_expired: u64,
-    /// Of these, flushed ones whose own key was stored again.
+    /// Reclaimed flushed items whose own key was stored again.
     pub replaced_flushed: u64,
     /// Expired and flushed items that the sweep removed.
     pub swept: u64,
-    /// Items that the sweep looked at.
+    /// Items that the sweep examined.
     pub looked_at: u64,
     /// Stores that found no memory.
     pub out_of_memory: u64,

@@ -6,7 +6,7 @@ use crate::{Credentials, Settings};
 use anyhow::{Context, Result};
 use plimsoll_chronos::{Config, Listen, Tls};
 
-/// What was read from which files.
+/// The files, and the objects that were read from them.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     users: Option<(Credentials, PathBuf)>,
@@ -14,10 +14,11 @@ pub struct Files {
 }
 
 impl Files {
-    /// The files behind `settings` and `config`; their names hold wherever the process goes.
+    /// Makes the names of the files behind `settings` and `config` absolute, so that they hold after a change of the
+    /// working directory.
     ///
     /// # Errors
-    /// If there is no working directory to which a name belongs.
+    /// If a name is relative, and the process has no working directory.
     pub fn new(users: Option<PathBuf>, settings: &Settings, config: &Config) -> Result<Files> {
         let whole = |path: &Path| absolute(path).with_context(|| path.display().to_string());
         let shown =
@@ -30,7 +31,7 @@ impl Files {
         Ok(Files { users, certificates: certificates.transpose()? })
     }
 
-    /// Whether there are certificates.
+    /// Reports whether there are certificates.
     pub fn have_certificates(&self) -> bool {
         self.certificates.is_some()
     }
@@ -38,7 +39,7 @@ impl Files {
     /// Reads the users again, if there are any.
     ///
     /// # Errors
-    /// If the file does not do; the users stay as they are then.
+    /// If the file is not valid; the users then stay as they are.
     pub fn read_users(&self) -> Result<()> {
         if let Some((known, path)) = &self.users {
             known.replace(&Credentials::read(path)?);
@@ -49,7 +50,7 @@ impl Files {
     /// Reads the certificates and their key again, if there are any.
     ///
     /// # Errors
-    /// If the files do not do; what is shown stays as it is then.
+    /// If the files are not valid; the certificates in use then stay as they are.
     pub fn read_certificates(&self) -> Result<()> {
         if let Some((shown, chain, key)) = &self.certificates {
             shown.replace(&Tls::from_pem_files(chain, key)?);

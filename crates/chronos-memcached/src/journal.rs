@@ -1,5 +1,4 @@
-//! What happens to clients, in a line a second at most for each kind, on standard error: with `-v`, or after `verbosity
-//! 1`.
+//! Events of clients, in a line a second at most for each kind, on standard error: with `-v`, or after `verbosity 1`.
 
 use std::io::Write;
 use std::sync::atomic::Ordering;
@@ -11,7 +10,7 @@ use crate::stats::Shared;
 /// Time between two looks at the counters.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Writes lines until `end` is closed. What happened while nobody wanted to hear of it is not told later.
+/// Writes log lines until `end` is closed. Events that occurred while the journal was off are dropped.
 pub fn keep(shared: &Shared, end: &Receiver<()>, mut lines: impl Write) {
     let mut before = Counts::of(shared);
     loop {
@@ -24,7 +23,7 @@ pub fn keep(shared: &Shared, end: &Receiver<()>, mut lines: impl Write) {
                 ("logins failed", counts.logins_failed, before.logins_failed),
             ] {
                 if count > earlier {
-                    // Nobody may be there to read it.
+                    // Standard error may be closed.
                     let _ = writeln!(lines, "{} {what} ({count} in all)", count - earlier);
                 }
             }

@@ -7,14 +7,14 @@
 //!                                     └─ everywhere: flush_all, stats ──> merge
 //! ```
 //!
-//! [`Memcached`] is a [`plimsoll_chronos::Service`]: it knows neither threads nor sockets. What memcached 1.6 answers,
-//! byte for byte, is the reference, errors included; `tests/it/differential` compares. Deliberate departures:
+//! [`Memcached`] is a [`plimsoll_chronos::Service`]: it knows neither threads nor sockets. The replies of memcached 1.6
+//! are the reference, byte for byte, errors included; `tests/it/differential` compares. Deliberate departures:
 //!
 //! * A cas value is unique and grows for each key, but with several partitions not over all keys: partition p of P
 //!   counts p + 1, p + 1 + P, ... With one partition the values are memcached's.
-//! * Eviction is a clock with memcached's rule for what is active, not three lists (`store/arena.rs`).
+//! * Eviction is a clock with memcached's rule for active items, not three lists (`store/arena.rs`).
 //! * A reply in datagrams is one sequence (`udp.rs`).
-//! * Commands that steer memcached's own threads (`lru`, `lru_crawler`, `slabs`, `watch`, `extstore`) answer ERROR.
+//! * Commands that control memcached's own threads (`lru`, `lru_crawler`, `slabs`, `watch`, `extstore`) answer ERROR.
 
 mod auth;
 mod binary;

@@ -1,7 +1,7 @@
-//! Meta commands: two letters, a key, and flags of one letter that say what is wanted and what is answered.
+//! Meta commands: two letters, a key, and flags of one letter that select the operation and the answer.
 //!
-//! Flags are read twice: here, to find errors and what the item is asked; and when the request runs, since the answer
-//! has them in the order in which the client wrote them.
+//! Flags are read twice: here, to find errors and the operation on the item; and when the request runs, since the
+//! answer has them in the order in which the client wrote them.
 
 mod execute;
 mod flags;
@@ -20,14 +20,14 @@ use crate::session::Session;
 use crate::text::KEY_BYTES_MAX;
 use crate::text::words::{self, Words};
 
-/// Words of a meta command, its name included, at most.
+/// The most words of a meta command, its name included.
 const WORDS_MAX: usize = 19;
 const BAD_FORMAT: &str = "CLIENT_ERROR bad command line format";
 
-/// Where a key in base64 goes, if there is one.
+/// The buffer of a decoded base64 key, if there is one.
 pub type Decoded = Option<[u8; 256]>;
 
-/// The key that `request` means.
+/// Returns the key that `request` means.
 #[inline]
 pub fn key<'k>(request: &Request<'k>, decoded: &'k mut Decoded) -> &'k [u8] {
     if request.head.style != Style::Meta || !request.head.has(Bits::KEY_BINARY) {
@@ -38,7 +38,7 @@ pub fn key<'k>(request: &Request<'k>, decoded: &'k mut Decoded) -> &'k [u8] {
     &decoded[..bytes]
 }
 
-/// A get of `key`, which is of a right length, if its flags are plain; None for all others, right or wrong.
+/// Parses a get of `key`, which is of a valid length, if its flags are plain; None for all others, valid or not.
 #[inline]
 pub fn plain_get<'a>(key: &'a [u8], tokens: &'a [u8]) -> Option<Request<'a>> {
     let (bits, is_answered) = flags::plain(tokens)?;
@@ -130,7 +130,7 @@ fn parse_key(clock: Clock, command: u8, words: &[u8]) -> Result<Request<'_>, &'s
     Ok(Request { head, key, tokens, value: &[] })
 }
 
-/// `ms key bytes flags`, and the value.
+/// Parses `ms key bytes flags`, and the value.
 fn parse_set<'a>(
     server: &Memcached,
     session: &mut Session,
@@ -201,12 +201,12 @@ fn check_opaque(flags: Flags) -> Result<(), &'static str> {
     if flags.opaque_fits { Ok(()) } else { Err("CLIENT_ERROR opaque token too long") }
 }
 
-/// Nothing if `key` is not base64 of at least a byte.
+/// Returns None if `key` is not base64 of at least a byte.
 fn check_base64(key: &[u8]) -> Option<()> {
     decode(key, &mut [0; 256]).map(|_| ())
 }
 
-/// memcached skips what is no character of base64, and does not mind bits that are left over.
+/// As memcached, skips bytes that are not characters of base64, and ignores bits that are left over.
 fn decode(key: &[u8], decoded: &mut [u8; 256]) -> Option<usize> {
     const LENIENT: GeneralPurpose = GeneralPurpose::new(
         &alphabet::STANDARD,

@@ -20,13 +20,13 @@ use plimsoll_units::whole;
 
 /// A memcached whose requests go to the thread that owns their data.
 ///
-/// Flags have memcached's letters and meanings. What is ours is under -o chronos_*, and --metrics.
+/// Flags have memcached's letters and meanings. Options of this server alone are under -o chronos_*, and --metrics.
 #[derive(Parser, Debug)]
 #[command(
     name = "chronos-memcached",
     version = concat!(env!("CARGO_PKG_VERSION"), " (answers as memcached 1.6.18)"),
     disable_version_flag = true,
-    // As getopt has it: the last of an option counts, and a long name may be cut where it stays the only one.
+    // As in getopt: the last of an option counts, and a long name may be abbreviated while it is unique.
     args_override_self = true,
     infer_long_args = true,
     after_help = EXTENDED_HELP
@@ -74,7 +74,7 @@ pub struct Options {
     /// Not supported: lock down all paged memory
     #[arg(short = 'k', long)]
     lock_memory: bool,
-    /// Say where it listens, and tell of refused connections and failed logins; -vv says no more
+    /// Print the addresses, refused connections and failed logins; -vv prints no more
     #[arg(short = 'v', long, action = ArgAction::Count)]
     verbose: u8,
     /// Print the licence and exit
@@ -152,11 +152,11 @@ pub struct Options {
 }
 
 impl Options {
-    /// What the server and its threads are told. They fit into `group_limit`, the bytes of memory that the control
-    /// group allows; where that is less than the flags ask for, a line says what each gets.
+    /// Returns the configuration of the server and its threads. It fits into `group_limit`, the bytes of memory that
+    /// the control group allows; where that is less than the flags ask for, a printed line has the bytes of each part.
     ///
     /// # Errors
-    /// Names the flag, and what is allowed.
+    /// If a flag is wrong; the error names the flag and the allowed values.
     pub fn resolve(&self, group_limit: Option<u64>) -> Result<(Settings, Config, Files)> {
         self.refuse_unsupported()?;
         let extended = Extended::read(&self.extended)?;
@@ -218,9 +218,9 @@ impl Options {
         Ok((settings, config, files))
     }
 
-    /// The memory that the flags ask for, as far as the control group allows it.
+    /// Returns the memory that the flags ask for, as far as the control group allows it.
     fn memory(&self, extended: &Extended, group_limit: Option<u64>) -> Result<Memory> {
-        /// Few megabytes are too little for the partitions of several threads.
+        /// A few megabytes are too little for the partitions of several threads.
         const ITEMS_LEAST: u64 = 8 << 20;
         let items = self.memory_limit.checked_mul(1 << 20).context("-m is too large")?;
         let connections = extended.connection_memory.map(|bytes| bytes as u64);
@@ -244,7 +244,7 @@ impl Options {
         Ok(memory)
     }
 
-    /// The TCP port: as with memcached, that of `-U` where only that is given.
+    /// Returns the TCP port: as with memcached, that of `-U` if only that is given.
     fn tcp_port(&self) -> i32 {
         const DEFAULT: i32 = 11_211;
         self.port.unwrap_or(if self.udp_port == 0 { DEFAULT } else { self.udp_port })
@@ -264,7 +264,7 @@ impl Options {
         Ok(())
     }
 
-    /// The protocols that are spoken, and who may log in.
+    /// Returns the protocols that are spoken, and the users who may log in.
     fn access(&self) -> Result<(Protocol, Option<Credentials>)> {
         let protocol = match self.protocol.as_deref() {
             None | Some("auto") => Protocol::Unknown,
@@ -300,7 +300,7 @@ impl Options {
     }
 
     fn config(&self, settings: &Settings, extended: &Extended, connection_memory: u64) -> Result<Config> {
-        /// Bytes of a request beside its value: a get of many keys, say.
+        /// Bytes of a request beside its value: a get of many keys, for example.
         const REQUEST_BYTES_BESIDE: usize = 16 << 20;
         let deviations = if extended.as_printed { 0 } else { Balancing::default().deviations };
         // The paper's algorithm does not know nodes.
@@ -332,7 +332,7 @@ impl Options {
                 by_vbucket: settings.by_vbucket,
             }),
             listen: self.places(extended)?,
-            // memcached's sockets of IPv6 never take IPv4. Where nothing is given, one takes all.
+            // memcached's sockets of IPv6 never take IPv4. Without `-l`, one socket takes both.
             ipv6_only: !self.listen.is_empty(),
             limits: Limits {
                 connections: self.conn_limit as usize,
@@ -351,15 +351,15 @@ impl Options {
     }
 }
 
-/// Bytes that connections may hold in all, if nothing is said: a part of the item memory, and enough for a few of the
-/// largest items, each of which may be there as a request, as its copy for another thread, and as a reply.
+/// Returns the default bytes that connections may hold in all: a part of the item memory, and enough for a few of the
+/// largest items, each of which may exist as a request, as its copy for another thread, and as a reply.
 fn connection_memory(items: u64, item_size_max: u64) -> u64 {
     const PART: u64 = 4;
     const LEAST: u64 = 32 << 20;
     (items / PART).max(LEAST).max(item_size_max * ITEMS_OF_CONNECTIONS)
 }
 
-/// Largest items that the memory of connections holds at least.
+/// The least number of largest items that the memory of connections holds.
 const ITEMS_OF_CONNECTIONS: u64 = 4;
 
 fn octal(text: &str) -> Result<u32, String> {
@@ -381,7 +381,7 @@ fn item_size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A number that nobody knows, so that nobody can choose keys that collide.
+/// Returns a secret random number, so that an attacker cannot choose keys that collide.
 fn secret() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id())

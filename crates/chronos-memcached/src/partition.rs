@@ -1,4 +1,4 @@
-//! One partition, and what commands do to it in any protocol.
+//! One partition, and the operations of commands on it, whatever the protocol.
 
 use crate::request::{Bits, Head, Request, Style, Verb};
 use crate::settings::ItemLimit;
@@ -7,12 +7,12 @@ use crate::store::{ItemRef, Lookup, Meta, State, Store};
 use crate::text::words;
 use crate::{binary, text};
 
-/// A partition: its items, and what it counted.
+/// A partition: its items, and its counters.
 #[derive(Debug)]
 pub struct Partition {
-    /// The number of the partition; the first counts what goes to all.
+    /// The number of the partition; the first counts the requests that go to all.
     pub number: u32,
-    /// What appending and prepending may make of an item at most.
+    /// The largest item that appending and prepending may make.
     pub item_limit: ItemLimit,
     /// The items of the partition.
     pub store: Store,
@@ -25,35 +25,35 @@ pub struct Partition {
 /// Result of a request on a key, which each protocol writes in its own words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// The item that was to be fetched, if there is one.
+    /// The item to fetch, if there is one.
     Fetched(Option<ItemRef>),
-    /// The item is there, and has the value that it had.
+    /// The item exists, and has the value that it had.
     Found(ItemRef),
     /// The item was stored in the partition.
     Stored(ItemRef),
     /// The item has this number now.
     Number(ItemRef, u64),
-    /// The item was not there, and was created with the request's number.
+    /// The item did not exist, and was created with the request's number.
     Created(ItemRef),
     /// The item was deleted.
     Deleted,
-    /// There is no item with the key.
+    /// The partition has no item with the key.
     NotFound,
     /// The cas value was wrong.
     Exists,
-    /// add of what is there, replace of what is not.
+    /// The item exists (for add), or does not exist (for replace).
     NotStored,
     /// The value is not a number.
     NonNumeric,
-    /// There is no memory for the item.
+    /// The budget has no memory for the item.
     NoMemory,
-    /// There is no memory to create the number.
+    /// The budget has no memory to create the number.
     NoMemoryToCreate,
-    /// There is no memory for the result of arithmetic.
+    /// The budget has no memory for the result of arithmetic.
     NoMemoryForNumber,
 }
 
-/// Values longer than this are no numbers: memcached keeps those in several chunks.
+/// Values longer than this are not numbers: memcached keeps such values in several chunks.
 const NUMBER_BYTES_MAX: usize = 512 << 10;
 /// Seconds after which arithmetic renews an item's time.
 const RENEW_SECONDS: u32 = 60;
@@ -140,7 +140,7 @@ impl Partition {
         }
     }
 
-    /// Looks a key up. memcached counts expired items here too, whatever the command.
+    /// Looks a key up. memcached counts expired items here too, for every command.
     pub fn find(&mut self, hash: u64, key: &[u8], second: u32) -> Option<ItemRef> {
         match self.store.find(hash, key, second) {
             Lookup::Hit(item) => return Some(item),
@@ -168,7 +168,7 @@ impl Partition {
         if head.has(Bits::KEY_BINARY) {
             meta.state |= State::KEY_BINARY;
         }
-        // Most stores ask nothing of what is there; the store finds it by itself.
+        // Most stores do not depend on the present item; the store finds it by itself.
         if head.verb == Verb::Set && head.cas == 0 {
             return self.put(head, key, value, meta, second);
         }
@@ -226,7 +226,7 @@ impl Partition {
             Ok(item) => Outcome::Stored(item),
             Err(_) => {
                 self.counters.no_memory += 1;
-                // What is there would be out of date.
+                // The present value would be out of date.
                 if head.verb == Verb::Set
                     && let Some(old) = self.store.peek(head.hash, key)
                 {
@@ -272,7 +272,7 @@ impl Partition {
         let meta = Meta { flags, expiry, state: 0 };
         match self.store.put(head.hash, key, [digits, b""], meta, second) {
             Ok(item) => {
-                // It is no command that stores.
+                // Arithmetic is not a command that stores.
                 self.store.count(item).cmd_set -= 1;
                 Outcome::Number(item, number)
             }

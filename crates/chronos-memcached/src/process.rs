@@ -1,4 +1,4 @@
-//! What the kernel is asked for before the server starts: files, a user, a place in the background.
+//! Preparations of the process before the server starts: files, a user, running in the background.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
@@ -14,16 +14,16 @@ use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 /// Set for the process that `-d` leaves in the background.
 const DAEMON: &str = "CHRONOS_MEMCACHED_DAEMON";
-/// What that process says when it listens.
+/// The word that this process prints when it listens.
 const READY: &str = "ready";
 /// Files of a thread: its epoll instance or ring, and its alarm.
 const FILES_A_THREAD: u64 = 2;
 /// Files of a device's queues and programs, as far as they can be foreseen.
 const FILES_A_DEVICE: u64 = 64;
-/// Files of the process: standard streams, signals, and what is opened for a moment.
+/// Files of the process: standard streams, signals, and files that are opened for a moment.
 const FILES_BESIDE: u64 = 64;
 
-/// True in the background.
+/// Reports whether this process runs in the background.
 pub fn is_daemon() -> bool {
     std::env::var_os(DAEMON).is_some()
 }
@@ -48,14 +48,14 @@ pub fn become_daemon() -> Result<()> {
     Ok(())
 }
 
-/// In the background: a session of its own, and word to the parent that all is well. After that nothing of the parent's
-/// is held: its standard streams (standard error stays if `verbose`) and, unless it is to leave a core file there, its
-/// working directory.
+/// In the background: starts a session of its own, and reports success to the parent. After that it holds nothing of
+/// the parent's: neither its standard streams (standard error stays if `verbose`) nor, unless it is to leave a core
+/// file there, its working directory.
 pub fn leave_parent(verbose: bool, stays: bool) -> Result<()> {
     if !is_daemon() {
         return Ok(());
     }
-    // It has a session already if something else started it so.
+    // The process has a session already if another program started it so.
     let _ = setsid();
     if !stays {
         std::env::set_current_dir("/").context("cannot change to the directory /")?;
@@ -70,7 +70,8 @@ pub fn leave_parent(verbose: bool, stays: bool) -> Result<()> {
     dup2_stdin(&nothing).and_then(|()| dup2_stdout(&nothing)).context("cannot let go of the standard streams")
 }
 
-/// Writes the pid file: it appears when it is whole. Without it the server is as good, so what is wrong is only said.
+/// Writes the pid file, which appears when it is complete. The server also runs without it, so an error is only
+/// printed.
 pub fn write_pid(path: &Path) {
     let running = std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok());
     let running = running.and_then(Pid::from_raw).filter(|&pid| test_kill_process(pid).is_ok());
@@ -86,7 +87,7 @@ pub fn write_pid(path: &Path) {
     }
 }
 
-/// Writes the ports that the server listens on where memcached writes them: the file appears when it is whole.
+/// Writes the ports that the server listens on into memcached's file, which appears when it is complete.
 pub fn write_ports(path: &Path, bound: &[Listen], ipv6_only: bool) -> Result<()> {
     let mut lines = String::new();
     for place in bound {
@@ -96,7 +97,7 @@ pub fn write_ports(path: &Path, bound: &[Listen], ipv6_only: bool) -> Result<()>
             // A device has the ports of the sockets.
             Listen::Unix { .. } | Listen::Device { .. } => continue,
         };
-        // A socket for both is two to whoever looks for one of them.
+        // A socket for both address families counts as two to a reader that looks for one of them.
         if address.is_ipv4() || (address.ip().is_unspecified() && !ipv6_only) {
             lines += &format!("{kind} INET: {}\n", address.port());
         }
@@ -110,8 +111,8 @@ pub fn write_ports(path: &Path, bound: &[Listen], ipv6_only: bool) -> Result<()>
         .with_context(|| format!("cannot write MEMCACHED_PORT_FILENAME, {}", path.display()))
 }
 
-/// Files that a server needs: a descriptor a connection, those of each thread, among them a socket for each place of
-/// datagrams, and the listeners.
+/// Returns the number of files that a server needs: one for each connection, the files of each thread, among them a
+/// socket for each place of datagrams, and the listeners.
 fn files_needed(config: &Config) -> u64 {
     let count = |is: fn(&Listen) -> bool| config.listen.iter().filter(|place| is(place)).count() as u64;
     let datagrams = count(|place| matches!(place, Listen::Udp(_)));
@@ -121,7 +122,7 @@ fn files_needed(config: &Config) -> u64 {
     config.limits.connections as u64 + threads + listeners + devices * FILES_A_DEVICE + FILES_BESIDE
 }
 
-/// Raises the limit on open files to what the server needs.
+/// Raises the limit on open files to the number that the server needs.
 pub fn allow_files(config: &Config) -> Result<()> {
     let (needed, connections) = (files_needed(config), config.limits.connections);
     let limit = getrlimit(Resource::Nofile);
@@ -145,7 +146,7 @@ pub fn allow_cores() -> Result<()> {
         .context("-r: cannot raise the limit on core files")
 }
 
-/// Becomes `user`. As root there must be one, as with memcached.
+/// Becomes `user`. As root one must be given, as with memcached.
 pub fn change_user(user: Option<&str>) -> Result<()> {
     if !geteuid().is_root() {
         return Ok(());

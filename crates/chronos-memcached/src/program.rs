@@ -26,10 +26,10 @@ pub fn main(run: impl FnOnce() -> Result<()>) -> ExitCode {
     }
 }
 
-/// Runs the program with a command line, from its flags to its end; `start` starts the server.
+/// Runs the program with a command line, until it ends; `start` starts the server.
 ///
 /// # Errors
-/// If a flag is wrong, the kernel refuses what the server needs, or a thread of the server fails.
+/// If a flag is wrong, the kernel refuses a resource of the server, or a thread of the server fails.
 pub fn run(
     arguments: impl IntoIterator<Item = OsString>,
     start: impl FnOnce(Memcached, &Config) -> Result<Running, StartError>,
@@ -50,7 +50,7 @@ pub fn run(
     }
     process::change_user(options.user.as_deref())?;
     let verbose = settings.verbosity;
-    // Before there are threads, so that all of them leave these signals to this one.
+    // Before any thread is started, so that all of them leave these signals to this one.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP]).context("cannot wait for signals")?;
     let mut service = Memcached::new(settings)?;
     let bind = |address| MetricsSocket::bind(address).with_context(|| format!("--metrics {address}"));
@@ -111,10 +111,10 @@ pub fn run(
         std::thread::Builder::new().spawn(journal).context("cannot start a thread for the journal")?;
     let ended = running.join();
     drop(end_journal);
-    // It has nothing that could fail.
+    // The journal cannot fail.
     let _ = journal.join();
     if let Some(path) = pid_file {
-        // Somebody else may have removed it already.
+        // Another process may have removed it already.
         let _ = std::fs::remove_file(path);
     }
     ended?;

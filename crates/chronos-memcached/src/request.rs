@@ -1,11 +1,11 @@
-//! [`Request`]: one command on one key, whichever protocol it came in.
+//! [`Request`]: one command on one key, of any of the protocols.
 //!
-//! A request is flat, because it travels: its [`Head`] is copied as it is into the message to another thread, and the
+//! A request is flat, because it travels: its [`Head`] is copied unchanged into the message to another thread, and the
 //! key, the meta tokens and the value follow.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
-/// A command on a key, as a name in text or an opcode of the binary protocol names it.
+/// A command on a key, which a name in text or an opcode of the binary protocol selects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Command {
     /// The operation on the key.
@@ -31,12 +31,12 @@ pub enum Arguments {
     Number,
     /// The client's flags, an expiry time and a value.
     Value,
-    /// The same in text, and a value alone in binary.
+    /// As `Value` in text, and a value alone in binary.
     Piece,
 }
 
 /// Declares [`Verb`], and the commands of text and binary on a key. A row has the verb, its arguments, its names in
-/// text and its opcodes, each with the bits of its requests, and the reply of text to a success, where that is a word.
+/// text and its opcodes, each with the bits of its requests, and the reply of text to a success, if that is a word.
 /// Verbs of other requests follow.
 macro_rules! commands {
     (
@@ -45,7 +45,7 @@ macro_rules! commands {
         ---
         $($(#[$other_doc:meta])* $other:ident,)*
     ) => {
-        /// What to do with the key.
+        /// The operation on the key.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
         #[repr(u8)]
         pub enum Verb {
@@ -118,21 +118,21 @@ commands! {
     /// Deletes the key's item.
     Delete: Key, [b"delete" => 0], [0x04 => 0, 0x14 => Bits::QUIET], "DELETED";
     ---
-    /// Forget, because the new value was too large to take; nothing is answered.
+    /// Removes the item, because the new value was too large to take; nothing is answered.
     Evict,
-    /// Meta: what is known about an item, for debugging.
+    /// Meta: reports the state of an item, for debugging.
     Inspect,
-    /// A page of items, one line each.
+    /// Reports a page of items, one line each.
     Dump,
-    /// Everywhere: look for expired items with the next idle moment.
+    /// Everywhere: starts the search for expired items in the next idle moment.
     Crawl,
-    /// Everywhere: items of a class, one line each.
+    /// Everywhere: reports items of a class, one line each.
     Cachedump,
-    /// Everywhere: forget all.
+    /// Everywhere: removes all items.
     Flush,
-    /// Everywhere: counters of one kind, see `mode` and [`crate::stats::Report`].
+    /// Everywhere: reports counters of one kind, see `mode` and [`crate::stats::Report`].
     Stats,
-    /// Everywhere: set the counters to zero.
+    /// Everywhere: sets the counters to zero.
     ResetStats,
 }
 
@@ -144,7 +144,7 @@ impl Verb {
     }
 }
 
-/// Whose words the answer has.
+/// The style of the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(u8)]
 pub enum Style {
@@ -160,11 +160,11 @@ pub enum Style {
 pub struct Bits;
 
 impl Bits {
-    /// Answer nothing (text), nothing on success (meta, binary).
+    /// Do not answer (text), or not on success (meta, binary).
     pub const QUIET: u32 = 1;
     /// Text: answer with the cas value. Meta set: compare it.
     pub const CAS: u32 = 1 << 1;
-    /// Text get: the last key, after which comes END.
+    /// Text get: the last key, after which END is written.
     pub const END: u32 = 1 << 2;
     /// Meta: answer with the value. Binary: answer with the key.
     pub const VALUE: u32 = 1 << 3;
@@ -182,11 +182,11 @@ impl Bits {
     pub const CREATE: u32 = 1 << 9;
     /// Meta get: there is a recache time.
     pub const RECACHE: u32 = 1 << 10;
-    /// It counts for `stats detail`.
+    /// The request counts for `stats detail`.
     pub const DETAIL: u32 = 1 << 11;
 }
 
-/// What a request has besides bytes. Which fields mean something depends on the verb; the others are 0.
+/// The fields of fixed size of a request. The verb decides which fields have a meaning; the others are 0.
 #[derive(Clone, Copy, Debug, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Head {
@@ -196,7 +196,7 @@ pub struct Head {
     pub cas: u64,
     /// The number to add or to subtract.
     pub delta: u64,
-    /// A number that is created.
+    /// The initial number of an item that is created.
     pub initial: u64,
     /// The flags of the request, from [`Bits`].
     pub bits: u32,
@@ -206,9 +206,9 @@ pub struct Head {
     pub expiry: u32,
     /// Second of expiry of an item that is created on a miss.
     pub vivify_expiry: u32,
-    /// Meta get: a client is told to bring a fresh value if the item expires before this second.
+    /// Meta get: a client has to bring a fresh value if the item expires before this second.
     pub recache: u32,
-    /// Binary: the client's, as it came.
+    /// Binary: the client's opaque value, unchanged.
     pub opaque: [u8; 4],
     /// The operation on the key.
     pub verb: Verb,
@@ -221,7 +221,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// A head that says only what to do, and how to answer.
+    /// Creates a head with the operation and the style of the answer only.
     pub const fn new(verb: Verb, style: Style) -> Head {
         Head {
             hash: 0,
@@ -254,7 +254,7 @@ pub struct Request<'a> {
     pub head: Head,
     /// The key as the client wrote it (base64 included).
     pub key: &'a [u8],
-    /// What follows the key of a meta command.
+    /// The tokens after the key of a meta command.
     pub tokens: &'a [u8],
     /// The value, without its line end.
     pub value: &'a [u8],
@@ -268,12 +268,12 @@ struct Lengths {
 }
 
 impl<'a> Request<'a> {
-    /// A request without tokens or value.
+    /// Creates a request without tokens or value.
     pub fn new(head: Head, key: &'a [u8]) -> Request<'a> {
         Request { head, key, tokens: &[], value: &[] }
     }
 
-    /// Writes the request down.
+    /// Appends the encoded request to a message for another thread.
     pub fn encode(&self, message: &mut Vec<u8>) {
         let lengths = Lengths { key: self.key.len() as u32, tokens: self.tokens.len() as u32 };
         message.extend_from_slice(self.head.as_bytes());
@@ -283,7 +283,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The request that [`Request::encode`] wrote.
+    /// Returns the request that [`Request::encode`] wrote.
     pub fn decode(message: &'a [u8]) -> Request<'a> {
         const OURS: &str = "a message of this program's own";
         let (head, rest) = Head::try_read_from_prefix(message).expect(OURS);

@@ -1,4 +1,4 @@
-//! [`Memcached`]: what all partitions and connections of a server share, which parsers and reports read.
+//! [`Memcached`]: the state that all partitions and connections of a server share, which parsers and reports read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,40 +19,40 @@ pub struct Memcached {
     pub(crate) budget: Arc<Budget>,
     pub(crate) layout: Arc<Layout>,
     pub(crate) hash: KeyHash,
-    /// What partitions count, if metrics show it.
+    /// The published counters of partitions, if metrics show them.
     pub(crate) published: Option<Arc<stats::Published>>,
 }
 
 /// Settings that contradict each other.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// Not even the floor of every partition fits.
+    /// The floors of the partitions do not fit.
     #[error(
         "-m {given} MiB is too little for {partitions} partitions, which need {needed} MiB; use fewer \
          threads (-t), or fewer partitions (-o chronos_partitions), of which each thread has one at least"
     )]
     MemoryTooSmall {
-        /// What was given, in MiB.
+        /// The memory given, in MiB.
         given: u64,
         /// The number of partitions.
         partitions: u32,
-        /// What is needed, in MiB.
+        /// The memory needed, in MiB.
         needed: u64,
     },
-    /// More than the partitions can hold.
+    /// The memory is more than the partitions can hold.
     #[error(
         "-m {given} MiB is too much for {partitions} partitions, which hold {most} MiB; use more with -o \
          chronos_partitions"
     )]
     MemoryTooLarge {
-        /// What was given, in MiB.
+        /// The memory given, in MiB.
         given: u64,
         /// The number of partitions.
         partitions: u32,
-        /// What they hold at most, in MiB.
+        /// Memory limit of all partitions together, in MiB.
         most: u64,
     },
-    /// An item could fill the whole cache.
+    /// One item could fill the whole cache.
     #[error("-I {item} bytes must be at most half of -m, which is {memory} bytes")]
     ItemTooLarge {
         /// The largest item in bytes, `-I`.
@@ -63,7 +63,7 @@ pub enum SettingsError {
 }
 
 impl Memcached {
-    /// A server with `settings`; all its memory is still to be taken.
+    /// Creates a server with `settings`; its item memory is not allocated yet.
     pub fn new(settings: Settings) -> Result<Memcached, SettingsError> {
         let (memory, item) = (settings.memory_limit, settings.item_size_max);
         if memory < settings.memory_min() {
@@ -88,7 +88,7 @@ impl Memcached {
         shared.detail.store(settings.detail, Ordering::Relaxed);
         shared.verbosity.store(settings.verbosity, Ordering::Relaxed);
         shared.crawler.store(settings.crawler, Ordering::Relaxed);
-        // memcached's defaults, which are shown.
+        // memcached's defaults, which are only reported.
         shared.crawler_sleep.store(100, Ordering::Relaxed);
         shared.automove.store(1, Ordering::Relaxed);
         Ok(Memcached {
@@ -107,7 +107,7 @@ impl Memcached {
         })
     }
 
-    /// Has partitions publish their counts, before the server starts; returns what metrics show.
+    /// Has partitions publish their counts, before the server starts; returns the counts that metrics show.
     pub fn publish(&mut self) -> stats::Shown {
         let published = Arc::new(stats::Published::new(self.settings.partitions));
         self.published = Some(Arc::clone(&published));
@@ -119,49 +119,49 @@ impl Memcached {
         &self.settings
     }
 
-    /// What all threads count together.
+    /// Returns the counters that all threads share.
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
-    /// What the shutdown command calls, if `-A` allows it.
+    /// Sets the function that the shutdown command calls, if `-A` allows it.
     pub fn on_shutdown(&self, hook: fn()) {
-        // The first stays.
+        // The first hook stays.
         let _ = self.shared.shutdown.set(hook);
     }
 
-    /// What the command `refresh_certs` calls: it reads the certificates again, or says in a line what is wrong with
-    /// them.
+    /// Sets the function that the command `refresh_certs` calls: it reads the certificates again, or returns the error
+    /// in a line.
     pub fn on_refresh(&self, read: impl Fn() -> Result<(), String> + Send + Sync + 'static) {
         let certificates = Certificates { read: Box::new(read), read_at: AtomicU32::new(0) };
-        // The first stays.
+        // The first function stays.
         let _ = self.shared.certificates.set(certificates);
     }
 
-    /// Bytes of item memory in use, and bytes that may be.
+    /// Returns the bytes of item memory in use, and their limit.
     pub fn memory(&self) -> (u64, u64) {
         (self.budget.taken(), self.budget.limit())
     }
 
-    /// `request`, which consumes `consumed` bytes, on its way to the partition of `key`.
+    /// Sends `request`, which consumes `consumed` bytes, on its way to the partition of `key`.
     #[inline]
     pub(crate) fn run<'a>(&self, consumed: usize, mut request: Request<'a>, key: &[u8]) -> Step<Request<'a>> {
         let hash = self.hash.hash(key);
         request.head.hash = hash;
-        // Noted here, so that it counts from the command on that turns it on, however requests are run.
+        // Set here, so that requests count from the command on that turns it on, however they are run.
         if self.shared.detail.load(Ordering::Relaxed) {
             request.head.bits |= Bits::DETAIL;
         }
         Step::Run { consumed, partition: KeyHash::partition(hash, self.settings.partitions), request }
     }
 
-    /// True if an item counts as too large for `-I`.
+    /// Reports whether an item counts as too large for `-I`.
     #[inline]
     pub(crate) fn is_too_large(&self, key_bytes: usize, client_flags: u32, value_bytes: usize) -> bool {
         self.settings.item_limit().is_exceeded(key_bytes, client_flags, value_bytes)
     }
 
-    /// Writes all lines of `report` to `sink`, but those of `detail dump`, which has a form of its own.
+    /// Writes all lines of `report` to `sink`, except for `detail dump`, which has a format of its own.
     pub(crate) fn report_lines(
         &self,
         report: Report,

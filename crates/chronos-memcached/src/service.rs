@@ -20,12 +20,12 @@ use crate::{binary, meta, text, udp};
 const BINARY_MAGIC: u8 = 0x80;
 
 impl Memcached {
-    /// The credentials that text connections need, if they do.
+    /// Returns the credentials that text connections need, if they do.
     fn text_needs_login(&self) -> bool {
         self.settings.credentials.is_some() && !self.settings.sasl
     }
 
-    /// The protocol of a connection that begins with `first`, and what `-B` makes of it.
+    /// Returns the protocol of a connection that begins with `first`, as `-B` restricts it.
     fn protocol(&self, first: u8) -> Protocol {
         match self.settings.protocol {
             Protocol::Unknown if first == BINARY_MAGIC => Protocol::Binary,
@@ -102,7 +102,7 @@ impl Service for Memcached {
                 session.is_piped = true;
             }
             Step::Incomplete { total } => {
-                // Of a line nobody knows how much is to come.
+                // The remaining length of a line is unknown.
                 let is_value = *total > input.len() + 1;
                 session.pause(
                     if is_value { SocketState::ReadingValue } else { SocketState::Reading },
@@ -247,12 +247,12 @@ impl Service for Memcached {
     }
 
     fn unseal<'a>(&self, datagram: &'a [u8]) -> Option<(u64, &'a [u8])> {
-        // The envelope is the request's id and, above it, its length.
+        // The envelope is the request's id and, above it, the length of the datagram.
         udp::unseal(datagram).map(|(id, request)| (id | (datagram.len() as u64) << 16, request))
     }
 
     fn cut(&self, session: &Session, reply: &mut Vec<u8>) {
-        // Answers of the binary protocol have lengths: those that are whole stand for themselves.
+        // Replies of the binary protocol contain their lengths: complete ones can be sent as they are.
         if session.protocol != Protocol::Binary {
             reply.clear();
             reply.extend_from_slice(udp::TOO_LARGE);
@@ -267,7 +267,7 @@ impl Service for Memcached {
     }
 }
 
-/// What one partition says for a report.
+/// Returns the part of one partition in a report.
 fn partition_report(partition: &mut Partition, report: Report, clock: Clock, reply: &mut Vec<u8>) {
     match report {
         Report::General => {

@@ -1,4 +1,4 @@
-//! What is remembered of a connection.
+//! The state of a connection between its requests.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::text::dump_cursor::Dump;
 /// The protocol of a connection: its first byte decides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protocol {
-    /// Nothing has come yet.
+    /// Nothing has arrived yet.
     Unknown,
     /// Text and meta commands.
     Text,
@@ -43,7 +43,7 @@ pub struct Session {
     pub protocol: Protocol,
     /// A dump whose items are answered page by page.
     pub dump: Option<Box<Dump>>,
-    /// Commands since the last pause may not be answered yet, as memcached counts: a get sends what waits.
+    /// True if commands since the last pause may be unanswered, as memcached counts: a get sends the waiting replies.
     pub is_piped: bool,
     /// Keys of a get that are still to be read.
     pub multi_get: Option<MultiGet>,
@@ -51,24 +51,24 @@ pub struct Session {
     pub without_end: usize,
     /// Bytes of a refused value that are still to come.
     pub skip: usize,
-    /// Close after what is answered.
+    /// True if the connection is to be closed after its replies.
     pub close: bool,
     /// True if the client may use the cache.
     pub authenticated: bool,
-    /// Text: bytes of credentials that follow. Binary: an exchange has begun.
+    /// Text: bytes of credentials that follow. Binary: set while an exchange is open.
     pub credentials: Option<usize>,
     /// Bytes read that are not yet in the shared counter.
     pub bytes_read: u64,
-    /// Its connection in `stats conns`, if it is one.
+    /// Its entry in `stats conns`, if it is a connection.
     member: Option<Arc<Member>>,
     shared: Arc<Shared>,
 }
 
-/// Bytes that a session reads before it tells the shared counter.
+/// The most bytes that a session reads before it adds them to the shared counter.
 const BYTES_UNTOLD_MAX: u64 = 64 << 10;
 
 impl Session {
-    /// A new connection; `authenticated` if nobody has to be.
+    /// Creates the session of a new connection; `authenticated` if it needs no login.
     pub fn new(
         transport: Transport,
         protocol: Protocol,
@@ -101,7 +101,7 @@ impl Session {
         self.member = Some(self.shared.roster.add_connection(socket, second));
     }
 
-    /// Notes for `stats conns` what the connection does at `second`.
+    /// Records for `stats conns` the state of the connection at `second`.
     #[inline]
     pub fn note(&self, state: SocketState, second: u32) {
         if let Some(member) = &self.member {
@@ -109,7 +109,7 @@ impl Session {
         }
     }
 
-    /// The client must say more before anything is run.
+    /// Notes that the client must send more before anything is run.
     #[inline]
     pub fn pause(&mut self, state: SocketState, second: u32) {
         self.is_piped = false;
@@ -125,7 +125,7 @@ impl Session {
         }
     }
 
-    /// Adds what was read to the shared counter.
+    /// Adds the bytes read to the shared counter.
     pub fn tell(&mut self) {
         self.shared.bytes_read.fetch_add(std::mem::take(&mut self.bytes_read), Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! What a server was started with.
+//! The settings with which a server was started.
 
 use std::path::PathBuf;
 
@@ -13,11 +13,11 @@ pub struct Settings {
     pub memory_limit: u64,
     /// `-I`, bytes of the largest item, counted as memcached counts: its header and key included.
     pub item_size_max: u64,
-    /// `-M` is the contrary.
+    /// True unless `-M` is given.
     pub evict: bool,
-    /// `-C` is the contrary.
+    /// True unless `-C` is given.
     pub cas: bool,
-    /// `-F` is the contrary.
+    /// True unless `-F` is given.
     pub flush: bool,
     /// Allows the command shutdown (`-A`).
     pub shutdown: bool,
@@ -47,7 +47,7 @@ pub struct Settings {
     pub udp_port: i32,
     /// The addresses that were given by `-l`.
     pub listen: Option<String>,
-    /// `-X` is the contrary: `stats cachedump` and `lru_crawler metadump` are served.
+    /// True unless `-X` is given: `stats cachedump` and `lru_crawler metadump` are served.
     pub dump: bool,
     /// `-o lru_crawler`, `no_lru_crawler` or `no_modern`: idle threads look for expired items.
     pub crawler: bool,
@@ -73,7 +73,7 @@ pub struct Settings {
     pub by_vbucket: bool,
     /// `-o chronos_udp_amplification`: bytes of a reply for each byte of its datagram, 0 for any number.
     pub udp_amplification: u32,
-    /// What the key hash starts with: a random number, unless a test wants its own.
+    /// The seed of the key hash: a random number, unless a test sets its own.
     pub hash_secret: u64,
 }
 
@@ -131,7 +131,7 @@ const PAGE_BYTES: std::ops::RangeInclusive<u64> = (16 << 10)..=(64 << 10);
 /// Pages that a partition keeps.
 pub(crate) const PAGES_FLOOR: usize = 2;
 
-/// What an item may be at most (`-I`).
+/// The limit on the size of an item (`-I`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ItemLimit {
     bytes: u64,
@@ -139,7 +139,7 @@ pub struct ItemLimit {
 }
 
 impl ItemLimit {
-    /// True if an item is above it, as memcached counts: with its own header and line end.
+    /// Reports whether an item is above it, counted as memcached counts: with its own header and line end.
     pub fn is_exceeded(self, key_bytes: usize, client_flags: u32, value_bytes: usize) -> bool {
         const MEMCACHED_HEADER_BYTES: usize = 48;
         let cas_bytes = if self.cas { 8 } else { 0 };
@@ -150,35 +150,35 @@ impl ItemLimit {
 }
 
 impl Settings {
-    /// What an item may be at most.
+    /// Returns the limit on the size of an item.
     pub fn item_limit(&self) -> ItemLimit {
         ItemLimit { bytes: self.item_size_max, cas: self.cas }
     }
 
-    /// The number of partitions where none is given: [`PARTITIONS_PER_THREAD`] a thread, each a group of `ways`. With
-    /// little memory they are fewer, down to one a thread (or one group), so that a partition has pages for several
+    /// Returns the default number of partitions: [`PARTITIONS_PER_THREAD`] a thread, each a group of `ways`. With
+    /// little memory there are fewer, down to one a thread (or one group), so that a partition has pages for several
     /// sizes of items.
     pub fn partitions_for(memory_limit: u64, threads: u32, ways: u32) -> u32 {
-        // A group shares its keys out over `ways` partitions, whose memory may be less.
+        // A group divides its keys among `ways` partitions, whose memory may be less.
         let pages_each = if ways == 1 { PAGES_PER_PARTITION } else { 2 * PAGES_FLOOR as u64 };
         let unit = threads.saturating_mul(ways).max(1);
         let most = memory_limit / (pages_each * PAGE_BYTES.start()) / u64::from(unit);
         unit.saturating_mul(most.clamp(1, u64::from(PARTITIONS_PER_THREAD)) as u32)
     }
 
-    /// Bytes of a page: smaller where partitions have little memory.
+    /// Returns the bytes of a page: smaller where partitions have little memory.
     pub fn page_bytes(&self) -> usize {
         let wanted = self.memory_limit / u64::from(self.partitions) / PAGES_PER_PARTITION;
         let power = if wanted == 0 { 0 } else { 1 << wanted.ilog2() };
         power.clamp(*PAGE_BYTES.start(), *PAGE_BYTES.end()) as usize
     }
 
-    /// What `-m` may at most be for partitions to find all their items, in bytes: 32 GiB for each.
+    /// Returns the largest `-m` with which partitions find all their items, in bytes: 32 GiB for each.
     pub fn memory_max(&self) -> u64 {
         u64::from(self.partitions) * ItemRef::PAGES_MAX as u64 * *PAGE_BYTES.end()
     }
 
-    /// What `-m` must at least be for every partition to have its floor, in bytes.
+    /// Returns the smallest `-m` with which every partition has its floor, in bytes.
     pub fn memory_min(&self) -> u64 {
         u64::from(self.partitions) * (PAGES_FLOOR * self.page_bytes()) as u64 * 2
     }
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
     use crate::Memcached;
 
-    /// Nothing of the memory is taken yet.
+    /// None of the memory is allocated yet.
     #[test]
     fn memory_is_what_the_partitions_can_hold() {
         const GIBIBYTE: u64 = 1 << 30;

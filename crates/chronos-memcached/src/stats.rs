@@ -1,7 +1,7 @@
 //! Counters, and the reports that `stats` makes of them.
 //!
-//! Each partition counts for itself; `stats` goes to all of them and `report` adds up what they answer. What belongs
-//! to no partition is in [`Shared`], and [`Published`] is for metrics, which no partition is asked for.
+//! Each partition counts for itself; `stats` goes to all of them and `report` adds up their answers. Counters that
+//! belong to no partition are in [`Shared`], and [`Published`] is for metrics, which ask no partition.
 
 mod prefixes;
 mod published;
@@ -24,10 +24,10 @@ pub use report::{detail, general, items, settings, slabs};
 pub use sink::Sink;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// The version of memcached whose answers these are.
+/// The version of memcached whose replies this server reproduces.
 pub const VERSION: &str = "1.6.18";
 
-/// What `stats` is asked for, as it travels in a request's mode.
+/// The report that `stats` asks for; it travels in a request's mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Report {
@@ -42,7 +42,7 @@ pub enum Report {
 }
 
 impl Report {
-    /// The report that travelled as `mode`.
+    /// Returns the report that travelled as `mode`.
     pub fn from_mode(mode: u8) -> Report {
         match mode {
             1 => Report::Items,
@@ -53,7 +53,7 @@ impl Report {
     }
 }
 
-/// What all threads share: changed rarely, and read by `stats`.
+/// The state that all threads share: changed rarely, and read by `stats`.
 #[derive(Debug, Default)]
 pub struct Shared {
     /// The number of open connections.
@@ -70,11 +70,11 @@ pub struct Shared {
     pub too_large: AtomicU64,
     /// True while `stats detail` is on.
     pub detail: AtomicBool,
-    /// What the shutdown command calls.
+    /// The function that the shutdown command calls.
     pub shutdown: OnceLock<fn()>,
     /// Reads the certificates again; none without TLS.
     pub certificates: OnceLock<Certificates>,
-    /// What the runtime counts, once it runs.
+    /// The counters of the runtime, once it runs.
     pub runtime: OnceLock<Arc<RuntimeStats>>,
     /// The list of open sockets.
     pub roster: Roster,
@@ -90,9 +90,9 @@ pub struct Shared {
     pub automove: AtomicU32,
 }
 
-/// What the command `refresh_certs` does.
+/// The function of the command `refresh_certs`, and the time of its last success.
 pub struct Certificates {
-    /// Reads them, or says what is wrong with them.
+    /// Reads the certificates, or returns the error.
     pub read: Box<dyn Fn() -> Result<(), String> + Send + Sync>,
     /// Seconds after the server's start when they were read last.
     pub read_at: AtomicU32,
@@ -104,7 +104,7 @@ impl std::fmt::Debug for Certificates {
     }
 }
 
-/// What one partition holds, and what its classes counted: the other half of a general report.
+/// The sizes of one partition, and the counts of its classes: the other half of a general report.
 #[derive(Clone, Copy, Default, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Gauges {
@@ -120,7 +120,7 @@ pub struct Gauges {
     pub sweeps: u64,
     /// Partitions with a sweep under way, or about to begin.
     pub sweeping: u64,
-    /// Pages that went from one class to another.
+    /// Pages that moved from one class to another.
     pub pages_moved: u64,
     /// The counts of all classes.
     pub counts: ClassCounts,

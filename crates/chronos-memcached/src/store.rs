@@ -4,8 +4,8 @@
 //! KeyHash ──> index (tag, place) ──> arena: header, key, value ──> reply
 //! ```
 //!
-//! Only the [`Budget`] is shared, and the large values while no request of this partition runs. `-m` limits
-//! item memory (pages and large items), as memcached's does; the index comes on top, 10 to 20 bytes an item.
+//! Only the [`Budget`] is shared, and the large values while no request of this partition runs. `-m` limits item memory
+//! (pages and large items), as memcached's does; the index is additional, 10 to 20 bytes an item.
 
 mod arena;
 mod budget;
@@ -30,31 +30,31 @@ use index::Index;
 pub use item::{HEADER_BYTES, Header, ItemRef, State};
 use zerocopy::IntoBytes;
 
-/// There is no memory for an item, and nothing that may be evicted.
+/// The error of a store for which there is neither free memory nor an item that may be evicted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoMemory;
 
-/// What is stored with a value.
+/// The metadata stored with a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Meta {
     /// The flags that the client gave.
     pub flags: u32,
-    /// Second at which it is gone, 0 for never.
+    /// Second of its expiry, 0 for never.
     pub expiry: u32,
     /// [`State`] bits beyond USED and LARGE.
     pub state: u8,
 }
 
-/// What a lookup came to.
+/// The result of a lookup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lookup {
-    /// The item is there, and live.
+    /// The item exists, and is live.
     Hit(ItemRef),
-    /// There is no item with the key.
+    /// The store has no item with the key.
     Miss,
-    /// It was there, but had expired.
+    /// The item existed, but had expired.
     Expired,
-    /// It was there, but before a flush_all.
+    /// The item existed, but was stored before a flush_all.
     Flushed,
 }
 
@@ -65,10 +65,10 @@ pub struct Store {
     index: Index,
     cas: u64,
     cas_step: u64,
-    /// Items of this second and before are flushed, and those with cas values below.
+    /// Items of this second and before are flushed, and so are those with lower cas values.
     oldest: u32,
     oldest_cas: u64,
-    /// Items of this second and before will be, once it has come; 0 if there is none.
+    /// Items of this second and before will be flushed, once it is reached; 0 if there is none.
     to_come: u32,
     total_items: u64,
     sweep: Sweep,
@@ -86,8 +86,8 @@ struct Sweep {
 }
 
 impl Store {
-    /// An empty store. Cas values are `cas_first`, `cas_first + cas_step`, ... (a step of 0 turns them off), so that
-    /// those of several partitions differ.
+    /// Creates an empty store. Cas values are `cas_first`, `cas_first + cas_step`, ... (a step of 0 turns them off), so
+    /// that the values of different partitions differ.
     pub fn new(layout: Arc<Layout>, budget: Arc<Budget>, cas_first: u64, cas_step: u64) -> Store {
         Store {
             arena: Arena::new(layout, budget),
@@ -103,13 +103,13 @@ impl Store {
         }
     }
 
-    /// The next cas value; 0 if they are off.
+    /// Returns the next cas value; 0 if they are off.
     pub fn next_cas(&mut self) -> u64 {
         self.cas = self.cas.wrapping_add(self.cas_step);
         if self.cas_step == 0 { 0 } else { self.cas }
     }
 
-    /// Looks `key` up at `second`; what is dead is removed. After a large item, [`Store::settle`] is due.
+    /// Looks `key` up at `second`, and removes a dead item. After a large item, [`Store::settle`] is due.
     #[inline]
     pub fn find(&mut self, hash: u64, key: &[u8], second: u32) -> Lookup {
         let Some(item) = self.peek(hash, key) else { return Lookup::Miss };
@@ -129,7 +129,7 @@ impl Store {
         self.arena.return_large_values();
     }
 
-    /// Returns whether `item` is live at `second`, and if not, why.
+    /// Returns whether `item` is live at `second`, and if not, the reason.
     #[inline]
     pub fn state_of(&self, item: ItemRef, second: u32) -> Lookup {
         let header = self.arena.header(item);
@@ -142,19 +142,19 @@ impl Store {
         }
     }
 
-    /// Where `key` is, dead or alive.
+    /// Returns the item of `key`, dead or alive.
     #[inline]
     pub fn peek(&self, hash: u64, key: &[u8]) -> Option<ItemRef> {
         self.index.find(hash as u32, |item| self.arena.key(item) == key)
     }
 
-    /// Asks memory for where `hash` is looked up.
+    /// Prefetches the index entries of `hash`.
     #[inline]
     pub fn prefetch_index(&self, hash: u64) {
         self.index.prefetch(hash as u32);
     }
 
-    /// Asks memory for the item of `hash`, by its tag.
+    /// Prefetches the item of `hash`, by its tag.
     #[inline]
     pub fn prefetch_item(&self, hash: u64) {
         if let Some(item) = self.index.guess(hash as u32) {
@@ -162,28 +162,28 @@ impl Store {
         }
     }
 
-    /// The header, the key and the value of `item`.
+    /// Returns the header, the key and the value of `item`.
     #[inline]
     pub fn item(&self, item: ItemRef) -> (&Header, &[u8], &[u8]) {
         self.arena.item(item)
     }
 
-    /// The header of `item`.
+    /// Returns the header of `item`.
     pub fn header(&self, item: ItemRef) -> &Header {
         self.arena.header(item)
     }
 
-    /// The header of `item`, to be changed.
+    /// Returns the header of `item`, to be changed.
     pub fn header_mut(&mut self, item: ItemRef) -> &mut Header {
         self.arena.header_mut(item)
     }
 
-    /// The value of `item`, to be changed in place.
+    /// Returns the value of `item`, to be changed in place.
     pub fn value_mut(&mut self, item: ItemRef) -> &mut [u8] {
         self.arena.value_mut(item)
     }
 
-    /// The number of `item`'s class, and bytes of all its memory.
+    /// Returns the number of `item`'s class, and the bytes of all its memory.
     pub fn footprint(&self, item: ItemRef) -> (usize, usize) {
         (self.arena.class(item), self.arena.footprint(item))
     }
@@ -205,7 +205,7 @@ impl Store {
         }
     }
 
-    /// Stores `key` with the value `parts`, one after the other, in place of what `key` had.
+    /// Stores `key` with the value `parts`, one after the other, in place of its present item.
     pub fn put(
         &mut self,
         hash: u64,
@@ -265,7 +265,7 @@ impl Store {
         Ok(item)
     }
 
-    /// Stores what `key` has with `more` put after it, or before it.
+    /// Stores the present value of `key` with `more` put after it, or before it.
     pub fn extend(
         &mut self,
         hash: u64,
@@ -284,7 +284,7 @@ impl Store {
         let (key, value) = scratch.split_at(key_bytes);
         let parts = if after { [value, more] } else { [more, value] };
         let stored = self.put(hash, key, parts, meta, second);
-        // One big item does not keep its size for ever.
+        // The buffer does not keep the size of one large item forever.
         self.scratch = if scratch.capacity() > self.arena.layout.page_bytes { Vec::new() } else { scratch };
         stored
     }
@@ -298,19 +298,20 @@ impl Store {
         self.arena.free(item);
     }
 
-    /// Forgets what was stored before the second `at`; if that is to come, what will have been stored by then.
+    /// Flushes the items stored before the second `at`; if `at` is in the future, the items that will have been stored
+    /// by then.
     ///
-    /// memcached has one date for both, so that there a flush with a delay brings back what an earlier one flushed and
-    /// nobody asked for since.
+    /// memcached has one date for both, so that there a delayed flush brings back items that an earlier one flushed and
+    /// no client has asked for since.
     pub fn flush(&mut self, at: u32, second: u32) {
         if self.to_come != 0 && self.to_come <= second {
             self.oldest = self.oldest.max(self.to_come);
         }
-        // Cas values tell items of the same second apart; without them all of it goes.
+        // Cas values distinguish items of the same second; without them all of its items are flushed.
         let oldest = if self.cas_step == 0 { at } else { at - 1 };
         self.to_come = 0;
         if oldest == 0 {
-            // A date before the start flushes nothing, with memcached.
+            // A date before the start flushes nothing, as with memcached.
             self.next_cas();
             return;
         }
@@ -346,14 +347,14 @@ fn is_expired(header: &Header, second: u32) -> bool {
     header.expiry.get() != 0 && header.expiry.get() <= second
 }
 
-/// Bytes of an item: its header, its key and its value.
+/// Returns the bytes of an item: its header, its key and its value.
 pub fn item_bytes(header: &Header) -> u64 {
     (HEADER_BYTES + usize::from(header.key_bytes)) as u64 + u64::from(header.value_bytes.get())
 }
 
-/// What the store holds, for `stats`.
+/// The sizes of the store, for `stats`.
 impl Store {
-    /// Items, dead ones that nobody looked at included.
+    /// Returns the number of items, including dead ones that were not looked up since.
     pub fn count_items(&self) -> u64 {
         self.index.count() as u64
     }
@@ -363,12 +364,12 @@ impl Store {
         self.total_items
     }
 
-    /// Bytes of headers, keys and values.
+    /// Returns the bytes of headers, keys and values.
     pub fn bytes(&self) -> u64 {
         self.arena.classes.iter().map(|class| class.requested).sum()
     }
 
-    /// Bytes of item memory that this partition has.
+    /// Returns the bytes of item memory that this partition has.
     pub fn bytes_held(&self) -> u64 {
         self.arena.bytes_held()
     }
@@ -378,36 +379,36 @@ impl Store {
         self.index.bytes() as u64
     }
 
-    /// The number of size classes, that of large values' heads included.
+    /// Returns the number of size classes, including the class of large values' heads.
     pub fn class_count(&self) -> usize {
         self.arena.classes.len()
     }
 
-    /// The size class of `item`, from 0.
+    /// Returns the size class of `item`, from 0.
     pub fn class(&self, item: ItemRef) -> usize {
         self.arena.class(item)
     }
 
-    /// The counts of a class, by its number.
+    /// Returns the counts of a class, by its number.
     pub fn count_class(&mut self, class: usize) -> &mut ClassCounts {
         &mut self.arena.classes[class].counts
     }
 
-    /// The counts of the class of `item`.
+    /// Returns the counts of the class of `item`.
     #[inline]
     pub fn count(&mut self, item: ItemRef) -> &mut ClassCounts {
         let class = self.arena.class(item);
         self.count_class(class)
     }
 
-    /// Counts a value of `value_bytes` that a client wants stored and that is not, in the class that it is for.
+    /// Counts a value of `value_bytes` that a client asked to store and that is not stored, in the class for its size.
     pub fn count_set(&mut self, key_bytes: usize, value_bytes: usize) {
         let classes = &self.arena.layout.classes;
         let class = classes.class_of(HEADER_BYTES + key_bytes + value_bytes).unwrap_or(classes.heads());
         self.arena.classes[class].counts.cmd_set += 1;
     }
 
-    /// The counts of all classes together.
+    /// Returns the counts of all classes together.
     pub fn counts(&self) -> ClassCounts {
         let mut sum = ClassCounts::default();
         self.arena.classes.iter().for_each(|class| crate::stats::add(&mut sum, class.counts.as_bytes()));
@@ -422,12 +423,12 @@ impl Store {
         }
     }
 
-    /// Pages that went from one class to another.
+    /// Returns the number of pages that moved from one class to another.
     pub fn pages_moved(&self) -> u64 {
         self.arena.moved
     }
 
-    /// Sweeps that have begun, and whether one is under way or asked for.
+    /// Returns the number of sweeps that have begun, and whether one is under way or asked for.
     pub fn sweeps(&self, second: u32) -> (u64, bool) {
         (self.sweep.starts, self.sweep.page > 0 || self.sweep.next_second <= second)
     }
@@ -439,7 +440,7 @@ impl Store {
         }
     }
 
-    /// The classes in use, and those that have counted something.
+    /// Returns the classes in use, and those with counts.
     pub fn classes(&self, second: u32) -> impl Iterator<Item = ClassReport> + '_ {
         let is_known = |class: &arena::Class| {
             !class.pages.is_empty() || !class.counts.as_bytes().iter().all(|&byte| byte == 0)
@@ -462,7 +463,7 @@ impl Store {
         })
     }
 
-    /// Calls `show` with the header, the key and the class of every item of `page` that lives.
+    /// Calls `show` with the header, the key and the class of every live item of `page`.
     pub fn look_through(&self, page: usize, second: u32, mut show: impl FnMut(&Header, &[u8], usize)) {
         if page >= self.arena.pages.len() {
             return;
@@ -475,7 +476,7 @@ impl Store {
         }
     }
 
-    /// The pages of `class`.
+    /// Returns the pages of `class`.
     pub fn pages_of(&self, class: usize) -> &[u32] {
         self.arena.classes.get(class).map_or(&[], |class| &class.pages)
     }

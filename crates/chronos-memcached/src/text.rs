@@ -1,6 +1,6 @@
 //! The text protocol: a line, and for stores a value of as many bytes as the line says.
 //!
-//! Words and answers are memcached's (`doc/protocol.txt`, and where that is silent, memcached 1.6.18 itself).
+//! Words and answers are memcached's (`doc/protocol.txt`, and where that leaves a case open, memcached 1.6.18 itself).
 
 mod administration;
 mod commands;

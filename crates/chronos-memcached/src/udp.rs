@@ -12,12 +12,12 @@ pub const DATAGRAM_BYTES_MAX: usize = 1400;
 /// Bytes of a reply in one datagram.
 const PART_BYTES_MAX: usize = DATAGRAM_BYTES_MAX - FRAME_BYTES;
 
-/// What is answered instead of a reply that is over the server's limit, or would need more datagrams than can be
-/// numbered.
+/// The answer in place of a reply that is over the server's limit, or would need more datagrams than can be numbered.
 pub const TOO_LARGE: &[u8] = b"SERVER_ERROR too large for UDP\r\n";
 
-/// Returns the request id and the request; `None` for what is dropped: a fragment, a request in several datagrams, and
-/// a reply. Two servers that answered replies, by which one forged datagram sets them on each other, would never end.
+/// Returns the request id and the request; `None` for a datagram that is dropped: a fragment, a request in several
+/// datagrams, or a reply. Two servers that answered replies could be set on each other by one forged datagram, and
+/// would never end.
 pub fn unseal(datagram: &[u8]) -> Option<(u64, &[u8])> {
     let (header, request) = datagram.split_first_chunk::<FRAME_BYTES>()?;
     if header[4..6] != [0, 1] || is_reply(*request.first()?) {
@@ -27,8 +27,8 @@ pub fn unseal(datagram: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 /// Returns whether a message that begins with this byte is a reply: words of text and meta replies are in capitals
-/// (`ERROR`, `VALUE`, `HD`) or numbers (of `incr`), and those of commands are not; binary replies have a magic of their
-/// own.
+/// (`ERROR`, `VALUE`, `HD`) or numbers (of `incr`), and the words of commands are not; binary replies have a magic byte
+/// of their own.
 fn is_reply(first: u8) -> bool {
     first.is_ascii_uppercase() || first.is_ascii_digit() || first == BINARY_REPLY
 }
@@ -37,8 +37,8 @@ fn is_reply(first: u8) -> bool {
 const BINARY_REPLY: u8 = 0x81;
 
 /// Calls `send` as [`seal`] does, if all datagrams have at most `bytes_max` bytes together. Otherwise the reply is an
-/// error in its protocol, or nothing where that is too long as well: who forges the source of a request does not have
-/// the server send more to it than the forger sends.
+/// error in its protocol, or nothing where that is too long as well: so a forger of a source address cannot have the
+/// server send more to that address than the forger sends.
 pub fn seal_within(id: u64, bytes_max: u64, reply: &[u8], send: &mut dyn FnMut(&[u8])) {
     /// Status "value too large" of the binary protocol.
     const STATUS_TOO_LARGE: u8 = 3;

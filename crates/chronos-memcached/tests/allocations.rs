@@ -1,8 +1,8 @@
 //! Requests take no memory of the process's allocator: once a connection's buffers have grown, gets and sets of small
-//! items are received, run and answered without a call of it, by every protocol and both ways to the kernel.
+//! items are received, run and answered without a call of it, by every protocol and both I/O backends.
 //!
-//! The allocator of this program counts, for all threads together; so there is one test, and its client asks for
-//! nothing itself. What is left is housekeeping: once a second it lists the items of a page.
+//! The allocator of this program counts, for all threads together; so there is one test, and its client allocates
+//! nothing itself. The remaining calls are housekeeping: once a second it lists the items of a page.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};
@@ -87,7 +87,7 @@ fn exchanges(protocol: &str) -> Vec<Exchange> {
     }
 }
 
-/// Asks `rounds` times, and says how often the allocator was called meanwhile.
+/// Sends the exchanges `rounds` times, and returns the number of calls of the allocator meanwhile.
 fn play(
     rounds: usize,
     exchanges: &[Exchange],

@@ -1,4 +1,4 @@
-//! [`Addresses`]: which station is behind which port of one switch. Bounded, and forgets what it has not heard.
+//! [`Addresses`]: the port of each station of one switch. The table is bounded, and entries expire.
 //!
 //! ```text
 //! (VLAN, MAC address) ──> port, last heard          a hand goes round the entries, as in the CLOCK page replacement:
@@ -20,7 +20,7 @@ pub struct Addresses {
     hand: usize,
 }
 
-/// How long a table may become, and how long it remembers.
+/// The size of a table, and the age at which its entries expire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// The largest number of entries, 1 or more.
@@ -29,10 +29,10 @@ pub struct Limits {
     pub age_seconds: u32,
 }
 
-/// What learning changed.
+/// The change made by learning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Learned {
-    /// Nothing but the time.
+    /// Only the time was updated.
     Known,
     /// The station was not known.
     New,
@@ -47,7 +47,7 @@ struct Entry {
 }
 
 impl Addresses {
-    /// A frame came in by `port`: its sender is behind it.
+    /// Learns from a frame that arrived by `port`: its sender is behind it.
     pub fn learn(&mut self, frame: &Ethernet, port: u32, now_seconds: u32, limits: Limits) -> Learned {
         let heard = Entry { port, heard_seconds: now_seconds };
         let station = key(frame.source, frame.vlan);
@@ -66,36 +66,36 @@ impl Addresses {
         Learned::New
     }
 
-    /// The port behind which the frame's receiver is, if it was heard lately.
+    /// Returns the port behind which the frame's receiver is, if the receiver has sent lately.
     pub fn find(&self, frame: &Ethernet, now_seconds: u32, limits: Limits) -> Option<u32> {
         let entry = self.entries.get(&key(frame.destination, frame.vlan))?;
         entry.is_fresh(now_seconds, limits).then_some(entry.port)
     }
 
-    /// Forgets all stations behind `port`.
+    /// Removes all stations behind `port`.
     pub fn forget_port(&mut self, port: u32) {
         self.entries.retain(|_, entry| entry.port != port);
     }
 
-    /// Looks at the next `count` entries and drops the expired.
+    /// Examines the next `count` entries and drops the expired.
     pub fn sweep(&mut self, count: usize, now_seconds: u32, limits: Limits) {
         for _ in 0..count.min(self.entries.len()) {
             let index = self.at_hand();
             if self.entries[index].is_fresh(now_seconds, limits) {
                 self.hand = index + 1;
             } else {
-                // The last entry comes here, and is looked at next.
+                // The last entry moves here, and is examined next.
                 self.entries.swap_remove_index(index);
             }
         }
     }
 
-    /// Stations known, those not yet swept away included.
+    /// Returns the number of known stations, including expired ones that are not swept away yet.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether no station is known.
+    /// Reports whether no station is known.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -170,8 +170,8 @@ mod tests {
     }
 
     proptest! {
-        /// Beside a map without limits: what the table says is what was heard last, never older than the age; nothing
-        /// is forgotten early while there is room.
+        /// Compared with a map without limits: the table has the port that was learned last, never older than the age;
+        /// nothing is removed early while there is room.
         #[test]
         fn as_a_plain_map(packets in prop::collection::vec((0..24_u8, 0..3_u32, 0..4_u32), 0..300)) {
             let mut table = Addresses::default();

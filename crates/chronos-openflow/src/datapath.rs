@@ -1,39 +1,39 @@
-//! [`Datapath`]: what a learning switch does with a packet, without the protocol.
+//! [`Datapath`]: a learning switch's decision on a packet, without the protocol.
 
 use crate::addresses::{Addresses, Learned, Limits};
 use crate::frame::Ethernet;
 
-/// What is known of one switch.
+/// The state of one switch.
 #[derive(Default)]
 pub struct Datapath {
     /// The addresses that were learned, with their ports.
     pub addresses: Addresses,
-    /// When it was last heard of, in seconds since the server's start.
+    /// The time of its last message, in seconds since the server's start.
     pub heard_seconds: u32,
 }
 
-/// What becomes of a packet.
+/// The decision on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It goes nowhere: too short, for the bridge itself, or its receiver is where it came from.
+    /// The packet is dropped: too short, for the bridge itself, or its receiver is behind the port that it arrived by.
     Drop,
-    /// To every port, since nobody knows where the receiver is, or it is a group.
+    /// To every port, since the receiver's port is unknown, or the receiver is a group.
     Flood,
-    /// To the receiver's port; so do those that follow.
+    /// To the receiver's port; a flow forwards the following packets.
     Forward(u32),
 }
 
-/// What a packet taught, and what becomes of it.
+/// The verdict on a packet, and the change that its sender made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decision {
     /// The decision on the packet.
     pub verdict: Verdict,
-    /// The sender was behind another port before: flows towards it are wrong.
+    /// True if the sender was behind another port before, so that flows towards it are wrong.
     pub moved: bool,
 }
 
 impl Datapath {
-    /// A packet came in by `port`.
+    /// Handles a packet that arrived by `port`.
     pub fn on_packet(&mut self, frame: &Ethernet, port: u32, now_seconds: u32, limits: Limits) -> Decision {
         self.heard_seconds = now_seconds;
         let moved =

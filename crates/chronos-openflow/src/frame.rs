@@ -1,6 +1,6 @@
-//! What a learning switch reads of an Ethernet frame.
+//! The fields of an Ethernet frame that a learning switch reads.
 
-/// Who sends to whom, and in which VLAN.
+/// The addresses and the VLAN of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ethernet {
     /// The destination address.
@@ -12,7 +12,7 @@ pub struct Ethernet {
 }
 
 impl Ethernet {
-    /// The header of `frame`; None if it is too short.
+    /// Reads the header of `frame`; None if it is too short.
     pub fn read(frame: &[u8]) -> Option<Ethernet> {
         const TAG_802_1Q: [u8; 2] = [0x81, 0x00];
         let destination = *frame.first_chunk()?;
@@ -26,17 +26,18 @@ impl Ethernet {
         Some(Ethernet { destination, source, vlan })
     }
 
-    /// A group's address: broadcast or multicast.
+    /// Reports whether the destination is a group: broadcast or multicast.
     pub fn to_group(&self) -> bool {
         self.destination[0] & 1 != 0
     }
 
-    /// For the bridge itself (01-80-C2-00-00-00 to -0F: spanning tree, LLDP), and so never passed on (802.1Q, 8.6.3).
+    /// Reports whether the destination is the bridge itself (01-80-C2-00-00-00 to -0F: spanning tree, LLDP), so that
+    /// the frame is never forwarded (802.1Q, 8.6.3).
     pub fn to_bridge(&self) -> bool {
         self.destination[..5] == [0x01, 0x80, 0xc2, 0x00, 0x00] && self.destination[5] < 0x10
     }
 
-    /// No station's address: a group's, or zero.
+    /// Reports whether the source cannot be a station: a group's address, or zero.
     pub fn from_nobody(&self) -> bool {
         self.source[0] & 1 != 0 || self.source == [0; 6]
     }

@@ -7,12 +7,12 @@
 //! ```
 //!
 //! After Chronos-OF (dissertation of R. Kapoor, sections 6.1.2 and 6.2.6). Connections are steered by the datapath's
-//! number, which the features reply gives; what is known of a switch is in one partition, and no two switches share
+//! number, which the features reply gives; the state of a switch is in one partition, and no two switches share
 //! anything. Nothing here knows a socket: [`OpenFlow`] is a [`plimsoll_chronos::Service`].
 //!
-//! A switch learns as a bridge does (802.1Q, section 8.7): a sender is behind the port that its packet came in by. For
-//! a receiver that is known a flow is put into the switch, for port, VLAN and both addresses, so that a station that
-//! sends to somebody new, or from somewhere else, is still heard of.
+//! A switch learns as a bridge does (802.1Q, section 8.7): a sender is behind the port that its packet arrived by. For
+//! a known receiver a flow is put into the switch, for port, VLAN and both addresses, so that a station that sends to a
+//! new receiver, or from another port, is still learned.
 
 mod addresses;
 mod datapath;

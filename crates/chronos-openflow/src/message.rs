@@ -36,7 +36,7 @@ pub fn encode(request: &Request<'_>, message: &mut Vec<u8>) {
     }
 }
 
-/// The request that [`encode`] wrote; None for anything else.
+/// Returns the request that [`encode`] wrote; None for anything else.
 pub fn decode(message: &[u8]) -> Option<Request<'_>> {
     let version = Version::from_wire(*message.first()?)?;
     let peer = Peer { version, datapath: u64_at(message, 1)? };

@@ -1,21 +1,21 @@
-//! Messages of a switch, read. Each function takes one whole message, header included, and is None where lengths do
-//! not fit: the answer to that is OFPBRC_BAD_LEN.
+//! Readers of a switch's messages. Each function takes one whole message, header included, and returns None if lengths
+//! do not fit: the answer to that is OFPBRC_BAD_LEN.
 
 use crate::wire::{HEADER_BYTES, Version, u16_at, u32_at, u64_at};
 
-/// What a switch says of itself.
+/// The contents of a features reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Features {
     /// The switch's number, which its connections share.
     pub datapath: u64,
-    /// Not the main connection but an auxiliary one (1.3).
+    /// True for an auxiliary connection (1.3), false for the main one.
     pub auxiliary: bool,
 }
 
-/// A packet for which the switch asks what to do.
+/// A packet that the switch sends for a decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacketIn<'a> {
-    /// Where the switch keeps the packet; [`NO_BUFFER`] if it does not.
+    /// The switch's buffer with the packet; [`NO_BUFFER`] if it keeps none.
     pub buffer: u32,
     /// The packet's whole length in bytes.
     pub total_bytes: u16,
@@ -26,7 +26,7 @@ pub struct PacketIn<'a> {
 }
 
 impl PacketIn<'_> {
-    /// Whether it can be sent on: the switch has it, or we have all of it.
+    /// Reports whether it can be forwarded: the switch has it, or this has all of it.
     pub fn is_whole(&self) -> bool {
         self.buffer != NO_BUFFER || self.data.len() >= usize::from(self.total_bytes)
     }
@@ -37,15 +37,15 @@ impl PacketIn<'_> {
 pub struct PortStatus {
     /// The number of the port.
     pub port: u32,
-    /// Nothing reaches anybody through it any more: it is removed, switched off, or its link is down.
+    /// True if the port leads nowhere any more: it is removed, switched off, or its link is down.
     pub gone: bool,
 }
 
 /// OFP_NO_BUFFER: the switch keeps no packet.
 pub const NO_BUFFER: u32 = u32::MAX;
 
-/// The version bitmap of a hello, if there is one: bit n stands for wire version n (1.3.5, section 7.5.1). Elements
-/// that do not fit the message end the list, since a hello must not be refused for what a later version puts in.
+/// Returns the version bitmap of a hello, if there is one: bit n means wire version n (1.3.5, section 7.5.1). Elements
+/// that do not fit the message end the list, since a hello must not be refused for the elements of a later version.
 pub fn hello_bitmap(message: &[u8]) -> Option<u32> {
     const VERSION_BITMAP: u16 = 1;
     let mut elements = message.get(HEADER_BYTES..)?;
@@ -103,7 +103,7 @@ pub fn port_status(version: Version, message: &[u8]) -> Option<PortStatus> {
     Some(PortStatus { port, gone: down || message[8] == REASON_DELETE })
 }
 
-/// The ingress port among a packet-in's OXM fields (1.3.5, section 7.2.3.7).
+/// Returns the ingress port among a packet-in's OXM fields (1.3.5, section 7.2.3.7).
 fn in_port(mut fields: &[u8]) -> Option<u32> {
     /// Class OPENFLOW_BASIC, field IN_PORT, no mask, 4 bytes.
     const IN_PORT: u32 = 0x8000_0004;

@@ -1,5 +1,5 @@
-//! [`OpenFlow`]: the learning-switch controller as a [`Service`]. A partition has the datapaths whose number's hash
-//! is its own.
+//! [`OpenFlow`]: the learning-switch controller as a [`Service`]. A partition has the datapaths whose numbers hash to
+//! it.
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::session::{Event, Outcome, Peer, Session};
 use crate::wire::{ERROR_DATA_BYTES, HEADER_BYTES, Header, Version, Versions};
 use crate::write::{FlowChange, Match, Output, Writer};
 
-/// What an operator chooses.
+/// The settings of an operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// Versions that may be agreed upon.
@@ -29,7 +29,7 @@ pub struct Settings {
     pub flow_priority: u16,
     /// Bytes of a packet in a packet-in whose packet the switch keeps; 65535 for whole packets, which it need not keep.
     pub miss_send_bytes: u16,
-    /// The longest message that is taken, 128 to 65535 bytes.
+    /// The longest accepted message, 128 to 65535 bytes.
     pub message_bytes_max: usize,
     /// Stations of one switch.
     pub addresses: Limits,
@@ -79,8 +79,8 @@ pub struct OpenFlow {
 }
 
 impl OpenFlow {
-    /// A controller of so many partitions, 1 or more; `secret` is random, so that nobody can choose datapath numbers
-    /// that collide.
+    /// Creates a controller of `partitions` partitions, 1 or more; `secret` is random, so that an attacker cannot
+    /// choose datapath numbers that collide.
     pub fn new(settings: Settings, partitions: u32, secret: u64) -> OpenFlow {
         OpenFlow { settings, hash: KeyHash::new(secret), partitions }
     }
@@ -118,7 +118,7 @@ impl OpenFlow {
                 Output::Port(port)
             }
         };
-        // A packet that the switch kept goes the flow's way with the flow.
+        // A packet that the switch kept leaves with the flow, by the flow's port.
         let goes_with_flow = packet.buffer != NO_BUFFER && matches!(decision.verdict, Verdict::Forward(_));
         if packet.is_whole() && !goes_with_flow {
             writer.packet_out(packet.buffer, packet.port, output, packet.data);
@@ -131,22 +131,22 @@ impl OpenFlow {
 pub struct Datapaths {
     switches: IndexMap<u64, Datapath>,
     next_sweep_seconds: u32,
-    /// The switch that is being swept, and how many of its stations are still to be looked at.
+    /// The switch that is being swept, and the number of its stations still to be examined.
     sweep: Option<(usize, usize)>,
 }
 
 impl Datapaths {
-    /// Switches of which something is remembered.
+    /// Returns the number of switches with state.
     pub fn len(&self) -> usize {
         self.switches.len()
     }
 
-    /// Whether nothing is remembered.
+    /// Reports whether no switch has state.
     pub fn is_empty(&self) -> bool {
         self.switches.is_empty()
     }
 
-    /// What is remembered of a switch.
+    /// Returns the state of a switch.
     pub fn get(&self, datapath: u64) -> Option<&Datapath> {
         self.switches.get(&datapath)
     }
@@ -159,9 +159,9 @@ impl Datapaths {
         self.switches.entry(datapath).or_default()
     }
 
-    /// Sweeps a few stations away that expired, and switches that have none; true if there is more to do now.
+    /// Removes a few expired stations, and switches that have none left; true if there is more to do now.
     fn sweep(&mut self, now_seconds: u32, limits: Limits) -> bool {
-        /// Few enough for a request not to wait long.
+        /// Few enough to keep a request from waiting long.
         const STATIONS: usize = 64;
         if self.sweep.is_none() && now_seconds >= self.next_sweep_seconds {
             self.next_sweep_seconds = now_seconds.saturating_add((limits.age_seconds / 4).max(1));
@@ -192,7 +192,7 @@ impl Datapaths {
 /// A message for a datapath's partition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request<'a> {
-    /// Whose connection it came by.
+    /// The connection by which it arrived.
     pub peer: Peer,
     /// The message's transaction, which the answers repeat.
     pub transaction: u32,
@@ -239,7 +239,7 @@ impl Service for OpenFlow {
         }
         let length = usize::from(header.length);
         if length < HEADER_BYTES {
-            // Nobody knows where the next message begins.
+            // The begin of the next message is unknown.
             session.on_refused(&self.settings, header, &input[..HEADER_BYTES], reply);
             return Step::Close;
         }
@@ -273,7 +273,7 @@ impl Service for OpenFlow {
         let datapath = partition.entry(datapath, self.settings.datapaths_max);
         let mut writer = Writer { version, transaction: request.transaction, out: reply };
         match &request.event {
-            // What was behind which port may have changed while it was away.
+            // The ports of stations may have changed while the switch was away.
             Event::Join => *datapath = Datapath { heard_seconds: now_seconds, ..Datapath::default() },
             Event::Packet(packet) => self.on_packet(datapath, packet, now_seconds, &mut writer),
             Event::Port(PortStatus { port, gone: true }) => {

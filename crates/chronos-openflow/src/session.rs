@@ -15,8 +15,8 @@
 //!   ECHO_REPLY               ──>        otherwise the connection is closed
 //! ```
 //!
-//! Departure from the specification: our hello answers the switch's instead of crossing it. Every switch must send
-//! its own at once (1.3.5, section 6.3.1), so nobody waits for ours.
+//! Departure from the specification: our hello answers the switch's instead of crossing it. Every switch must send its
+//! own at once (1.3.5, section 6.3.1), so none waits for ours.
 
 use std::time::Duration;
 
@@ -30,13 +30,13 @@ use crate::write::Writer;
 pub struct Session {
     phase: Phase,
     transaction: u32,
-    /// When the connection began, or its last whole message came while it was up.
+    /// The time at which the connection began, or at which its last whole message arrived while it was up.
     heard_at: Duration,
-    /// When an echo request was sent that no message has followed.
+    /// The time of an echo request that no message has followed.
     probed_at: Option<Duration>,
 }
 
-/// What is known of a switch's connection once it is up.
+/// The identity of a switch's connection once it is up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Peer {
     /// The version agreed upon.
@@ -48,9 +48,9 @@ pub struct Peer {
 /// A message for the datapath's partition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event<'a> {
-    /// The switch is there: its main connection is new.
+    /// The switch's main connection is new.
     Join,
-    /// It asks where a packet goes.
+    /// The switch asks for a decision on a packet.
     Packet(PacketIn<'a>),
     /// A port of the switch has changed.
     Port(PortStatus),
@@ -59,11 +59,11 @@ pub enum Event<'a> {
 /// The result of reading a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome<'a> {
-    /// Answered, or in need of no answer.
+    /// The message is answered, or needs no answer.
     Done,
-    /// Of an error that leaves nothing to go on with.
+    /// The connection is to be closed after an error.
     Close,
-    /// For the datapath's partition, with the message's transaction.
+    /// The message is for the datapath's partition; with its transaction.
     Event(Peer, u32, Event<'a>),
 }
 
@@ -75,7 +75,7 @@ enum Phase {
 }
 
 impl Session {
-    /// A connection that begins at `now`, since the server's start.
+    /// Creates a session that begins at `now`, since the server's start.
     pub fn new(now: Duration) -> Session {
         Session { phase: Phase::Hello, transaction: 0, heard_at: now, probed_at: None }
     }
@@ -99,31 +99,32 @@ impl Session {
         true
     }
 
-    /// A whole message came at `now`. Until the features have, messages do not extend the deadline.
+    /// Notes that a whole message arrived at `now`. Until the features have, messages do not extend the deadline.
     pub fn heard(&mut self, now: Duration) {
         if matches!(self.phase, Phase::Up(_)) {
             (self.heard_at, self.probed_at) = (now, None);
         }
     }
 
-    /// Whether this is the head of a first message that is no hello. What follows it is not looked at: to skip as many
-    /// bytes as it seems to say would let a request of HTTP, say, hide a switch's messages in its body.
+    /// Reports whether this is the head of a first message other than a hello. The bytes after it are not read:
+    /// skipping as many bytes as it seems to announce would let a request of HTTP, for example, hide a switch's
+    /// messages in its body.
     pub fn is_refused(&self, header: Header) -> bool {
-        /// A hello is 8 or 16 bytes, and may carry what later versions add.
+        /// A hello is 8 or 16 bytes, and may carry the additions of later versions.
         const HELLO_BYTES_MAX: u16 = 1024;
         self.phase == Phase::Hello
             && (header.kind != kind::HELLO
                 || !(HEADER_BYTES as u16..=HELLO_BYTES_MAX).contains(&header.length))
     }
 
-    /// Answers the head of a first message that is no hello.
+    /// Answers the head of a first message other than a hello.
     pub fn refuse(&mut self, settings: &Settings, header: Header, out: &mut Vec<u8>) {
         let mut writer =
             Writer { version: settings.versions.highest(), transaction: header.transaction, out };
         writer.error(ErrorCode::INCOMPATIBLE, b"the first message must be a hello");
     }
 
-    /// The head of a message that is refused for its length.
+    /// Handles the head of a message that is refused for its length.
     pub fn on_refused(&mut self, settings: &Settings, header: Header, head: &[u8], out: &mut Vec<u8>) {
         self.error(settings, header, ErrorCode::BAD_LENGTH, head, out);
     }
@@ -247,7 +248,7 @@ impl Session {
         message: &[u8],
         out: &mut Vec<u8>,
     ) {
-        // Errors are not answered by errors, or two peers could go on for ever.
+        // Errors are not answered with errors, or two peers could continue forever.
         if header.kind != kind::ERROR {
             let version = match self.phase {
                 Phase::Hello => settings.versions.highest(),
@@ -263,7 +264,7 @@ impl Session {
     }
 }
 
-/// Messages of a switch that change nothing here.
+/// Reports whether a message of a switch changes nothing here.
 fn is_only_news(version: Version, kind: u8) -> bool {
     matches!(kind, kind::HELLO | kind::ERROR | kind::ECHO_REPLY | kind::GET_CONFIG_REPLY | kind::FLOW_REMOVED)
         || kind == kind::barrier_reply(version)

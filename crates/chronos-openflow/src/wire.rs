@@ -1,4 +1,4 @@
-//! What every OpenFlow message has in common: versions, the header, the numbers of messages and errors.
+//! The common parts of OpenFlow messages: versions, the header, the numbers of messages and errors.
 //!
 //! ```text
 //! version (1) | type (1) | length (2), header included | transaction id (4) | body
@@ -9,7 +9,7 @@
 /// The size of the header in bytes.
 pub const HEADER_BYTES: usize = 8;
 
-/// Bytes that an error repeats of the message that it is about.
+/// Bytes of the offending message that an error repeats.
 pub const ERROR_DATA_BYTES: usize = 64;
 
 /// A version of the protocol that this controller speaks.
@@ -23,7 +23,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// The version with this number on the wire.
+    /// Returns the version with this number on the wire.
     pub fn from_wire(number: u8) -> Option<Version> {
         match number {
             1 => Some(Version::V10),
@@ -46,7 +46,7 @@ impl Versions {
         Versions(1 << version as u32)
     }
 
-    /// As a hello's version bitmap: bit n stands for wire version n.
+    /// Returns the set as a hello's version bitmap: bit n means wire version n.
     pub fn bitmap(self) -> u32 {
         self.0
     }
@@ -56,8 +56,8 @@ impl Versions {
         if self.contains(Version::V13) { Version::V13 } else { Version::V10 }
     }
 
-    /// What is agreed upon with a peer whose hello has this version in its header and, maybe, this bitmap: the
-    /// highest of both bitmaps, or the lower of both versions where the peer sent none (1.3.5, section 6.3.1).
+    /// Returns the version agreed upon with a peer whose hello has this version in its header and, maybe, this bitmap:
+    /// the highest of both bitmaps, or the lower of both versions if the peer sent none (1.3.5, section 6.3.1).
     pub fn agree(self, peer_version: u8, peer_bitmap: Option<u32>) -> Option<Version> {
         let version = match peer_bitmap.map(|bitmap| bitmap & self.0) {
             Some(0) => return None,
@@ -77,16 +77,16 @@ impl Versions {
 pub struct Header {
     /// Wire version; 1 for OpenFlow 1.0, 4 for 1.3.
     pub version: u8,
-    /// What the message is, one of [`kind`]'s.
+    /// The type of the message, one of [`kind`]'s.
     pub kind: u8,
     /// Bytes, header included; less than [`HEADER_BYTES`] only if the peer is broken.
     pub length: u16,
-    /// Chosen by who asks, repeated by who answers.
+    /// The number of the transaction, chosen for a request and repeated in its reply.
     pub transaction: u32,
 }
 
 impl Header {
-    /// The header at the head of `bytes`; None if there are too few.
+    /// Returns the header at the head of `bytes`; None if there are too few.
     pub fn read(bytes: &[u8]) -> Option<Header> {
         Some(Header {
             version: *bytes.first()?,
@@ -103,7 +103,7 @@ pub mod kind {
     pub const HELLO: u8 = 0;
     /// Either side reports an error.
     pub const ERROR: u8 = 1;
-    /// Either side; answered with the same body.
+    /// Either side sends it; it is answered with the same body.
     pub const ECHO_REQUEST: u8 = 2;
     /// Either side answers an ECHO_REQUEST.
     pub const ECHO_REPLY: u8 = 3;
@@ -143,7 +143,7 @@ pub mod kind {
         barrier_request(version) + 1
     }
 
-    /// By the switch: STATS_REPLY in 1.0, MULTIPART_REPLY in 1.3.
+    /// Returns the number of STATS_REPLY in 1.0, MULTIPART_REPLY in 1.3, which the switch sends.
     pub const fn statistics_reply(version: Version) -> u8 {
         match version {
             Version::V10 => 17,
@@ -174,17 +174,17 @@ impl ErrorCode {
     pub const BAD_LENGTH: ErrorCode = ErrorCode { class: 1, code: 6 };
 }
 
-/// Big-endian number at `offset`; None past the end.
+/// Returns the big-endian number at `offset`; None past the end.
 pub(crate) fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*bytes.get(offset..)?.first_chunk()?))
 }
 
-/// Big-endian number at `offset`; None past the end.
+/// Returns the big-endian number at `offset`; None past the end.
 pub(crate) fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.get(offset..)?.first_chunk()?))
 }
 
-/// Big-endian number at `offset`; None past the end.
+/// Returns the big-endian number at `offset`; None past the end.
 pub(crate) fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
     Some(u64::from_be_bytes(*bytes.get(offset..)?.first_chunk()?))
 }

@@ -1,17 +1,17 @@
-//! Messages of a controller, written at the end of a buffer.
+//! Writers of a controller's messages, at the end of a buffer.
 
 use crate::frame::Ethernet;
 use crate::read::NO_BUFFER;
 use crate::wire::{ERROR_DATA_BYTES, ErrorCode, HEADER_BYTES, Version, Versions, kind};
 
-/// Where a packet is to go.
+/// The destination of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Output {
     /// The packet leaves by one port.
     Port(u32),
-    /// Every port but the one that it came in by, and those that must not flood (OFPP_FLOOD).
+    /// The packet leaves by every port except the one that it arrived by, and ports that must not flood (OFPP_FLOOD).
     Flood,
-    /// This controller (OFPP_CONTROLLER), with so many bytes of it.
+    /// The controller port (OFPP_CONTROLLER), with the number of packet bytes to send.
     Controller(u16),
 }
 
@@ -36,38 +36,38 @@ impl Output {
     }
 }
 
-/// The packets that a flow is about.
+/// The packets that a flow matches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Match {
     /// The entry matches all packets.
     Any,
-    /// Those from one station to another through one port.
+    /// Packets from one station to another through one port.
     Pair(u32, Ethernet),
-    /// Those to one station; its VLAN and destination count.
+    /// Packets to one station; its VLAN and destination count.
     To(Ethernet),
 }
 
-/// What a flow-mod does.
+/// The change that a flow-mod makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FlowChange {
     /// Adds a flow, or replaces the one with the same match and priority.
     Add {
-        /// Seconds without a packet after which it goes; 0 for never.
+        /// Seconds without a packet after which the flow is removed; 0 for never.
         idle_seconds: u16,
-        /// Seconds after which it goes; 0 for never.
+        /// Seconds after which the flow is removed; 0 for never.
         hard_seconds: u16,
         /// The entry with the higher priority applies.
         priority: u16,
-        /// The packet kept by the switch that goes this way at once; [`NO_BUFFER`] for none.
+        /// The packet kept by the switch that takes this flow at once; [`NO_BUFFER`] for none.
         buffer: u32,
-        /// Where its packets go.
+        /// The destination of its packets.
         output: Output,
     },
-    /// Removes all flows within the match; those that send to one port, or all.
+    /// Removes all flows within the match; only flows to one port, or all.
     Delete(Option<u32>),
 }
 
-/// A buffer's end, where messages of one version and transaction are written.
+/// The end of a buffer, to which messages of one version and transaction are written.
 pub struct Writer<'a> {
     /// The version of the protocol.
     pub version: Version,
@@ -78,7 +78,7 @@ pub struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// HELLO with the version bitmap.
+    /// Writes HELLO with the version bitmap.
     pub fn hello(&mut self, versions: Versions) {
         self.message(kind::HELLO, |out| {
             out.extend([0, 1, 0, 8]);
@@ -86,17 +86,18 @@ impl Writer<'_> {
         });
     }
 
-    /// A message of a header only: FEATURES_REQUEST, BARRIER_REQUEST.
+    /// Writes a message of a header only: FEATURES_REQUEST, BARRIER_REQUEST.
     pub fn bare(&mut self, kind: u8) {
         self.message(kind, |_| ());
     }
 
-    /// ECHO_REPLY with the request's body.
+    /// Writes ECHO_REPLY with the request's body.
     pub fn echo_reply(&mut self, body: &[u8]) {
         self.message(kind::ECHO_REPLY, |out| out.extend(body));
     }
 
-    /// SET_CONFIG: fragments as they come, and so many bytes of a packet in a packet-in.
+    /// Writes SET_CONFIG: no special handling of fragments, and a packet-in has at most `miss_send_bytes` bytes of its
+    /// packet.
     pub fn set_config(&mut self, miss_send_bytes: u16) {
         self.message(kind::SET_CONFIG, |out| {
             out.extend([0, 0]);
@@ -104,7 +105,7 @@ impl Writer<'_> {
         });
     }
 
-    /// ERROR with what is wrong: of a message its first 64 bytes, for [`ErrorCode::INCOMPATIBLE`] a text.
+    /// Writes ERROR with its cause: the first 64 bytes of the message, or a text for [`ErrorCode::INCOMPATIBLE`].
     pub fn error(&mut self, error: ErrorCode, about: &[u8]) {
         self.message(kind::ERROR, |out| {
             out.extend(error.class.to_be_bytes());
@@ -121,8 +122,8 @@ impl Writer<'_> {
         }
     }
 
-    /// PACKET_OUT of the packet that the switch keeps in `buffer`, or, if that is [`NO_BUFFER`], of `data`. False,
-    /// with nothing written, if it does not fit a message.
+    /// Writes PACKET_OUT of the packet that the switch keeps in `buffer`, or, if that is [`NO_BUFFER`], of `data`.
+    /// False, with nothing written, if it does not fit a message.
     pub fn packet_out(&mut self, buffer: u32, in_port: u32, output: Output, data: &[u8]) -> bool {
         let data = if buffer == NO_BUFFER { data } else { &[] };
         let version = self.version;
@@ -195,7 +196,7 @@ impl Writer<'_> {
             out.extend([0; 4]);
             put_match_v13(out, matched);
             if let FlowChange::Add { output, .. } = change {
-                // Instruction APPLY_ACTIONS of one action.
+                // Instruction APPLY_ACTIONS with one action.
                 out.extend([0, 4, 0, 24, 0, 0, 0, 0]);
                 put_output(out, Version::V13, output);
             }
@@ -212,7 +213,7 @@ impl Writer<'_> {
     }
 }
 
-/// The action OUTPUT (type 0).
+/// Writes the action OUTPUT (type 0).
 fn put_output(out: &mut Vec<u8>, version: Version, output: Output) {
     let port = output.number(version);
     match version {
@@ -230,7 +231,7 @@ fn put_output(out: &mut Vec<u8>, version: Version, output: Output) {
     }
 }
 
-/// The 40 bytes of ofp_match (1.0.0, section 5.2.3); what is wildcarded is zero.
+/// Writes the 40 bytes of ofp_match (1.0.0, section 5.2.3); wildcarded fields are zero.
 fn put_match_v10(out: &mut Vec<u8>, matched: Match) {
     const ALL: u32 = (1 << 22) - 1;
     const IN_PORT: u32 = 1 << 0;
@@ -259,7 +260,7 @@ fn put_match_v10(out: &mut Vec<u8>, matched: Match) {
     out.extend([0; 20]);
 }
 
-/// An OXM match (1.3.5, section 7.2.3), padded.
+/// Writes an OXM match (1.3.5, section 7.2.3), padded.
 fn put_match_v13(out: &mut Vec<u8>, matched: Match) {
     const IN_PORT: u8 = 0;
     const ETH_DST: u8 = 3;

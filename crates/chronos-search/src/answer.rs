@@ -1,4 +1,4 @@
-//! What is answered, in memcached's protocol and in HTTP.
+//! The answers, in memcached's protocol and in HTTP.
 
 use std::io::Write;
 
@@ -9,8 +9,9 @@ use crate::index::{Counts, Posting, Postings};
 use crate::rank::{Collection, Ranking};
 use crate::request::{Answer, Form, Outcome};
 
-/// `VALUE`: a word's postings. A document is a line: its name, how often it has the word, and how many words it has.
-/// `name` appends the name of a posting's document; false leaves a document out that is just going.
+/// Appends `VALUE`: a word's postings. A document is a line: its name, the number of times that it has the word, and
+/// its number of words. `name` appends the name of a posting's document; false leaves out a document that is being
+/// removed.
 pub fn value(
     word: &[u8],
     postings: &Postings,
@@ -31,7 +32,7 @@ pub fn value(
     }
 }
 
-/// The end of a request that has no result but its success.
+/// Ends a request whose only result is its success.
 pub fn done(answer: Answer, reply: &mut Vec<u8>) {
     match answer {
         Answer::Quiet => {}
@@ -48,8 +49,8 @@ pub fn done(answer: Answer, reply: &mut Vec<u8>) {
     }
 }
 
-/// Statistics, of which `shed` is how many connections were closed for the memory that they held, as memcached's `STAT`
-/// lines or as JSON.
+/// Appends statistics as memcached's `STAT` lines or as JSON; `shed` is the number of connections closed for the memory
+/// that they held.
 pub fn statistics(
     answer: Answer,
     collection: Collection,
@@ -106,7 +107,7 @@ pub fn results(ranking: &Ranking, form: Form, reply: &mut Vec<u8>) {
     json(Status::OK, form, &body, reply);
 }
 
-/// A status of HTTP, and a header that it needs.
+/// A status of HTTP, and the header that it needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Status(pub u16, pub &'static str, pub &'static str);
 
@@ -125,12 +126,12 @@ impl Status {
     pub const TOO_LARGE: Status = Status(413, "Content Too Large", "");
     /// The headers are too large (431).
     pub const HEADERS_TOO_LARGE: Status = Status(431, "Request Header Fields Too Large", "");
-    /// There is no memory for the document (507).
+    /// The budget has no memory for the document (507).
     pub const NO_STORAGE: Status = Status(507, "Insufficient Storage", "");
     /// The method is not implemented (501).
     pub const NOT_IMPLEMENTED: Status = Status(501, "Not Implemented", "");
 
-    /// 405, with the methods that are allowed.
+    /// Returns 405, with the methods that are allowed.
     pub const fn method_not_allowed(allow: &'static str) -> Status {
         Status(405, "Method Not Allowed", allow)
     }
@@ -161,7 +162,7 @@ fn put_value(word: &[u8], flags: u32, value: &[u8], reply: &mut Vec<u8>) {
     reply.reserve(word.len() + value.len() + 40);
     reply.extend(b"VALUE ");
     reply.extend(word);
-    // On every `get`, where formatting by format_args! shows.
+    // This runs on every `get`, where the cost of format_args! shows.
     let mut digits = itoa::Buffer::new();
     reply.push(b' ');
     reply.extend(digits.format(flags).as_bytes());

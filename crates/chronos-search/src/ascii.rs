@@ -1,7 +1,7 @@
 //! memcached's ASCII protocol: `get WORD...`, `set`, `delete`, `stats`, `version`, `quit`.
 //!
-//! `get` answers with posting lists. What `set` and `delete` name is a document, or, as in the paper's experiment, a
-//! word whose posting list is the client's own ([`Sets`]).
+//! `get` answers with posting lists. The key of `set` and `delete` names a document, or, as in the paper's experiment,
+//! a word whose posting list is the client's own ([`Sets`]).
 
 use plimsoll_chronos::Step;
 
@@ -14,7 +14,7 @@ use crate::{ID_BYTES_MAX, check_id};
 
 /// Bytes of the longest line of words.
 const LINE_BYTES_MAX: usize = 1 << 16;
-/// memcached says so to those too who wanted no reply.
+/// memcached reports this even to clients that asked for no reply.
 const NO_MEMORY: &str = "SERVER_ERROR out of memory storing object\r\n";
 
 /// Reads a command, or the next word of a `get`.
@@ -65,15 +65,15 @@ pub fn parse<'a>(
     }
 }
 
-/// Whether a line that is no `get` is a request line of HTTP: three words and more, of which the last begins with
-/// `HTTP/`. As with memcached it ends the connection, so that the body behind it is not carried out as commands. No
-/// command with arguments that are allowed looks like this.
+/// Reports whether a line other than a `get` is a request line of HTTP: three words and more, of which the last begins
+/// with `HTTP/`. As with memcached it ends the connection, so that the body behind it is not executed as commands. No
+/// valid command looks like this.
 fn is_http(line: &[u8]) -> bool {
     let mut words = line.split(|&byte| byte == b' ').filter(|word| !word.is_empty());
     words.next_back().is_some_and(|last| last.starts_with(b"HTTP/")) && words.count() >= 2
 }
 
-/// The whole line is there; `start` bytes of the input are done with.
+/// Parses a complete line; `start` bytes of the input are consumed.
 fn next_word<'a>(
     search: &Search,
     session: &mut Session,
@@ -170,7 +170,7 @@ fn delete<'a>(
     deleted.unwrap_or_else(|| refuse(consumed, if quiet { "" } else { "NOT_FOUND\r\n" }, reply))
 }
 
-/// Answers by memcached's `STORED`, or says that there was no room.
+/// Answers with memcached's `STORED`, or reports that the budget is full.
 pub fn set_done(result: Result<(), Full>, quiet: bool, reply: &mut Vec<u8>) {
     match result {
         Err(Full) => reply.extend(NO_MEMORY.as_bytes()),
@@ -178,7 +178,7 @@ pub fn set_done(result: Result<(), Full>, quiet: bool, reply: &mut Vec<u8>) {
     }
 }
 
-/// Answers by memcached's `DELETED` or `NOT_FOUND`.
+/// Answers with memcached's `DELETED` or `NOT_FOUND`.
 pub fn forgotten(known: bool, quiet: bool, reply: &mut Vec<u8>) {
     match (quiet, known) {
         (true, _) => {}

@@ -1,28 +1,28 @@
-//! [`Budget`]: the memory that documents, words and values take together, and how much they may.
+//! [`Budget`]: the memory that documents, words and values take together, and its limit.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes taken of what may be, for all threads.
+/// Bytes taken and their limit, for all threads.
 #[derive(Debug)]
 pub struct Budget {
     taken: AtomicU64,
     limit: u64,
 }
 
-/// There is no room: nothing has changed.
+/// The error of a full budget: nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;
 
 impl Budget {
-    /// For so many bytes; without end if nothing is said.
+    /// Creates a budget of `limit` bytes; unlimited for None.
     pub fn new(limit: Option<u64>) -> Budget {
         Budget { taken: AtomicU64::new(0), limit: limit.unwrap_or(u64::MAX) }
     }
 
-    /// Takes `now` bytes in place of the `before` that were taken. What does not grow always may be.
+    /// Takes `now` bytes in place of the `before` that were taken. An exchange that takes no more always succeeds.
     ///
     /// # Errors
-    /// If there is no room for them.
+    /// If the budget has no room for them.
     pub fn exchange(&self, before: u64, now: u64) -> Result<(), Full> {
         if now <= before {
             self.give(before - now);
@@ -36,7 +36,7 @@ impl Budget {
         }
     }
 
-    /// Takes bytes that were not asked for: the words of a document that has its room already.
+    /// Takes bytes without a check: the words of a document whose room is already taken.
     pub fn take(&self, bytes: u64) {
         self.taken.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -48,12 +48,12 @@ impl Budget {
         }
     }
 
-    /// Bytes that are taken.
+    /// Returns the bytes that are taken.
     pub fn taken(&self) -> u64 {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Bytes that may be taken; none if there is no end.
+    /// Returns the limit in bytes; None if unlimited.
     pub fn limit(&self) -> Option<u64> {
         (self.limit < u64::MAX).then_some(self.limit)
     }

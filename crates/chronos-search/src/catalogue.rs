@@ -6,8 +6,8 @@
 //! partitions, results ─────────────────────────────> number ───────┘  by arc-swap, in segments that double
 //! ```
 //!
-//! Only changes of documents take the lock. It orders them: a document's versions have generations, and every
-//! partition ends with the last, in whatever order changes reach it.
+//! Only changes of documents take the lock. It orders them: a document's versions have generations, and every partition
+//! ends with the last, in whatever order it receives the changes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -33,9 +33,9 @@ pub struct Catalogue {
 pub struct Change {
     /// The number of the document.
     pub number: u32,
-    /// The version before; none if there was no such document.
+    /// The version before; none if the document did not exist.
     pub before: Option<Arc<Document>>,
-    /// The version now; none if it is deleted.
+    /// The version now; none if it was deleted.
     pub now: Option<Arc<Document>>,
 }
 
@@ -53,7 +53,7 @@ const FIRST_SEGMENT: u32 = 1024;
 const SEGMENTS: usize = 23;
 
 impl Catalogue {
-    /// Without documents, which will take memory of `budget`.
+    /// Creates a catalogue without documents, whose documents will take memory of `budget`.
     pub fn new(budget: Arc<Budget>) -> Catalogue {
         Catalogue {
             budget,
@@ -67,7 +67,7 @@ impl Catalogue {
     /// Adds a document, or replaces the one of its name.
     ///
     /// # Errors
-    /// If there is no memory for it: then what was there before stays.
+    /// If the budget has no memory for it; the document before then stays.
     pub fn put(&self, about: About, terms: Terms) -> Result<Change, Full> {
         let mut names = self.lock();
         let known = names.numbers.get(&about.id).copied();
@@ -80,7 +80,7 @@ impl Catalogue {
         Ok(self.exchange(document.number, Some(Arc::new(document))))
     }
 
-    /// Deletes a document; none if there is none of that name.
+    /// Deletes a document; none if no document has that name.
     pub fn delete(&self, id: &str) -> Option<Change> {
         let mut names = self.lock();
         let number = names.numbers.remove(id)?;
@@ -90,19 +90,19 @@ impl Catalogue {
         Some(change)
     }
 
-    /// The document that has this number now.
+    /// Returns the document that has this number now.
     pub fn get(&self, number: u32) -> Option<Arc<Document>> {
         let (segment, index) = place(number);
         self.segments[segment].get()?[index].load_full()
     }
 
-    /// All documents, without an order.
+    /// Returns all documents, without an order.
     pub fn all(&self) -> Vec<Arc<Document>> {
         let numbers: Vec<u32> = self.lock().numbers.values().copied().collect();
         numbers.into_iter().filter_map(|number| self.get(number)).collect()
     }
 
-    /// How many documents there are, and how long they are together.
+    /// Returns the number of documents, and their total length.
     pub fn collection(&self) -> Collection {
         Collection {
             documents: self.documents.load(Ordering::Relaxed),
@@ -110,7 +110,7 @@ impl Catalogue {
         }
     }
 
-    /// Under the lock, so that the counts are those of the slots.
+    /// Runs under the lock, so that the counts match the slots.
     fn exchange(&self, number: u32, now: Option<Arc<Document>>) -> Change {
         let (segment, index) = place(number);
         let slots = self.segments[segment].get_or_init(|| {
@@ -146,7 +146,7 @@ impl Names {
     }
 }
 
-/// A number's segment, and its index there.
+/// Returns a number's segment, and its index there.
 fn place(number: u32) -> (usize, usize) {
     let shifted = u64::from(number) + u64::from(FIRST_SEGMENT);
     let segment = (shifted / u64::from(FIRST_SEGMENT)).ilog2();

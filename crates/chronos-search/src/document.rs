@@ -1,4 +1,5 @@
-//! [`Document`]: what is kept of a document: who it is, and how often it has which word. Its text is not kept.
+//! [`Document`]: the stored part of a document: its identity, and the frequency of each of its words. Its text is not
+//! kept.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use crate::words::words;
 pub struct Document {
     /// Its place in the catalogue; another document may have it after this one is deleted.
     pub number: u32,
-    /// Counts what is put into the catalogue, from 0 again after 2^32: tells versions of one number apart.
+    /// Counts the versions put into the catalogue, from 0 again after 2^32: distinguishes versions of one number.
     pub generation: u32,
     /// The name, title and URL of the document.
     pub about: About,
@@ -20,7 +21,7 @@ pub struct Document {
     pub terms: Terms,
 }
 
-/// What is said of a document.
+/// The description of a document.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct About {
     /// Its name, 1 to [`crate::ID_BYTES_MAX`] bytes without spaces or control characters.
@@ -31,28 +32,28 @@ pub struct About {
     pub url: Option<Box<str>>,
 }
 
-/// How often a document has each of its words, by the partitions of the words.
+/// The frequency of each of a document's words, by the partitions of the words.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Terms {
-    /// For each word its length (1 byte), itself, and how often it is there (4 bytes, little-endian).
+    /// For each word its length (1 byte), the word, and its frequency (4 bytes, little-endian).
     bytes: Box<[u8]>,
-    /// Where each partition's words begin, and the end.
+    /// The begin of each partition's words, and the end.
     starts: Box<[u32]>,
     words: u32,
     distinct: u32,
 }
 
-/// A word, with what finds it.
+/// A word, with the hash by which it is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Term<'a> {
     /// The hash of the word.
     pub hash: u64,
-    /// Lower-cased, or as it was asked for where it stands for opaque postings.
+    /// The word in lower case, or as requested where it names opaque postings.
     pub word: &'a [u8],
 }
 
 impl Document {
-    /// Bytes of memory that it takes, with its postings, but without the words that nothing else has.
+    /// Returns the bytes of memory that it takes, with its postings, but without words that no other document has.
     pub fn bytes(&self) -> u64 {
         /// Its name once more, in the catalogue, and its slots there and in the partitions.
         const BESIDE: usize = 128;
@@ -66,7 +67,7 @@ impl Document {
 }
 
 impl<'a> Term<'a> {
-    /// A term as the hash sees it.
+    /// Creates a term with the word's hash.
     pub fn new(hash: &KeyHash, word: &'a [u8]) -> Term<'a> {
         Term { hash: hash.hash(word), word }
     }
@@ -78,7 +79,7 @@ impl<'a> Term<'a> {
 }
 
 impl Terms {
-    /// The words of `text`, for an index of so many partitions.
+    /// Returns the words of `text`, for an index of `partitions` partitions.
     pub fn of(text: &str, hash: &KeyHash, partitions: u32) -> Terms {
         let mut frequencies: BTreeMap<String, u32> = BTreeMap::new();
         let mut count = 0;
@@ -104,12 +105,12 @@ impl Terms {
         Terms { bytes: bytes.into(), starts: starts.into(), words: count, distinct }
     }
 
-    /// Words of the text, with repetitions.
+    /// Returns the number of words of the text, with repetitions.
     pub fn words(&self) -> u32 {
         self.words
     }
 
-    /// One partition's words, and how often each is there.
+    /// Returns one partition's words, each with its frequency.
     pub fn of_partition(&self, PartitionId(partition): PartitionId) -> impl Iterator<Item = (&[u8], u32)> {
         let partition = partition as usize;
         let mut rest = &self.bytes[self.starts[partition] as usize..self.starts[partition + 1] as usize];
@@ -122,7 +123,7 @@ impl Terms {
         })
     }
 
-    /// All words, and how often each is there.
+    /// Returns all words, each with its frequency.
     pub fn all(&self) -> impl Iterator<Item = (&[u8], u32)> {
         (0..self.starts.len() as u32 - 1).flat_map(|partition| self.of_partition(PartitionId(partition)))
     }

@@ -20,10 +20,10 @@ use crate::service::{Search, Session};
 const HEAD_BYTES_MAX: usize = 1 << 14;
 /// The largest number of headers of a request.
 const HEADERS_MAX: usize = 64;
-/// Results if nothing is said, and at most.
+/// The default number of results, and the largest.
 const LIMIT: (u32, u32) = (10, 1000);
 
-/// What a request's head says.
+/// The contents of a request's head.
 struct Head<'a> {
     method: &'a str,
     target: &'a str,
@@ -34,7 +34,7 @@ struct Head<'a> {
     form: Form,
 }
 
-/// Why a request is refused.
+/// The reason that a request is refused.
 struct Refusal(Status, Cow<'static, str>);
 
 /// Parses the next HTTP request of `input`.
@@ -50,7 +50,7 @@ pub fn parse<'a>(
             session.in_head = true;
             return Step::Incomplete { total: input.len() + 1 };
         }
-        // Nobody knows where the next request begins.
+        // The begin of the next request is unknown.
         Err(refusal) => return end(&refusal, reply),
     };
     if head.body_bytes > search.settings().document_bytes_max {
@@ -174,7 +174,7 @@ fn read_query(query: &str, form: Form) -> Result<Query<'static>, Refusal> {
         .ok_or_else(|| bad(format!("q: more than {} different words", Query::WORDS_MAX)))
 }
 
-/// None if it is not all there.
+/// Returns None if it is not complete.
 fn read_head(input: &[u8]) -> Result<Option<Head<'_>>, Refusal> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut request = httparse::Request::new(&mut headers);

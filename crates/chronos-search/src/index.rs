@@ -8,25 +8,25 @@ use plimsoll_chronos::{KeyHash, PartitionId};
 use crate::budget::{Budget, Full};
 use crate::document::{Document, Term};
 
-/// That a document has a word. Posting lists are sorted by number.
+/// One occurrence of a word in a document. Posting lists are sorted by number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Posting {
     /// The document's number.
     pub number: u32,
     /// The document's version.
     pub generation: u32,
-    /// How often the word is in it.
+    /// The number of times that the document has the word.
     pub frequency: u32,
-    /// How many words it has.
+    /// The number of words of the document.
     pub words: u32,
 }
 
-/// What is kept of a word.
+/// The postings of a word.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Postings {
-    /// The documents that have it.
+    /// The documents that have the word.
     Documents(Vec<Posting>),
-    /// What a client has set for it.
+    /// The value that a client has set for it.
     Opaque {
         /// The flags that the client gave.
         flags: u32,
@@ -54,7 +54,7 @@ pub struct Partition {
     documents: hashbrown::HashMap<u32, Arc<Document>>,
 }
 
-/// How much there is of what.
+/// The counts of a partition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// The number of words with postings.
@@ -66,7 +66,7 @@ pub struct Counts {
 }
 
 impl Posting {
-    /// That `document` has a word so often.
+    /// Creates the posting of `document` for a word with this frequency.
     pub fn new(document: &Document, frequency: u32) -> Posting {
         let (number, generation) = (document.number, document.generation);
         Posting { number, generation, frequency, words: document.terms.words() }
@@ -74,20 +74,20 @@ impl Posting {
 }
 
 impl Entry {
-    /// Bytes of memory that a word takes, without its postings.
+    /// Returns the bytes of memory that a word takes, without its postings.
     pub fn bytes(word: &[u8]) -> u64 {
-        // A table that grows is half empty to an eighth.
+        // A growing table is between one half and seven eighths full.
         (size_of::<Entry>() * 3 / 2 + word.len()) as u64
     }
 
-    /// Bytes that a word and its value take, if there are some.
+    /// Returns the bytes that a word and its value take, if there is one.
     pub fn bytes_with_value(word: &[u8], postings: Option<&Postings>) -> u64 {
         postings.map_or(0, |postings| Entry::bytes(word) + postings.value_bytes())
     }
 }
 
 impl Postings {
-    /// Bytes of what a client has set.
+    /// Returns the bytes of a value that a client has set.
     pub fn value_bytes(&self) -> u64 {
         match self {
             Postings::Documents(_) => 0,
@@ -95,7 +95,7 @@ impl Postings {
         }
     }
 
-    /// The documents; none for what a client has set.
+    /// Returns the documents; none for a value that a client has set.
     pub fn documents(&self) -> &[Posting] {
         match self {
             Postings::Documents(postings) => postings,
@@ -135,22 +135,22 @@ impl Counts {
 }
 
 impl Partition {
-    /// A partition without words, of an index that hashes so; its words will take memory of `budget`.
+    /// Creates a partition without words, of an index with this hash; its words will take memory of `budget`.
     pub fn new(id: PartitionId, hash: KeyHash, budget: Arc<Budget>) -> Partition {
         Partition { budget, id, hash, entries: HashTable::new(), documents: hashbrown::HashMap::new() }
     }
 
-    /// What is kept of a word.
+    /// Returns the postings of a word.
     pub fn get(&self, term: Term<'_>) -> Option<&Postings> {
         self.entries.find(term.hash, |entry| *entry.word == *term.word).map(|entry| &entry.postings)
     }
 
-    /// The version of a document whose words are in the postings.
+    /// Returns the version of a document whose words are in the postings.
     pub fn document(&self, number: u32) -> Option<&Document> {
         self.documents.get(&number).map(|document| &**document)
     }
 
-    /// Makes the postings those of this version of the document with this number; none if it is gone.
+    /// Makes the postings match this version of the document with this number; none if it is gone.
     pub fn apply(&mut self, number: u32, now: Option<Arc<Document>>) {
         let before = self.documents.get(&number);
         if before.map(|document| document.generation) == now.as_ref().map(|document| document.generation) {
@@ -172,16 +172,16 @@ impl Partition {
         self.documents.insert(number, now);
     }
 
-    /// Sets what is answered for a word, in place of what was.
+    /// Sets the value of a word, in place of its earlier postings.
     ///
     /// # Errors
-    /// If there is no memory for it: then what was there stays.
+    /// If the budget has no memory for it; the earlier postings then stay.
     pub fn set(&mut self, term: Term<'_>, flags: u32, value: &[u8]) -> Result<(), Full> {
         let before = Entry::bytes_with_value(term.word, self.get(term));
         self.budget.exchange(before, Entry::bytes(term.word) + value.len() as u64)?;
         let postings = &mut self.entry(term).0.postings;
         match postings {
-            // Most often as long as before.
+            // Most values are as long as the one before.
             Postings::Opaque { flags: before, value: place } if place.len() == value.len() => {
                 *before = flags;
                 place.copy_from_slice(value);
@@ -191,7 +191,7 @@ impl Partition {
         Ok(())
     }
 
-    /// Forgets a word; false if it was not known.
+    /// Removes a word; false if it was not known.
     pub fn forget(&mut self, term: Term<'_>) -> bool {
         let found = self.entries.find_entry(term.hash, |entry| *entry.word == *term.word);
         let Ok((entry, _)) = found.map(|found| found.remove()) else { return false };
@@ -199,7 +199,7 @@ impl Partition {
         true
     }
 
-    /// Counts; looks at every word.
+    /// Counts, by visiting every word.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for entry in &self.entries {
@@ -208,7 +208,7 @@ impl Partition {
         counts
     }
 
-    /// A word's entry, and whether it is new: then its memory is to be counted.
+    /// Returns a word's entry, and whether it is new: then its memory is to be counted.
     fn entry(&mut self, term: Term<'_>) -> (&mut Entry, bool) {
         let hash = self.hash;
         let slot =

@@ -8,9 +8,9 @@
 //! ```
 //!
 //! After Chronos-WS (dissertation of R. Kapoor, sections 6.1.2 and 6.2.5): the index is partitioned by term, and a
-//! partition is one thread's. Departures:
+//! partition belongs to one thread. Departures:
 //! * Documents may be put and deleted, and queries of several words are answered here; in the paper a client joins
-//!   posting lists, and what is set is a posting list. `Sets::Postings` is that.
+//!   posting lists, and sets posting lists. `Sets::Postings` is that mode.
 //! * Names and lengths of documents are in one table that all threads read without a lock ([`Catalogue`]).
 //! * The baselines are the reader/writer lock of the crate `plimsoll-chronos-locked`, and [`Snapshots`].
 
@@ -44,18 +44,18 @@ pub use words::{WORD_BYTES_MAX, words};
 /// Bytes of the longest name of a document: memcached's longest key.
 pub const ID_BYTES_MAX: usize = 250;
 
-/// What is wrong with a document's name.
+/// The error in a document's name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum IdError {
-    /// It has no byte, or too many.
+    /// It is empty, or too long.
     #[error("a document's name has {0} bytes; 1 to {ID_BYTES_MAX} are allowed")]
     Length(usize),
-    /// It could not be a key of memcached's protocol.
+    /// It has a character that a key of memcached's protocol cannot have.
     #[error("a document's name has {0:?}; spaces and control characters are not allowed")]
     Character(char),
 }
 
-/// Whether this can be a document's name.
+/// Checks that this can be a document's name.
 ///
 /// # Errors
 /// If it is empty, too long, or has a space or a control character.

@@ -1,12 +1,12 @@
 //! Documents from files, before the server starts.
 //!
 //! * `*.jsonl`, `*.ndjson`: a document a line, `{"id": ..., "text": ..., "title": ..., "url": ...}`; `id` is a string
-//!   or a whole number, `title` and `url` may be left out, and what else is there is not looked at.
+//!   or a whole number, `title` and `url` may be left out, and other fields are ignored.
 //! * a folder: every file in it, and in the folders within. A document's name is its path within the folder.
 //! * any other file: a document of its name.
 //!
-//! Spaces, control characters and `%` in paths are percent-encoded. Files with a NUL byte are no text and are left out;
-//! bytes that are not UTF-8 end a word.
+//! Spaces, control characters and `%` in paths are percent-encoded. Files with a NUL byte are not text and are left
+//! out; bytes that are not UTF-8 end a word.
 
 use std::borrow::Cow;
 use std::fs;
@@ -22,24 +22,24 @@ use crate::document::About;
 use crate::service::Search;
 use crate::{IdError, check_id};
 
-/// The number of documents that were read, and of files that were not.
+/// The number of documents read, and of files left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Loaded {
-    /// Documents; one that came twice counts twice.
+    /// Documents; one that is read twice counts twice.
     pub documents: u64,
-    /// Files that are no text.
+    /// Files that are not text.
     pub left_out: u64,
 }
 
-/// What was wrong with a file.
+/// The reason that a file could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// It could not be read.
+    /// The file could not be read.
     #[error("{}: {source}", path.display())]
     Read {
         /// The path that was named.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// The file is not in UTF-8.
@@ -58,10 +58,10 @@ pub enum LoadError {
         path: PathBuf,
         /// The line's number, from 1.
         line: usize,
-        /// The error that the parser found; it is part of the text, and so no source.
+        /// The error of the parser; it is part of the text, and therefore not a source.
         wrong: serde_json::Error,
     },
-    /// There is no memory for a document.
+    /// The budget has no memory for a document.
     #[error(
         "{}:{line}: no memory is left for it: {} bytes are taken of the {} that may be (--memory-max)",
         path.display(),
@@ -90,7 +90,7 @@ pub enum LoadError {
     },
 }
 
-/// Loads the file, or what is in the folder.
+/// Loads the file, or the files in the folder.
 ///
 /// # Errors
 /// If something cannot be read, or a line is not a document.
@@ -117,7 +117,7 @@ fn load_folder(search: &Search, root: &Path, folder: &Path, loaded: &mut Loaded)
         if kind.is_dir() {
             load_folder(search, root, &path, loaded)?;
         } else if path.is_file() {
-            // Links to files are followed, links to folders are not: they could go round.
+            // Links to files are followed, links to folders are not: they could form a cycle.
             load_file(search, root, &path, loaded)?;
         }
     }
@@ -167,7 +167,7 @@ fn load_document(
 /// Skips the byte order mark of UTF-8, which some editors write (RFC 8259, section 8.1, lets a reader ignore it).
 ///
 /// # Errors
-/// Names the mark of UTF-16 or UTF-32, which is not read.
+/// If the file begins with the mark of UTF-16 or UTF-32, which is not read.
 fn skip_byte_order_mark(file: &mut impl BufRead, path: &Path) -> Result<(), LoadError> {
     let start = file.fill_buf().map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
     if start.starts_with(b"\xef\xbb\xbf") {

@@ -1,4 +1,4 @@
-//! What a partition answers to a request that went everywhere, for the merge.
+//! The answers of partitions to a request that went everywhere, for the merge.
 //!
 //! ```text
 //! postings: the word's index in the query (4) | how many (4) | number, generation, frequency, words (4 each) ...
@@ -7,7 +7,7 @@
 
 use crate::index::{Counts, Posting};
 
-/// Appends a word's postings; nothing if there are none, as in all partitions but the word's own.
+/// Appends a word's postings; nothing if it has none, as in all partitions but the word's own.
 pub fn put_list(index: usize, postings: &[Posting], reply: &mut Vec<u8>) {
     if postings.is_empty() {
         return;
@@ -22,7 +22,7 @@ pub fn put_list(index: usize, postings: &[Posting], reply: &mut Vec<u8>) {
     }
 }
 
-/// The postings of each of a query's words.
+/// Returns the postings of each of a query's words.
 pub fn lists(words: usize, replies: &[Vec<u8>]) -> Vec<Vec<Posting>> {
     let mut lists = vec![Vec::new(); words];
     for reply in replies {
@@ -43,14 +43,14 @@ pub fn lists(words: usize, replies: &[Vec<u8>]) -> Vec<Vec<Posting>> {
     lists
 }
 
-/// Appends what a partition counted.
+/// Appends the counts of a partition.
 pub fn put_counts(counts: Counts, reply: &mut Vec<u8>) {
     for count in [counts.words, counts.postings, counts.opaque_bytes] {
         reply.extend(count.to_le_bytes());
     }
 }
 
-/// The sum of all partitions.
+/// Returns the sum over all partitions.
 pub fn counts(replies: &[Vec<u8>]) -> Counts {
     let mut sum = Counts::default();
     for reply in replies {

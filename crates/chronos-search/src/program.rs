@@ -19,14 +19,14 @@ use crate::{Search, Sets, Settings, load};
 #[derive(Parser)]
 #[command(name = "chronos-search", version, max_term_width = 110)]
 struct Command {
-    /// What to index: JSONL files (`{"id": ..., "text": ..., "title": ..., "url": ...}` a line), text files, folders of
-    /// them. Documents may also come while it serves.
+    /// Files to index: JSONL files (`{"id": ..., "text": ..., "title": ..., "url": ...}` a line), text files, folders
+    /// of them. Documents may also be added while it serves.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Where clients connect: an address and port, port 0 for any free one, or `unix:PATH`. May be given several times.
     #[arg(short, long, value_name = "ADDRESS", default_value = "127.0.0.1:11311", value_parser = parse_listen)]
     listen: Vec<Listen>,
-    /// What memcached's `set KEY` and `delete KEY` are about.
+    /// The meaning of KEY in memcached's `set KEY` and `delete KEY`.
     #[arg(long, value_enum, default_value_t = SetsOption::Documents)]
     sets: SetsOption,
     /// Bytes of the longest document, or of the longest value that is set.
@@ -37,10 +37,10 @@ struct Command {
         value_parser = whole::<u64>(1..=1 << 30)
     )]
     document_max: u64,
-    /// Bytes of memory that documents, words and values may take; more are refused. Without it there is no end.
+    /// Bytes of memory that documents, words and values may take; more are refused. Without it they are unlimited.
     #[arg(long, value_name = "BYTES", value_parser = whole::<u64>(1 << 20..))]
     memory_max: Option<u64>,
-    /// Read-copy-update on the thread that a request comes to, in place of partitions; a baseline for experiments.
+    /// Read-copy-update on the thread that receives a request, in place of partitions; a baseline for experiments.
     #[arg(long)]
     snapshots: bool,
     /// Seconds that a client has to send the head of a request, or a line of memcached's protocol; then its connection
@@ -108,7 +108,7 @@ pub fn main(run: impl FnOnce() -> Result<()>) -> ExitCode {
     end("chronos-search", run())
 }
 
-/// Runs the program with a command line, from its flags to its end; `start` starts the server.
+/// Runs the program with a command line, until it ends; `start` starts the server.
 ///
 /// # Errors
 /// If a flag is wrong, a file cannot be read, or the server cannot start or fails.

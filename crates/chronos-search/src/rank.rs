@@ -6,9 +6,9 @@
 //!                                             * f (k1 + 1) / (f + k1 (1 - b + b |d| / mean |d|))
 //! ```
 //!
-//! N documents, n_t of them with t, f how often d has t, |d| its words. The 1 within the logarithm keeps a word that
-//! most documents have from counting against them. Sums go in the order of the query's words, so that equal documents
-//! have equal scores; ties go by name.
+//! N documents, n_t of them with t, f the frequency of t in d, |d| the number of its words. The 1 within the logarithm
+//! keeps a word that most documents have from counting against them. Sums are in the order of the query's words, so
+//! that equal documents have equal scores; ties are broken by name.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,30 +19,30 @@ use crate::catalogue::Catalogue;
 use crate::document::Document;
 use crate::index::Posting;
 
-/// Where a word's repetition saturates.
+/// The frequency at which a word's repetition saturates.
 const K1: f64 = 1.2;
-/// How much a document's length counts.
+/// The weight of a document's length.
 const B: f64 = 0.75;
 
-/// What ranking needs to know of all documents.
+/// The totals over all documents that ranking needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Collection {
     /// The number of documents.
     pub documents: u64,
-    /// How many words they have together.
+    /// Their number of words together.
     pub words: u64,
 }
 
-/// Which documents answer a query.
+/// The documents that match a query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// Those that have all its words.
+    /// Documents that have all its words.
     And,
-    /// Those that have at least one.
+    /// Documents that have at least one.
     Or,
 }
 
-/// The best documents, best first, and how many match.
+/// The best documents, best first, and the number of matches.
 #[derive(Clone, Debug, Default)]
 pub struct Ranking {
     /// Documents that match. While documents change, versions just replaced may be among them.
@@ -80,7 +80,7 @@ impl Weight {
     }
 }
 
-/// The `limit` best documents of `lists`, one for each of the query's different words.
+/// Returns the `limit` best documents of `lists`, one for each of the query's different words.
 pub fn rank(lists: &[&[Posting]], mode: Mode, limit: usize, catalogue: &Catalogue) -> Ranking {
     let collection = catalogue.collection();
     let weights: Vec<Weight> = lists.iter().map(|list| Weight::new(collection, list.len())).collect();
@@ -92,7 +92,7 @@ pub fn rank(lists: &[&[Posting]], mode: Mode, limit: usize, catalogue: &Catalogu
     Ranking { matches, best: best(candidates, limit, catalogue) }
 }
 
-/// Goes through the shortest list and looks each document up in the others.
+/// Walks the shortest list and looks each document up in the others.
 fn in_all(lists: &[&[Posting]], weights: &[Weight]) -> Vec<Candidate> {
     let Some(shortest) = lists.iter().min_by_key(|list| list.len()) else { return Vec::new() };
     let mut rests = lists.to_vec();
@@ -110,8 +110,8 @@ fn in_all(lists: &[&[Posting]], weights: &[Weight]) -> Vec<Candidate> {
     candidates
 }
 
-/// Goes through all lists at once, by number: a heap tells which list is next, and among those of one number the first
-/// of the query's words.
+/// Walks all lists at once, by number: a heap has the next list, and among lists at one number the first of the query's
+/// words.
 fn in_any(lists: &[&[Posting]], weights: &[Weight]) -> Vec<Candidate> {
     let mut rests = lists.to_vec();
     let heads =
@@ -130,7 +130,7 @@ fn in_any(lists: &[&[Posting]], weights: &[Weight]) -> Vec<Candidate> {
         match candidates.last_mut().filter(|candidate| candidate.number == number) {
             None => candidates.push(found),
             Some(candidate) if candidate.generation == found.generation => candidate.score += found.score,
-            // Two versions, while the document changes: the later one, which is fewer steps behind.
+            // Two versions, while the document changes: the later one is fewer steps behind.
             Some(candidate) if found.generation.wrapping_sub(candidate.generation) < u32::MAX / 2 => {
                 *candidate = found;
             }
@@ -140,7 +140,7 @@ fn in_any(lists: &[&[Posting]], weights: &[Weight]) -> Vec<Candidate> {
     candidates
 }
 
-/// What of a sorted list is not below `number`: by steps that double, since it is often near.
+/// Returns the part of a sorted list from `number` on: by steps that double, since it is often near.
 fn skip_to(list: &[Posting], number: u32) -> &[Posting] {
     let mut step = 1;
     while list.get(step).is_some_and(|posting| posting.number < number) {
@@ -150,11 +150,11 @@ fn skip_to(list: &[Posting], number: u32) -> &[Posting] {
     &list[window.partition_point(|posting| posting.number < number)..]
 }
 
-/// The best, by score and name, of those candidates that are still their documents' versions.
+/// Returns the best candidates, by score and name, that are still their documents' versions.
 fn best(mut candidates: Vec<Candidate>, limit: usize, catalogue: &Catalogue) -> Vec<(f64, Arc<Document>)> {
     let by_score = |a: &Candidate, b: &Candidate| b.score.total_cmp(&a.score);
     if (1..candidates.len()).contains(&limit) {
-        // Those that cannot be among the best are not sorted: all below the score that ends them.
+        // Candidates that cannot be among the best are not sorted: all below the score that ends them.
         let (_, last, _) = candidates.select_nth_unstable_by(limit - 1, by_score);
         let last = last.score;
         let mut kept: Vec<Candidate> =

@@ -1,4 +1,4 @@
-//! [`Request`]: what is asked of a partition, as it is parsed and as it crosses from one thread to another.
+//! [`Request`]: a request to a partition, as it is parsed and as it crosses from one thread to another.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use crate::rank::Mode;
 pub enum Request<'a> {
     /// A word's postings, as memcached's `get` answers.
     Get(Term<'a>),
-    /// Sets what is answered for a word.
+    /// Sets the value of a word.
     Set {
         /// The word that is set.
         term: Term<'a>,
@@ -21,14 +21,14 @@ pub enum Request<'a> {
         flags: u32,
         /// The value that the client gave.
         value: &'a [u8],
-        /// Whether it is answered.
+        /// True if it is answered.
         quiet: bool,
     },
     /// Removes the value of a word.
     Forget {
         /// The word that is removed.
         term: Term<'a>,
-        /// Whether it is answered.
+        /// True if it is answered.
         quiet: bool,
     },
     /// Returns the best documents of a query.
@@ -37,14 +37,14 @@ pub enum Request<'a> {
     Apply {
         /// The number of the document.
         number: u32,
-        /// What is said when all partitions have done it.
+        /// The answer once all partitions have done it.
         answer: Answer,
     },
     /// Counts words and postings.
     Count(Answer),
 }
 
-/// What is searched for.
+/// The terms of a search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Query<'a> {
     /// Which documents match.
@@ -57,18 +57,18 @@ pub struct Query<'a> {
     pub words: Cow<'a, [u8]>,
 }
 
-/// How a request is answered that has no result but its success.
+/// The answer to a request whose only result is its success.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// Not at all (`noreply`).
+    /// No answer (`noreply`).
     Quiet,
-    /// As memcached does: `STORED`, or statistics.
+    /// The answer is memcached's: `STORED`, or statistics.
     Stored,
     /// The answer is memcached's DELETED.
     Deleted,
     /// The answer is an HTTP response.
     Http {
-        /// What has become of the document.
+        /// The outcome for the document.
         result: Outcome,
         /// The form of the response.
         form: Form,
@@ -95,22 +95,22 @@ impl Form {
     }
 }
 
-/// What has become of a document.
+/// The outcome of a change of a document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// The document did not exist before.
     Created,
-    /// There was one of its name.
+    /// A document of its name existed.
     Replaced,
     /// The document was deleted.
     Deleted,
 }
 
 impl<'a> Query<'a> {
-    /// Different words of a query, at most: ranking takes time for each.
+    /// The most different words of a query: ranking takes time for each.
     pub const WORDS_MAX: usize = 64;
 
-    /// A query for the different words of `text`; None if there are more than [`Query::WORDS_MAX`].
+    /// Creates a query for the different words of `text`; None if there are more than [`Query::WORDS_MAX`].
     pub fn new(text: &str, mode: Mode, limit: u32, form: Form) -> Option<Query<'static>> {
         let mut seen = HashSet::new();
         let mut words = Vec::new();
@@ -141,7 +141,7 @@ impl<'a> Query<'a> {
 }
 
 impl Request<'_> {
-    /// Appends it to `message`.
+    /// Appends the request to `message`.
     pub fn encode(&self, message: &mut Vec<u8>) {
         match self {
             Request::Get(term) => {
@@ -174,7 +174,7 @@ impl Request<'_> {
 }
 
 impl<'a> Request<'a> {
-    /// What [`Request::encode`] wrote; None for anything else.
+    /// Returns the request that [`Request::encode`] wrote; None for anything else.
     pub fn decode(message: &'a [u8], hash: &KeyHash) -> Option<Request<'a>> {
         let (&kind, rest) = message.split_first()?;
         Some(match kind {

@@ -24,16 +24,16 @@ use crate::request::{Answer, Query, Request};
 use crate::snapshots::Snapshots;
 use crate::{answer, ascii, http, parts};
 
-/// What an operator chooses.
+/// The settings of an operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// What memcached's `set` and `delete` are about.
+    /// The meaning of the key of memcached's `set` and `delete`.
     pub sets: Sets,
     /// Bytes of the longest document, or of the longest value that is set.
     pub document_bytes_max: usize,
-    /// Bytes of memory that documents, words and values may take; none for no end.
+    /// Bytes of memory that documents, words and values may take; unlimited for None.
     pub memory_max: Option<u64>,
-    /// Read-copy-update on whatever thread a request comes to, instead of partitions. A baseline.
+    /// True for read-copy-update on the thread that receives a request, instead of partitions. A baseline.
     pub snapshots: bool,
     /// Seconds from the first byte of a request to the end of its head or line; 0 for any number. At the deadline the
     /// connection is closed.
@@ -52,7 +52,7 @@ impl Default for Settings {
     }
 }
 
-/// What memcached's `set KEY` is about.
+/// The meaning of the key of memcached's `set KEY`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sets {
     /// KEY names a document, whose text is the value.
@@ -61,19 +61,19 @@ pub enum Sets {
     Postings,
 }
 
-/// A connection. Its first byte tells the protocol: memcached's commands are in lower case, HTTP's methods are not.
+/// A connection. Its first byte decides the protocol: memcached's commands are in lower case, HTTP's methods are not.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Session {
     protocol: Option<Protocol>,
-    /// The head or line of a request has begun and not ended.
+    /// True if the head or line of a request has begun and not ended.
     pub(crate) in_head: bool,
     /// The time at which it began, since the server's start.
     head_at: Option<Duration>,
-    /// Within the words of a `get`.
+    /// True within the words of a `get`.
     pub(crate) in_get: bool,
-    /// The client was told to send its body.
+    /// True if the client was asked to send its body.
     pub(crate) continued: bool,
-    /// The last answer ends the connection.
+    /// True if the last answer ends the connection.
     pub(crate) closing: bool,
 }
 
@@ -91,13 +91,13 @@ pub struct Search {
     budget: Arc<Budget>,
     catalogue: Arc<Catalogue>,
     snapshots: Option<Snapshots>,
-    /// What the runtime counts, if there is one.
+    /// The counters of the runtime, if there is one.
     runtime: OnceLock<Arc<RuntimeStats>>,
 }
 
 impl Search {
-    /// An index without documents, of so many partitions, 1 or more; `secret` is random, so that nobody can choose
-    /// words that collide.
+    /// Creates an index without documents, of `partitions` partitions, 1 or more; `secret` is random, so that an
+    /// attacker cannot choose words that collide.
     pub fn new(settings: Settings, partitions: u32, secret: u64) -> Search {
         let hash = KeyHash::new(secret);
         let budget = Arc::new(Budget::new(settings.memory_max));
@@ -106,10 +106,10 @@ impl Search {
         Search { settings, hash, partitions, budget, catalogue, snapshots, runtime: OnceLock::new() }
     }
 
-    /// Adds a document before the server starts: partitions take what is there when they are made.
+    /// Adds a document before the server starts: partitions take the present documents when they are made.
     ///
     /// # Errors
-    /// If there is no memory for it.
+    /// If the budget has no memory for it.
     pub fn load(&self, about: About, text: &str) -> Result<(), Full> {
         let terms = self.terms(text);
         self.change(|| self.catalogue.put(about, terms)).map(|_| ())
@@ -120,7 +120,7 @@ impl Search {
         &self.catalogue
     }
 
-    /// Returns a function that writes what the index holds as metrics, without a lock.
+    /// Returns a function that writes the sizes of the index as metrics, without a lock.
     pub fn metrics(&self) -> impl Fn(&mut Exposition) + Send + Sync + 'static {
         let (catalogue, budget) = (self.catalogue.clone(), self.budget.clone());
         move |out| {
@@ -146,7 +146,7 @@ impl Search {
         &self.settings
     }
 
-    /// The memory that is taken, and may be.
+    /// Returns the memory that is taken, and its limit.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
@@ -155,7 +155,7 @@ impl Search {
         &self.hash
     }
 
-    /// Puts a document; `answer` is told whether it is new. An error if there is no memory for it.
+    /// Puts a document; `answer` gets whether it is new. An error if the budget has no memory for it.
     pub(crate) fn put<'a>(
         &self,
         consumed: usize,
@@ -170,7 +170,7 @@ impl Search {
         Ok(self.step(consumed, Request::Apply { number: change.number, answer }, reply))
     }
 
-    /// Deletes a document; none if there is none of that name.
+    /// Deletes a document; none if no document has that name.
     pub(crate) fn delete<'a>(
         &self,
         consumed: usize,
@@ -182,7 +182,7 @@ impl Search {
         Some(self.step(consumed, Request::Apply { number: change.number, answer }, reply))
     }
 
-    /// Where a request goes: to its partition, to all, or nowhere, since snapshots are read here.
+    /// Returns the destination of a request: its partition, all, or none, since snapshots are read here.
     pub(crate) fn step<'a>(
         &self,
         consumed: usize,
@@ -206,7 +206,7 @@ impl Search {
         }
     }
 
-    /// The partition that has all words of a query; any one if there are no words.
+    /// Returns the partition that has all words of a query; any one if the query has no words.
     fn only_partition(&self, query: &Query<'_>) -> Option<PartitionId> {
         let mut partitions = query.terms(&self.hash).map(|term| term.partition(self.partitions));
         let first = partitions.next().unwrap_or(PartitionId(0));
@@ -390,14 +390,14 @@ impl Service for Search {
     }
 }
 
-/// There is no such document.
+/// The error of a document that does not exist.
 struct Absent;
 
 fn documents(postings: Option<&Postings>) -> &[Posting] {
     postings.map_or(&[], Postings::documents)
 }
 
-/// The name of a posting's document; false if it is no longer the version that the posting is of.
+/// Appends the name of a posting's document; false if it is not the posting's version any more.
 fn append_name(document: Option<&Document>, posting: &Posting, line: &mut Vec<u8>) -> bool {
     let found = document.filter(|document| document.generation == posting.generation);
     line.extend(found.map_or(&b""[..], |document| document.about.id.as_bytes()));

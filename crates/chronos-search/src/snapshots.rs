@@ -1,5 +1,5 @@
 //! [`Snapshots`]: the index as a hash table by read-copy-update, a baseline. Readers take no lock and may be on any
-//! thread; whoever changes something copies a bucket with it, one at a time.
+//! thread; a writer copies the bucket that it changes, and there is one writer at a time.
 //!
 //! As the dissertation's RCU baseline (section 6.2.5, after Triplett et al., USENIX ATC 2011), with two departures:
 //! arc-swap's debts take the place of grace periods, and the number of buckets is fixed.
@@ -19,12 +19,12 @@ use crate::index::{Counts, Entry, Posting, Postings};
 pub struct Snapshots {
     budget: Arc<Budget>,
     hash: KeyHash,
-    /// A bucket is made with its first word: to drop one looks at every thread that reads.
+    /// A bucket is made with its first word: dropping one visits every thread that reads.
     buckets: Box<[OnceLock<ArcSwap<Bucket>>]>,
     writing: Mutex<()>,
 }
 
-/// What a reader found; it stays as it was found.
+/// The result of a reader; later changes do not affect it.
 pub struct Found {
     bucket: Guard<Arc<Bucket>>,
     index: usize,
@@ -36,20 +36,20 @@ type Bucket = Vec<Arc<Entry>>;
 const BUCKETS: usize = 1 << 16;
 
 impl Snapshots {
-    /// Without words, which will take memory of `budget`.
+    /// Creates a table without words, which will take memory of `budget`.
     pub fn new(hash: KeyHash, budget: Arc<Budget>) -> Snapshots {
         let buckets = std::iter::repeat_with(OnceLock::new).take(BUCKETS).collect();
         Snapshots { budget, hash, buckets, writing: Mutex::new(()) }
     }
 
-    /// What is kept of a word.
+    /// Returns the postings of a word.
     pub fn get(&self, term: Term<'_>) -> Option<Found> {
         let bucket = self.bucket(term).get()?.load();
         let index = bucket.iter().position(|entry| *entry.word == *term.word)?;
         Some(Found { bucket, index })
     }
 
-    /// Changes a document in the catalogue, and its postings here; no other change comes between.
+    /// Changes a document in the catalogue, and its postings here, without another change in between.
     pub fn change<E>(&self, change: impl FnOnce() -> Result<Change, E>) -> Result<Change, E> {
         let _writing = self.lock();
         let change = change()?;
@@ -77,10 +77,10 @@ impl Snapshots {
         Ok(change)
     }
 
-    /// Sets what is answered for a word, in place of what was.
+    /// Sets the value of a word, in place of its earlier postings.
     ///
     /// # Errors
-    /// If there is no memory for it: then what was there stays.
+    /// If the budget has no memory for it; the earlier postings then stay.
     pub fn set(&self, term: Term<'_>, flags: u32, value: &[u8]) -> Result<(), Full> {
         let _writing = self.lock();
         let before = Entry::bytes_with_value(term.word, self.get(term).as_deref());
@@ -89,7 +89,7 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Forgets a word; false if it was not known.
+    /// Removes a word; false if it was not known.
     pub fn forget(&self, term: Term<'_>) -> bool {
         let _writing = self.lock();
         let Some(found) = self.get(term) else { return false };
@@ -98,7 +98,7 @@ impl Snapshots {
         true
     }
 
-    /// Counts; looks at every word.
+    /// Counts, by visiting every word.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for bucket in self.buckets.iter().filter_map(OnceLock::get) {
@@ -109,7 +109,7 @@ impl Snapshots {
         counts
     }
 
-    /// By one writer at a time. Whether the word was known before, and is now.
+    /// Changes an entry, one writer at a time. Returns whether the word was known before, and is now.
     fn update(
         &self,
         term: Term<'_>,

@@ -1,7 +1,7 @@
-//! Words of a text: those of Unicode (UAX #29, word boundaries), lower-cased.
+//! Words of a text by Unicode's word boundaries (UAX #29), in lower case.
 //!
-//! A word has a letter or a digit: "don't", "3.14" and "naïve" are words, "--" is not. What is written in another
-//! normalisation form is another word. Words of more than [`WORD_BYTES_MAX`] bytes are left out: no key of memcached
+//! A word has a letter or a digit: "don't", "3.14" and "naïve" are words, "--" is not. The same letters in another
+//! normalisation form are another word. Words of more than [`WORD_BYTES_MAX`] bytes are left out: no key of memcached
 //! could ask for them.
 
 use unicode_segmentation::UnicodeSegmentation;
@@ -9,7 +9,7 @@ use unicode_segmentation::UnicodeSegmentation;
 /// Bytes of the longest word: memcached's longest key.
 pub const WORD_BYTES_MAX: usize = 250;
 
-/// The words of `text`, in order, with repetitions.
+/// Returns the words of `text`, in order, with repetitions.
 pub fn words(text: &str) -> impl Iterator<Item = String> {
     text.unicode_words().map(str::to_lowercase).filter(|word| word.len() <= WORD_BYTES_MAX)
 }

@@ -12,8 +12,8 @@
 //!   packet unchanged.
 //! * **Replies** return to the sender: MAC addresses, addresses and ports are swapped, and no route is looked up. DF is
 //!   set, so the identification may be 0 (RFC 6864, section 4.1); TTL is 64; ECN and DSCP are 0 in every reply.
-//! * **Not answered** are senders without a port, and addresses that are multicast, broadcast, unspecified or this
-//!   host's: an answer would reach another host, or this one.
+//! * **Not answered** are senders without a port, and senders whose address is multicast, broadcast, unspecified or
+//!   this host's: an answer would reach another host, or this one.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -61,12 +61,12 @@ enum Addresses {
     V6 { to: Ipv6Addr, from: Ipv6Addr },
 }
 
-/// The reason for which a frame is not served.
+/// The reason that a frame is not served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Refusal {
     /// A checksum is wrong: the frame was damaged in transit.
     Checksum,
-    /// It is no UDP datagram of the kind above, or its lengths do not fit.
+    /// It is not a UDP datagram of the kind above, or its lengths do not fit.
     Malformed,
     /// The sender's address cannot be answered.
     Sender,
@@ -84,7 +84,7 @@ pub(crate) fn parse(frame: &[u8]) -> Result<(Route, &[u8]), Refusal> {
     };
     let (udp, _) = segment.split_first_chunk::<UDP_BYTES>().ok_or(Refusal::Malformed)?;
     let [source_port, destination_port, length, checksum] = words(udp);
-    // What IP carries behind the datagram's end is nobody's.
+    // IP's bytes behind the datagram's end belong to no datagram.
     let datagram = segment.get(..usize::from(length)).ok_or(Refusal::Malformed)?;
     let payload = datagram.get(UDP_BYTES..).ok_or(Refusal::Malformed)?;
     if !is_right(&addresses, checksum, datagram) {
@@ -155,7 +155,7 @@ impl Addresses {
             Addresses::V4 { to, from } => sum(&to.octets()) + sum(&from.octets()),
             Addresses::V6 { to, from } => sum(&to.octets()) + sum(&from.octets()),
         };
-        // A datagram is no longer than its own field says.
+        // The length of a datagram fits its own field.
         addresses + u64::from(u16::from(UDP).to_be()) + u64::from((length as u16).to_be())
     }
 
@@ -255,7 +255,7 @@ impl Route {
         }
         rest.copy_from_slice(payload);
         let checksum = !fold(self.addresses.pseudo_header(segment.len()) + sum(segment));
-        // 0 would say that there is none; both are zero in this arithmetic.
+        // A checksum of 0 would mean that there is none; both values are zero in this arithmetic.
         let checksum = if checksum == 0 { u16::MAX } else { checksum };
         segment[6..8].copy_from_slice(&checksum.to_ne_bytes());
     }

@@ -2,14 +2,14 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A datagram that a test makes, part by part; everything else is right unless a test spoils it.
+/// A datagram that a test makes, part by part; all other fields are right unless a test changes them.
 #[derive(Clone)]
 struct Made {
     source: IpAddr,
     destination: IpAddr,
     ports: [u16; 2],
     payload: Vec<u8>,
-    /// What is in UDP's checksum.
+    /// The parts that UDP's checksum covers.
     checksum: Sum,
 }
 
@@ -17,7 +17,7 @@ struct Made {
 enum Sum {
     /// The checksum is right.
     Whole,
-    /// Of the pseudo-header alone, not complemented: what Linux leaves to the network card.
+    /// Of the pseudo-header alone, not complemented: the rest is left to the network card, as Linux does.
     Partial,
     Other(u16),
 }
@@ -140,7 +140,7 @@ fn a_request_is_found_and_its_reply_goes_back() {
         let mut reply = [0xaa; 1514];
         let length = route.write(b"the reply", &mut reply).unwrap();
         let reply = &reply[..length];
-        // What the other side would have sent, but for ECN, the identification, hops and the flow label.
+        // The frame that the other side would have sent, except for ECN, the identification, hops and the flow label.
         let expected = Made {
             source: request.destination,
             destination: request.source,
@@ -161,7 +161,7 @@ fn a_request_is_found_and_its_reply_goes_back() {
             }
         });
         assert_eq!(reply, expected);
-        // And it is a request in turn.
+        // The reply is a valid request in turn.
         let (back, payload) = parse(reply).unwrap();
         assert_eq!(payload, b"the reply");
         assert_eq!((back.to, back.from), (route.from, route.to));
@@ -217,7 +217,7 @@ fn checksums() {
         expected.sort_unstable();
         assert_eq!(accepted, expected, "no other");
     }
-    // The header of IPv4 has its own.
+    // The header of IPv4 has its own checksum.
     for bit in 0..16 {
         let frame = with(&made(false).frame(), |frame| frame[24 + bit / 8] ^= 1 << (bit % 8));
         assert_eq!(parse(&frame), Err(Refusal::Checksum));
@@ -243,7 +243,7 @@ fn what_is_cut_off_is_malformed() {
         for length in 0..frame.len() {
             assert_eq!(parse(&frame[..length]), Err(Refusal::Malformed), "{length} of {}", frame.len());
         }
-        // Ethernet's padding is nobody's.
+        // Ethernet's padding belongs to no datagram.
         for more in [1, 46] {
             let padded = with(&frame, |frame| frame.extend(vec![0xee; more]));
             assert_eq!(parse(&padded).map(|(_, payload)| payload), Ok(&b"a request"[..]));
@@ -310,7 +310,7 @@ fn lengths_that_do_not_fit_are_malformed() {
         for length in [0, 7, udp + 1, u16::MAX] {
             assert_eq!(parse(&set(frame, at + 4, length)), Err(Refusal::Malformed), "UDP of {length}");
         }
-        // Shorter than its packet: what is behind its end is nobody's, but then this checksum is wrong.
+        // Shorter than its packet: the bytes behind its end belong to no datagram, but this checksum is then wrong.
         assert_eq!(parse(&set(frame, at + 4, udp - 1)), Err(Refusal::Checksum));
     }
     let shorter = with(&set(&v4, 38, udp - 1), |frame| frame[40..42].fill(0));

@@ -1,4 +1,4 @@
-//! [`Interface`]: what the kernel says of a network device.
+//! [`Interface`]: the kernel's data of a network device.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -16,9 +16,9 @@ pub(crate) struct Interface {
     pub(crate) addresses: Vec<IpAddr>,
     /// The longest packet in bytes.
     pub(crate) mtu: usize,
-    /// Queues that it receives by.
+    /// The number of queues that receive.
     pub(crate) receive_queues: u32,
-    /// Queues that it sends by.
+    /// The number of queues that send.
     pub(crate) send_queues: u32,
 }
 
@@ -27,8 +27,8 @@ const ETHERNET: u16 = 1;
 /// The command `ETHTOOL_GCHANNELS`, which reads the numbers of queues.
 const GET_CHANNELS: u32 = 0x3c;
 
-/// `struct ethtool_channels`: the most that there can be, and how many there are, of queues that receive, send, do
-/// neither, and do both.
+/// `struct ethtool_channels`: the largest and the present numbers of queues that receive, send, do neither, and do
+/// both.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Channels {
@@ -41,9 +41,9 @@ struct Channels {
 }
 
 impl Interface {
-    /// Looks it up by its name.
+    /// Looks the device up by its name.
     pub(crate) fn find(name: &str) -> Result<Interface, String> {
-        // Any socket will do to ask.
+        // Any socket serves for the request.
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).map_err(|error| error.to_string())?;
         let index = rustix::net::netdevice::name_to_index(&socket, name)
             .map_err(|_| "there is no such device".to_owned())?;
@@ -73,8 +73,8 @@ impl Interface {
         })
     }
 
-    /// Those of `places` that are the device's. An unspecified address is all of them: 0.0.0.0 all of IPv4, and ::, as
-    /// for a socket, those of IPv6 and IPv4.
+    /// Returns the addresses of the device among `places`. An unspecified address means all of its addresses: 0.0.0.0
+    /// all of IPv4, and ::, as for a socket, all of IPv6 and IPv4.
     pub(crate) fn places(&self, places: &[SocketAddr]) -> Vec<SocketAddr> {
         let mut found = Vec::new();
         for place in places {
@@ -100,12 +100,12 @@ fn mtu(socket: &Socket, name: &str) -> io::Result<usize> {
     if answer != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call has written this one of the union's fields.
+    // SAFETY: the call has written this field of the union.
     let mtu = unsafe { request.ifr_ifru.ifru_mtu };
     usize::try_from(mtu).map_err(io::Error::other)
 }
 
-/// How many queues there are; one of both kinds, where the driver does not say.
+/// Returns the number of queues; one of both kinds, if the driver does not report it.
 #[expect(unsafe_code, reason = "no safe crate of this workspace asks for this")]
 fn channels(socket: &Socket, name: &str) -> io::Result<Channels> {
     let mut channels = Channels { command: GET_CHANNELS, ..Channels::default() };
@@ -124,7 +124,7 @@ fn channels(socket: &Socket, name: &str) -> io::Result<Channels> {
     Err(error)
 }
 
-/// A question about the device of this name, which is one that the kernel knows.
+/// Creates a request about the device of this name, which the kernel knows.
 #[expect(unsafe_code, reason = "a structure of the kernel's, of which not every field is set")]
 fn request(name: &str) -> libc::ifreq {
     // SAFETY: all-zero is an `ifreq`: an empty name, and a union of numbers and null pointers.

@@ -29,7 +29,7 @@
 //! queue, and the program hands a datagram to the socket of the thread that owns its key's partition. To move a
 //! partition changes an entry of the program's map. The sockets of a queue share frames and two rings (`pool.rs`).
 //!
-//! A reply is sent to the Ethernet address from which the request came, without a look-up of routes or neighbours.
+//! A reply is sent to the Ethernet address from which the request arrived, without a look-up of routes or neighbours.
 //!
 //! Requirements: Linux 5.9 (with dispatch 5.18), the feature `kernel` of this crate, and the rights to administer
 //! networks and to load eBPF programs. No packet filter of the kernel sees the datagrams.

@@ -1,5 +1,5 @@
-//! [`Pool`]: the frames of one device queue, and the two rings by which they go round: those that the kernel may
-//! receive into, and those that it has sent.
+//! [`Pool`]: the frames of one device queue, and the two rings in which they circulate: frames that the kernel may
+//! receive into, and frames that it has sent.
 //!
 //! ```text
 //! fill ring ─> kernel ─> receive ring of a socket ─> its thread ─> give_back ─> fill ring
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! With dispatch several sockets, one a thread, share a queue's pool (XDP_SHARED_UMEM). Each has its own receive and
-//! send rings, but the kernel wants a single producer of the fill ring and a single consumer of the completion ring.
-//! Whichever thread has frames for a ring is that for a moment: it takes the ring, passes a batch of frames, and leaves
+//! send rings, but the kernel wants a single producer of the fill ring and a single consumer of the completion ring. A
+//! thread with frames for a ring takes this role for a moment: it takes the ring, passes a batch of frames, and leaves
 //! it. A thread that finds the ring taken does not wait; it keeps its frames for its next turn. So no thread depends on
 //! another one to be awake, as it would if one owned the rings.
 
@@ -22,7 +22,7 @@ pub(crate) const FRAME_BYTES: usize = 4096;
 pub(crate) const RECEIVE_FRAMES: u32 = 2048;
 /// The number of frames that a queue can have in flight, a power of two: a value of 1 MiB in datagrams of 1400 bytes.
 pub(crate) const SEND_FRAMES: u32 = 1024;
-/// The least of either that a socket has, however many share the queue.
+/// The least of either that a socket has, regardless of the number that share the queue.
 const SHARE_MIN: u32 = 256;
 /// Received frames that a socket keeps rather than wait for the fill ring.
 const KEPT_MAX: usize = 64;
@@ -40,7 +40,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Returns the shape of a queue that so many sockets share.
+    /// Returns the shape of a queue that `sockets` sockets share.
     pub(crate) fn of(sockets: u32) -> Shape {
         let share = |frames: u32| (frames / sockets.next_power_of_two()).max(SHARE_MIN);
         Shape { sockets, receive: share(RECEIVE_FRAMES), send: share(SEND_FRAMES) }
@@ -103,12 +103,12 @@ pub(crate) struct Pool {
 #[derive(Debug)]
 struct Completed {
     ring: Consuming<u64>,
-    /// The frames taken from the ring, by the socket that they are of.
+    /// The frames taken from the ring, by the socket to which they belong.
     free: Vec<Vec<u64>>,
 }
 
 impl Pool {
-    /// Creates a pool whose frames are in `memory`, and hands those that receive to the kernel.
+    /// Creates a pool whose frames are in `memory`, and hands the receiving ones to the kernel.
     pub(crate) fn new(
         memory: Mapping,
         shape: Shape,
@@ -163,7 +163,7 @@ impl Pool {
     }
 }
 
-/// Takes what the mutex has, unless another thread has it.
+/// Takes the value in the mutex, unless another thread has it.
 fn unless_taken<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(guard) => Some(guard),
@@ -172,7 +172,7 @@ fn unless_taken<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-/// Takes what the mutex has, after another thread.
+/// Takes the value in the mutex, after another thread.
 fn wait_for<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -46,13 +46,14 @@ impl Redirect {
         Ok(Redirect { program })
     }
 
-    /// Attaches it. True if the driver runs it; else the kernel does, on its socket buffers.
+    /// Attaches it. Returns true if the driver runs it; otherwise the kernel does, on its socket buffers.
     pub(crate) fn attach(&mut self, interface: &Interface) -> Result<bool, String> {
         let ifindex = i32::try_from(interface.index).map_err(|error| error.to_string())?;
         self.program.attach(ifindex).map_err(|error| error.to_string())
     }
 
-    /// Makes `socket` the one with this number: with dispatch queue after queue, those of all threads.
+    /// Makes `socket` the one with this number: with dispatch, sockets are numbered queue after queue, in each by
+    /// thread.
     pub(crate) fn set_socket(&self, number: u32, socket: BorrowedFd<'_>) -> Result<(), String> {
         self.program.set_socket(number, socket).map_err(|error| error.to_string())
     }
@@ -60,7 +61,7 @@ impl Redirect {
 
 #[cfg(not(feature = "kernel"))]
 impl Redirect {
-    /// Fails: this build has no eBPF programs.
+    /// Returns an error: this build has no eBPF programs.
     pub(crate) fn load(
         _interface: &Interface,
         _places: &[SocketAddr],
@@ -81,7 +82,7 @@ impl Redirect {
 impl Dispatcher for Redirect {
     fn set_owner(&self, partition: u32, thread: u32) {
         #[cfg(feature = "kernel")]
-        // The partition exists; and the thread of a datagram that is dispatched wrongly forwards its request.
+        // The partition exists; and the thread of a wrongly dispatched datagram forwards its request.
         let _ = self.program.set_owner(partition, thread);
         #[cfg(not(feature = "kernel"))]
         let _ = (partition, thread);

@@ -1,4 +1,4 @@
-//! [`Queue`]: an AF_XDP socket at one queue of a device, and the datagrams that come and go by it.
+//! [`Queue`]: an AF_XDP socket at one queue of a device, with its datagrams in both directions.
 //!
 //! ```text
 //! fill ring ─> device ─> receive ring ─> Receiver: parse, in place ─────────────> requests
@@ -48,8 +48,8 @@ pub(crate) struct Rings {
 }
 
 impl Queue {
-    /// Creates the queue of a device with this MTU. `pool` has its frames, of which those of the socket with this
-    /// number send, and `rings` are those of `socket`, which is still to be bound.
+    /// Creates the queue of a device with this MTU. `pool` has its frames, including the frames that the socket with
+    /// this number sends, and `rings` belong to `socket`, which is still to be bound.
     pub(crate) fn new(socket: OwnedFd, number: u32, pool: &Arc<Pool>, rings: Rings, mtu: usize) -> Queue {
         let Rings { receive, send } = rings;
         let socket = Arc::new(socket);
@@ -184,7 +184,7 @@ impl DeviceReceiver for Receiver {
             return;
         }
         if self.pool.give_back(&mut self.done) {
-            // The call makes the driver go on; its result is about sending, or nothing new.
+            // The call makes the driver continue; its result concerns sending, or nothing new.
             let _ = recv(&self.socket, &mut [0; 0][..], RecvFlags::DONTWAIT);
         }
     }
@@ -201,7 +201,7 @@ impl DeviceReceiver for Receiver {
 struct Sender {
     socket: Arc<OwnedFd>,
     pool: Arc<Pool>,
-    /// The number of the socket among those that share the pool.
+    /// The number of the socket among the sockets that share the pool.
     number: u32,
     ring: Producing<libc::xdp_desc>,
     /// The offsets of the frames that are free.
@@ -215,7 +215,7 @@ struct Sender {
     is_zero_copy: bool,
     /// True if the device has sent a frame since the last call of `send`.
     has_moved: bool,
-    /// True if the kernel does not take what is in the ring for now.
+    /// True if the kernel does not take the entries of the ring for now.
     is_stuck: bool,
     /// True if something was added, or dropped, since the last call of `send`.
     has_added: bool,
@@ -227,7 +227,7 @@ impl DeviceSender for Sender {
     fn push(&mut self, to: &ReturnAddress, payload: &[u8]) {
         let Some(route) = Route::decode(to) else { return };
         self.has_added = true;
-        // Those that wait go first.
+        // Waiting datagrams are sent first.
         if self.waiting.is_empty() && self.find_room() {
             self.write(&route, payload);
         } else if self.waiting.has_room(payload.len()) {
@@ -241,8 +241,8 @@ impl DeviceSender for Sender {
         self.has_added || self.is_stuck()
     }
 
-    /// Makes the device send what was added. A device that sends nothing is waited for no longer than [`PATIENCE`], and
-    /// not at all until it has sent something.
+    /// Makes the device send the datagrams that were added. The sender waits for an inactive device no longer than
+    /// [`PATIENCE`], and not at all until the device has sent something.
     fn send(&mut self, now: Duration) -> Sent {
         self.write_backlog();
         self.kick();
@@ -266,7 +266,7 @@ impl DeviceSender for Sender {
 
     fn is_sent(&mut self) -> bool {
         self.recycle();
-        // A frame that was copied is free when its receiver has read it, which is not waited for.
+        // A frame that was copied is free when its receiver has read it; the sender does not wait for that.
         let is_out = !self.is_zero_copy || self.free.len() == self.pool.shape.send as usize;
         is_out && !self.has_to_send()
     }
@@ -294,7 +294,7 @@ impl Sender {
             self.recycle();
         }
         if self.free.is_empty() {
-            // Frames that are copied are sent by the call; a device that reads them itself takes its time.
+            // Copied frames are sent by the call; a device that reads them itself takes its time.
             self.kick();
         }
         !self.free.is_empty()
@@ -326,13 +326,13 @@ impl Sender {
         }
     }
 
-    /// Makes the kernel send what is in the ring.
+    /// Makes the kernel send the entries of the ring.
     fn kick(&mut self) {
         self.ring.publish();
         self.is_stuck = false;
         if self.is_zero_copy {
             if self.ring.wants_wakeup() {
-                // The driver has its own time, and the next kick says so again.
+                // The driver sends in its own time, and the next kick asks again.
                 let _ = send(&self.socket, &[], SendFlags::DONTWAIT);
             }
         } else {
@@ -348,7 +348,7 @@ impl Sender {
             let result = send(&self.socket, &[], SendFlags::DONTWAIT);
             let before = std::mem::replace(&mut waiting, self.ring.waiting());
             if waiting == before {
-                // Full for now, or down: then it stays until the next kick.
+                // Full for now, or down: then the frame stays until the next kick.
                 self.is_stuck = matches!(result, Err(Errno::AGAIN | Errno::BUSY | Errno::NOBUFS));
                 return;
             }

@@ -1,4 +1,4 @@
-//! A queue beside a device that is played here, by the other side of the same rings.
+//! A queue beside a device that the test plays, by the other side of the same rings.
 
 use std::os::unix::net::UnixDatagram;
 
@@ -12,7 +12,7 @@ use super::*;
 const AT: libc::xdp_ring_offset = libc::xdp_ring_offset { producer: 0, consumer: 64, flags: 128, desc: 192 };
 const RING_BYTES: usize = 192 + RECEIVE_FRAMES as usize * size_of::<libc::xdp_desc>();
 
-/// The device's side of what sends.
+/// The device's side of sending.
 struct Device {
     send: Consuming<libc::xdp_desc>,
     completion: Producing<u64>,
@@ -43,7 +43,7 @@ fn queue() -> (Sender, Device) {
         completion: Producing::new(completion_far, &AT, SEND_FRAMES).unwrap(),
         pool: pool.clone(),
     };
-    // No call is made to it: the rings ask for none.
+    // The rings ask for no call, so this socket is never called.
     let socket = UnixDatagram::unbound().unwrap();
     let mut queue = Queue::new(socket.into(), 0, &pool, rings, 1500);
     queue.set_zero_copy(true);
@@ -51,7 +51,7 @@ fn queue() -> (Sender, Device) {
 }
 
 impl Device {
-    /// Sends up to `most` frames, and says what the first two bytes of their datagrams are.
+    /// Sends up to `most` frames, and returns the first two bytes of their datagrams.
     fn send(&mut self, most: usize) -> Vec<u16> {
         let mut sent = Vec::new();
         while sent.len() < most
@@ -67,7 +67,7 @@ impl Device {
 
     #[expect(unsafe_code, reason = "memory that both sides share")]
     fn number(&self, frame: usize) -> u16 {
-        /// Of Ethernet, IPv4 and UDP.
+        /// Bytes of the headers of Ethernet, IPv4 and UDP.
         const HEADER_BYTES: usize = 42;
         // SAFETY: the queue has handed the frame over, which is within the mapping.
         u16::from_le_bytes(unsafe { self.pool.memory.start().add(frame + HEADER_BYTES).cast().read() })

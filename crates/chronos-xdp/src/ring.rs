@@ -5,7 +5,7 @@
 //! | ring | entries | written by |
 //! |---|---|---|
 //! | fill | frames that the kernel may receive into | this process: [`Producing`] |
-//! | receive | frames with what came | the kernel: [`Consuming`] |
+//! | receive | frames with received packets | the kernel: [`Consuming`] |
 //! | send | frames to be sent | this process: [`Producing`] |
 //! | completion | frames that are sent | the kernel: [`Consuming`] |
 
@@ -21,7 +21,7 @@ pub(crate) struct Mapping {
     bytes: usize,
 }
 
-// SAFETY: it owns the mapping, and hands out nothing but its address; whoever goes through that says why it may.
+// SAFETY: it owns the mapping, and hands out nothing but its address; each access through that has its own reason.
 #[expect(unsafe_code, reason = "it is a range of addresses, which any thread may know")]
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
@@ -29,7 +29,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// New memory, all zeros.
+    /// Maps new memory, all zeros.
     pub(crate) fn anonymous(bytes: usize) -> io::Result<Mapping> {
         Mapping::map(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
     }
@@ -42,7 +42,7 @@ impl Mapping {
     #[expect(unsafe_code, reason = "no safe crate of this workspace maps memory")]
     fn map(bytes: usize, flags: i32, file: i32, offset: libc::off_t) -> io::Result<Mapping> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping wherever the kernel likes touches nothing that is there.
+        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, file, offset) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -63,12 +63,12 @@ impl Mapping {
 impl Drop for Mapping {
     #[expect(unsafe_code, reason = "no safe crate of this workspace maps memory")]
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and whoever has an address of it holds it.
+        // SAFETY: it was mapped with this length, and every holder of an address in it holds the mapping.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }
 
-/// What both kinds of rings have.
+/// The common parts of both kinds of rings.
 #[derive(Debug)]
 struct Ring<T> {
     mapping: Mapping,
@@ -76,16 +76,16 @@ struct Ring<T> {
     consumer: NonNull<AtomicU32>,
     flags: NonNull<AtomicU32>,
     entries: NonNull<T>,
-    /// Entries that it holds, a power of two.
+    /// The number of its entries, a power of two.
     size: u32,
 }
 
-// SAFETY: the pointers lead into the mapping that goes with them, and numbers may be read on any thread.
+// SAFETY: the pointers lead into the mapping beside them, and numbers may be read on any thread.
 #[expect(unsafe_code, reason = "it points into a mapping that it owns")]
 unsafe impl<T: Send> Send for Ring<T> {}
 
 impl<T: Copy> Ring<T> {
-    /// A ring in `mapping` whose parts are at these offsets.
+    /// Creates a ring in `mapping` whose parts are at these offsets.
     #[expect(unsafe_code, reason = "places within a mapping")]
     fn new(mapping: Mapping, at: &libc::xdp_ring_offset, size: u32) -> io::Result<Ring<T>> {
         let bytes = size as usize * size_of::<T>();
@@ -106,8 +106,8 @@ impl<T: Copy> Ring<T> {
         };
         debug_assert!(size.is_power_of_two());
         let start = mapping.start();
-        // SAFETY: `place` has found each within the mapping, with room for what is there, and aligned: a mapping begins
-        // at a page.
+        // SAFETY: `place` has found each within the mapping, with room for its type, and aligned: a mapping begins at a
+        // page.
         unsafe {
             Ok(Ring {
                 producer: start.add(producer).cast(),
@@ -128,7 +128,7 @@ impl<T: Copy> Ring<T> {
         unsafe { place.as_ref() }
     }
 
-    /// Where the entry with this number is.
+    /// Returns the place of the entry with this number.
     #[expect(unsafe_code, reason = "a place within a mapping")]
     fn entry(&self, number: u32) -> NonNull<T> {
         // SAFETY: the mask keeps it among the `size` entries that `new` has found room for.
@@ -140,7 +140,7 @@ impl<T: Copy> Ring<T> {
 #[derive(Debug)]
 pub(crate) struct Producing<T> {
     ring: Ring<T>,
-    /// The number of the next entry; the kernel knows those below as of the last `publish`.
+    /// The number of the next entry; the kernel knows the entries below as of the last `publish`.
     next: u32,
 }
 
@@ -151,20 +151,20 @@ impl<T: Copy> Producing<T> {
         Ok(Producing { ring, next })
     }
 
-    /// Entries that the kernel has not taken yet.
+    /// Returns the number of entries that the kernel has not taken yet.
     pub(crate) fn waiting(&self) -> u32 {
         self.next.wrapping_sub(self.ring.number(self.ring.consumer).load(Ordering::Acquire))
     }
 
-    /// Writes an entry that the kernel sees after `publish`. False, and nothing, if the ring is full.
+    /// Writes an entry that the kernel sees after `publish`. Returns false, and writes nothing, if the ring is full.
     #[must_use]
     #[expect(unsafe_code, reason = "shared memory")]
     pub(crate) fn put(&mut self, entry: T) -> bool {
         if self.waiting() >= self.ring.size {
             return false;
         }
-        // SAFETY: the place is the ring's, and the kernel does not read it before `publish`; it has read what was
-        // there, as `consumer` says.
+        // SAFETY: the place is the ring's, and the kernel does not read it before `publish`; it has read the earlier
+        // entry, as `consumer` shows.
         unsafe {
             self.ring.entry(self.next).write(entry);
         }
@@ -172,14 +172,14 @@ impl<T: Copy> Producing<T> {
         true
     }
 
-    /// Hands over what was put.
+    /// Hands the entries that were put over to the kernel.
     pub(crate) fn publish(&mut self) {
         self.ring.number(self.ring.producer).store(self.next, Ordering::Release);
     }
 
-    /// Whether the kernel looks at the ring only if it is asked to.
+    /// Reports whether the kernel looks at the ring only if it is asked to.
     pub(crate) fn wants_wakeup(&self) -> bool {
-        // What was published must be seen before the flag is looked at: the kernel sets the flag, then looks again.
+        // The entries must be visible before the flag is read: the kernel sets the flag, then looks again.
         fence(Ordering::SeqCst);
         self.ring.number(self.ring.flags).load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
     }
@@ -189,9 +189,9 @@ impl<T: Copy> Producing<T> {
 #[derive(Debug)]
 pub(crate) struct Consuming<T> {
     ring: Ring<T>,
-    /// The number of the next entry to be read; the kernel knows those below as of the last `release`.
+    /// The number of the next entry to be read; the kernel knows the entries below as of the last `release`.
     next: u32,
-    /// The number of the first entry that is not known to be there.
+    /// The number of the first entry that may not be written yet.
     end: u32,
 }
 
@@ -202,12 +202,12 @@ impl<T: Copy> Consuming<T> {
         Ok(Consuming { ring, next, end: next })
     }
 
-    /// Whether there is an entry, as far as it has been seen to be written.
+    /// Reports whether there is an entry, as far as it has been seen to be written.
     pub(crate) fn is_empty(&self) -> bool {
         self.next == self.end && self.next == self.ring.number(self.ring.producer).load(Ordering::Relaxed)
     }
 
-    /// The next entry, if there is one.
+    /// Returns the next entry, if there is one.
     #[expect(unsafe_code, reason = "shared memory")]
     pub(crate) fn take(&mut self) -> Option<T> {
         if self.next == self.end {
@@ -223,7 +223,7 @@ impl<T: Copy> Consuming<T> {
         Some(entry)
     }
 
-    /// Gives back the places of what was taken.
+    /// Returns the places of the entries that were taken.
     pub(crate) fn release(&mut self) {
         self.ring.number(self.ring.consumer).store(self.next, Ordering::Release);
     }
@@ -236,14 +236,14 @@ mod tests {
     const AT: libc::xdp_ring_offset =
         libc::xdp_ring_offset { producer: 0, consumer: 64, flags: 128, desc: 192 };
     const SIZE: u32 = 4;
-    /// Numbers go on behind the largest.
+    /// Numbers wrap around after the largest.
     const FIRST: u32 = u32::MAX - 5;
 
     fn memory(bytes: usize) -> Mapping {
         Mapping::anonymous(bytes).unwrap()
     }
 
-    /// A ring of either kind over memory where both sides stand at [`FIRST`].
+    /// A ring of either kind over memory in which both sides are at [`FIRST`].
     fn begun() -> Ring<u64> {
         let ring = Ring::<u64>::new(memory(4096), &AT, SIZE).unwrap();
         ring.number(ring.producer).store(FIRST, Ordering::Relaxed);
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn entries_come_in_order_and_their_places_go_back() {
         let mut kernel = Producing { ring: begun(), next: FIRST };
-        // Both over one memory: what one side writes the other reads.
+        // Both rings are over one memory: one side reads the entries that the other writes.
         let (producer, consumer, entries) = (kernel.ring.producer, kernel.ring.consumer, kernel.ring.entries);
         let own = Ring { producer, consumer, entries, ..begun() };
         let mut consumed = Consuming { ring: own, next: FIRST, end: FIRST };

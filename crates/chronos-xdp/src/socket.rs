@@ -12,12 +12,12 @@ use super::pool::{FRAME_BYTES, Pool, Shape};
 use super::queue::{Queue, Rings};
 use super::ring::{Consuming, Mapping, Producing};
 
-/// How long a queue that another socket has is tried again. A server that was killed has gone before its io_uring has,
-/// and its sockets with that.
+/// The time for which a queue that belongs to another socket is tried again. The io_uring of a killed server outlives
+/// it, and so do its sockets.
 const IN_USE_PATIENCE: Duration = Duration::from_secs(2);
 /// Time between two tries.
 const IN_USE_PAUSE: Duration = Duration::from_millis(10);
-/// XDP_MAX_TX_SKB_BUDGET (Linux 6.17): frames that are sent by one call.
+/// XDP_MAX_TX_SKB_BUDGET (Linux 6.17): the number of frames that one call sends.
 const SENDS_A_CALL: libc::c_int = 9;
 
 /// Opens the first socket of a queue, with the frames of all that will share it; no device has it yet.
@@ -25,7 +25,7 @@ pub(crate) fn open(mtu: usize, shape: Shape) -> Result<Queue, String> {
     let failed = |what: &'static str| move |error: io::Error| explain(what, &error, shape);
     let socket = new_socket().map_err(failed("an AF_XDP socket"))?;
     let memory = Mapping::anonymous(shape.memory_bytes()).map_err(failed("memory for frames"))?;
-    // SAFETY: all-zero is a value of these numbers.
+    // SAFETY: all-zero is a valid value of these numbers.
     #[expect(unsafe_code, reason = "a structure of the kernel's, of which not every field is set")]
     let mut frames: libc::xdp_umem_reg = unsafe { mem::zeroed() };
     frames.addr = memory.start().addr().get() as u64;
@@ -49,7 +49,7 @@ pub(crate) fn open(mtu: usize, shape: Shape) -> Result<Queue, String> {
     with_rings(socket, 0, &pool, mtu)
 }
 
-/// Opens a further socket of the queue whose pool this is, `number` among those that share it.
+/// Opens a further socket of the queue that has this pool, `number` among the sockets that share it.
 pub(crate) fn open_sharing(mtu: usize, pool: &Arc<Pool>, number: u32) -> Result<Queue, String> {
     let socket = new_socket().map_err(|error| explain("an AF_XDP socket", &error, pool.shape))?;
     with_rings(socket, number, pool, mtu)
@@ -76,7 +76,7 @@ fn with_rings(socket: OwnedFd, number: u32, pool: &Arc<Pool>, mtu: usize) -> Res
         })
     };
     let rings = rings().map_err(failed("mapping a ring"))?;
-    // Both only save calls and drops: without, a call sends 32 frames, and fewer may be on their way.
+    // Both only save calls and drops: without them, a call sends 32 frames, and fewer may be in flight.
     let _ = set(&socket, SENDS_A_CALL, &shape.send);
     let bytes = (shape.send as usize * FRAME_BYTES) as libc::c_int;
     let _ = set_at(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &bytes);
@@ -121,7 +121,7 @@ pub(crate) fn bind(queue: &mut Queue, ifindex: u32, number: u32, mode: Mode<'_>)
     let failed = |error: io::Error| explain(&format!("binding to queue {number}"), &error, shape);
     let begin = Instant::now();
     loop {
-        // SAFETY: the call reads as many bytes as it is told at the pointer, which lives until it returns.
+        // SAFETY: the call reads the given number of bytes at the pointer, which lives until it returns.
         let answer = unsafe {
             let length = size_of_val(&address) as libc::socklen_t;
             libc::bind(queue.socket().as_raw_fd(), (&raw const address).cast(), length)
@@ -141,7 +141,7 @@ pub(crate) fn bind(queue: &mut Queue, ifindex: u32, number: u32, mode: Mode<'_>)
     Ok(is_zero_copy)
 }
 
-/// Frames that the kernel had for a socket, and no room in its rings.
+/// Returns the number of frames that the kernel had for a socket without room in its rings.
 pub(crate) fn overruns(socket: impl AsFd) -> io::Result<u64> {
     let statistics: libc::xdp_statistics = get(socket, libc::XDP_STATISTICS)?;
     Ok(statistics.rx_dropped + statistics.rx_ring_full)
@@ -154,21 +154,21 @@ fn set<T: Copy>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<
 #[expect(unsafe_code, reason = "no safe crate of this workspace sets these options")]
 fn set_at<T: Copy>(socket: &OwnedFd, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
     let length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the call reads as many bytes as it is told at the pointer, which lives until it returns. What a value
-    // points to (frames) the socket's owner keeps for as long as the socket.
+    // SAFETY: the call reads the given number of bytes at the pointer, which lives until it returns. Memory that a
+    // value points to (frames) is kept by the socket's owner for as long as the socket.
     let answer = unsafe {
         libc::setsockopt(socket.as_raw_fd(), level, option, std::ptr::from_ref(value).cast(), length)
     };
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// An option that the kernel writes as numbers.
+/// Returns an option that the kernel writes as numbers.
 #[expect(unsafe_code, reason = "no safe crate of this workspace gets these options")]
 fn get<T: Copy + Numbers>(socket: impl AsFd, option: libc::c_int) -> io::Result<T> {
     // SAFETY: all-zero is a value of every type of numbers.
     let mut value: T = unsafe { mem::zeroed() };
     let mut length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the call writes no more bytes than it is told at the pointer, and any bits there are a value.
+    // SAFETY: the call writes at most the given number of bytes at the pointer, and any bits there are a value.
     let answer = unsafe {
         let (socket, value) = (socket.as_fd().as_raw_fd(), (&raw mut value).cast());
         libc::getsockopt(socket, libc::SOL_XDP, option, value, &raw mut length)
@@ -187,7 +187,7 @@ impl Numbers for libc::xdp_mmap_offsets {}
 impl Numbers for libc::xdp_options {}
 impl Numbers for libc::xdp_statistics {}
 
-/// What to do about an error.
+/// Returns advice about an error.
 fn explain(what: &str, error: &io::Error, shape: Shape) -> String {
     let hint = match error.raw_os_error() {
         Some(libc::EPERM) => " (CAP_NET_RAW is needed)".to_owned(),

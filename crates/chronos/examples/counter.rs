@@ -15,7 +15,7 @@ impl Service for Counters {
     /// Each partition has the counters whose names hash to it.
     type Partition = HashMap<Vec<u8>, i64>;
     type Session = ();
-    /// A name, and what to add.
+    /// The name of a counter, and the number to add.
     type Request<'a> = (&'a [u8], i64);
 
     fn partition(&self, _id: PartitionId) -> Self::Partition {

@@ -1,8 +1,8 @@
-//! [`Balancer`]: measures each partition's load over an epoch, and publishes who is to own it in the next.
+//! [`Balancer`]: measures each partition's load over an epoch, and publishes the owners for the next.
 //!
-//! It runs on the first thread, between two turns. An epoch ends when its time is over, every thread has settled on
-//! the present owners, and there was enough load to judge by; until then it goes on and its load counts on. It also
-//! goes on, for as many epochs as the policy allows, while the policy finds nothing to move.
+//! It runs on the first thread, between two turns. An epoch ends when its time is over, every thread has settled on the
+//! present owners, and the load is enough to judge by; until then the epoch is extended, and its load keeps counting.
+//! It is also extended, for as many epochs as the policy allows, while the policy finds nothing to move.
 
 use std::path::Path;
 use std::time::Duration;
@@ -47,7 +47,7 @@ pub(crate) struct Balancer {
     load: Vec<u64>,
     /// Requests of all threads since the start, at the beginning of the epoch.
     requests_before: u64,
-    /// Epochs that count as this one.
+    /// Number of epochs that this one lasts.
     epochs: u32,
     owners: Vec<u32>,
 }
@@ -79,7 +79,7 @@ impl Balancer {
         }
     }
 
-    /// When it wants to be called next.
+    /// Returns the time of the next call.
     pub(crate) fn deadline(&self) -> Duration {
         self.ends
     }
@@ -127,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    /// Where all of the load of the first node's threads goes, of two nodes with two threads each.
+    /// Returns the owners after all load is on the first of two nodes with two threads each.
     fn owners(
         across_nodes: AcrossNodes,
         split: Option<u32>,
@@ -163,7 +163,7 @@ mod tests {
             assert_eq!(first(&begin), 8, "{begin:?}");
             let crossed = owners(AcrossNodes::Overloaded, split, &pinned, &two);
             assert!(first(&crossed) < 8, "{crossed:?}");
-            // Nothing is different where there is one node, or threads may be anywhere.
+            // With one node, or with threads that are not pinned, nothing differs.
             let plain = owners(AcrossNodes::Freely, split, &pinned, &two);
             assert_ne!(plain, begin);
             for across in [AcrossNodes::Never, AcrossNodes::Overloaded] {

@@ -9,15 +9,15 @@ pub(crate) struct Buffers {
     free: Vec<Vec<u8>>,
     /// The sum of the buffers' capacities in bytes.
     bytes: usize,
-    /// Bytes that the thread keeps at most.
+    /// The most bytes of free buffers that the thread keeps.
     bytes_max: usize,
 }
 
-/// A larger buffer is freed rather than kept: one large value must not hold memory for ever.
+/// A larger buffer is freed rather than kept: one large value must not hold memory forever.
 const KEPT_BYTES: usize = 32 * 1024;
 
 impl Buffers {
-    /// None yet; at most so many bytes of them are kept.
+    /// Creates an empty pool, which keeps at most `bytes_max` bytes of buffers.
     pub(crate) fn new(bytes_max: usize) -> Buffers {
         Buffers { free: Vec::new(), bytes: 0, bytes_max }
     }

@@ -1,4 +1,4 @@
-//! [`Config`]: what a server is told when it starts, and what can be wrong with it.
+//! [`Config`]: the configuration with which a server starts, and the errors in it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,9 +22,9 @@ pub struct Config {
     pub poll: Poll,
     /// How threads talk to the kernel.
     pub io: IoBackend,
-    /// Moving partitions away from overloaded threads; None leaves them where they are.
+    /// Moves partitions away from overloaded threads; None leaves them where they are.
     pub balancing: Option<Balancing>,
-    /// Where clients come in.
+    /// The places at which clients connect.
     pub listen: Vec<Listen>,
     /// Sockets of IPv6 addresses take IPv6 only. Otherwise one of `[::]` takes IPv4 too, whatever `net.ipv6.bindv6only`
     /// says.
@@ -32,7 +32,7 @@ pub struct Config {
     /// Has the kernel, or a device, choose the thread of each datagram by its key; None leaves it to the client's
     /// address. Either way a request runs where its partition is.
     pub datagram_steering: Option<DatagramSteering>,
-    /// What a connection may ask for.
+    /// Limits of connections and their requests.
     pub limits: Limits,
     /// The processors that threads are pinned to, one after the other, from the start again if there are more
     /// threads; empty pins none.
@@ -65,10 +65,10 @@ impl Config {
         self.balancing.and_then(|balancing| balancing.split).unwrap_or(1)
     }
 
-    /// Whether every value is one that is allowed.
+    /// Checks that every value is allowed.
     ///
     /// # Errors
-    /// Names the first that is not.
+    /// Returns an error for the first value that is not.
     pub fn check(&self) -> Result<(), StartError> {
         if !(1..=Config::THREADS_MAX).contains(&self.threads) {
             return Err(StartError::Threads { threads: self.threads });
@@ -141,12 +141,12 @@ impl Default for Config {
     }
 }
 
-/// What a thread without work does.
+/// Behaviour of a thread without work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Poll {
-    /// It looks again: the shortest latency, for a processor of its own.
+    /// The thread looks again: the shortest latency, for a processor of its own.
     Spin,
-    /// It sleeps until something comes.
+    /// The thread sleeps until something arrives.
     #[default]
     Block,
 }
@@ -158,9 +158,9 @@ pub enum IoBackend {
     /// measurement.
     #[default]
     Fastest,
-    /// Readiness by epoll, edge-triggered; one read and one write for each connection with something to say.
+    /// Readiness by epoll, edge-triggered; one read and one write for each connection that is ready.
     Epoll,
-    /// Completions by io_uring: one call a turn submits all that is to be sent and fetches all that came. Needs
+    /// Completions by io_uring: one call a turn submits all that is to be sent and fetches all that arrived. Needs
     /// Linux 6.1 and the right to use it.
     IoUring,
 }
@@ -175,15 +175,16 @@ pub struct Balancing {
     pub epoch_blocking: Duration,
     /// The longest epoch of threads that block.
     pub epoch_idle: Duration,
-    /// An epoch with less load than this (in the metric's unit) goes on: a handful of requests say nothing.
+    /// The least load of an epoch (in the metric's unit); an epoch with less is extended, as a handful of requests
+    /// decides nothing.
     pub load_min: u64,
-    /// The quantity that the balancer takes for load.
+    /// The quantity that counts as load.
     pub metric: LoadMetric,
-    /// A thread has too much if it is above the ideal by more than so many standard deviations of its number of
-    /// requests: chance does not move partitions then. 0 is Algorithm 1 as printed.
+    /// The number of standard deviations, of a thread's number of requests, by which the thread must be above the ideal
+    /// before it gives partitions away: chance then moves no partition. 0 is Algorithm 1 as printed.
     pub deviations: u32,
-    /// Has so many neighbouring partitions, 2 to 64, move as one group until the group is hot, and again when it has
-    /// cooled down ([`SplitBalance`]); None moves every partition by itself.
+    /// The number of neighbouring partitions, 2 to 64, that move as one group until the group is hot, and again when it
+    /// has cooled down ([`SplitBalance`]); None moves every partition by itself.
     pub split: Option<u32>,
     /// Whether partitions move from one NUMA node to another. Threads are on the nodes of [`Config::processors`]; where
     /// threads are not pinned, or all on one node, it makes no difference.
@@ -197,13 +198,13 @@ impl Balancing {
     pub const WAYS_MAX: u32 = SplitBalance::WAYS_MAX;
 }
 
-/// Whether partitions move from one NUMA node to another. The memory of one that did stays on the node of the thread
-/// that touched it first; what the partition takes later is near its new owner.
+/// Whether partitions move from one NUMA node to another. The memory of a partition that has moved stays on the node of
+/// the thread that touched it first; memory that it allocates later is near its new owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AcrossNodes {
     /// Partitions move as freely as within one node.
     Freely,
-    /// Only where the threads of a node together have more than chance explains
+    /// Only where the threads of a node together have more load than chance explains
     /// ([`plimsoll_mechanisms::partition_balancer::NodeBalance`]).
     #[default]
     Overloaded,
@@ -211,7 +212,7 @@ pub enum AcrossNodes {
     Never,
 }
 
-/// By chance a thread is so much above the ideal in one of some 30 000 epochs.
+/// By chance a thread is this far above the ideal in one of some 30 000 epochs.
 const DEVIATIONS: u32 = 4;
 
 impl Default for Balancing {
@@ -229,7 +230,7 @@ impl Default for Balancing {
     }
 }
 
-/// What the balancer takes for a partition's load.
+/// The quantity that counts as a partition's load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LoadMetric {
     /// Requests, all alike, as in the paper.
@@ -237,11 +238,11 @@ pub enum LoadMetric {
     Requests,
     /// Bytes of requests that came over a ring, and of replies.
     Bytes,
-    /// Nanoseconds spent on requests: two looks at the clock for each.
+    /// Nanoseconds spent on requests, by two readings of the clock for each.
     Nanoseconds,
 }
 
-/// Where clients come in.
+/// A place at which clients connect.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Listen {
     /// TCP connections; port 0 is any free one.
@@ -250,21 +251,21 @@ pub enum Listen {
     Tls {
         /// The address and port that are listened on.
         address: SocketAddr,
-        /// What clients are shown.
+        /// The certificate that clients see.
         tls: Tls,
     },
     /// Datagrams; port 0 is any free one.
     Udp(SocketAddr),
-    /// Datagrams that a device delivers without a socket ([`DatagramDevice`]). Those that it leaves to the kernel, and
-    /// those of other devices, are served by [`Listen::Udp`] at the same places.
+    /// Datagrams that a device delivers without a socket ([`DatagramDevice`]). Datagrams that it leaves to the kernel,
+    /// and datagrams of other devices, are served by [`Listen::Udp`] at the same places.
     Device {
         /// The device; a name may occur once.
         device: Arc<dyn DatagramDevice>,
-        /// Addresses and ports, of which those are served that the device has when the server starts; an unspecified
-        /// address means all addresses of the device (0.0.0.0 all of IPv4). Ports are above 0.
+        /// Addresses and ports. Of these, the addresses that the device has when the server starts are served; an
+        /// unspecified address means all addresses of the device (0.0.0.0 all of IPv4). Ports are above 0.
         places: Vec<SocketAddr>,
     },
-    /// A UNIX socket. An old socket there that nobody listens on is replaced.
+    /// A UNIX socket. An old socket file at its path, on which no process listens, is replaced.
     Unix {
         /// The path of the socket in the file system.
         path: PathBuf,
@@ -273,32 +274,31 @@ pub enum Listen {
     },
 }
 
-/// What a connection may ask for.
+/// Limits of connections and their requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Connections of all threads together.
     pub connections: usize,
     /// Connections by TCP from one source address, which is an IPv4 address or the first 64 bits of one of IPv6.
     pub connections_per_address: usize,
-    /// A connection that says nothing for so long is closed, once it has fetched its replies, or has fetched none for
-    /// as long again.
+    /// The time after which a silent connection is closed, once it has fetched its replies, or has fetched none for as
+    /// long again.
     pub idle: Option<Duration>,
     /// Bytes of the largest request; a connection that needs more is closed.
     pub input_bytes: usize,
-    /// Bytes of replies that wait to be sent, those that are expected included; above, no further request of the
-    /// connection is looked at. All connections of a thread may have 32 times as much before each gets one or two
-    /// replies at a time.
+    /// Bytes of replies that wait to be sent, including expected ones; above this, no further request of the connection
+    /// is read. All connections of a thread may have 32 times as much before each gets one or two replies at a time.
     pub output_bytes: usize,
     /// Bytes that all connections together may hold: requests that are not whole, replies that wait to be sent, and
-    /// free buffers for both. When much of it is held, connections wait that hold more than an equal share of the rest;
-    /// if they wait in vain, those are closed that have moved next to nothing for a quarter of a second, the one that
-    /// holds the most first ([`crate::ThreadStats::shed`]). A request or a reply that needs more closes its connection.
-    /// Datagrams are bounded by what may be pending, and do not wait.
+    /// free buffers for both. When much of it is held, connections that hold more than an equal share of the rest wait;
+    /// if they wait in vain, the connections that have moved next to nothing for a quarter of a second are closed, the
+    /// one that holds the most first ([`crate::ThreadStats::shed`]). A request or a reply that needs more closes its
+    /// connection. Datagrams are bounded by the number that may be pending, and do not wait.
     pub memory_bytes: usize,
-    /// Requests of one connection that are at other threads; at that many, no further one is looked at.
+    /// Requests of one connection that are at other threads; at this number, no further request is read.
     pub under_way: u32,
     /// Requests of one connection that run in one turn, before other connections have theirs. One command may be many
-    /// requests: a get of keys that are not there, say.
+    /// requests, such as a get of keys that do not exist.
     pub turn: u32,
     /// Connections that wait to be accepted (the kernel's limit is `net.core.somaxconn`).
     pub backlog: u16,
@@ -323,16 +323,16 @@ impl Default for Limits {
     }
 }
 
-/// Why a server did not start.
+/// The reason that a server did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// So many threads cannot be.
+    /// The number of threads is not allowed.
     #[error("threads: {threads} is not allowed; 1 to {} are", Config::THREADS_MAX)]
     Threads {
         /// The number of threads that was configured.
         threads: u32,
     },
-    /// So many partitions cannot be.
+    /// The number of partitions is not allowed.
     #[error(
         "partitions: {partitions} is not allowed with {threads} threads; {threads} to {} are",
         Config::PARTITIONS_MAX
@@ -343,19 +343,19 @@ pub enum StartError {
         /// The number of threads that was configured.
         threads: u32,
     },
-    /// So many partitions cannot be a group.
+    /// The size of groups is not allowed.
     #[error("balancing.split: {ways} is not allowed; 2 to {} partitions a group are", Balancing::WAYS_MAX)]
     Ways {
         /// The size of a group that was configured.
         ways: u32,
     },
-    /// There is not a group for each thread.
+    /// There are fewer groups than threads.
     #[error(
         "partitions: {partitions} are not enough for {threads} threads with groups of {ways} (balancing.split); {} are",
         threads.saturating_mul(*ways)
     )]
     Groups {
-        /// The partitions that there are to be.
+        /// The number of partitions that was configured.
         partitions: u32,
         /// The number of threads that was configured.
         threads: u32,
@@ -371,9 +371,9 @@ pub enum StartError {
     /// A socket could not be opened.
     #[error("listen: cannot listen on {place}: {source}")]
     Listen {
-        /// The address or the path that was to be listened on.
+        /// The address or the path of the socket.
         place: String,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// Datagrams cannot be taken from a device.
@@ -389,7 +389,7 @@ pub enum StartError {
     Processor {
         /// The number of the processor.
         processor: usize,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// Datagrams cannot be steered.
@@ -398,12 +398,12 @@ pub enum StartError {
         /// The reason that the kernel or this build gives.
         reason: String,
     },
-    /// The kernel did not give what a thread needs.
+    /// The kernel did not give a resource that a thread needs.
     #[error("cannot start a worker thread: {what}: {source}")]
     Worker {
         /// The resource that the kernel did not give.
         what: &'static str,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
 }

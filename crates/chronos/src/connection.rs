@@ -1,4 +1,4 @@
-//! [`Connection`]: what a thread knows of one client: its session, what it has said, and what it is to be told.
+//! [`Connection`]: a thread's state of one client: its session, the bytes received, and the replies to send.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -16,36 +16,36 @@ use crate::{Service, Transport};
 pub(crate) struct Connection<S: Service> {
     /// Its number on its thread.
     pub(crate) key: u32,
-    /// Which of the connections that had this number.
+    /// Distinguishes the connections that have had this number.
     pub(crate) incarnation: u32,
     pub(crate) session: S::Session,
     pub(crate) input: Input,
     pub(crate) output: Output,
-    /// What its replies count.
+    /// The account of its replies.
     pub(crate) replies: Replies,
-    /// What it holds of all connections' memory.
+    /// Its share of the memory of all connections.
     pub(crate) holding: Holding,
     /// Bytes that came from it while it had no replies to fetch; wraps.
     pub(crate) received: usize,
     pub(crate) everywhere: Option<Box<Everywhere>>,
     pub(crate) link: Link,
-    /// What its bytes are wrapped in, if they are.
+    /// The TLS stream around its bytes, if it has one.
     pub(crate) tls: Option<Box<TlsStream>>,
-    /// Its place among the connections of its source address, free again when the connection is dropped.
+    /// Its place among the connections of its source address; free again when the connection is dropped.
     pub(crate) _seat: Option<Seat>,
-    /// When it last said something.
+    /// The time of its last bytes.
     pub(crate) active_at: Duration,
-    /// Bytes that it had not fetched when it was idle for too long; None if it never was.
+    /// The number of bytes that it had not fetched when it was idle for too long; None if it never was.
     pub(crate) unsent_when_idle: Option<usize>,
-    /// There are requests in `input` that wait for room in `output`, in a ring, or for a request to all partitions.
+    /// True if requests in `input` wait for room in `output`, in a ring, or for a request to all partitions.
     pub(crate) is_blocked: bool,
-    /// The turn of its thread in which it ran as many requests as one may have, if that is why it is blocked.
+    /// The turn of its thread in which it ran as many requests as a connection may, if it is blocked for that reason.
     pub(crate) gave_way_in: Option<u64>,
-    /// It is to be closed once `output` is sent.
+    /// True if it is to be closed once `output` is sent.
     pub(crate) is_closing: bool,
-    /// The client says nothing more.
+    /// True if the client sends nothing more.
     pub(crate) is_ended: bool,
-    /// It is in the worker's list of connections to look after.
+    /// True if it is in the worker's list of connections to serve.
     pub(crate) is_listed: bool,
 }
 
@@ -59,12 +59,12 @@ pub(crate) enum Link {
         port: usize,
         /// The sender, to whom the reply is sent.
         client: Client,
-        /// What [`Service::unseal`] took off.
+        /// The envelope that [`Service::unseal`] removed.
         envelope: u64,
     },
 }
 
-/// A stream's socket and what the kernel last said of it.
+/// A stream's socket, and its state as the kernel last reported it.
 pub(crate) struct Stream {
     pub(crate) socket: OwnedFd,
     /// True if the stream is a UNIX socket.
@@ -73,13 +73,14 @@ pub(crate) struct Stream {
     pub(crate) is_readable: bool,
     /// There may be room to write.
     pub(crate) is_writable: bool,
-    /// The client has closed its end, or the connection is broken: read until the kernel says so.
+    /// True if the client has closed its end, or the connection is broken: bytes are read until the kernel reports the
+    /// end.
     pub(crate) is_hung_up: bool,
-    /// The kernel is asked to receive (io_uring).
+    /// True while the kernel has an order to receive (io_uring).
     pub(crate) is_receiving: bool,
-    /// And is asked to stop that.
+    /// True while that order is being cancelled.
     pub(crate) is_cancelling: bool,
-    /// The kernel is sending (io_uring).
+    /// True while the kernel is sending (io_uring).
     pub(crate) is_sending: bool,
 }
 
@@ -89,19 +90,19 @@ pub(crate) struct Everywhere {
     pub(crate) message: Vec<u8>,
     /// The reply of each partition.
     pub(crate) replies: Vec<Vec<u8>>,
-    /// Replies that are not here yet.
+    /// Number of replies that have not arrived yet.
     pub(crate) missing: u32,
 }
 
-/// Bytes that came and are not used up yet.
+/// Bytes that have arrived and are not consumed yet.
 #[derive(Debug, Default)]
 pub(crate) struct Input {
     bytes: Vec<u8>,
-    /// Bytes at the front that are used up.
+    /// Bytes at the front that are consumed.
     used: usize,
-    /// Worth a look when there are so many bytes that are not used up.
+    /// Number of unconsumed bytes from which on the input is read again.
     pub(crate) wanted: usize,
-    /// Bytes yet to come that are thrown away.
+    /// Bytes yet to arrive that are thrown away.
     pub(crate) skip: usize,
 }
 
@@ -112,17 +113,17 @@ pub(crate) struct Lent {
 }
 
 impl Lent {
-    /// The bytes that are not used up.
+    /// Returns the bytes that are not consumed.
     pub(crate) fn rest(&self) -> &[u8] {
         &self.bytes[self.used..]
     }
 }
 
-/// The least room for what is read behind the beginning of a request.
+/// The least room for bytes that are read behind the beginning of a request.
 const READ_BYTES: usize = 64 * 1024;
 
 impl Input {
-    /// The bytes that are not used up.
+    /// Returns the bytes that are not consumed.
     pub(crate) fn rest(&self) -> &[u8] {
         &self.bytes[self.used..]
     }
@@ -131,7 +132,7 @@ impl Input {
         self.used == self.bytes.len()
     }
 
-    /// Bytes of memory that it takes.
+    /// Returns the bytes of memory that it takes.
     pub(crate) fn held(&self) -> usize {
         self.bytes.capacity()
     }
@@ -144,7 +145,7 @@ impl Input {
         }
     }
 
-    /// Keeps what came and is not used up.
+    /// Keeps the bytes that have arrived and are not consumed.
     pub(crate) fn keep(&mut self, bytes: &[u8], buffers: &mut Buffers) {
         if bytes.is_empty() {
             return;
@@ -157,22 +158,22 @@ impl Input {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// A buffer with room behind what is here, to be read into.
+    /// Returns a buffer with room behind the present bytes, to be read into.
     pub(crate) fn room(&mut self) -> &mut Vec<u8> {
         self.compact();
-        // As much again as is here at most: a client that only says that a request is large gets no room for it.
+        // At most as much again as is here: a client that only announces a large request gets no room for it.
         let wanted = self.wanted.saturating_sub(self.bytes.len());
         let more = wanted.min(self.bytes.len()).max(READ_BYTES);
         grow(&mut self.bytes, more);
         &mut self.bytes
     }
 
-    /// Takes the bytes out, to be looked at while the connection changes; [`Input::restore`] puts them back.
+    /// Takes the bytes out, to be read while the connection changes; [`Input::restore`] puts them back.
     pub(crate) fn lend(&mut self) -> Lent {
         Lent { bytes: std::mem::take(&mut self.bytes), used: self.used }
     }
 
-    /// Puts the bytes back, `used` more of which are used up.
+    /// Puts the bytes back; `used` more of them are consumed.
     pub(crate) fn restore(&mut self, lent: Lent, used: usize, buffers: &mut Buffers) {
         (self.bytes, self.used) = (lent.bytes, lent.used);
         self.advance(used, buffers);
@@ -186,8 +187,8 @@ impl Input {
     }
 }
 
-/// Makes room for `more` bytes: of small buffers twice as much as there is, of large ones a quarter more, since what is
-/// not used counts for all connections.
+/// Makes room for `more` bytes: twice as much as a small buffer has, a quarter more than a large one has, since unused
+/// room counts for all connections.
 fn grow(bytes: &mut Vec<u8>, more: usize) {
     const LARGE: usize = 1 << 20;
     if bytes.len() < LARGE {
@@ -198,7 +199,7 @@ fn grow(bytes: &mut Vec<u8>, more: usize) {
 }
 
 impl<S: Service> Connection<S> {
-    /// Nothing more will be read from it or sent to it.
+    /// Reports whether nothing more is read from it or sent to it.
     pub(crate) fn is_finished(&self) -> bool {
         let no_more = self.is_closing || (self.is_ended && !self.is_blocked);
         no_more && self.output.is_done() && self.everywhere.is_none() && self.is_wire_done()
@@ -208,7 +209,7 @@ impl<S: Service> Connection<S> {
         self.tls.as_ref().is_none_or(|tls| tls.wire.is_done())
     }
 
-    /// Its stream, and what is to be sent on it, encrypted if it has to be; None for a datagram.
+    /// Returns its stream, and the bytes to send on it, encrypted if it uses TLS; None for a datagram.
     pub(crate) fn outgoing(&mut self, buffers: &mut Buffers) -> Option<(&mut Stream, &mut Output)> {
         let Link::Stream(stream) = &mut self.link else { return None };
         let Some(tls) = &mut self.tls else { return Some((stream, &mut self.output)) };
@@ -217,58 +218,58 @@ impl<S: Service> Connection<S> {
         Some((stream, &mut tls.wire))
     }
 
-    /// Its next request may be looked at, as far as the connection goes.
+    /// Reports whether its next request may be read, as far as the connection decides.
     pub(crate) fn has_room(&self, budget: &ReplyBudget) -> bool {
         self.everywhere.is_none()
             && !self.is_closing
             && budget.is_enough(&self.replies, self.reply_bytes(), self.output.holes())
     }
 
-    /// Bytes of memory that it takes.
+    /// Returns the bytes of memory that it takes.
     pub(crate) fn held(&self) -> usize {
         let everywhere = self.everywhere.as_ref().map_or(0, |everywhere| everywhere.held());
         let wire = self.tls.as_ref().map_or(0, |tls| tls.wire.held());
         self.input.held() + self.output.held() + wire + everywhere
     }
 
-    /// Replies that are not here yet.
+    /// Returns the number of replies that have not arrived yet.
     pub(crate) fn missing(&self) -> u32 {
         self.output.holes() + self.everywhere.as_ref().map_or(0, |everywhere| everywhere.missing)
     }
 
-    /// Bytes that have moved in all: those that its client fetched, and those that it said with nothing left to fetch;
-    /// wraps.
+    /// Returns the number of bytes that have moved in all: bytes that its client fetched, and bytes that it sent with
+    /// nothing left to fetch; wraps.
     pub(crate) fn moved(&self) -> usize {
         self.tls.as_ref().map_or(self.output.gone(), |tls| tls.wire.gone()).wrapping_add(self.received)
     }
 
-    /// Bytes came from it. While it leaves replies where they are, more requests are no move.
+    /// Counts bytes that came from it. While it leaves replies unread, more requests do not count as a move.
     pub(crate) fn note_received(&mut self, bytes: usize) {
         if self.reply_bytes() == 0 {
             self.received = self.received.wrapping_add(bytes);
         }
     }
 
-    /// Whether it is for the client to do something: to fetch replies, or to say the rest of a request that is read.
+    /// Reports whether the client has to act: to fetch replies, or to send the rest of a request.
     pub(crate) fn waits_for_client(&self) -> bool {
         self.reply_bytes() > 0 || !(self.holding.is_waiting || self.is_blocked)
     }
 
-    /// Bytes of replies that are here and not sent.
+    /// Returns the bytes of replies that are here and not sent.
     pub(crate) fn reply_bytes(&self) -> usize {
         self.output.bytes() + self.tls.as_ref().map_or(0, |tls| tls.wire.bytes())
     }
 }
 
 impl Everywhere {
-    /// Bytes of memory that it takes.
+    /// Returns the bytes of memory that it takes.
     fn held(&self) -> usize {
         self.message.capacity() + self.replies.iter().map(Vec::capacity).sum::<usize>()
     }
 }
 
 impl Link {
-    /// A stream that nothing is known of yet.
+    /// Creates the link of a new stream, whose state is unknown yet.
     pub(crate) fn stream(socket: OwnedFd, transport: Transport) -> Link {
         Link::Stream(Stream {
             socket,

@@ -20,11 +20,11 @@ use crate::{Ahead, Poll, Service, Transport};
 /// One thread's ports for datagrams.
 pub(crate) struct Datagrams {
     ports: Vec<Port>,
-    /// What UDP sockets receive into.
+    /// The buffers into which UDP sockets receive.
     received: Option<Received>,
     /// A reply in one piece.
     whole: Vec<u8>,
-    /// What the datagrams of a batch will ask for.
+    /// The partitions and places that the datagrams of a batch will use.
     seen: Vec<Option<(u32, u64)>>,
     /// True if the thread polls the queues of devices in every turn, so that it needs no notification.
     is_spinning: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Datagrams {
 const PENDING_MAX: usize = 1024;
 /// The interval at which the datagrams that a device dropped for lack of room are counted.
 const COUNT_EVERY: Duration = Duration::from_secs(1);
-/// Slices of a reply looked at before it is put into one piece.
+/// The most slices of a reply; a reply with more is put into one piece.
 const SLICES: usize = 64;
 
 impl Datagrams {
@@ -71,8 +71,8 @@ impl Datagrams {
         polled.filter_map(|(number, port)| Some((number, port.descriptor()?)))
     }
 
-    /// Receives what has come to queues of devices: a look at their memory says so, without a call of the kernel. False
-    /// if there was nothing.
+    /// Receives the datagrams that have arrived in queues of devices: their memory shows them without a system call.
+    /// False if there were none.
     pub(crate) fn look<S: Service>(&mut self, worker: &mut Worker<S>) -> bool {
         let mut happened = false;
         for number in 0..self.ports.len() {
@@ -89,12 +89,12 @@ impl Datagrams {
         self.is_stopped = true;
     }
 
-    /// Receives a batch, and runs what it asks for. What is answered at once is sent at once by a socket, and at the
+    /// Receives a batch, and runs its requests. A reply that is ready at once is sent at once by a socket, and at the
     /// end of the turn by a device. Nothing is received while too many datagrams wait for replies of other threads.
     /// True if there may be more.
     pub(crate) fn receive<S: Service>(&mut self, worker: &mut Worker<S>, port: usize) -> bool {
         if worker.datagrams >= PENDING_MAX || worker.engine.mail.is_congested() {
-            // What comes meanwhile waits with the kernel, which drops what is too much. Other threads have to go on
+            // Datagrams that arrive meanwhile wait in the kernel, which drops the excess. Other threads have to run
             // first.
             std::thread::yield_now();
             return true;
@@ -158,14 +158,14 @@ impl Datagrams {
         self.answer(worker, key);
     }
 
-    /// Answers a datagram, if all its replies are here.
+    /// Answers a datagram once all its replies are here.
     pub(crate) fn answer<S: Service>(&mut self, worker: &mut Worker<S>, key: u32) {
         while worker.may_go_on(key) {
             worker.parse(key);
         }
         let connection = &worker.connections[key as usize];
         let Link::Datagram { port, client, envelope } = &connection.link else { return };
-        // A reply over the limit is cut: nobody can read a little of it to make room for more.
+        // A reply over the limit is cut: a client cannot read a part of it to make room for more.
         let is_over = connection.output.bytes() > worker.engine.limits.output_bytes;
         if !connection.output.is_whole()
             || connection.everywhere.is_some()
@@ -173,7 +173,7 @@ impl Datagrams {
         {
             return;
         }
-        // What is over the limit and has run to its end is whole.
+        // A reply that is over the limit and has run to its end is whole.
         let is_cut = connection.is_blocked && !connection.input.is_empty();
         let mut slices = [IoSlice::new(&[]); SLICES];
         let port = &mut self.ports[*port];
@@ -194,7 +194,7 @@ impl Datagrams {
         connection.output.discard(&mut worker.engine.buffers);
     }
 
-    /// Sends what has been answered.
+    /// Sends the datagrams that have been answered.
     pub(crate) fn flush<S: Service>(&mut self, worker: &mut Worker<S>) {
         let now = worker.engine.now.since_start;
         for port in self.ports.iter_mut().filter(|port| port.has_to_send()) {
@@ -213,12 +213,12 @@ impl Datagrams {
         }
     }
 
-    /// Whether a device could not take all that was to be sent: it is to be sent again soon.
+    /// Reports whether a device could not take all datagrams: the caller sends again soon.
     pub(crate) fn is_stuck(&self) -> bool {
         self.ports.iter().any(Port::is_stuck)
     }
 
-    /// Whether all replies have gone.
+    /// Reports whether all replies have left.
     pub(crate) fn is_sent(&mut self) -> bool {
         self.ports.iter_mut().all(Port::is_sent)
     }

@@ -28,8 +28,8 @@ pub trait DatagramDevice: fmt::Debug + Send + Sync {
     /// Returns the device's name, which is unique on this host.
     fn name(&self) -> &str;
 
-    /// Starts to receive the datagrams for those of `places` that are addresses of the device, and dispatches them by
-    /// their keys if `dispatch` says how.
+    /// Starts to receive the datagrams for the addresses of the device among `places`, and dispatches them by their
+    /// keys if `dispatch` says how.
     ///
     /// # Errors
     /// Returns the reason for which the device cannot be used; it is then as it was before the call.
@@ -76,7 +76,7 @@ pub struct OpenDevice {
     pub guard: Box<dyn Any + Send + Sync>,
 }
 
-/// What a running server reports of a device.
+/// The state of a device, as a running server reports it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeviceInfo {
     /// The name of the device.
@@ -140,7 +140,7 @@ pub trait DeviceSender: Send {
     /// Reports whether there is something to send.
     fn has_to_send(&self) -> bool;
 
-    /// Sends what was added, as far as the device takes it, and counts it.
+    /// Sends the datagrams that were added, as far as the device takes them, and counts them.
     fn send(&mut self, now: Duration) -> Sent;
 
     /// Reports whether the device did not take everything: the caller then calls [`DeviceSender::send`] again soon.

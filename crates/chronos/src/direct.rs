@@ -1,4 +1,5 @@
-//! [`Direct`]: a service on the caller's thread, without a network: for tests, fuzzing, and what a request costs.
+//! [`Direct`]: a service on the caller's thread, without a network: for tests, fuzzing, and measuring the cost of a
+//! request.
 
 use crate::look_ahead::Batch;
 use crate::{Ahead, Now, PartitionId, Service, Step};
@@ -9,17 +10,17 @@ pub struct Direct<S: Service> {
     partitions: Vec<S::Partition>,
 }
 
-/// What [`Direct::serve`] did with its input.
+/// The result of [`Direct::serve`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Served {
-    /// Bytes of input that are done with; may exceed the input by what is still to be thrown away.
+    /// Bytes of input that are consumed; may exceed the input by the bytes that are still to be thrown away.
     pub consumed: usize,
     /// The connection is to be closed.
     pub close: bool,
 }
 
 impl<S: Service> Direct<S> {
-    /// `partitions` empty partitions, 1 or more.
+    /// Creates a service with `partitions` empty partitions, 1 or more.
     pub fn new(service: S, partitions: u32) -> Direct<S> {
         let partitions = (0..partitions).map(|index| service.partition(PartitionId(index))).collect();
         Direct { service, partitions }
@@ -35,12 +36,12 @@ impl<S: Service> Direct<S> {
         &mut self.partitions
     }
 
-    /// Its service, whose partitions are dropped.
+    /// Returns its service, and drops the partitions.
     pub fn into_service(self) -> S {
         self.service
     }
 
-    /// Idle work, until there is none left.
+    /// Does the idle work until none is left.
     pub fn housekeeping(&mut self, now: Now) {
         for partition in &mut self.partitions {
             while self.service.housekeeping(partition, now) {}
@@ -59,7 +60,7 @@ impl<S: Service> Direct<S> {
             let replied = reply.len();
             let step = self.service.parse(session, now, rest, reply);
             if reply.len() > replied && !batch.is_empty() {
-                // The requests before are answered first.
+                // The earlier requests are answered first.
                 let late = reply.split_off(replied);
                 self.run(&mut batch, now, reply);
                 reply.extend_from_slice(&late);

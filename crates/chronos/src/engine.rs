@@ -6,7 +6,7 @@
 //!                 └─ everywhere: both, for every partition
 //! receive: Mail ──┬─ request: execute, reply to its origin   (or forward it, if the partition has moved on)
 //!                 ├─ reply: `arrived`, for the worker to put into its place
-//!                 └─ adopt: run what came before the partition did
+//!                 └─ adopt: run the requests that came before the partition
 //! ```
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::stats::ThreadCounters;
 use crate::steering::{Placement, Steering};
 use crate::{Ahead, Limits, LoadMetric, Now, RuntimeStats, Service, Step};
 
-/// What one thread runs requests with.
+/// The state with which one thread runs requests.
 pub(crate) struct Engine<S: Service> {
     pub(crate) me: u32,
     pub(crate) service: Arc<S>,
@@ -39,7 +39,7 @@ pub(crate) struct Engine<S: Service> {
     pub(crate) kernel_steering: Arc<KernelSteering>,
     pub(crate) limits: Limits,
     pub(crate) reply_budget: ReplyBudget,
-    /// What connections hold.
+    /// The memory that connections hold.
     pub(crate) memory: Memory,
     pub(crate) metric: LoadMetric,
     pub(crate) now: Now,
@@ -47,34 +47,34 @@ pub(crate) struct Engine<S: Service> {
     pub(crate) arrived: Vec<Parcel>,
     /// Connections that came for this thread.
     pub(crate) newcomers: Vec<Newcomer>,
-    /// What came from other threads; between turns, what was left alone in the last.
+    /// Messages of other threads; between turns, the messages that were left alone in the last.
     pub(crate) inbox: Vec<Message<S::Partition>>,
     pub(crate) deferred: Vec<Message<S::Partition>>,
-    /// The generation that this thread has said to have settled on.
+    /// The generation that this thread has published as settled.
     pub(crate) settled: u64,
 }
 
-/// Why no further request of a connection was run.
+/// The reason that no further request of a connection was run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Halt {
-    /// There is no whole one.
+    /// The input has no whole request.
     Input,
-    /// It has to wait for replies, or for room.
+    /// The connection waits for replies, or for room.
     Blocked,
-    /// It gives way to others until the next turn.
+    /// It gives way to other connections until the next turn.
     Turn,
     /// The connection is to be closed.
     Close,
 }
 
 impl<S: Service> Engine<S> {
-    /// What this thread counts.
+    /// Returns the counters of this thread.
     pub(crate) fn counters(&self) -> &ThreadCounters {
         self.stats.thread(self.me)
     }
 
-    /// Runs the whole requests at the head of `input`, as many as a turn allows. Returns how many bytes are used up,
-    /// and why it stopped.
+    /// Runs the whole requests at the head of `input`, as many as a turn allows. Returns the number of bytes consumed,
+    /// and the reason that it stopped.
     pub(crate) fn consume(&mut self, connection: &mut Connection<S>, input: &[u8]) -> (usize, Halt) {
         let mut used = 0;
         let mut steps = 0;
@@ -110,7 +110,7 @@ impl<S: Service> Engine<S> {
             let replied = reply.len();
             let step = self.service.parse(&mut connection.session, self.now, rest, reply);
             if !batch.is_empty() && connection.output.tail().len() > replied {
-                // The requests before are answered first.
+                // The earlier requests are answered first.
                 let late = connection.output.tail().split_off(replied);
                 self.run_batch(connection, &mut batch);
                 connection.output.tail().extend_from_slice(&late);
@@ -144,15 +144,15 @@ impl<S: Service> Engine<S> {
         }
     }
 
-    /// Whether a connection's next request may be looked at, as far as the connection and memory go.
+    /// Reports whether a connection's next request may be read, as far as the connection and memory decide.
     #[inline]
     pub(crate) fn may_run(&mut self, connection: &Connection<S>) -> bool {
         connection.has_room(&self.reply_budget) && (self.memory.is_free() || self.memory_allows(connection))
     }
 
-    /// Whether memory allows a connection to go on.
+    /// Reports whether memory allows a connection to continue.
     pub(crate) fn memory_allows(&mut self, connection: &Connection<S>) -> bool {
-        // A datagram is answered, or what it asks for would wait in its place.
+        // A datagram is answered, or the memory that it asks for would wait in its place.
         let is_datagram = matches!(connection.link, Link::Datagram { .. });
         let replies = connection.replies.expected().saturating_mul(connection.missing() as usize + 1);
         is_datagram || self.memory.allows(connection.held().saturating_add(replies))
@@ -170,14 +170,14 @@ impl<S: Service> Engine<S> {
         }
     }
 
-    /// What the first request of `input` will ask for, if it is of an own partition: the partition and the place.
+    /// Returns the partition and the place of the first request of `input`, if it is of an own partition.
     pub(crate) fn glance(&mut self, input: &[u8]) -> Option<(u32, u64)> {
         let (partition, place) = self.service.glance(input)?;
         self.look_ahead((partition.0, place), Ahead::Index);
         Some((partition.0, place))
     }
 
-    /// Asks memory for what a request will use, if its partition is an own one.
+    /// Prefetches the memory that a request will use, if its partition is an own one.
     #[inline]
     pub(crate) fn look_ahead(&mut self, (partition, place): (u32, u64), ahead: Ahead) {
         if let Some(state) = self.partitions.own(partition) {
@@ -252,7 +252,7 @@ impl<S: Service> Engine<S> {
         }
     }
 
-    /// All partitions have replied: one reply is made of theirs.
+    /// Once all partitions have replied, makes one reply of theirs.
     pub(crate) fn finish_everywhere(&mut self, connection: &mut Connection<S>) {
         let Some(everywhere) = connection.everywhere.take() else { return };
         connection.output.prepare(&mut self.buffers);
@@ -264,10 +264,10 @@ impl<S: Service> Engine<S> {
         self.buffers.give(everywhere.message);
     }
 
-    /// Takes what other threads sent. True if there was anything.
+    /// Takes the messages of other threads. True if there were any.
     ///
-    /// While connections hold all the memory that they may, requests are left alone, and what follows them too but for
-    /// replies, as if it were still in the rings: each thread's keep their order.
+    /// While connections hold as much memory as they may, requests are left alone, and so are the messages behind them
+    /// except replies, as if they were still in the rings: each thread's messages keep their order.
     pub(crate) fn receive(&mut self) -> bool {
         let mut inbox = std::mem::take(&mut self.inbox);
         let before = inbox.len();
@@ -301,7 +301,7 @@ impl<S: Service> Engine<S> {
         is_any
     }
 
-    /// A request that is not run at once, on its way.
+    /// Sends a request that is not run at once on its way.
     fn submit(&mut self, connection: &Connection<S>, partition: u32, hole: Option<u32>, bytes: Vec<u8>) {
         self.memory.expect(bytes.capacity() as isize);
         let ticket = Ticket { connection: connection.key, incarnation: connection.incarnation, hole };
@@ -383,14 +383,14 @@ impl<S: Service> Engine<S> {
         }
     }
 
-    /// Nothing has come that this thread has not seen.
+    /// Reports whether nothing has arrived that this thread has not handled.
     pub(crate) fn is_quiet(&self) -> bool {
         let follows = self.shared.generation() == self.partitions.generation();
         follows && self.inbox.is_empty() && self.mail.is_empty() && self.mail.is_published()
     }
 }
 
-/// Runs a request, and says what it cost by the metric.
+/// Runs a request, and returns its load by the metric.
 #[inline]
 fn execute<S: Service>(
     service: &S,

@@ -1,8 +1,8 @@
-//! [`EpollDriver`]: connections by readiness, edge-triggered: each socket is registered once, and the kernel tells when
-//! it becomes readable or writable, not that it still is.
+//! [`EpollDriver`]: connections by readiness, edge-triggered: each socket is registered once, and the kernel reports
+//! when it becomes readable or writable, not that it still is.
 //!
-//! A connection is read at most once a turn, and written once after its requests have run. A read that fills less
-//! than its buffer has emptied the socket, so no read is made only to be told that there is nothing.
+//! A connection is read at most once a turn, and written once after its requests have run. A read that fills less than
+//! its buffer has emptied the socket, so no further read is made just to find it empty.
 
 use std::io::{self, IoSlice};
 use std::os::fd::OwnedFd;
@@ -27,35 +27,35 @@ use crate::{Service, StartError};
 pub(crate) struct EpollDriver {
     epoll: OwnedFd,
     events: Vec<Event>,
-    /// What is read, if the connection has nothing left from before.
+    /// Buffer for reads of connections that have no bytes left from before.
     scratch: Box<[u8]>,
     /// Connections that may have more to read.
     again: Vec<u32>,
-    /// The memory of the last such list.
+    /// The memory of the previous list, for reuse.
     unused: Vec<u32>,
     listeners: Vec<Listener>,
     datagrams: Datagrams,
-    /// No connection is accepted before (there are no file descriptors, say).
+    /// The time before which no connection is accepted (for lack of file descriptors, for example).
     accept_after: Option<Duration>,
 }
 
-/// Events taken at once.
+/// Events fetched by one call.
 const EVENTS: usize = 256;
 /// The largest number of bytes that one call reads.
 const SCRATCH_BYTES: usize = 64 * 1024;
-/// Connections accepted at once.
+/// Connections accepted in one turn.
 const ACCEPTS: usize = 64;
-/// Slices written at once; the kernel takes up to 1024.
+/// Slices written by one call; the kernel takes up to 1024.
 const SLICES: usize = 64;
-/// Not a connection: the thread's alarm.
+/// Token of the thread's alarm, above the numbers of connections.
 const ALARM: u64 = 1 << 32;
-/// Not a connection: the listener with the number in the lower half.
+/// Token of a listener, whose number is in the lower half.
 const LISTENER: u64 = 2 << 32;
-/// Not a connection: the port for datagrams with the number in the lower half.
+/// Token of a port for datagrams, whose number is in the lower half.
 const DATAGRAMS: u64 = 3 << 32;
 
 impl EpollDriver {
-    /// For a thread with these listeners.
+    /// Creates the driver of a thread with these listeners.
     pub(crate) fn new(
         shared: &Arc<Shared>,
         me: u32,
@@ -94,7 +94,7 @@ impl EpollDriver {
             match accept(listener) {
                 Ok(None) => return Ok(()),
                 Ok(Some(socket)) => worker.deal(self, Newcomer { socket, transport, tls, seat: None })?,
-                // The client has gone, or the network says so: the next may be well.
+                // The client has gone, or the network reports an error: the next connection may succeed.
                 Err(
                     Errno::CONNABORTED | Errno::INTR | Errno::PROTO | Errno::NETDOWN | Errno::HOSTUNREACH,
                 ) => {}
@@ -119,7 +119,7 @@ impl EpollDriver {
         Ok(())
     }
 
-    /// Reads once, and runs what came.
+    /// Reads once, and runs the requests that arrived.
     fn receive<S: Service>(&mut self, worker: &mut Worker<S>, key: u32) {
         let connection = &mut worker.connections[key as usize];
         if connection.is_blocked || connection.is_closing || connection.is_ended {
@@ -159,7 +159,7 @@ impl EpollDriver {
         }
     }
 
-    /// Writes what is there to write. False if the connection is broken.
+    /// Writes the bytes that are ready. False if the connection is broken.
     fn send<S: Service>(&mut self, worker: &mut Worker<S>, key: u32) -> bool {
         let connection = &mut worker.connections[key as usize];
         let Some((stream, output)) = connection.outgoing(&mut worker.engine.buffers) else { return true };
@@ -233,7 +233,7 @@ impl<S: Service> IoDriver<S> for EpollDriver {
             if token < ALARM {
                 self.on_connection(worker, token as u32, flags);
             } else if token >= DATAGRAMS {
-                // Level-triggered: what is left is told again.
+                // Level-triggered: the kernel reports the rest again.
                 self.datagrams.receive(worker, (token & u64::from(u32::MAX)) as usize);
             } else if token >= LISTENER {
                 self.accept(worker, (token & u64::from(u32::MAX)) as usize)?;
@@ -250,7 +250,7 @@ impl<S: Service> IoDriver<S> for EpollDriver {
     fn open(&mut self, worker: &mut Worker<S>, key: u32) -> io::Result<()> {
         let Link::Stream(stream) = &worker.connections[key as usize].link else { return Ok(()) };
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        // A newcomer usually has its first request with it, and the kernel tells of what is there already.
+        // A newcomer usually has its first request with it, and the kernel reports bytes that are there already.
         if epoll::add(&self.epoll, &stream.socket, EventData::new_u64(u64::from(key)), flags).is_err() {
             drop(worker.remove(key));
         }
@@ -305,7 +305,7 @@ impl<S: Service> IoDriver<S> for EpollDriver {
         self.listeners.clear();
         self.datagrams.stop_looking();
         for (_, port) in self.datagrams.polled() {
-            // It was added when the thread started.
+            // The port was added when the thread started.
             let _ = epoll::delete(&self.epoll, port);
         }
     }

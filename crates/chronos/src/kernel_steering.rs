@@ -16,7 +16,7 @@ pub(crate) struct KernelSteering {
 }
 
 impl KernelSteering {
-    /// Has the kernel steer what comes to these sockets, if the configuration says so.
+    /// Has the kernel steer the datagrams of these sockets, if the configuration says so.
     #[cfg(feature = "kernel")]
     pub(crate) fn attach(
         config: &Config,
@@ -41,7 +41,7 @@ impl KernelSteering {
         Ok(KernelSteering { devices: sockets.dispatchers.clone(), groups })
     }
 
-    /// Nothing, unless the configuration asks for what this build has not.
+    /// Does nothing, unless the configuration asks for steering, which this build does not have.
     #[cfg(not(feature = "kernel"))]
     pub(crate) fn attach(
         config: &Config,
@@ -63,7 +63,7 @@ impl KernelSteering {
         }
         #[cfg(feature = "kernel")]
         for group in &self.groups {
-            // The partition exists; and a datagram steered wrongly is passed on.
+            // The partition exists; and a datagram that was steered wrongly is passed on.
             let _ = group.set_owner(partition, thread);
         }
     }

@@ -8,19 +8,19 @@ pub struct PartitionId(pub u32);
 /// the kernel takes datagrams to the owner by the same hash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyHash {
-    /// What the hash starts with.
+    /// The initial value of the hash.
     pub seed: u64,
-    /// What words are multiplied by; odd.
+    /// The factor by which words are multiplied; odd.
     pub multiplier: u64,
 }
 
 impl KeyHash {
-    /// The hash that belongs to `secret`: a random number, so that nobody can choose keys that collide.
+    /// Creates the hash that belongs to `secret`: a random number, so that an attacker cannot choose keys that collide.
     pub const fn new(secret: u64) -> KeyHash {
         KeyHash { seed: secret ^ 0x9e37_79b9_7f4a_7c15, multiplier: secret.rotate_left(32) | 1 }
     }
 
-    /// 64 well-mixed bits of `key`.
+    /// Returns 64 well-mixed bits of `key`.
     pub fn hash(&self, key: &[u8]) -> u64 {
         let mut hash = self.seed ^ key.len() as u64;
         let (words, rest) = key.as_chunks::<8>();
@@ -33,7 +33,7 @@ impl KeyHash {
         self.fold(self.fold(hash ^ u64::from_le_bytes(last)) ^ self.seed)
     }
 
-    /// The partition of a key with this hash: its highest bits, so that the lowest stay for a table.
+    /// Returns the partition of a key with this hash: its highest bits, so that the lowest remain for a table.
     pub fn partition(hash: u64, partitions: u32) -> PartitionId {
         PartitionId(((u128::from(hash) * u128::from(partitions)) >> 64) as u32)
     }

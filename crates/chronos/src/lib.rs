@@ -6,9 +6,10 @@
 //!           on the connection's thread       └─ another's ──> ring ──> execute ──> ring ┘
 //! ```
 //!
-//! A server is a [`Service`]: it says how requests are read, whose they are, and what they do to one partition. It
-//! knows neither threads nor sockets. [`Direct`] runs it on the caller's thread without a network; [`Runtime`] runs it
-//! on threads, over TCP, UDP and UNIX sockets. `docs/chronos/porting.md` says how to bring a server here.
+//! A server is a [`Service`]: it defines how requests are parsed, which partition each belongs to, and their effect on
+//! that partition. It knows neither threads nor sockets. [`Direct`] runs it on the caller's thread without a network;
+//! [`Runtime`] runs it on threads, over TCP, UDP and UNIX sockets. `docs/chronos/porting.md` explains how to port a
+//! server.
 //!
 //! # Threads
 //!
@@ -22,15 +23,15 @@
 //!  queues of its own at each DatagramDevice
 //! ```
 //!
-//! * A thread has its connections and its partitions for itself. A request of an own partition is parsed out of the
+//! * A thread has its connections and its partitions for itself. A request for an own partition is parsed out of the
 //!   receive buffer and executed into the connection's output: no lock, no allocation, no atomic read-modify-write.
-//! * A request of another's partition is written down and goes by ring; its reply fills the hole that it left among the
-//!   connection's replies. Buffers travel with messages. A thread never waits for room in a ring, so rings of one
-//!   message are enough not to deadlock; connections wait instead, and are not read meanwhile.
+//! * A request for a partition of another thread is written down and sent by ring; its reply fills the hole that it
+//!   left among the connection's replies. Buffers travel with messages. A thread never waits for room in a ring, so
+//!   rings of one message are enough not to deadlock; connections wait instead, and are not read meanwhile.
 //! * With [`Config::datagram_steering`] the kernel, or a [`DatagramDevice`] before it, delivers a datagram to the
-//!   thread that owns its key's partition, so that no request crosses threads but in the moment of a move.
-//! * Partitions move without a lock; the dissertation keeps a mutex for that window. `steering.rs` says how, and what
-//!   is promised: requests of a connection for one partition run once each, in their order.
+//!   thread that owns its key's partition, so that no request crosses threads except while a partition moves.
+//! * Partitions move without a lock; the dissertation keeps a mutex for that window. `steering.rs` describes the
+//!   protocol and its promise: requests of a connection for one partition run once each, in their order.
 //! * One thread accepts and deals connections in turn, as memcached does: with SO_REUSEPORT the kernel would draw by
 //!   hash, and two of a handful of connections may share a thread while another has none.
 //! * `examples/chronos-locked` runs the same service under locks, by the same sockets, to measure the gain by steering.
@@ -38,7 +39,8 @@
 //! # Left out
 //!
 //! Moving memory between NUMA nodes: partitions are built by the thread that first owns them, so their memory is near
-//! it, and the balancer keeps them in its node ([`Balancing::across_nodes`]); what does cross leaves its memory behind.
+//! it, and the balancer keeps them in its node ([`Balancing::across_nodes`]); a partition that does cross leaves its
+//! memory behind.
 
 mod backlog;
 mod balancer;

@@ -1,23 +1,23 @@
-//! Looking ahead: requests that came together ask for their data together, before the first of them runs.
+//! Looking ahead: requests that arrived together prefetch their data together, before the first of them runs.
 //!
 //! ```text
 //! parse a ─ index of a │ parse b ─ index of b │ ... │ data of a, b │ run a ─ data of c │ run b ─ data of d │ ...
 //! ```
 //!
-//! Data that no cache has takes as long as hundreds of instructions, and memory answers many questions in the time of
-//! one. A request by itself can only ask where its data is, wait, ask for the data, and wait.
+//! Data that is in no cache takes as long as hundreds of instructions, and memory answers many accesses in the time of
+//! one. A request by itself can only look up where its data is, wait, fetch the data, and wait.
 
 /// Requests of one input that are read before the first of them runs.
 pub(crate) const BATCH: usize = 16;
-/// Requests whose data is asked for while an earlier one runs. The processor has some ten questions under way.
+/// Requests whose data is prefetched while an earlier one runs. The processor has about ten accesses in flight.
 pub(crate) const DISTANCE: usize = 4;
 
-/// What a request that will run soon asks memory for.
+/// The memory that a request will use soon.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ahead {
-    /// Where its data is looked up.
+    /// The index entry of its data.
     Index,
-    /// The data, by what the index says; most of that is in the cache by now.
+    /// The data that the index entry names; the index is mostly in the cache by now.
     Data,
 }
 
@@ -51,7 +51,7 @@ impl<R> Batch<R> {
         self.count == BATCH
     }
 
-    /// Calls `run` with all requests in their order, and `ahead` with those that follow.
+    /// Calls `run` with all requests in their order, and `ahead` with the requests that follow.
     #[inline]
     pub(crate) fn run<C>(
         &mut self,

@@ -1,13 +1,13 @@
-//! [`Mail`]: what threads send each other, by one bounded single-producer ring for each pair and direction.
+//! [`Mail`]: messages between threads, by one bounded single-producer ring for each pair and direction.
 //!
 //! ```text
 //! send ──> outbox of the receiver ──publish, once a turn──> ring ──receive──> the receiver's turn
 //! ```
 //!
-//! A thread never waits for room: what finds none stays in the outbox, and the thread goes on emptying its own rings,
-//! so there is no circle of threads that wait for each other. While an outbox is longer than the ring, the thread
-//! looks at no further requests of its connections ([`Mail::is_congested`]); what the others' requests can add is
-//! bounded by what their connections may have under way.
+//! A thread never waits for room: a message that finds none stays in the outbox, and the thread continues to empty its
+//! own rings, so threads cannot wait for each other in a circle. While an outbox is longer than the ring, the thread
+//! reads no further requests of its connections ([`Mail::is_congested`]); the messages that the others' requests can
+//! add are bounded by the requests that their connections may have under way.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -18,7 +18,7 @@ use crate::shared::Shared;
 use crate::sources::Seat;
 use crate::{Tls, Transport};
 
-/// What one thread sends another.
+/// A message from one thread to another.
 pub(crate) enum Message<P> {
     /// A request for a partition of the receiver.
     Request(Parcel),
@@ -39,7 +39,7 @@ pub(crate) enum Message<P> {
 pub(crate) struct Newcomer {
     pub(crate) socket: OwnedFd,
     pub(crate) transport: Transport,
-    /// What its bytes are wrapped in.
+    /// The TLS configuration of its listener, if it has one.
     pub(crate) tls: Option<Tls>,
     /// Its place among the connections of its source address, where these are limited.
     pub(crate) seat: Option<Seat>,
@@ -52,20 +52,20 @@ pub(crate) struct Parcel {
     pub(crate) origin: u32,
     /// The partition that it is for.
     pub(crate) partition: u32,
-    /// Where the reply goes.
+    /// The place of the reply.
     pub(crate) ticket: Ticket,
-    /// It was sent to another thread, so its reply ends its being under way.
+    /// True if it was sent to another thread, so that its reply ends its being under way.
     pub(crate) travelled: bool,
-    /// The request as the service wrote it down; then the reply.
+    /// The request as the service encoded it; later the reply.
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Where a reply goes on its connection's thread.
+/// The place of a reply on its connection's thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ticket {
     /// The key of the connection on its thread.
     pub(crate) connection: u32,
-    /// Which of the connections that had this number.
+    /// Distinguishes the connections that have had this number.
     pub(crate) incarnation: u32,
     /// The hole in its output, or a part of a request to all partitions.
     pub(crate) hole: Option<u32>,
@@ -86,7 +86,7 @@ struct Peer<P> {
 }
 
 impl<P> Mail<P> {
-    /// The rings between `threads` threads, each with room for `ring_messages`.
+    /// Creates the rings between `threads` threads, each with room for `ring_messages`.
     pub(crate) fn between(threads: u32, ring_messages: usize) -> Vec<Mail<P>> {
         let empty = |_| Mail { peers: (0..threads).map(|_| None).collect(), ring_messages, waiting: 0 };
         let mut all: Vec<Mail<P>> = (0..threads).map(empty).collect();
@@ -108,7 +108,8 @@ impl<P> Mail<P> {
         self.waiting += 1;
     }
 
-    /// Moves what there is room for into the rings, and says which threads got something and whether a ring was full.
+    /// Moves messages into the rings as far as there is room, and returns the number of threads woken and whether a
+    /// ring was full.
     pub(crate) fn publish(&mut self, shared: &Shared) -> Published {
         let mut published = Published::default();
         if self.waiting == 0 {
@@ -128,7 +129,7 @@ impl<P> Mail<P> {
         published
     }
 
-    /// Takes what has come, the messages of each thread in their order.
+    /// Takes the messages that have arrived, each thread's in their order.
     pub(crate) fn receive(&mut self, messages: &mut Vec<Message<P>>) {
         for peer in self.peers.iter_mut().flatten() {
             let count = peer.from.slots();
@@ -143,24 +144,24 @@ impl<P> Mail<P> {
         self.peers.iter().flatten().all(|peer| peer.from.is_empty())
     }
 
-    /// Everything sent is in the rings.
+    /// Reports whether everything sent is in the rings.
     pub(crate) fn is_published(&self) -> bool {
         self.waiting == 0
     }
 
-    /// More is waiting than a ring holds.
+    /// Reports whether more messages wait than a ring holds.
     #[inline]
     pub(crate) fn is_congested(&self) -> bool {
         self.waiting > self.ring_messages
     }
 }
 
-/// What [`Mail::publish`] did.
+/// The result of [`Mail::publish`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Published {
-    /// Threads that it woke.
+    /// The number of threads that were woken.
     pub(crate) wakes: u64,
-    /// A ring had too little room.
+    /// True if a ring had too little room.
     pub(crate) full: bool,
 }
 

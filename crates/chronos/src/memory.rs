@@ -1,25 +1,26 @@
-//! [`Memory`]: what the connections of all threads hold together, and what they may hold ([`Limits::memory_bytes`]).
+//! [`Memory`]: the memory that the connections of all threads hold together, and its limit ([`Limits::memory_bytes`]).
 //!
 //! *Held* are the buffers, by their capacity, of requests that are not whole or wait for their turn, of replies that
 //! wait to be sent, and of replies on their way between threads. *Coming* are requests on their way between threads,
-//! and replies that are not made yet, as far as one can tell ([`Replies::expected`]). Both together decide:
+//! and estimates of replies that are not made yet ([`Replies::expected`]). Both together decide:
 //!
 //! | held and coming, of the budget | level | |
 //! |---|---|---|
-//! | up to a half | free | every connection goes on |
-//! | up to three quarters | scarce | one goes on whose replies stay within its share: an equal part of the quarter |
-//! | more | full | only sending goes on, and nothing is read; if it is held, threads execute no remote requests |
+//! | up to a half | free | every connection continues |
+//! | up to three quarters | scarce | connections whose replies fit their share continue: an equal part of the quarter |
+//! | more | full | sending continues, nothing is read; if it is held, threads execute no remote requests |
 //!
-//! What waits goes on when the level falls: clients that read their replies make it fall. If it does not fall, those
-//! connections are closed that have moved next to nothing for a while ([`Holding::has_stalled`]), the one that holds
-//! the most first; and if memory stays full, requests of which the rest would have to be read, since nothing else makes
-//! room for it. Of these the oldest request of all threads goes first ([`Memory::may_close_since`]), for one that does
-//! not end is older than one that has just begun: what a connection holds says little, as all that wait are read in
-//! turn and hold about the same. Connections within their share are never closed. The last eighths are for free buffers
-//! ([`Memory::pool_bytes`]), and for what comes on top before it is counted.
+//! Connections that wait resume when the level falls: clients that read their replies make it fall. If it does not
+//! fall, connections that have moved next to nothing for a while are closed ([`Holding::has_stalled`]), the one that
+//! holds the most first; and if memory stays full, so are connections with a request of which the rest would have to be
+//! read, since nothing else makes room for it. Of these the oldest request of all threads is closed first
+//! ([`Memory::may_close_since`]), for a request that never ends is older than one that has just begun: the memory of a
+//! connection is a weak criterion, as all that wait are read in turn and hold about the same. Connections within their
+//! share are never closed. The last eighths are for free buffers ([`Memory::pool_bytes`]), and for bytes that arrive
+//! before they are counted.
 //!
-//! Threads count for themselves, and tell each other when it has become a *quantum*: a connection whose replies leave
-//! as they come costs no atomic operation.
+//! Threads count for themselves, and publish a change when it has become a *quantum*: a connection whose replies leave
+//! as they arrive costs no atomic operation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, AtomicU64, AtomicUsize, Ordering};
@@ -28,23 +29,23 @@ use std::time::Duration;
 use crate::Limits;
 use crate::shared::Shared;
 
-/// What threads tell each other.
+/// The counts that threads share.
 #[derive(Debug, Default)]
 pub(crate) struct SharedMemory {
     held: Line,
     coming: Line,
-    /// The most that was held since memory was given back to the system last.
+    /// The most that was held since memory was last returned to the system.
     peak: AtomicIsize,
     /// Threads with connections that wait for memory.
     waiting: AtomicUsize,
 }
 
-/// What a thread says of its oldest request that may be closed to make room, in nanoseconds since the start.
+/// The report of a thread about its oldest request that may be closed to make room, in nanoseconds since the start.
 #[derive(Debug, Default)]
 pub(crate) struct OldestRequest {
-    /// When the request began; `u64::MAX` without one.
+    /// The time at which the request began; `u64::MAX` without one.
     began: AtomicU64,
-    /// When the thread last looked for one.
+    /// The time at which the thread last looked for one.
     looked_at: AtomicU64,
 }
 
@@ -56,11 +57,11 @@ struct Line(AtomicIsize);
 /// How scarce memory is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Level {
-    /// Every connection goes on.
+    /// Every connection continues.
     Free,
-    /// Those go on that stay within their share.
+    /// Connections within their share continue.
     Scarce,
-    /// No connection may go on.
+    /// No connection continues.
     Full,
 }
 
@@ -69,12 +70,12 @@ pub(crate) struct Memory {
     shared: Arc<Shared>,
     held: Count,
     coming: Count,
-    /// What connections of this thread hold.
+    /// Bytes that connections of this thread hold.
     own: usize,
     /// Bytes up to which memory is free, and up to which it is scarce.
     first: isize,
     last: isize,
-    /// A change is told when it is so large, in bytes.
+    /// The size in bytes from which on a change is published.
     quantum: usize,
     /// Connections of this thread that wait for memory.
     waiting: Vec<u32>,
@@ -82,57 +83,58 @@ pub(crate) struct Memory {
     waiting_at: Level,
     /// When this thread looks next for connections to close.
     pub(crate) next_look: Duration,
-    /// Since when nothing helps, as of the last look.
+    /// The time since which nothing helps, as of the last look.
     pub(crate) stuck_since: Option<Duration>,
-    /// Nothing helped: those that wait go on although memory is scarce.
+    /// True if nothing helped: waiting connections resume although memory is scarce.
     is_granted: bool,
 }
 
-/// A sum over the threads, as one of them knows it.
+/// A sum over the threads, in the view of one of them.
 #[derive(Debug, Default)]
 struct Count {
-    /// What the others know.
+    /// The published part, which the other threads see.
     known: isize,
-    /// What they do not know yet.
+    /// The part that is not published yet.
     untold: isize,
 }
 
-/// What one connection holds.
+/// The memory of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Holding {
     held: usize,
     coming: usize,
-    /// Bytes that had moved when it last moved a part of what it holds.
+    /// Bytes that had moved when the connection last moved a part of its memory.
     moved: usize,
     /// The time of that measurement.
     since: Duration,
-    /// When the request at the head of its input began; `None` without one.
+    /// The time at which the request at the head of its input began; `None` without one.
     request_since: Option<Duration>,
-    /// When it began to wait for memory, and when it went on.
+    /// The times at which it began to wait for memory, and at which it resumed.
     waits_since: Option<Duration>,
     released_at: Duration,
     /// True if the connection waits for memory.
     pub(crate) is_waiting: bool,
 }
 
-/// A connection that has moved less than a part ([`STALLED_PART`]) of what it holds for so long has stalled.
+/// A connection that has moved less than a part ([`STALLED_PART`]) of its memory in this time has stalled.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(250);
-/// One part in so many of what a connection holds is a move.
+/// The reciprocal of the part of a connection's memory that counts as a move.
 const STALLED_PART: usize = 16;
-/// What waits for memory itself is closed after so long, if nothing goes on: no client can do anything about it.
+/// The time after which a connection that itself waits for memory is closed, if nothing moves: its client cannot help
+/// it.
 pub(crate) const FULL_PATIENCE: Duration = Duration::from_millis(25);
-/// Time between two looks for connections to close, and while nothing goes on.
+/// Time between two looks for connections to close; the second, while memory is full and nothing moves.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(50);
 pub(crate) const LOOK_EVERY_FULL: Duration = Duration::from_millis(5);
-/// Requests are of the same age if they began this close to each other, or within one part in so many of the oldest
-/// one's age: threads need not take turns then.
+/// Requests are of the same age if they began this close to each other, or within one 32nd of the oldest one's age:
+/// threads need not take turns then.
 const SAME_AGE: Duration = LOOK_EVERY_FULL;
 const SAME_AGE_PART: u32 = 32;
-/// Bytes of free buffers that a thread keeps at most.
+/// The most bytes of free buffers that a thread keeps.
 const POOL_BYTES: usize = 4 << 20;
 
 impl Memory {
-    /// For one of the threads of `shared`.
+    /// Creates the view of one of the threads of `shared`.
     pub(crate) fn new(limits: &Limits, shared: Arc<Shared>) -> Memory {
         let budget = isize::try_from(limits.memory_bytes).unwrap_or(isize::MAX);
         let threads = shared.threads() as usize;
@@ -152,25 +154,25 @@ impl Memory {
         }
     }
 
-    /// Bytes of free buffers that each of so many threads may keep.
+    /// Returns the bytes of free buffers that each of `threads` threads may keep.
     pub(crate) fn pool_bytes(limits: &Limits, threads: u32) -> usize {
         POOL_BYTES.min(limits.memory_bytes / 8 / threads as usize)
     }
 
-    /// A turn begins: what the others have told is looked at.
+    /// Begins a turn: reads the counts that the others have published.
     #[inline]
     pub(crate) fn turn(&mut self) {
         self.held.known = self.shared.memory.held.0.load(Ordering::Relaxed);
         self.coming.known = self.shared.memory.coming.0.load(Ordering::Relaxed);
     }
 
-    /// Whether every connection may go on, as far as this thread knows.
+    /// Reports whether every connection may continue, in this thread's view.
     #[inline]
     pub(crate) fn is_free(&self) -> bool {
         self.held.sum() + self.coming.sum() <= self.first
     }
 
-    /// How scarce memory is.
+    /// Returns how scarce memory is.
     pub(crate) fn level(&mut self) -> Level {
         if self.is_free() {
             return Level::Free;
@@ -184,7 +186,7 @@ impl Memory {
         }
     }
 
-    /// Whether a connection that has `bytes`, of which there may be more than was counted last, may go on.
+    /// Reports whether a connection that has `bytes`, which may be more than was counted last, may continue.
     pub(crate) fn allows(&mut self, bytes: usize) -> bool {
         match self.level() {
             Level::Free => true,
@@ -193,7 +195,7 @@ impl Memory {
         }
     }
 
-    /// Whether what is held already is too much for further requests of other threads.
+    /// Reports whether the bytes already held are too many for further requests of other threads.
     #[inline]
     pub(crate) fn is_full_without_coming(&mut self) -> bool {
         self.held.sum() > self.last && {
@@ -203,15 +205,15 @@ impl Memory {
         }
     }
 
-    /// What each connection may have while memory is scarce.
+    /// Returns the bytes that each connection may have while memory is scarce.
     pub(crate) fn share(&self) -> usize {
         let connections = self.shared.connections.load(Ordering::Relaxed).max(1);
         (self.last - self.first) as usize / connections
     }
 
-    /// What is to be freed for those that wait: a part more than makes memory free, so that a few of them may go on; of
-    /// that, as large a part as this thread's connections hold of all. 0 if it is not what is held that makes memory
-    /// scarce.
+    /// Returns the bytes to free for waiting connections: a part more than makes memory free, so that a few of them may
+    /// resume; of that, the part that this thread's connections hold of all. 0 if memory is scarce for another reason
+    /// than held bytes.
     pub(crate) fn excess(&mut self) -> usize {
         self.tell();
         self.turn();
@@ -220,7 +222,7 @@ impl Memory {
         (excess * self.own as u128).div_ceil(held) as usize
     }
 
-    /// Counts what a connection holds now, and what is coming to it.
+    /// Counts the bytes that a connection holds now, and those coming to it.
     #[inline]
     pub(crate) fn recount(&mut self, holding: &mut Holding, held: usize, coming: usize) {
         if held != holding.held {
@@ -236,28 +238,28 @@ impl Memory {
         }
     }
 
-    /// A connection is gone, and what it held with it.
+    /// Removes a connection, and the memory that it held.
     pub(crate) fn forget(&mut self, holding: &Holding) {
         self.own -= holding.held;
         self.hold(-(holding.held as isize));
         self.expect(-(holding.coming as isize));
     }
 
-    /// So many more bytes are held (fewer, if negative): of a connection, or of a reply that is on its way.
+    /// Counts `more` held bytes (fewer, if negative): of a connection, or of a reply on its way.
     pub(crate) fn hold(&mut self, more: isize) {
         if self.held.add(more) >= self.quantum {
             self.tell();
         }
     }
 
-    /// So many more bytes are coming.
+    /// Counts `more` coming bytes.
     pub(crate) fn expect(&mut self, more: isize) {
         if self.coming.add(more) >= self.quantum {
             self.tell();
         }
     }
 
-    /// Tells the other threads what this one has counted, and wakes them if they wait for that.
+    /// Publishes the counts of this thread, and wakes the other threads if they wait for memory.
     pub(crate) fn tell(&mut self) {
         if self.held.untold == 0 && self.coming.untold == 0 {
             return;
@@ -279,7 +281,7 @@ impl Memory {
         }
     }
 
-    /// A connection of this thread waits.
+    /// Registers a waiting connection of this thread.
     pub(crate) fn wait(&mut self, key: u32, holding: &mut Holding, now: Duration) {
         if holding.is_waiting {
             return;
@@ -297,22 +299,22 @@ impl Memory {
         self.waiting_at = self.waiting_at.max(self.level());
     }
 
-    /// Whether connections of this thread wait.
+    /// Reports whether connections of this thread wait.
     pub(crate) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Whether those that wait may go on.
+    /// Reports whether waiting connections may resume.
     pub(crate) fn has_eased(&mut self) -> bool {
         if self.waiting.is_empty() {
             return false;
         }
-        // Others may have freed some between the refusal and the wait.
+        // Other threads may have freed memory between the refusal and the wait.
         let level = self.level();
         level == Level::Free || level < self.waiting_at
     }
 
-    /// Connections that waited, which are looked after now; some of them may be gone.
+    /// Returns the connections that waited, which are served now; some of them may be gone.
     pub(crate) fn take_waiting(&mut self) -> Vec<u32> {
         if !self.waiting.is_empty() {
             self.shared.memory.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -320,7 +322,7 @@ impl Memory {
         std::mem::take(&mut self.waiting)
     }
 
-    /// Whether connections are to be closed if they have stalled: some wait, or nothing goes on.
+    /// Reports whether stalled connections are to be closed: some connections wait, or nothing moves.
     pub(crate) fn is_stuck(&mut self) -> bool {
         match self.level() {
             Level::Free => false,
@@ -329,8 +331,7 @@ impl Memory {
         }
     }
 
-    /// Tells the other threads when the oldest request began that this thread, `me`, may close to make room; `None`
-    /// without one.
+    /// Publishes the begin of the oldest request that this thread, `me`, may close to make room; `None` without one.
     pub(crate) fn tell_oldest(&self, me: u32, began: Option<Duration>, now: Duration) {
         let oldest = self.shared.oldest_request(me);
         let nanoseconds = began.map_or(u64::MAX, |began| began.as_nanos() as u64);
@@ -339,9 +340,9 @@ impl Memory {
         oldest.looked_at.store(now.as_nanos() as u64, Ordering::Release);
     }
 
-    /// Returns the latest begin of requests that `me` may close, where nothing has gone on since `stuck_since`: no
-    /// other thread has one that is clearly older. None may be closed before all threads have looked for theirs; a
-    /// thread that does not for [`PATIENCE`] is passed over.
+    /// Returns the latest begin of requests that `me` may close, where nothing has moved since `stuck_since`: no other
+    /// thread has one that is clearly older. None may be closed before all threads have looked for theirs; a thread
+    /// that does not for [`PATIENCE`] is passed over.
     pub(crate) fn may_close_since(&self, me: u32, stuck_since: Duration, now: Duration) -> Duration {
         let mut oldest = Duration::MAX;
         for thread in (0..self.shared.threads()).filter(|&thread| thread != me) {
@@ -356,7 +357,7 @@ impl Memory {
         oldest.saturating_add(SAME_AGE.max(now.saturating_sub(oldest) / SAME_AGE_PART))
     }
 
-    /// Lets those go on that wait while memory is scarce, or no longer.
+    /// Lets waiting connections resume while memory is scarce, or stops that.
     pub(crate) fn grant(&mut self, is_granted: bool) {
         self.is_granted = is_granted;
     }
@@ -366,7 +367,8 @@ impl Memory {
         self.shared.wake_all();
     }
 
-    /// Whether much less is held than was since this was true last: what the allocator keeps may go back to the system.
+    /// Reports whether much less is held than when this was last true: the allocator's free memory may return to the
+    /// system.
     pub(crate) fn has_shrunk(&mut self) -> bool {
         self.turn();
         let peak = &self.shared.memory.peak;
@@ -385,7 +387,7 @@ impl Count {
         self.known + self.untold
     }
 
-    /// Adds, and returns how much is not told.
+    /// Adds, and returns the part that is not published.
     #[inline]
     fn add(&mut self, more: isize) -> usize {
         self.untold += more;
@@ -399,17 +401,17 @@ impl Count {
 }
 
 impl Holding {
-    /// A connection that holds nothing yet.
+    /// Creates the account of a connection that holds nothing yet.
     pub(crate) fn new(now: Duration) -> Holding {
         Holding { since: now, ..Holding::default() }
     }
 
-    /// Bytes that it held when they were counted last.
+    /// Returns the bytes that it held when they were last counted.
     pub(crate) fn held(&self) -> usize {
         self.held
     }
 
-    /// `moved` bytes have been sent to the client or come from it in all.
+    /// Notes that `moved` bytes in all have been sent to the client or received from it.
     #[inline]
     pub(crate) fn note(&mut self, moved: usize, now: Duration) {
         let more = moved.wrapping_sub(self.moved);
@@ -418,48 +420,50 @@ impl Holding {
         }
     }
 
-    /// It waits for memory no longer.
+    /// Ends the wait for memory.
     pub(crate) fn release(&mut self, now: Duration) {
         (self.is_waiting, self.released_at) = (false, now);
     }
 
-    /// It may move again from now on.
+    /// Restarts the measurement of its moves.
     pub(crate) fn restart(&mut self, moved: usize, now: Duration) {
         (self.moved, self.since) = (moved, now);
     }
 
-    /// A request begins, if none has: its first bytes came now, or when the connection began to wait for memory.
+    /// Notes the begin of a request, unless one has begun: its first bytes arrived now, or when the connection began to
+    /// wait for memory.
     #[inline]
     pub(crate) fn begin_request(&mut self, now: Duration) {
         let waits_since = self.waits_since.filter(|_| now.saturating_sub(self.released_at) <= PATIENCE);
         self.request_since.get_or_insert(waits_since.unwrap_or(now));
     }
 
-    /// A request is taken up; true for `has_next` if bytes of the next are there.
+    /// Notes that a request is consumed; `has_next` is true if bytes of the next are there.
     #[inline]
     pub(crate) fn end_request(&mut self, has_next: bool, now: Duration) {
         self.request_since = has_next.then_some(now);
     }
 
-    /// Returns when the request at the head of its input began; without one, when it last moved.
+    /// Returns the time at which the request at the head of its input began; without one, the time of its last move.
     pub(crate) fn request_since(&self) -> Duration {
         self.request_since.unwrap_or(self.since)
     }
 
-    /// Whether it has moved next to nothing for a while. A client may get no processor for a tenth of a second on a
-    /// busy machine, so the while is longer, also where memory is full.
+    /// Reports whether it has moved next to nothing for a while. A client may get no processor for a tenth of a second
+    /// on a busy machine, so the while is longer, even where memory is full.
     pub(crate) fn has_stalled(&self, now: Duration) -> bool {
         now.saturating_sub(self.since) >= PATIENCE
     }
 
-    /// Which of those that have stalled is closed first: what it holds, by how long it has not moved.
+    /// Returns the order in which stalled connections are closed, the largest first: its bytes, times the time without
+    /// a move.
     pub(crate) fn weight(&self, now: Duration) -> u128 {
         self.held as u128 * now.saturating_sub(self.since).as_millis().max(1)
     }
 }
 
-/// Has the allocator give back to the system what is free. Where there is no such call it does so by itself, or not at
-/// all.
+/// Has the allocator return its free memory to the system. An allocator without such a call does so by itself, or not
+/// at all.
 pub(crate) fn give_back() {
     #[cfg(target_env = "gnu")]
     #[expect(unsafe_code, reason = "the allocator's own call")]
@@ -507,7 +511,7 @@ mod tests {
                 assert_eq!(memory.level(), level, "{megabytes} MiB each");
             }
         }
-        // What is coming counts too, but no thread leaves requests alone for it.
+        // Coming bytes count too, but no thread leaves requests alone for them.
         threads[0].recount(&mut holdings[0], 4 << 20, 20 << 20);
         assert_eq!(threads[1].level(), Level::Free, "it does not look before its next turn");
         threads[1].turn();
@@ -579,14 +583,14 @@ mod tests {
         threads[1].tell_oldest(1, Some(Duration::from_millis(9_900)), now);
         assert!(!may_close(0, 1), "thread 2 has not looked for its oldest");
         threads[2].tell_oldest(2, Some(Duration::from_millis(9_800)), now);
-        // 200 ms old: within a 32nd of that, a request is as old.
+        // 200 ms old: within a 32nd of that, two requests are of one age.
         assert!(may_close(0, 9_806) && !may_close(0, 9_807));
         assert!(may_close(1, 9_806) && !may_close(1, 9_900));
         assert!(may_close(2, 9_800), "its own are the oldest");
         threads[2].tell_oldest(2, None, now);
         // 100 ms old: within 5 ms.
         assert!(may_close(0, 9_905) && !may_close(0, 9_906));
-        // What a thread said before the others were stuck says nothing, and is not waited for for ever.
+        // The report of a thread from before the others were stuck is void, and the others do not wait for it forever.
         let (since, later) = (now + PATIENCE, now + PATIENCE + PATIENCE);
         assert_eq!(threads[0].may_close_since(0, since, since), Duration::ZERO);
         assert_eq!(threads[0].may_close_since(0, since, later), Duration::MAX);
@@ -609,7 +613,7 @@ mod tests {
         assert_eq!(holding.request_since(), at(1400));
         holding.end_request(false, at(1450));
         assert_eq!(holding.request_since(), at(0), "without a request, its last move counts");
-        // A wait of long ago was for nothing.
+        // A wait that ended long ago does not count.
         holding.begin_request(at(1200) + 2 * PATIENCE);
         assert_eq!(holding.request_since(), at(1200) + 2 * PATIENCE);
     }

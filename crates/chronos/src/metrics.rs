@@ -15,7 +15,7 @@ impl MetricsSocket {
     /// Binds an address and port, or `unix:PATH`.
     ///
     /// # Errors
-    /// If the text is no address, or the address is in use.
+    /// If the text is not an address, or the address is in use.
     pub fn bind(text: &str) -> io::Result<MetricsSocket> {
         Listener::bind(text, Reach::Everywhere).map(MetricsSocket)
     }
@@ -25,11 +25,11 @@ impl MetricsSocket {
         self.0.address()
     }
 
-    /// Serves the metrics of a server on a thread that ends with the process: those of its runtime, and what `more`
-    /// writes.
+    /// Serves the metrics of a server on a thread that ends with the process: the metrics of its runtime, and those
+    /// that `more` writes.
     ///
     /// # Errors
-    /// If the system has no thread.
+    /// If the system cannot create a thread.
     pub fn serve(
         self,
         server: &'static str,
@@ -48,7 +48,7 @@ impl MetricsSocket {
     }
 }
 
-/// Writes the server's name and version, what its runtime counts, and the metrics of the process.
+/// Writes the server's name and version, the counts of its runtime, and the metrics of the process.
 fn expose(server: &str, version: &str, stats: &RuntimeStats, metric: LoadMetric, out: &mut Exposition) {
     out.family("chronos", Kind::Info, "The server and its version.")
         .sample(&[("server", server), ("version", version)], 1);
@@ -65,7 +65,7 @@ fn expose(server: &str, version: &str, stats: &RuntimeStats, metric: LoadMetric,
     metrics::process(out);
 }
 
-/// What each thread counts: name without prefix, kind, help text, and the count.
+/// A count of each thread: name without prefix, kind, help text, and the function that reads it.
 type Family = (&'static str, Kind, &'static str, fn(&ThreadStats) -> u64);
 
 const FAMILIES: &[Family] = &[

@@ -29,7 +29,7 @@ pub(crate) struct Received {
 
 impl Received {
     pub(crate) fn new() -> Received {
-        // Untouched memory costs nothing, and of each place only as much is used as datagrams are long.
+        // Untouched memory costs nothing, and each place uses only as much as its datagrams are long.
         let bytes = vec![0; BATCH * DATAGRAM_BYTES].into_boxed_slice();
         Received { bytes, addresses: [None; BATCH], lengths: [0; BATCH], count: 0 }
     }
@@ -89,7 +89,7 @@ impl DatagramSocket {
             std::array::from_fn(|_| [IoSliceMut::new(places.next().unwrap_or_default())]);
         let (socket, flags) = (self.socket.as_raw_fd(), MsgFlags::MSG_DONTWAIT);
         let Ok(found) = recvmmsg(socket, &mut self.received, slices.iter_mut(), flags, None) else {
-            // Nothing waits; or an earlier datagram met with the error: its client is gone, for example.
+            // Nothing waits; or an earlier datagram caused the error: its client is gone, for example.
             return;
         };
         for (index, message) in found.enumerate() {
@@ -112,8 +112,8 @@ impl DatagramSocket {
         self.waiting.is_empty()
     }
 
-    /// Sends what the socket has room for, and keeps the rest. Datagrams that the kernel rejects are dropped, as if
-    /// they were lost in the network.
+    /// Sends the datagrams that the socket has room for, and keeps the rest. Datagrams that the kernel rejects are
+    /// dropped, as if they were lost in the network.
     pub(crate) fn send(&mut self) -> Sent {
         let mut sent = Sent { bytes: 0, dropped: mem::take(&mut self.dropped) };
         let mut from = 0;
@@ -137,7 +137,7 @@ impl DatagramSocket {
         sent
     }
 
-    /// Sends up to [`SENDS`] datagrams from index `from` on, and returns how many were sent, which is at least 1.
+    /// Sends up to [`SENDS`] datagrams from index `from` on, and returns the number sent, which is at least 1.
     fn send_some(&mut self, from: usize) -> nix::Result<usize> {
         let mut slices = [[IoSlice::new(&[])]; SENDS];
         let mut addresses = [None; SENDS];
@@ -203,7 +203,7 @@ mod tests {
         }
         let bytes = outgoing.waiting.bytes_of(0..outgoing.waiting.count());
         assert!(bytes <= Backlog::<Option<SocketAddr>>::BYTES_MAX && dropped > 0, "{bytes} bytes wait");
-        // A client that is gone is no reason to wait.
+        // The kernel does not wait for a client that has gone.
         drop(receiver);
         outgoing.send();
         assert!(outgoing.is_empty());

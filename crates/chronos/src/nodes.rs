@@ -1,14 +1,14 @@
-//! On which NUMA nodes threads are: where the processors are that they are pinned to.
+//! The NUMA nodes of threads, by the processors to which threads are pinned.
 
 use std::fs;
 use std::path::Path;
 
-/// Where the kernel says which processors each node has.
+/// The folder in which the kernel lists the processors of each node.
 pub(crate) const FOLDER: &str = "/sys/devices/system/node";
 
-/// The node of each of so many threads, numbered from 0 without gaps; `processors` as in [`crate::Config`], `folder` as
-/// [`FOLDER`]. `None` where nodes make no difference: threads are not pinned, all are on one node, or the kernel does
-/// not say where one is.
+/// Returns the node of each of `threads` threads, numbered from 0 without gaps; `processors` as in [`crate::Config`],
+/// `folder` as [`FOLDER`]. `None` where nodes make no difference: threads are not pinned, all are on one node, or the
+/// kernel does not report the node of one.
 pub(crate) fn of_threads(folder: &Path, processors: &[usize], threads: u32) -> Option<Vec<u32>> {
     let mut nodes: Vec<(u32, String)> = fs::read_dir(folder)
         .ok()?
@@ -29,7 +29,7 @@ pub(crate) fn of_threads(folder: &Path, processors: &[usize], threads: u32) -> O
     (used.len() > 1).then(|| numbers.into_iter().filter_map(place).collect())
 }
 
-/// Whether the kernel's list (`0-3,8`) has a processor; what cannot be read has none.
+/// Reports whether the kernel's list (`0-3,8`) has a processor; a list that cannot be parsed has none.
 fn is_listed(list: &str, processor: usize) -> bool {
     list.trim().split(',').any(|range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -44,7 +44,7 @@ fn is_listed(list: &str, processor: usize) -> bool {
 mod tests {
     use super::*;
 
-    /// A machine with these nodes and lists of processors.
+    /// Creates the folder of a machine with these nodes and lists of processors.
     fn machine(nodes: &[(u32, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for (number, list) in nodes {

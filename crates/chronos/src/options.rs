@@ -34,25 +34,25 @@ pub struct RuntimeOptions {
     /// Partitions of the state, at least one a thread; 16 a thread if nothing is said.
     #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=Config::PARTITIONS_MAX))]
     pub partitions: Option<u32>,
-    /// What a thread without work does.
+    /// Behaviour of a thread without work.
     #[arg(long, value_enum, default_value_t = PollOption::Block)]
     pub poll: PollOption,
     /// How threads talk to the kernel.
     #[arg(long, value_enum, default_value_t = IoOption::Fastest)]
     pub io: IoOption,
-    /// How often the load balancer looks (20us, 1ms), or `none` to leave partitions where they are; 50us for threads
-    /// that spin and 1ms for threads that block, which grows to 100ms without load, if nothing is said.
+    /// How often the load balancer looks (20us, 1ms), or `none` to leave partitions where they are; by default 50us for
+    /// threads that spin and 1ms for threads that block, which grows to 100ms without load.
     #[arg(long, value_name = "TIME", value_parser = parse_epoch)]
     pub epoch: Option<Epoch>,
     /// How partitions move away from overloaded threads: `on` one by one, `paper` without asking whether chance
     /// explains the load, `split:WAYS` in groups of 2 to 64, which are split while they are hot (`split` is `split:8`).
     #[arg(long, value_name = "HOW", default_value = "on", value_parser = parse_balance)]
     pub balance: BalanceOption,
-    /// Whether partitions cross NUMA nodes, where `--processors` are of several; on if nothing is said, off with
-    /// `--balance paper`.
+    /// Whether partitions cross NUMA nodes, where `--processors` are of several; on by default, off with `--balance
+    /// paper`.
     #[arg(long, value_enum)]
     pub numa: Option<NumaOption>,
-    /// What the load balancer takes for load.
+    /// The quantity that the load balancer counts as load.
     #[arg(long, value_enum, default_value_t = LoadOption::Requests)]
     pub load: LoadOption,
     /// The processors that threads are pinned to, one after the other.
@@ -62,13 +62,13 @@ pub struct RuntimeOptions {
     /// the clear.
     #[arg(long, value_name = "FILE")]
     pub tls_certificate: Option<PathBuf>,
-    /// The private key, in PEM; it is looked for in the file of the chain if nothing is said.
+    /// The private key, in PEM; by default it is read from the file of the chain.
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     pub tls_key: Option<PathBuf>,
     /// Connections of all threads together.
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub connections: usize,
-    /// Close connections that say nothing for so long (30s); none are if nothing is said.
+    /// Close connections that are silent for this long (30s); by default none are.
     #[arg(long, value_name = "TIME")]
     pub idle: Option<Span>,
     /// Bytes that connections may hold in all: requests that are not whole, and replies that are not fetched.
@@ -81,28 +81,28 @@ pub struct RuntimeOptions {
         value_parser = whole::<u64>(1 << 20..)
     )]
     pub connection_memory: u64,
-    /// Serve metrics as OpenMetrics at this address, by HTTP at /metrics: an address and port, or `unix:PATH`. Nobody
-    /// is asked who they are. They are not served if nothing is said.
+    /// Serve metrics as OpenMetrics at this address, by HTTP at /metrics: an address and port, or `unix:PATH`. Clients
+    /// are not authenticated. Without this option no metrics are served.
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<String>,
 }
 
-/// A server, as metrics show it.
+/// The identity and the metrics of a server.
 pub struct Shown {
     /// The name of the program.
     pub name: &'static str,
     /// The version of the program.
     pub version: &'static str,
-    /// Writes what the server counts beside its runtime, without a lock that requests take.
+    /// Writes the server's own metrics, beside its runtime's, without a lock that requests take.
     pub more: Box<dyn Fn(&mut Exposition) + Send + Sync>,
 }
 
-/// What a thread without work does.
+/// Behaviour of a thread without work.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PollOption {
-    /// It sleeps until something comes.
+    /// The thread sleeps until something arrives.
     Block,
-    /// It looks again: the shortest latency, for a processor of its own.
+    /// The thread looks again: the shortest latency, for a processor of its own.
     Spin,
 }
 
@@ -117,7 +117,7 @@ pub enum IoOption {
     IoUring,
 }
 
-/// What the load balancer takes for load.
+/// The quantity that counts as load.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LoadOption {
     /// Every request counts as one.
@@ -131,11 +131,11 @@ pub enum LoadOption {
 /// How partitions move away from overloaded threads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BalanceOption {
-    /// Where a thread has more than chance explains.
+    /// Where a thread has more load than chance explains.
     On,
-    /// Where it has more at all.
+    /// Where a thread has more load at all.
     Paper,
-    /// As `On`, in groups of so many.
+    /// As `On`, in groups of this many partitions.
     Split(u32),
 }
 
@@ -150,18 +150,18 @@ pub enum NumaOption {
     Off,
 }
 
-/// How often the load balancer looks; None is never.
+/// The interval of the load balancer; None turns it off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Epoch(pub Option<Duration>);
 
 impl RuntimeOptions {
-    /// The runtime's configuration. `input_bytes` is the largest request.
+    /// Returns the runtime's configuration. `input_bytes` is the largest request.
     ///
     /// # Errors
-    /// If the files for TLS do not do.
+    /// If the files for TLS cannot be used.
     pub fn config(&self, listen: Vec<Listen>, input_bytes: usize) -> Result<Config, TlsError> {
         let listen = self.secure(listen)?;
-        // Who names an address of IPv4 too does not want it taken by one of IPv6.
+        // Where an IPv4 address is named too, the IPv6 socket must not take it.
         let ipv6_only = listen.iter().any(|place| address(place).is_some_and(|address| address.is_ipv4()));
         Ok(Config {
             threads: self.threads,
@@ -190,7 +190,7 @@ impl RuntimeOptions {
         })
     }
 
-    /// `listen`, with TLS where it is asked for.
+    /// Returns `listen`, with TLS where it is asked for.
     fn secure(&self, listen: Vec<Listen>) -> Result<Vec<Listen>, TlsError> {
         let Some(tls) = self.read_certificate()? else { return Ok(listen) };
         let secured = |place| match place {
@@ -205,7 +205,7 @@ impl RuntimeOptions {
         Tls::from_pem_files(certificate, self.tls_key.as_ref().unwrap_or(certificate)).map(Some)
     }
 
-    /// Shows the certificate that is in the files by now; one that does not do is told, and changes nothing.
+    /// Shows the certificate that is in the files by now; one that cannot be used is reported, and changes nothing.
     fn refresh(&self, listen: &[Listen]) {
         match self.read_certificate() {
             Ok(read) => {
@@ -252,7 +252,7 @@ impl RuntimeOptions {
     }
 }
 
-/// The address of a place that is none of the file system's.
+/// Returns the address of a place, unless it is a path.
 fn address(place: &Listen) -> Option<SocketAddr> {
     match place {
         Listen::Tcp(address) | Listen::Tls { address, .. } | Listen::Udp(address) => Some(*address),
@@ -260,8 +260,7 @@ fn address(place: &Listen) -> Option<SocketAddr> {
     }
 }
 
-/// How a program called `name` ends that has done what it could: what went wrong is said on standard error, and its
-/// exit status is 2.
+/// Ends a program called `name`: an error is reported on standard error, with exit status 2.
 pub fn end(name: &str, done: Result<()>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -275,7 +274,7 @@ pub fn end(name: &str, done: Result<()>) -> ExitCode {
 /// Exit status of an error.
 const ERROR: u8 = 2;
 
-/// `127.0.0.1:11211`, `[::1]:0`, or `unix:PATH`.
+/// Parses `127.0.0.1:11211`, `[::1]:0`, or `unix:PATH`.
 ///
 /// # Errors
 /// If it is none of these.
@@ -289,8 +288,8 @@ pub fn parse_listen(text: &str) -> Result<Listen, String> {
         .map_err(|_| "not an address and port (127.0.0.1:11211, [::1]:0) or unix:PATH".to_owned())
 }
 
-/// Serves until SIGINT or SIGTERM, then sends what is still to be sent. Says on standard output where it listens, a
-/// line an address, once it does. With TLS, SIGHUP reads the certificate again. `config` is of `runtime`.
+/// Serves until SIGINT or SIGTERM, then sends the replies that are due. Prints its addresses on standard output, one a
+/// line, once it listens. With TLS, SIGHUP reads the certificate again. `config` is of `runtime`.
 ///
 /// # Errors
 /// If the server cannot start, or a thread fails.
@@ -320,7 +319,7 @@ pub fn serve_with(
         metrics.serve(shown.name, shown.version, (&running, config), shown.more).context("--metrics")?;
     }
     let places: String = running.bound().iter().map(listening).collect();
-    // A server is as good to its clients where nobody reads its stdout.
+    // The server keeps serving when its stdout is closed.
     if let Err(error) = plimsoll_process::print(&places) {
         note!("cannot write to stdout: {error}\n{}", places.trim_end());
     }
@@ -350,7 +349,7 @@ fn listening(place: &Listen) -> String {
     }
 }
 
-/// A random number, for hashes that nobody outside can foresee.
+/// Returns a random number, for hashes that no client can foresee.
 pub fn secret() -> u64 {
     RandomState::new().build_hasher().finish()
 }

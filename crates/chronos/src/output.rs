@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Replies of own partitions are written straight into the tail. A request that goes to another thread leaves a hole. A
-//! reply without bytes (a quiet set, a miss of a multi-get) fills its hole with nothing: it is never a piece that is
-//! sent, so that a thousand of them in a row do not look like a write that has nothing to do.
+//! reply without bytes (a quiet set, a miss of a multi-get) fills its hole with nothing: it never becomes a piece to
+//! send, so that a thousand of them in a row do not look like a write without bytes.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -15,13 +15,13 @@ use std::mem;
 
 use crate::buffers::Buffers;
 
-/// What a connection has to send.
+/// The bytes that a connection has to send.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     segments: VecDeque<Segment>,
     /// The number of the first segment.
     first: u32,
-    /// Bytes of the first segment (of the tail, if there is none) that are sent already.
+    /// Bytes of the first segment (of the tail, if there is none) that are already sent.
     sent: usize,
     /// Bytes in the segments.
     bytes: usize,
@@ -45,11 +45,11 @@ enum Segment {
     Hole,
 }
 
-/// So much that is sent already may lie in front of the tail before what follows is moved up.
+/// The most sent bytes in front of the tail before the rest is moved up.
 const SENT_MAX: usize = 64 * 1024;
 
 impl Output {
-    /// Where the next reply is appended.
+    /// Returns the buffer to which the next reply is appended.
     pub(crate) fn tail(&mut self) -> &mut Vec<u8> {
         &mut self.tail
     }
@@ -61,7 +61,7 @@ impl Output {
         }
     }
 
-    /// Leaves a hole for a reply that comes later, and says its number.
+    /// Leaves a hole for a reply that arrives later, and returns its number.
     pub(crate) fn hole(&mut self, buffers: &mut Buffers) -> u32 {
         if !self.tail.is_empty() {
             let full = mem::replace(&mut self.tail, buffers.take());
@@ -103,28 +103,28 @@ impl Output {
         }
     }
 
-    /// Holes that are not filled yet.
+    /// Returns the number of holes that are not filled yet.
     pub(crate) fn holes(&self) -> u32 {
         self.holes
     }
 
-    /// Bytes that are here and not sent.
+    /// Returns the number of bytes that are here and not sent.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes + self.tail.len() - self.sent + self.detached
     }
 
-    /// Bytes of memory that it takes.
+    /// Returns the bytes of memory that it takes.
     pub(crate) fn held(&self) -> usize {
         let segments = self.segments_capacity + self.segments.len() * size_of::<Segment>();
         segments + self.detached_capacity + self.tail.capacity()
     }
 
-    /// What of it stays until the kernel is done with it.
+    /// Returns the bytes of its memory that remain until the kernel has finished with them.
     pub(crate) fn detached_capacity(&self) -> usize {
         self.detached_capacity
     }
 
-    /// Bytes sent in all; wraps.
+    /// Returns the number of bytes sent in all; wraps.
     pub(crate) fn gone(&self) -> usize {
         self.gone
     }
@@ -137,12 +137,12 @@ impl Output {
         }
     }
 
-    /// Nothing is to be sent, now or later.
+    /// Reports whether nothing is to be sent, now or later.
     pub(crate) fn is_done(&self) -> bool {
         self.holes == 0 && self.bytes() == 0
     }
 
-    /// All replies are here.
+    /// Reports whether all replies are here.
     pub(crate) fn is_whole(&self) -> bool {
         self.holes == 0
     }
@@ -170,12 +170,12 @@ impl Output {
         (self.bytes, self.sent, self.segments_capacity) = (0, 0, 0);
     }
 
-    /// Everything that can be sent now, if it lies in one piece: the usual case of a thread's own partitions.
+    /// Returns everything that can be sent now, if it lies in one piece: the usual case of a thread's own partitions.
     pub(crate) fn one_piece(&self) -> Option<&[u8]> {
         self.segments.is_empty().then(|| &self.tail[self.sent..])
     }
 
-    /// Puts what can be sent now into `slices`, as far as there is room, and says how many it filled.
+    /// Puts the bytes that can be sent now into `slices`, as far as there is room, and returns the number of slices.
     pub(crate) fn ready<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut sent = self.sent;
         let mut count = 0;
@@ -199,8 +199,9 @@ impl Output {
         count
     }
 
-    /// Moves at most `most` pieces of what can be sent now into `pieces`, for the kernel to send while the connection
-    /// goes on. Returns how many bytes that is: 0 only if nothing can be sent until a hole is filled or the tail grows.
+    /// Moves at most `most` pieces of the bytes that can be sent now into `pieces`, for the kernel to send while the
+    /// connection continues. Returns the number of bytes: 0 only if nothing can be sent until a hole is filled or the
+    /// tail grows.
     pub(crate) fn detach(&mut self, pieces: &mut Vec<Vec<u8>>, most: usize) -> usize {
         debug_assert_eq!(self.sent, 0, "all is sent this way, or nothing");
         let mut detached = 0;
@@ -226,18 +227,18 @@ impl Output {
         detached
     }
 
-    /// `sent` bytes that were detached are sent.
+    /// Notes that `sent` bytes that were detached are sent.
     pub(crate) fn on_sent(&mut self, sent: usize) {
         self.detached -= sent;
         self.gone = self.gone.wrapping_add(sent);
     }
 
-    /// The kernel is done with the pieces that were detached.
+    /// Notes that the kernel has finished with the detached pieces.
     pub(crate) fn on_landed(&mut self) {
         self.detached_capacity = 0;
     }
 
-    /// `sent` more bytes are sent.
+    /// Removes `sent` bytes, which have been sent.
     pub(crate) fn advance(&mut self, sent: usize, buffers: &mut Buffers) {
         self.sent += sent;
         self.gone = self.gone.wrapping_add(sent);
@@ -284,7 +285,7 @@ mod tests {
         slices[..count].iter().flat_map(|slice| slice.to_vec()).collect()
     }
 
-    /// How a driver takes bytes out: by slices, some of them written (epoll), or by pieces (io_uring).
+    /// The ways in which a driver takes bytes out: by slices, some of them written (epoll), or by pieces (io_uring).
     #[derive(Clone, Copy, PartialEq, Debug)]
     enum Taking {
         Slices,
@@ -292,7 +293,7 @@ mod tests {
     }
 
     impl Taking {
-        /// Takes at most `most` bytes or pieces of what is ready; true if there was anything.
+        /// Takes at most `most` bytes or pieces of the ready ones; true if there were any.
         fn take(self, output: &mut Output, most: usize, wire: &mut Vec<u8>, buffers: &mut Buffers) -> bool {
             match self {
                 Taking::Slices => {

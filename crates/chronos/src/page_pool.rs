@@ -1,7 +1,7 @@
 //! [`PagePool`]: memory in pages of one size, cut from regions that the kernel is asked to map by huge pages.
 //!
-//! An address of which the processor does not know the place costs a walk through the page tables, in a virtual
-//! machine through two. Of 2 MiB pages it knows gigabytes, of 4 KiB pages some megabytes.
+//! An address that the processor's TLB does not hold costs a walk through the page tables, in a virtual machine through
+//! two. With pages of 2 MiB the TLB covers gigabytes, with pages of 4 KiB some megabytes.
 
 use std::io;
 use std::ops::{Deref, DerefMut};
@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of a huge page.
 const HUGE_BYTES: usize = 2 << 20;
-/// Bytes of addresses that are taken at once; what is not touched takes no memory.
+/// Bytes of addresses that are reserved at once; untouched pages take no memory.
 const REGION_BYTES: usize = 16 * HUGE_BYTES;
 
-/// Where a service's pages come from, for all its partitions.
+/// The source of a service's pages, for all its partitions.
 #[derive(Debug)]
 pub struct PagePool {
     page_bytes: usize,
@@ -25,22 +25,22 @@ struct Ground {
     regions: Vec<Region>,
     /// Bytes of the last region that are handed out.
     used: usize,
-    /// Pages that came back.
+    /// Pages that were given back.
     free: Vec<Start>,
 }
 
-/// The start of a page that nobody has.
+/// The start of a free page.
 #[derive(Debug)]
 struct Start(NonNull<u8>);
 
-/// [`REGION_BYTES`] of zeroed memory from a multiple of [`HUGE_BYTES`] on, and what was mapped for it.
+/// [`REGION_BYTES`] of zeroed memory from a multiple of [`HUGE_BYTES`] on, and the mapping that contains it.
 #[derive(Debug)]
 struct Region {
     mapped: NonNull<u8>,
     start: NonNull<u8>,
 }
 
-/// One page, which goes back to its pool when it is dropped. The default is an empty one of no pool.
+/// One page, which returns to its pool when it is dropped. The default is an empty one of no pool.
 #[derive(Debug)]
 pub struct Page {
     start: NonNull<u8>,
@@ -52,11 +52,11 @@ pub struct Page {
 const MAPPED_BYTES: usize = REGION_BYTES + HUGE_BYTES;
 
 impl PagePool {
-    /// A pool of pages of `page_bytes`: a power of two from 4096 to 2 MiB.
+    /// Creates a pool of pages of `page_bytes`: a power of two from 4096 to 2 MiB.
     ///
     /// # Panics
     ///
-    /// With another size.
+    /// If `page_bytes` is another size.
     pub fn new(page_bytes: usize) -> Arc<PagePool> {
         assert!(
             page_bytes.is_power_of_two() && (4096..=HUGE_BYTES).contains(&page_bytes),
@@ -65,8 +65,8 @@ impl PagePool {
         Arc::new(PagePool { page_bytes, ground: Mutex::default() })
     }
 
-    /// A page: zeros, or what is left of one that was dropped. Ends the process if the kernel has no memory, as every
-    /// allocation does.
+    /// Returns a page: zeros, or the contents of one that was dropped. Ends the process if the kernel has no memory, as
+    /// every allocation does.
     pub fn take(self: &Arc<PagePool>) -> Page {
         let mut ground = self.ground.lock().unwrap_or_else(PoisonError::into_inner);
         let start = match ground.free.pop() {
@@ -98,7 +98,7 @@ impl Region {
     #[expect(unsafe_code, reason = "no safe crate of this workspace maps memory")]
     fn map() -> io::Result<Region> {
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a new private mapping wherever the kernel likes touches nothing that is there.
+        // SAFETY: a new private mapping at an address of the kernel's choice touches nothing that exists.
         let mapped = unsafe { libc::mmap(std::ptr::null_mut(), MAPPED_BYTES, access, flags, -1, 0) };
         if mapped == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -126,7 +126,7 @@ impl Drop for Region {
 unsafe impl Send for Region {}
 
 #[expect(unsafe_code, reason = "memory that nobody else has may go to another thread")]
-// SAFETY: nobody has the page; it is plain memory.
+// SAFETY: the page has no owner; it is plain memory.
 unsafe impl Send for Start {}
 
 #[expect(unsafe_code, reason = "a page is its owner's alone, as a Box is")]
@@ -162,7 +162,7 @@ impl Deref for Page {
     #[expect(unsafe_code, reason = "a page is a pointer and a length")]
     fn deref(&self) -> &[u8] {
         // SAFETY: `bytes` bytes from `start` on are mapped for as long as the pool is held, zeroed or written by the
-        // owner, and nobody else's; with 0 bytes any aligned pointer does.
+        // owner, and belong to this page alone; with 0 bytes any aligned pointer does.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
     }
 }

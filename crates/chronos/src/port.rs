@@ -69,7 +69,7 @@ impl Port {
         }
     }
 
-    /// Sends what was added, as far as the kernel or the device takes it.
+    /// Sends the datagrams that were added, as far as the kernel or the device takes them.
     pub(crate) fn send(&mut self, now: Duration) -> Sent {
         match self {
             Port::Socket(socket) => socket.send(),

@@ -1,41 +1,41 @@
-//! [`ReplyBudget`]: how much memory the replies of a thread's connections may take.
+//! [`ReplyBudget`]: the memory that the replies of a thread's connections may take.
 //!
-//! How large a reply is that another thread makes is known when it is here. Until then it counts as much as the largest
-//! that its connection had lately, and those of a new connection as half of what there is. Where clients let replies
-//! lie on purpose, all of a thread's add up: then each connection has one at a time.
+//! The size of a reply that another thread makes is unknown until it arrives. Until then it counts as much as the
+//! largest that its connection had lately, and the replies of a new connection as half of the room. Where clients leave
+//! replies unread on purpose, all of a thread's replies add up: then each connection has one at a time.
 
 use crate::Limits;
 
-/// What all connections of a thread have.
+/// The budget of all connections of a thread.
 #[derive(Debug)]
 pub(crate) struct ReplyBudget {
     output_bytes: usize,
     under_way: u32,
-    /// Bytes of replies that are here, and of those that are not, of all connections.
+    /// Bytes of all connections' replies, arrived and expected.
     counted: usize,
 }
 
-/// What one connection has.
+/// The account of one connection.
 #[derive(Debug)]
 pub(crate) struct Replies {
-    /// Bytes of a reply that is not here yet, as far as one can tell.
+    /// Estimated bytes of a reply that has not arrived yet.
     expected: usize,
     /// True until the connection has had a reply.
     is_new: bool,
-    /// What the connection has in [`ReplyBudget::counted`].
+    /// The connection's part of [`ReplyBudget::counted`].
     counted: usize,
 }
 
-/// So many times `output_bytes` all connections of a thread may have before each gets one reply at a time.
+/// The multiple of `output_bytes` that all connections of a thread may have before each gets one reply at a time.
 const CONNECTIONS: usize = 32;
-/// The least that a reply counts for the thread that is not here yet, in parts of `output_bytes`: the small replies
-/// before may have been a preparation.
+/// The least that an expected reply counts for the thread, in parts of `output_bytes`: small replies before it may have
+/// been a preparation.
 const LEAST_PART: usize = 16;
-/// One larger reply is forgotten after a few times so many.
+/// One larger reply is forgotten after a few times this many replies.
 const FORGOTTEN: usize = 64;
 
 impl ReplyBudget {
-    /// Room within `limits`.
+    /// Creates the budget that `limits` allow.
     pub(crate) fn new(limits: &Limits) -> ReplyBudget {
         ReplyBudget { output_bytes: limits.output_bytes, under_way: limits.under_way, counted: 0 }
     }
@@ -45,7 +45,7 @@ impl ReplyBudget {
         Replies { expected: self.output_bytes / 2 + 1, is_new: true, counted: 0 }
     }
 
-    /// Whether a connection with `bytes` of replies here, and `missing` that are not, may ask for one more.
+    /// Reports whether a connection with `bytes` of replies here, and `missing` expected ones, may ask for one more.
     #[inline]
     pub(crate) fn is_enough(&self, replies: &Replies, bytes: usize, missing: u32) -> bool {
         let each = if self.is_scarce() { self.output_bytes.saturating_add(1) } else { replies.expected };
@@ -53,13 +53,13 @@ impl ReplyBudget {
             && bytes.saturating_add(each.saturating_mul(missing as usize)) <= self.output_bytes
     }
 
-    /// Whether `count` replies may be too much, if there are no others.
+    /// Reports whether `count` replies may be too much, if there are no others.
     #[inline]
     pub(crate) fn is_little_for(&self, count: usize, replies: &Replies) -> bool {
         self.is_scarce() || replies.expected.saturating_mul(count) > self.output_bytes
     }
 
-    /// Counts what a connection has: `bytes` of replies here, and `missing` that are not.
+    /// Counts the replies of a connection: `bytes` that are here, and `missing` that have not arrived.
     pub(crate) fn recount(&mut self, replies: &mut Replies, bytes: usize, missing: u32) {
         let each = replies.expected.max(self.output_bytes / LEAST_PART);
         let counted = bytes.saturating_add(each.saturating_mul(missing as usize));
@@ -67,7 +67,7 @@ impl ReplyBudget {
         replies.counted = counted;
     }
 
-    /// A connection is gone.
+    /// Removes a connection that has ended.
     pub(crate) fn forget(&mut self, replies: &Replies) {
         self.counted -= replies.counted;
     }
@@ -78,13 +78,13 @@ impl ReplyBudget {
 }
 
 impl Replies {
-    /// Bytes that a reply takes which is not here yet, as far as one can tell.
+    /// Returns the estimated bytes of a reply that has not arrived yet.
     #[inline]
     pub(crate) fn expected(&self) -> usize {
         self.expected
     }
 
-    /// A reply of so many bytes is here.
+    /// Notes the size of a reply that has arrived.
     #[inline]
     pub(crate) fn note(&mut self, bytes: usize) {
         let before = if self.is_new { 0 } else { self.expected };
@@ -110,7 +110,7 @@ mod tests {
         drain: std::time::Duration::ZERO,
     };
 
-    /// How many requests a connection may have at other threads.
+    /// Returns the number of requests that a connection may have at other threads.
     fn window(budget: &ReplyBudget, replies: &Replies, bytes: usize) -> u32 {
         (0..).find(|&missing| !budget.is_enough(replies, bytes, missing)).expect("an end")
     }

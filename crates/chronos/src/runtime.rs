@@ -31,7 +31,7 @@ use crate::{Config, IoBackend, Listen, PartitionId, RuntimeStats, Service, Start
 #[derive(Debug)]
 pub struct Runtime;
 
-/// A server that runs. It goes on if this is dropped.
+/// A server that runs. It keeps running if this is dropped.
 #[derive(Debug)]
 pub struct Running {
     stop: Stop,
@@ -45,15 +45,15 @@ pub struct Running {
 #[derive(Clone, Debug)]
 pub struct Stop(Arc<Shared>);
 
-/// Why a server ended other than by being stopped.
+/// The reason that a server ended without being stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The kernel refused what a thread cannot do without.
+    /// The kernel refused a resource that a thread needs.
     #[error("worker thread {thread}: {source}")]
     Kernel {
         /// The number of the thread.
         thread: usize,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// A worker thread panicked.
@@ -65,18 +65,19 @@ pub enum RunError {
 }
 
 impl Runtime {
-    /// Starts a server whose partitions are moved by Algorithm 1, if at all; [`crate::Balancing`] says how far from
-    /// chance a thread's load must be, whether hot groups of partitions are split, and what crosses NUMA nodes.
+    /// Starts a server whose partitions are moved by Algorithm 1, if at all; [`crate::Balancing`] sets the deviation
+    /// from chance at which a thread is overloaded, whether hot groups of partitions are split, and whether partitions
+    /// cross NUMA nodes.
     ///
     /// # Errors
-    /// If a value is not allowed, or the kernel refuses a socket, a processor or what a thread needs.
+    /// If a value is not allowed, or the kernel refuses a socket, a processor or another resource of a thread.
     pub fn start<S: Service>(service: S, config: &Config) -> Result<Running, StartError> {
         config.check()?;
         Runtime::start_with(service, config, balancer::policy(config, Path::new(nodes::FOLDER)))
     }
 
-    /// As [`Runtime::start`], with another policy of moving partitions, which is not told of `split` and
-    /// `across_nodes`.
+    /// As [`Runtime::start`], with another policy of moving partitions, to which `split` and `across_nodes` do not
+    /// apply.
     ///
     /// # Errors
     /// As for [`Runtime::start`].
@@ -154,7 +155,7 @@ impl Running {
             match started.recv() {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => return Err(self.give_up(error)),
-                // It panicked: joining says so.
+                // It panicked: joining reports it.
                 Err(mpsc::RecvError) => break,
             }
         }
@@ -164,37 +165,38 @@ impl Running {
     fn give_up(&mut self, error: StartError) -> StartError {
         self.stop.0.fail();
         for thread in self.threads.drain(..) {
-            // What went wrong is in `error`.
+            // The error is in `error`.
             let _ = thread.join();
         }
         error
     }
 
-    /// Where the server listens, in the order of [`Config::listen`], with the ports that the kernel chose.
+    /// Returns the places at which the server listens, in the order of [`Config::listen`], with the ports that the
+    /// kernel chose.
     pub fn bound(&self) -> &[Listen] {
         &self.bound
     }
 
-    /// How its threads talk to the kernel.
+    /// Returns the I/O backend of its threads.
     pub fn io(&self) -> IoBackend {
         self.io
     }
 
-    /// What the server counts.
+    /// Returns the counters of the server.
     pub fn stats(&self) -> &Arc<RuntimeStats> {
         &self.stats
     }
 
-    /// A handle that stops it.
+    /// Returns a handle that stops it.
     pub fn stop_handle(&self) -> Stop {
         self.stop.clone()
     }
 
-    /// Stops it: no more connections, and no more requests than those that are here; their replies are sent, for as
-    /// long as [`crate::Limits::drain`] says. Returns when all threads have ended.
+    /// Stops it: it accepts no more connections, and runs no more requests than are here; their replies are sent, for
+    /// at most [`crate::Limits::drain`]. Returns when all threads have ended.
     ///
     /// # Errors
-    /// If a thread had ended before, by an error.
+    /// If a thread had ended with an error before.
     pub fn stop(self) -> Result<(), RunError> {
         self.stop.stop();
         self.join()
@@ -203,7 +205,7 @@ impl Running {
     /// Waits until the server has been stopped.
     ///
     /// # Errors
-    /// If a thread ended by an error; the others have ended then.
+    /// If a thread ended with an error; the others have ended then.
     pub fn join(self) -> Result<(), RunError> {
         let mut result = Ok(());
         for (thread, handle) in self.threads.into_iter().enumerate() {
@@ -225,7 +227,7 @@ impl Stop {
     }
 }
 
-/// What every thread is made from.
+/// The parts of which every thread is made.
 struct ThreadSetup<S: Service> {
     service: Arc<S>,
     config: Config,
@@ -247,7 +249,7 @@ enum AnyDriver {
     IoUring(UringDriver),
 }
 
-/// Tells the others if this thread is lost.
+/// Reports to the other threads if this one is lost.
 struct FailureGuard(Arc<Shared>);
 
 impl Drop for FailureGuard {

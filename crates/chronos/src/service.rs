@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use crate::{Ahead, PartitionId, RuntimeStats};
 
-/// The time, as the runtime read it once for a batch of requests.
+/// The time, read once by the runtime for a batch of requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Now {
-    /// Since the server started; never goes back.
+    /// Time since the server started; never decreases.
     pub since_start: Duration,
     /// Seconds since 1970, for expiry times that clients give as dates.
     pub unix_seconds: u64,
 }
 
-/// How a session's bytes travel.
+/// The transport of a session's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transport {
     /// The session is a TCP connection.
@@ -26,7 +26,7 @@ pub enum Transport {
     Udp,
 }
 
-/// What [`Service::parse`] found at the head of the input.
+/// The result of [`Service::parse`] at the head of the input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step<Request> {
     /// No whole request: call again when the input has at least `total` bytes (more than it has now).
@@ -34,12 +34,12 @@ pub enum Step<Request> {
         /// Bytes of input, from its present head.
         total: usize,
     },
-    /// `consumed` bytes are done with, and what they ask for needs no partition; the reply is appended already.
+    /// `consumed` bytes are consumed, and their request needs no partition; the reply is appended already.
     Done {
         /// Bytes of input, 0 where the session itself moves on (the end of a multi-get, say).
         consumed: usize,
     },
-    /// `consumed` bytes are done with, and `request` goes to its partition. One command may become many of these.
+    /// `consumed` bytes are consumed, and `request` goes to its partition. One command may become many of these.
     Run {
         /// The number of bytes of input that the request took.
         consumed: usize,
@@ -48,7 +48,7 @@ pub enum Step<Request> {
         /// The request that the partition is to run.
         request: Request,
     },
-    /// `consumed` bytes are done with, and `request` goes to every partition; [`Service::merge`] makes one reply of
+    /// `consumed` bytes are consumed, and `request` goes to every partition; [`Service::merge`] makes one reply of
     /// theirs. Later requests of the connection wait for it.
     Everywhere {
         /// The number of bytes of input that the request took.
@@ -56,12 +56,13 @@ pub enum Step<Request> {
         /// The request that every partition is to run.
         request: Request,
     },
-    /// Throw away the next `bytes` bytes of input, those not yet here included (the value of an item too large).
+    /// The next `bytes` bytes of input are thrown away, including bytes that have not arrived (the value of an item too
+    /// large).
     Skip {
         /// Bytes of input, from its present head.
         bytes: usize,
     },
-    /// Send what is there to send, then close the connection.
+    /// The bytes that are ready are sent, then the connection is closed.
     Close,
 }
 
@@ -72,28 +73,28 @@ pub enum Step<Request> {
 pub trait Service: Send + Sync + 'static {
     /// The state of one partition. One thread at a time has it; it may move from one thread to another.
     type Partition: Send + 'static;
-    /// What is remembered of a connection from request to request: protocol, authentication, an open multi-get.
+    /// The state of a connection from request to request: protocol, authentication, an open multi-get.
     type Session: 'static;
     /// One request, borrowing its key and value from the bytes that it came in.
     type Request<'a>;
 
     /// True if requests that came together are to be announced by [`Service::look_ahead`], and run after all of them (a
-    /// handful at most) have been parsed. What `parse` changes must then not matter to the requests before.
+    /// handful at most) have been parsed. Changes made by `parse` must then not affect the requests before.
     const LOOKS_AHEAD: bool = false;
 
     /// True if [`Service::tick`] is to be called.
     const TICKS: bool = false;
 
-    /// The runtime is about to serve; `stats` is what it counts, for as long as it runs.
+    /// Called before the runtime serves; `stats` are its counters, for as long as it runs.
     fn started(&self, _stats: Arc<RuntimeStats>) {}
 
-    /// The server listens on `_socket`, for connections or for datagrams.
+    /// Called when the server listens on `_socket`, for connections or for datagrams.
     fn listens(&self, _socket: BorrowedFd<'_>) {}
 
-    /// The connection of `_session` is that of `_socket`. Not called for datagrams.
+    /// Called when the connection of `_session` is opened on `_socket`; not for datagrams.
     fn connected(&self, _session: &mut Self::Session, _socket: BorrowedFd<'_>, _now: Now) {}
 
-    /// What a connection over the limit is told before it is closed.
+    /// Returns the reply sent to a connection above the limit before it is closed.
     fn refusal(&self) -> &[u8] {
         b""
     }
@@ -101,7 +102,7 @@ pub trait Service: Send + Sync + 'static {
     /// Creates an empty partition.
     fn partition(&self, id: PartitionId) -> Self::Partition;
 
-    /// A connection, or a datagram, begins.
+    /// Called when a connection, or a datagram, begins.
     fn open(&self, transport: Transport) -> Self::Session;
 
     /// Called about once a second for each open connection, if [`Service::TICKS`] is true: the deadlines of a session.
@@ -121,22 +122,22 @@ pub trait Service: Send + Sync + 'static {
         reply: &mut Vec<u8>,
     ) -> Step<Self::Request<'a>>;
 
-    /// By what a partition finds the data of `request`: the hash of its key, say.
+    /// Returns the place by which a partition finds the data of `request`: the hash of its key, for example.
     fn place(&self, _request: &Self::Request<'_>) -> u64 {
         0
     }
 
-    /// The partition and the place of the first request in `input`, which came with others and is parsed in a moment.
-    /// None if that is not seen at a glance; a wrong answer costs nothing but time.
+    /// Returns the partition and the place of the first request in `input`, which arrived with others and is parsed
+    /// soon. None if that is not seen at a glance; a wrong answer costs nothing but time.
     fn glance(&self, _input: &[u8]) -> Option<(PartitionId, u64)> {
         None
     }
 
-    /// Asks memory (`plimsoll_memory::prefetch`) for what a request is about to use at `place`. Requests that run
-    /// before it may change the partition still.
+    /// Prefetches (`plimsoll_memory::prefetch`) the memory that a request is about to use at `place`. Requests that run
+    /// before it may still change the partition.
     fn look_ahead(&self, _partition: &Self::Partition, _place: u64, _ahead: Ahead) {}
 
-    /// Runs a request on its partition, appending what is to be answered.
+    /// Runs a request on its partition, and appends its reply.
     fn execute(
         &self,
         partition: &mut Self::Partition,
@@ -145,13 +146,13 @@ pub trait Service: Send + Sync + 'static {
         reply: &mut Vec<u8>,
     );
 
-    /// Writes a request down for another thread, so that [`Service::decode`] gives it back.
+    /// Encodes a request for another thread, so that [`Service::decode`] restores it.
     fn encode(&self, request: &Self::Request<'_>, message: &mut Vec<u8>);
 
-    /// The request that [`Service::encode`] wrote.
+    /// Returns the request that [`Service::encode`] wrote.
     fn decode<'a>(&self, message: &'a [u8]) -> Self::Request<'a>;
 
-    /// One reply of the replies of all partitions, in their order, to a request that went everywhere.
+    /// Makes one reply of the replies of all partitions, in their order, to a request that went everywhere.
     fn merge(
         &self,
         session: &mut Self::Session,
@@ -161,18 +162,19 @@ pub trait Service: Send + Sync + 'static {
         reply: &mut Vec<u8>,
     );
 
-    /// A little work that waits for idle moments (expired items, say); true if there is more.
+    /// Does a little work that waits for idle moments (removing expired items, for example); true if there is more.
     fn housekeeping(&self, _partition: &mut Self::Partition, _now: Now) -> bool {
         false
     }
 
-    /// Takes a datagram's envelope off: what [`Service::seal`] needs to answer it, and the request. None drops it.
+    /// Takes a datagram's envelope off. Returns the value that [`Service::seal`] needs to answer it, and the request.
+    /// None drops the datagram.
     fn unseal<'a>(&self, _datagram: &'a [u8]) -> Option<(u64, &'a [u8])> {
         None
     }
 
-    /// The reply to a datagram would be longer than [`crate::Limits::output_bytes`]: `reply` is what it is until there,
-    /// and becomes what is sent instead of all of it.
+    /// Called when the reply to a datagram would be longer than [`crate::Limits::output_bytes`]: `reply` is its part up
+    /// to the limit, and is replaced by the bytes to send instead.
     fn cut(&self, _session: &Self::Session, _reply: &mut Vec<u8>) {}
 
     /// Calls `send` with each datagram that answers with `reply`.

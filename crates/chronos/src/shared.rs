@@ -1,4 +1,5 @@
-//! [`Shared`]: the few words that threads share: the table of owners, who has settled on it, who sleeps, and the stop.
+//! [`Shared`]: the few words that threads share: the table of owners, which threads have settled on it, which sleep,
+//! and the stop.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use rustix::io;
 use crate::memory::{OldestRequest, SharedMemory};
 use crate::sources::Sources;
 
-/// What all threads see.
+/// The state that all threads see.
 #[derive(Debug)]
 pub(crate) struct Shared {
     /// Grows with every table.
@@ -20,7 +21,7 @@ pub(crate) struct Shared {
     threads: Box<[PerThread]>,
     stopping: AtomicBool,
     failed: AtomicBool,
-    /// Threads whose connections are all closed after the stop.
+    /// Number of threads whose connections are all closed after the stop.
     drained: AtomicUsize,
     /// Connections of all threads.
     pub(crate) connections: AtomicUsize,
@@ -64,12 +65,12 @@ impl Shared {
         self.threads.len() as u32
     }
 
-    /// Returns what a thread says of its oldest request that may be closed to make room.
+    /// Returns a thread's report about its oldest request that may be closed to make room.
     pub(crate) fn oldest_request(&self, thread: u32) -> &OldestRequest {
         &self.threads[thread as usize].oldest_request
     }
 
-    /// The newest table's generation; whoever sees it sees the table.
+    /// Returns the generation of the newest table; a thread that sees it sees the table.
     #[inline]
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
@@ -84,13 +85,13 @@ impl Shared {
         self.threads[thread as usize].settled.store(generation, Ordering::Release);
     }
 
-    /// Whether all threads have settled on the newest generation.
+    /// Reports whether all threads have settled on the newest generation.
     pub(crate) fn all_settled(&self) -> bool {
         let generation = self.generation();
         self.threads.iter().all(|thread| thread.settled.load(Ordering::Acquire) == generation)
     }
 
-    /// Publishes a new table. The caller is the only one who does, and has seen [`Shared::all_settled`].
+    /// Publishes a new table. Only the balancer calls it, after it has seen [`Shared::all_settled`].
     pub(crate) fn publish(&self, owners: &[u32]) {
         for (shared, &owner) in self.owners.iter().zip(owners) {
             shared.store(owner, Ordering::Relaxed);
@@ -99,12 +100,13 @@ impl Shared {
         self.wake_all();
     }
 
-    /// What wakes a thread that waits for the kernel.
+    /// Returns the descriptor that wakes a thread which waits in the kernel.
     pub(crate) fn alarm(&self, thread: u32) -> BorrowedFd<'_> {
         self.threads[thread as usize].alarm.as_fd()
     }
 
-    /// The thread is about to sleep: what it looks at from now on, or somebody who changed it wakes it.
+    /// Marks the thread as about to sleep: a change made before this is seen by its next look, and one made later wakes
+    /// it.
     pub(crate) fn fall_asleep(&self, thread: u32) {
         self.threads[thread as usize].asleep.store(true, Ordering::Relaxed);
         // Pairs with the fence in `wake`: either the thread sees the message, or the sender sees that it sleeps.
@@ -121,7 +123,7 @@ impl Shared {
         let thread = &self.threads[thread as usize];
         let asleep = thread.asleep.load(Ordering::Relaxed) && thread.asleep.swap(false, Ordering::Relaxed);
         if asleep {
-            // A full counter cannot be, and would wake the thread anyway.
+            // The counter cannot be full, and if it were, the thread would wake anyway.
             let _ = io::write(&thread.alarm, &1_u64.to_ne_bytes());
         }
         asleep
@@ -143,7 +145,7 @@ impl Shared {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// A thread is lost: the others are not to wait for it.
+    /// Notes that a thread is lost, so that the others do not wait for it.
     pub(crate) fn fail(&self) {
         self.failed.store(true, Ordering::Release);
         self.stop();
@@ -153,7 +155,7 @@ impl Shared {
         self.failed.load(Ordering::Acquire)
     }
 
-    /// The caller has closed its last connection.
+    /// Notes that the calling thread has closed its last connection.
     pub(crate) fn drain(&self) {
         self.drained.fetch_add(1, Ordering::AcqRel);
         self.wake_all();

@@ -1,4 +1,4 @@
-//! Sockets: those that the server listens on, and what it asks of the kernel for each connection.
+//! Sockets: the listening ones, and the options that each connection gets.
 
 use std::any::Any;
 use std::io;
@@ -16,27 +16,27 @@ use socket2::{Domain, SockAddr, Socket, Type};
 use crate::device::{DatagramDevice, DeviceInfo, DeviceQueue, Dispatch, Dispatcher, OpenDevice};
 use crate::{Config, Limits, Listen, StartError, Tls, Transport};
 
-/// How long nothing is accepted, at least, after the kernel could not; a thread that sleeps goes on within a second.
+/// The shortest pause in accepting after the kernel could not accept; a sleeping thread resumes within a second.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long a place that is in use is tried again. A server that was killed has gone before its io_uring has: the
-/// kernel ends what the ring was asked for on its own time, and the sockets listen until then.
+/// The time for which a place that is in use is tried again. The io_uring of a killed server outlives it: the kernel
+/// cancels the ring's operations in its own time, and the sockets listen until then.
 const IN_USE_PATIENCE: Duration = Duration::from_secs(2);
 /// Time between two tries.
 const IN_USE_PAUSE: Duration = Duration::from_millis(10);
 
-/// What a server listens on.
+/// The sockets and device queues of a server.
 #[derive(Default)]
 pub(crate) struct Sockets {
     /// TCP and UNIX sockets; the first thread accepts for all.
     pub(crate) listeners: Vec<Listener>,
-    /// UDP sockets, those of each thread.
+    /// UDP sockets, by thread.
     pub(crate) udp: Vec<Vec<OwnedFd>>,
     /// Queues of devices, by thread.
     pub(crate) queues: Vec<Vec<DeviceQueue>>,
     /// Descriptions of the devices with those queues.
     pub(crate) devices: Vec<DeviceInfo>,
-    /// The handles of those devices that dispatch datagrams.
+    /// The handles of devices that dispatch datagrams.
     pub(crate) dispatchers: Vec<Arc<dyn Dispatcher>>,
     /// Guards of those devices, each of which ends the use of its device when it is dropped.
     pub(crate) guards: Vec<Box<dyn Any + Send + Sync>>,
@@ -56,7 +56,7 @@ pub(crate) struct Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // It may be gone, or be another server's by now.
+            // The file may be gone, or belong to another server by now.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -78,7 +78,7 @@ impl Sockets {
                 .map_err(|source| StartError::Listen { place: place.to_string(), source })?;
             sockets.bound.push(bound);
         }
-        // Last, since a device is changed by it.
+        // Last, since this changes the device.
         for (place, bound) in config.listen.iter().zip(0..) {
             if let Listen::Device { device, places } = place {
                 sockets.bound[bound] = sockets.add_device(device, places, dispatch.as_ref())?;
@@ -204,7 +204,7 @@ fn listen_at_path(path: &Path, mode: u32, limits: &Limits) -> io::Result<Listene
         socket: socket.into(),
         transport: Transport::Unix,
         tls: None,
-        // The process may change its folder before it ends.
+        // The process may change its working directory before it ends.
         path: Some(std::path::absolute(path)?),
     };
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
@@ -212,7 +212,7 @@ fn listen_at_path(path: &Path, mode: u32, limits: &Limits) -> io::Result<Listene
     Ok(listener)
 }
 
-/// The next connection that waits, if one does.
+/// Returns the next connection that waits, if any.
 pub(crate) fn accept(listener: &Listener) -> rustix::io::Result<Option<OwnedFd>> {
     match accept_with(&listener.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
         Ok(socket) => {
@@ -226,7 +226,7 @@ pub(crate) fn accept(listener: &Listener) -> rustix::io::Result<Option<OwnedFd>>
     }
 }
 
-/// Asks for what every TCP connection gets.
+/// Sets the options of every TCP connection.
 pub(crate) fn set_up(socket: impl AsFd) {
     // Only for latency and for dead peers; a connection without them serves as well.
     let _ = sockopt::set_tcp_nodelay(&socket, true);

@@ -1,4 +1,4 @@
-//! [`Sources`]: how many connections each source address has, so that one host cannot take all that there may be.
+//! [`Sources`]: the number of connections of each source address, so that one host cannot take all that are allowed.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use socket2::SockRef;
 
-/// Counts of connections by source, those of all threads together.
+/// Counts of connections by source, over all threads.
 #[derive(Debug, Default)]
 pub(crate) struct Sources(Mutex<BTreeMap<IpAddr, usize>>);
 
@@ -18,7 +18,7 @@ pub(crate) struct Seat {
 }
 
 impl Sources {
-    /// Counts the connection of `socket` with its peer's address, where that has fewer than `max`. A peer without an
+    /// Counts the connection of `socket` with its peer's address, if that has fewer than `max`. A peer without an
     /// address has disconnected already, and counts with the unspecified one.
     pub(crate) fn admit(self: &Arc<Sources>, socket: impl AsFd, max: usize) -> Option<Seat> {
         let peer = SockRef::from(&socket).peer_addr().ok().and_then(|peer| peer.as_socket());
@@ -47,7 +47,7 @@ impl Drop for Seat {
     }
 }
 
-/// The address that a host counts with: of IPv6 the network, since a host may take any address of its 64 bits.
+/// Returns the address that a host counts with: of IPv6 the network, since a host may take any address of its 64 bits.
 fn source(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),

@@ -1,4 +1,4 @@
-//! [`RuntimeStats`]: what the runtime counts. Every counter has one writer, so counting is a load and a store.
+//! [`RuntimeStats`]: the runtime's counters. Every counter has one writer, so counting is a load and a store.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -25,7 +25,7 @@ impl Counter {
     }
 }
 
-/// What one thread counts, on cache lines of its own.
+/// The counters of one thread, on cache lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct ThreadCounters {
@@ -52,7 +52,7 @@ pub(crate) struct ThreadCounters {
     pub(crate) yields: Counter,
 }
 
-/// What is counted of one partition, by whoever owns it.
+/// The counters of one partition, written by its owner.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(crate) struct PartitionCounters {
@@ -60,7 +60,7 @@ pub(crate) struct PartitionCounters {
     pub(crate) owner: AtomicU32,
 }
 
-/// What the policy of moving partitions counts, as of the last epoch.
+/// The counters of the policy that moves partitions, as of the last epoch.
 #[derive(Debug, Default)]
 struct BalanceCounters {
     splits: Counter,
@@ -68,8 +68,8 @@ struct BalanceCounters {
     crossings: Counter,
 }
 
-/// Everything that a running server counts. Readers may read at any time; numbers of different counters need not be
-/// of one instant.
+/// Everything that a running server counts. It may be read at any time; the values of different counters need not be of
+/// one instant.
 #[derive(Debug)]
 pub struct RuntimeStats {
     threads: Box<[ThreadCounters]>,
@@ -118,7 +118,7 @@ pub struct ThreadStats {
     pub wakes: u64,
     /// Times that the thread slept.
     pub sleeps: u64,
-    /// Times that a ring was too full for what there was to send.
+    /// Times that a ring was too full for the messages to send.
     pub rings_full: u64,
     /// Partitions taken over from other threads.
     pub adopted: u64,
@@ -161,7 +161,7 @@ impl RuntimeStats {
         self.partitions.len() as u32
     }
 
-    /// Requests of all threads' connections.
+    /// Returns the number of requests of all threads' connections.
     pub(crate) fn requests(&self) -> u64 {
         self.threads.iter().map(|thread| thread.own.get().wrapping_add(thread.foreign.get())).sum()
     }
@@ -172,7 +172,8 @@ impl RuntimeStats {
         self.balance.crossings.set(counts.crossings);
     }
 
-    /// What the policy of moving partitions has done since the start; how many have moved is [`ThreadStats::adopted`].
+    /// Returns the counts of the policy that moves partitions, since the start; [`ThreadStats::adopted`] has the number
+    /// of moves.
     pub fn balance(&self) -> BalanceCounts {
         BalanceCounts {
             splits: self.balance.splits.get(),
@@ -191,7 +192,7 @@ impl RuntimeStats {
         self.threads.iter().map(thread_stats).collect()
     }
 
-    /// The partitions' counts.
+    /// Returns the counts of each partition.
     pub fn partitions(&self) -> Vec<PartitionStats> {
         let stats = |counters: &PartitionCounters| PartitionStats {
             load: counters.load.get(),
@@ -200,7 +201,7 @@ impl RuntimeStats {
         self.partitions.iter().map(stats).collect()
     }
 
-    /// The sum over the threads.
+    /// Returns the sum over the threads.
     pub fn total(&self) -> ThreadStats {
         let mut total = ThreadStats::default();
         for thread in self.threads() {

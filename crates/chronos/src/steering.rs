@@ -1,4 +1,4 @@
-//! [`Steering`]: which thread gets a request, while partitions move. It knows neither threads nor rings: messages in,
+//! [`Steering`]: the thread of each request, while partitions move. It knows neither threads nor rings: messages in,
 //! messages out.
 //!
 //! Every thread has its own route to each partition. The balancer publishes a new table of owners, a *generation*:
@@ -10,14 +10,14 @@
 //!                        else holds further requests for p until those are answered, then takes it
 //! ```
 //!
-//! A thread has *settled* on a generation when all its routes are the table's and it has the state of all that is its
-//! own. The next generation is published only when every thread has settled, so no request is under way on an older
-//! route, and none can meet its partition coming back and overtake. Hence: requests of one thread for one partition
-//! run in the order in which they were made, each once. The dissertation (section 5.2.2) keeps a mutex for this
-//! window; here there is none.
+//! A thread has *settled* on a generation when all its routes are the table's and it has the state of all partitions
+//! that it owns. The next generation is published only when every thread has settled, so no request is under way on an
+//! older route, and none can meet its partition coming back and overtake. Hence: requests of one thread for one
+//! partition run in the order in which they were made, each once. The dissertation (section 5.2.2) keeps a mutex for
+//! this window; here there is none.
 //!
-//! One rule is left to the caller: it looks for a new generation *after* taking messages out of its rings and before
-//! handling them, so that it never handles a request from a thread that knows more than itself.
+//! The caller has to keep one rule: it looks for a new generation *after* taking messages out of its rings and before
+//! handling them, so that it never handles a request from a thread whose table is newer than its own.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -33,15 +33,15 @@ pub(crate) struct Steering<P, R> {
     unsettled: Vec<u32>,
 }
 
-/// What every request looks at.
+/// The fields that every request reads.
 #[derive(Debug)]
 struct Slot<P> {
     state: Option<P>,
-    /// Where own requests go.
+    /// The destination of own requests.
     route: u32,
 }
 
-/// What only requests to other threads and moves look at.
+/// The fields that only requests to other threads and moves read.
 #[derive(Debug)]
 struct Move<R> {
     /// The owner in the newest table.
@@ -54,19 +54,20 @@ struct Move<R> {
     early: VecDeque<R>,
 }
 
-/// What becomes of a request.
+/// The placement of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Placement<R> {
     /// Run it now, on [`Steering::own`].
     Run(R),
     /// Send it to this thread.
     Send(u32, R),
-    /// It comes out of [`Steering::on_reply`] or [`Steering::adopt`] later.
+    /// It is returned by [`Steering::on_reply`] or [`Steering::adopt`] later.
     Kept,
 }
 
 impl<P, R> Steering<P, R> {
-    /// Thread `me`, where partition p is first owned by `owners[p]`; `state` makes what is this thread's own.
+    /// Creates the routes of thread `me`, where partition p is first owned by `owners[p]`; `state` makes the partitions
+    /// of this thread.
     pub(crate) fn new(me: u32, owners: &[u32], mut state: impl FnMut(u32) -> P) -> Steering<P, R> {
         let slot = |(partition, &route): (usize, &u32)| Slot {
             state: (route == me).then(|| state(partition as u32)),
@@ -84,19 +85,19 @@ impl<P, R> Steering<P, R> {
         }
     }
 
-    /// The partition, if own requests for it run here and now.
+    /// Returns the partition, if own requests for it run here and now.
     #[inline]
     pub(crate) fn own(&mut self, partition: u32) -> Option<&mut P> {
         let slot = &mut self.slots[partition as usize];
         if slot.route == self.me { slot.state.as_mut() } else { None }
     }
 
-    /// The partition, if it is here.
+    /// Returns the partition, if it is here.
     pub(crate) fn here(&mut self, partition: u32) -> Option<&mut P> {
         self.slots[partition as usize].state.as_mut()
     }
 
-    /// A request of one of this thread's connections.
+    /// Places a request of one of this thread's connections.
     pub(crate) fn place_own(&mut self, partition: u32, request: R) -> Placement<R> {
         let slot = &self.slots[partition as usize];
         let moving = &mut self.moves[partition as usize];
@@ -115,7 +116,7 @@ impl<P, R> Steering<P, R> {
         Placement::Kept
     }
 
-    /// A request that came from another thread, its own or forwarded.
+    /// Places a request that came from another thread, its own or forwarded.
     pub(crate) fn place_foreign(&mut self, partition: u32, request: R) -> Placement<R> {
         let moving = &mut self.moves[partition as usize];
         if self.slots[partition as usize].state.is_some() {
@@ -128,7 +129,7 @@ impl<P, R> Steering<P, R> {
         }
     }
 
-    /// A reply to one of this thread's requests came. Returns requests to be placed again ([`Steering::place_own`]).
+    /// Handles a reply to one of this thread's requests. Returns requests to be placed again ([`Steering::place_own`]).
     pub(crate) fn on_reply(&mut self, partition: u32) -> VecDeque<R> {
         let moving = &mut self.moves[partition as usize];
         moving.under_way -= 1;
@@ -141,7 +142,7 @@ impl<P, R> Steering<P, R> {
         held
     }
 
-    /// A partition comes. Returns requests to be run on it now, in this order.
+    /// Takes over a partition. Returns requests to be run on it now, in this order.
     pub(crate) fn adopt(&mut self, partition: u32, state: P) -> VecDeque<R> {
         debug_assert_eq!(self.moves[partition as usize].owner, self.me, "it comes to its owner");
         self.slots[partition as usize].state = Some(state);
@@ -149,12 +150,13 @@ impl<P, R> Steering<P, R> {
         mem::take(&mut self.moves[partition as usize].early)
     }
 
-    /// The generation that this thread knows.
+    /// Returns the generation of this thread's table.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// A new generation's table. `hand_over` is given each partition that goes, its state and its new owner.
+    /// Follows the table of a new generation. `hand_over` is given each partition that moves, its state and its new
+    /// owner.
     pub(crate) fn refresh(
         &mut self,
         generation: u64,
@@ -181,7 +183,7 @@ impl<P, R> Steering<P, R> {
         self.forget_settled();
     }
 
-    /// Whether this thread has settled on [`Steering::generation`].
+    /// Reports whether this thread has settled on [`Steering::generation`].
     pub(crate) fn is_settled(&self) -> bool {
         self.unsettled.is_empty()
     }

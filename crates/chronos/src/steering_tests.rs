@@ -1,4 +1,4 @@
-//! [`Steering`] on threads that are not there: every interleaving of turns that proptest thinks of.
+//! [`Steering`] without real threads: every interleaving of turns that proptest generates.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use crate::steering::{Placement, Steering};
 const THREADS: u32 = 3;
 const PARTITIONS: u32 = 2;
 
-/// A partition: what ran on it, as (thread, sequence), in order.
+/// A partition: the requests that ran on it, as (thread, sequence), in order.
 type Log = Vec<(u32, u32)>;
 
 #[derive(Debug)]
@@ -204,7 +204,7 @@ proptest! {
     }
 }
 
-/// The test above can fail: without waiting for everybody to settle, a request overtakes another.
+/// The test above can fail: without waiting until all threads have settled, a request overtakes another.
 #[test]
 fn moving_back_too_early_reorders() {
     let mut world = World::new();

@@ -17,14 +17,15 @@ use rustls::{ServerConfig, ServerConnection};
 use crate::buffers::Buffers;
 use crate::output::Output;
 
-/// What a server shows clients of a TLS socket. Clones are one: [`Tls::replace`] reaches the sockets that have them.
+/// The certificate and the settings of a TLS socket. Clones share them: [`Tls::replace`] reaches the sockets that have
+/// them.
 #[derive(Clone, Debug)]
 pub struct Tls(Arc<RwLock<Arc<ServerConfig>>>);
 
-/// Why a certificate cannot be used.
+/// The reason that a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file cannot be read as what it should have.
+    /// A file cannot be parsed.
     #[error("{file}: no {expected} in PEM there: {source}")]
     File {
         /// The path of the file.
@@ -34,7 +35,7 @@ pub enum TlsError {
         /// The error that the parser found.
         source: pem::Error,
     },
-    /// Certificate and key do not go together, or are of a kind that is not supported.
+    /// The certificate and the key do not belong together, or are of a kind that is not supported.
     #[error("certificate and private key: {0}")]
     Unusable(#[from] rustls::Error),
 }
@@ -48,7 +49,7 @@ impl PartialEq for Tls {
 impl Eq for Tls {}
 
 impl From<Arc<ServerConfig>> for Tls {
-    /// For what [`Tls::from_pem_files`] does not offer: client certificates, other versions or ciphers.
+    /// For settings that [`Tls::from_pem_files`] does not offer: client certificates, other versions or ciphers.
     fn from(config: Arc<ServerConfig>) -> Tls {
         Tls(Arc::new(RwLock::new(config)))
     }
@@ -58,16 +59,17 @@ impl From<Arc<ServerConfig>> for Tls {
 const PEM_BYTES_MAX: u64 = 1 << 20;
 
 impl Tls {
-    /// TLS 1.2 and 1.3, without client certificates, with the certificate chain and the private key in these files.
+    /// Returns TLS 1.2 and 1.3, without client certificates, with the certificate chain and the private key in these
+    /// files.
     ///
     /// # Errors
-    /// If a file cannot be read, has none, or the two do not go together.
+    /// If a file cannot be read, has none, or the two do not belong together.
     pub fn from_pem_files(certificates: &Path, key: &Path) -> Result<Tls, TlsError> {
         let failed = |file: &Path, expected| {
             let file = file.display().to_string();
             move |source| TlsError::File { file, expected, source }
         };
-        // Whoever waits for a signal reads them: a pipe in their place would make it deaf.
+        // A thread that waits for signals reads these files: a pipe in their place would block it.
         let read =
             |path: &Path| plimsoll_files::read(path, Origin::Name, PEM_BYTES_MAX).map_err(pem::Error::Io);
         let chain = read(certificates)
@@ -85,7 +87,8 @@ impl Tls {
         Ok(Tls::from(Arc::new(config)))
     }
 
-    /// Shows what `other` shows, from the next connection on; those that are there stay as they are.
+    /// Replaces the certificate and settings, taking them from `other`. New connections use them; established ones keep
+    /// theirs.
     pub fn replace(&self, other: &Tls) {
         let config = other.config();
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = config;
@@ -99,12 +102,12 @@ impl Tls {
 /// One connection's TLS.
 pub(crate) struct TlsStream {
     connection: ServerConnection,
-    /// What goes to the client.
+    /// Encrypted bytes that are to be sent to the client.
     pub(crate) wire: Output,
     has_said_goodbye: bool,
 }
 
-/// Bytes of plain text taken at once.
+/// Bytes of plain text read at once.
 const PLAIN_BYTES: usize = 16 * 1024;
 /// Slices of plain text encrypted at once.
 const SLICES: usize = 16;
@@ -112,12 +115,12 @@ const SLICES: usize = 16;
 impl TlsStream {
     pub(crate) fn new(tls: &Tls) -> Result<TlsStream, rustls::Error> {
         let mut connection = ServerConnection::new(tls.config())?;
-        // What waits is bounded by the connection's limits.
+        // The bytes that wait are bounded by the connection's limits.
         connection.set_buffer_limit(None);
         Ok(TlsStream { connection, wire: Output::default(), has_said_goodbye: false })
     }
 
-    /// Takes what came, and appends what it says to `plain`. True if the client will say no more.
+    /// Decrypts bytes from the client, and appends the plain text to `plain`. True if the client will send no more.
     pub(crate) fn receive(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>) -> Result<bool, rustls::Error> {
         let mut has_ended = false;
         while !bytes.is_empty() && !has_ended {
@@ -145,9 +148,9 @@ impl TlsStream {
         Ok(has_ended)
     }
 
-    /// Encrypts what `output` has ready; says goodbye after the last of it.
+    /// Encrypts the bytes that `output` has ready; ends the TLS session after the last of them.
     pub(crate) fn seal(&mut self, output: &mut Output, is_last: bool, buffers: &mut Buffers) {
-        // What is said before the handshake's end waits in it.
+        // Bytes written before the end of the handshake wait in the TLS connection.
         let writes = "a Vec takes every byte";
         loop {
             let mut slices = [IoSlice::new(&[]); SLICES];

@@ -1,5 +1,5 @@
-//! [`UringDriver`]: connections by completion. One call a turn hands the kernel what is to be sent and fetches what
-//! came.
+//! [`UringDriver`]: connections by completion. One call a turn submits the bytes to send and fetches the bytes
+//! received.
 //!
 //! ```text
 //! armed once:  accept, receive (into provided buffers; from a UNIX socket each time), poll of the alarm and of the
@@ -7,8 +7,8 @@
 //! each turn:   io_uring_enter ──> completions ──> requests ──> sends, queued for the next call
 //! ```
 //!
-//! What the kernel sends is owned by the driver (a *flight*) until the kernel says that it is done, whatever becomes of
-//! the connection. A descriptor is closed only after all queued operations that name it have been submitted.
+//! The bytes that the kernel sends are owned by the driver (a *flight*) until their completion, even if the connection
+//! ends. A descriptor is closed only after all queued operations that name it have been submitted.
 
 mod buffers;
 mod connections;
@@ -45,23 +45,23 @@ pub(crate) struct UringDriver {
     /// Flights that have ended, whose memory the next ones use.
     ended: Vec<Flight>,
     completions: Vec<(u64, i32, u32)>,
-    /// What those that brought bytes will ask for.
+    /// The partitions and places that the received requests will use.
     seen: Vec<Option<(u32, u64)>>,
     listeners: Vec<Listener>,
     datagrams: Datagrams,
     /// Ports for datagrams that may have more.
     again: Vec<usize>,
-    /// Listeners that are to be armed again, and when.
+    /// Listeners that are to be armed again, and the time.
     accept_again: Vec<usize>,
     accept_after: Duration,
 }
 
-/// Operations queued at most before they are submitted.
+/// The most operations that are queued before they are submitted.
 const ENTRIES: u32 = 256;
-/// Completions that the kernel keeps room for.
+/// Completions for which the kernel keeps room.
 const COMPLETIONS: u32 = 4096;
 
-/// The kinds of operations, in the highest bits of what the kernel hands back.
+/// The kinds of operations, in the highest bits of the user data that the kernel returns.
 const RECEIVE: u64 = 1 << 60;
 const SEND: u64 = 2 << 60;
 const ACCEPT: u64 = 3 << 60;
@@ -71,7 +71,7 @@ const CANCEL: u64 = 6 << 60;
 const KIND: u64 = 15 << 60;
 /// The number that follows the kind.
 const NUMBER: u64 = u32::MAX as u64;
-/// As much of a connection's incarnation as there is room for.
+/// The part of a connection's incarnation for which there is room.
 const INCARNATION: u32 = (1 << 28) - 1;
 
 fn receive_token(key: u32, incarnation: u32) -> u64 {
@@ -79,7 +79,7 @@ fn receive_token(key: u32, incarnation: u32) -> u64 {
 }
 
 impl UringDriver {
-    /// For a thread with these listeners; on that thread.
+    /// Creates the driver of a thread with these listeners; on that thread.
     pub(crate) fn new(
         shared: &Arc<Shared>,
         me: u32,
@@ -111,7 +111,7 @@ impl UringDriver {
         Ok(driver)
     }
 
-    /// Whether the kernel has what this needs, and lets this process use it.
+    /// Reports whether the kernel has the operations that this needs, and lets this process use them.
     pub(crate) fn is_available() -> bool {
         // The ring goes before the buffers, which nothing uses yet.
         UringDriver::set_up().is_ok_and(|(ring, _buffers)| {
@@ -156,7 +156,7 @@ impl UringDriver {
         self.push(&poll.build().user_data(token))
     }
 
-    /// Submits what is queued, and fetches completions, waiting up to `wait` for one.
+    /// Submits the queued operations, and fetches completions, waiting up to `wait` for one.
     #[expect(unsafe_code, reason = "the crate's safe calls cannot fetch completions without waiting")]
     fn enter(&mut self, wait: Duration) -> io::Result<()> {
         let (queued, must_run) = {
@@ -215,7 +215,7 @@ impl UringDriver {
         Ok(())
     }
 
-    /// What the request that came with a completion will ask for, if that is seen at a glance.
+    /// Returns the partition and the place of the request that came with a completion, if they are seen at a glance.
     fn glance<S: Service>(
         &self,
         worker: &mut Worker<S>,
@@ -274,11 +274,11 @@ impl UringDriver {
 
 #[expect(unsafe_code, reason = "the kernel made the descriptor for this process")]
 fn new_descriptor(number: i32) -> OwnedFd {
-    // SAFETY: an accept that succeeded returned it, and nothing else knows it.
+    // SAFETY: a successful accept returned it, and no other code has it.
     unsafe { OwnedFd::from_raw_fd(number) }
 }
 
-/// Errors of `io_uring_enter` that the next turn sees the end of.
+/// Reports whether an error of `io_uring_enter` has passed by the next turn.
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN))
 }
@@ -372,7 +372,7 @@ impl Drop for UringDriver {
             Ok(()) => true,
             Err(error) => error.raw_os_error() == Some(libc::ENOENT),
         };
-        // SAFETY: each is dropped once, here; the ring before what its operations point to.
+        // SAFETY: each is dropped once, here; the ring before the memory to which its operations point.
         unsafe {
             ManuallyDrop::drop(&mut self.ring);
             if is_quiet {

@@ -20,21 +20,21 @@ use crate::{Poll, Service};
 
 pub(crate) use clock::Clock;
 
-/// What moves bytes between a worker's connections and the kernel.
+/// Moves bytes between a worker's connections and the kernel.
 pub(crate) trait IoDriver<S: Service> {
-    /// Handles what the kernel has, after waiting for it no longer than `wait`. False if there was nothing.
+    /// Handles the kernel's events, after waiting for them no longer than `wait`. False if there were none.
     fn turn(&mut self, worker: &mut Worker<S>, wait: Duration) -> io::Result<bool>;
     /// Begins to read from a connection.
     fn open(&mut self, worker: &mut Worker<S>, key: u32) -> io::Result<()>;
-    /// Sends, reads or closes, whatever the connection needs now.
+    /// Sends, reads or closes, as the connection needs now.
     fn serve(&mut self, worker: &mut Worker<S>, key: u32);
-    /// Closes a connection, whatever is to be sent still.
+    /// Closes a connection, even with bytes still to send.
     fn close(&mut self, worker: &mut Worker<S>, key: u32);
-    /// Sends what connections left for the end of the turn.
+    /// Sends the bytes that connections left for the end of the turn.
     fn flush(&mut self, worker: &mut Worker<S>);
-    /// Whether it has more to do without waiting.
+    /// Reports whether it has more to do without waiting.
     fn is_busy(&self) -> bool;
-    /// Whether the replies to datagrams have gone.
+    /// Reports whether the replies to datagrams have left.
     fn is_sent(&mut self) -> bool;
     /// Takes no more connections and datagrams.
     fn stop_listening(&mut self);
@@ -44,30 +44,30 @@ pub(crate) trait IoDriver<S: Service> {
 pub(crate) struct Worker<S: Service> {
     pub(crate) engine: Engine<S>,
     pub(crate) connections: Slab<Connection<S>>,
-    /// How many of them are datagrams.
+    /// The number of datagrams among them.
     pub(crate) datagrams: usize,
     poll: Poll,
     clock: Clock,
     balancer: Option<Balancer>,
-    /// Connections to look after in this turn.
+    /// Connections to serve in this turn.
     listed: Vec<u32>,
-    /// Connections that wait until there is room in the rings.
+    /// Connections that wait for room in the rings.
     congested: Vec<u32>,
     incarnations: u32,
     /// The thread that the next connection is dealt to.
     next_thread: u32,
     next_second: Duration,
-    /// The partition that is kept in order next, if any is.
+    /// The partition whose housekeeping is next, if any.
     housekeeping: Option<u32>,
     turns: u64,
     stop_at: Option<Duration>,
     is_drained: bool,
 }
 
-/// Turns without anything to do, each of which lets other threads run, after which a thread that blocks sleeps: being
-/// woken costs more than what comes in the meantime, and what comes together is handled together.
+/// Turns without anything to do, each of which lets other threads run, after which a thread that blocks sleeps: a
+/// wake-up costs more than the events of these turns, and events that arrive together are handled together.
 const WAKEFUL_TURNS: u32 = 4;
-/// Turns between looks at the longer-term work of a thread that is never idle.
+/// Turns between two rounds of housekeeping of a thread that is never idle.
 const HOUSEKEEPING_TURNS: u64 = 256;
 /// Turns without anything to do after which a spinning thread lets others run (where processors are shared).
 const YIELD_TURNS: u32 = 64;
@@ -125,7 +125,7 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// The driver's part of a turn, asleep if there is nothing else to do.
+    /// Runs the driver's part of a turn, asleep if there is nothing else to do.
     fn wait<D: IoDriver<S>>(&mut self, driver: &mut D, idle_turns: u32) -> io::Result<bool> {
         let is_sending_last = self.stop_at.is_some() && !self.is_drained && !driver.is_sent();
         let is_busy = driver.is_busy()
@@ -141,7 +141,7 @@ impl<S: Service> Worker<S> {
         let (shared, me) = (self.engine.shared.clone(), self.engine.me);
         self.engine.memory.tell();
         shared.fall_asleep(me);
-        // A stop that was seen already must not keep the thread awake.
+        // A stop that was already seen must not keep the thread awake.
         let is_new_stop = shared.is_stopping() && self.stop_at.is_none();
         let is_last = shared.has_failed() || shared.all_drained();
         self.engine.memory.turn();
@@ -167,7 +167,7 @@ impl<S: Service> Worker<S> {
         next.saturating_sub(now)
     }
 
-    /// Reads the clock, for all that is done until it is read again.
+    /// Reads the clock, for all work until it is read again.
     pub(crate) fn tick(&mut self) {
         self.engine.now = self.clock.now();
         self.engine.memory.turn();
@@ -178,7 +178,7 @@ impl<S: Service> Worker<S> {
         let mut arrived = std::mem::take(&mut self.engine.arrived);
         for parcel in arrived.drain(..) {
             let ticket = parcel.ticket;
-            // It counts with its connection from now on.
+            // The reply counts with its connection from now on.
             self.engine.memory.hold(-(parcel.bytes.capacity() as isize));
             let connection = self.connections.get_mut(ticket.connection as usize);
             let Some(connection) = connection.filter(|found| found.incarnation == ticket.incarnation) else {
@@ -204,7 +204,7 @@ impl<S: Service> Worker<S> {
         self.ease();
         if !self.congested.is_empty() && !self.engine.mail.is_congested() {
             for key in std::mem::take(&mut self.congested) {
-                // It may have been closed, and another have its number, since.
+                // The connection may have been closed, and its number given to another, since.
                 if self.connections.contains(key as usize) {
                     self.list(key);
                 }
@@ -237,7 +237,7 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// The end of a server: what has been asked is answered. True when the thread may go.
+    /// Ends a server: the requests that arrived are answered. True when the thread may end.
     fn drain<D: IoDriver<S>>(&mut self, driver: &mut D) -> bool {
         let now = self.engine.now.since_start;
         let stop_at = match self.stop_at {

@@ -1,5 +1,5 @@
-//! A process without file descriptors left: accepting pauses and goes on. In a process of its own, whose limit it is.
-//! Only with epoll: io_uring goes by the limit as it was when accepting began, which a test cannot lower afterwards.
+//! A process without file descriptors left: accepting pauses and resumes. In a process of its own, whose limit it is.
+//! Only with epoll: io_uring keeps to the limit at the time when accepting began, which a test cannot lower afterwards.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 #[path = "it/runtime/client.rs"]
@@ -23,7 +23,7 @@ fn without_descriptors_accepting_pauses_and_goes_on() {
     let address = tcp_address(&server);
     assert_eq!(Client::to(address).ask("hello"), "hello");
     let before = getrlimit(Resource::Nofile);
-    // These have theirs; the server is left with none for some of its ends.
+    // These have descriptors; the server has none left for some of its ends.
     let clients: Vec<Socket> =
         (0..8).map(|_| Socket::new(Domain::IPV4, Type::STREAM, None).unwrap()).collect();
     let last = clients.iter().map(|client| client.as_raw_fd() as u64).max().unwrap();

@@ -11,7 +11,8 @@ pub(crate) struct Assignment {
     to: Vec<i64>,
     /// The sender of each receiver.
     senders: Vec<usize>,
-    /// The search from one sender: the least slack by which a receiver is reached, from where, and whether it is done.
+    /// State of the search from one sender: the least slack by which a receiver is reached, from which receiver, and
+    /// whether it is done.
     slack: Vec<i64>,
     previous: Vec<usize>,
     done: Vec<bool>,
@@ -22,7 +23,7 @@ impl Assignment {
     ///
     /// `weights` has a row for each sender; a weight is at most [`HEAVIEST`].
     pub(crate) fn heaviest(&mut self, ports: usize, weights: &[i64]) -> Vec<u32> {
-        // Receiver `ports` is where a search begins: its sender is the one that looks for a receiver.
+        // Receiver `ports` is the start of a search: its sender is the one that needs a receiver.
         let none = ports;
         refill(&mut self.from, ports + 1, 0);
         refill(&mut self.to, ports + 1, 0);
@@ -49,7 +50,7 @@ impl Assignment {
         receivers
     }
 
-    /// Goes on from a receiver by its sender to the receiver that is nearest, and returns that.
+    /// Continues from a receiver by its sender to the nearest receiver, and returns that.
     fn extend(&mut self, receiver: usize, ports: usize, weights: &[i64]) -> usize {
         self.done[receiver] = true;
         let sender = self.senders[receiver];

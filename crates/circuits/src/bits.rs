@@ -1,8 +1,8 @@
 //! [`Bipartite`]: a graph of senders and receivers as rows of bits, and a matching that grows in it.
 //!
-//! A matching is made perfect by augmenting paths (Berge), one for each free sender. It is kept when edges come and
-//! go, so that a scheduler which changes a few entries between two configurations pays for those alone: as long as no
-//! path is found for one sender, the graph has no perfect matching.
+//! A matching is made perfect by augmenting paths (Berge), one for each free sender. It is kept when edges are added
+//! and removed, so that a scheduler which changes a few entries between two configurations pays for these alone: as
+//! long as one sender has no path, the graph has no perfect matching.
 
 /// A graph of `ports` senders and receivers with a matching in it.
 #[derive(Clone, Debug, Default)]
@@ -55,7 +55,7 @@ impl Bipartite {
         set(&mut self.edges[row..row + self.words], receiver);
     }
 
-    /// Makes the edges of a sender those to the receivers for which its row has at least `least`.
+    /// Sets the edges of a sender: the receivers for which its row has at least `least`.
     #[inline]
     pub(crate) fn join_at_least(&mut self, sender: usize, row: &[u64], least: u64) {
         let words = &mut self.edges[sender * self.words..][..self.words];
@@ -103,7 +103,7 @@ impl Bipartite {
     /// Finds a path from a free sender to a free receiver, and flips it.
     fn augment(&mut self, from: u32) -> bool {
         let words = self.words;
-        // What is not reachable has no bit in any row, so bits past the last port are never seen.
+        // Ports that cannot be reached have no bit in any row, so bits past the last port are never seen.
         self.unseen.fill(u64::MAX);
         self.path.clear();
         let mut sender = from;
@@ -196,7 +196,7 @@ mod tests {
 
         #[test]
         fn a_matching_is_repaired_when_edges_go(seed in any::<u64>(), ports in 60usize..140) {
-            // A graph that contains two rotations and what the seed says; one rotation goes.
+            // A graph that contains two rotations and the random edges of the seed; one rotation is removed.
             let mut graph = Bipartite::default();
             graph.reset(ports);
             for sender in 0..ports {

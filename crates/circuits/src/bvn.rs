@@ -1,8 +1,9 @@
 //! [`Bvn`]: the demand as a sum of permutations (Birkhoff 1946, von Neumann 1953), found one by one.
 //!
-//! QuickStuff makes the sums of rows and columns even; then any permutation of entries that are not zero stands for its
-//! smallest entry, which becomes zero. Solstice's paper compares with this: a night costs nothing in its choice of
-//! permutations, so there are many short days. Like Solstice, it ends as soon as the packet switch can carry the rest.
+//! QuickStuff makes the sums of rows and columns equal; then any permutation of entries that are not zero represents
+//! its smallest entry, which becomes zero. Solstice's paper compares with this: its choice of permutations ignores the
+//! cost of a night, so there are many short days. Like Solstice, it ends as soon as the packet switch can carry the
+//! rest.
 
 use plimsoll_units::Span;
 
@@ -28,8 +29,7 @@ impl Scheduler for Bvn {
         let mut sum = quick_stuff(demand, &mut self.stuffed, &mut self.sums);
         let mut total = Span::ZERO;
         while sum > switching.packet_bytes(total) {
-            // A permutation is looked for anew each time: one that changes as little as possible would be Solstice's
-            // idea.
+            // Each permutation is searched for from scratch: keeping most of the previous one would be Solstice's idea.
             self.graph.reset(ports);
             for (sender, row) in self.stuffed.chunks_exact(ports).enumerate() {
                 self.graph.join_at_least(sender, row, 1);

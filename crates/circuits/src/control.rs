@@ -21,14 +21,14 @@ use crate::params::ControlParams;
 use crate::schedule::{Configuration, Schedule};
 use crate::scheduler::{Scheduler, Switching};
 
-/// What the caller is to do.
+/// Instruction to the caller.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Instruction {
     /// Read the demand of all hosts and pass it to [`Controller::on_demand`].
     ReadDemand,
-    /// Tell hosts the plan of the week that begins: [`Controller::plan`].
+    /// Send hosts the plan of the week that begins: [`Controller::plan`].
     Begin,
-    /// Have hosts pause what they send by circuits.
+    /// Have hosts pause sending by circuits.
     Pause,
     /// Take the circuits down.
     Darken,
@@ -43,7 +43,7 @@ pub struct Controller {
     switching: Switching,
     lead: Span,
     drain: Span,
-    /// The week that began last; the circuits of week 0 are dark, as nothing was known before it.
+    /// The week that began last; the circuits of week 0 are dark, as its demand is unknown.
     week: u64,
     /// When the demand of the next week is read; [`Time::MAX`] once it has been.
     reads: Time,
@@ -53,23 +53,23 @@ pub struct Controller {
     plan: Schedule,
     /// The configurations of this week that have not begun.
     to_come: VecDeque<Configuration>,
-    /// The matching that stands; that of no circuits where the circuit switch is dark.
+    /// The established matching; the empty one where the circuit switch is dark.
     matching: Matching,
-    /// What happens next within the week.
+    /// The next step within the week.
     step: Step,
     step_at: Time,
 }
 
-/// What happens next within a week.
+/// A step within a week.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Step {
-    /// The next configuration begins, or the last one stands on.
+    /// The next configuration begins, or the last one stays.
     Next,
     /// The circuit switch is dark from then on.
     Darken(Configuration),
     /// The configuration's day begins.
     Light(Configuration),
-    /// The last configuration of the week stands until the next one begins.
+    /// The last configuration of the week stays until the next one begins.
     Stand,
 }
 
@@ -116,13 +116,13 @@ impl Controller {
         self.week
     }
 
-    /// Returns what the schedules count on.
+    /// Returns the parameters of the switches on which schedules are based.
     pub fn switching(&self) -> &Switching {
         &self.switching
     }
 
-    /// Returns what is to be done at `now`, which is [`Controller::next_due`]. There may be more to do at the same
-    /// time.
+    /// Returns the instruction due at `now`, which is [`Controller::next_due`]. More instructions may be due at the
+    /// same time.
     pub fn on_due(&mut self, now: Time) -> Option<Instruction> {
         if now >= self.reads {
             self.reads = Time::MAX;
@@ -152,8 +152,8 @@ impl Controller {
         }
     }
 
-    /// The demand for which [`Instruction::ReadDemand`] asked: the schedule of the next week is computed. More than a
-    /// week's circuit can carry is cut to that, in proportion; the rest is the demand of weeks to come.
+    /// Takes the demand requested by [`Instruction::ReadDemand`], and computes the schedule of the next week. Demand
+    /// beyond a week's circuit is cut to that, in proportion; the rest is the demand of weeks to come.
     pub fn on_demand(&mut self, demand: &Demand) {
         let week = self.switching.window;
         let most = self.switching.circuit_bytes(week - self.switching.night);
@@ -163,12 +163,12 @@ impl Controller {
         let Schedule { mut configurations, mut residue } = self.scheduler.schedule(demand, &self.switching);
         fit(&mut configurations, week, self.switching.night);
         if !self.scheduler.is_oblivious() {
-            // A permutation connects everyone; who has nothing to send by its circuit need not wait for it.
+            // A permutation connects all ports; a host without data for its circuit need not wait for it.
             for Configuration { matching, .. } in &mut configurations {
                 *matching = matching.filtered(|sender, receiver| demand.get(sender, receiver) > 0);
             }
         }
-        // What a shortened day leaves waits for the next week's circuit; what has lost its circuit need not.
+        // The rest of a shortened day waits for the next week's circuit; demand without any circuit need not wait.
         let mut planned = Demand::new(demand.ports());
         for (sender, receiver) in configurations.iter().flat_map(|day| day.matching.circuits()) {
             *planned.get_mut(sender, receiver) = 1;
@@ -199,7 +199,7 @@ impl Controller {
     fn next_configuration(&mut self, now: Time) -> Option<Instruction> {
         let next = self.to_come.pop_front()?;
         if next.matching == self.matching {
-            // The circuits stand already: no night.
+            // The circuits are established already: no night.
             self.wait(now + next.duration, Step::Next);
             return None;
         }

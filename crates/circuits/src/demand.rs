@@ -8,7 +8,7 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Returns a demand of `ports` ports that have nothing to send.
+    /// Returns a demand of zero for `ports` ports.
     pub fn new(ports: usize) -> Demand {
         Demand { ports, bytes: vec![0; ports * ports] }
     }
@@ -62,7 +62,7 @@ impl Demand {
 
     /// Returns the rows, one for each sender.
     pub fn rows(&self) -> impl Iterator<Item = &[u64]> {
-        // `chunks_exact` refuses chunks of no values, which a matrix of no ports would have.
+        // `chunks_exact` panics for chunks of size 0, which a matrix without ports would have.
         self.bytes.chunks_exact(self.ports.max(1))
     }
 
@@ -101,8 +101,8 @@ impl Demand {
         sent.chain(received).max().unwrap_or(0)
     }
 
-    /// Returns the part of the demand that links of `capacity` bytes at every port can carry: each entry is cut by what
-    /// its sender or its receiver, whichever is worse off, has too much.
+    /// Returns the part of the demand that links of `capacity` bytes at every port can carry: each entry is scaled by
+    /// the excess of its sender or of its receiver, the larger of the two.
     pub fn within(&self, capacity: u64) -> Demand {
         let received: Vec<u64> = (0..self.ports).map(|port| self.received_by(port)).collect();
         let mut within = self.clone();

@@ -1,9 +1,10 @@
 //! [`Eclipse`]: most bytes a unit of time, greedily (Bojja Venkatakrishnan, Alizadeh and Viswanath, SIGMETRICS 2016).
 //!
-//! What a set of days serves is submodular, so the greedy choice of the day with the largest
-//! `bytes served / (day + night)` serves at least a constant share of what the best schedule of the window serves. For
-//! a given day, the best matching is the heaviest one in the demand cut at what a circuit carries in that day. The best
-//! day ends when some flow does: between two such days, the bytes of a matching grow no faster than at the one before.
+//! The bytes that a set of days serves are a submodular function of the set, so the greedy choice of the day with the
+//! largest `bytes served / (day + night)` serves at least a constant share of the bytes that the best schedule of the
+//! window serves. For a given day, the best matching is the heaviest one in the demand, each entry limited to the bytes
+//! of a circuit in that day. The best day ends when some flow does: between two such days, the bytes of a matching grow
+//! no faster than at the one before.
 //!
 //! Departure: the paper searches the days by bisection. Here a grid of [`GRID`] sizes of flows is tried and then one
 //! between the neighbours of its best, since the quotient need not have a single peak.

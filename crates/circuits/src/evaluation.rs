@@ -1,4 +1,4 @@
-//! [`Evaluation`]: how good a schedule is, beside what no schedule can beat.
+//! [`Evaluation`]: the quality of a schedule, beside bounds for all schedules.
 
 use plimsoll_units::{Rate, Span};
 
@@ -7,7 +7,7 @@ use crate::schedule::after;
 use crate::scheduler::{Scheduler, Switching};
 use crate::stuffing::Sums;
 
-/// What no schedule of a demand can beat (section 3.2 of Solstice's paper).
+/// Bounds that hold for every schedule of a demand (section 3.2 of Solstice's paper).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LowerBounds {
     /// With circuits alone: `LB_c = diameter / r_c + flows * night`, since a port's flows need as many configurations.
@@ -15,7 +15,7 @@ pub struct LowerBounds {
     /// With both switches: `LB_h = r_c / (r_c + r_p) * (diameter / r_c + night)`, since both carry all the time but one
     /// night.
     pub hybrid: Span,
-    /// With both switches and days of whole configurations, which the paper does not have: see [`LowerBounds::of`].
+    /// With both switches and days of whole configurations, a bound that is not in the paper: see [`LowerBounds::of`].
     pub flows: Span,
 }
 
@@ -44,7 +44,7 @@ fn of_ports(demand: &Demand, switching: &Switching) -> u64 {
     flows_of_ports(demand).map(|flows| of_port(&flows, switching)).max().unwrap_or(0)
 }
 
-/// Returns the bytes of each port's flows, the smallest first: what each sends, and what each receives.
+/// Returns the bytes of each port's flows, the smallest first: the flows that it sends, and the flows that it receives.
 pub(crate) fn flows_of_ports(demand: &Demand) -> impl Iterator<Item = Vec<u64>> + '_ {
     let ports = 0..demand.ports();
     let sent = ports.clone().map(|port| demand.row(port).to_vec());
@@ -77,7 +77,7 @@ fn of_port(flows: &[u64], switching: &Switching) -> u64 {
     u64::try_from(least).unwrap_or(u64::MAX)
 }
 
-/// How a scheduler serves a demand.
+/// Measures of how a scheduler serves a demand.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Evaluation {
     /// The time until circuits and the packet switch have carried all; `None` if that is not within [`WEEKS`]
@@ -85,17 +85,17 @@ pub struct Evaluation {
     pub time_to_serve: Option<Span>,
     /// The configurations until then.
     pub configurations: u64,
-    /// Those of them that end within the first window.
+    /// The part of `configurations` that ends within the first window.
     pub configurations_in_window: u64,
-    /// The share of what all circuits could carry that they did, in the time to serve, or in the window if that is
-    /// longer: demand comes once a window.
+    /// Bytes carried by all circuits over their capacity in the time to serve, or in the window if that is longer:
+    /// demand comes once a window.
     pub circuit_utilisation: f64,
     /// The same for the links to the packet switch.
     pub packet_utilisation: f64,
 }
 
-/// Returns how a scheduler serves a demand. A scheduler that keeps to the window gets what it leaves again and again.
-/// All is served at the end of the first day at which the packet switch can have carried what no circuit did.
+/// Returns how a scheduler serves a demand. A scheduler that keeps to the window gets its residue again and again. All
+/// is served at the end of the first day at which the packet switch can have carried the rest.
 pub fn evaluate(scheduler: &mut dyn Scheduler, demand: &Demand, switching: &Switching) -> Evaluation {
     let mut residue = demand.clone();
     let mut sums = Sums::default();

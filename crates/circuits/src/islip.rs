@@ -3,13 +3,13 @@
 //!
 //! An iteration has three steps. A sender that is free *requests* every receiver for which it has demand; a free
 //! receiver *grants* the first request from its pointer on; a sender *accepts* the first grant from its pointer on. A
-//! pointer moves past its choice when the choice was accepted in the first iteration. Iterations go on until none adds
-//! a circuit, so a matching is maximal.
+//! pointer moves past its choice when the choice was accepted in the first iteration. Iterations are repeated until
+//! none adds a circuit, so a matching is maximal.
 //!
-//! A crossbar holds a matching for one cell. A circuit switch cannot, so a matching stands until the first of its
+//! A crossbar holds a matching for one cell. A circuit switch cannot, so a matching stays until the first of its
 //! circuits has nothing left, which is how long it stays the answer to the same requests: the reading under which
-//! Solstice's paper can call it a scheduler that knows no night. It ends as soon as the packet switch can carry the
-//! rest.
+//! Solstice's paper can call it a scheduler without a notion of night. It ends as soon as the packet switch can carry
+//! the rest.
 
 use plimsoll_units::Span;
 
@@ -25,9 +25,9 @@ use crate::stuffing::Sums;
 pub struct Islip {
     /// The most iterations of a matching, at least 1.
     iterations_max: usize,
-    /// The sender at which a receiver's turn begins.
+    /// The sender from which on each receiver grants.
     grants: Vec<usize>,
-    /// The receiver at which a sender's turn begins.
+    /// The receiver from which on each sender accepts.
     accepts: Vec<usize>,
     sums: Sums,
 }
@@ -64,8 +64,8 @@ impl Scheduler for Islip {
 }
 
 impl Islip {
-    /// Returns iSLIP with at most so many iterations a matching, and one if there are none: fewer than the ports may
-    /// leave a sender and a receiver free that could have a circuit.
+    /// Returns iSLIP with at most `iterations_max` iterations a matching, and one for 0: fewer than the ports may leave
+    /// a sender and a receiver free that could have a circuit.
     pub fn with_iterations(iterations_max: usize) -> Islip {
         let iterations_max = iterations_max.max(1);
         Islip { iterations_max, grants: Vec::new(), accepts: Vec::new(), sums: Sums::default() }
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(matchings, ["0>0 1>1 2>2", "0>1 1>0 2>2", "0>2 1>1 2>0", "0>0 1>2 2>1"]);
     }
 
-    /// With one iteration a circuit more comes up in each cell, until the pointers are apart.
+    /// With one iteration, each cell adds a circuit until the pointers are apart.
     #[test]
     fn one_iteration_leaves_ports_free() {
         let full = [1, 1, 1];

@@ -25,13 +25,13 @@ pub enum SchedulerKind {
     Solstice,
     /// Birkhoff and von Neumann: permutations of the stuffed demand, in the order in which they are found.
     Bvn,
-    /// iSLIP: round-robin matchings of what is left, as in the crossbar of a packet switch.
+    /// iSLIP: round-robin matchings of the remaining demand, as in the crossbar of a packet switch.
     Islip,
     /// TMS: heaviest matchings of the demand scaled to even rows and columns, which share the window.
     Tms,
     /// Eclipse: the matchings and days that serve most bytes a unit of time, in the window.
     Eclipse,
-    /// Every pair of ports in turn for the same time, whatever the demand is.
+    /// Every pair of ports in turn for the same time, for any demand.
     Rotor,
 }
 

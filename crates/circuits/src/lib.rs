@@ -2,14 +2,14 @@
 //! rest.
 //!
 //! ```text
-//! Demand ──Scheduler──> Schedule { configurations, residue } ──Controller──> what switch and hosts do, when
+//! Demand ──Scheduler──> Schedule { configurations, residue } ──Controller──> actions of switch and hosts, with times
 //! ```
 //!
-//! A *demand matrix* says how many bytes each port has for each other port. A *scheduler* makes a *schedule* of it: a
-//! sequence of *configurations*, each a matching of senders to receivers that stands for a *day*; between two of them
-//! the circuit switch is dark for a *night*. What no circuit carries, the *residue*, is left to the packet switch. The
-//! *controller* repeats this every *week*, which is one accumulation period of demand. Nothing here knows a network or
-//! a clock: demand and the time come in, schedules and instructions come out.
+//! A *demand matrix* has the bytes that each port has for each other port. A *scheduler* makes a *schedule* of it: a
+//! sequence of *configurations*, each a matching of senders to receivers that is kept for a *day*; between two of them
+//! the circuit switch is dark for a *night*. The *residue*, which no circuit carries, is left to the packet switch. The
+//! *controller* repeats this every *week*, which is one accumulation period of demand. This crate has neither a network
+//! nor a clock: demand and the time are its input, schedules and instructions its output.
 
 #![forbid(unsafe_code)]
 

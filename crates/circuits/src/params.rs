@@ -6,48 +6,49 @@ use serde::{Deserialize, Serialize};
 
 use crate::kind::SchedulerKind;
 
-/// The control loop of a hybrid network: what it schedules by, and how long each of its steps takes. The defaults are
-/// those of REACToR's prototype of eight hosts.
+/// The control loop of a hybrid network: the input of its schedules, and the time of each of its steps. The defaults
+/// are the values of REACToR's prototype of eight hosts.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ControlParams {
-    /// What makes a schedule of the demand.
+    /// The algorithm that makes a schedule of the demand.
     pub scheduler: SchedulerKind,
     /// The accumulation period of demand, for which one schedule is made; 1.5 ms in REACToR's prototype, 3 ms in
     /// Solstice's evaluation.
     pub week: Span,
-    /// How long the circuit switch is dark while it changes its matching.
+    /// Time for which the circuit switch is dark while it changes its matching.
     pub reconfiguration: Span,
-    /// How long the circuits still stand after the hosts have paused what they send by them. Default: what a frame of
-    /// full size takes from a host to the circuit switch if it has just started when the pause comes. Less loses
-    /// packets.
+    /// Time for which the circuits still hold after the hosts have paused sending by them. Default: the time that a
+    /// frame of full size takes from a host to the circuit switch if it has just started when the pause comes. Less
+    /// loses packets.
     pub drain: Option<Span>,
-    /// How long before a week begins its demand is read. It must leave time for `demand_loop`, `demand_packet` and
-    /// `computation`.
+    /// Time before the begin of a week at which its demand is read. It must leave time for `demand_loop`,
+    /// `demand_packet` and `computation`.
     pub lead: Span,
-    /// How long a host takes to sum up its demand.
+    /// Time that a host takes to sum up its demand.
     pub demand_loop: Span,
-    /// How long a host's demand takes to the controller.
+    /// Time that a host's demand takes to the controller.
     pub demand_packet: Span,
-    /// How long the controller takes to compute a schedule.
+    /// Time that the controller takes to compute a schedule.
     pub computation: Span,
     /// Where a host's demand is read.
     pub estimator: Estimator,
     /// The most bytes of a connection that a socket buffer shows to `socket_buffers` and `slow_socket_buffers`.
     pub socket_buffer: Bytes,
-    /// How often `slow_socket_buffers` reads the buffers.
+    /// Interval at which `slow_socket_buffers` reads the buffers.
     pub poll: Span,
-    /// How fast hosts may send the residue of a schedule by the packet switch.
+    /// The rate at which hosts may send the residue of a schedule by the packet switch.
     pub residue: ResidueRate,
     /// The share of the packet switch's rate that a `scheduled` residue may take, above 0 and at most 1. The rest is
-    /// for what has no schedule: acknowledgements, `packet_only` workloads, and what comes between two readings.
+    /// for traffic without a schedule: acknowledgements, `packet_only` workloads, and data that arrives between two
+    /// readings.
     pub residue_share: f64,
     /// When a host decides by which switch a packet travels that may take either.
     pub classify: Classify,
-    /// By which switch pure acknowledgements travel.
+    /// The switch by which pure acknowledgements travel.
     pub acks: AckPath,
-    /// Workloads whose packets go by the packet switch only, as requests that cannot wait for a circuit. `NAME.client`
-    /// and `NAME.server` mean what one end of its connections sends.
+    /// Workloads whose packets go by the packet switch only, such as requests that cannot wait for a circuit.
+    /// `NAME.client` and `NAME.server` mean the packets that one end of its connections sends.
     pub packet_only: Vec<String>,
     /// Workloads, or ends of their connections, whose packets go by circuits only.
     pub circuit_only: Vec<String>,
@@ -57,23 +58,23 @@ pub struct ControlParams {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Estimator {
-    /// What waits in socket buffers and in the queues of the NIC, as REACToR reads it.
+    /// Bytes that wait in socket buffers and in the queues of the NIC, as REACToR reads them.
     #[default]
     SocketBuffers,
-    /// What waits in the queues of the NIC alone.
+    /// Bytes that wait in the queues of the NIC alone.
     NicQueues,
-    /// What the switches counted in the last week, as Helios reads it.
+    /// Bytes that the switches counted in the last week, as Helios reads them.
     SwitchCounters,
-    /// What waited in socket buffers when they were read last, which is every `poll`, as in c-Through.
+    /// Bytes that waited in socket buffers at the last reading, which is every `poll`, as in c-Through.
     SlowSocketBuffers,
     /// Everything that applications have passed to `send` and that has not been sent, as in FastPass.
     SendCalls,
-    /// What `send_calls` knows, and what applications say that they will send: the answers to requests under way, and
-    /// the transfers of a shuffle that are still to be fetched.
+    /// The demand of `send_calls`, and the data that applications announce: the answers to requests under way, and the
+    /// transfers of a shuffle that are still to be fetched.
     Hints,
 }
 
-/// How fast hosts may send the residue of a schedule by the packet switch.
+/// The rate at which hosts may send the residue of a schedule by the packet switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResidueRate {
@@ -88,24 +89,24 @@ pub enum ResidueRate {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Classify {
-    /// When it is sent: a circuit takes what waits for its destination.
+    /// When it is sent: a circuit takes the packets that wait for its destination.
     #[default]
     WhenSent,
-    /// When it joins a queue: what was queued for the packet switch before there was a circuit leaves by the packet
-    /// switch, beside what leaves by the circuit.
+    /// When it joins a queue: packets queued for the packet switch before there was a circuit leave by the packet
+    /// switch, beside the ones that leave by the circuit.
     WhenQueued,
 }
 
-/// By which switch pure acknowledgements travel.
+/// The switch by which pure acknowledgements travel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AckPath {
-    /// As data to the same host does.
+    /// The switch of data to the same host.
     #[default]
     AsData,
-    /// By the packet switch.
+    /// The packet switch.
     Packet,
-    /// By circuits.
+    /// Circuits.
     Circuit,
 }
 

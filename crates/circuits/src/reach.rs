@@ -1,4 +1,4 @@
-//! [`Reach`]: what a schedule that is no longer than a given time can have, whatever scheduler made it.
+//! [`Reach`]: the range of results of any scheduler whose schedule is at most as long as a given time.
 //!
 //! With T the time of a schedule, m its configurations, r_c and r_p the rates of a circuit and of the packet switch:
 //!
@@ -23,7 +23,7 @@ pub struct Reach {
     pub time: (Span, Span),
     /// The configurations until then.
     pub configurations: (u64, u64),
-    /// The share of what all circuits could carry that they did.
+    /// Bytes carried by all circuits over their capacity.
     pub circuit_utilisation: (f64, f64),
 }
 
@@ -64,7 +64,8 @@ fn configurations_max(demand: &Demand, switching: &Switching, time: Span) -> u64
     nights.map_or(u64::MAX, |nights| u64::try_from(nights).unwrap_or(u64::MAX))
 }
 
-/// Returns the least and the most utilisation of the circuits in at most `time`, with at least so many configurations.
+/// Returns the least and the most utilisation of the circuits in at most `time`, with at least `configurations`
+/// configurations.
 ///
 /// For a port in the mean, in time of a circuit: circuits carry at least `demand - T r_p / r_c` in `max(T, window)`,
 /// which falls with T. They carry at most the smaller of `demand` and `T - nights`: that share of `max(T, window)`
@@ -105,7 +106,7 @@ mod tests {
     }
 
     proptest! {
-        /// No scheduler's schedule is outside what the time that it takes allows.
+        /// Every scheduler's schedule is within the range that its own length gives.
         #[test]
         fn schedules_are_within_reach(
             bytes in prop::collection::vec(prop_oneof![Just(0u64), 1u64..300], 16),

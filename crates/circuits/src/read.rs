@@ -10,7 +10,7 @@ use crate::demand::Demand;
 /// The most ports of a demand.
 pub const PORTS_MAX: usize = 4_096;
 
-/// What is wrong with a demand's file, and where.
+/// An error in a demand's file, with its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DemandError {
     /// The file's name as it was given.
@@ -19,9 +19,9 @@ pub struct DemandError {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// What is wrong, with the bad value.
+    /// The error, with the bad value.
     pub message: String,
-    /// What is allowed there.
+    /// The values allowed there.
     pub allowed: &'static str,
     /// The line's text, and the characters under the caret; none if the line is long or may be of another kind of file.
     pub excerpt: Option<(String, usize)>,
@@ -36,7 +36,7 @@ impl fmt::Display for DemandError {
         let margin = " ".repeat(line.to_string().len());
         write!(f, "{}\n{margin}--> {}:{line}:{column}", printable(message), printable(file))?;
         if let Some((text, width)) = excerpt {
-            // What is escaped takes more room, and the caret is to stay below the culprit.
+            // Escaped characters take more room, and the caret must stay below the culprit.
             let widened = |end: usize| printable(&text.chars().take(end).collect::<String>()).chars().count();
             let (start, end) = (widened(column - 1), widened(column - 1 + width));
             let carets = "^".repeat((end - start).max(1));
@@ -128,7 +128,7 @@ impl Demand {
 }
 
 impl DemandError {
-    /// Drops the excerpt where the file may be anything: its first value is no number.
+    /// Drops the excerpt if the file may be of any kind: its first value is not a number.
     fn quoting(mut self, is_demand: bool) -> DemandError {
         self.excerpt = self.excerpt.filter(|_| is_demand);
         self
@@ -140,7 +140,7 @@ const SQUARE: &str = "as many rows as each has values: a row for each sender, a 
 const PORTS: &str = "at most 4,096 ports";
 const TOTAL: &str = "at most 18446744073709551615 bytes in all";
 
-/// Reads a value; the error says what is wrong with it, and quotes it unless it is the first of the file.
+/// Reads a value; the error describes the problem, and quotes the value unless it is the first of the file.
 fn value(cell: &str, is_first: bool) -> Result<u64, String> {
     if let Ok(value) = cell.parse() {
         return Ok(value);

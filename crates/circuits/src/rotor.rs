@@ -1,4 +1,4 @@
-//! [`Rotor`]: every pair of ports in turn, whatever the demand is.
+//! [`Rotor`]: every pair of ports in turn, for any demand.
 
 use plimsoll_units::Span;
 

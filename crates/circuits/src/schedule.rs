@@ -1,4 +1,4 @@
-//! [`Schedule`]: what a scheduler makes of a demand.
+//! [`Schedule`]: the configurations that a scheduler makes for a demand.
 
 use plimsoll_units::Span;
 
@@ -6,16 +6,16 @@ use crate::demand::Demand;
 use crate::matching::Matching;
 use crate::scheduler::Switching;
 
-/// A matching, and how long it stands.
+/// A matching, and the time for which it is kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Configuration {
-    /// The circuits that stand together.
+    /// The circuits that are established together.
     pub matching: Matching,
     /// The day: how long the circuits carry packets. The night before it is not counted.
     pub duration: Span,
 }
 
-/// Configurations in the order in which they stand, and what they leave to the packet switch.
+/// Configurations in their order, and the residue that they leave to the packet switch.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Schedule {
     /// The configurations in their order.
@@ -30,7 +30,7 @@ impl Schedule {
         Schedule { configurations: Vec::new(), residue: demand.clone() }
     }
 
-    /// Adds a configuration, and takes from the residue what its circuits carry.
+    /// Adds a configuration, and takes the bytes of its circuits from the residue.
     pub fn hold(&mut self, matching: Matching, duration: Span, switching: &Switching) {
         let carried = switching.circuit_bytes(duration);
         for (sender, receiver) in matching.circuits() {
@@ -46,7 +46,7 @@ impl Schedule {
         days.fold(Span::ZERO, |total, day| after(total, day, night))
     }
 
-    /// Ends the last day as soon as the packet switch can carry what is left, to a picosecond.
+    /// Ends the last day as soon as the packet switch can carry the rest, to a picosecond.
     ///
     /// Solstice as published takes a day whole, so that the packet switch may have little left to do; this is the
     /// variant in which both switches work to the end. A schedule that leaves more than the packet switch carries stays
@@ -78,7 +78,7 @@ impl Schedule {
     }
 }
 
-/// Returns when a day ends that begins a night after `total`; the longest span stands for what is longer.
+/// Returns when a day ends that begins a night after `total`, limited to the longest span.
 pub(crate) fn after(total: Span, day: Span, night: Span) -> Span {
     Span::from_ps(total.as_ps().saturating_add(day.as_ps()).saturating_add(night.as_ps()))
 }

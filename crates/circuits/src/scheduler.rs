@@ -8,14 +8,14 @@ use plimsoll_units::{Rate, Span};
 use crate::demand::Demand;
 use crate::schedule::Schedule;
 
-/// What a scheduler must know of the two switches.
+/// The properties of the two switches that a scheduler needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Switching {
     /// The rate of a circuit.
     pub circuit_rate: Rate,
     /// The rate at which a port sends to the packet switch, and receives from it.
     pub packet_rate: Rate,
-    /// How long the circuit switch is dark when it changes its matching.
+    /// Time for which the circuit switch is dark when it changes its matching.
     pub night: Span,
     /// The accumulation period of the demand. A scheduler that serves as much as it can in a given time takes this.
     pub window: Span,
@@ -24,7 +24,7 @@ pub struct Switching {
 /// The reason why two switches can have no schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SwitchingError {
-    /// A circuit that carries nothing.
+    /// A circuit without capacity.
     #[error("a circuit rate of 0 carries nothing; allowed: more than 0")]
     NoRate,
     /// A night that leaves no time for a day.
@@ -32,7 +32,7 @@ pub enum SwitchingError {
         "a night of {night} leaves no day in a window of {window}; allowed: a night shorter than the window"
     )]
     NoDay {
-        /// How long the circuit switch is dark.
+        /// Time for which the circuit switch is dark.
         night: Span,
         /// The accumulation period.
         window: Span,
@@ -94,10 +94,10 @@ fn bytes_in(rate: Rate, span: Span) -> u64 {
     u64::try_from(bit_ps / (8 * PS_PER_SECOND)).unwrap_or(u64::MAX)
 }
 
-/// Makes a schedule of a demand. A scheduler may keep memory between calls to avoid allocation, but what it returns
-/// depends on its arguments alone, except for those that ignore the demand and go on where they stopped.
+/// Makes a schedule of a demand. A scheduler may keep memory between calls to avoid allocation, but its result depends
+/// on its arguments alone, except where it ignores the demand and continues where it stopped.
 pub trait Scheduler: fmt::Debug + Send {
-    /// Returns configurations that serve `demand`, and what they leave.
+    /// Returns configurations that serve `demand`, and the residue.
     fn schedule(&mut self, demand: &Demand, switching: &Switching) -> Schedule;
 
     /// Returns whether the configurations are the same for every demand, so that circuits without demand are meant.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! D' = QuickStuff(D);  r = the largest power of two below max(D')
-//! while the sums of D' exceed what the packet switch carries in T:
+//! while the sums of D' exceed the capacity of the packet switch in T:
 //!     P = a perfect matching of entries of at least r          (BigSlice)
 //!     if there is one: day = min of D' on P;  D' -= day * P;  D -= day * P;  T += day + night
 //!     else r = r / 2
@@ -10,8 +10,8 @@
 //!
 //! Every row and column of a stuffed matrix has the same sum, and a permutation takes the same from each: one number is
 //! the sum of all of them. BigSlice is a matching in the graph of the entries of at least r. A day lowers only the
-//! entries on its circuits, and a halved r only adds edges, so the matching of the last configuration, less the
-//! circuits that fell below r, is where the search for the next one begins.
+//! entries on its circuits, and a halved r only adds edges, so the search for the next matching begins from the last
+//! one, less the circuits that fell below r.
 
 use plimsoll_units::Span;
 
@@ -22,8 +22,8 @@ use crate::schedule::{Configuration, Schedule, after};
 use crate::scheduler::{Scheduler, Switching};
 use crate::stuffing::{Sums, quick_stuff};
 
-/// Solstice. It serves the whole demand in little time with both switches; what it leaves, the packet switch carries
-/// while the schedule lasts.
+/// Solstice. It serves the whole demand in little time with both switches; the packet switch carries the residue while
+/// the schedule lasts.
 #[derive(Clone, Debug, Default)]
 pub struct Solstice {
     stuffed: Vec<u64>,
@@ -43,7 +43,7 @@ impl Scheduler for Solstice {
         let mut total = Span::ZERO;
         while sum > switching.packet_bytes(total) {
             if !self.graph.make_perfect() {
-                // Entries are whole, and a matrix of even sums has a perfect matching of those that are not zero.
+                // Entries are whole, and a matrix of equal sums has a perfect matching of entries that are not zero.
                 assert!(least > 1, "a stuffed matrix has a perfect matching");
                 least /= 2;
                 self.join_at_least(least);
@@ -85,7 +85,7 @@ impl Solstice {
     }
 }
 
-/// Returns the largest power of two below `value`, and 1 where there is none.
+/// Returns the largest power of two below `value`, and 1 if `value` is at most 1.
 fn largest_power_below(value: u64) -> u64 {
     1 << value.saturating_sub(1).max(1).ilog2()
 }
@@ -120,7 +120,7 @@ mod tests {
         let circuits: Vec<String> =
             schedule.configurations.iter().map(|each| each.matching.to_string()).collect();
         assert_eq!(circuits[0], "0>3 1>4 2>0 3>1 4>2");
-        // What is left fits the packet switch: 9 bytes in 93 units at a tenth of a byte a unit.
+        // The residue fits the packet switch: 9 bytes in 93 units at a tenth of a byte a unit.
         assert!(schedule.residue.diameter() <= 9, "{:?}", schedule.residue);
     }
 

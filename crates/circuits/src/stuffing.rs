@@ -4,8 +4,8 @@ use crate::bits::refill;
 use crate::demand::Demand;
 
 /// QuickStuff of Solstice: returns the diameter phi, after `stuffed` was filled with a matrix of at least the demand
-/// whose rows and columns all sum to phi. Entries that are not zero grow first, since a flow that is there needs no
-/// further circuit; then those that are zero. Each grows by `phi - max(row, column)`.
+/// whose rows and columns all sum to phi. Entries that are not zero grow first, since an existing flow needs no further
+/// circuit; then entries that are zero. Each grows by `phi - max(row, column)`.
 pub(crate) fn quick_stuff(demand: &Demand, stuffed: &mut Vec<u64>, sums: &mut Sums) -> u64 {
     let ports = demand.ports();
     stuffed.clear();
@@ -15,7 +15,7 @@ pub(crate) fn quick_stuff(demand: &Demand, stuffed: &mut Vec<u64>, sums: &mut Su
     for pass in [Pass::NonZero, Pass::Zero] {
         for (sender, row) in stuffed.chunks_exact_mut(ports.max(1)).enumerate() {
             let mut room = phi - sums.rows[sender];
-            // A full row can take nothing more, whatever its entries are.
+            // A full row can take nothing more, with any entries.
             if room == 0 {
                 continue;
             }

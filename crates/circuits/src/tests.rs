@@ -1,4 +1,4 @@
-//! What holds for every scheduler, on any demand.
+//! Properties of every scheduler, on any demand.
 
 use plimsoll_units::{Rate, Span};
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ fn switches() -> impl Strategy<Value = Switching> {
 }
 
 proptest! {
-    /// Checks of the schedulers that serve all: what is left fits the packet switch. The others keep to the window.
+    /// Checks of the schedulers that serve all: the residue fits the packet switch. The others keep to the window.
     #[test]
     fn schedules_hold(demand in demands(), switching in switches()) {
         for kind in SchedulerKind::ALL {
@@ -51,13 +51,13 @@ proptest! {
                 SchedulerKind::Tms | SchedulerKind::Eclipse => {
                     prop_assert!(total <= switching.window, "{}: {}", kind, total);
                 }
-                // A window may be too short for a night before each turn.
+                // A window may be too short for a night before each configuration.
                 SchedulerKind::Rotor => {}
             }
         }
     }
 
-    /// A scheduler keeps memory between calls, but not what it saw.
+    /// A scheduler keeps memory between calls, but not earlier demands.
     #[test]
     fn the_same_demand_has_the_same_schedule(first in demands(), second in demands(), switching in switches()) {
         for kind in SchedulerKind::ALL {

@@ -1,13 +1,13 @@
 //! [`Tms`]: traffic matrix scheduling, as Mordia does it (Porter et al., SIGCOMM 2013, section 3.1; Farrington 2012).
 //!
 //! Sinkhorn's scaling makes the demand doubly stochastic: each entry is the share of the window in which its circuit
-//! would stand if a night cost nothing. Matchings are taken from it one by one, the heaviest first (Edmonds's choice in
-//! c-Through, found here by the Hungarian method). Departures, for want of an exact source:
+//! would be established if nights took no time. Matchings are taken from it one by one, the heaviest first (Edmonds's
+//! choice in c-Through, found here by the Hungarian method). Departures, as an exact source is missing:
 //!
 //! * a matching's share is the mean of its entries, not the least of them, which for the heaviest matching is often
 //!   zero;
-//! * days below a night are not worth one, so the schedule ends with the first, and the window goes to the others by
-//!   their shares.
+//! * days shorter than a night are not worth one, so the schedule ends before the first of them, and the window is
+//!   divided among the others by their shares.
 
 use plimsoll_units::Span;
 
@@ -43,7 +43,7 @@ impl Scheduler for Tms {
             if share * window <= night || share * WHOLE < 1.0 {
                 break;
             }
-            // A circuit stands where the demand is.
+            // Only pairs with demand get a circuit.
             let circuits = receivers.iter().zip(entries.clone());
             let circuits =
                 circuits.map(|(to, at)| (demand.bytes()[at] > 0 && shares[at] > 0.0).then_some(*to));
@@ -87,7 +87,7 @@ fn scaled(demand: &Demand) -> Vec<f64> {
 
 /// Rounds of scaling at most; sums of a demand that has no even scaling stay apart.
 const ROUNDS: usize = 200;
-/// How far from one a column's sum may be.
+/// The largest difference of a column's sum from one.
 const EVEN: f64 = 1e-6;
 /// A share of one, as a weight.
 const WHOLE: f64 = (1u64 << 40) as f64;

@@ -1,8 +1,8 @@
 //! [`Workload`]: demand as Solstice's paper generates it (section 5.1): a few large flows and more small ones a port.
 //!
 //! At 64 ports a port has 4 large flows with 70 % of its bytes and 12 small ones with the rest; with n ports it has
-//! about n/16 and 3n/16. Together they fill 96 % of what a circuit carries in a window; every flow differs by up to 0.3
-//! % of the same, the noise.
+//! about n/16 and 3n/16. Together they fill 96 % of a circuit's capacity in a window; every flow differs by up to 0.3 %
+//! of the same, the noise.
 
 use rand::Rng;
 use rand_pcg::Pcg64;
@@ -11,7 +11,7 @@ use crate::bits::Bipartite;
 use crate::demand::Demand;
 use crate::scheduler::Switching;
 
-/// What a generated demand looks like.
+/// Parameters of a generated demand.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Workload {
     /// The number of ports, at least 2.
@@ -22,9 +22,9 @@ pub struct Workload {
     pub small: usize,
     /// The share of a port's bytes that large flows have, 0 to 1.
     pub large_share: f64,
-    /// A port's bytes as a share of what its circuit carries in a window.
+    /// A port's bytes as a share of its circuit's capacity in a window.
     pub load: f64,
-    /// Each flow is up to this share of what a circuit carries in a window larger or smaller.
+    /// Each flow is larger or smaller by up to this share of a circuit's capacity in a window.
     pub noise: f64,
     /// The rule by which flows get their receivers.
     pub placement: Placement,
@@ -32,7 +32,7 @@ pub struct Workload {
     pub sparsity: f64,
 }
 
-/// Where the flows of a generated demand go.
+/// The rule by which the flows of a generated demand get their receivers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Placement {
     /// Every port receives as many large and as many small flows as it sends: random permutations that share no pair of
@@ -99,7 +99,7 @@ impl Workload {
         (0..ports).for_each(|port| taken[port * ports + port] = true);
         let mut pairs = Vec::new();
         for flow in 0..self.large + self.small {
-            // What is not taken is a regular graph, which has a perfect matching; its ports in random order make it
+            // The unused pairs form a regular graph, which has a perfect matching; its ports in random order make it
             // random.
             let (senders, receivers) = (shuffled(ports, stream), shuffled(ports, stream));
             let mut graph = Bipartite::default();

@@ -1,7 +1,7 @@
 //! [`Boundary`]: the links by which packets leave a logical process of a parallel run.
 //!
-//! The fabric puts what crosses the boundary into the outbox of the process that the link leads to; the caller takes
-//! each outbox as a whole and hands its packets to that process's fabric.
+//! The fabric puts a packet that crosses the boundary into the outbox of the process that the link leads to; the caller
+//! takes each outbox as a whole and hands its packets to that process's fabric.
 
 use plimsoll_units::Time;
 
@@ -22,9 +22,9 @@ pub struct Crossing {
 #[derive(Debug)]
 pub(crate) struct Boundary {
     here: u8,
-    /// By link: the process at its far end.
+    /// The process at the far end of each link, by link.
     ends_in: Vec<u8>,
-    /// By process: what has left for it, in the order in which it left.
+    /// The packets that have left for each process, by process, in the order in which they left.
     outboxes: Vec<Vec<Crossing>>,
 }
 
@@ -46,7 +46,7 @@ impl Boundary {
         self.outboxes[usize::from(self.ends_in[port.0 as usize])].push(Crossing { port, arrives, packet });
     }
 
-    /// Returns what has left for a process; nothing for one that no link leads to.
+    /// Returns the packets that have left for a process; `None` if no link leads to it.
     pub(crate) fn outbox(&mut self, process: u8) -> Option<&mut Vec<Crossing>> {
         self.outboxes.get_mut(usize::from(process))
     }

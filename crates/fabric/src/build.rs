@@ -28,7 +28,7 @@ use ports::PortBuilder;
 use shared_buffers::SharedBuffers;
 
 impl<H: Hooks> Fabric<H> {
-    /// Builds the fabric that `spec` describes, and whose random numbers come from the named `streams`.
+    /// Builds the fabric that `spec` describes. Random numbers come from the named `streams`.
     ///
     /// # Errors
     /// Fails if flow control is asked of a link that cannot be paused or whose buffer is too small.
@@ -82,8 +82,7 @@ impl<H: Hooks> Fabric<H> {
     }
 }
 
-/// Builds what chooses among shortest paths in place of the flow's hash, if anything does; `custom` precedes the
-/// specification.
+/// Builds the selector that chooses among shortest paths in place of the flow's hash, if there is one.
 fn selector(spec: &FabricSpec, streams: &Streams) -> Option<PathSelector> {
     let switches = 0..spec.network.switches();
     let streams = || switches.map(|switch| streams.stream(&format!("switch/{switch}/paths"))).collect();

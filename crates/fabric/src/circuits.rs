@@ -8,8 +8,8 @@
 //! packet at the circuit switch ──> Crossbar::pass ──> the link to its host's rack, or lost
 //! ```
 //!
-//! The crossbar has no buffer: what arrives while it is dark, or from a sender whose circuit leads elsewhere, is lost
-//! and counted by cause.
+//! The crossbar has no buffer: a packet that arrives while it is dark, or from a sender whose circuit leads elsewhere,
+//! is lost and counted by cause.
 
 mod follow;
 
@@ -29,27 +29,27 @@ use crate::unbuildable::Unbuildable;
 /// The number of the clock that drives circuits.
 pub const CIRCUITS_CLOCK: u32 = 2;
 
-/// The circuit switch, its controller, and what was observed of both.
+/// The circuit switch, its controller, and the observations of both.
 #[derive(Debug)]
 pub(crate) struct Circuits {
     controller: Controller,
     crossbar: Crossbar,
-    /// Where demand is read.
+    /// The place where demand is read.
     estimator: Estimator,
-    /// How long after the reading the controller has the demand of all hosts.
+    /// Time from the reading until the controller has the demand of all hosts.
     gathering: Span,
-    /// How long the controller computes a schedule.
+    /// Time that the controller takes to compute a schedule.
     computation: Span,
     /// The share of the packet switch's rate over which a residue is spread; `None` if it is sent at once.
     residue_share: Option<f64>,
-    /// What has been sent by each pair of hosts, and how much of it when the demand was read last, where switches
-    /// count the demand.
+    /// The bytes sent by each pair of hosts, in total and up to the last reading of the demand, where switches count
+    /// the demand.
     counted: Option<Counted>,
-    /// When demand is asked for and not yet given.
+    /// True while demand is requested and not yet given.
     asked: bool,
-    /// When hosts have sent each other data.
+    /// Times at which hosts have sent each other data.
     activity: Activities,
-    /// What has been observed.
+    /// The observations so far.
     log: CircuitLog,
 }
 
@@ -60,16 +60,16 @@ struct Counted {
     read: Demand,
 }
 
-/// When each pair of hosts, the sender first, has sent data.
+/// Times at which each pair of hosts, the sender first, has sent data.
 #[derive(Debug)]
 struct Activities {
     hosts: usize,
-    /// A pair that sends nothing for so long is idle.
+    /// A pair that sends nothing for this time is idle.
     idle: Span,
     of: Vec<Option<Activity>>,
 }
 
-/// When a sender has sent data to a receiver.
+/// Times at which a sender has sent data to a receiver.
 #[derive(Clone, Copy, Debug)]
 struct Activity {
     /// The first time that it sent after it had been idle.
@@ -102,7 +102,7 @@ impl Activities {
 #[derive(Debug)]
 struct Crossbar {
     state: State,
-    /// Since when the state is what it is.
+    /// The time of the last change of state.
     since: Time,
     /// The state before, and since when it was: a frame that ends at the very instant of a change has passed.
     before: (State, Time),
@@ -121,12 +121,12 @@ enum State {
     Lit(Matching),
 }
 
-/// Why the circuit switch lost packets.
+/// Reasons for which the circuit switch lost packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CircuitLosses {
-    /// They arrived, or had begun to, while the switch was dark.
+    /// Packets that arrived, or had begun to, while the switch was dark.
     pub dark: u64,
-    /// Their sender's circuit led to another host, or their sender had none.
+    /// Packets whose sender's circuit led to another host, or whose sender had none.
     pub unmatched: u64,
 }
 
@@ -144,14 +144,15 @@ impl AddAssign for CircuitLosses {
     }
 }
 
-/// What a circuit carried while it stood.
+/// Use of one circuit while it was established.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CircuitUse {
     /// The number of the week, from 1.
     pub week: u64,
-    /// The number of the configuration in the run, from 0: circuits of the same number stood at the same time.
+    /// The number of the configuration in the run, from 0: circuits of the same number were established at the same
+    /// time.
     pub configuration: u64,
-    /// When the circuit was put up.
+    /// When the circuit was established.
     pub from: Time,
     /// When it was taken down, or the week ended, or the run.
     pub until: Time,
@@ -165,34 +166,34 @@ pub struct CircuitUse {
     pub onset: Option<Time>,
     /// The packets that it carried.
     pub packets: u64,
-    /// The bytes of those packets.
+    /// The bytes of these packets.
     pub bytes: u64,
     /// The rate at which its sender may send by circuits.
     pub rate: Rate,
 }
 
 impl CircuitUse {
-    /// Returns how long the circuit stood.
+    /// Returns the time for which the circuit was established.
     pub fn stood(&self) -> Span {
         self.until.saturating_since(self.from)
     }
 
-    /// Returns the number of bytes that fit while the circuit stood.
+    /// Returns the number of bytes that fit into the time for which the circuit was established.
     pub fn capacity(&self) -> f64 {
         self.rate.as_bps() as f64 / 8.0 * self.stood().as_secs_f64()
     }
 
-    /// Returns the share of its capacity that the circuit carried, at most 1; zero if it stood for no time.
-    /// A packet counts where its last bit arrives, so one that arrives early in a short circuit may be more than fits.
+    /// Returns the share of its capacity that the circuit carried, at most 1; zero if it was established for no time. A
+    /// packet counts where its last bit arrives, so one that arrives early in a short circuit may be more than fits.
     pub fn filled(&self) -> f64 {
         if self.stood().is_zero() { 0.0 } else { (self.bytes as f64 / self.capacity()).min(1.0) }
     }
 }
 
-/// One week of the control loop, and what passed beside its circuits.
+/// One week of the control loop, and the traffic that bypassed its circuits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CircuitWeek {
-    /// The number of the week, from 0; week 0 has no schedule, as nothing was known before it.
+    /// The number of the week, from 0; week 0 has no schedule, as its demand is unknown.
     pub week: u64,
     /// When its schedule was made; none for week 0.
     pub made: Option<ScheduleTimes>,
@@ -204,11 +205,11 @@ pub struct CircuitWeek {
     pub configurations: u64,
     /// The bytes that its schedule was made for: the demand that was read, of all pairs of hosts.
     pub known_bytes: u64,
-    /// How many of them each pair had sent by the end of the week, by either switch and with headers, together.
+    /// The part of `known_bytes` that had been sent by the end of the week, by either switch and with headers.
     pub known_sent_bytes: u64,
     /// The packets that passed the packet switch between racks.
     pub packet_packets: u64,
-    /// The bytes of those packets.
+    /// The bytes of these packets.
     pub packet_bytes: u64,
     /// The packets that the circuit switch lost while it was dark.
     pub lost_dark: u64,
@@ -227,10 +228,10 @@ pub struct ScheduleTimes {
     pub ready: Time,
 }
 
-/// What was observed of the circuit switch and its controller.
+/// Observations of the circuit switch and its controller.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CircuitLog {
-    /// The circuits in the order in which they stood, those of one configuration by sender.
+    /// The circuits in the order in which they were established; within one configuration, by sender.
     pub circuits: Vec<CircuitUse>,
     /// The weeks in their order, that which has not ended last.
     pub weeks: Vec<CircuitWeek>,
@@ -238,13 +239,13 @@ pub struct CircuitLog {
     next_made: Option<ScheduleTimes>,
     /// The demand of the next week, once it has been read.
     next_known: Option<Demand>,
-    /// What has not been sent of this week's demand.
+    /// The part of this week's demand that has not been sent.
     unsent: Option<Demand>,
     /// The rate of every circuit.
     rate: Rate,
     /// The packets that the circuit switch lost.
     pub losses: CircuitLosses,
-    /// The index in `circuits` of the first circuit that stands, by which senders are found.
+    /// The index in `circuits` of the first established circuit, by which senders are found.
     first: usize,
     /// The index in `circuits` of each sender's circuit, where it has one.
     of_sender: Vec<Option<u32>>,
@@ -258,7 +259,7 @@ impl CircuitLog {
         CircuitLog { rate, weeks: vec![CircuitWeek::default()], ..CircuitLog::default() }
     }
 
-    /// A week begins, with so many configurations in its schedule.
+    /// Records that a week begins, and the number of configurations in its schedule.
     fn begin_week(&mut self, now: Time, week: u64, configurations: usize) {
         self.end_week(now);
         self.unsent = self.next_known.take();
@@ -283,7 +284,7 @@ impl CircuitLog {
         self.weeks.last_mut().expect("week 0 has begun with the run")
     }
 
-    /// A configuration stands from `now` on.
+    /// Records that a configuration is established at `now`.
     fn put_up(&mut self, now: Time, week: u64, matching: &Matching) {
         self.first = self.circuits.len();
         self.of_sender.clear();
@@ -307,7 +308,7 @@ impl CircuitLog {
         self.configurations += 1;
     }
 
-    /// What stands is taken down.
+    /// Records that the established circuits end at `now`.
     fn take_down(&mut self, now: Time) {
         for circuit in &mut self.circuits[self.first..] {
             circuit.until = circuit.until.min(now);
@@ -356,7 +357,7 @@ impl CircuitLog {
     }
 }
 
-/// How the hosts of `network` may send, and how long the circuits outlast a pause.
+/// The rates at which the hosts of `network` may send, and the time by which circuits outlast a pause.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HybridRates {
     pub(crate) classes: ClassRates,
@@ -374,8 +375,8 @@ impl HybridRates {
         let up = network.links().iter().find(|link| link.tier == 0 && network.is_packet_uplink(link))?;
         let circuit = out.rate.min(host.rate);
         let packet = up.rate.min(host.rate);
-        // What both switches bring together must fit the receiver's link (seed 002, section 7.2), unless the packet
-        // switch is as fast as a circuit.
+        // The two switches together must not exceed the rate of the receiver's link (seed 002, section 7.2), unless the
+        // packet switch is as fast as a circuit.
         let rest = Rate::from_bps(host.rate.as_bps() - packet.as_bps());
         let circuit_first = rest < packet;
         let limit = if circuit_first { circuit } else { circuit.min(rest) };
@@ -471,7 +472,7 @@ impl Circuits {
         true
     }
 
-    /// Adds what the NICs know to `demand`, as far as the estimator reads it.
+    /// Adds the bytes that wait in the NICs to `demand`, as far as the estimator reads them.
     fn add_nic_demand(&mut self, ports: &[Port], demand: &mut Demand) {
         if let Some(counted) = &mut self.counted {
             for sender in 0..demand.ports() {
@@ -492,10 +493,10 @@ impl Circuits {
     }
 }
 
-/// How a packet goes on in a hybrid network.
+/// The way that a packet takes next in a hybrid network.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Passage {
-    /// By the port of the switch where it is, or to its host.
+    /// By the port of the switch that it has reached, or to its host.
     OnPath,
     /// Through the circuit switch: it arrives at the end of this port's link at this time.
     Through(PortId, Time),

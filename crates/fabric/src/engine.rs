@@ -31,9 +31,9 @@ pub struct Owner(u32);
 pub enum OwnerKind {
     /// The first packet of a link reaches its far end; the number is the sending port's.
     Link = 0,
-    /// A port has asked to be called.
+    /// A port has requested a call.
     Port = 1,
-    /// A host's pacer has asked to be called.
+    /// A host's pacer has requested a call.
     Pacer = 2,
     /// A connection's end has a deadline; the number is twice the connection's, plus the end.
     Endpoint = 3,
@@ -42,7 +42,7 @@ pub enum OwnerKind {
     /// The run's own clock: number 0 samples a time series, 1 changes links, 2 drives circuits, 3 begins and
     /// ends nights.
     Clock = 5,
-    /// A host hands received packets over: its receive offload, or, with numbers after those of the hosts, the reorder
+    /// A host hands received packets over: its receive offload, or, with numbers that follow the hosts', the reorder
     /// buffer of an end of a connection.
     Receive = 6,
     /// Pauses reach the port that sends on a link; the number is that port's.
@@ -86,7 +86,7 @@ impl Owner {
         self.0
     }
 
-    /// Returns the owner of which [`Owner::bits`] gave `bits`.
+    /// Returns the owner for the result `bits` of [`Owner::bits`].
     #[inline]
     pub const fn from_bits(bits: u32) -> Owner {
         Owner(bits)

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The gate is random loss and the pacer, where hosts have them. The fabric owns the event queue, and its caller owns
-//! the loop over it. One total order covers the fabric's links, ports, pacers and pauses as well as whatever the caller
+//! the loop over it. One total order covers the fabric's links, ports, pacers and pauses and the events that the caller
 //! schedules:
 //!
 //! ```text
@@ -68,7 +68,7 @@ pub struct Fabric<H> {
     pub(crate) network: Network,
     /// The output ports by number; the first are the hosts' NICs.
     pub(crate) ports: Vec<Port>,
-    /// What is in front of the NICs, by host; empty where nothing is.
+    /// The gates in front of the NICs, by host; empty where no host has one.
     pub(crate) gates: Vec<HostGate>,
     /// Chooses paths where the flow's hash does not.
     pub(crate) selector: Option<Box<PathSelector>>,
@@ -84,14 +84,14 @@ pub struct Fabric<H> {
     pub(crate) circuits: Option<Box<Circuits>>,
 }
 
-/// What became of an event.
+/// Outcome of handling an event.
 #[derive(Clone, Copy, Debug)]
 pub enum Handled<'a> {
     /// A packet has reached its host.
     Delivered(&'a Packet),
     /// Ports have sent or may send, so that senders may find room in their NIC.
     Served,
-    /// The event needs nothing more of the caller.
+    /// The caller need not do anything more for the event.
     Done,
     /// The controller of circuits has acted: other queues may send, and it may need the hosts' demand
     /// ([`Fabric::wants_demand`]).
@@ -100,7 +100,7 @@ pub enum Handled<'a> {
     NotMine,
 }
 
-/// Where a packet goes from the end of a link.
+/// The next hop of a packet at the end of a link.
 enum NextHop {
     /// A port of the switch there sends it on.
     Port(PortId),
@@ -127,7 +127,7 @@ impl<H: Hooks> Fabric<H> {
     }
 
     /// Handles the event of `owner` at `now`, if the owner belongs to the fabric. A packet that has reached its host is
-    /// written to `arrived`, whatever that holds: returned by value, it would be copied twice more.
+    /// written to `arrived`, which is overwritten: returned by value, it would be copied twice more.
     #[inline(always)] // once an event
     pub fn on_event<'a>(&mut self, now: Time, owner: Owner, arrived: &'a mut Packet) -> Handled<'a> {
         let number = owner.number();
@@ -224,7 +224,7 @@ impl<H: Hooks> Fabric<H> {
         }
     }
 
-    /// Returns where `packet` goes from the end of the link of `port`.
+    /// Returns the next hop of `packet` at the end of the link of `port`.
     #[inline]
     fn next_hop(&self, port: PortId, packet: &Packet) -> NextHop {
         match self.network.far_switch(port) {
@@ -233,8 +233,8 @@ impl<H: Hooks> Fabric<H> {
         }
     }
 
-    /// Returns where the packet in `slot` goes from the end of the link of `port`, where a selector chooses paths and
-    /// no link changes. It then carries the time that the link took.
+    /// Returns the next hop of the packet in `slot` at the end of the link of `port`, where a selector chooses paths
+    /// and no link changes. It adds the link's transit time to the packet.
     fn select_hop(&mut self, now: Time, port: PortId, slot: Slot) -> NextHop {
         let packet = self.links.lanes.packet_mut(slot);
         packet.add_transit(self.network.link(port).transit(packet.size));
@@ -245,7 +245,7 @@ impl<H: Hooks> Fabric<H> {
         NextHop::Port(next.expect("a link leads to every host where none changes"))
     }
 
-    /// Returns where the packet in `slot` goes from the end of the link of `port`, where something inspects every
+    /// Returns the next hop of the packet in `slot` at the end of the link of `port`, where something inspects every
     /// packet.
     #[inline]
     fn inspect_hop(&mut self, now: Time, port: PortId, slot: Slot) -> NextHop {
@@ -288,8 +288,8 @@ impl<H: Hooks> Fabric<H> {
         next.map_or(NextHop::Nowhere, NextHop::Port)
     }
 
-    /// Returns whether the packet in `slot`, which left at `left`, was not lost on the link of `port`. It then carries
-    /// the time that the link took, because its path is not the one that the flow's hash gives.
+    /// Returns whether the packet in `slot`, which left at `left`, was not lost on the link of `port`. It adds the
+    /// link's transit time to the packet, because its path is not the one that the flow's hash gives.
     fn survives(&mut self, left: Time, now: Time, port: PortId, slot: Slot) -> bool {
         match self.links.faults.as_ref().and_then(|faults| faults.link(port)) {
             // The port of a link that changes has added the time itself: it knew the rate.
@@ -313,7 +313,7 @@ impl<H: Hooks> Fabric<H> {
         }
     }
 
-    /// The time that the pacer of `host` asked for has come.
+    /// Handles the call that the pacer of `host` has requested.
     fn on_pacer_due(&mut self, now: Time, host: HostId) {
         let nic = &mut self.ports[host.0 as usize];
         let Some(pacer) = &mut self.gates[host.0 as usize].pacer else { return };
@@ -331,8 +331,8 @@ impl<H: Hooks> Fabric<H> {
         true
     }
 
-    /// Finds the circle of links that pause each other, if nothing moves at `now` and nothing ever will. At night
-    /// whatever waits may move by day, so a circle is found then.
+    /// Finds the circle of links that pause each other, if nothing moves at `now` and nothing ever will. Packets that
+    /// wait at night may move by day, so a circle is found then.
     pub fn find_deadlock(&self, now: Time) -> Option<Deadlock> {
         if self.links.nights.as_ref().is_some_and(|clock| clock.is_night()) {
             return None;
@@ -406,8 +406,8 @@ impl<H: Hooks> Fabric<H> {
         self.ports[host.0 as usize].class_has_room(now, destination.0, class, bytes)
     }
 
-    /// Returns whether `bytes` more would find room in the NIC of `host` whatever their destination: in a hybrid
-    /// network in each of its queues.
+    /// Returns whether `bytes` more would find room in the NIC of `host` for every destination: in a hybrid network, in
+    /// each of its queues.
     #[inline]
     pub fn classes_have_room(&mut self, now: Time, host: HostId, bytes: u64) -> bool {
         self.ports[host.0 as usize].classes_have_room(now, bytes)
@@ -418,7 +418,7 @@ impl<H: Hooks> Fabric<H> {
         self.ports[host.0 as usize].holds_all(priorities)
     }
 
-    /// Hands the NIC of a host what its pacer holds, as far as there is room.
+    /// Hands the packets that a host's pacer holds to its NIC, as far as there is room.
     pub fn release_paced(&mut self, now: Time, nic: PortId) {
         if let Some(HostGate { pacer: Some(pacer), .. }) = self.gates.get_mut(nic.0 as usize) {
             let due = pacer.release(now, &mut self.ports[nic.0 as usize], &mut self.links);

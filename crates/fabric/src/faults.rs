@@ -5,10 +5,10 @@
 //! routing   ───────────────┤ at + convergence_delay: without it ├── until + convergence_delay: with it again
 //! ```
 //!
-//! Everything follows from the [`Schedule`], which is known before the run: the state of a link is a function of
-//! the time, what routing knows is the state of all links a while ago, and whether a packet is lost on its link is
-//! a function of when it left and arrived. So each logical process of a parallel run changes its own ports from the
-//! schedule alone.
+//! Everything follows from the [`Schedule`], which is known before the run: the state of a link is a function of the
+//! time, routing reacts to the state of all links a while ago, and whether a packet is lost on its link is a function
+//! of when it left and arrived. So each logical process of a parallel run changes its own ports from the schedule
+//! alone.
 
 mod follow;
 
@@ -30,9 +30,9 @@ pub struct LinkFault {
     pub back: Option<PortId>,
     /// When the fault begins.
     pub at: Time,
-    /// When the link is as before again; never, if `None`.
+    /// When the link is as before again; `None` for never.
     pub until: Option<Time>,
-    /// What is left of the link's rate; the link is dead if `None`.
+    /// The remaining rate of the link; the link is dead if `None`.
     pub rate: Option<Rate>,
 }
 
@@ -70,7 +70,7 @@ pub struct ScheduledLink {
     steps: Vec<(Time, LinkState)>,
 }
 
-/// Which links change, and when.
+/// The changes of links, and their times.
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
     /// The changing links, by port.
@@ -170,7 +170,7 @@ impl ScheduledLink {
 }
 
 impl Faults {
-    /// Follows `schedule` from the beginning of the run; returns `None` if nothing ever changes.
+    /// Follows `schedule` from the beginning of the run; returns `None` if it has no change.
     pub fn new(schedule: Schedule, ports: &mut [Port]) -> Option<Box<Faults>> {
         if schedule.is_empty() {
             return None;
@@ -210,7 +210,7 @@ impl Faults {
         self.schedule.next_after(now).map(|at| (at, Owner::new(OwnerKind::Clock, FAULTS_CLOCK)))
     }
 
-    /// Updates what routing knows at `now`; returns whether that is anything new.
+    /// Updates routing's view of the links at `now`; returns whether it changed.
     fn learn(&mut self, now: Time) -> bool {
         let known_dead = self.schedule.known_dead_at(now);
         let news = known_dead != self.known_dead;

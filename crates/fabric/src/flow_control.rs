@@ -1,4 +1,4 @@
-//! [`FlowControl`]: what every switch holds of each of its links, and the pauses that it sends.
+//! [`FlowControl`]: the buffer that every switch keeps for each of its links, and the pauses that it sends.
 //!
 //! ```text
 //! on_link ──> admit: room in the link's buffer? ──> port ──> entered ──┐
@@ -9,7 +9,7 @@
 //!                                     Port::on_signal of the port that sends on the link
 //! ```
 //!
-//! A pause frame goes ahead of waiting packets and takes no time from them.
+//! A pause frame overtakes waiting packets and takes no time from them.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -26,11 +26,11 @@ use crate::unbuildable::Unbuildable;
 /// The flow control of all switches.
 #[derive(Debug)]
 pub struct FlowControl {
-    /// The links into switches, those of a switch side by side; one that its switch does not pause is none.
+    /// The links into switches, the ones of a switch side by side; `None` for a link that its switch does not pause.
     ingress: Vec<Option<PausableLink>>,
     /// The place in `ingress` of the link of each port.
     place: Vec<Option<u32>>,
-    /// Each link's number among those into the switch at its far end.
+    /// The number of each link among the links into the switch at its far end.
     local: Vec<u16>,
     /// The place of the first link into the switch of each port; `None` for a NIC.
     first: Vec<Option<u32>>,
@@ -99,7 +99,7 @@ impl FlowControl {
                 .map_err(|_| build_error("a switch with flow control has at most 65536 links"))?;
             let back = ports_between.get_mut(&(link.to, link.from)).and_then(VecDeque::pop_front);
             let back = back.ok_or_else(|| build_error("a link that goes one way only cannot be paused"))?;
-            // The far switch's ports are all of one tier; the one that sends back is one of them.
+            // The far switch's ports are all of one tier, including the one that sends back.
             let pausable = match spec.port(network.link(back)).pfc() {
                 Some((params, buffer)) => {
                     let back_rate = schedule.slowest(back, network.link(back).rate);
@@ -142,8 +142,8 @@ impl FlowControl {
         }
     }
 
-    /// Returns whether the switch at the far end of `link` has room for `packet`, and notes in the packet where it
-    /// came in. With enough headroom there is always room.
+    /// Returns whether the switch at the far end of `link` has room for `packet`, and notes in the packet the port by
+    /// which it entered. With enough headroom it always has room.
     pub fn admit(&mut self, now: Time, link: PortId, packet: &mut Packet) -> bool {
         self.moved = now;
         packet.ingress = self.local[link.0 as usize];
@@ -190,9 +190,9 @@ impl FlowControl {
     }
 
     /// Returns whether packets wait and nothing will ever move them: all of the network's `packets` wait. A port that
-    /// is not paused sends what it has, so if no packet and no signal is under way, whatever waits is paused; and a
-    /// pause ends only when a packet leaves. `now` is later than what happened last: events of one instant belong
-    /// together.
+    /// is not paused sends its packets, so if no packet and no signal is under way, all that wait are paused; and a
+    /// pause ends only when a packet leaves. `now` must be later than the last movement, as all events of one instant
+    /// count.
     pub fn is_stuck(&self, now: Time, packets: usize) -> bool {
         self.held > 0 && self.held == packets as u64 && self.travelling == 0 && now > self.moved
     }
@@ -215,7 +215,7 @@ impl FlowControl {
         faults: Option<&Faults>,
         events: &mut EventQueue,
     ) {
-        // In their order: a pause and its end may be decided in one event.
+        // In the order of the decisions: a pause and its end may be decided in one event.
         for (port, signal) in self.pending.drain(..) {
             let Some(link) = link_of(&self.place, &mut self.ingress, port) else { continue };
             if let Some(faults) = faults
@@ -329,8 +329,8 @@ fn circle(network: &Network, ports: &[Port]) -> Vec<PortId> {
     let numbers = (0..ports.len() as u32).map(PortId);
     let mut blocked: Vec<PortId> = numbers.filter(|port| ports[port.0 as usize].is_blocked()).collect();
     let all = blocked.clone();
-    // A blocked port waits for a blocked port of the switch at the far end of its link. A port that waits for none
-    // of those is only behind the circle.
+    // A blocked port waits for a blocked port of the switch at the far end of its link. A port that waits for none of
+    // these is only behind the circle.
     loop {
         let at: HashSet<Node> = blocked.iter().map(|port| network.link(*port).from).collect();
         let before = blocked.len();

@@ -1,4 +1,4 @@
-//! [`HostGate`]: what a packet passes between its host's transport and the NIC: random loss, then the paper's pacer.
+//! [`HostGate`]: the stages between a host's transport and its NIC: random loss, then the paper's pacer.
 
 use plimsoll_mechanisms::loss::UniformLoss;
 use plimsoll_units::{Stream, Streams, Time};
@@ -9,7 +9,7 @@ use crate::links::{Hooks, Links};
 use crate::net::{Packet, Port, PortId};
 use crate::spec::FabricSpec;
 
-/// What a packet passes between its host's transport and the NIC.
+/// The stages that a packet passes between its host's transport and the NIC.
 #[derive(Debug)]
 pub(crate) struct HostGate {
     loss: Option<HostLoss>,
@@ -23,7 +23,7 @@ struct HostLoss {
     stream: Stream,
 }
 
-/// Builds the gates of all hosts; none where packets pass nothing and are not observed.
+/// Builds the gates of all hosts; none where a gate would do nothing.
 pub(crate) fn host_gates(spec: &FabricSpec, streams: &Streams, observed: bool) -> Vec<HostGate> {
     let pacers = host_pacers(spec, streams);
     if pacers.is_empty() && spec.host_loss <= 0.0 && !observed {
@@ -42,7 +42,7 @@ impl HostLoss {
 }
 
 impl HostGate {
-    /// The transport hands over a packet. Returns the time of the pacer's next event, if it is a new one.
+    /// Handles a packet from the transport. Returns the time of the pacer's next event, if it is a new one.
     pub(crate) fn on_packet<H: Hooks>(
         &mut self,
         now: Time,

@@ -20,9 +20,10 @@ pub fn host_pacers(spec: &FabricSpec, streams: &Streams) -> Vec<HostPacer> {
     })
 }
 
-/// A pacer with its random stream and the event that it asked for.
+/// A pacer with its random stream and its requested event.
 ///
-/// What hands packets over gives the time at which [`HostPacer::on_due`] is to be called, where there is a new one.
+/// Calls that hand packets over return the time at which [`HostPacer::on_due`] is to be called, where there is a new
+/// one.
 #[derive(Debug)]
 pub struct HostPacer {
     host: HostId,
@@ -46,8 +47,7 @@ impl HostPacer {
         HostPacer { host, pacer: pacer::HostPacer::new(params), stream, armed: Time::MAX, room_bytes }
     }
 
-    /// The transport hands over a packet. Returns the time of the next event, if it is a new one. Returns the time of
-    /// the next event, if it is a new one.
+    /// Handles a packet from the transport. Returns the time of the next event, if it is a new one.
     #[must_use]
     pub fn on_packet(
         &mut self,
@@ -93,7 +93,7 @@ impl HostPacer {
         self.pacer.flows()
     }
 
-    /// Sends what may leave now. A pacer that finds no room is called again when there is some.
+    /// Sends the packets that may leave now. A pacer that finds no room is called again when there is some.
     #[must_use]
     pub fn release(&mut self, now: Time, nic: &mut Port, sink: &mut impl Sink) -> Option<Time> {
         loop {

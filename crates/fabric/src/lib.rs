@@ -8,9 +8,9 @@
 //!                                                        └──> Sink::call_at ──> Port::on_due
 //! ```
 //!
-//! Simulated and live runs share all of it. [`net`] takes `now` as an argument and hands everything that is to be done
-//! to a [`net::Sink`]; [`engine`] has the event queue, the lanes of packets in flight, and the named random streams.
-//! A [`Fabric`] puts them together: it owns the queue, and its caller owns the loop over it and the clock.
+//! Simulated and live runs share all of it. [`net`] takes `now` as an argument and hands all actions to a
+//! [`net::Sink`]; [`engine`] has the event queue, the lanes of packets in flight, and the named random streams. A
+//! [`Fabric`] puts them together: it owns the queue, and its caller owns the loop over it and the clock.
 
 #![forbid(unsafe_code)]
 

@@ -8,7 +8,7 @@
 //!      ── dropped, room ──> counters, and the hooks of the world
 //! ```
 //!
-//! It lies beside the ports, so that a port and its sink can be borrowed at the same time.
+//! It is separate from the ports, so that a port and its sink can be borrowed at the same time.
 
 use plimsoll_mechanisms::pfc::Signal;
 use plimsoll_mechanisms::shared_buffer::SharedBuffer;
@@ -22,8 +22,8 @@ use crate::net::{HostId, Packet, PortId, Sink, Slot};
 use crate::nights::NightClock;
 use crate::observed::{Counters, LinkMeter};
 
-/// What one world does and another does not when something happens to a packet. A fabric is monomorphised over its
-/// hooks, so that a hook that does nothing costs nothing.
+/// The calls in which one world differs from another when something happens to a packet. A fabric is monomorphised over
+/// its hooks, so that a hook that does nothing costs nothing.
 pub trait Hooks {
     /// Returns whether [`Hooks::on_hop`] is to be called.
     fn observes_hops(&self) -> bool {
@@ -143,7 +143,7 @@ impl<H: Hooks> Links<H> {
         }
     }
 
-    /// Tells the world of a lost packet, and frees its slot.
+    /// Reports a lost packet to the world, and frees its slot.
     fn lost(&mut self, now: Time, at: LostAt, slot: Slot) {
         let mut packet = Packet::default();
         self.lanes.release(slot, &mut packet);

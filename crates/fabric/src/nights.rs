@@ -5,7 +5,7 @@
 //!             └─> the next event
 //! ```
 //!
-//! All of it is a function of the time, so each logical process of a parallel run does it for its own NICs.
+//! All of it is a function of the time, so each logical process of a parallel run computes it for its own NICs.
 
 mod follow;
 
@@ -19,7 +19,7 @@ use crate::engine::{Owner, OwnerKind};
 #[derive(Debug)]
 pub(crate) struct NightClock {
     nights: Nights,
-    /// The priorities that the NICs hold: at the instant of dawn, those of the night until its event has come.
+    /// The priorities that the NICs hold: at the instant of dawn, the ones of the night until its event has come.
     paused: Priorities,
     /// Events so far; every logical process of a parallel run has them all.
     pub(crate) events: u64,

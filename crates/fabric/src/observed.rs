@@ -1,4 +1,4 @@
-//! What a fabric observes: the counters of the run, the watched queues, and the totals of each link.
+//! Observations of a fabric: the counters of the run, the watched queues, and the totals of each link.
 
 use std::ops::AddAssign;
 
@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::net::{Network, Node, Packet, PortId};
 
-/// The part of a run that is measured: from the warm-up to the end of the sending. What is drained later would only
-/// dilute it.
+/// The part of a run that is measured: from the warm-up to the end of the sending. The time in which the network drains
+/// is excluded, as it would only dilute the result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MeasurementWindow {
     /// The first instant that counts.
@@ -40,7 +40,7 @@ pub struct WatchedQueue {
     pub every: Span,
 }
 
-/// What was observed of one watched queue.
+/// Observations of one watched queue.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Queue {
     /// The scenario's name for it.
@@ -75,7 +75,7 @@ impl Queue {
     pub const BIN_BYTES: u64 = 1_000;
 }
 
-/// How often and how long a link was paused in the measurement window.
+/// Number and length of a link's pauses in the measurement window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PauseTotals {
     /// Pauses that began while the link was not paused.
@@ -84,22 +84,22 @@ pub struct PauseTotals {
     pub paused: Span,
 }
 
-/// What one direction of a link carried in the measurement window.
+/// Traffic of one direction of a link in the measurement window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Carried {
     /// Packets that completed the link.
     pub packets: u64,
-    /// The bytes of those packets.
+    /// The bytes of these packets.
     pub bytes: u64,
     /// Packets that found no room at the link's port.
     pub drops: u64,
 }
 
-/// Counts what every link carries.
+/// Counts the traffic of every link.
 #[derive(Debug)]
 pub(crate) struct LinkMeter {
     window: MeasurementWindow,
-    /// What each link has carried, by the link's number.
+    /// The traffic of each link, by the link's number.
     carried: Vec<Carried>,
 }
 

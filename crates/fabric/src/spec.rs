@@ -33,10 +33,9 @@ pub struct FabricSpec {
     pub backpressure: bool,
     /// A pacer in front of the NIC waits for room there as well, where there is backpressure.
     pub pacers_wait: bool,
-    /// The wire size of a full segment in bytes: the room that a waiting sender asks for, and the quantum of fair
-    /// queues.
+    /// The wire size of a full segment in bytes: the room that a waiting sender needs, and the quantum of fair queues.
     pub full_size: u64,
-    /// How many of the eight 802.1p priorities packets may have; flow control divides its buffers by it.
+    /// The number of 802.1p priorities, of eight, that packets may have; flow control divides its buffers by it.
     pub priorities_in_use: u8,
     /// The mechanism by which a switch chooses among equally short paths; a hash of the flow (ECMP) where none is on.
     pub paths: PathMechanisms,
@@ -54,11 +53,11 @@ pub struct FabricSpec {
     pub counts_links: bool,
     /// When queues, links and pauses are measured.
     pub window: MeasurementWindow,
-    /// How the circuits of a hybrid network are scheduled; other networks have none.
+    /// The schedule of circuits in a hybrid network; other networks have none.
     pub circuits: Option<CircuitSpec>,
 }
 
-/// How the circuits of a hybrid network are scheduled.
+/// Parameters of the circuit schedule of a hybrid network.
 #[derive(Clone, Debug, Default)]
 pub struct CircuitSpec {
     /// The parameters of the control loop.

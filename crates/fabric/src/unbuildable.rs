@@ -6,7 +6,7 @@
 pub struct Unbuildable {
     /// The dotted key of the scenario.
     pub key: String,
-    /// What is wrong with its value.
+    /// The reason why its value is invalid.
     pub problem: String,
 }
 

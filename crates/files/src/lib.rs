@@ -1,8 +1,8 @@
 //! Opens files that others may have made; no crate opens one of them in another way.
 //!
 //! A run directory, a journal or a scenario may come from a stranger. A named pipe in place of a file would make its
-//! reader wait for ever, `/dev/zero` would fill the memory, and a symbolic link would let the reader show, or the
-//! writer overwrite, a file elsewhere. [`open`] rejects them before anything is read:
+//! reader wait forever, `/dev/zero` would fill the memory, and a symbolic link would let the reader show, or the writer
+//! overwrite, a file elsewhere. [`open`] rejects them before anything is read:
 //!
 //! | [`Origin`] | regular file | symbolic link | pipe | directory, device, socket |
 //! |---|---|---|---|---|
@@ -19,10 +19,10 @@ use std::fs::{self, File, FileType, OpenOptions};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Where the path of a file comes from, which decides what it may lead to.
+/// The origin of a file's path, which decides the kinds of entries that it may name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// An entry of a folder whose content somebody else may have made, such as a run directory.
+    /// An entry of a folder whose content another user may have made, such as a run directory.
     Folder,
     /// A name in a command line or in another file.
     Name,
@@ -68,8 +68,8 @@ fn open_with(path: &Path, origin: Origin, options: &mut OpenOptions, waits: bool
     Ok(file)
 }
 
-/// Checks that the entry at `path`, in a folder whose content somebody else may have made, is a folder itself and not
-/// a symbolic link to one. A missing entry is left to the caller, who creates it or reports it.
+/// Checks that the entry at `path`, in a folder whose content another user may have made, is a folder itself and not a
+/// symbolic link to one. A missing entry is left to the caller, who creates it or reports it.
 ///
 /// # Errors
 /// Returns an error if the entry is something else, and any error of the system.

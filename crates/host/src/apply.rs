@@ -25,7 +25,7 @@ pub enum Progress {
 pub struct RolledBack {
     /// The number of steps that were undone.
     pub steps: usize,
-    /// The changes that stay because somebody else has modified them since.
+    /// The changes that stay because others have modified them since.
     pub left: Vec<String>,
     /// The path by which the policy's network namespace was entered, if it is not this thread's.
     pub network: Option<PathBuf>,
@@ -62,7 +62,7 @@ pub fn apply(
             at(Progress::Begun(index));
             done = system.act(step);
             if let Err(Error::Theirs(_)) = done {
-                // Objects of somebody else are not undone.
+                // Objects of others are not undone.
                 journal.step_not_begun()?;
             }
         }
@@ -146,11 +146,11 @@ fn undo(journal: &Journal, system: &mut dyn System) -> Result<Option<RolledBack>
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extent {
     All,
-    /// Without those that have vanished with their device.
+    /// The steps except the ones that have vanished with their device.
     Rest,
 }
 
-/// Undoes the steps in reverse order. Those of a device that is not the one of `of` any more are failures.
+/// Undoes the steps in reverse order. Steps of a device that is not the one of `of` any more are failures.
 fn undo_steps(
     journal: &Journal,
     of: Option<(&Here, Extent)>,

@@ -9,7 +9,7 @@ use crate::Error;
 #[cfg(feature = "kernel")]
 use crate::lock::Lock;
 
-/// The search path of the programs, whatever the environment of this process says.
+/// The search path of the programs, which does not depend on the environment of this process.
 pub(crate) const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Runs `program`, which changes nothing, and returns its output. A terminal's Ctrl-C and Ctrl-Z do not reach it.

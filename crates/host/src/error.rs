@@ -27,7 +27,7 @@ pub enum Error {
     /// Another process holds the lock longer than this one may wait.
     #[error("another process is changing this host by a policy; try again when it has ended")]
     Busy,
-    /// The object that a step would create exists already, and belongs to somebody else.
+    /// The object that a step would create exists already, and belongs to another program.
     #[error("{0} exists already: it was created after the plan was made")]
     Theirs(String),
     /// A command of the system failed.

@@ -126,7 +126,7 @@ pub trait Facts {
 /// The state of a systemd unit of a kind that has a cgroup.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unit {
-    /// There is no unit of that name.
+    /// No unit of that name exists.
     Unknown,
     /// The unit is not running.
     Stopped,
@@ -362,7 +362,7 @@ mod tests {
         fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("it is ours");
         let is_root = fs::metadata(&file).expect("it is there").uid() == 0;
         let shown = file.display().to_string();
-        // The folder of temporary files is writable by everybody.
+        // The folder of temporary files is writable by all users.
         let said = replaceable(&file).expect("its folder is everybody's");
         assert_eq!(said.contains(&shown), !is_root, "{said}");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o775)).expect("it is ours");

@@ -128,7 +128,7 @@ impl Here {
         )))
     }
 
-    /// Returns whether the mount points are those that a plan with steps in `cgroups` uses.
+    /// Returns whether the mount points are the ones that a plan with steps in `cgroups` uses.
     pub(crate) fn is_of(&self, cgroups: Option<&Path>, folders: &StateFolders) -> bool {
         self.mounts.iter().map(|(path, _)| path.as_path()).eq(mounts(cgroups, folders))
     }

@@ -3,7 +3,7 @@
 //!
 //! A folder without a plan belongs to an apply that had not begun, or to a rollback that was complete.
 //!
-//! A rollback executes its journal as root. Therefore journals are stored and trusted only where nobody else can have
+//! A rollback executes its journal as root. Therefore journals are stored and trusted only where only root can have
 //! written them ([`Folder`]), and may contain only steps that follow from their policy (`plan/allowed.rs`).
 
 use std::fs::File;

@@ -46,7 +46,7 @@ impl System for Kernel<'_> {
                 }
                 Ok(Dctcp::check(&dctcp())?)
             }
-            // An object that was created after the plan belongs to somebody else.
+            // An object that was created after the plan belongs to another program.
             Step::Cgroup { folder } if folder.exists() => Err(Error::Program(format!(
                 "{} was created after the plan was made; plan again",
                 folder.display()
@@ -71,7 +71,7 @@ impl System for Kernel<'_> {
 
     fn act(&mut self, step: &Step) -> Result<(), Error> {
         match step {
-            // The owner of a cgroup moves processes into it, whatever the umask.
+            // The owner of a cgroup moves processes into it, with any umask.
             Step::Cgroup { folder } => made(folder, fs::DirBuilder::new().mode(0o755).create(folder)),
             Step::Segments { device, after, .. } => set_segments(self.0, device, *after),
             Step::Clsact { device } => add_queue(self.0, device, &["clsact"]),
@@ -165,7 +165,7 @@ pub(crate) fn add_queue(lock: &Lock, device: &DeviceName, words: &[&str]) -> Res
     }
 }
 
-/// Creates a folder of pins. In a BPF file system everybody may create folders and links, unless it was mounted
+/// Creates a folder of pins. In a BPF file system all users may create folders and links, unless it was mounted
 /// otherwise.
 fn make_pins(pins: &Path) -> Result<(), Error> {
     Folder::make(pins).map(drop).map_err(Error::doing(format!("making {}", pins.display())))
@@ -254,7 +254,7 @@ fn attach(
         Side::Egress => Direction::Egress,
     };
     make_pins(pins)?;
-    // Of the pacer's two programs, the one at egress owns the map of flows.
+    // The pacer has two programs; the one at egress owns the map of flows.
     let maps: &[&str] =
         if side == Side::Egress { &["state", "counts", "flows"] } else { &["state", "counts"] };
     program.pin_maps(pins, maps)?;
@@ -295,7 +295,7 @@ fn has_clsact(device: &DeviceName) -> Result<bool, Error> {
     Ok(Host.device(device)?.is_some_and(|device| device.clsact))
 }
 
-/// Removes the clsact queue unless it holds filters of somebody else.
+/// Removes the clsact queue unless it holds filters of others.
 fn remove_clsact(lock: &Lock, device: &DeviceName) -> Result<Undone, Error> {
     if index_of(device).is_none() || !has_clsact(device)? {
         return Ok(Undone::Restored);
@@ -334,7 +334,7 @@ fn set_sysctl(name: &str, value: &str) -> Result<(), Error> {
     fs::write(&path, value).map_err(Error::doing(format!("setting {name} to {value}")))
 }
 
-/// Removes a cgroup and moves its processes to its parent; leaves a cgroup in which somebody else has created others.
+/// Removes a cgroup and moves its processes to its parent; leaves a cgroup in which others have created cgroups.
 fn remove_cgroup(folder: &Path) -> Result<Undone, Error> {
     let doing = || Error::doing(format!("removing {}", folder.display()));
     let stays = || Undone::Left(format!("{} stays: it contains other cgroups", folder.display()));

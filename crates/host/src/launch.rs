@@ -32,7 +32,8 @@ pub struct Launch {
 /// process's environment, folder and files. `signal` is polled: each signal that it returns is passed on.
 ///
 /// # Errors
-/// Returns an error if the system rejects a call before the program is started, or there is no such program or user.
+/// Returns an error if the system rejects a call before the program is started, or the program or the user does not
+/// exist.
 pub fn launch(launch: &Launch, signal: &mut dyn FnMut() -> Option<i32>) -> Result<ExitStatus, Error> {
     let (name, arguments) =
         launch.command.split_first().ok_or_else(|| Error::Unavailable(vec!["no program".to_owned()]))?;

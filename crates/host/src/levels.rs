@@ -118,7 +118,7 @@ pub(crate) fn take(pins: &Path) -> Result<(), Error> {
 }
 
 /// Writes `file`, and makes systemd reload its configuration. systemd runs its content as root, so only root may write
-/// it, whatever the umask.
+/// it, with any umask.
 pub(crate) fn tell_systemd(lock: &Lock, file: &Path, text: &str) -> Result<(), Error> {
     let folder = file.parent().expect("a drop-in is in its unit's folder");
     made(folder, DirBuilder::new().recursive(true).mode(0o755).create(folder))?;

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! * **A step holds its undo information**: the state before it. Undoing a step is idempotent, also after a partial
-//!   change, and leaves alone what somebody else has changed since.
+//!   change, and leaves later changes by others alone.
 //! * **One change at a time**: planning, applying, confirming and rolling back hold the lock, so that the recorded
 //!   earlier state and the other policies' state are current. The commands that they start hold it too, in case they
 //!   outlive their parent.

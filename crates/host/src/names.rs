@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A text that is not a valid name; the message states what is allowed.
+/// A text that is not a valid name; the message states the allowed form.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{text}` is not a valid {what}: expected {allowed}")]
 pub struct InvalidName {

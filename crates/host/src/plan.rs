@@ -167,7 +167,7 @@ impl Planning<'_> {
         let taken = if !tcx && device.clsact { self.facts.filters(name, side)? } else { Vec::new() };
         let mut free = (1..).filter(|priority| !taken.contains(priority));
         for (program, pins) in programs {
-            // The filter gets a free priority, behind those of a queue that runs ahead of it in this policy.
+            // The filter gets a free priority, behind the filters of a queue that runs ahead of it in this policy.
             let planned = self.steps.iter().filter_map(|step| match step {
                 Step::Program { device, side: at, hold: Hold::Filter { priority }, .. } => {
                     (device == name && *at == side).then_some(*priority)

@@ -174,7 +174,7 @@ fn cgroups_and_units_of_a_level_are_one_step() {
 
 #[test]
 fn segments_fit_the_smallest_bucket_that_somebody_has() {
-    // Level 1 has 64 packets of 256 B, which are ten frames of 1514 B; level 7 has nobody.
+    // Level 1 has 64 packets of 256 B, which are ten frames of 1514 B; level 7 has no sockets.
     let rest = "[[qjump.assign]]\nlevel = 1\nport = 80\n";
     assert_eq!(lines(rest, &RACK)[0], "~ device  eth0 gso_max_segs 65535 -> 10");
     let keep = format!("segments = 'keep'\n{rest}");
@@ -329,7 +329,7 @@ fn a_plan_survives_its_journal() {
     assert_eq!(serde_json::from_str::<ApplyPlan>(&text).expect("what was written"), plan);
 }
 
-/// A policy with every kind of step, except those of older kernels.
+/// A policy with every kind of step, except the steps of older kernels.
 const EVERYTHING: &str = "tag = 'pcp'\n[[qjump.assign]]\nlevel = 3\nunit = 'runs.service'\n\
     [[qjump.assign]]\nlevel = 4\ncgroup = '/there/b'\n[[qjump.assign]]\nlevel = 5\nport = 7\n\
     [[phantom_queue]]\ndevice = 'eth0'\nrate = '1Gbps'\n\

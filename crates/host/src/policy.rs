@@ -77,7 +77,7 @@ pub struct Qjump {
     /// With `tag = "pcp"`, the VLAN of packets that have no tag: 0 (a tag of priority only) to 4094. Default 0.
     #[serde(default)]
     pub vlan: u16,
-    /// Whether TCP's segments are cut to what a bucket holds: `fit` (default) lowers the device's gso_max_segs, `keep`
+    /// Whether TCP's segments are cut to the size of a bucket: `fit` (default) lowers the device's gso_max_segs, `keep`
     /// leaves it. A segment beyond the bucket never leaves.
     #[serde(default)]
     pub segments: Segments,
@@ -217,7 +217,7 @@ pub struct Pacer {
     /// The minimum pacing rate: 1 kb/s to 1 Tb/s. Default 1 % of the link's rate, which is also the initial rate.
     #[serde(default, alias = "min-rate", skip_serializing_if = "Option::is_none")]
     pub min_rate: Option<Rate>,
-    /// Whether TCP's segments are cut to what the bucket holds, as for `qjump`: one that is longer leaves at once.
+    /// Whether TCP's segments are cut to the size of the bucket, as for `qjump`: one that is longer leaves at once.
     #[serde(default)]
     pub segments: Segments,
     /// The queue that delays packets. Default `edt` where the kernel has fq, else `tbf`.
@@ -247,7 +247,7 @@ pub struct Dctcp {
     pub default: bool,
 }
 
-/// An invalid policy; the message states the place, the value, and what is expected.
+/// An invalid policy; the message states the place, the value, and the expected form.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct PolicyError(String);

@@ -70,7 +70,7 @@ fn an_error_says_where_what_and_what_is_allowed() {
     }
 }
 
-/// The keys are those of a scenario; the spelling with hyphens gives the same policy, and one of both is an error.
+/// The keys are the same as in a scenario; the spelling with hyphens gives the same policy, and using both is an error.
 #[test]
 fn keys_may_have_hyphens_as_before() {
     let now = format!(

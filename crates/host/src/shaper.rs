@@ -66,9 +66,9 @@ fn filter(verb: &str, device: &str, shape: &Shape, rate: Rate) -> String {
     )
 }
 
-/// Sets the rate of the filter to that of the pacer of `applied` repeatedly, until `stops` returns true or the policy
-/// is no longer applied; the filter then gets the link's rate, as it does after an error. Returns how often the rate
-/// was set.
+/// Sets the rate of the filter to the rate of the pacer of `applied` repeatedly, until `stops` returns true or the
+/// policy has ended; the filter then gets the link's rate, as it does after an error. Returns how often the rate was
+/// set.
 ///
 /// # Errors
 /// Returns an error if the policy has no pacer by a filter, its map cannot be read, or `tc` cannot be run.

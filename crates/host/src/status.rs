@@ -55,7 +55,7 @@ pub struct LevelStatus {
     pub rate_bps: u64,
     /// The packets that left.
     pub passed_packets: u64,
-    /// The bytes of those packets.
+    /// The bytes of these packets.
     pub passed_bytes: u64,
     /// The packets beyond the budget.
     pub refused_packets: u64,

@@ -165,9 +165,9 @@ pub enum PortProgram {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hold {
-    /// By a link of its own (tcx), behind existing programs.
+    /// A link of its own (tcx), behind existing programs.
     Link,
-    /// By a filter of the device's clsact queue.
+    /// A filter of the device's clsact queue.
     Filter {
         /// The filter's priority; the lowest runs first.
         priority: u32,
@@ -301,7 +301,7 @@ impl fmt::Display for Step {
 pub enum Undone {
     /// The state is as before the step.
     Restored,
-    /// The state is left alone, since somebody else has changed it; the text describes it.
+    /// The state is left alone, since others have changed it; the text describes it.
     Left(String),
 }
 

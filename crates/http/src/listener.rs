@@ -1,4 +1,4 @@
-//! [`Listener`]: where a server is reached, on a UNIX socket or by TCP.
+//! [`Listener`]: the address of a server, on a UNIX socket or by TCP.
 
 use std::fs;
 use std::io;
@@ -27,14 +27,14 @@ pub enum Reach {
 }
 
 impl Listener {
-    /// Binds `unix:/PATH`, or an address and port. A UNIX socket that nobody listens on is replaced.
+    /// Binds `unix:/PATH`, or an address and port. A UNIX socket without a listening process is replaced.
     ///
     /// # Errors
     /// Returns an error if the text has another form, the address is not allowed, or it is in use.
     pub fn bind(text: &str, reach: Reach) -> io::Result<Listener> {
         if let Some(path) = text.strip_prefix("unix:") {
             let path = PathBuf::from(path);
-            // A killed process leaves its socket behind, at which nobody listens.
+            // A killed process leaves its socket behind, without a listening process.
             let stale = fs::symlink_metadata(&path).is_ok_and(|file| file.file_type().is_socket())
                 && UnixStream::connect(&path).is_err();
             if stale {
@@ -83,7 +83,7 @@ pub(crate) enum Stream {
 impl Stream {
     /// Ends the connection, whichever thread uses it.
     pub(crate) fn shut_down(&self) {
-        // It may have ended already.
+        // The connection may have ended already.
         let _ = match self {
             Stream::Unix(stream) => stream.shutdown(Shutdown::Both),
             Stream::Tcp(stream) => stream.shutdown(Shutdown::Both),

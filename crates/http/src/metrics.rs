@@ -21,7 +21,7 @@ pub fn spawn(
     text: impl Fn() -> Result<String, String> + Send + Sync + 'static,
 ) -> io::Result<()> {
     let serving = move || {
-        // Without the listener there are no metrics; the server goes on.
+        // Without the listener there are no metrics; the server keeps running.
         let _ = serve(&listener, &text);
     };
     thread::Builder::new().name("metrics".to_owned()).spawn(serving).map(drop)
@@ -50,7 +50,7 @@ fn answer(request: &Request, text: &dyn Fn() -> Result<String, String>) -> Answe
 }
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// A scrape has no body; a client that sends one is told that it asks wrongly.
+/// A scrape has no body; a client that sends one gets an error.
 const LIMITS: Limits = Limits { body: 8 * 1024, connections: 8, patience: PATIENCE };
 
 #[cfg(test)]

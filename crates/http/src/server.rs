@@ -18,7 +18,7 @@ use plimsoll_process::note;
 
 use crate::listener::{Listener, Stream};
 
-/// What a server takes from its clients.
+/// The limits of a server's clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Most bytes of a request's body.
@@ -46,7 +46,7 @@ impl Request {
         &self.method
     }
 
-    /// Returns the path of the target, without what follows a question mark.
+    /// Returns the path of the target, without the part behind a question mark.
     pub fn path(&self) -> &str {
         self.target.split('?').next().unwrap_or_default()
     }
@@ -67,8 +67,8 @@ impl Request {
         self.authority.as_deref().or_else(|| self.header("Host"))
     }
 
-    /// Returns the value of a header, in whichever case its name was sent; none if it was sent twice, as there is no
-    /// telling which one counts.
+    /// Returns the value of a header, in whichever case its name was sent; none if it was sent twice, as either may be
+    /// the one that counts.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut named = self.headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
         let (_, value) = named.next()?;
@@ -101,7 +101,7 @@ impl Answer {
     }
 }
 
-/// Answers requests until the listener fails. What cannot be read as a request is answered here, with the reason.
+/// Answers requests until the listener fails. Input that is not a valid request is answered here, with the reason.
 ///
 /// # Errors
 /// Returns the error of the listener.
@@ -151,14 +151,15 @@ pub fn serve(
     })
 }
 
-/// Answers a connection for which there is no thread. Others wait meanwhile, so the client has little time.
+/// Answers a connection for which the system has no thread. Others wait meanwhile, so the client has little time.
 fn refuse(stream: Arc<Stream>) -> io::Result<()> {
     let mut until = Until::new(stream, PATIENCE_IN_NEED);
     send(&mut until, false, &Answer::text("503 Service Unavailable", "the server has no thread for this\n"))?;
     until.end()
 }
 
-/// Whether connections may be accepted after this error: what failed was one of them, or a lack that passes.
+/// Returns whether connections may be accepted after this error: only one connection failed, or a resource is short for
+/// a while.
 fn is_passing(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let passing = [Errno::CONNABORTED, Errno::INTR, Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
@@ -176,8 +177,8 @@ impl Until {
         Until { stream, deadline: Instant::now() + patience }
     }
 
-    /// Ends the answer, and reads what the client has sent beside its request: unread, it would reset the connection,
-    /// and take the answer back.
+    /// Ends the answer, and reads the bytes that the client has sent beside its request: unread, they would reset the
+    /// connection, and the client would lose the answer.
     fn end(&mut self) -> io::Result<()> {
         match &*self.stream {
             Stream::Unix(stream) => stream.shutdown(Shutdown::Write)?,
@@ -242,7 +243,7 @@ fn send(stream: &mut impl Write, is_head: bool, answer: &Answer) -> io::Result<(
     if is_head { Ok(()) } else { stream.write_all(body.as_bytes()) }
 }
 
-/// Reads a request, or says why there is none to be answered.
+/// Reads a request, or returns the answer to one that is not valid.
 fn read(stream: &mut impl Read, limits: Limits) -> io::Result<Result<Request, Answer>> {
     let mut bytes = Vec::new();
     let mut piece = [0; 1024];

@@ -3,8 +3,9 @@
 //! One thread. It sleeps until shortly before the next event, or until a host has sent something; the last microseconds
 //! it spins, because a sleeping thread wakes up late. How late each frame was handed to its host is counted.
 //!
-//! Hosts that have sent something take turns of [`BATCH`] frames, and whatever is due leaves between any two frames
-//! that are read: a host that floods delays what others send by a turn, and what others receive by a frame.
+//! Hosts that have sent something take turns of [`BATCH`] frames, and frames that are due leave between any two frames
+//! that are read: a host that floods delays the frames that others send by a turn, and the frames that others receive
+//! by one frame.
 
 pub(crate) mod capture;
 pub mod frame;
@@ -26,7 +27,7 @@ use crate::edge::live::{Egress, Entry, LiveFabric, Out};
 use crate::net::multipath::Flows;
 use crate::read_outs::lateness::Spread;
 
-/// What waited in the hosts' sockets.
+/// The bytes that waited in the hosts' sockets.
 #[derive(Clone, Debug)]
 pub struct Reading {
     /// When the reading was complete.
@@ -40,8 +41,8 @@ pub trait Devices {
     /// Returns the present time of the devices' clock.
     fn now(&mut self) -> Time;
 
-    /// Waits at most `timeout`, and less if a host sends something; adds those to `ready` that have sent since a read
-    /// found nothing of them.
+    /// Waits at most `timeout`, and less if a host sends something; adds the hosts to `ready` that have sent since the
+    /// last read without a result.
     ///
     /// # Errors
     /// If the system refuses.
@@ -72,7 +73,7 @@ struct Slot {
 struct Frames {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// One byte more than frames may have: what fills it is too long.
+    /// One byte more than frames may have: a frame that fills it is too long.
     room: usize,
 }
 
@@ -141,7 +142,7 @@ impl Turns {
     }
 }
 
-/// How a host's turn ended.
+/// Result of a host's turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Turn {
     /// The host has no more frames to send.
@@ -165,18 +166,18 @@ pub struct Edge<D> {
     foreign: u64,
 }
 
-/// What the edge has seen.
+/// Observations of the edge.
 #[derive(Debug)]
 pub struct Seen {
-    /// How long after its time each frame was handed to its host.
+    /// Lateness of each frame: the time between its due time and its hand-over to its host.
     pub lateness: Spread,
-    /// How long each waited in queues and pacers of the fabric.
+    /// Time for which each frame waited in queues and pacers of the fabric.
     pub waited: Spread,
     /// Frames that a host's device did not take.
     pub refused: u64,
-    /// Frames that were not for the fabric, such as those to groups or longer than hosts may send.
+    /// Frames that were not for the fabric, such as frames to groups or frames longer than hosts may send.
     pub foreign: u64,
-    /// What came in, where it was to be kept.
+    /// The log of arrivals, where it was to be kept.
     pub log: Option<Vec<Entry>>,
     /// The frames of every host, where they were to be kept.
     pub capture: Option<Capture>,
@@ -186,9 +187,9 @@ pub struct Seen {
 
 /// Frames read of a host before others have their turn.
 pub const BATCH: usize = 8;
-/// The edge looks this often at least whether it is to stop.
+/// Interval at which the edge checks at least whether it is to stop.
 const PATIENCE: Span = Span::from_ms(20);
-/// And this often whether a host that has something to send still must wait: room in a NIC's queue is no event.
+/// Interval at which it checks whether a host with data to send still must wait: room in a NIC's queue is not an event.
 const HELD: Span = Span::from_us(10);
 
 impl<D: Devices> Edge<D> {
@@ -208,7 +209,7 @@ impl<D: Devices> Edge<D> {
         Edge { fabric, exits, turns, spin, log: None, sockets: None, flows: None, foreign: 0 }
     }
 
-    /// Keeps a log of what comes in, for [`crate::edge::live::replay`].
+    /// Keeps a log of all arrivals, for [`crate::edge::live::replay`].
     pub fn keep_log(&mut self) {
         self.log = Some(Vec::new());
     }
@@ -218,7 +219,7 @@ impl<D: Devices> Edge<D> {
         self.flows = Some(Flows::default());
     }
 
-    /// Passes on to the fabric what is read of the hosts' sockets.
+    /// Passes the readings of the hosts' sockets on to the fabric.
     pub fn read_sockets(&mut self, readings: Receiver<Reading>) {
         self.sockets = Some(readings);
     }
@@ -228,7 +229,7 @@ impl<D: Devices> Edge<D> {
         self.exits.capture = Some(capture);
     }
 
-    /// Carries frames until `stops` says so; the time then.
+    /// Carries frames until `stops` returns true; returns the time then.
     ///
     /// # Errors
     /// If the system refuses to wait for devices.
@@ -251,8 +252,7 @@ impl<D: Devices> Edge<D> {
         }
     }
 
-    /// Takes what was read of the hosts' sockets, with the time at which it was. There may be none, which is not waited
-    /// for.
+    /// Takes the readings of the hosts' sockets that have arrived, each with its time; it does not wait for one.
     fn take_readings(&mut self) {
         let Some(sockets) = &self.sockets else { return };
         for Reading { at, demand } in sockets.try_iter() {
@@ -263,7 +263,7 @@ impl<D: Devices> Edge<D> {
         }
     }
 
-    /// A turn for everyone who has sent something; whether one of them may send more at once.
+    /// Gives every host that has sent something a turn; returns whether one of them may send more at once.
     fn round(&mut self) -> bool {
         let mut more = false;
         for _ in 0..self.turns.queue.len() {
@@ -319,7 +319,7 @@ impl<D: Devices> Edge<D> {
         }
         match frame::answer(frame, hosts) {
             Some(reply) => {
-                // A device that does not take the answer is asked again by its host.
+                // If the device rejects the answer, its host asks again.
                 let _ = self.exits.devices.send(from, &reply);
                 if let Some(capture) = &mut self.exits.capture {
                     capture.keep(from, now, Way::ToHost, &reply);
@@ -330,7 +330,7 @@ impl<D: Devices> Edge<D> {
         self.exits.frames.free.push(number);
     }
 
-    /// What was seen, and the fabric as it is.
+    /// Returns the fabric and the observations.
     pub fn finish(self) -> (LiveFabric, Seen) {
         let Edge { fabric, exits, log, flows, foreign, .. } = self;
         let Exits { lateness, waited, refused, capture, .. } = exits;

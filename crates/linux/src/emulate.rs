@@ -45,7 +45,7 @@ use observed::{of_circuits, of_congestion, of_program, take, warnings};
 pub struct Options {
     /// The time before an event at which the edge stops sleeping.
     pub spin: Span,
-    /// Keeps what comes in, and checks that its replay gives the digest of the run.
+    /// Keeps all arrivals, and checks that their replay gives the digest of the run.
     pub verify: bool,
     /// The programs to run in hosts.
     pub programs: Vec<Program>,
@@ -55,7 +55,7 @@ pub struct Options {
     pub mptcp: Option<u8>,
     /// The host in which a shell opens; the run lasts as long as the shell.
     pub shell: Option<u32>,
-    /// Where the frames of all hosts are captured.
+    /// The folder in which the frames of all hosts are captured.
     pub capture: Option<CaptureTo>,
 }
 
@@ -64,27 +64,27 @@ pub struct Options {
 pub struct Emulated {
     /// The outcome, in the form of a simulated run's.
     pub outcome: Outcome,
-    /// The time by which each frame was handed to its host too late.
+    /// Lateness of the frames handed to their hosts.
     pub lateness: Spread,
     /// The time that each frame waited in queues and pacers of the fabric.
     pub waited: Spread,
-    /// The number of frames that were not for the fabric, such as those to groups, and that the edge does not answer.
+    /// The number of frames that were not for the fabric, such as frames to groups, and that the edge does not answer.
     pub foreign: u64,
     /// The time from the first step to the first frame that could pass.
     pub startup: Span,
-    /// The replay gave the same digest; `None` if it was not asked for.
+    /// True if the replay gave the same digest; `None` if no replay was requested.
     pub verified: Option<bool>,
     /// The packets beyond their level's share, where hosts have QJump's limiter.
     pub excess: Option<Excess>,
     /// The hosts' counters of MPTCP, where connections use it.
     pub multipath: Option<MultipathCounts>,
-    /// How each program ended.
+    /// The exit of each program.
     pub programs: Vec<ProgramEnd>,
-    /// The readings of the hosts' sockets, where the controller of circuits has its demand of them.
+    /// The readings of the hosts' sockets, where the controller of circuits takes its demand from them.
     pub readings: Option<Readings>,
 }
 
-/// Why an emulated run has no outcome.
+/// Reasons why an emulated run has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum EmulateError {
     /// The system lacks a feature.
@@ -107,10 +107,10 @@ pub enum EmulateError {
 /// The interval at which the shell is checked for its end.
 const SHELL_LOOKED_AFTER: Span = Span::from_ms(20);
 
-/// Checks that `model` can be emulated on this system as `options` say. Nothing is created.
+/// Checks that `model` can be emulated on this system with `options`. Nothing is created.
 ///
 /// # Errors
-/// Names what the system or the model lacks.
+/// Names the feature that the system lacks, or the part of the model that cannot be emulated.
 pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     let missing = features::missing()?;
     if !missing.is_empty() {
@@ -236,7 +236,7 @@ pub fn emulate(
     if options.verify {
         edge.keep_log();
     }
-    // Of other rules a flow has no path of its own.
+    // With other rules a flow has no path of its own.
     if options.mptcp.is_some()
         && control::control(model).is_none()
         && model.paths.mechanisms().active().is_empty()
@@ -328,7 +328,7 @@ pub fn emulate(
     })
 }
 
-/// How the live phase of a run ended.
+/// Result of the live phase of a run.
 struct Carried {
     end: Time,
     /// The run ended because it had taken as long as it may.

@@ -1,10 +1,10 @@
-//! Errors of the system, with what they are about.
+//! Errors of the system, with their context.
 
 use std::fmt::Display;
 use std::io;
 use std::thread::{self, JoinHandle};
 
-/// Returns `error` with `what` before it: a file, or what could not be done.
+/// Returns `error` with `what` before it: a file, or the action that failed.
 pub(crate) fn failed(what: impl Display, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{what}: {error}"))
 }

@@ -1,4 +1,4 @@
-//! What a live run needs of the system, and whether it is there.
+//! The features of the system that a live run needs, and tests for each.
 
 use std::fs;
 use std::io;
@@ -16,13 +16,13 @@ use crate::net::multipath;
 pub struct Feature {
     /// The name of the feature.
     pub name: &'static str,
-    /// What needs it, and what it does without.
+    /// The parts of a run that need it, and how a run works without it.
     pub needed_for: String,
-    /// Whether nothing can be done without it.
+    /// Whether a run is impossible without it.
     pub required: bool,
     /// Whether the system has the feature.
     pub found: bool,
-    /// What brings the feature, for a system that lacks it.
+    /// The way to get the feature, for a system that lacks it.
     pub fix: String,
 }
 
@@ -40,7 +40,7 @@ pub fn has_capability(bit: u32) -> bool {
     set.is_some_and(|set| set >> bit & 1 == 1)
 }
 
-/// Whether sockets here can have this congestion control; a module is loaded if need be.
+/// Returns whether sockets here can have this congestion control; a module is loaded if necessary.
 pub fn has_congestion_control(name: &str) -> bool {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP));
     socket.is_ok_and(|socket| socket.set_tcp_congestion(name.as_bytes()).is_ok())

@@ -4,10 +4,10 @@
 //! host: program ─ kernel's TCP ─ TAP ──read──> frame::Header ──> Ingress (logged) ──> LiveFabric::on_frame
 //!                                 ^                                                       │ ports, links, switches
 //!                                 └────write── frame, marked <── Egress <── advance(now) ─┘ of crates/fabric
-//! clock: virtual now = max(wall, what is done); sleep to the next event, spin the last microseconds
+//! clock: virtual now = max(wall, end of the last step); sleep to the next event, spin the last microseconds
 //! demand: sock_diag of each namespace ──Reading (logged)──> LiveFabric::on_socket_demand ──> circuits' controller
 //! hold:  a host whose NIC is paused or full: its TAP is not read
-//! turns: hosts that have sent take turns of 8 frames; what is due leaves between any two of them
+//! turns: hosts that have sent take turns of 8 frames; frames that are due leave between any two of them
 //! proof: replay(log) in simulated time gives the digest of the live run
 //! ```
 

@@ -1,4 +1,4 @@
-//! [`Urgent`]: a thread that goes before others, while it lasts.
+//! [`Urgent`]: a thread that has precedence over others, until the value is dropped.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -8,13 +8,13 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity,
 
 /// This thread is urgent until the value is dropped.
 ///
-/// * On one processor: the kernel queues what a TAP device is given by processor, so a thread that moves reorders
-///   frames.
-/// * Timers wake it when they say; the kernel's default is up to 50 us late.
+/// * On one processor: the kernel queues the frames given to a TAP device by processor, so a thread that moves
+///   reorders frames.
+/// * Its timers are exact; with the kernel's default it would wake up to 50 us late.
 /// * It runs before all ordinary threads (`SCHED_FIFO`, lowest priority), else at the highest ordinary priority.
-///   Without the right to either the lateness tells.
+///   Without the right to either, the lateness shows it.
 ///
-/// What keeps it from hanging the machine: it has one processor; the fabric's loop rests for 5 % of the time; the
+/// Limits that keep it from hanging the machine: it has one processor; the fabric's loop rests for 5 % of the time; the
 /// kernel keeps 5 % of a second for ordinary threads (`sched_rt_runtime_us`); and `RLIMIT_RTTIME` ends the process if
 /// the thread runs for a second without sleeping at all.
 #[derive(Debug)]
@@ -64,8 +64,8 @@ impl Drop for Urgent {
     }
 }
 
-/// Makes this thread wake up at the time that it asked for, and run before ordinary threads, as far as the system
-/// allows: for threads that work for some 100 us at a time, on any processor. [`Urgent`] limits those of the process.
+/// Makes this thread wake up at the requested time, and run before ordinary threads, as far as the system allows: for
+/// threads that work for some 100 us at a time, on any processor. [`Urgent`] limits the threads of the process.
 pub(crate) fn wake_in_time() {
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     let _ = set_scheduler(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1);

@@ -1,5 +1,5 @@
-//! What an epoch of the load balancer costs its thread, by policy and number of partitions: the policy itself, without
-//! reading counters and publishing owners, under a load of which half goes to eight neighbours.
+//! Measures the time that an epoch of the load balancer takes on its thread, by policy and number of partitions: the
+//! policy itself, without reading counters and publishing owners, under a load of which half goes to eight neighbours.
 //!
 //! `cargo run --release -p plimsoll-mechanisms --example balance_cost`
 

@@ -6,13 +6,13 @@
 pub(crate) struct Chance(u128);
 
 impl Chance {
-    /// Probability `p`; what is outside 0..=1 is brought inside.
+    /// Makes the chance of probability `p`, clamped to 0..=1.
     pub(crate) fn of(p: f64) -> Chance {
         // Scaling by a power of two is exact and the cast rounds down.
         Chance((p.clamp(0.0, 1.0) * TWO_POW_64) as u128)
     }
 
-    /// Whether the event happens. A draw is taken only where it can make a difference.
+    /// Returns whether the event happens. A draw is taken only where it can make a difference.
     pub(crate) fn hits(self, draw: impl FnOnce() -> u64) -> bool {
         match self.0 {
             0 => false,

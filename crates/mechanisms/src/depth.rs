@@ -18,7 +18,7 @@ pub enum Depth {
 }
 
 impl Depth {
-    /// Of the two measures of one queue, the one that this depth is compared with.
+    /// Returns the measure of the queue, its bytes or its packets, that this depth is compared with.
     #[inline]
     pub fn pick(self, bytes: u64, packets: u64) -> u64 {
         match self {

@@ -48,7 +48,7 @@ impl Mechanism for EcnParams {
         Some(Marking { marks: true, thresholds: vec![self.threshold], at_dequeue })
     }
 
-    /// At dequeue, a mark depends on what waits when a packet leaves, which is not known at its admission.
+    /// At dequeue, a mark depends on the packets that wait when a packet leaves, which is unknown at its admission.
     fn engine(&self) -> Engine {
         if self.at == MarkAt::Dequeue { Engine::GeneralHere } else { Engine::Either }
     }
@@ -99,13 +99,13 @@ impl Ecn {
         self.0.at == MarkAt::Dequeue
     }
 
-    /// Whether a packet that joins behind `waiting_bytes` in `waiting_packets` must be marked now.
+    /// Returns whether a packet that joins behind `waiting_bytes` in `waiting_packets` must be marked now.
     #[inline]
     pub fn on_enqueue(&self, waiting_bytes: u64, waiting_packets: u64) -> bool {
         self.0.at == MarkAt::Enqueue && self.is_over(waiting_bytes, waiting_packets)
     }
 
-    /// Whether a packet that leaves `waiting_bytes` in `waiting_packets` behind must be marked now.
+    /// Returns whether a packet that leaves `waiting_bytes` in `waiting_packets` behind must be marked now.
     #[inline]
     pub fn on_dequeue(&self, waiting_bytes: u64, waiting_packets: u64) -> bool {
         self.0.at == MarkAt::Dequeue && self.is_over(waiting_bytes, waiting_packets)

@@ -13,7 +13,7 @@ pub struct InvalidParam {
 }
 
 impl InvalidParam {
-    /// Ok if `ok`, else the error that names the key, its value and what is allowed.
+    /// Returns `Ok` if `ok`, else the error with the key, its value and the allowed values.
     pub fn unless(
         ok: bool,
         key: &'static str,

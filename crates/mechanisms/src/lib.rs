@@ -2,9 +2,9 @@
 //! out, and nothing here reads a clock, does I/O, starts a thread or owns a random generator.
 //!
 //! Each mechanism is one module: a `Params` struct, which is its table in a scenario file and whose doc comments are
-//! its reference, what the mechanism says about itself ([`Mechanism`]), and the machine itself.
-//! [`Mechanism::validate`] says which values make sense; the machines take parameters that passed it. A mechanism that
-//! a scenario can turn on is named once, in the list below.
+//! its reference, its description for the scenario's reader ([`Mechanism`]), and the machine itself.
+//! [`Mechanism::validate`] checks the values; the machines take parameters that passed it. A mechanism that a scenario
+//! can turn on is named once, in the list below.
 
 mod chance;
 mod depth;
@@ -40,8 +40,8 @@ mechanism::registry! { $
         /// pFabric's queue: by the rank that the sending host gives a packet (`host.rank`). It has a limit of its
         /// own, and `buffer` and `order` do not count.
         pfabric: pfabric::PfabricParams,
-        /// Priority flow control on the links into the switch: no packet is lost for lack of room. `buffer`, in
-        /// bytes, is then what arrives by one link may take, and is shared among the priorities in use.
+        /// Priority flow control on the links into the switch: no packet is lost for lack of room. `buffer`, in bytes,
+        /// then limits the packets that arrive by one link, and is shared among the priorities in use.
         pfc: pfc::PfcParams,
         /// Mark ECN at a threshold on the instantaneous queue.
         ecn: ecn::EcnParams,
@@ -60,13 +60,14 @@ mechanism::registry! { $
         pacer: pacer::PacerParams,
         /// Segmentation offload, interrupt coalescing and receive offload; off by default.
         bursts: nic_burst::NicBurstParams,
-        /// QJump: each priority may send so much in a network epoch. A workload's level is its `priority`.
+        /// QJump: each priority may send a limited number of bytes in a network epoch. A workload's level is its
+        /// `priority`.
         qjump: qjump::QjumpParams,
         /// Day and night: a timer pauses and resumes all NICs.
         tdma: tdma::TdmaParams,
         /// The receiver's reorder buffer, which hides reordering from TCP for a limited time.
         reorder_buffer: reorder_buffer::ReorderBufferParams,
-        /// The processor: what the host's network stack costs, by frame, segment and byte.
+        /// The processor: the costs of the host's network stack, by frame, segment and byte.
         processor: processor::ProcessorParams,
     }
     /// The path selectors that are on; a checked scenario has at most one.

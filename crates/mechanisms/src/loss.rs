@@ -1,8 +1,8 @@
-//! Uniform random loss: each packet is lost with one probability, whatever was lost before it.
+//! Uniform random loss: each packet is lost with one probability, independently of earlier losses.
 //!
-//! It stands for what loses packets without congestion (optics, cables, drivers), and is the one experiment in which
-//! a transport's recovery is measured at a given loss rate: the host loses the packet before its NIC sees it, so that
-//! no queue is shorter or longer for a reason of its own.
+//! It models losses without congestion (optics, cables, drivers), and is the one experiment in which a transport's
+//! recovery is measured at a given loss rate: the host loses the packet before its NIC receives it, so that the loss
+//! itself does not change any queue.
 
 use crate::chance::Chance;
 
@@ -13,7 +13,7 @@ pub struct UniformLoss {
 }
 
 impl UniformLoss {
-    /// Makes the loss of `probability`; what is outside 0 to 1 is brought inside.
+    /// Makes the loss of `probability`, clamped to 0..=1.
     pub fn new(probability: f64) -> UniformLoss {
         UniformLoss { chance: Chance::of(probability) }
     }

@@ -1,13 +1,13 @@
-//! [`Mechanism`]: what a mechanism says about itself, so that no other file lists mechanisms.
+//! [`Mechanism`]: the description that a mechanism gives of itself, so that no other file lists mechanisms.
 //!
 //! A scenario's reader, its checks, its reference and the choice of the port engine follow from these descriptions.
-//! [`registry!`] makes the tables of a scenario from one list, which stands in this crate's root.
+//! [`registry!`] makes the tables of a scenario from one list, in this crate's root.
 
 use crate::{Depth, InvalidParam};
 
 /// The parameters of a mechanism, which are its table in a scenario file.
 pub trait Mechanism {
-    /// Where a scenario has the table, and what else is the same for all parameters.
+    /// The place of the table in a scenario, and the settings that are the same for all parameters.
     const TABLE: Table;
 
     /// Checks the ranges that the documentation of the keys states.
@@ -18,12 +18,12 @@ pub trait Mechanism {
         Ok(())
     }
 
-    /// Which port engine a mechanism with these parameters needs.
+    /// Returns the port engine that a mechanism with these parameters needs.
     fn engine(&self) -> Engine {
         Self::TABLE.engine
     }
 
-    /// How it marks packets, or drops them early; `None` for a mechanism that does neither.
+    /// Returns how it marks packets, or drops them early; `None` for a mechanism that does neither.
     fn marking(&self) -> Option<Marking> {
         None
     }
@@ -34,7 +34,7 @@ pub trait Mechanism {
     }
 }
 
-/// How a mechanism marks packets, for the checks of a scenario.
+/// The way in which a mechanism marks packets, for the checks of a scenario.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Marking {
     /// Whether it marks; else it drops packets early.
@@ -45,7 +45,7 @@ pub struct Marking {
     pub at_dequeue: bool,
 }
 
-/// The place of a mechanism's table in a scenario, and what the scenario's reader must know of it.
+/// The place of a mechanism's table in a scenario, and further properties that the scenario's reader needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Table {
     /// The section that has the key.
@@ -54,7 +54,7 @@ pub struct Table {
     pub key: &'static str,
     /// The behaviour where the key is `"off"`, as a sentence without its full stop.
     pub off: &'static str,
-    /// The port engine that the mechanism needs whatever its parameters are.
+    /// The port engine that the mechanism needs with all values of its parameters.
     pub engine: Engine,
     /// Whether the mechanism limits the queue in place of the port's `buffer`.
     pub limits_queue: bool,
@@ -63,8 +63,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table `key` of `section` that a variant replaces whole: none of the base's keys remain in it. `"off"`
-    /// removes it, and `off` says what happens then.
+    /// A table `key` of `section` that a variant replaces whole: none of the base's keys remain in it. `"off"` removes
+    /// it, and `off` describes the behaviour then.
     pub const fn replaced_whole(section: Section, key: &'static str, off: &'static str) -> Table {
         Table { section, key, off, engine: Engine::Either, limits_queue: false, marks_queue: false }
     }
@@ -94,7 +94,7 @@ impl Table {
         format!("{section}.{}", self.key)
     }
 
-    /// Whether a scenario's keys lead to this table.
+    /// Returns whether a scenario's keys lead to this table.
     pub fn is_at<S: AsRef<str>>(&self, path: &[S]) -> bool {
         let mut keys = path.iter().map(AsRef::as_ref);
         let in_section = match self.section {
@@ -111,13 +111,13 @@ impl Table {
 pub enum Section {
     /// `port.host`, `port.switch` and each tier of switches: the queue of an output port.
     Port,
-    /// `host`: what a host has between its transport and its NIC.
+    /// `host`: the stages between a host's transport and its NIC.
     Host,
     /// `paths`: the choice among equally short paths.
     Paths,
 }
 
-/// Which of the two port engines a mechanism needs, and at which ports.
+/// The port engine that a mechanism needs, of two, and the ports at which it needs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Engine {
     /// Either engine: a packet's departure is still known when it is admitted.
@@ -131,7 +131,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Whether a port needs the general engine; `has_it` says that the mechanism is at this port.
+    /// Returns whether a port needs the general engine; `has_it` means that the mechanism is at this port.
     pub fn is_general(self, at_switch: bool, has_it: bool) -> bool {
         match self {
             Engine::Either => false,
@@ -145,7 +145,7 @@ impl Engine {
 /// A mechanism that is on, as a walk over the mechanisms of a section meets it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Active {
-    /// Where the scenario has its table.
+    /// The place of its table in a scenario.
     pub table: Table,
     /// The port engine that its parameters need.
     pub engine: Engine,
@@ -153,7 +153,7 @@ pub struct Active {
     pub engine_setting: &'static str,
     /// The verdict of [`Mechanism::validate`].
     pub verdict: Result<(), InvalidParam>,
-    /// How it marks packets or drops them early, if it does.
+    /// The way in which it marks packets or drops them early, if it does.
     pub marking: Option<Marking>,
 }
 
@@ -170,8 +170,8 @@ impl Active {
     }
 }
 
-/// Makes of one list of mechanisms: [`TABLES`](crate::TABLES); for each section a struct of the parameters that are
-/// on; and a macro that hands the section's list to another macro, by which a scenario's table gets its keys.
+/// Generates from one list of mechanisms: [`TABLES`](crate::TABLES); for each section a struct of the parameters that
+/// are on; and a macro that hands the section's list to another macro, by which a scenario's table gets its keys.
 macro_rules! registry {
     ($d:tt $(
         $(#[$section_doc:meta])*

@@ -1,15 +1,15 @@
-//! What a NIC with offloads does to the timing of packets, which is why HULL needs pacing in hardware:
+//! Effects of a NIC's offloads on the timing of packets, which are why HULL needs pacing in hardware:
 //!
 //! * **segmentation offload**: the host hands over a large piece and the NIC sends its segments back to
 //!   back, so [`SegmentationOffload::sendable`] makes a sender wait for a piece worth handing over;
 //! * **interrupt coalescing**: received packets reach the host in batches, [`Coalescer`];
-//! * **receive offload**: of a batch, the in-order segments of a flow become one, and hence one
-//!   acknowledgement, [`Merger`]. The NIC may do that (LRO), or the kernel (GRO): the difference is what a
-//!   processor has to do ([`crate::processor`]).
+//! * **receive offload**: of a batch, the in-order segments of a flow become one, and hence one acknowledgement,
+//!   [`Merger`]. The NIC may do that (LRO), or the kernel (GRO), which differ in the work of a processor
+//!   ([`crate::processor`]).
 //!
-//! A piece is worth handing over when it is `segmentation` bytes, or a third of the window, or all that
-//! there is, or when nothing is in flight that could bring an acknowledgement to wait for. The third
-//! is Linux's rule (`tcp_tso_win_divisor = 3`), without its clock-based exceptions.
+//! A piece is worth handing over when it has `segmentation` bytes, or a third of the window, or all data that there is,
+//! or when nothing is in flight whose acknowledgement could be awaited. The third is the rule of Linux
+//! (`tcp_tso_win_divisor = 3`), without its clock-based exceptions.
 
 use std::collections::VecDeque;
 
@@ -41,12 +41,12 @@ pub struct NicBurstParams {
     /// (LRO): at most 1 MB. Default 0 B: the NIC does not merge.
     #[serde(skip_serializing_if = "is_zero")]
     pub lro: Bytes,
-    /// How many bytes of a connection may be on their way from TCP to the link; TCP sends on when less are (Linux's
+    /// Limit of a connection's bytes between TCP and the link; TCP resumes sending when fewer are there (Linux's
     /// `tcp_limit_output_bytes`). Default 0 B: no limit.
     #[serde(skip_serializing_if = "is_zero")]
     pub output_limit: Bytes,
-    /// How many segments TCP sends at most on an acknowledgement or another event (MaxBurst). What the window permits
-    /// beyond that waits for the next. Default 0: no limit.
+    /// The most segments that TCP sends on an acknowledgement or another event (MaxBurst). Segments that the window
+    /// permits beyond that wait for the next event. Default 0: no limit.
     #[serde(skip_serializing_if = "is_none")]
     pub max_burst: u32,
     /// How many transmit queues the NIC has, 1 to 1024. Connections are divided among them, and they send in turn,
@@ -107,7 +107,7 @@ impl NicBurstParams {
         }
     }
 
-    /// Returns whether the host needs more than the timing of its NIC: limits of what TCP sends, transmit queues, or
+    /// Returns whether the host needs more than the timing of its NIC: limits on TCP's sending, transmit queues, or
     /// calls of the application.
     pub fn has_stack(&self) -> bool {
         let limits = [self.output_limit, self.send_size, self.socket_buffer];
@@ -154,10 +154,10 @@ impl SegmentationOffload {
         SegmentationOffload { piece: params.segmentation.get() }
     }
 
-    /// How many of `allowed` bytes to send now: all or none. `allowed` is what window and data permit,
-    /// `window` the whole window, `in_flight` what is unacknowledged, all in bytes. `more_data` says
-    /// that the application has handed over more than the window permits. What is more than a
-    /// [`piece`](Self::piece_bytes) is another one, to be asked for by itself.
+    /// Returns how many of `allowed` bytes to send now: all or none. Window and data permit `allowed` bytes, `window`
+    /// is the whole window, `in_flight` the unacknowledged bytes. `more_data` means that the application has handed
+    /// over more than the window permits. Bytes beyond a [`piece`](Self::piece_bytes) form another one, which takes a
+    /// call of its own.
     pub fn sendable(&self, allowed: u64, window: u64, in_flight: u64, more_data: bool) -> u64 {
         let worth = self.piece.min(window / WINDOW_DIVISOR);
         if allowed >= worth || in_flight == 0 || !more_data { allowed } else { 0 }
@@ -202,7 +202,7 @@ impl<T> Coalescer<T> {
         }
     }
 
-    /// When the host is interrupted; none while nothing waits.
+    /// Returns when the host is interrupted; `None` while nothing waits.
     pub fn next_due(&self) -> Option<Time> {
         (!self.batch.is_empty()).then_some(self.due)
     }
@@ -225,14 +225,14 @@ impl<T> Coalescer<T> {
         self.batch.drain(..count)
     }
 
-    /// The batch, in order of arrival, if it is due at `now`; else nothing.
+    /// Returns the batch, in order of arrival, if it is due at `now`; else nothing.
     pub fn poll(&mut self, now: Time) -> impl Iterator<Item = T> + '_ {
         let count = if self.due <= now { self.batch.len() } else { 0 };
         self.batch.drain(..count)
     }
 }
 
-/// A received segment, as receive offload sees it; also what segments are merged into.
+/// A received segment, as receive offload sees it; also the result of merging segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
     /// The flow has this number.
@@ -243,16 +243,16 @@ pub struct Segment {
     pub bytes: u64,
     /// Whether it arrived with CE. Segments that differ are not merged, so that marks stay exact.
     pub ce: bool,
-    /// What else of its header must be equal in segments that are merged: in TCP the acknowledgement
-    /// number and the flags, as one number.
+    /// The rest of the header that must be equal in merged segments: in TCP the acknowledgement number and the flags,
+    /// as one number.
     pub header: u64,
-    /// How many segments it was on the wire: 1 as received.
+    /// Number of segments on the wire that it consists of: 1 as received.
     pub segments: u32,
 }
 
-/// Receive offload at the receiver: merges the in-order segments of each flow in a batch into pieces. A piece stands
-/// where its first segment stood. Whatever cannot join its flow's latest piece (a hole, another CE or header, no room)
-/// starts a new one.
+/// Receive offload at the receiver: merges the in-order segments of each flow in a batch into pieces. A piece takes the
+/// place of its first segment. A segment that cannot join its flow's latest piece (a hole, another CE or header, no
+/// room) starts a new one.
 #[derive(Clone, Debug)]
 pub struct Merger {
     largest: u64,
@@ -272,7 +272,7 @@ impl Merger {
 
     /// Adds the next segment of the batch, and returns the place of its piece in [`pieces`](Self::pieces).
     pub fn add(&mut self, segment: Segment) -> usize {
-        // No piece of its flow is looked for where nothing can join one.
+        // Where nothing can join a piece, no piece of its flow is searched for.
         let may_join = self.largest > 0 && segment.bytes > 0;
         let latest =
             may_join.then(|| self.pieces.iter().rposition(|piece| piece.flow == segment.flow)).flatten();

@@ -1,19 +1,19 @@
-//! Which thread serves which partition: Chronos's load balancer (SoCC 2012; dissertation, section 6.1, Algorithm 1).
+//! Assignment of partitions to threads: Chronos's load balancer (SoCC 2012; dissertation, section 6.1, Algorithm 1).
 //!
 //! ```text
 //! load of each partition in the last epoch ──┐
 //! owner of each partition ───────────────────┴──> Balance::balance ──> owner of each partition in the next epoch
 //! ```
 //!
-//! Algorithm 1 keeps a partition where it is while its thread has been given no more than the ideal load, which is
-//! the total over the threads; else it goes to the first other thread that has not. It looks at what a thread has
-//! *before* the partition is added, so a thread may end above the ideal by one partition's load, and one partition
-//! that is hotter than the ideal stays alone on its thread: one key's load cannot be shared out.
+//! Algorithm 1 keeps a partition on its thread while that thread has been given at most the ideal load, which is the
+//! total over the threads; else it moves the partition to the first other thread within the ideal. It compares a
+//! thread's load *before* the partition is added, so a thread may end above the ideal by one partition's load, and one
+//! partition that is hotter than the ideal stays alone on its thread: one key's load cannot be divided.
 //!
 //! As printed it also moves partitions by chance: of equal threads, half are above the ideal in any epoch, if only by a
-//! few requests. [`GreedyBalance::beyond_noise`] departs from it: a thread has too much only if it has more than chance
-//! explains. Counts of independent requests vary by their square root, so of R requests a thread of T is given R / T,
-//! give or take sqrt(R / T), and its load is too much above the ideal by `deviations` of these.
+//! few requests. [`GreedyBalance::beyond_noise`] departs from it: a thread is overloaded only if it has more than
+//! chance explains. Counts of independent requests vary by their square root, so of R requests a thread of T is given R
+//! / T, give or take sqrt(R / T), and it is overloaded if it is above the ideal by `deviations` of these.
 //!
 //! [`SplitBalance`] does the same with groups of partitions that move as one until they are hot, and [`NodeBalance`]
 //! keeps partitions within the NUMA node of their thread.
@@ -28,7 +28,7 @@ pub use split::SplitBalance;
 
 /// Chooses the owners of partitions for the next epoch.
 pub trait Balance: Send {
-    /// `load[p]` is what partition p cost in the last epoch (requests, bytes or nanoseconds, one unit for all), by
+    /// `load[p]` is the cost of partition p in the last epoch (requests, bytes or nanoseconds, one unit for all), by
     /// `requests` in all; `owner[p]` is its thread, below `threads`, and becomes its thread for the next epoch.
     ///
     /// # Panics
@@ -45,18 +45,19 @@ pub trait Balance: Send {
         1
     }
 
-    /// The owners at the start: [`Balance::ways`] neighbours at a time, dealt out in turn to `threads`, 1 or more.
+    /// Returns the owners at the start: [`Balance::ways`] neighbours at a time, assigned in turn to `threads`, 1 or
+    /// more.
     fn first_owners(&self, partitions: u32, threads: u32) -> Vec<u32> {
         (0..partitions).map(|partition| partition / self.ways() % threads).collect()
     }
 
-    /// What it has done beside moving partitions.
+    /// Returns counts of the policy's actions other than moving partitions.
     fn counts(&self) -> BalanceCounts {
         BalanceCounts::default()
     }
 }
 
-/// What a policy has done since it was made, beside moving partitions.
+/// Counts of a policy's actions since it was made, other than moving partitions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BalanceCounts {
     /// The number of groups of partitions that were split.
@@ -67,31 +68,31 @@ pub struct BalanceCounts {
     pub crossings: u64,
 }
 
-/// The owner of a partition that belongs to a thread the policy is not asked about: one of [`NodeBalance`]'s policies
-/// for each node sees so those of other nodes. [`GreedyBalance`] and [`SplitBalance`] leave them as they are, and do
-/// not look at their load.
+/// The owner of a partition that belongs to a thread outside the policy: each of the policies that [`NodeBalance`] has
+/// for its nodes sees the partitions of other nodes so. [`GreedyBalance`] and [`SplitBalance`] leave them unchanged,
+/// and ignore their load.
 pub const AWAY: u32 = u32::MAX;
 
-/// Algorithm 1, as printed unless it is told of noise. It holds nothing from one epoch to the next but its scratch.
+/// Algorithm 1, as printed unless it has a noise limit. It holds nothing from one epoch to the next but its scratch.
 #[derive(Clone, Debug, Default)]
 pub struct GreedyBalance {
     deviations: u32,
     assigned: Vec<u64>,
 }
 
-/// Epochs that count as one while what is seen may be noise. Sixteen show a quarter of the overload that one shows; a
-/// change that comes at their end is seen the later for those before it, by a few epochs.
+/// Epochs that count as one while their counts may be noise. Sixteen show a quarter of the overload that one shows; a
+/// change at their end is seen a few epochs later because of the earlier ones.
 const EPOCHS_MAX: u32 = 16;
 
-/// Epochs that may count as one where a thread has too much above so many deviations.
+/// Returns the epochs that may count as one where a thread is overloaded above this number of deviations.
 fn epochs_max(deviations: u32) -> u32 {
     if deviations == 0 { 1 } else { EPOCHS_MAX }
 }
 
 impl GreedyBalance {
-    /// One that moves partitions only where a thread's load is above the ideal by more than `deviations` standard
-    /// deviations of its number of requests; 0 is Algorithm 1 as printed. The larger the differences between requests
-    /// in what they cost, the more deviations chance explains.
+    /// Makes a policy that moves partitions only where a thread's load is above the ideal by more than `deviations`
+    /// standard deviations of its number of requests; 0 is Algorithm 1 as printed. The more the costs of requests
+    /// differ, the more deviations chance explains.
     pub fn beyond_noise(deviations: u32) -> GreedyBalance {
         GreedyBalance { deviations, assigned: Vec::new() }
     }
@@ -200,7 +201,7 @@ mod tests {
             let (printed, _) = moves(GreedyBalance::default(), 10_000, requests, 1.0);
             let (beyond, _) = moves(GreedyBalance::beyond_noise(4), 10_000, requests, 1.0);
             println!("{requests} requests an epoch: {printed:.2} moves as printed, {beyond:.4} beyond noise");
-            // The more requests, the less the noise, beside a partition's load by which threads may differ anyway.
+            // The more requests, the less the noise; threads may differ by one partition's load in any case.
             assert!(
                 printed > if requests > 1000 { 0.0 } else { 1.0 },
                 "{printed} moves of {requests} requests"
@@ -216,20 +217,20 @@ mod tests {
         println!("1.2 times, 200: {:?}; 5000: {:?}", seen(200, 1.2), seen(5000, 1.2));
         assert!(seen(200, 2.0).is_some_and(|epoch| epoch <= 4));
         assert!(seen(5000, 1.2).is_some_and(|epoch| epoch <= 2));
-        // What all epochs together do not tell from noise stays.
+        // An overload that all epochs together do not distinguish from noise stays.
         assert_eq!(seen(20, 1.05), None);
     }
 
     #[test]
     fn the_threshold_is_so_many_deviations_of_the_number_of_requests() {
-        // Of 200 requests a thread has 100 give or take 10. The last partition comes to a thread with 100 + excess.
+        // Of 200 requests a thread has 100 give or take 10. The last partition is placed on a thread with 100 + excess.
         let relieved = |excess: u64, deviations, unit: u64| {
             let load = [(100 + excess) * unit, 0, (100 - excess) * unit];
             let mut owner = [0, 0, 1];
             GreedyBalance::beyond_noise(deviations).balance(&load, 200, 2, &mut owner);
             owner[1] == 1
         };
-        // In requests, or in nanoseconds of which each takes as many.
+        // In requests, or in nanoseconds with the same number for each request.
         for unit in [1, 1234] {
             assert!(!relieved(30, 3, unit) && relieved(31, 3, unit));
             assert!(!relieved(31, 4, unit) && relieved(41, 4, unit));

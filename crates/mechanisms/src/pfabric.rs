@@ -1,5 +1,5 @@
-//! pFabric's queue (SIGCOMM 2013): the packet of the flow that has least left goes first, and when the
-//! buffer is full the packet of the flow that has most left goes out of it.
+//! pFabric's queue (SIGCOMM 2013): the packet of the flow with the fewest remaining bytes is served first, and when the
+//! buffer is full the packet of the flow with the most remaining bytes is dropped.
 //!
 //! ```text
 //! push   over the limit: drop the packet of the largest rank, the newest among equals
@@ -7,9 +7,8 @@
 //! pop    find the smallest rank, the oldest among equals; send the *oldest packet of that flow*
 //! ```
 //!
-//! A packet's rank is the flow's remaining size when it was sent, so later packets of a flow have smaller
-//! ranks. Sending the flow's oldest packet keeps them in order and lets the flow's newest rank speak for
-//! all of them.
+//! A packet's rank is the flow's remaining size when it was sent, so later packets of a flow have smaller ranks.
+//! Sending the flow's oldest packet keeps them in order and gives all of them the flow's newest rank.
 //!
 //! Packets are kept by flow, and each flow's most urgent ranks beside it, so that a pop looks at the flows that wait,
 //! not at their packets. That pays where all packets of a flow have one rank, as under QJump: its most urgent one
@@ -36,9 +35,9 @@ pub struct PfabricParams {
     /// When the buffer is full, counting the arriving packet: `more` than `limit`, or `at-least` `limit`
     /// (the authors' ns-2 code, where 36 KB hold 23 full packets). Default `more`.
     pub overflow: Compare,
-    /// What is dropped then: `as-needed`, packets by falling rank until the rest fits; `one`, the one
-    /// packet of the largest rank among those whose removal makes the rest fit (the authors' ns-2 code).
-    /// They differ only if packet sizes do. Default `as-needed`.
+    /// The packets that are dropped then: `as-needed`, packets by falling rank until the rest fits; `one`, the one
+    /// packet of the largest rank whose removal makes the rest fit (the authors' ns-2 code). They differ only if packet
+    /// sizes do. Default `as-needed`.
     pub eviction: Eviction,
 }
 
@@ -85,7 +84,7 @@ pub fn data_rank(remaining_bytes: u64) -> u64 {
 #[derive(Clone, Debug)]
 pub struct PfabricQueue<T> {
     params: PfabricParams,
-    /// Those with packets here; empty ones are kept in `spare`.
+    /// The flows with packets here; empty ones are kept in `spare`.
     flows: Vec<Flow<T>>,
     spare: Vec<Flow<T>>,
     /// The next packet that joins gets this number.
@@ -99,10 +98,10 @@ struct Flow<T> {
     key: u64,
     /// Rank and arrival of each packet, in order of arrival.
     order: VecDeque<(u64, u64)>,
-    /// Those of `order` that have no more urgent one behind: the first is the most urgent of all, and each is the most
-    /// urgent once those before it have left.
+    /// The entries of `order` without a more urgent one behind: the first is the most urgent of all, and each is the
+    /// most urgent once the ones before it have left.
     minima: VecDeque<(u64, u64)>,
-    /// The packets stand beside their sizes.
+    /// The packets, each with its size.
     packets: VecDeque<(u64, T)>,
 }
 
@@ -125,7 +124,7 @@ impl<T> Flow<T> {
         }
     }
 
-    /// `place`, which came behind all of `minima`, takes the place of those that are less urgent.
+    /// `place`, which joined behind all of `minima`, replaces the less urgent ones.
     fn outranks(&mut self, place: (u64, u64)) {
         while self.minima.pop_back_if(|earlier| earlier.0 > place.0).is_some() {}
         self.minima.push_back(place);
@@ -150,7 +149,7 @@ impl<T> PfabricQueue<T> {
         flow.packets.push_back((bytes, item));
         self.len += 1;
         self.bytes += bytes;
-        // What was there before fits: the arriving packet is always a candidate, so this ends.
+        // The packets before the arriving one fit, and that one is always a candidate, so this ends.
         while self.bytes > self.largest()
             && let Some((flow, index)) = self.victim()
         {
@@ -271,7 +270,7 @@ mod tests {
 
     const SOURCE: &str = "overflow = 'at-least'\neviction = 'one'";
 
-    /// Pushes and returns what it cost.
+    /// Pushes, and returns the dropped packets.
     fn push(queue: &mut PfabricQueue<u32>, rank: u64, flow: u64, bytes: u64, id: u32) -> Vec<u32> {
         let mut dropped = Vec::new();
         queue.push(rank, flow, bytes, id, |id| dropped.push(id));
@@ -289,7 +288,7 @@ mod tests {
             push(&mut queue, rank, flow, 100, id as u32);
         }
         assert_eq!((queue.peek(), queue.len(), queue.bytes()), (Some(&4), 5, 500));
-        // Rank 0; then rank 20 of flow 2 is older than that of flow 1, and flow 2's oldest is 1.
+        // Rank 0; then rank 20 of flow 2 is older than rank 20 of flow 1, and flow 2's oldest is 1.
         assert_eq!(all(&mut queue), [4, 1, 2, 0, 3]);
         assert!(queue.is_empty() && queue.bytes() == 0);
     }
@@ -328,9 +327,9 @@ mod tests {
             }
             queue
         };
-        // By rank: 40 and 30 do not make room enough, so 20 goes too.
+        // The packets of rank 40 and 30 do not make enough room, so the one of rank 20 is dropped too.
         assert_eq!(push(&mut fill(""), 10, 2, 500, 9), [2, 0, 1]);
-        // Only 20 makes room by itself.
+        // Only the packet of rank 20 makes enough room.
         assert_eq!(push(&mut fill("eviction = 'one'"), 10, 2, 500, 9), [1]);
         // Or the arriving one, which is worse.
         assert_eq!(push(&mut fill("eviction = 'one'"), 25, 2, 500, 9), [9]);
@@ -418,7 +417,7 @@ mod tests {
             }
         }
 
-        /// Within a flow nothing is overtaken.
+        /// Packets of one flow do not overtake each other.
         #[test]
         fn flows_stay_in_order(packets in prop::collection::vec((0u64..100, 0u64..4), 1..60)) {
             let mut queue = queue("limit = '1MB'");

@@ -1,5 +1,5 @@
-//! Ethernet flow control, by link (IEEE 802.3x) or by priority (IEEE 802.1Qbb, PFC): a switch that runs out
-//! of room for what a link brings tells the link's other end to stop, so that nothing is lost.
+//! Ethernet flow control, by link (IEEE 802.3x) or by priority (IEEE 802.1Qbb, PFC): a switch that runs out of room for
+//! the packets of a link signals the link's other end to stop, so that nothing is lost.
 //!
 //! ```text
 //!    sender                       link                        receiver, per ingress and priority
@@ -11,8 +11,8 @@
 //! ```
 //!
 //! # Headroom
-//! What may still arrive whole after the packet that crossed xoff, on a link of rate R with packets of at
-//! most MTU bytes:
+//! Packets that may still arrive whole after the packet that crossed xoff, on a link of rate R with packets of at most
+//! MTU bytes:
 //!
 //! ```text
 //! MTU            the receiver's end has just begun a packet, so the pause frame waits        MTU / R
@@ -24,15 +24,14 @@
 //! headroom = 2 MTU + pause + R (2 d + response)
 //! ```
 //!
-//! Where the way back is slower than R, the first MTU there keeps the pause waiting longer: it counts R / R_back
-//! times.
+//! Where the link back is slower than R, the first MTU there delays the pause longer: it counts R / R_back times.
 //!
-//! The receiver goes on counting from the end of the crossing packet: what left the sender from d before
-//! that moment on arrives later. Every term can be reached, and all of them at once, so nothing less
-//! is safe (tested by a model link, term by term).
+//! The receiver counts on from the end of the crossing packet: bits that left the sender from d before that moment on
+//! arrive later. Every term can be reached, and all of them at once, so nothing less is safe (tested by a model link,
+//! term by term).
 //!
-//! Departures: a pause lasts until the resume. A real port repeats it before its at most 65535 quanta have
-//! run out, which changes nothing as long as both ends live.
+//! Departures: a pause lasts until the resume. A real port repeats it before its at most 65535 quanta have run out,
+//! which changes nothing as long as both ends are up.
 
 use plimsoll_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
@@ -40,23 +39,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::mechanism::{Engine, Mechanism, Section, Table};
 
-/// Flow control on the links into a switch. It needs a buffer for each link and priority. A pause goes out when the
-/// packet that is being sent its way has ended; the frame takes its 84 B of time to arrive, and none from the data.
+/// Flow control on the links into a switch. It needs a buffer for each link and priority. A pause is sent when the
+/// packet in transmission towards the sender has ended; the frame takes its 84 B of time to arrive, and none from the
+/// data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfcParams {
-    /// What is paused: one `priority` (802.1Qbb), or the whole `link` (802.3x). Default `priority`.
+    /// The scope of a pause: one `priority` (802.1Qbb), or the whole `link` (802.3x). Default `priority`.
     pub scope: PauseScope,
     /// The bytes held of one priority (of one link) from which its sender is paused: more than 0. Default
     /// as much as the buffer allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xoff: Option<Bytes>,
-    /// The bytes held at which the sender may go on: at most `xoff`. Default half of `xoff` (our choice).
+    /// The bytes held at which the sender may resume: at most `xoff`. Default half of `xoff` (our choice).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xon: Option<Bytes>,
-    /// The room kept for what arrives after a pause is decided. Default what the link needs so that
-    /// nothing is ever lost: 2 MTU + the pause frame + what arrives in a round trip and `response`. Less may
-    /// lose packets.
+    /// The room kept for packets that arrive after a pause is decided. The default is as much as the link needs so that
+    /// nothing is ever lost: 2 MTU + the pause frame + the bytes of a round trip and `response`. Less may lose packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom: Option<Bytes>,
     /// How long a sender takes to obey a pause that has arrived, at most 1 ms; it ends the packet that it
@@ -99,9 +98,9 @@ pub struct PausedLink {
     pub propagation: Span,
     /// The largest packet in either direction, in bytes on the wire.
     pub mtu: Bytes,
-    /// The buffer for what arrives by it, of all priorities.
+    /// The buffer for packets that arrive by it, of all priorities.
     pub buffer: Bytes,
-    /// How many priorities are in use, 1 to 8; each has its own share of the buffer.
+    /// Number of priorities in use, 1 to 8; each has its own share of the buffer.
     pub priorities: u8,
 }
 
@@ -118,7 +117,7 @@ pub struct Thresholds {
     pub headroom: u64,
 }
 
-/// Flow control that cannot work as asked for. Sizes are for one of `classes` priorities or links.
+/// Flow control whose parameters cannot work. Sizes are for one of `classes` priorities or links.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each field is the key or quantity that its name says")]
 pub enum PfcError {
@@ -128,7 +127,7 @@ pub enum PfcError {
          `xoff` {xoff}, the packet that crosses it {mtu}, and `headroom` {headroom}"
     )]
     BufferTooSmall { buffer: Bytes, needed: Bytes, classes: u8, xoff: Bytes, mtu: Bytes, headroom: Bytes },
-    /// The thresholds are the wrong way round, or a sender would be paused by nothing.
+    /// The thresholds are in the wrong order, or zero bytes would pause a sender.
     #[error("`xoff` cannot be {xoff} where `xon` is {xon}; it is more than 0, and at least `xon`")]
     Thresholds { xoff: Bytes, xon: Bytes },
     /// The sender would not obey in time.
@@ -140,10 +139,10 @@ pub enum PfcError {
 }
 
 impl PfcParams {
-    /// Works out the thresholds for `link`, and sees that they fit its buffer.
+    /// Computes the thresholds for `link`, and checks that they fit its buffer.
     ///
     /// # Errors
-    /// What does not fit, with the numbers.
+    /// The parts that do not fit, with the numbers.
     ///
     /// # Panics
     /// If the link's rate is zero.
@@ -172,12 +171,12 @@ impl PfcParams {
     }
 }
 
-/// What may still arrive after a pause is decided, in bytes rounded up; see the head of this module. It
-/// grows by `2 d x R`: 2.5 kB for each microsecond of delay at 10 Gb/s.
+/// Returns the bytes that may still arrive after a pause is decided, rounded up; the module's head derives them. They
+/// grow by `2 d x R`: 2.5 kB for each microsecond of delay at 10 Gb/s.
 pub fn headroom(link: &PausedLink, response: Span) -> Bytes {
     let span = u128::from(link.propagation.as_ps()) * 2 + u128::from(response.as_ps());
     let in_flight = (span * u128::from(link.rate.as_bps())).div_ceil(8 * PS_PER_S);
-    // A pause waits for a packet that goes its way, during which more than one may come if that way is slower.
+    // A pause waits for a packet in its direction, during which more than one may arrive if that direction is slower.
     let ahead = u128::from(link.mtu.get()) * u128::from(link.rate.as_bps());
     let ahead = ahead.div_ceil(u128::from(link.back_rate.as_bps().clamp(1, link.rate.as_bps().max(1))));
     let ahead = Bytes::new(ahead.min(u128::from(u64::MAX >> 2)) as u64);
@@ -216,7 +215,8 @@ impl Priorities {
         Priorities(self.0 | Priorities::one(priority).0)
     }
 
-    /// The priorities of this set that are not in `others`, such as those with waiting packets that are not paused.
+    /// Returns the priorities of this set that are not in `others`, such as priorities with waiting packets that are
+    /// not paused.
     #[must_use]
     pub const fn without(self, others: Priorities) -> Priorities {
         Priorities(self.0 & !others.0)
@@ -242,7 +242,7 @@ impl Priorities {
     }
 }
 
-/// What a receiver tells its link's other end.
+/// Signals from a receiver to its link's other end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
     /// The sender stops these priorities.
@@ -251,7 +251,7 @@ pub enum Signal {
     Resume(Priorities),
 }
 
-/// The receiver's books for one ingress: what it holds of each priority, wherever in the switch it waits.
+/// The receiver's account for one ingress: the bytes that it holds of each priority, in all queues of the switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IngressAccount {
     thresholds: Thresholds,
@@ -261,7 +261,7 @@ pub struct IngressAccount {
 }
 
 impl IngressAccount {
-    /// Makes the account of a link of which nothing is held.
+    /// Makes the account of a link with nothing held.
     pub fn new(thresholds: &Thresholds) -> IngressAccount {
         IngressAccount { thresholds: *thresholds, held: [0; PRIORITIES], paused: Priorities::default() }
     }
@@ -281,8 +281,8 @@ impl IngressAccount {
         Some(Signal::Pause(members))
     }
 
-    /// A packet of `bytes` bytes that came in by this ingress has left the switch. The signal to send now,
-    /// if any.
+    /// Handles a packet of `bytes` bytes from this ingress that has left the switch. Returns the signal to send now, if
+    /// any.
     ///
     /// # Panics
     /// If `priority` is 8 or more, or as many bytes are not held: bytes would have been made up.
@@ -298,7 +298,7 @@ impl IngressAccount {
         Some(Signal::Resume(members))
     }
 
-    /// The link has failed or come back: what the sender was told counts no more. It is told again when more
+    /// Forgets the signals sent so far, as the link has failed or come back. The sender is paused again when more
     /// arrives.
     pub fn forget_pauses(&mut self) {
         self.paused = Priorities::default();
@@ -309,7 +309,7 @@ impl IngressAccount {
         self.held[self.class(priority).0]
     }
 
-    /// Returns the priorities that the sender was asked to stop.
+    /// Returns the priorities that the sender was signalled to stop.
     pub fn paused(&self) -> Priorities {
         self.paused
     }
@@ -347,7 +347,7 @@ impl PauseState {
         PauseState { paused: Priorities(self.paused.0 | priorities.0) }
     }
 
-    /// Whether a packet of `priority`, 0 to 7, may be begun.
+    /// Returns whether a packet of `priority`, 0 to 7, may be begun.
     #[inline]
     pub fn may(&self, priority: u8) -> bool {
         !self.paused.has(priority)

@@ -33,7 +33,7 @@ fn headroom_by_hand() {
     assert_eq!(headroom(&link(), Span::from_us(3)), Bytes::new(9_334));
     let odd = PausedLink { propagation: Span::from_ps(1), ..link() };
     assert_eq!(headroom(&odd, Span::ZERO), Bytes::new(3_085));
-    // A packet that takes ten times as long on the way back lets in ten.
+    // During a packet that takes ten times as long on the way back, ten packets arrive.
     let slow_back = PausedLink { back_rate: Rate::from_gbps(1), ..link() };
     assert_eq!(headroom(&slow_back, Span::ZERO), Bytes::new(5_584 + 9 * 1_500));
     let fast_back = PausedLink { back_rate: Rate::from_gbps(100), ..link() };
@@ -124,9 +124,9 @@ fn bytes_are_not_made_up() {
     account("").on_departure(0, 1);
 }
 
-/// The most that an ingress holds when nothing leaves it. The sender is never short of packets; their
-/// sizes come from `next_bytes`, which is told the moment before which a packet may be begun, once that is
-/// known. The receiver's end has begun its longest packet as the pause is decided.
+/// Returns the most that an ingress holds when nothing leaves it. The sender is never short of packets; their sizes
+/// come from `next_bytes`, whose argument is the moment before which a packet may be begun, once that is known. The
+/// receiver's end has begun its longest packet as the pause is decided.
 fn most_held(
     link: &PausedLink,
     thresholds: &Thresholds,

@@ -6,10 +6,10 @@
 //!                  CE     if length > threshold
 //! ```
 //!
-//! The comparison comes after the addition, so a packet larger than the threshold always marks. The
-//! caller decides where the counter sits; HULL counts a packet when its transmission starts.
+//! The comparison follows the addition, so a packet larger than the threshold always marks. The caller decides where
+//! the counter is; HULL counts a packet when its transmission starts.
 //!
-//! # Arithmetic, for a bit-exact twin in C
+//! # Arithmetic, for a bit-exact version in C
 //! The length is kept as the *time it takes to drain*, because decay is then a subtraction without
 //! any rounding. All of it is `u64`:
 //!
@@ -46,9 +46,8 @@ use crate::mechanism::{Marking, Mechanism, Section, Table};
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PhantomQueueParams {
-    /// The share of the link's rate at which the phantom queue drains: more than 0, at most 1. What is
-    /// left is the bandwidth given up for latency. Default 0.95 (HULL; its static-flow experiments
-    /// were reproduced with 0.9).
+    /// The share of the link's rate at which the phantom queue drains: more than 0, at most 1. The rest is the
+    /// bandwidth given up for latency. Default 0.95 (HULL; its static-flow experiments were reproduced with 0.9).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub drain: f64,
     /// The phantom length above which a packet is marked: at most 16 MB. Default 1 KB (HULL), which
@@ -66,7 +65,7 @@ impl Mechanism for PhantomQueueParams {
     const TABLE: Table =
         Table::replaced_whole(Section::Port, "phantom_queue", "the port marks by its own queue, if at all");
 
-    /// It marks by its own length, which no buffer limits.
+    /// It marks by its own length, which is independent of buffer limits.
     fn marking(&self) -> Option<Marking> {
         Some(Marking { marks: true, ..Marking::default() })
     }
@@ -133,7 +132,7 @@ impl PhantomQueue {
         self.threshold
     }
 
-    /// What a twin has to agree with: the level in 2^-16 ps, and the latest time seen.
+    /// Returns the state that must agree with the C version: the level in 2^-16 ps, and the latest time seen.
     pub fn state(&self) -> (u64, Time) {
         (self.level, self.last)
     }
@@ -194,7 +193,7 @@ mod tests {
         assert_eq!(queue.length_bytes(Time::MAX), 0);
     }
 
-    /// The vectors that a twin in C has to meet: (ps, bytes) -> (level, mark).
+    /// The vectors that a version in C must reproduce: (ps, bytes) -> (level, mark).
     #[test]
     fn fixed_vectors() {
         let mut queue = gigabit(0.95);

@@ -1,5 +1,5 @@
-//! The processor of a host: what its network stack costs, and in which order it does it (BulletTrains, chapter 3 of
-//! seed 002: without offloads "the kernel cannot keep up with the rate of packets").
+//! The processor of a host: the costs of its network stack, and the order of its work (BulletTrains, chapter 3 of seed
+//! 002: without offloads "the kernel cannot keep up with the rate of packets").
 //!
 //! ```text
 //!            interrupt core (first)                     application core (the same, or a second)
@@ -7,9 +7,10 @@
 //! receive    packet, once a frame of the NIC ──> segment, once a segment of TCP ──> byte, for the copy
 //! ```
 //!
-//! A frame is what passes between the NIC and the host: with segmentation offload or LRO a large one, otherwise a
-//! packet. A segment is what passes between the stack and TCP: GRO makes one of several frames. An acknowledgement
-//! without data costs a frame and no segment. A core does its work in the order in which it came, without preemption.
+//! A frame is the unit that passes between the NIC and the host: with segmentation offload or LRO a large one,
+//! otherwise a packet. A segment is the unit that passes between the stack and TCP: GRO makes one of several frames. An
+//! acknowledgement without data costs a frame and no segment. A core does its work in the order of its arrival, without
+//! preemption.
 
 use std::collections::VecDeque;
 
@@ -21,13 +22,13 @@ use crate::InvalidParam;
 use crate::mechanism::{Mechanism, Section, Table};
 
 /// The processor that runs a host's network stack. Without this table the stack takes no time. Data that it holds
-/// counts as waiting in the NIC. What sends goes to the NIC piece by piece, as `host.bursts` says.
+/// counts as waiting in the NIC. It hands data to the NIC piece by piece, as `host.bursts` says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProcessorParams {
     /// The number of cores: 1, or 2 where interrupts and the stack have one and applications the other. Default 1.
     pub cores: u32,
-    /// The cost of an interrupt, whatever it finds: at most 1 ms. Default 1 us (an assumption).
+    /// The cost of an interrupt, with any number of frames: at most 1 ms. Default 1 us (an assumption).
     pub interrupt: Span,
     /// How many frames the stack takes from the NIC at a time before other work has its turn: 1 to 65536. Default 64
     /// (NAPI's weight).
@@ -35,12 +36,12 @@ pub struct ProcessorParams {
     /// How many packets the NIC holds until the stack takes them, 1 to 65536; a packet that finds no room is lost.
     /// Default 512 (the receive ring of Linux's ixgbe).
     pub ring: u32,
-    /// The cost of each time that TCP sends data, on an acknowledgement, a timer or a call of the application, whatever
-    /// it sends then: at most 1 ms. Default 0 s.
+    /// The cost of each time that TCP sends data, on an acknowledgement, a timer or a call of the application, for any
+    /// number of segments: at most 1 ms. Default 0 s.
     pub send_call: Span,
-    /// The costs of what the host sends.
+    /// The costs of sending.
     pub send: StackCosts,
-    /// The costs of what the host receives.
+    /// The costs of receiving.
     pub receive: StackCosts,
 }
 
@@ -94,7 +95,7 @@ impl Mechanism for ProcessorParams {
     }
 }
 
-/// A core, which does work of type `W` in the order in which it came.
+/// A core, which does work of type `W` in the order of its arrival.
 #[derive(Clone, Debug)]
 pub struct Core<W> {
     waiting: VecDeque<(Span, W)>,
@@ -129,7 +130,7 @@ impl<W> Core<W> {
         self.running.as_ref().map(|(ends, _)| *ends)
     }
 
-    /// Returns the work that has ended by `now`, and starts what waited next.
+    /// Returns the work that has ended by `now`, and starts the next in line.
     pub fn poll(&mut self, now: Time) -> Option<W> {
         let (_, done) = self.running.take_if(|(ends, _)| *ends <= now)?;
         if let Some((cost, work)) = self.waiting.pop_front() {

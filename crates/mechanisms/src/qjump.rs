@@ -1,5 +1,5 @@
-//! QJump (NSDI 2015): each host may send so much per network epoch, by level; what is sent within its
-//! share meets a queue of known length.
+//! QJump (NSDI 2015): each host may send a number of bytes per network epoch, by level; packets within that share meet
+//! a queue of known length.
 //!
 //! ```text
 //! network epoch   E  = 2 n P / R + eps              n hosts, packets of P bytes, edge rate R    (Eq. 2)
@@ -11,15 +11,15 @@
 //!             fits?         send, bucket -= length       else refuse or drop
 //! ```
 //!
-//! The rule above is the kernel module's, per host and level. A level never catches up and never carries
-//! over: an idle host has one bucket, no more, and no window as long as an epoch sees more than two. The
-//! paper's listing differs (one timeout for all levels, advanced by one epoch): there k idle epochs allow
-//! a burst of k buckets, and one level's packet uses up the epoch of the others.
+//! The rule above is the kernel module's, per host and level. A level never catches up and never carries over: an idle
+//! host has at most one bucket, and a window as long as an epoch sees at most two. The paper's listing differs (one
+//! timeout for all levels, advanced by one epoch): there k idle epochs allow a burst of k buckets, and one level's
+//! packet uses up the epoch of the others.
 //!
-//! What the bound assumes: `n' P / R` is one packet from each of n' hosts. Hosts are not synchronised, so
-//! each of them may send two whole buckets back to back; n' hosts that do so at once take
-//! `2 n' f P / R + eps = E`. That is what Eq. 2's factor of 2 leaves room for: **within an epoch the
-//! queue is empty again**, and an epoch is the bound without further assumptions.
+//! Assumptions of the bound: `n' P / R` is one packet from each of n' hosts. Hosts are not synchronised, so each of
+//! them may send two whole buckets back to back; n' hosts that do so at once take `2 n' f P / R + eps = E`. The factor
+//! of 2 in Eq. 2 leaves room for that: **within an epoch the queue is empty again**, and an epoch is the bound without
+//! further assumptions.
 //!
 //! Trap: with Eq. 2's epoch, Eq. 4's factor gives half of the target rate, since `f P / E ~ T / 2`.
 //! Factors up to `2 n`, which is line rate, are therefore useful (the authors' two-phase commit had f_0 = 24
@@ -40,7 +40,7 @@ mod sharing;
 
 pub use sharing::{HeardOf, SHARING, Sharers, pace};
 
-/// QJump at the hosts: what each level may send in a network epoch.
+/// QJump at the hosts: limits of the bytes that each level may send in a network epoch.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QjumpParams {
@@ -58,18 +58,17 @@ pub struct QjumpParams {
     /// The network epoch, more than 0 and at most 1000 s, in place of Eq. 2's. Default by Eq. 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epoch: Option<Span>,
-    /// What each level may send in an epoch, level 0 (the lowest) first: 1 to 8 levels, each at least one
-    /// `packet`. `"6x"` is a factor f: f packets; `"5Gbps"` is a target rate T, for f = n T / R (Eq. 4);
-    /// `"9750B"` is a number of bytes; `"line"` has no limit. Default `["line", "64x", "32x", "16x", "8x",
-    /// "4x", "2x", "1x"]` (our choice; the paper's 144-host simulation had 144, 100, 20, 10, 5, 3, 2
-    /// and 1).
+    /// The bytes that each level may send in an epoch, level 0 (the lowest) first: 1 to 8 levels, each at least one
+    /// `packet`. `"6x"` is a factor f: f packets; `"5Gbps"` is a target rate T, for f = n T / R (Eq. 4); `"9750B"` is a
+    /// number of bytes; `"line"` has no limit. Default `["line", "64x", "32x", "16x", "8x", "4x", "2x", "1x"]` (our
+    /// choice; the paper's 144-host simulation had 144, 100, 20, 10, 5, 3, 2 and 1).
     pub levels: Vec<LevelShare>,
     /// When a bucket is full again: `on-packet`, at the first packet after an epoch (the kernel module, per
     /// host and level); `periodic`, once an epoch by a timer per connection that starts with its flow (the
     /// simulation of the paper's Fig. 9). Default `on-packet`.
     pub refill: Refill,
-    /// What becomes of a packet beyond its level's share: `refuse`, the sender is told, as by ENOBUFS, and
-    /// keeps the packet; `drop`, it is lost without notice. Default `refuse`.
+    /// The action for a packet beyond its level's share: `refuse`, the sender gets an error, as by ENOBUFS, and keeps
+    /// the packet; `drop`, it is lost without notice. Default `refuse`.
     pub excess: Excess,
 }
 
@@ -102,7 +101,7 @@ pub enum Refill {
     Periodic,
 }
 
-/// What becomes of a packet beyond its level's share.
+/// The action for a packet beyond its level's share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Excess {
@@ -112,12 +111,12 @@ pub enum Excess {
     Drop,
 }
 
-/// What one level may send in an epoch, as the user says it.
+/// The share of one level in an epoch, in the user's notation.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum LevelShare {
     /// The share is a number of packets: `"6x"`.
     Factor(f64),
-    /// What Eq. 4 gives for a target rate: `"5Gbps"`.
+    /// A target rate, converted by Eq. 4: `"5Gbps"`.
     Rate(Rate),
     /// The share is a number of bytes: `"9750B"`.
     Bytes(Bytes),
@@ -134,15 +133,15 @@ pub struct Levels {
     pub levels: Vec<Level>,
 }
 
-/// What one level may send, and what it gets for it.
+/// The share of one level, and the latency that it gets for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Level {
     /// Bytes per epoch; `Bytes::new(u64::MAX)` without limit.
     pub bucket: Bytes,
     /// The rate at which it may send for ever: bucket over epoch, rounded down, at most the link's.
     pub rate: Rate,
-    /// How long a packet is under way at most if no more than n' hosts meet: `n' P / R + eps`, where n' is
-    /// at least one host. None for a level without limit.
+    /// The longest time that a packet takes if at most n' hosts meet: `n' P / R + eps`, where n' is at least one host.
+    /// None for a level without limit.
     pub latency_bound: Option<Span>,
 }
 
@@ -224,7 +223,7 @@ pub fn priority_of(level: u8) -> u8 {
     level.min(LEVELS_MAX as u8 - 1)
 }
 
-/// What happens to a packet that asks to leave.
+/// Verdict on a packet that is to leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// The packet leaves the host.
@@ -247,9 +246,9 @@ impl Excess {
 
 /// The limiter of one host: a bucket per level, refilled by the kernel module's rule.
 ///
-/// u64 throughout, so that a twin in C can be exact: two comparisons and a subtraction a packet. The twin's quantum is
-/// a nanosecond, with the epoch rounded up to one; with times and an epoch in whole nanoseconds, nothing differs. The
-/// end of an epoch saturates.
+/// All arithmetic is u64, so that a C version can be exact: two comparisons and a subtraction a packet. The C version's
+/// quantum is a nanosecond, with the epoch rounded up to one; with times and an epoch in whole nanoseconds, both agree.
+/// The end of an epoch saturates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Limiter {
     epoch: Span,
@@ -267,7 +266,7 @@ struct EpochBudget {
 }
 
 impl Limiter {
-    /// A limiter whose levels have sent nothing yet. Levels beyond those given may send nothing.
+    /// Makes a limiter whose levels have sent nothing yet. Levels beyond the given ones may send nothing.
     pub fn new(levels: &Levels, excess: Excess) -> Limiter {
         let mut buckets = [EpochBudget::default(); LEVELS_MAX];
         for (bucket, level) in buckets.iter_mut().zip(&levels.levels) {
@@ -276,8 +275,8 @@ impl Limiter {
         Limiter { epoch: levels.epoch, excess, buckets }
     }
 
-    /// A packet of `bytes` bytes, all headers included, asks to leave at `level`. A packet larger than
-    /// the bucket never does.
+    /// Handles a packet of `bytes` bytes, all headers included, that is to leave at `level`. A packet larger than the
+    /// bucket never leaves.
     ///
     /// # Panics
     /// If `level` is 8 or more.
@@ -295,10 +294,10 @@ impl Limiter {
         self.excess.verdict(fits)
     }
 
-    /// As [`Limiter::on_packet`], of a packet that may carry a time no later than `now`, such as that of the burst that
-    /// it is of. Within the epoch by that, it leaves if it fits, whatever the time is by then: the bucket is the same
-    /// or older, so that what leaves between two refills stays within it, and a clock that costs much is not asked. A
-    /// false stamp gains nothing.
+    /// Like [`Limiter::on_packet`], for a packet that may carry a time no later than `now`, such as the time of its
+    /// burst. If that time is within the epoch, the packet leaves if it fits, even when the epoch has ended by now: the
+    /// bucket is the same or older, so that the bytes that leave between two refills stay within it, and an expensive
+    /// clock is not read. A false stamp gains nothing.
     ///
     /// # Panics
     /// If `level` is 8 or more.
@@ -311,7 +310,8 @@ impl Limiter {
         self.on_packet(now, level, bytes)
     }
 
-    /// What a twin has to agree with: the bytes left at `level`, and from when on a packet refills it.
+    /// Returns the state that must agree with the C version: the bytes left at `level`, and the time from which on a
+    /// packet refills it.
     ///
     /// # Panics
     /// If `level` is 8 or more.
@@ -320,8 +320,8 @@ impl Limiter {
         (Bytes::new(bucket.bytes), bucket.next)
     }
 
-    /// From when on a packet of `bytes` bytes may leave at `level` if nothing else does: now, at the end
-    /// of the epoch, or never. For a sender that waits after a refusal.
+    /// Returns the time from which on a packet of `bytes` bytes may leave at `level` if nothing else does: now, at the
+    /// end of the epoch, or never. For a sender that waits after a refusal.
     ///
     /// # Panics
     /// If `level` is 8 or more.
@@ -337,9 +337,9 @@ impl Limiter {
     }
 }
 
-/// The limiter of one connection as the simulation of Fig. 9 had it: from the start of a flow on, a
-/// timer sets the bucket once an epoch. The timer costs no event: what it did is worked out at the
-/// packet. Phases differ from flow to flow, and nothing is shared between the connections of a host.
+/// The limiter of one connection as the simulation of Fig. 9 had it: from the start of a flow on, a timer sets the
+/// bucket once an epoch. The timer costs no event: its effect is computed at the packet. Phases differ from flow to
+/// flow, and the connections of a host share nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PeriodicLimiter {
     epoch: Span,
@@ -352,7 +352,7 @@ pub struct PeriodicLimiter {
 }
 
 impl PeriodicLimiter {
-    /// A limiter that lets everything pass until it is activated. `epoch` is more than 0.
+    /// Makes a limiter that lets all packets pass until it is activated. `epoch` is more than 0.
     pub fn new(epoch: Span, excess: Excess) -> PeriodicLimiter {
         PeriodicLimiter { epoch, excess, full: 0, bytes: 0, set_at: Time::ZERO, active: false }
     }
@@ -363,7 +363,7 @@ impl PeriodicLimiter {
         (self.set_at, self.active) = (now, true);
     }
 
-    /// A packet of `bytes` bytes asks to leave. At the end of an epoch the timer is first.
+    /// Handles a packet of `bytes` bytes that is to leave. At the end of an epoch the timer is first.
     pub fn on_packet(&mut self, now: Time, bytes: u64) -> Verdict {
         if !self.active {
             return Verdict::Send;
@@ -380,7 +380,7 @@ impl PeriodicLimiter {
         self.excess.verdict(fits)
     }
 
-    /// From when on a packet of `bytes` bytes may leave if nothing else does; none if never.
+    /// Returns the time from which on a packet of `bytes` bytes may leave if nothing else does; `None` for never.
     pub fn ready_at(&self, now: Time, bytes: u64) -> Option<Time> {
         let next = self.set_at.saturating_add(self.epoch);
         match () {

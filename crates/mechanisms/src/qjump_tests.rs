@@ -1,4 +1,4 @@
-//! Tests of [`super`]: the paper's numbers, and the limiter against what the rule promises.
+//! Tests of [`super`]: the paper's numbers, and the limiter against the guarantees of the rule.
 
 use super::*;
 use proptest::prelude::*;
@@ -223,7 +223,8 @@ proptest! {
         }
     }
 
-    /// Whatever stamps packets carry: no more between two refills than the bucket, refills an epoch apart or more.
+    /// With any stamps on packets, at most the bucket leaves between two refills, and refills are an epoch apart or
+    /// more.
     #[test]
     fn a_stamp_gains_nothing(packets in packets(), stamps in prop::collection::vec(0u64..400, 200)) {
         let mut limiter = limiter(Excess::Drop);
@@ -270,7 +271,7 @@ proptest! {
         prop_assert_eq!(both, sent(&mut limiter(Excess::Drop), &alone, 1));
     }
 
-    /// A sender that waits as told is never refused again.
+    /// A sender that waits for the time in the verdict is never refused again.
     #[test]
     fn ready_at_holds(packets in packets()) {
         let mut limiter = limiter(Excess::Refuse);

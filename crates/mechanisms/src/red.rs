@@ -23,8 +23,8 @@
 //! marked, and then every second one: the share of marked packets saturates at one half, which DCTCP
 //! sees as alpha. With `bytes = false`, all but the first are marked.
 //!
-//! Departures: there is no `mark_p`; ECT packets are marked at any probability, 1 included. A draw is
-//! taken only for probabilities strictly between 0 and 1, so `min = max` uses no random numbers.
+//! Departures: `mark_p` is not modelled; ECT packets are marked at any probability, 1 included. A draw is taken only
+//! for probabilities strictly between 0 and 1, so `min = max` uses no random numbers.
 
 use plimsoll_units::{Bytes, Rate, Time};
 use schemars::JsonSchema;
@@ -56,8 +56,8 @@ pub struct RedParams {
     /// instantaneous queue. Default 1.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub weight: f64,
-    /// What `bytes` counts as one packet, and the packet size at which the average decays while the
-    /// queue is idle: more than 0. Default 1000 B.
+    /// The bytes that count as one packet with `bytes`, and the packet size at which the average decays while the queue
+    /// is idle: more than 0. Default 1000 B.
     pub mean_packet: Bytes,
     /// Whether the distance between marks is counted in bytes over `mean_packet` (rounded down) and
     /// the probability is scaled by packet size, rather than counting packets. Default true (ns-2).
@@ -135,7 +135,7 @@ pub struct Red {
     /// Arrivals since the last mark or drop, and their bytes.
     count: u64,
     count_bytes: u64,
-    /// Whether the arrival before this one found the average at `min` or above.
+    /// True if the arrival before this one found the average at `min` or above.
     above: bool,
     /// Since when the queue has been idle, if it is.
     idle_since: Option<Time>,
@@ -195,7 +195,7 @@ impl Red {
         self.update_average(now, queue_bytes_before);
     }
 
-    /// The port dropped the packet just decided on, for want of buffer.
+    /// The port dropped the packet just decided on, as its buffer was full.
     pub fn on_overflow(&mut self) {
         self.restart_count();
     }
@@ -215,8 +215,8 @@ impl Red {
         self.count_bytes = 0;
     }
 
-    /// One step of the moving average, after as many steps towards zero as mean packets would have
-    /// fitted into the idle time.
+    /// Takes one step of the moving average, after as many steps towards zero as mean packets would have fitted into
+    /// the idle time.
     fn update_average(&mut self, now: Time, queue_bytes: u64) {
         let idle = self.idle_since.take().map_or(0.0, |since| now.saturating_since(since).as_secs_f64());
         let keep = 1.0 - self.params.weight;

@@ -1,5 +1,5 @@
 //! The receiver's reorder buffer: data that arrives out of order is held for a limited time, so that TCP sees it in
-//! order and takes no overtaking for a loss.
+//! order and does not mistake reordering for a loss.
 //!
 //! ```text
 //!            next                      a gap opens: held until it is filled, or for `timeout`
@@ -7,12 +7,12 @@
 //!                                 └── no room, or the time is up: all is released, gap or not
 //! ```
 //!
-//! What it costs: a gap that is a loss is shown to TCP up to `timeout` later, and fast recovery begins so much later.
-//! Not more than that: when the time is up, TCP gets all that is held, the duplicate acknowledgements follow, and
-//! data behind the gap is no longer held. So the buffer waits once a gap, not once a packet.
+//! Cost: TCP sees a gap that is a loss up to `timeout` later, and fast recovery begins later by as much. The cost is
+//! not higher than that: when the time is up, TCP gets all held data, the duplicate acknowledgements follow, and data
+//! behind the gap is not held any more. So the buffer waits once a gap, not once a packet.
 //!
-//! The buffer never loses, and never waits for what came before: data that ends at or below `next` (a retransmission
-//! that fills a gap already shown to TCP, or a repetition) passes at once.
+//! The buffer never loses, and never waits for data that came before: data that ends at or below `next` (a
+//! retransmission that fills a gap already shown to TCP, or a repetition) passes at once.
 
 use std::collections::VecDeque;
 
@@ -28,7 +28,7 @@ use crate::mechanism::{Mechanism, Section, Table};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReorderBufferParams {
-    /// How long the first data behind a gap waits for what is missing: more than 0, at most 1 s. Default 50 us (an
+    /// How long the first data behind a gap waits for the missing data: more than 0, at most 1 s. Default 50 us (an
     /// assumption; longer than the paths differ, shorter than a retransmission takes).
     pub timeout: Span,
     /// The most payload held of a connection's direction: at least 1 B, at most 1 GB. Data that does not fit releases
@@ -62,12 +62,12 @@ impl Mechanism for ReorderBufferParams {
 pub struct ReorderBuffer<T> {
     timeout: Span,
     room: u64,
-    /// The end of what TCP has or was shown: data from here on is in order.
+    /// The end of the data that TCP has or was shown: data from here on is in order.
     next: u64,
-    /// What is held, by sequence number; of equal ones, in the order of arrival.
+    /// The held data, by sequence number; data of equal numbers in the order of arrival.
     held: VecDeque<Held<T>>,
     held_bytes: u64,
-    /// When all that is held is released; only meaningful while something is.
+    /// When all held data is released; only meaningful while data is held.
     due: Time,
 }
 
@@ -91,8 +91,8 @@ impl<T> ReorderBuffer<T> {
         }
     }
 
-    /// Data of `bytes` bytes from stream offset `seq` on has arrived, and goes to `released` now or later; what it
-    /// sets free follows it there. `received` is how far TCP has the stream whole.
+    /// Handles the arrival of `bytes` bytes from stream offset `seq` on, which are released now or later; the data that
+    /// they set free follows them. TCP has the stream whole up to `received`.
     pub fn on_data(
         &mut self,
         now: Time,
@@ -125,25 +125,25 @@ impl<T> ReorderBuffer<T> {
         }
     }
 
-    /// Returns when the time of what is held is up; `None` while nothing is held.
+    /// Returns when the held data must be released; `None` while nothing is held.
     pub fn next_due(&self) -> Option<Time> {
         (!self.held.is_empty()).then_some(self.due)
     }
 
     /// Returns whether nothing is held, and TCP, which has the stream whole up to `received`, misses nothing that it
-    /// was shown: a new buffer would do the same from here on.
+    /// was shown: a new buffer would behave the same from here on.
     pub fn is_done_at(&self, received: u64) -> bool {
         self.held.is_empty() && self.next <= received
     }
 
     fn hold(&mut self, seq: u64, bytes: u64, data: T) {
-        // Most data comes in order, so its place is near the end.
+        // Most data arrives in order, so its place is near the end.
         let place = self.held.iter().rposition(|held| held.seq <= seq).map_or(0, |before| before + 1);
         self.held.insert(place, Held { seq, bytes, data });
         self.held_bytes += bytes;
     }
 
-    /// Releases what has become the continuation of the stream. A further gap has the full time again.
+    /// Releases the data that now continues the stream. A further gap has the full time again.
     fn release_in_order(&mut self, now: Time, released: &mut impl Extend<T>) {
         let before = self.held.len();
         while let Some(Held { seq, bytes, data }) = self.held.pop_front_if(|held| held.seq <= self.next) {
@@ -173,7 +173,7 @@ mod tests {
         Time::ZERO + Span::from_us(us)
     }
 
-    /// A buffer of 50 us and 4 kB, and what it has released.
+    /// A buffer of 50 us and 4 kB, and the data that it has released.
     struct Receiver {
         buffer: ReorderBuffer<u64>,
         received: u64,
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!((receiver.packet(10, 2), receiver.packet(20, 3)), (Vec::new(), Vec::new()));
         assert_eq!(receiver.poll(59), [0u64; 0]);
         assert_eq!(receiver.poll(60), [2, 3]);
-        // TCP still misses packet 1, and gets what follows at once.
+        // TCP still misses packet 1, and gets the following ones at once.
         assert_eq!(receiver.packet(61, 4), [4]);
         assert_eq!(receiver.packet(62, 1), [1]);
     }

@@ -7,8 +7,8 @@
 //! T = alpha x (shared - all that ports hold of it)
 //! ```
 //!
-//! with its share after the packet compared with T before it. `n` ports that all want more settle at
-//! `alpha x shared / (1 + n alpha)` each, and the rest stays free for ports that become busy.
+//! with its share after the packet compared with T before it. `n` ports that all need more converge to `alpha x shared
+//! / (1 + n alpha)` each, and the rest stays free for ports that become busy.
 //!
 //! alpha is kept in units of 2^-16, to the nearest; products round down.
 
@@ -23,14 +23,14 @@ use crate::mechanism::{Engine, Mechanism, Section, Table};
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SharedBufferParams {
-    /// The whole memory, at least what is `reserved` for all ports. Default 4 MB, as in the 1 Gb/s switches
-    /// of the DCTCP paper's testbed.
+    /// The whole memory, at least the sum of `reserved` over all ports. Default 4 MB, as in the 1 Gb/s switches of the
+    /// DCTCP paper's testbed.
     pub total: Bytes,
-    /// How much of the free shared memory one port may take, relative to what is left: more than 0, at
-    /// most 1024. One port alone gets `alpha / (1 + alpha)` of it. Default 1.
+    /// The largest share of the shared memory that one port may hold, relative to the free part: more than 0, at most
+    /// 1024. One port alone gets `alpha / (1 + alpha)` of it. Default 1.
     #[schemars(range(min = 0.0, max = 1024.0))]
     pub alpha: f64,
-    /// What every port has for itself. Default 0 B: all is shared.
+    /// The memory that every port has for itself. Default 0 B: all is shared.
     pub reserved: Bytes,
 }
 
@@ -63,13 +63,13 @@ impl SharedBufferParams {
     }
 }
 
-/// The memory of one switch, with what each port holds of it.
+/// The memory of one switch, with the bytes that each port holds of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SharedBuffer {
     /// Bytes held by each port, reserved and shared.
     held: Vec<u64>,
     reserved: u64,
-    /// Size of the shared part, and how much of it is taken.
+    /// Size of the shared part, and the bytes taken of it.
     shared: u64,
     shared_held: u64,
     /// alpha is kept in units of 2^-16.
@@ -113,7 +113,7 @@ impl SharedBuffer {
         self.shared_held -= before - self.held[port].saturating_sub(self.reserved);
     }
 
-    /// What a port may hold of the shared part at this moment.
+    /// Returns the bytes of the shared part that a port may hold at this moment.
     pub fn threshold_bytes(&self) -> u64 {
         let free = u128::from(self.shared - self.shared_held);
         ((free * u128::from(self.alpha)) >> ALPHA_BITS).min(u128::from(u64::MAX)) as u64
@@ -144,7 +144,7 @@ mod tests {
         SharedBuffer::new(&params, ports)
     }
 
-    /// Offers packets to `ports` in turn until none is admitted any more.
+    /// Offers packets to `ports` in turn until none is admitted.
     fn fill(buffer: &mut SharedBuffer, ports: std::ops::Range<usize>) {
         while ports.clone().filter(|&port| buffer.admit(port, 100)).count() > 0 {}
     }

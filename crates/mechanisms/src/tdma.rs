@@ -6,9 +6,9 @@
 //! NIC      sends all      | holds `priorities`  | sends all
 //! ```
 //!
-//! A packet that a NIC has begun is sent to its end. All NICs have the same clock. What is paused is a set of
-//! priorities, as in the frame: a scenario that gives acknowledgements a priority of their own pauses data alone, or
-//! acknowledgements alone.
+//! A packet that a NIC has begun is sent to its end. All NICs have the same clock. A set of priorities is paused, as in
+//! the frame: a scenario that gives acknowledgements a priority of their own pauses data alone, or acknowledgements
+//! alone.
 //!
 //! Everything follows from the time, so [`Nights`] has no state, and each logical process of a parallel run has the
 //! same nights.
@@ -21,18 +21,18 @@ use crate::InvalidParam;
 use crate::mechanism::{Engine, Mechanism, Section, Table};
 use crate::pfc::Priorities;
 
-/// Days and nights of the hosts' NICs: at night they hold what is paused. The first day begins with the run.
+/// Days and nights of the hosts' NICs: at night they hold the paused priorities. The first day begins with the run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TdmaParams {
     /// How long NICs send: more than 0, at most 1000 s. Default 500 us (REACToR's study).
     pub day: Span,
-    /// How long they then hold what is paused: at most 1000 s; with `"0s"` there is no night. A NIC ends the packet
-    /// that it is sending. Default 100 us (an assumption).
+    /// How long they then hold the paused priorities: at most 1000 s; with `"0s"` nights have no length. A NIC ends the
+    /// packet that it is sending. Default 100 us (an assumption).
     pub night: Span,
     /// The 802.1p priorities that are paused, each 0 to 7. Default all eight. With `ack_priority = 1` and
-    /// `port.host.order = "priorities"`, `[0]` pauses data and lets acknowledgements pass, and `[1]` does the
-    /// opposite; in a NIC without priorities a packet that is paused holds up those behind it.
+    /// `port.host.order = "priorities"`, `[0]` pauses data and lets acknowledgements pass, and `[1]` does the opposite;
+    /// in a NIC without priorities a paused packet delays all packets behind it.
     pub priorities: Vec<u8>,
 }
 
@@ -67,7 +67,7 @@ pub struct Nights {
 }
 
 impl Nights {
-    /// Returns the nights that valid `params` describe; `None` where there are none.
+    /// Returns the nights of valid `params`; `None` without nights.
     pub fn new(params: &TdmaParams) -> Option<Nights> {
         let priorities =
             params.priorities.iter().fold(Priorities::default(), |set, priority| set.with(*priority));

@@ -6,8 +6,8 @@
 //!                          queue 2 ──┘
 //! ```
 //!
-//! With one queue, pieces leave in the order in which the host handed them over. A piece has left when the link has
-//! had the time to send it; that the port was paused meanwhile is not seen.
+//! With one queue, pieces leave in the order in which the host handed them over. A piece counts as sent when the link
+//! has had the time for it; pauses of the port meanwhile are ignored.
 
 use std::collections::VecDeque;
 
@@ -17,9 +17,9 @@ use plimsoll_units::{Span, Time};
 #[derive(Clone, Debug)]
 pub struct TransmitQueues<T> {
     queues: Vec<VecDeque<(Span, T)>>,
-    /// The queue whose turn is next.
+    /// The queue to be served next.
     turn: usize,
-    /// When the piece being sent has left; none is being sent if that is past.
+    /// When the piece being sent has left; a time in the past means that none is being sent.
     sends_until: Option<Time>,
 }
 
@@ -30,7 +30,7 @@ impl<T> TransmitQueues<T> {
         TransmitQueues { queues, turn: 0, sends_until: None }
     }
 
-    /// The host hands over a piece that takes the link for `time`, to the queue of connection `flow`.
+    /// Handles a piece from the host that takes the link for `time`, in the queue of connection `flow`.
     pub fn on_piece(&mut self, flow: u32, time: Span, piece: T) {
         let queue = flow as usize % self.queues.len();
         self.queues[queue].push_back((time, piece));

@@ -1,15 +1,15 @@
 //! Weighted random early detection: RED whose thresholds depend on a packet's priority (Cisco's WRED, by 802.1p
 //! priority in place of IP precedence; Broadcom and others keep one profile for each egress queue).
 //!
-//! Every priority has the rule of [`crate::red`] with parameters, average and count of its own. It looks at what
-//! waits of its own priority, or at what waits at the port:
+//! Every priority has the rule of [`crate::red`] with parameters, average and count of its own. It measures the waiting
+//! packets of its own priority, or all that wait at the port:
 //!
 //! ```text
 //! queue = priority    average of priority p:  steps at arrivals of p, over the bytes of p that wait
 //! queue = port        average of priority p:  steps at every arrival, over all bytes that wait
 //! ```
 //!
-//! With `port` and one weight for all, all averages are the same, which is the single average of Cisco's.
+//! With `port` and one weight for all, all averages are the same, as Cisco's single average.
 
 use std::collections::BTreeMap;
 
@@ -21,12 +21,12 @@ use crate::mechanism::{Engine, Marking, Mechanism, Section, Table};
 use crate::red::{Red, RedParams, Verdict};
 use crate::{Depth, InvalidParam};
 
-/// Random early detection by priority. Packets of a priority that has no rule are never marked and only dropped
-/// for want of room.
+/// Random early detection by priority. Packets of a priority without a rule are never marked, and dropped only when the
+/// buffer is full.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WredParams {
-    /// Which queue is judged. Default `priority`.
+    /// The queue whose length counts. Default `priority`.
     pub queue: WredQueue,
     /// The rule of a priority such as `"5"`, or of several such as `"0..4"`, the last one included. Priorities
     /// are 0 to 7, and each has one rule at most. Each rule is that of `red`: `weight = 1.0` judges the
@@ -69,10 +69,10 @@ pub enum WredQueue {
 }
 
 impl WredParams {
-    /// The rule of each priority.
+    /// Returns the rule of each priority.
     ///
     /// # Errors
-    /// A name that is no priority or range, a priority with two rules, or a rule that does not fit.
+    /// A name that is not a priority or range, a priority with two rules, or a rule that does not fit.
     pub fn rules(&self) -> Result<[Option<RedParams>; PRIORITIES], InvalidParam> {
         let mut rules = [None; PRIORITIES];
         for (name, params) in &self.priority {
@@ -142,7 +142,7 @@ impl Wred {
         rule.on_enqueue(now, queue, bytes, ect, draw)
     }
 
-    /// The port dropped the packet of `priority` just decided on, for want of buffer.
+    /// The port dropped the packet of `priority` just decided on, as its buffer was full.
     pub fn on_overflow(&mut self, priority: u8) {
         if let Some(rule) = &mut self.rules[usize::from(priority)] {
             rule.on_overflow();
@@ -241,7 +241,7 @@ mod tests {
                 assert_eq!(wred.on_enqueue(Time::ZERO, priority, 1_000, true, || u64::MAX), Pass);
             }
         }
-        // 4000, 6000, then 7000; of what waits of priority 1 there is nothing.
+        // 4000, 6000, then 7000; no packet of priority 1 waits.
         assert_eq!((average(&own, 0), average(&own, 1)), (7_000.0, 0.0));
         // 4000, 6000, 7000, 7500 for both.
         assert_eq!((average(&port, 0), average(&port, 1)), (7_500.0, 7_500.0));

@@ -1,17 +1,17 @@
 //! [`LargePages`]: an allocator that puts large blocks into large pages.
 //!
 //! A network of a million hosts has a gigabyte of ports, links and connections, and an event touches lines of it that
-//! nobody has touched for long. With pages of 4 KiB most of these touches wait for the address of their page, too,
+//! no event has touched for long. With pages of 4 KiB most of these touches wait for the address of their page, too,
 //! which is in a table that no cache holds; with pages of 2 MiB the processor keeps the addresses of all. Linux gives
-//! such pages to those who ask for them, block by block:
+//! such pages on request, block by block:
 //!
 //! ```text
-//! 1 MiB and more ──> a mapping that begins at a large page; when it grows, its pages move, not what is in them
+//! 1 MiB and more ──> a mapping that begins at a large page; when it grows, its pages move, and no byte is copied
 //! less           ──> the system's allocator
 //! ```
 //!
 //! A program takes it in one line, `#[global_allocator]`. Where the kernel has no large pages, and on other systems,
-//! nothing changes. What it gains: `docs/internals/speed.md`, "Before and after".
+//! nothing changes. The gain is in `docs/internals/speed.md`, "Before and after".
 
 #[cfg(target_os = "linux")]
 mod allocator;

@@ -1,17 +1,17 @@
-//! Asks memory for what will be used soon. Nothing depends on it but time.
+//! Prefetches memory that will be used soon. It affects nothing but time.
 //!
-//! Data that no cache has takes as long as hundreds of instructions. A load waits for it sooner or later, and with it
-//! every instruction behind; this does not. The processor's hint takes a pointer, so it is here and not where it is
-//! used: the simulator and the servers need no `unsafe` of their own for it.
+//! Data that is in no cache takes as long as hundreds of instructions. A load waits for it sooner or later, and with it
+//! every instruction behind; a prefetch does not wait. The processor's hint takes a pointer, so it is here and not
+//! where it is used: the simulator and the servers need no `unsafe` of their own for it.
 
-/// Asks for all cache lines of `value`, into the cache that is nearest to the processor: for what is used next.
+/// Prefetches all cache lines of `value` into the cache that is nearest to the processor: for data that is used next.
 #[inline(always)] // a call would take longer than what it asks for
 pub fn prefetch<T: ?Sized>(value: &T) {
     each_line(value, prefetch_line);
 }
 
-/// Asks for all cache lines of `value`, into the cache behind the nearest one: for what is used after hundreds of other
-/// lines, which would push it out of that again.
+/// Prefetches all cache lines of `value` into the cache behind the nearest one: for data that is used after hundreds of
+/// other lines, which would evict it from the nearest cache.
 #[inline(always)] // as above
 pub fn prefetch_for_later<T: ?Sized>(value: &T) {
     each_line(value, prefetch_line_for_later);

@@ -14,12 +14,12 @@ static ALLOCATOR: LargePages = LargePages;
 
 const MIB: usize = 1 << 20;
 
-/// Returns the byte that stands at a place of a test's block.
+/// Returns the byte at a place of a test's block.
 fn byte(place: usize) -> u8 {
     (place % 251) as u8
 }
 
-/// The places that are looked at, in a range: one in each page of 4 KiB.
+/// The places that are examined, in a range: one in each page of 4 KiB.
 fn places(range: Range<usize>) -> impl Iterator<Item = usize> {
     (range.start.next_multiple_of(4096)..range.end).step_by(4096)
 }
@@ -27,7 +27,7 @@ fn places(range: Range<usize>) -> impl Iterator<Item = usize> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A block keeps what is in it, whichever kind it is before and after.
+    /// A block keeps its content, whichever kind it is before and after.
     #[test]
     fn a_block_keeps_its_bytes(sizes in prop::collection::vec(1..9 * MIB, 1..6)) {
         let mut block: Vec<u8> = Vec::new();
@@ -82,7 +82,7 @@ fn a_large_block_is_in_large_pages_when_it_has_grown_too() {
         block.reserve_exact(size - block.len());
         block.resize(size, 1);
         let large = large_kib_at(block.as_ptr().addr());
-        // How many the kernel finds depends on what else the machine does.
+        // The number of large pages that the kernel finds depends on the load of the machine.
         assert!(
             large > before / 1024,
             "{large} KiB are in large pages, of {size} bytes, {before} of them old"
@@ -90,7 +90,7 @@ fn a_large_block_is_in_large_pages_when_it_has_grown_too() {
     }
 }
 
-/// Returns how much of the mapping with an address is in large pages.
+/// Returns the part of the mapping with an address that is in large pages, in KiB.
 fn large_kib_at(address: usize) -> usize {
     let maps = fs::read_to_string("/proc/self/smaps").unwrap();
     let mut is_here = false;

@@ -5,10 +5,10 @@
 //! P(step <= x) = F(x)^W        P(page <= x) = the L-fold convolution of the step's distribution
 //! ```
 //!
-//! The convolution is computed on a lattice. A step's time between two points of the lattice is shared out to both so
-//! that its mean is exact; what that adds to the variance is at most a quarter of the square of the points' distance.
-//! That is below 2 % of the standard deviation of 10,000 steps, and far below for fewer. The sum of L steps is made of
-//! the sums of 1, 2, 4, ... steps.
+//! The convolution is computed on a lattice. A step's time between two points of the lattice is divided among both so
+//! that its mean is exact; that adds at most a quarter of the square of the points' distance to the variance, which is
+//! below 2 % of the standard deviation of 10,000 steps, and far below for fewer. The sum of L steps is made of the sums
+//! of 1, 2, 4, ... steps.
 //!
 //! [`page_rtts`] is the distribution of round-trip times that DeTail's authors show for the creation of a page
 //! (SIGCOMM 2012 talk, seed 004).
@@ -42,7 +42,7 @@ impl Chain {
     /// or more, and `steps` from 1 to [`STEPS_MAX`].
     ///
     /// # Panics
-    /// Panics if there is no step or too many, or no reply to a step.
+    /// Panics if `steps` is 0 or too large, or `width` is 0.
     pub fn new(latency: &Redundant, steps: u32, width: u32) -> Chain {
         assert!((1..=STEPS_MAX).contains(&steps) && width > 0, "a chain has steps, and a step replies");
         let knots = latency.knots();
@@ -51,7 +51,8 @@ impl Chain {
         let (above, sd) = beyond_first(&knots, up_to);
         let count = f64::from(steps);
         let mean = count * (first + above);
-        // The whole range if there are points enough for each step, else as far around the mean as chains go.
+        // The whole range if the points suffice for each step, else as far around the mean as the sum of a chain
+        // reaches.
         let each = (POINTS - 1) / steps as usize;
         let around = (BELOW_SDS + ABOVE_SDS) * sd * count.sqrt();
         let step = if around >= range * count { range / each as f64 } else { around / POINTS as f64 };
@@ -84,7 +85,7 @@ impl Chain {
             }
             up_to += here;
         }
-        // All shares together are less than 1 by what rounding takes.
+        // All shares together are less than 1 by rounding errors.
         self.low + self.step * (from + shares.len() - 1) as f64
     }
 
@@ -153,7 +154,7 @@ fn on_lattice(knots: &[f64], up_to: impl Fn(f64) -> f64, step: f64) -> Sums {
         shares[cell] += mean - low;
         shares[cell + 1] += high - mean;
     }
-    // What the lattice does not reach.
+    // The share beyond the lattice.
     shares[last] += 1.0 - up_to(point(last));
     Sums { from: 0, shares }
 }
@@ -183,7 +184,8 @@ impl Sums {
         Sums { from: self.from + other.from, shares }.trimmed()
     }
 
-    /// Adds to the first and the last point what is beyond: shares too small to count, and points too many to keep.
+    /// Adds the shares outside the lattice to its first and its last point: shares too small to count, and points too
+    /// many to keep.
     fn trimmed(mut self) -> Sums {
         let mut below = 0.0;
         let is_small = |share: &&f64| {
@@ -232,7 +234,7 @@ pub const SHORTEST_RTT_US: f64 = 100.0;
 pub const STEPS_MAX: u32 = 10_000;
 /// The most points of the lattice that are kept.
 const POINTS: usize = 8_192;
-/// How far the lattice reaches around the mean of a long chain, in standard deviations of the whole chain.
+/// The lattice reaches this far around the mean of a long chain, in standard deviations of the whole chain.
 const BELOW_SDS: f64 = 8.0;
 const ABOVE_SDS: f64 = 25.0;
 /// A share of chains that is not worth a point.

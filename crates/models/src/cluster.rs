@@ -1,13 +1,13 @@
-//! A queueing model of servers that have the same data: what copies of requests cost the servers, and what that does to
-//! the latencies again.
+//! A queueing model of servers that have the same data: the cost of requests' copies for the servers, and its effect on
+//! the latencies.
 //!
 //! ```text
 //! client ──outside──> queue ──> server: service ──> client          first reply: the request is over
 //!    └─ a copy to another server: at once, after a while, or instead of one that is given up
 //! ```
 //!
-//! [`crate::Redundant`] has copies that cost nothing. Here each of them is served whole, also one whose request is over
-//! or given up, since a server does not hear of that. Beyond a load that depends on the service times, copies therefore
+//! Copies of [`crate::Redundant`] cost nothing. Here each of them is served whole, also one whose request is over or
+//! given up, since the server does not learn of that. Beyond a load that depends on the service times, copies therefore
 //! make everything slower: two replicas of exponential service times help while each server is busy for less than a
 //! third of the time. Retries can do worse, as each is sent because the servers are slow already.
 //!
@@ -33,20 +33,20 @@ pub struct ClusterModel {
     pub service: TimeDistribution,
     /// The time of a copy outside the server, before it queues there.
     pub outside: TimeDistribution,
-    /// When copies are sent.
+    /// The times at which copies are sent.
     pub sending: Sending,
     /// Requests in all; at least 1.
     pub requests: u64,
-    /// Of these, how many at the beginning do not count; fewer than `requests`.
+    /// The number of requests at the beginning that do not count; fewer than `requests`.
     pub warmup: u64,
 }
 
-/// When copies of a request are sent.
+/// The times at which copies of a request are sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sending {
     /// A request is sent once.
     Once,
-    /// A request is sent to so many servers at once, at least 1; the first reply counts.
+    /// A request is sent to this many servers at once, at least 1; the first reply counts.
     Replicas(u32),
     /// A request without a reply is sent to another server as well; the first reply counts.
     Hedge {
@@ -59,7 +59,7 @@ pub enum Sending {
     Retry {
         /// The time after which a request is given up.
         timeout: Span,
-        /// The most copies after the first, the last of which is waited for.
+        /// The most copies after the first; the last of them has no timeout.
         retries: u32,
     },
 }
@@ -122,7 +122,7 @@ impl ClusterModel {
     }
 }
 
-/// What the requests of a cluster came to.
+/// Results of the requests of a cluster.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ClusterOutcome {
     /// Latencies in us of the requests that count, in the order of their replies.
@@ -152,13 +152,13 @@ impl ClusterOutcome {
 /// Serves `model.requests` requests.
 ///
 /// # Errors
-/// If a value does not fit, with what is allowed.
+/// If a value does not fit; the error names the allowed ones.
 pub fn run(model: &ClusterModel, seed: u64) -> Result<ClusterOutcome, InvalidParam> {
     model.check()?;
     Ok(Cluster::new(model, seed).run())
 }
 
-/// Who acts, as the engine's event queue names it.
+/// The actors, as the engine's event queue names them.
 const ARRIVAL: OwnerKind = OwnerKind::Workload;
 const DELIVERY: OwnerKind = OwnerKind::Link;
 const SERVER: OwnerKind = OwnerKind::Endpoint;
@@ -314,7 +314,7 @@ impl<'a> Cluster<'a> {
         self.release(slot);
     }
 
-    /// Frees a request that nothing points to.
+    /// Frees a request to which no event or copy refers.
     fn release(&mut self, slot: usize) {
         let request = &mut self.requests.values[slot];
         request.pending -= 1;

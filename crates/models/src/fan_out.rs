@@ -5,9 +5,9 @@
 //! P(max <= x) = F(x)^S        E max = integral of 1 - F^S over x > 0, less that of F^S over x < 0
 //! ```
 //!
-//! The dissertation draws: five repetitions for each S ([`draw`]). The integral is the number that these draws are
-//! of. It says that the maximum of 100 draws of N(90, 50) *approaches the 99th percentile value of 254.25 us*: the 99th
-//! percentile is 206.3 us and 254.25 us the 99.95th; the expected maximum of 100 is 215 us.
+//! The dissertation draws: five repetitions for each S ([`draw`]). The integral is the expected value of these draws.
+//! The dissertation says that the maximum of 100 draws of N(90, 50) *approaches the 99th percentile value of 254.25
+//! us*: the 99th percentile is 206.3 us and 254.25 us the 99.95th; the expected maximum of 100 is 215 us.
 
 use plimsoll_units::Streams;
 use rand::Rng;
@@ -16,7 +16,7 @@ use crate::law::Law;
 
 /// Computes the latency up to which the last answer is there with probability `share`, 0 < `share` < 1, in us.
 pub fn quantile(law: &Law, servers: u32, share: f64) -> f64 {
-    // Close to 1, where the share of one is nearer to 1 than what a double resolves of the power.
+    // Close to 1, the share of one server is nearer to 1 than a double could represent the power.
     law.quantile(libm::exp(libm::log(share) / f64::from(servers)))
 }
 
@@ -44,8 +44,8 @@ pub fn stragglers(slow: f64, servers: u32, copies: u32) -> f64 {
     -libm::expm1(f64::from(servers) * libm::log1p(-all_slow))
 }
 
-/// Draws the largest of `servers` latencies, `repetitions` times, in us. Every number of servers has a random stream of
-/// its own.
+/// Draws the largest of `servers` latencies, `repetitions` times, in us. Every number of servers has its own random
+/// stream.
 pub fn draw(law: &Law, servers: u32, repetitions: u32, seed: u64) -> Vec<f64> {
     let mut random = Streams::new(seed).stream(&format!("fan-out/{servers}"));
     // Between 0 and 1, never either: the middle of one of 2^53 pieces.
@@ -78,7 +78,7 @@ mod tests {
         }
     }
 
-    /// Of exponential ones: the mean times the harmonic number.
+    /// With exponential answers, the expected maximum is the mean times the harmonic number.
     #[test]
     fn the_expected_maximum_of_exponential_draws() {
         for servers in [1, 5, 100] {

@@ -27,7 +27,7 @@ pub enum Law {
         /// The standard deviation.
         sd: f64,
     },
-    /// The distribution is that of measured values.
+    /// The distribution of measured values.
     Empirical(Empirical),
 }
 
@@ -36,7 +36,7 @@ pub enum Law {
 pub struct Empirical {
     /// Latency and the share of latencies up to it, both rising, the last share 1.
     points: Vec<(f64, f64)>,
-    /// Whether only the latencies listed occur; else those between two points are equally likely.
+    /// True if only the listed latencies occur; else latencies between two points are equally likely.
     steps: bool,
 }
 
@@ -51,7 +51,7 @@ pub enum LawError {
         /// The value that was given.
         value: f64,
     },
-    /// A line that is no latency, or no point of a cumulative distribution.
+    /// A line that is not a latency or a point of a cumulative distribution.
     #[error(
         "line {line}: `{text}`; allowed: a latency in us on each line, or `latency,share` with both rising and 1 at \
          last"
@@ -62,13 +62,13 @@ pub enum LawError {
         /// The text of the line.
         text: String,
     },
-    /// The file has no line at all.
+    /// The file has no line with a latency.
     #[error("there is no latency in it; allowed: at least one line")]
     Empty,
 }
 
 impl Law {
-    /// Whether the parameters are in their range.
+    /// Checks that the parameters are in their range.
     ///
     /// # Errors
     /// Names the parameter that is not.
@@ -100,7 +100,7 @@ impl Law {
         }
     }
 
-    /// Computes the least latency up to which there is a share of `share`, 0 < `share` < 1.
+    /// Computes the least latency that a share of `share` of the latencies does not exceed, 0 < `share` < 1.
     pub fn quantile(&self, share: f64) -> f64 {
         match self {
             Law::Normal { mean, sd } => mean + sd * normal_quantile(share),
@@ -188,7 +188,7 @@ impl Empirical {
         Empirical { points, steps: true }
     }
 
-    /// Makes the distribution of values of which each occurred so often; nothing else occurs.
+    /// Makes the distribution of values, each with its number of occurrences; no other values occur.
     ///
     /// # Panics
     /// Panics if nothing has occurred.
@@ -220,7 +220,7 @@ impl Empirical {
         self.steps.then_some(self.points.len() as u64)
     }
 
-    /// Returns the distribution of latencies that are so many times as long.
+    /// Returns the distribution of latencies that are `factor` times as long.
     pub(crate) fn scaled(mut self, factor: f64) -> Empirical {
         self.points.iter_mut().for_each(|point| point.0 *= factor);
         self
@@ -309,8 +309,8 @@ fn normal_quantile(share: f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// Beyond the knots of a formula are those shares that a normal distribution has beyond so many standard deviations,
-/// 1e-13 at either end.
+/// The knots of a formula cover a normal distribution up to this many standard deviations; a share of 1e-13 lies beyond
+/// at either end.
 const BEYOND_SDS: f64 = 7.35;
 /// The pieces on either side of the median.
 const PIECES: i32 = 2_048;

@@ -9,9 +9,9 @@
 //! | a latency a line, or `latency,share` of a cumulative distribution | anything | us |
 //! | CSV with a column of latencies | anything | us |
 //!
-//! The histograms of a log are added up, those of one tag: intervals with other tags measure something else, such as
-//! the same requests corrected for coordinated omission. Percentiles as text are linear between two lines, since a
-//! histogram does not say more; what a line counts is more exact than its percentile, and is used instead.
+//! The histograms of a log with one tag are added up: intervals with other tags measure something else, such as the
+//! same requests corrected for coordinated omission. Percentiles as text are linear between two lines, since a
+//! histogram has no finer data; the count of a line is more exact than its percentile, and is used instead.
 
 use hdrhistogram::Histogram;
 use plimsoll_text::csv;
@@ -24,9 +24,9 @@ use crate::law::{Empirical, LawError};
 pub struct Measured {
     /// Their distribution, in us.
     pub distribution: Empirical,
-    /// The number of latencies, where the file says it.
+    /// The number of latencies, if the file states it.
     pub samples: Option<u64>,
-    /// The reasons why the measurement is suspect, as the file says them.
+    /// The reasons why the measurement is suspect, from the file.
     pub suspect: Vec<String>,
 }
 
@@ -64,15 +64,15 @@ pub enum MeasuredError {
     /// The file begins as a histogram, a log or percentiles, and is none.
     #[error(transparent)]
     Hdr(HdrError),
-    /// The intervals of a log have several tags, or not the one that was asked for.
+    /// The intervals of a log have several tags, or lack the requested one.
     #[error("the log has intervals {listed}; choose one tag with --tag{help}")]
     Tags {
         /// The tags and how many latencies each has.
         listed: String,
-        /// The nearest spelling, if one was asked for.
+        /// The nearest spelling, if a tag was requested.
         help: String,
     },
-    /// A tag was asked for, and the file has none.
+    /// A tag was requested, and the file has none.
     #[error("a tag was asked for; only an interval log of HdrHistogram has tags")]
     NoTags,
     /// The output has several tables of percentiles.
@@ -91,15 +91,15 @@ pub enum MeasuredError {
         "JSON has no distribution; allowed: a histogram, as `chronos-load run --hdr FILE` writes it, or a CSV file"
     )]
     Json,
-    /// There is no column of that name.
+    /// The file has no column of that name.
     #[error("no column `{name}`; allowed: {allowed}")]
     Column {
-        /// The name that was asked for.
+        /// The name of the requested column.
         name: String,
-        /// The names of the columns that there are.
+        /// The names of the existing columns.
         allowed: String,
     },
-    /// A cell of the column is no latency.
+    /// A cell of the column is not a latency.
     #[error("line {line}: `{cell}` in column `{name}`; allowed: a latency, 0 or more, or nothing")]
     Cell {
         /// The number of the line, counted from 1.
@@ -120,21 +120,21 @@ impl From<HdrError> for MeasuredError {
     }
 }
 
-/// What the user says about a file beyond its contents.
+/// The user's information about a file beyond its contents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Hints<'a> {
-    /// The unit of the numbers; that of the format if `None`.
+    /// The unit of the numbers; the format's if `None`.
     pub unit: Option<Unit>,
     /// The name of the column of a CSV file that has the latencies.
     pub column: Option<&'a str>,
-    /// The tag of the intervals of a log; empty for those without one.
+    /// The tag of the intervals of a log; empty for intervals without one.
     pub tag: Option<&'a str>,
 }
 
 /// Reads the latencies of a file in any of the formats.
 ///
 /// # Errors
-/// Says what is wrong, in which line, and what is allowed.
+/// Names the error, its line, and the allowed values.
 pub fn read(bytes: &[u8], hints: Hints<'_>) -> Result<Measured, MeasuredError> {
     let Hints { unit, column, tag } = hints;
     if hdr::is_histogram(bytes) {
@@ -194,7 +194,7 @@ fn of_histogram(
     Ok(Measured { distribution: Empirical::of_counts(counts), samples: Some(histogram.len()), suspect })
 }
 
-/// Reads the table of percentiles behind so many lines.
+/// Reads the table of percentiles after the header lines.
 fn of_percentiles(
     text: &str,
     above: usize,

@@ -8,8 +8,8 @@
 //! retries    P(> x) = S(t)^j S(x - jt), j = floor(x / t) <= n    load 1 + S(t) + ... + S(t)^n
 //! ```
 //!
-//! Copies go to servers whose latencies are independent, and do not make any of them slower. What copies do to
-//! servers that have to serve them as well is a matter of queues, which no formula of one latency has.
+//! Copies go to servers whose latencies are independent, and do not slow any of them down. The effect of copies on
+//! servers that have to serve them as well is a matter of queues, which no formula of one latency covers.
 //!
 //! Replicas and hedges take the first reply, whichever copy it is to. A retry gives the request before it up, as a
 //! client does that closes the connection: a reply after the timeout is lost. The last retry is waited for.
@@ -17,7 +17,7 @@
 use crate::integral;
 use crate::law::Law;
 
-/// How often a request is sent, and when.
+/// Number of copies of a request, and their times.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Policy {
     /// The request is sent once.
@@ -126,7 +126,7 @@ impl Redundant {
             Policy::Once => 1.0,
             Policy::Replicas { copies } => f64::from(copies),
             Policy::Hedge { after_us, copies } => {
-                // A copy is sent if none of those before it has its reply by then.
+                // A copy is sent if none of the earlier ones has its reply by then.
                 let is_sent = |copy: u32| {
                     (1..=copy).map(|earlier| above(f64::from(earlier) * after_us)).product::<f64>()
                 };
@@ -148,7 +148,7 @@ impl Redundant {
         }
     }
 
-    /// Computes the least latency in us up to which there is a share of `share`, 0 < `share` < 1.
+    /// Computes the least latency in us that a share of `share` of the requests does not exceed, 0 < `share` < 1.
     pub fn quantile(&self, share: f64) -> f64 {
         let one = self.law.quantile(share);
         let (low, high) = match self.policy {
@@ -219,7 +219,7 @@ impl Redundant {
             knots.extend([begin, ends].into_iter().filter(|knot| knot.is_finite() && *knot >= first));
         }
         if !is_retry {
-            // Nothing takes longer than the first copy.
+            // A request never takes longer than its first copy.
             knots.retain(|knot| *knot <= last);
         }
         integral::sorted(knots)

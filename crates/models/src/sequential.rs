@@ -42,7 +42,7 @@ impl Server {
 
 /// Computes how many requests of `latency_us` fit one after the other into `budget_us`.
 pub fn calls(latency_us: f64, budget_us: f64) -> u64 {
-    // What is whole but for rounding counts as whole; a latency that is infinite has room nowhere.
+    // A number that is whole except for rounding counts as whole; an infinite latency never fits.
     (budget_us / latency_us * (1.0 + 1e-12)).floor() as u64
 }
 

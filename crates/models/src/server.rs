@@ -1,4 +1,4 @@
-//! A queueing model of one server: threads, queues, locks, partitions and Chronos's load balancer, and who asks it.
+//! A queueing model of one server: threads, queues, locks, partitions and Chronos's load balancer, and its clients.
 //!
 //! ```text
 //! clients ──network──> classification ──delivery──> queue ──> thread: system, [lock: application] ──> NIC ──> clients
@@ -8,14 +8,14 @@
 //! ```
 //!
 //! After the latency characterisation and the design of Chronos (Kapoor, dissertation, 2015, chapters 5 and 6; SoCC
-//! 2012). What a request costs is given ([`Costs`]); what it waits for comes out: for a thread, for a lock, for the
-//! NIC's line. [`run`] is a pure function of the model and the seed: time is in picoseconds, a request draws from a
-//! stream keyed by its number, so that the same request meets every design, and ties between events are broken by
-//! the engine's rule.
+//! 2012). The costs of a request are given ([`Costs`]); the waiting times are results: for a thread, for a lock, for
+//! the NIC's line. [`run`] is a pure function of the model and the seed: time is in picoseconds, a request draws from a
+//! stream keyed by its number, so that the same request meets every design, and ties between events are broken by the
+//! engine's rule.
 //!
-//! Departures from the machine: a request is classified when it enters its queue, after the delivery, not before;
-//! the threads are never taken off their cores; system time is spent before the lock, and all at once, where a real
-//! request spends some of it on its answer; a reader that gets a lock after a wait is woken as a writer is.
+//! Departures from the machine: a request is classified when it enters its queue, after the delivery, not before; the
+//! threads are never taken off their cores; system time is spent before the lock, and all at once, where a real request
+//! spends some of it on its answer; a reader that gets a lock after a wait is woken like a writer.
 
 mod arrivals;
 mod keys;
@@ -36,7 +36,7 @@ pub use outcome::{LockCounts, Served, ServerOutcome};
 /// Serves `model.requests` requests.
 ///
 /// # Errors
-/// If a value does not fit, with what is allowed.
+/// If a value does not fit; the error names the allowed ones.
 ///
 /// # Panics
 /// If the parts of a latency do not sum to it: a defect of the simulator.

@@ -1,5 +1,5 @@
-//! What every program shares with its system: stdout and stderr, which never panic here ([`note!`], [`outln!`],
-//! [`print`]), state on disk that only its owner can have written ([`Folder`]), and how much memory it may have
+//! The parts of a program that face its system: stdout and stderr, which never panic here ([`note!`], [`outln!`],
+//! [`print`]), state on disk that only its owner can have written ([`Folder`]), and the memory that it may have
 //! ([`control_group_memory`]).
 
 mod control_group;

@@ -1,11 +1,11 @@
-//! [`Folder`] holds state that a privileged program trusts when it reads it again, and that nobody else may have
+//! [`Folder`] holds state that a privileged program trusts when it reads it again, and that no other user may have
 //! written.
 //!
-//! The files in such a folder name resources to remove and settings to write. They are trusted only where nobody but
+//! The files in such a folder name resources to remove and settings to write. They are trusted only if no user except
 //! the owner (this user, or root) could have written them:
 //!
 //! ```text
-//! /            each ancestor: owned by root or this user, writable by nobody else, except sticky ones such as /tmp
+//! /            each ancestor: owned by root or this user, writable by no other, except sticky ones such as /tmp
 //! /run
 //! /run/plimsoll         created here: mode 700, whatever the umask
 //!   plan.json           created here: mode 600; a regular file with one hard link
@@ -219,7 +219,7 @@ impl Folder {
         }
     }
 
-    /// Checks an ancestor: nobody else may be able to replace the next component of the path.
+    /// Checks an ancestor: no other user may be able to replace the next component of the path.
     fn check_way(&self) -> io::Result<()> {
         let about = fstat(&self.descriptor)?;
         let mode = Mode::from_raw_mode(about.st_mode);
@@ -263,7 +263,7 @@ fn part(name: &str) -> io::Result<&str> {
     }
 }
 
-/// Checks that the folder or file belongs to this user or root, and that nobody else may write it.
+/// Checks that the folder or file belongs to this user or root, and that no other user may write it.
 fn is_own(path: &Path, about: &Stat) -> io::Result<()> {
     is_owned(path, about)?;
     let mode = Mode::from_raw_mode(about.st_mode);

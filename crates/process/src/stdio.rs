@@ -54,10 +54,10 @@ pub fn note(message: fmt::Arguments<'_>) {
     let _ = io::stderr().write_all(format!("{}\n", printable_lines(&message)).as_bytes());
 }
 
-/// Prints a message and a line break to stderr, as [`note!`] does, unless that would have to wait: where stderr is a
-/// full pipe that nobody reads, the message is dropped. Only for threads that others depend on.
+/// Prints a message and a line break to stderr, as [`note!`] does, unless that would have to wait: if stderr is a full
+/// pipe without a reader, the message is dropped. Only for threads on which others depend.
 pub fn note_or_drop(message: fmt::Arguments<'_>) {
-    // A pipe that has room at all has room for so much.
+    // A pipe that has any room has this much.
     const ROOM: usize = 4096;
     let mut line = printable_lines(&message.to_string()).into_owned();
     line.truncate((0..ROOM).rev().find(|&end| line.is_char_boundary(end)).unwrap_or(0));
@@ -86,7 +86,7 @@ fn has_room(_: &io::StderrLock<'_>) -> bool {
 pub fn note_without_memory(message: fmt::Arguments<'_>) {
     let mut text = [0; 1 << 10];
     let mut room = &mut text[..];
-    // What does not fit is left out.
+    // The rest is left out if it does not fit.
     let _ = writeln!(room, "{message}");
     let left = room.len();
     let _ = io::stderr().write_all(&text[..text.len() - left]);

@@ -1,4 +1,4 @@
-//! [`Chart`]: what a figure shows, before it is drawn.
+//! [`Chart`]: the contents of a figure, before it is drawn.
 //!
 //! ```text
 //! Summary and Curves -- crate::plots --+
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 pub struct Chart {
     /// The title names the quantity and its subject.
     pub title: String,
-    /// One sentence says how to read the figure; it may be empty.
+    /// One sentence on how to read the figure; it may be empty.
     pub note: String,
     /// The marks are of one kind.
     pub body: Body,
@@ -76,7 +76,7 @@ impl Chart {
 pub struct Axis {
     /// The label names the quantity, without the unit where `format` has one.
     pub label: String,
-    /// The format says how numbers are written.
+    /// The format of the numbers.
     pub format: Format,
     /// The axis is logarithmic instead of linear.
     pub log: bool,
@@ -84,7 +84,7 @@ pub struct Axis {
     pub min: Option<f64>,
     /// The axis ends here; the data decide if `None`.
     pub max: Option<f64>,
-    /// These names stand at the positions 0, 1, 2, ... of an axis without numbers.
+    /// Names at the positions 0, 1, 2, ... of an axis without numbers.
     pub categories: Vec<String>,
 }
 
@@ -100,7 +100,7 @@ impl Axis {
     }
 }
 
-/// How the numbers of an axis are written.
+/// The format of the numbers of an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Format {
     /// Numbers are written as they are.
@@ -116,7 +116,7 @@ pub enum Format {
     Percent,
     /// A factor is written as `2x`.
     Ratio,
-    /// A whole number, such as that of a week, is written without decimals.
+    /// A whole number, such as a week's, is written without decimals.
     Count,
 }
 
@@ -127,8 +127,8 @@ pub enum Color {
     Scheme(usize),
     /// A component of a [`Stacked`].
     Part(Part),
-    /// A host that receives by circuits, by its place among those that are shown. The second number is that of the
-    /// sender, which has no colour of its own but a marker.
+    /// A host that receives by circuits, by its place among the hosts shown. The second number is the sender's place,
+    /// which has no colour of its own but a marker.
     Receiver(usize, usize),
     /// The time in which a circuit switch is dark, on every background.
     Night,
@@ -172,7 +172,7 @@ const SCHEMES: [[&str; 2]; 8] = [
     ["#5f6368", "#a8b0ba"],
 ];
 
-/// Those of the schemes, with an olive in place of the grey, which is that of all others.
+/// The colours of the schemes, with an olive in place of the grey, which all other hosts have.
 const RECEIVER_COLORS: [[&str; 2]; 8] = {
     let mut colors = SCHEMES;
     colors[7] = ["#8a9a00", "#c8d64a"];
@@ -182,7 +182,7 @@ const RECEIVER_COLORS: [[&str; 2]; 8] = {
 /// The number of receivers that have colours of their own.
 pub const RECEIVERS: usize = RECEIVER_COLORS.len();
 
-/// Number of marker shapes; a colour that comes again has another shape.
+/// Number of marker shapes; a repeated colour has another shape.
 pub const MARKERS: usize = 6;
 
 impl Color {
@@ -315,7 +315,7 @@ pub struct Lines {
     pub tail_view: bool,
 }
 
-/// A maximum of one line that is this many times that of another makes the smaller line unreadable on a linear axis.
+/// A line is unreadable on a linear axis if another's maximum is this many times its own.
 const FAR_APART: f64 = 10.0;
 
 impl Lines {
@@ -334,14 +334,14 @@ impl Lines {
         }
     }
 
-    /// The same lines on a logarithmic axis, where a linear one from zero hides some of them.
+    /// Returns the same lines on a logarithmic axis, where a linear one from zero hides some of them.
     fn logarithmic(&self) -> Option<Lines> {
         let tops = self.series.iter().map(|line| line.y.iter().copied().fold(0.0, f64::max));
         let (least, most) = tops
             .filter(|top| *top > 0.0)
             .fold((f64::INFINITY, 0.0f64), |(least, most), top| (least.min(top), most.max(top)));
         let hidden = !self.y.log && self.read == Read::AtX && most > FAR_APART * least;
-        // Three decades below the least maximum; what is less is at the lower edge.
+        // Three decades below the least maximum; smaller values are at the lower edge.
         hidden.then(|| Lines {
             y: Axis { log: true, min: Some(least / 1e3), max: None, ..self.y.clone() },
             ..self.clone()
@@ -377,11 +377,11 @@ pub struct Line {
     pub steps: bool,
     /// The points are not joined, since nothing was measured between them.
     pub apart: bool,
-    /// The stroke tells a measurement from a reference.
+    /// The stroke, which distinguishes a measurement from a reference.
     pub stroke: Stroke,
 }
 
-/// The stroke of a line tells what its values are.
+/// The stroke of a line shows the kind of its values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Stroke {
     /// A measurement, with its markers.
@@ -394,7 +394,7 @@ pub enum Stroke {
 }
 
 impl Stroke {
-    /// Whether the line is a measurement.
+    /// Returns whether the line is a measurement.
     pub fn is_solid(self) -> bool {
         self == Stroke::Solid
     }
@@ -451,7 +451,7 @@ pub struct Whisker {
 /// Horizontal bars of components.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stacked {
-    /// The horizontal axis; that of a bar's whole.
+    /// The horizontal axis, of a bar's whole.
     pub x: Axis,
     /// Every bar is drawn with the same length, so that its components are shares.
     pub shares: bool,
@@ -479,11 +479,11 @@ pub struct StackPart {
 /// One bar of components.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StackRow {
-    /// Rows of one group stand together under its name.
+    /// Rows of one group are side by side under its name.
     pub group: String,
     /// The label names the bar.
     pub label: String,
-    /// The colour and marker before the name, if the bar is that of a scheme.
+    /// The colour and marker before the name, if the bar belongs to a scheme.
     pub scheme: Option<Color>,
     /// The size of each component.
     pub values: Vec<f64>,
@@ -505,7 +505,7 @@ pub struct Dots {
 /// One point with its interval.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DotRow {
-    /// Rows of one group stand together under its name.
+    /// Rows of one group are side by side under its name.
     pub group: String,
     /// The name of the point.
     pub label: String,
@@ -544,7 +544,7 @@ pub struct GanttSpan {
     pub length: f64,
     /// The colour of the span.
     pub color: Color,
-    /// What is written into it where there is room.
+    /// The text written into it where there is room.
     pub text: String,
 }
 
@@ -569,7 +569,7 @@ pub struct Timetable {
     pub nights: Vec<(f64, f64)>,
 }
 
-/// One bar: a circuit while it stood.
+/// One bar: a circuit while it was established.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TimetableBar {
     /// The number of its row, from the top.

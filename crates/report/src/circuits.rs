@@ -28,7 +28,7 @@ pub struct Receivers {
 }
 
 impl Receivers {
-    /// Chooses the receivers of all circuits of an experiment, or those of the most bytes where there are too many.
+    /// Chooses the receivers of all circuits of an experiment, or the ones of the most bytes where there are too many.
     pub fn of(curves: &Curves) -> Receivers {
         // The places in the lists of all runs, added up: the least sum has the most bytes.
         let mut places: BTreeMap<u32, usize> = BTreeMap::new();
@@ -53,7 +53,7 @@ impl Receivers {
     }
 }
 
-/// Charts which circuits stood in the first weeks, one row a sender.
+/// Charts the circuits of the first weeks, one row a sender.
 pub fn timetable(curves: &CircuitCurves, receivers: &Receivers) -> Chart {
     let mut keys: Vec<StackPart> = receivers
         .shown

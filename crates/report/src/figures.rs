@@ -41,7 +41,7 @@ pub const SIZES: &[Unit] = &[
 pub fn common_unit(values: impl IntoIterator<Item = f64>, units: &'static [Unit]) -> Unit {
     let mut sizes: Vec<f64> = values.into_iter().map(f64::abs).filter(|v| *v > 0.0).collect();
     sizes.sort_unstable_by(f64::total_cmp);
-    // Microseconds and Mb/s are what a column of zeros is written in.
+    // A column of zeros is written in microseconds or Mb/s.
     let Some(&middle) = sizes.get(sizes.len() / 2) else { return units[1] };
     *units.iter().rev().find(|unit| middle >= unit.size).unwrap_or(&units[0])
 }
@@ -57,7 +57,7 @@ pub fn decimals(value: f64) -> usize {
     }
 }
 
-/// Writes a number with three significant digits (all of those before the point), thousands separated from 10,000 on.
+/// Writes a number with three significant digits (all digits before the point), thousands separated from 10,000 on.
 pub fn number(value: f64) -> String {
     if value != 0.0 && value.abs() < 1e-4 {
         return format!("{value:.1e}");
@@ -65,7 +65,7 @@ pub fn number(value: f64) -> String {
     fixed(value, decimals(value))
 }
 
-/// Writes a number with so many decimals, its thousands separated from 10,000 on.
+/// Writes a number with `decimals` decimals, its thousands separated from 10,000 on.
 pub fn fixed(value: f64, decimals: usize) -> String {
     let plain = format!("{value:.decimals$}");
     let plain =

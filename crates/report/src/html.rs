@@ -3,7 +3,7 @@
 //! The tables are in the page as they are. The figures are the SVG of [`crate::svg`], each in a wide and in a narrow
 //! layout and with a table of its numbers below it; style rules switch sweep points, views and lines, and `charts.js`
 //! adds tooltips, the arrow keys and dark colours. Without it the page is a still picture. A content security policy
-//! forbids the page to load anything at all.
+//! forbids the page to load anything.
 
 mod article;
 mod document;
@@ -44,7 +44,7 @@ const SCRIPT: &str = include_str!("html/charts.js");
 pub struct Page<'a> {
     /// The scenario's title.
     pub title: &'a str,
-    /// What the experiment shows; may be empty.
+    /// Description of the experiment; may be empty.
     pub description: &'a str,
     /// The numbers that the tables show.
     pub summary: &'a Summary,
@@ -52,7 +52,7 @@ pub struct Page<'a> {
     pub curves: &'a Curves,
     /// The command that repeats the run.
     pub command: &'a str,
-    /// The name of what carried the packets, as in the manifest.
+    /// The name of the packets' carrier, as in the manifest.
     pub carrier: &'a str,
     /// The seed that the command uses.
     pub seed: u64,
@@ -62,7 +62,7 @@ pub struct Page<'a> {
     pub commit: Option<&'a str>,
     /// The merged scenario; may be empty.
     pub scenario: &'a str,
-    /// Warnings beyond those of the summary.
+    /// Warnings in addition to the summary's.
     pub warnings: &'a [String],
 }
 
@@ -85,7 +85,7 @@ const HALF: Size = Size { width: 464, plot_height: 240 };
 const NARROW: Size = Size { width: 320, plot_height: 230 };
 
 impl Figure {
-    /// Makes a figure over the whole width of the page. `id` is that of its element and unique on the page.
+    /// Makes a figure over the whole width of the page. `id` is its element's and unique on the page.
     pub fn new(id: String, chart: Chart, tables: Vec<Grid>) -> Figure {
         Figure { id, subject: None, charts: vec![chart], tables, half_width: false }
     }
@@ -166,7 +166,7 @@ pub fn figures(summary: &Summary, curves: &Curves) -> Vec<Figure> {
     groups(summary, curves, &queues).into_iter().flat_map(|(_, _, figures)| figures).collect()
 }
 
-/// Returns the figures by sections, each with its id and its name. The first is of the sweep, if there is one.
+/// Returns the figures by sections, each with its id and its name. The first section is the sweep, if there is one.
 fn groups(
     summary: &Summary,
     curves: &Curves,
@@ -231,8 +231,8 @@ pub fn render(page: &Page<'_>) -> String {
     ended(out)
 }
 
-/// Renders figures below the heading of their section, which says what they show; that of the queues also how many are
-/// not shown.
+/// Renders figures below the heading of their section, which describes them; the heading of the queues also has the
+/// number of hidden ones.
 fn section(summary: &Summary, id: &str, figures: &[Figure]) -> String {
     let (title, lead) = heading(id);
     let mut lead = lead.to_owned();
@@ -529,7 +529,7 @@ fn circuit_figures(summary: &Summary, curves: &Curves) -> Vec<Figure> {
     figures
 }
 
-/// Renders the figures with their tables; those of half width stand beside each other.
+/// Renders the figures with their tables; figures of half width are side by side.
 fn place(figures: &[Figure]) -> String {
     let mut out = String::new();
     for pair in figures.chunk_by(|a, b| a.half_width && b.half_width) {

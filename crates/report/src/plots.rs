@@ -22,7 +22,7 @@ pub fn schemes(summary: &Summary) -> Schemes {
     Schemes::of([summary.variants.iter().map(String::as_str)])
 }
 
-/// Charts the distribution of a workload's completion times, or of what it observed, at a sweep point; one line a
+/// Charts the distribution of a workload's completion times, or of its observations, at a sweep point; one line a
 /// variant.
 pub fn distribution(summary: &Summary, curves: &Curves, workload: &str, point: &Point) -> Chart {
     let mine = curves.cdfs.iter().filter(|cdf| cdf.workload == workload && cdf.sweep == point);
@@ -36,7 +36,7 @@ pub fn distribution(summary: &Summary, curves: &Curves, workload: &str, point: &
     };
     let series = mine
         .map(|cdf| {
-            // The first step rises from nothing.
+            // The first step rises from zero.
             let us = cdf.us.first().into_iter().chain(&cdf.us).copied().collect();
             let share = [0.0].iter().chain(&cdf.share).copied().collect();
             Line { steps: true, ..Line::new(&cdf.variant, schemes.color(&cdf.variant), us, share) }
@@ -56,7 +56,7 @@ pub fn distribution(summary: &Summary, curves: &Curves, workload: &str, point: &
 }
 
 /// Charts the latency breakdown of a workload's messages at a sweep point: the mean over all, and over the slowest
-/// hundredth. `None` where nothing is known.
+/// hundredth. `None` where it is unknown.
 pub fn time_split(summary: &Summary, workload: &str, point: &Point) -> Option<Chart> {
     let splits: Vec<_> = summary
         .cells
@@ -102,7 +102,7 @@ pub fn time_split(summary: &Summary, workload: &str, point: &Point) -> Option<Ch
     })
 }
 
-/// Returns the colour of the n-th component of a breakdown with so many switch tiers.
+/// Returns the colour of the n-th component of a breakdown with `tiers` switch tiers.
 fn part_color(part: usize, tiers: usize) -> Part {
     match part {
         0 => Part::Window,
@@ -198,7 +198,7 @@ pub struct Panel<'a> {
     places: Vec<f64>,
 }
 
-/// Returns the panels of a sweep. The axis is the key with the most values among those whose values are ascending
+/// Returns the panels of a sweep. The axis is the key with the most values among the keys whose values are ascending
 /// numbers of one unit, or else among all; there is a panel for each combination of values of the other keys.
 pub fn panels(summary: &Summary) -> Vec<Panel<'_>> {
     let points = summary.sweep_points();
@@ -213,7 +213,7 @@ pub fn panels(summary: &Summary) -> Vec<Panel<'_>> {
         values
     };
     let rank = |key: &&&str| (numeric_sweep(key, &values(key)).is_some(), values(key).len());
-    // Of several keys that are equal, the first.
+    // The first of several equal keys.
     let Some(along) = keys.iter().rev().max_by_key(rank) else { return Vec::new() };
     let all = values(along);
     let (x, places) = sweep_axis(along, &all);
@@ -270,7 +270,7 @@ pub fn slowdown(summary: &Summary, curves: &Curves, workload: &str, point: &Poin
     let series = mine
         .map(|found| {
             let known = found.buckets.iter().filter_map(|bucket| {
-                // On a logarithmic axis the middle of a bucket.
+                // On a logarithmic axis, the middle of a bucket.
                 let middle = (bucket.above.max(1) as f64 * bucket.up_to as f64).sqrt();
                 Some((middle, bucket.slowdown[share]?))
             });

@@ -1,4 +1,4 @@
-//! The watched queues of a summary by name, and which of them a page shows: all of a few, the longest of many.
+//! The watched queues of a summary by name, and the selection that a page shows: all of a few, the longest of many.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -7,7 +7,7 @@ use plimsoll_results::summary::{Cell, QueueSummary};
 
 use crate::figures;
 
-/// What identifies a watched queue. A scenario gives one name to the queues of all ports of a tier.
+/// Identity of a watched queue. A scenario gives one name to the queues of all ports of a tier.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct QueueName<'a> {
     /// The scenario's name for it.
@@ -42,8 +42,8 @@ pub(crate) fn all<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<QueueName<'a
 /// The most queues of one name that a page shows.
 const SHOWN_MAX: usize = 12;
 
-/// Returns the queues that a page shows, in the order of the cells: of each name at most [`SHOWN_MAX`], those with the
-/// greatest 99th percentile of their delay in any variant and sweep point.
+/// Returns the queues that a page shows, in the order of the cells: of each name at most [`SHOWN_MAX`], the ones with
+/// the greatest 99th percentile of their delay in any variant and sweep point.
 pub(crate) fn shown(summary: &Summary) -> Vec<QueueName<'_>> {
     let mut delays: BTreeMap<&str, BTreeMap<&str, [f64; 2]>> = BTreeMap::new();
     for queue in summary.cells.iter().flat_map(|cell| &cell.queues) {

@@ -38,8 +38,8 @@ pub fn render(chart: &Chart, size: Size) -> String {
     )
 }
 
-/// Draws a chart for a report. `class` is that of the element; `names` are those of the figure's legend, and the group
-/// of the n-th has the class `gN`.
+/// Draws a chart for a report. The element has the class `class`; `names` are the names in the figure's legend, and the
+/// group of the n-th has the class `gN`.
 pub fn inline(chart: &Chart, size: Size, class: &str, names: &[String]) -> String {
     let mut canvas = Canvas::new(size, Some(names));
     body(&mut canvas, chart);
@@ -97,7 +97,7 @@ pub fn keys(chart: &Chart) -> Vec<Key> {
     }
 }
 
-/// What stands beside a name, as an element of HTML: in the legends and the tables of a report.
+/// Returns the mark beside a name, as an element of HTML: in the legends and the tables of a report.
 pub fn glyph(color: Color, glyph: Glyph) -> String {
     let width = if matches!(glyph, Glyph::Line(_)) { 20 } else { 12 };
     format!(

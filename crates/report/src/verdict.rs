@@ -1,9 +1,9 @@
 //! One sentence a variant: the change of each workload from the first variant.
 //!
 //! A difference is named only where the paired 95 % confidence interval excludes zero; where it does not, the sentence
-//! says so with the interval, and where there is no interval, that the messages are too few to tell. The statistic is
-//! the 99th percentile where the pairs are enough for one, and the mean elsewhere. Over a sweep the sentence gives the
-//! range over its points and the number of points with a difference.
+//! says so with the interval, and without an interval, that the messages are too few. The statistic is the 99th
+//! percentile where the pairs are enough for one, and the mean elsewhere. Over a sweep the sentence gives the range
+//! over its points and the number of points with a difference.
 
 use plimsoll_results::Summary;
 use plimsoll_results::stats::paired::{Change, Direction};
@@ -18,7 +18,7 @@ pub fn sentences(summary: &Summary) -> Vec<String> {
     faults(summary).into_iter().chain(comparisons(summary, false)).collect()
 }
 
-/// Writes the sentences of runs that longer ones follow: a difference that they do not show is not said to be absent,
+/// Writes the sentences of runs that longer ones follow: a difference that they do not show is not reported as absent,
 /// since that would depend on how long they are.
 pub fn sentences_so_far(summary: &Summary) -> Vec<String> {
     faults(summary).into_iter().chain(comparisons(summary, true)).collect()
@@ -31,7 +31,7 @@ pub(crate) fn base(summary: &Summary) -> Option<&str> {
     summary.comparisons.iter().all(|other| other.base == *first).then_some(first)
 }
 
-/// The name of what variants are compared with where there is no [`base`].
+/// The name of the variants' base where [`base`] is `None`.
 pub(crate) const FIRST_RUN: &str = "the first run";
 
 /// Writes one sentence for all variants if they have the same faults, else one for each that has any.
@@ -104,7 +104,7 @@ struct Clause {
     what: String,
     /// The change, such as `4.2x lower`; `None` where no difference was seen.
     seen: Option<String>,
-    /// Whether there is an interval, without which nothing could be seen.
+    /// True if there is an interval, without which no difference can be shown.
     is_known: bool,
 }
 
@@ -160,7 +160,7 @@ fn ratios(changes: &[&Change], direction: Direction) -> Vec<f64> {
     let seen = changes.iter().filter(|change| change.direction() == direction);
     seen.map(|change| match change.ratio {
         Some(ratio) => ratio.value,
-        // From or to nothing at all: there is no factor.
+        // From or to zero: the factor does not exist.
         None if direction == Direction::Lower => 0.0,
         None => f64::INFINITY,
     })
@@ -218,7 +218,7 @@ fn so_far(variant: &str, base: &str, clauses: &[Clause]) -> String {
     }
 }
 
-/// Returns the differences that were seen; the first says from what.
+/// Returns the significant differences; the first names the base.
 fn seen(base: &str, clauses: &[Clause]) -> Vec<String> {
     let seen = clauses.iter().filter_map(|clause| Some((&clause.what, clause.seen.as_ref()?)));
     seen.enumerate()

@@ -1,7 +1,7 @@
-//! [`SlowdownBySize`]: how much longer messages took than on idle links, by their size.
+//! [`SlowdownBySize`]: completion times of messages over their times on idle links, by size.
 //!
-//! Buckets of sizes end at 1, 2 and 5 of every decade, so that those of two variants are the same ones. A
-//! percentile is given where the messages of a bucket reach beyond it: p99 from a hundred on.
+//! Buckets of sizes end at 1, 2 and 5 of every decade, so that two variants have the same buckets. A percentile is
+//! given where the messages of a bucket reach beyond it: p99 from a hundred on.
 
 use std::collections::BTreeMap;
 
@@ -28,9 +28,9 @@ pub struct SlowdownBySize {
 pub struct Bucket {
     /// They have more bytes than this.
     pub above: u64,
-    /// They have at most so many bytes.
+    /// The largest size of these messages in bytes.
     pub up_to: u64,
-    /// How many of them completed.
+    /// Number of them that completed.
     pub messages: u64,
     /// Percentiles of their slowdown, in the order of [`SHARES`].
     pub slowdown: [Option<f64>; 3],
@@ -39,7 +39,8 @@ pub struct Bucket {
 /// The percentiles of a [`Bucket`], with their names.
 pub const SHARES: [(f64, &str); 3] = [(0.5, "p50"), (0.95, "p95"), (0.99, "p99")];
 
-/// The buckets of a workload over its runs: what counts and completed. Empty where all have about one size.
+/// Returns the buckets of a workload over its runs: messages that count and completed. Empty where all have about one
+/// size.
 pub(crate) fn buckets(workload: &str, outcomes: &[&Outcome]) -> Vec<Bucket> {
     let mut by_edge: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for outcome in outcomes {

@@ -1,4 +1,4 @@
-//! What other tools read: packets for Wireshark ([`pcapng`]), timelines for Perfetto ([`perfetto`]).
+//! Output for other tools: packets for Wireshark ([`pcapng`]), timelines for Perfetto ([`perfetto`]).
 
 mod circuit_tracks;
 mod frame;
@@ -29,7 +29,7 @@ pub struct PacketRecord<'a> {
     pub size: u32,
     /// The number of payload bytes.
     pub payload: u32,
-    /// TCP's control bits; [`PacketRecord::ack`] stands for ACK.
+    /// TCP's control bits; [`PacketRecord::ack`] represents ACK.
     pub flags: Flags,
     /// The IP header's ECN field.
     pub ecn: Ecn,
@@ -56,7 +56,7 @@ pub struct CapturedPacket {
     sack_len: u8,
 }
 
-/// As many SACK blocks as are written.
+/// Number of SACK blocks that are written.
 const SACK_BLOCKS: usize = 3;
 
 impl CapturedPacket {

@@ -19,11 +19,11 @@ pub struct CircuitCurves {
     pub sweep: Vec<(String, String)>,
     /// The length of a week in us.
     pub week_us: f64,
-    /// The hosts that receive by circuits, those of the most bytes first.
+    /// The hosts that receive by circuits, ordered by bytes, the most first.
     pub receivers: Vec<u32>,
     /// The hosts that send by circuits in the window, in the order of their numbers.
     pub senders: Vec<u32>,
-    /// How many further hosts send by circuits.
+    /// Number of further hosts that send by circuits.
     pub other_senders: usize,
     /// The number of the first week of the window.
     pub first_week: u64,
@@ -35,9 +35,9 @@ pub struct CircuitCurves {
     pub nights: Vec<(f64, f64)>,
     /// The bytes of the pairs that circuits carried the most bytes of, the greatest first.
     pub pairs: Vec<PairBytes>,
-    /// How many further pairs had circuits.
+    /// Number of further pairs that had circuits.
     pub other_pairs: usize,
-    /// The bytes that fit a circuit that stands a whole week.
+    /// The capacity in bytes of a circuit that is established for a whole week.
     pub week_bytes: f64,
     /// The weeks that a value of [`PairBytes::bytes`] is the mean of.
     pub weeks_per_value: u64,
@@ -48,7 +48,7 @@ pub struct CircuitCurves {
 pub struct CircuitBar {
     /// The number of the week.
     pub week: u64,
-    /// When the circuit was put up.
+    /// When the circuit was established.
     pub from: f64,
     /// When it was taken down.
     pub until: f64,
@@ -58,7 +58,7 @@ pub struct CircuitBar {
     pub receiver: u32,
     /// The bytes that it carried.
     pub bytes: u64,
-    /// Their share of what fits.
+    /// The bytes as a share of the capacity.
     pub filled: f64,
 }
 
@@ -87,7 +87,7 @@ const SHARE_OF_MOST: u64 = 20;
 /// The most values of a line.
 const VALUES: u64 = 80;
 
-/// Makes the curves of a run, with a window of at most so many weeks; `None` where circuits carried nothing.
+/// Makes the curves of a run, with a window of at most this many weeks; `None` where circuits carried nothing.
 pub(crate) fn curves(
     variant: &str,
     sweep: &[(String, String)],
@@ -144,7 +144,7 @@ pub(crate) fn curves(
     })
 }
 
-/// The hosts of a list with bytes, those of the most bytes first, equal ones by number.
+/// Returns the hosts of a list with bytes, the most bytes first, equal ones by number.
 fn by_bytes(list: impl Iterator<Item = (u32, u64)>) -> Vec<u32> {
     let mut sums: BTreeMap<u32, u64> = BTreeMap::new();
     list.for_each(|(host, bytes)| *sums.entry(host).or_default() += bytes);
@@ -184,7 +184,7 @@ fn pairs(circuits: &[&CircuitUse], weeks: &[&CircuitWeek]) -> (Vec<PairBytes>, u
     let shown = sums.iter().take(PAIRS).take_while(|(_, weeks)| total(weeks) >= least).count();
     let others = sums.len() - shown;
     sums.truncate(shown);
-    // What comes after the last byte of any pair would be zeros.
+    // Weeks after the last byte of any pair would be zeros.
     let first = weeks.first().map_or(0, |week| week.week);
     let last = sums.iter().filter_map(|(_, weeks)| weeks.keys().last().copied()).max().unwrap_or(first) + 1;
     let last = last.min(weeks.last().map_or(0, |week| week.week));
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!((curves.senders.len(), curves.other_senders, curves.weeks), (16, 24, 20));
         assert_eq!((curves.pairs.len(), curves.other_pairs, curves.weeks_per_value), (10, 70, 13));
         assert!(curves.pairs.iter().all(|pair| pair.bytes.len() <= VALUES as usize));
-        // The mean of all weeks is that of the values, but for the last, which has fewer weeks.
+        // The mean of all weeks equals the mean of the values, except for the last, which has fewer weeks.
         assert!((curves.pairs[0].bytes[0] - 882_000.0).abs() < 1e-6);
     }
 

@@ -1,8 +1,8 @@
-//! [`Curves`]: what a figure draws, thinned so that a page stays small whatever the run's size.
+//! [`Curves`]: the data of a figure, thinned so that a page stays small for runs of any size.
 //!
-//! A distribution keeps as many points in its last tenth as before it, there spaced by the logarithm
-//! of what is left: the tail is what is looked at. A timeline keeps the mean, the least and the most
-//! of every bin, so that no peak is lost.
+//! A distribution keeps as many points in its last tenth as before it, there spaced by the logarithm of the remaining
+//! share: the tail is the part that readers examine. A timeline keeps the mean, the least and the most of every bin, so
+//! that no peak is lost.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ impl Detail {
     /// circuits.
     pub const FULL: Detail = Detail { cdf_points: 400, timeline_bins: 1_000, circuit_weeks: WINDOW_WEEKS };
 
-    /// Detail for so many runs: all of it for a few, less from a dozen on, so that the curves of a
+    /// Returns the detail for a number of runs: all of it for a few, less from a dozen on, so that the curves of a
     /// sweep stay within some megabytes.
     pub fn for_runs(runs: usize) -> Detail {
         let share = |full: usize, least: usize| (full * 12 / runs.max(12)).max(least);
@@ -51,14 +51,14 @@ pub struct Curves {
     pub timelines: Vec<Timeline>,
     /// One for each variant, sweep point and workload whose messages differ in size, over all replicates.
     pub slowdowns: Vec<SlowdownBySize>,
-    /// Of every sweep point, where links were counted.
+    /// One for each sweep point at which links were counted.
     pub maps: Vec<LinkMap>,
     /// One for each variant and sweep point with circuits, of the first replicate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub circuits: Vec<CircuitCurves>,
 }
 
-/// A distribution of completion times, or of what a workload observed.
+/// A distribution of completion times, or of a workload's observations.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Cdf {
     /// The name of the variant.
@@ -67,7 +67,7 @@ pub struct Cdf {
     pub sweep: Vec<(String, String)>,
     /// The name of the workload.
     pub workload: String,
-    /// Whether of queries instead of messages.
+    /// True for a distribution over queries instead of messages.
     pub by_query: bool,
     /// The values in us, ascending.
     pub us: Vec<f64>,
@@ -168,7 +168,7 @@ impl Curves {
     }
 }
 
-/// At most `most` points of an ascending list, with the share at or below each.
+/// Returns at most `most` points of an ascending list, with the share at or below each.
 fn thin_cdf(sorted: &[f64], most: usize) -> (Vec<f64>, Vec<f64>) {
     let len = sorted.len();
     let mut kept: Vec<usize> = if len <= most {
@@ -176,7 +176,7 @@ fn thin_cdf(sorted: &[f64], most: usize) -> (Vec<f64>, Vec<f64>) {
     } else {
         let half = most / 2;
         let body = (0..half).map(|i| i * (len - 1) * 9 / 10 / half);
-        // From a tenth left down to the last one, evenly in the logarithm.
+        // The last tenth of the values, evenly in the logarithm of the remaining share.
         let decades = libm::log(0.1 * len as f64);
         let steps = most - half;
         let tail = (0..steps).map(|i| {
@@ -185,14 +185,14 @@ fn thin_cdf(sorted: &[f64], most: usize) -> (Vec<f64>, Vec<f64>) {
         });
         body.chain(tail).collect()
     };
-    // Of equal values the last has the share that counts.
+    // Of equal values, the last one has the right share.
     for index in &mut kept {
         *index = sorted.partition_point(|value| *value <= sorted[*index]) - 1;
     }
     kept.sort_unstable();
     kept.dedup();
     let us = kept.iter().map(|&i| rounded(sorted[i])).collect();
-    // Eight decimals: what is left above the last of a hundred million messages.
+    // Eight decimals: the share above the last of a hundred million messages.
     let share = kept.iter().map(|&i| ((i + 1) as f64 / len as f64 * 1e8).round() / 1e8).collect();
     (us, share)
 }

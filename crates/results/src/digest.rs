@@ -1,23 +1,23 @@
 //! A digest of everything a run observed, for 'the same bytes on every machine'.
 //!
-//! 128 bits from two 64-bit lanes. Each word `w` (little-endian integers, floats by their bits,
-//! text by its length and then eight bytes at a time) goes into both:
+//! 128 bits from two 64-bit lanes. Each word `w` (little-endian integers, floats by their bits, text by its length and
+//! then eight bytes at a time) is mixed into both:
 //!
 //! ```text
 //! lane = rotate_left(lane ^ (w * multiplier), rotation) * odd + 1
 //! ```
 //!
-//! which is a permutation of the lane for every word and of the word for every lane, so that no
-//! single changed word can go unseen. The end mixes the lanes with SplitMix64's finaliser. Integer
-//! arithmetic only; not cryptographic.
+//! which is a permutation of the lane for every word and of the word for every lane, so that a single changed word
+//! always changes the digest. The end mixes the lanes with SplitMix64's finaliser. Integer arithmetic only; not
+//! cryptographic.
 //!
-//! Four things of an [`Outcome`] are left out, because they may change while the observations do not, or observe
-//! nothing: the wording of warnings, the count of events handled (the two port engines need different numbers of
+//! Four things of an [`Outcome`] are left out, because they may change while the observations do not, or are not
+//! observations: the wording of warnings, the count of events handled (the two port engines need different numbers of
 //! them for the same result), the captured packets (which the run directory does not keep), and the list of faults
-//! (which the scenario has). Observations, extra load, links, the drops of dead links and those of hosts, where there
-//! are none, leave no trace. The retransmissions of a series are left out as well: they came later than the digests
-//! of series that were published before, and the sum of each connection is taken in. The patterns below name every
-//! field, so that a new one does not compile until it is taken in.
+//! (which the scenario has). Observations, extra load, links, the drops of dead links and of hosts leave no trace where
+//! there are none. The retransmissions of a series are left out as well: they were added after digests of series had
+//! been published, and the sum of each connection is taken in. The patterns below name every field, so that a new one
+//! does not compile until it is taken in.
 
 use std::fmt;
 use std::str::FromStr;
@@ -75,7 +75,7 @@ impl Digest {
         hasher.finish()
     }
 
-    /// Its lower half, where 64 bits are enough to tell runs apart.
+    /// Returns its lower half, where 64 bits are enough to distinguish runs.
     pub fn low(self) -> u64 {
         self.0 as u64
     }
@@ -120,7 +120,7 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// A checksum of bytes that come in pieces: the digest of all of them, however they were cut.
+/// A checksum of bytes that arrive in pieces: the digest of all of them, with any division into pieces.
 #[derive(Clone)]
 pub struct Checksum {
     hasher: Hasher,
@@ -177,7 +177,7 @@ struct Hasher {
 }
 
 impl Hasher {
-    /// Fractions of pi, so that the start is nobody's choice.
+    /// Starts with fractions of pi: constants without a hidden choice.
     fn new() -> Hasher {
         Hasher { a: 0x243F_6A88_85A3_08D3, b: 0x1319_8A2E_0370_7344, words: 0 }
     }
@@ -208,7 +208,7 @@ fn finalise(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// What can be taken into a digest.
+/// A value that can be taken into a digest.
 trait Feed {
     fn feed(&self, hasher: &mut Hasher);
 }
@@ -286,8 +286,8 @@ impl<A: Feed, B: Feed> Feed for (A, B) {
     }
 }
 
-/// Feeds the named fields of a struct in order; the pattern must name all of them, those left out
-/// after `except`.
+/// Feeds the named fields of a struct in order; the pattern must name all of them, with the excluded ones after
+/// `except`.
 macro_rules! feed_fields {
     ($type:ident { $($field:ident),* } $(except { $($left_out:ident),* })?) => {
         impl Feed for $type {

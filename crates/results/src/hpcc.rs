@@ -1,5 +1,5 @@
 //! Completion times as HPCC's simulator writes them (`fct.txt` of alibaba-edu/High-Precision-Congestion-Control), for
-//! the scripts that read those.
+//! scripts that read such files.
 //!
 //! ```text
 //! source address (hex)  destination address (hex)  source port  destination port  bytes  start  time  ideal time
@@ -41,14 +41,14 @@ pub fn fct(outcome: &Outcome, node: &dyn Fn(u32) -> u32) -> String {
         *port += 1;
         lines.push((completed, line));
     }
-    // The sort is stable: those of one instant stay in the order of workload and index.
+    // The sort is stable: messages of one instant stay in the order of workload and index.
     lines.sort_by_key(|(completed, _)| *completed);
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
 const FIRST_PORT: u32 = 10_000;
 
-/// Who sent the bytes, and who got them: of what is asked for, the server sends.
+/// Returns the sender and the receiver of the bytes: for a request's response, the server sends.
 fn ends(outcome: &Outcome, message: &Message) -> (u32, u32) {
     let kind = outcome.workloads.get(usize::from(message.workload)).map_or("", |info| info.kind.as_str());
     if Workload::FLOWS.contains(&kind) {

@@ -1,9 +1,9 @@
-//! What runs observed, what it means, and where it is kept.
+//! Observations of runs, their evaluation, and their storage.
 //!
-//! Reading order: [`outcome`] is what a run hands over; [`stats`] turns samples into estimates with
-//! intervals; [`summary`] applies them to every variant and sweep point; [`digest`] is how two runs
-//! are told apart; [`run_dir`] keeps it all on disk so that a killed run loses no finished point.
-//! [`capture`] writes packets and timelines for other tools; [`replay`] has the packets of a moment, to be drawn.
+//! Reading order: [`outcome`] is the result of a run; [`stats`] turns samples into estimates with intervals;
+//! [`summary`] applies them to every variant and sweep point; [`digest`] distinguishes runs; [`run_dir`] keeps it all
+//! on disk so that a killed run loses no finished point. [`capture`] writes packets and timelines for other tools;
+//! [`replay`] has the packets of a moment, to be drawn.
 
 pub mod by_size;
 pub mod capture;

@@ -1,5 +1,5 @@
-//! [`LinkMap`]: which links dropped packets or were paused, variants side by side; those that matter most,
-//! and all others in one sum.
+//! [`LinkMap`]: the links that dropped packets or were paused, variants side by side; the links with the largest
+//! values, and all others in one sum.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::outcome::{LinkTotals, Outcome};
 
-/// What a map shows of a link.
+/// The quantity that a map shows of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Quantity {
     /// Packets that found no room, the mean of a run.
@@ -27,14 +27,14 @@ pub struct LinkMap {
     pub variants: Vec<String>,
     /// The links with the largest values, largest first: `leaf0 -> spine1`, and a value for each variant.
     pub rows: Vec<(String, Vec<f64>)>,
-    /// How many other links have values, and the sums of those.
+    /// Number of other links with values, and the sums over them.
     pub rest: (usize, Vec<f64>),
 }
 
 /// Links of a map that have rows of their own.
 pub const LINKS_SHOWN: usize = 20;
 
-/// The maps of a sweep point, from the runs of each variant; none where nothing was dropped or paused.
+/// Returns the maps of a sweep point, from the runs of each variant; none where nothing was dropped or paused.
 pub(crate) fn maps(sweep: &[(String, String)], runs: &[(&str, Vec<&Outcome>)]) -> Vec<LinkMap> {
     [Quantity::Drops, Quantity::Paused]
         .into_iter()

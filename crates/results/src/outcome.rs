@@ -1,4 +1,4 @@
-//! What a run observed: plain data, the same for a simulated and an emulated run.
+//! Observations of a run: plain data, the same for a simulated and an emulated run.
 //!
 //! One [`Outcome`] is one point: a variant at one sweep point with one seed. Everything else in
 //! this crate (summaries, columns, digests) is computed from it.
@@ -22,43 +22,43 @@ pub struct Outcome {
     pub tiers: Vec<String>,
     /// The simulated time at which the run ended.
     pub end: Time,
-    /// From when on messages and queues counted.
+    /// The time from which on messages and queues count.
     pub warmup: Span,
     /// Completed and unfinished messages, ordered by workload, then index.
     pub messages: Vec<Message>,
     /// Fan-out queries, ordered by workload, then index.
     pub queries: Vec<Query>,
-    /// What workloads measured that is no completion time, ordered by workload, then index.
+    /// Measurements of workloads other than completion times, ordered by workload, then index.
     pub observations: Vec<Observation>,
-    /// What workloads asked for beyond what they needed, one for each that may.
+    /// Load that workloads requested beyond their need, one entry for each workload that may.
     pub extra: Vec<ExtraLoad>,
     /// The queues that the scenario watches.
     pub queues: Vec<Queue>,
-    /// Every link, by number, where asked for.
+    /// Every link, by number, where the scenario asks for links.
     pub links: Vec<LinkTotals>,
-    /// What each host's processor did, by host, where hosts have processors.
+    /// Totals of each host's processor, by host, where hosts have processors.
     pub processors: Vec<ProcessorTotals>,
-    /// Every circuit that stood, in the order of time.
+    /// Every circuit that was established, in the order of time.
     pub circuits: Vec<CircuitUse>,
     /// Every week of the control loop of circuits, from week 0.
     pub circuit_weeks: Vec<CircuitWeek>,
     /// Every connection that carried data.
     pub connections: Vec<Connection>,
-    /// Per-connection series, where asked for.
+    /// Per-connection series, where the scenario asks for them.
     pub series: Vec<SeriesPoint>,
-    /// Goodput per interval, where asked for.
+    /// Goodput per interval, where the scenario asks for it.
     pub goodput: Vec<GoodputInterval>,
     /// The counters of the whole run.
     pub counters: Counters,
-    /// The links that were slow or dead for a while, as the scenario says.
+    /// The links that were slow or dead for a while, from the scenario.
     pub faults: Vec<Fault>,
     /// The packets that the scenario asks to keep; not in the run directory.
     pub capture: Capture,
-    /// What the reader must know before believing a number.
+    /// Facts that the reader must know before relying on a number.
     pub warnings: Vec<String>,
 }
 
-/// What one direction of a link carried, from the warm-up to the end of the sending (`run.duration`).
+/// Traffic of one direction of a link, from the warm-up to the end of the sending (`run.duration`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkTotals {
     /// Name of the node whose port sends on it.
@@ -69,7 +69,7 @@ pub struct LinkTotals {
     pub tier: String,
     /// The rate at which the link sends.
     pub rate: Rate,
-    /// How long it was observed.
+    /// Length of the observation.
     pub observed: Span,
     /// Packets that completed it.
     pub packets: u64,
@@ -83,14 +83,14 @@ pub struct LinkTotals {
     pub paused: Span,
 }
 
-/// What the processor of a host did: its stack's part of the run.
+/// Totals of a host's processor: its stack's part of the run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ProcessorTotals {
     /// The number of the host.
     pub host: u32,
-    /// How long each core was busy from the warm-up to the end; interrupts are on the first, applications on the last.
+    /// Busy time of each core from the warm-up to the end; interrupts are on the first, applications on the last.
     pub busy: Vec<Span>,
-    /// Frames that the host took from its NIC in the whole run: packets, or what LRO made of them.
+    /// Frames that the host took from its NIC in the whole run: packets, or the frames that LRO made of them.
     pub frames_received: u64,
     /// Frames that the host handed to its NIC in the whole run: packets, or pieces for segmentation offload.
     pub frames_sent: u64,
@@ -175,9 +175,9 @@ pub struct Fault {
     pub link: String,
     /// The time at which the fault began.
     pub from: Time,
-    /// Until when, if it ended.
+    /// The time at which it ended, if it did.
     pub until: Option<Time>,
-    /// What was left of its rate; `None` if it was dead.
+    /// The remaining rate; `None` if it was dead.
     pub rate: Option<Rate>,
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::digest::Digest;
 use crate::outcome::Outcome;
 
-/// Which run of an experiment: a variant at one point of the sweep, repeated with another seed.
+/// Identity of a run within an experiment: a variant at one point of the sweep, repeated with another seed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct PointKey {
     /// The variant's name in the scenario.
@@ -40,7 +40,7 @@ pub fn sweep_label(sweep: &[(String, String)]) -> String {
     sweep.iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ")
 }
 
-/// One run and what it observed.
+/// One run and its outcome.
 #[derive(Clone, Debug)]
 pub struct PointOutcome {
     /// The key that names the run.

@@ -6,13 +6,14 @@
 //!
 //! A *hop* is a packet's stay at a port and its way along the port's link: it enters the queue, starts to be sent, has
 //! left after its serialisation, and has arrived a propagation later. Times are picoseconds from the start of the
-//! window; what had entered a queue before it has negative times. Packets and hops are kept in columns, which are a
-//! third of the size of objects in JSON; the first time of a hop is the difference from that of the hop before it.
+//! window; packets that had entered a queue before it have negative times. Packets and hops are kept in columns, which
+//! are a third of the size of objects in JSON; the first time of a hop is the difference from that of the hop before
+//! it.
 
 use plimsoll_units::{Span, Time};
 use serde::Serialize;
 
-/// The most hops that a recording has; more make a page slow to draw, and nobody looks at so many.
+/// The most hops that a recording has; more make a page slow to draw, and too long to read.
 pub const HOPS_MAX: usize = 100_000;
 
 /// The part of a run that is recorded.
@@ -124,19 +125,19 @@ pub struct HopColumns {
     pub link: Vec<u32>,
     /// When the packet was handed to the port, less the same time of the hop before.
     pub entered: Vec<i64>,
-    /// How long a pacer held it, in ps.
+    /// Time for which a pacer held it, in ps.
     pub paced: Vec<u64>,
-    /// How long after it entered it starts to be sent, or is lost, in ps.
+    /// Time from its entry until it starts to be sent, or is lost, in ps.
     pub wait: Vec<u64>,
     /// The number of the [`Fate`] of the hop.
     pub fate: Vec<u8>,
 }
 
-/// What happens to a packet on a hop.
+/// Fate of a packet on a hop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Fate {
-    /// It arrives as it came.
+    /// It arrives unchanged.
     Arrives = 0,
     /// It is marked CE by the port, and arrives.
     Marked = 1,
@@ -157,11 +158,11 @@ pub struct Hop {
     pub link: u32,
     /// When the packet was handed to the port.
     pub entered: Time,
-    /// How long a pacer held it.
+    /// Time for which a pacer held it.
     pub paced: Span,
     /// When it starts to be sent, or is lost.
     pub starts: Time,
-    /// What happens to the packet on this hop.
+    /// Fate of the packet on this hop.
     pub fate: Fate,
 }
 

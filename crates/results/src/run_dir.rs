@@ -1,9 +1,9 @@
 //! The run directory: everything a run leaves behind, safe against being killed at any moment.
 //!
 //! ```text
-//! manifest.json   what was run, how to repeat it, the points and their digests
+//! manifest.json   the run, the command that repeats it, the points and their digests
 //! scenario.toml   the scenario with all that it depends on
-//! columns.md      what the columns of the files below hold
+//! columns.md      the meaning of the columns in the files below
 //! points/<id>/    one folder a point: point.json and CSV (or Parquet) files
 //! summary.json    every number, with intervals
 //! report.html     the page
@@ -11,10 +11,10 @@
 //!
 //! A point is written into a folder of another name, forced to the disk, and then renamed, which the file system does
 //! whole or not at all: a folder under `points/` without a leading dot is a finished point, also after a power failure
-//! (`disk.rs`). Should a disk have promised too much, lengths say which points were cut short; they run again.
-//! Checksums say where something else has changed a file since (`seal.rs`, `point_files.rs`): that is an error that
-//! names the file, and [`Existing::Repair`] runs again what is bad. Summary and page are made anew from the points
-//! whenever a run ends. Captures and timelines are no results, and have no checksums.
+//! (`disk.rs`). If a disk reported writes that it lost, lengths show which points were cut short; they run again.
+//! Checksums show files that were changed otherwise since (`seal.rs`, `point_files.rs`): that is an error that names
+//! the file, and [`Existing::Repair`] runs the bad points again. Summary and page are made anew from the points
+//! whenever a run ends. Captures and timelines are not results, and have no checksums.
 //!
 //! Resuming, and merging the shards of a run, are therefore the same question: which folders are
 //! there?
@@ -54,7 +54,7 @@ use disk::free_bytes;
 use manifest::MANIFEST;
 use point_files::Mark;
 
-/// Free space that a run must find at its start, in bytes, unless it asks for more.
+/// Free space that a run needs at its start, in bytes, unless it needs more.
 pub const ROOM_AT_LEAST: u64 = 64 << 20;
 
 const SCENARIO: &str = "scenario.toml";
@@ -62,12 +62,12 @@ const COLUMNS: &str = "columns.md";
 const SUMMARY: &str = "summary.json";
 const REPORT: &str = "report.html";
 const POINTS: &str = "points";
-/// Folders of what some runs keep beside their points: captures, timelines, and what programs have said.
+/// Folders of files that some runs keep beside their points: captures, timelines, and the output of programs.
 const BESIDE_POINTS: [&str; 3] = ["pcap", "perfetto", "programs"];
 const LOCK: &str = ".lock";
 const UNFINISHED: &str = ".unfinished-";
 
-/// What to do where a run exists already.
+/// Action where a run exists already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Existing {
     /// Leave it alone: an error.
@@ -80,7 +80,7 @@ pub enum Existing {
     Replace,
 }
 
-/// Whether a point of the manifest is done.
+/// The state of a point of the manifest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Status {
     /// Finished; its digest.
@@ -106,8 +106,8 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// Makes or goes on with a run directory, after checking that the place can be written and has
-    /// `room` bytes ([`ROOM_AT_LEAST`] if that is more).
+    /// Makes or resumes a run directory, after checking that the place can be written and has `room` bytes
+    /// ([`ROOM_AT_LEAST`] if that is more).
     pub fn create(path: &Path, plan: &Plan, existing: Existing, room: u64) -> Result<RunDir, Error> {
         if !Columns::HERE.contains(&plan.columns) {
             return Err(Error::NoParquet { path: None });
@@ -146,8 +146,8 @@ impl RunDir {
                         other_build = manifest.go_on_with(&found);
                     }
                 }
-                // The run was killed before its manifest was there, or the manifest is damaged: the scenario says whose
-                // points these are. Where that differs too, a repair could only guess.
+                // The run was killed before its manifest was written, or the manifest is damaged: the scenario shows
+                // whose points these are. If that differs too, a repair could only guess.
                 Err(error) => {
                     let kept = read_file(&path.join(SCENARIO)).unwrap_or_default();
                     if has_points(&points)? && kept != plan.scenario.as_bytes() {
@@ -180,14 +180,13 @@ impl RunDir {
         &self.path
     }
 
-    /// What was run. Digests of points are those of the last [`RunDir::finish`]; see
-    /// [`RunDir::status`].
+    /// Returns the manifest. Digests of points are as of the last [`RunDir::finish`]; see [`RunDir::status`].
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// The warning that points which were here already are of a build from another commit; also among
-    /// those of the manifest.
+    /// Returns the warning that existing points are of a build from another commit; it is also among the manifest's
+    /// warnings.
     pub fn other_build(&self) -> Option<&str> {
         self.other_build.as_deref()
     }
@@ -247,18 +246,17 @@ impl RunDir {
         let written =
             point_files::write(&unfinished, point, self.columns).and_then(|()| self.put(&unfinished, &id));
         if written.is_err() {
-            // What is left would only take room; that it cannot be removed changes nothing.
+            // The remainder would only take room; failing to remove it changes nothing.
             let _ = fs::remove_dir_all(&unfinished);
         }
         written
     }
 
-    /// Gives a finished folder its name; one that is there already (damaged, or the same point
-    /// again) makes way.
+    /// Gives a finished folder its name, and replaces an existing one (damaged, or the same point again).
     fn put(&self, unfinished: &Path, id: &str) -> Result<(), Error> {
         let folder = self.path.join(POINTS).join(id);
         if fs::symlink_metadata(&folder).is_ok() {
-            // Of a link, this removes the link.
+            // If it is a link, this removes the link.
             fs::remove_dir_all(&folder).map_err(|source| Error::io("remove", &folder, source))?;
         }
         disk::rename(unfinished, &folder)
@@ -283,7 +281,7 @@ impl RunDir {
         Ok(points)
     }
 
-    /// Writes the manifest with what is done now.
+    /// Writes the manifest with the points done so far.
     pub fn finish(&self) -> Result<(), Error> {
         let mut manifest = self.manifest.clone();
         for point in &mut manifest.points {
@@ -318,13 +316,13 @@ impl RunDir {
         self.write_file(MANIFEST, &manifest.text())
     }
 
-    /// Writes a file whole or not at all, and for good.
+    /// Writes a file whole or not at all, and forces it to the disk.
     pub fn write_file(&self, name: &str, text: &str) -> Result<(), Error> {
         let unfinished = self.path.join(format!("{UNFINISHED}{name}"));
         let path = self.path.join(name);
         let written = disk::write(&unfinished, text).and_then(|_| disk::rename(&unfinished, &path));
         if written.is_err() {
-            // On a full disk, what is left would keep others from writing.
+            // On a full disk, the remainder would keep others from writing.
             let _ = fs::remove_file(&unfinished);
         }
         written
@@ -341,7 +339,7 @@ fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
         .map_err(|source| Error::io("read", path, source))
 }
 
-/// Checks that a folder of a run directory, if it is there, is no link to another place.
+/// Checks that a folder of a run directory, if it is there, is not a link to another place.
 fn check_folder(path: &Path) -> Result<(), Error> {
     plimsoll_files::check_folder(path).map_err(|source| Error::io("read", path, source))
 }
@@ -390,18 +388,18 @@ fn lock(path: &Path) -> Result<File, Error> {
             Ok(()) => return Ok(lock),
             Err(fs::TryLockError::WouldBlock) if patience + 1 < LOCK_TRIES => thread::sleep(LOCK_PAUSE),
             Err(fs::TryLockError::WouldBlock) => {}
-            // Some network file systems know no locks; then the user is trusted.
+            // Some network file systems do not support locks; then the user must avoid two writers.
             Err(fs::TryLockError::Error(_)) => return Ok(lock),
         }
     }
     Err(Error::Busy { path: path.to_owned() })
 }
 
-/// A lock that is held for half a second is somebody's.
+/// A lock that is held for half a second belongs to another process.
 const LOCK_TRIES: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
-/// Writes a little, and asks how much more there is room for.
+/// Writes a small file, and checks that `room` bytes are free.
 fn probe(path: &Path, room: u64) -> Result<(), Error> {
     let file = path.join(format!("{UNFINISHED}probe"));
     let write = || plimsoll_files::create(&file, Origin::Folder)?.write_all(&[0; 4096]);
@@ -414,13 +412,13 @@ fn probe(path: &Path, room: u64) -> Result<(), Error> {
     }
 }
 
-/// Whether any point has been finished.
+/// Returns whether any point has been finished.
 fn has_points(points: &Path) -> Result<bool, Error> {
     let mut entries = fs::read_dir(points).map_err(|source| Error::io("read", points, source))?;
     Ok(entries.any(|entry| entry.is_ok_and(|entry| !entry.file_name().to_string_lossy().starts_with('.'))))
 }
 
-/// Removes what killed runs left half-written.
+/// Removes the unfinished files of killed runs.
 fn remove_unfinished(points: &Path) -> Result<(), Error> {
     let entries = fs::read_dir(points).map_err(|source| Error::io("read", points, source))?;
     for entry in entries.filter_map(Result::ok) {

@@ -1,12 +1,12 @@
-//! [`Summary`]: every number a table, a report or a script wants, from the outcomes of all points.
+//! [`Summary`]: every number for a table, a report or a script, from the outcomes of all points.
 //!
 //! Times are in microseconds, rates in Mb/s, queues in microseconds of delay (waiting bytes x 8 /
 //! rate of the link). Written as `summary.json` in the order of the fields below; lists keep the
 //! order of the scenario.
 //!
-//! What counts: messages and queries created at or after the warm-up, and queue intervals that
-//! start at or after it. Completion times are those of completed messages; how many never completed
-//! is told beside them and, above one in a hundred, warned about.
+//! The numbers cover messages and queries created at or after the warm-up, and queue intervals that start at or after
+//! it. Completion times are times of completed messages; the number that never completed is printed beside them and,
+//! above one in a hundred, warned about.
 
 mod build;
 pub mod circuits;
@@ -52,7 +52,7 @@ pub struct Summary {
     pub format: u32,
     /// The options with which the summary was made.
     pub options: Options,
-    /// Variants in the order of the scenario; the first is what the others are compared against.
+    /// Variants in the order of the scenario; the others are compared against the first.
     pub variants: Vec<String>,
     /// The swept keys; empty without a sweep.
     pub sweep_keys: Vec<String>,
@@ -63,7 +63,7 @@ pub struct Summary {
     /// The best variant of each workload and statistic at each sweep point, where it is significantly so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub best: Vec<Best>,
-    /// What the reader must know before believing a number.
+    /// Facts that the reader must know before relying on a number.
     pub warnings: Vec<Warning>,
 }
 
@@ -117,7 +117,7 @@ pub struct RunInfo {
     pub replicate: u32,
     /// The seed of this one run.
     pub seed: u64,
-    /// Digest of what it observed.
+    /// Digest of its outcome.
     pub digest: Digest,
 }
 
@@ -130,7 +130,7 @@ pub struct WorkloadSummary {
     pub kind: String,
     /// The number of messages created after the warm-up.
     pub messages: u64,
-    /// Those of them that had not completed when the run ended.
+    /// The messages of these that had not completed when the run ended.
     pub unfinished: u64,
     /// Completion time of a message.
     pub completion_us: Option<Distribution>,
@@ -144,10 +144,10 @@ pub struct WorkloadSummary {
     pub time: Option<TimeSplit>,
     /// The fan-out queries of the workload.
     pub queries: Option<QuerySummary>,
-    /// What it measured that is no completion time.
+    /// Its measurement other than completion times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
-    /// What it asked for beyond what it needed, where it may.
+    /// The load that it requested beyond its need, where it may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<ExtraTotals>,
     /// Jain's index of the throughput of its connections.
@@ -175,16 +175,16 @@ pub struct Distribution {
     pub max: f64,
 }
 
-/// Something that a workload measured and that is no completion time.
+/// A measurement of a workload other than completion times.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Observed {
-    /// What it is, in words: `clock offset`.
+    /// The name of the measured quantity: `clock offset`.
     pub what: String,
     /// The distribution of the values, in us.
     pub us: Distribution,
 }
 
-/// Requests beyond one for each thing that was wanted, over all replicates and from the start of the run.
+/// Requests in addition to one for each wanted thing, over all replicates and from the start of the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ExtraTotals {
     /// Requests sent again because no answer had come.
@@ -213,7 +213,7 @@ pub struct TimeSplit {
     pub mean_us: Vec<f64>,
     /// Mean of each over the slowest hundredth of the messages (at least one), in us.
     pub slowest_us: Vec<f64>,
-    /// How many messages that hundredth is.
+    /// The number of messages in that hundredth.
     pub slowest_count: u64,
 }
 
@@ -222,7 +222,7 @@ pub struct TimeSplit {
 pub struct QuerySummary {
     /// The number of queries created after the warm-up.
     pub queries: u64,
-    /// Those of them that had not completed when the run ended.
+    /// The queries of these that had not completed when the run ended.
     pub unfinished: u64,
     /// Completion time of a query.
     pub completion_us: Option<Distribution>,
@@ -274,7 +274,7 @@ pub struct TierSummary {
     pub links: u64,
     /// Share of the time in which they sent, the mean over links.
     pub utilisation: f64,
-    /// That of the busiest link of all replicates.
+    /// The utilisation of the busiest link of all replicates.
     pub utilisation_most: f64,
     /// Packets that found no room at their ports.
     pub drops: u64,
@@ -288,11 +288,11 @@ pub struct TierSummary {
 /// week 0, which has no schedule.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CircuitSummary {
-    /// The number of weeks.
+    /// The number of weeks that count.
     pub weeks: u64,
-    /// The number of circuits that stood; one that stands on into the next week counts again.
+    /// The number of circuits that were established; one that stays into the next week counts again.
     pub circuits: u64,
-    /// Bytes that circuits carried over the bytes that fit while they stood.
+    /// Bytes that circuits carried over the bytes that fit while they were established.
     pub filled: f64,
     /// Share of the circuits' time in circuits that were filled to less than [`FILLED_ENOUGH`].
     pub wasted: f64,
@@ -369,13 +369,13 @@ pub struct ConnectionTotals {
     pub pacer_dissociations: u64,
 }
 
-/// How a variant changed one workload against the first variant, by pairs of the same message (or
-/// the same query where the workload has queries, or the same observation where it has only those).
+/// Effect of a variant on one workload against the first variant, by pairs of the same message (or the same query where
+/// the workload has queries, or the same observation where it has only observations).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Comparison {
     /// The name of the variant.
     pub variant: String,
-    /// What it is compared against.
+    /// The variant that it is compared against.
     pub base: String,
     /// Swept keys and their values.
     pub sweep: Vec<(String, String)>,
@@ -383,7 +383,7 @@ pub struct Comparison {
     pub workloads: Vec<WorkloadChange>,
 }
 
-/// Changes of the completion time of one workload, or of what it observed.
+/// Changes of the completion time of one workload, or of its observations.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WorkloadChange {
     /// The scenario's name for it.
@@ -436,7 +436,7 @@ impl Summary {
         points
     }
 
-    /// What a workload is judged by: `Completion time`, or what it observed.
+    /// Returns the name of the quantity by which a workload is judged: `Completion time`, or its observation.
     pub fn quantity(&self, workload: &str) -> String {
         let mut known = self.cells.iter().filter_map(|cell| cell.workload(workload));
         known.next().map_or_else(|| COMPLETION_TIME.to_owned(), WorkloadSummary::quantity)
@@ -462,8 +462,8 @@ impl Cell {
 }
 
 impl WorkloadSummary {
-    /// What it is judged by: what it observed where it is there to do that, the completion time of queries
-    /// where there are any, of messages elsewhere. [`WorkloadSummary::quantity`] names it.
+    /// Returns the values by which it is judged: its observations where it exists to observe, the completion time of
+    /// queries where there are any, of messages elsewhere. [`WorkloadSummary::quantity`] names it.
     pub fn waited_us(&self) -> Option<&Distribution> {
         match (&self.observed, &self.queries) {
             (Some(observed), _) => Some(&observed.us),
@@ -472,7 +472,7 @@ impl WorkloadSummary {
         }
     }
 
-    /// What [`WorkloadSummary::waited_us`] is: `Completion time`, or what was observed.
+    /// Returns the name of [`WorkloadSummary::waited_us`]: `Completion time`, or the observed quantity.
     pub fn quantity(&self) -> String {
         self.observed
             .as_ref()
@@ -480,7 +480,7 @@ impl WorkloadSummary {
     }
 }
 
-/// What most workloads are judged by.
+/// The quantity by which most workloads are judged.
 const COMPLETION_TIME: &str = "Completion time";
 
 fn capitalised(text: &str) -> String {

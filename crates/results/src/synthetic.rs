@@ -10,7 +10,7 @@ use crate::outcome::{
 };
 use crate::point::{PointKey, PointOutcome};
 
-/// How much is observed.
+/// Amount of observations.
 #[derive(Clone, Debug)]
 pub struct Shape {
     /// The number of small requests.
@@ -31,7 +31,7 @@ impl Default for Shape {
     }
 }
 
-/// What a variant does to the made-up network.
+/// Effect of a variant on the made-up network.
 #[derive(Clone, Copy)]
 struct Effect {
     switch_us: f64,

@@ -22,8 +22,8 @@ pub struct Folder {
 /// The folders of `scenarios/`, itself first, the others sorted by name.
 pub static FOLDERS: &[Folder] = include!(concat!(env!("OUT_DIR"), "/folders.rs"));
 
-/// Returns the names of all TOML files. Some are only there to be included by others, or are graphs, so not each of
-/// them can be run.
+/// Returns the names of all TOML files. Some are only there to be included by others, or are graphs, so not all of them
+/// can be run.
 pub fn names() -> impl Iterator<Item = String> {
     FOLDERS.iter().flat_map(|folder| {
         let stems = folder.files.iter().filter_map(|(file, _)| file.strip_suffix(".toml"));
@@ -34,8 +34,8 @@ pub fn names() -> impl Iterator<Item = String> {
     })
 }
 
-/// Returns the text of a shipped scenario, with the files that it names; `None` if there is none of that name. The
-/// ending `.toml` may be there or not.
+/// Returns the text of a shipped scenario, with the files that it names; `None` for an unknown name. The ending `.toml`
+/// may be there or not.
 pub fn text(name: &str) -> Option<String> {
     let (folder, stem) = name.rsplit_once('/').unwrap_or(("", name));
     let file = format!("{}.toml", stem.strip_suffix(".toml").unwrap_or(stem));
@@ -44,7 +44,7 @@ pub fn text(name: &str) -> Option<String> {
     Some(with_files(text, &named_by(text, folder)))
 }
 
-/// Returns the files of a folder that a text names, and those that they name in turn.
+/// Returns the files of a folder that a text names, and the files that they name in turn.
 fn named_by(text: &str, folder: &Folder) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     let mut unread = vec![text];
@@ -59,10 +59,10 @@ fn named_by(text: &str, folder: &Folder) -> BTreeMap<String, String> {
     found
 }
 
-/// Reads and checks the scenario at `path`, or the shipped one of that name where there is no such file.
+/// Reads and checks the scenario at `path`, or the shipped one of that name if the file does not exist.
 ///
 /// # Errors
-/// Returns everything that is wrong with the scenario; for a name that is neither, the nearest name.
+/// Returns all errors of the scenario; for a name that is neither, the nearest name.
 pub fn load(registry: &Registry, path: &Path, overrides: &Overrides) -> Result<Scenario, Vec<ScenarioError>> {
     let is_file = path.exists() && !path.is_dir();
     let name = path.to_string_lossy();

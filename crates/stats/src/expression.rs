@@ -1,4 +1,4 @@
-//! [`Expression`]: the text that says which number is meant, such as `p99(small)` or `slowdown.p99(flows, 0..100KB)`.
+//! [`Expression`]: the text that names a number, such as `p99(small)` or `slowdown.p99(flows, 0..100KB)`.
 //!
 //! ```text
 //! [QUANTITY.]AGGREGATE(SUBJECT, ARGUMENT...)     slowdown.p99(flows, 0..100KB)
@@ -6,8 +6,8 @@
 //! ... OPERATOR LIMIT                             p99(small) < 1ms, an objective
 //! ```
 //!
-//! This is the grammar alone. Which quantities there are, and what their subjects are, the caller says: a simulated run
-//! has others than a server.
+//! This is the grammar alone. The caller defines the quantities and their subjects: a simulated run has others than a
+//! server.
 
 use std::fmt;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Estimate, Interval, Samples, Statistic};
 
-/// The number that stands for many samples.
+/// The statistic that represents many samples.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aggregate {
@@ -34,9 +34,9 @@ pub enum Aggregate {
     Max,
     /// The mean over the smallest hundredth of the samples.
     WorstPercent,
-    /// How many of a hundred samples meet the condition.
+    /// The number of samples in a hundred that meet the condition.
     Percent,
-    /// How many of a million samples meet the condition.
+    /// The number of samples in a million that meet the condition.
     PerMillion,
 }
 
@@ -50,7 +50,7 @@ const NAMED: [(&str, Aggregate); 6] = [
     ("per_million", Aggregate::PerMillion),
 ];
 
-/// What follows the name of a percentile whose order statistic is the one above.
+/// Suffix of a percentile's name whose order statistic is the one above.
 const ABOVE: &str = "_above";
 
 /// A part of a text, and its place there.
@@ -75,18 +75,18 @@ pub enum Operator {
     AtLeast,
 }
 
-/// The parts of a text that says which number is meant.
+/// The parts of a text that names a number.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Expression {
     /// The text that the parts were read from.
     pub text: String,
     /// The name of the quantity, where it is given.
     pub quantity: Option<Word>,
-    /// The number that stands for its samples; the mean where none is given.
+    /// The statistic that represents its samples; the mean where none is given.
     pub aggregate: Aggregate,
-    /// The name of the aggregate, or of the quantity where that is all that is given.
+    /// The name of the aggregate, or of the quantity if the text has only one name.
     pub head: Word,
-    /// What stands between the parentheses: the subject and the arguments. It may be empty.
+    /// The words between the parentheses: the subject and the arguments. It may be empty.
     pub arguments: Vec<Word>,
     /// The condition among the arguments: its operator and its limit.
     pub condition: Option<(Operator, Word)>,
@@ -184,10 +184,10 @@ impl Operator {
 }
 
 impl Aggregate {
-    /// Reads the name of an aggregate in `text`; `None` where the word is no such name and looks like none.
+    /// Parses the name of an aggregate in `text`; `None` where the word neither is such a name nor looks like one.
     ///
     /// # Errors
-    /// Returns the reason and the place where it looks like a percentile and is none.
+    /// Returns the reason and the place where it looks like a percentile and is not one.
     pub fn read(text: &str, word: &Word) -> Result<Option<Aggregate>, BadExpression> {
         if let Some((_, aggregate)) = NAMED.iter().find(|(name, _)| *name == word.text) {
             return Ok(Some(*aggregate));
@@ -207,8 +207,8 @@ impl Aggregate {
         Ok(Some(if is_above { Aggregate::PercentileAbove(share) } else { Aggregate::Percentile(share) }))
     }
 
-    /// Returns the aggregate of one run's samples, in order of creation; `condition` says which of them count. `None`
-    /// where there is no sample.
+    /// Returns the aggregate of one run's samples, in order of creation; `condition` selects the samples that count.
+    /// `None` without samples.
     pub fn of(self, mut samples: Vec<f64>, condition: Option<(Operator, f64)>) -> Option<Estimate> {
         let meets = |sample: f64| condition.is_none_or(|(operator, limit)| operator.holds(sample, limit));
         let whole = match self {
@@ -271,7 +271,7 @@ fn worst_percent(mut samples: Vec<f64>) -> Option<Estimate> {
 }
 
 impl Expression {
-    /// Reads `part`, a slice of `text`. A name that is no aggregate is a quantity's, which the caller finds or not.
+    /// Parses `part`, a slice of `text`. A name other than an aggregate's is a quantity's, which the caller looks up.
     ///
     /// # Errors
     /// Returns the reason and the place in `text`.

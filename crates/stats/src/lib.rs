@@ -11,7 +11,7 @@
 //!   the latter is the usual binomial interval of order statistics.
 //! * Two variants that saw the same arrivals are compared message by message ([`paired`]).
 //!
-//! All intervals cover 95 %; `tests` checks that they do on made-up sequences whose truth is known.
+//! All intervals cover 95 %; `tests` checks the coverage on made-up sequences whose true value is known.
 //!
 //! [`expression`] is the grammar of texts that name a number: `p99(small)`.
 //! [`verdict`] judges a limit by repeated runs, and [`search`] finds the highest load that meets every limit.
@@ -65,7 +65,7 @@ impl Estimate {
         Estimate { value, interval: None, samples }
     }
 
-    /// Every number of it times `factor`: a change of unit.
+    /// Returns the estimate with every number times `factor`: a change of unit.
     pub fn scaled(&self, factor: f64) -> Estimate {
         let interval = self.interval.map(|i| Interval { low: i.low * factor, high: i.high * factor });
         Estimate { value: self.value * factor, interval, samples: self.samples }
@@ -73,7 +73,7 @@ impl Estimate {
 }
 
 impl Interval {
-    /// Whether `value` is inside, the ends included.
+    /// Returns whether `value` is inside, the ends included.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
@@ -101,8 +101,8 @@ pub fn mean(values: &[f64]) -> Option<f64> {
 }
 
 /// Computes the median of independent values, and the interval between two of them that are equally far from the ends:
-/// the true median is outside with the odds of a fair coin (the sign test, David and Nagaraja, Order Statistics, 2003,
-/// 7.1). Fewer than six values give no interval; none give no median.
+/// the probability that the true median is outside is that of coin tosses (the sign test, David and Nagaraja, Order
+/// Statistics, 2003, 7.1). Fewer than six values give no interval; none give no median.
 pub fn median(values: &[f64]) -> Option<Estimate> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -122,8 +122,8 @@ pub fn median(values: &[f64]) -> Option<Estimate> {
     Some(Estimate { value, interval: within, samples: count as u64 })
 }
 
-/// Jain's fairness index of shares (Jain, Chiu and Hawe, DEC-TR-301, 1984): 1 when all are equal,
-/// 1/n when one has everything; `None` where nothing was shared.
+/// Computes Jain's fairness index of shares (Jain, Chiu and Hawe, DEC-TR-301, 1984): 1 when all are equal, 1/n when one
+/// has everything; `None` where nothing was shared.
 pub fn jain(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();
@@ -142,8 +142,8 @@ pub fn mean_interval(values: &[f64], level: f64) -> Option<Interval> {
     interval_around(mean(values)?, values, level)
 }
 
-/// Student's t interval of a statistic from its values on independent sections, centred on the
-/// value over all of them.
+/// Computes Student's t interval of a statistic from its values on independent sections, centred on the value over all
+/// of them.
 fn section_interval(centre: f64, sections: &[f64]) -> Option<Interval> {
     interval_around(centre, sections, LEVEL)
 }
@@ -158,7 +158,7 @@ fn interval_around(centre: f64, sections: &[f64], level: f64) -> Option<Interval
     Some(Interval::around(centre, special::student_t((count - 1) as f64, level) * error))
 }
 
-/// Where batch `batch` of `batches` over `len` samples begins and ends; sizes differ by at most one.
+/// Returns the begin and the end of batch `batch` of `batches` over `len` samples; sizes differ by at most one.
 fn batch_range(batch: usize, batches: usize, len: usize) -> std::ops::Range<usize> {
     batch * len / batches..(batch + 1) * len / batches
 }

@@ -21,7 +21,7 @@ pub enum Found {
 #[serde(from = "Judged", into = "Judged")]
 pub struct Line(Judged);
 
-/// What the judged loads of a search show, as a line is written in JSON.
+/// Result of the judged loads of a search, in the form of a line in JSON.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Judged {
     /// The kind of result that the ends of the range show.
@@ -39,7 +39,7 @@ pub struct Judged {
 }
 
 impl From<Judged> for Line {
-    /// Drops an estimate without a load that met the objectives, also one that an earlier version has written.
+    /// Drops an estimate without a load that met the objectives, also in the file of an earlier version.
     fn from(judged: Judged) -> Line {
         let found = match (judged.found, judged.low, judged.high) {
             (Found::Never, None, _) => Found::Never,

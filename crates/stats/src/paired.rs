@@ -1,11 +1,10 @@
 //! Two variants that saw the same arrivals, compared message by message.
 //!
-//! Arrivals, sizes and servers are keyed by workload and index and never by variant, so the n-th
-//! message of one variant has its twin in the other, and what both suffer cancels out. The interval
-//! comes from leaving out one block of successive messages after the other (the delete-a-group
-//! jackknife: for a mean it equals batch means, and for a percentile it is consistent because the
-//! blocks grow with the sample; Shao and Wu, Annals of Statistics 17(3), 1989), or from the spread
-//! over replicates where there are three or more.
+//! Arrivals, sizes and servers are keyed by workload and index and never by variant, so the n-th message of one variant
+//! corresponds to the n-th of the other, and effects on both cancel out. The interval comes from leaving out one block
+//! of successive messages after the other (the delete-a-group jackknife: for a mean it equals batch means, and for a
+//! percentile it is consistent because the blocks grow with the sample; Shao and Wu, Annals of Statistics 17(3), 1989),
+//! or from the spread over replicates where there are three or more.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +23,7 @@ pub struct Pair {
     pub other: f64,
 }
 
-/// How a statistic changed from the base to the other variant.
+/// Change of a statistic from the base to the other variant.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Change {
     /// Other less base, in the unit of the samples.
@@ -33,7 +32,7 @@ pub struct Change {
     pub ratio: Option<Estimate>,
 }
 
-/// Which way a change points, once chance is ruled out.
+/// Direction of a change, once chance is ruled out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -41,12 +40,12 @@ pub enum Direction {
     Lower,
     /// The other variant's value is higher.
     Higher,
-    /// The interval holds 'no difference', or there is no interval.
+    /// The interval includes 'no difference', or does not exist.
     NotSeen,
 }
 
 impl Change {
-    /// What the interval of the difference says.
+    /// Returns the direction that the interval of the difference shows.
     pub fn direction(&self) -> Direction {
         match self.difference.interval {
             Some(interval) if interval.high < 0.0 => Direction::Lower,
@@ -56,8 +55,8 @@ impl Change {
     }
 }
 
-/// The change of `statistic`, from one list of pairs a replicate, each in order of creation. `None`
-/// where there is no pair.
+/// Returns the change of `statistic`, from one list of pairs a replicate, each in order of creation. `None` without
+/// pairs.
 pub fn change(replicates: &[Vec<Pair>], statistic: Statistic) -> Option<Change> {
     let all: Vec<Pair> = replicates.iter().flatten().copied().collect();
     let whole = Sides::of(&all, statistic)?;

@@ -1,4 +1,4 @@
-//! [`Samples`]: what one statistic is estimated from, by replicate and in order of creation.
+//! [`Samples`]: the samples of one statistic, by replicate and in order of creation.
 
 use crate::special::{incomplete_beta, student_t};
 use crate::{
@@ -34,7 +34,7 @@ impl Statistic {
 pub struct Samples {
     /// All replicates one after the other.
     ordered: Vec<f64>,
-    /// Where each replicate ends in `ordered`.
+    /// The end of each replicate in `ordered`.
     ends: Vec<usize>,
     sorted: Vec<f64>,
 }
@@ -58,17 +58,17 @@ impl Samples {
         self.ordered.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.ordered.is_empty()
     }
 
-    /// All of them, ascending.
+    /// Returns all samples, ascending.
     pub fn sorted(&self) -> &[f64] {
         &self.sorted
     }
 
-    /// The statistic over all samples with its interval; `None` where there is no sample.
+    /// Returns the statistic over all samples with its interval; `None` without samples.
     pub fn estimate(&self, statistic: Statistic) -> Option<Estimate> {
         let value = match statistic {
             Statistic::Mean => mean(&self.ordered)?,
@@ -84,7 +84,7 @@ impl Samples {
                 Statistic::Percentile(share) => self.percentile_interval(share, value),
             }
         };
-        // What is measured here cannot be negative.
+        // The measured quantities cannot be negative.
         let interval = interval.map(|i| Interval { low: i.low.max(0.0), high: i.high });
         Some(Estimate { value, interval, samples: self.len() as u64 })
     }
@@ -124,8 +124,8 @@ impl Samples {
         let variance_of_mean = spread / (below.len() as f64 - 1.0) / below.len() as f64;
         let independent = share * (1.0 - share) / len;
         let inflation = (variance_of_mean / independent).max(1.0);
-        // The inflation is itself an estimate with BATCHES - 1 degrees of freedom: above what
-        // chance alone gives, Student's t takes the place of the normal distribution.
+        // The inflation is itself an estimate with BATCHES - 1 degrees of freedom: where it is larger than chance alone
+        // explains, Student's t takes the place of the normal distribution.
         let caution = if inflation > 1.0 {
             let ratio = student_t(below.len() as f64 - 1.0, LEVEL) / student_t(1e9, LEVEL);
             ratio * ratio

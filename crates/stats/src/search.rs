@@ -1,25 +1,25 @@
-//! [`Search`]: which loads to run next, and where the line is. It runs nothing itself: it returns the runs that it
-//! needs, takes their results and ends in a [`Line`].
+//! [`Search`]: the choice of the next loads to run, and the estimate of the line. It runs nothing itself: it returns
+//! the runs that it needs, takes their results and ends in a [`Line`].
 //!
-//! 1. Today's load and the lowest are run first: the lowest shows whether there is a line at all, and
-//!    what the latency is made of where nothing waits.
-//! 2. From a load that meets every objective, the search goes upwards by half until one is violated, or straight to the
-//!    highest load where what was measured is far below every limit; between two such loads it takes the geometric
-//!    mean, until the two are as close as the wanted precision.
+//! 1. Today's load and the lowest are run first: the lowest shows whether there is a line at all, and the components
+//!    of the latency where nothing waits.
+//! 2. From a load that meets every objective, the search goes upwards by half until one is violated, or straight to
+//!    the highest load where the measured values are far below every limit; between two such loads it takes the
+//!    geometric mean, until the two are as close as the wanted precision.
 //! 3. Each load is run with 4, 8, 16, ... seeds until its interval decides. All these looks together are
 //!    wrong about a load less than once in twenty: each is taken at a level of 1 - 0.05 / looks, the
 //!    first two at 99.9 %.
-//! 4. A load that stays open with all seeds is within the noise of the line. Then both ends of the
-//!    noise are looked for in the same way, each to a quarter of the whole. A load of which that is nearly certain gets
-//!    no further seeds.
+//! 4. A load that stays open with all seeds is within the noise of the line. Then both ends of the noise are
+//!    searched for in the same way, each to a quarter of the whole. A load for which that is nearly certain gets no
+//!    further seeds.
 //! 5. A load that cannot be measured is abandoned, which leaves it open; nothing above it is tried.
 //! 6. At last the lower end gets more seeds until rare bad runs would have shown. If they show, or the seeds do not
-//!    suffice, it is open, and the search goes on below it.
+//!    suffice, it is open, and the search continues below it.
 //!
 //! The 95 % confidence *interval* of the line runs from the highest load that meets every objective to the lowest that
-//! violates one. A load that meets them above an open one whose runs are over a limit in the mean is no lower end, as
-//! one of the two is chance. The line itself is where the mean of the measured numbers, taken
-//! linearly between the loads in the interval, meets the limit of the first objective to be broken.
+//! violates one. A load that meets them above an open one whose runs are over a limit in the mean does not count as a
+//! lower end, as one of the two is chance. The line itself is where the mean of the measured numbers, taken linearly
+//! between the loads in the interval, meets the limit of the first objective to be broken.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ use crate::verdict::{Looks, Verdict};
 
 pub use crate::line::{Found, Line};
 
-/// The objectives of a search: what its runs measured, and whether that meets them.
+/// The objectives of a search: the measurements of its runs, and whether these meet the objectives.
 pub trait Objectives {
     /// The measurements of one run.
     type Run;
@@ -38,14 +38,14 @@ pub trait Objectives {
     /// Returns the number of objectives.
     fn count(&self) -> usize;
 
-    /// Whether the runs of one load show by themselves that the system does not carry it: not all that was sent
+    /// Returns whether the runs of one load show by themselves that the system does not carry it: not all messages
     /// completed.
     fn is_overloaded(&self, runs: &[&Self::Run]) -> bool;
 
     /// Judges an objective by the runs of one load, so that a verdict is wrong with a probability of 1 - `level`.
     fn judge(&self, objective: usize, runs: &[&Self::Run], level: f64) -> Verdict;
 
-    /// Whether the runs of one load, which meet an objective, do so too if rare ones that are bad were not among them.
+    /// Returns whether the runs of one load, which meet an objective, would still meet it if rare bad runs were added.
     fn confirms(&self, objective: usize, runs: &[&Self::Run], level: f64) -> bool;
 
     /// Returns whether `most` runs may decide an objective that these leave open.
@@ -53,7 +53,7 @@ pub trait Objectives {
         true
     }
 
-    /// Whether the runs of one load are so far from every limit that the highest load is worth a try.
+    /// Returns whether the runs of one load are so far from every limit that the highest load is worth a try.
     fn is_far_below(&self, _runs: &[&Self::Run]) -> bool {
         false
     }
@@ -97,7 +97,7 @@ pub enum State {
     Sinks,
     /// The runs so far do not decide.
     Running,
-    /// As many runs as are allowed do not decide: the load is within the noise of the line.
+    /// The allowed runs do not decide: the load is within the noise of the line.
     Open,
 }
 
@@ -142,7 +142,7 @@ impl<O: Objectives> Search<O> {
         search
     }
 
-    /// Returns the runs that are needed now; none when the line is known.
+    /// Returns the runs that are needed now; none when the line is determined.
     pub fn asks(&mut self) -> Vec<Ask> {
         if self.ruled_out {
             return Vec::new();
@@ -169,7 +169,7 @@ impl<O: Objectives> Search<O> {
         self.loads.entry(ask.load.to_bits()).or_default().insert(ask.replicate, run);
     }
 
-    /// Leaves a load open that cannot be measured; no more runs of it are asked for.
+    /// Leaves a load open that cannot be measured; no more runs of it are requested.
     pub fn abandon(&mut self, load: f64) {
         self.abandoned.insert(load.to_bits());
     }
@@ -187,7 +187,7 @@ impl<O: Objectives> Search<O> {
         self.ruled_out = true;
     }
 
-    /// Returns the line as far as it is known; it is final once no more runs are needed.
+    /// Returns the current estimate of the line; it is final once no more runs are needed.
     pub fn line(&self) -> Line {
         let Range { low, high, .. } = self.range;
         let Known { kept, sunk, above, .. } = self.known();
@@ -211,8 +211,8 @@ impl<O: Objectives> Search<O> {
         Judged { found, load, low: kept, high: sunk, binding, not_monotone: above }.into()
     }
 
-    /// Estimates the number of further runs until the line is known, from the width of the bracket and the runs that a
-    /// load has taken so far.
+    /// Estimates the number of further runs until the line is determined, from the width of the bracket and the runs
+    /// that a load has taken so far.
     pub fn runs_left(&self) -> usize {
         if self.ruled_out {
             return 0;
@@ -231,7 +231,7 @@ impl<O: Objectives> Search<O> {
         pending + (steps * each.max(f64::from(self.looks.all()[0]))).ceil() as usize
     }
 
-    /// Whether a load that has been run meets the objectives.
+    /// Returns whether a load that has been run meets the objectives.
     pub fn state_of(&self, load: f64) -> State {
         self.state(load.to_bits())
     }
@@ -266,7 +266,7 @@ impl<O: Objectives> Search<O> {
         if verdicts.contains(&Verdict::Breaks) {
             State::Sinks
         } else if verdicts.iter().all(|verdict| *verdict == Verdict::Keeps) {
-            // With fewer runs it is not confirmed yet, and is only if it is to be the lower end.
+            // With fewer runs it is not confirmed yet; it is confirmed only if it is to be the lower end.
             let is_last = looks.last() == Some(&(runs.len() as u32));
             if is_last && !self.confirms(&runs, level) { State::Open } else { State::Keeps }
         } else {
@@ -290,7 +290,7 @@ impl<O: Objectives> Search<O> {
     }
 
     /// Returns whether a load between the ends of the interval has fewer seeds than another would get: its mean is not
-    /// comparable, as the first seeds lie on the same side of it at all loads.
+    /// comparable, as the first seeds deviate to the same side at all loads.
     fn was_given_up(&self, bits: u64, runs: usize, kept: Option<f64>) -> bool {
         let is_between =
             kept.is_none_or(|kept| f64::from_bits(bits) > kept) && self.state(bits) != State::Sinks;
@@ -312,7 +312,7 @@ impl<O: Objectives> Search<O> {
             let from = kept.unwrap_or(low);
             let mut abandoned = self.abandoned.iter().map(|&bits| f64::from_bits(bits));
             if let Some(to) = abandoned.find(|load| *load >= from) {
-                // What is above it cannot be measured either.
+                // Loads above it cannot be measured either.
                 let middle = rounded((from * to).sqrt());
                 let is_wide = (to / from).ln() > (1.0 + precision).ln();
                 return (is_wide && !self.loads.contains_key(&middle.to_bits())).then_some(middle);
@@ -330,7 +330,7 @@ impl<O: Objectives> Search<O> {
         let kept = kept.unwrap_or(low);
         let first = open.first().copied().unwrap_or(sunk);
         let last = open.last().copied().unwrap_or(kept);
-        // As steps of the load's logarithm: without noise the whole, with noise a quarter of it.
+        // The step is a factor of the load: without noise the whole, with noise a quarter of it, in the logarithm.
         let whole = if open.is_empty() { 0.0 } else { (sunk / kept).ln() / 4.0 };
         let near = whole.max((1.0 + precision).ln());
         for (from, to) in [(kept, first), (last, sunk)] {

@@ -69,7 +69,7 @@ pub fn student_t(freedom: f64, level: f64) -> f64 {
     })
 }
 
-/// The values that were asked for last. A summary needs the same two for each of thousands of queues.
+/// Number of values that are cached. A summary needs the same two for each of thousands of queues.
 const KNOWN_MAX: usize = 16;
 
 thread_local! {
@@ -84,7 +84,7 @@ fn inverse_student_t(freedom: f64, level: f64) -> f64 {
     }
     loop {
         let middle = 0.5 * (low + high);
-        // Between them is no other number.
+        // No other number lies between them.
         if middle <= low || middle >= high {
             return middle;
         }

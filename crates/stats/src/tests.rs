@@ -1,4 +1,4 @@
-//! Known values, and whether nineteen of twenty intervals hold the truth.
+//! Known values, and a test that nineteen of twenty intervals contain the true value.
 
 use super::*;
 

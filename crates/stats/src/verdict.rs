@@ -1,17 +1,17 @@
 //! Judges whether a system meets a limit by repeated runs of it.
 //!
-//! *The rule.* Every run gives one number, as a multiple of what the limit allows: the share of its messages that were
-//! over the limit divided by the share that may be, or its mean divided by the limit. Runs are independent, so
-//! Student's t gives an interval of that number's mean, and the limit is decided where the interval excludes 1. Far
-//! above it numbers spread by factors: then the interval of their logarithms decides sooner, and rightly, as the mean
-//! of numbers is never below the exponential of the mean of their logarithms (Jensen's inequality). Because a few runs
-//! may agree by chance, a share is not decided either where as many independent messages would leave it open
-//! (binomial). Runs are added until the interval decides ([`Looks`]), or until it is nearly certain that it will not
-//! ([`may_decide`]), which makes no verdict wrong.
+//! *The rule.* Every run gives one number, as a multiple of the limit: the share of its messages that were over the
+//! limit divided by the allowed share, or its mean divided by the limit. Runs are independent, so Student's t gives an
+//! interval of that number's mean, and the limit is decided where the interval excludes 1. Far above it numbers spread
+//! by factors: then the interval of their logarithms decides sooner, and rightly, as the mean of numbers is never below
+//! the exponential of the mean of their logarithms (Jensen's inequality). Because a few runs may agree by chance, a
+//! share is not decided either where as many independent messages would leave it open (binomial). Runs are added until
+//! the interval decides ([`Looks`]), or until it is nearly certain that it will not ([`may_decide`]), which makes no
+//! verdict wrong.
 //!
 //! *Rare runs.* Where one run in four is far over the limit and the others are not over it at all, four runs without a
-//! message over it say little, and their spread is zero. So a share is met for certain only if it would be with one run
-//! more that is far over the limit ([`confirms`]).
+//! message over it prove little, and their spread is zero. So a share is met for certain only if it would be with one
+//! run more that is far over the limit ([`confirms`]).
 
 use serde::Serialize;
 
@@ -59,10 +59,10 @@ pub fn judge(strains: &[f64], share: Option<Share>, level: f64) -> Verdict {
     }
 }
 
-/// Returns whether runs whose verdict is [`Verdict::Keeps`] would have it, too, if rare bad ones were not among them.
-/// Where half of the runs or more have nothing over the limit, that is so if they would have it with one run more,
-/// which is as bad as the worst of them and over the limit by a factor of at least [`RARE`]: sixteen runs without
-/// anything over it would. Were the limit just met, by one bad run in `RARE`, sixteen without one are found once in a
+/// Returns whether runs whose verdict is [`Verdict::Keeps`] would keep it if rare bad ones were added. Where half of
+/// the runs or more have nothing over the limit, that is so if they would have it with one run more, which is as bad as
+/// the worst of them and over the limit by a factor of at least [`RARE`]: sixteen runs without anything over it would.
+/// If the limit were only just met, by one bad run in `RARE`, sixteen without a bad one would be found once in a
 /// hundred times.
 pub fn confirms(strains: &[f64], level: f64) -> bool {
     let without = strains.iter().filter(|strain| **strain == 0.0).count();
@@ -80,15 +80,16 @@ fn is_above_by_factors(strains: &[f64], level: f64) -> bool {
     mean_interval(&logarithms, level).is_some_and(|interval| interval.low > 0.0)
 }
 
-/// Returns whether `most` runs, judged at `level`, may still decide what `strains` leave open. False where the
-/// probability is below 1 % for either verdict, if the runs to come are like these; fewer than [`TELLING`] do not tell.
+/// Returns whether `most` runs, judged at `level`, may still decide a case that `strains` leave open. False where the
+/// probability is below 1 % for either verdict, if the runs to come are like these; fewer than [`TELLING`] are too few
+/// for that.
 pub fn may_decide(strains: &[f64], most: u32, level: f64) -> bool {
     let (count, most) = (strains.len() as f64, f64::from(most));
     let Some(mean) = mean(strains).filter(|_| strains.len() >= TELLING && count < most) else { return true };
     let squares: f64 = strains.iter().map(|strain| (strain - mean) * (strain - mean)).sum();
     let deviation = (squares / (count - 1.0)).sqrt();
     let half = student_t(most - 1.0, level) * deviation / most.sqrt();
-    // How far the mean of all runs may move, as only those to come are unknown.
+    // The distance by which the mean of all runs may move, as only the runs to come are unknown.
     let reach = HARDLY * deviation * (most - count).sqrt() / most;
     mean - reach + half < 1.0 || mean + reach - half > 1.0
 }
@@ -120,10 +121,10 @@ const FIRST_LOOK: u32 = 4;
 /// for which Student's t is too narrow: then the level is [`LEVEL_OF_FEW`].
 const FEW: usize = 16;
 const LEVEL_OF_FEW: f64 = 0.999;
-/// The number of runs whose spread says something about that of others. After 8, a load was given up that 32 decided,
+/// The number of runs from which on their spread predicts that of others. After 8, a load was given up that 32 decided,
 /// in one of five lines of the quickstart; after 16 none.
 const TELLING: usize = 16;
-/// How far over its limit a run may be that has not been seen: where each fourth run is, all together are at the limit.
+/// The factor by which an unseen run may exceed its limit: if each fourth run does, all together are at the limit.
 const RARE: f64 = 4.0;
 /// The standard deviations by which a mean is too high, or too low, with a probability of 1 %.
 const HARDLY: f64 = 2.326;
@@ -136,7 +137,7 @@ impl Looks {
         doubling.take_while(|&look| look < max).chain([max]).collect()
     }
 
-    /// Returns the confidence level of a look at so many runs.
+    /// Returns the confidence level of a look at `runs` runs.
     pub fn level(self, runs: usize) -> f64 {
         let all = 1.0 - (1.0 - LEVEL) / self.all().len() as f64;
         if runs < FEW { all.max(LEVEL_OF_FEW) } else { all }

@@ -1,7 +1,7 @@
 //! Shared code of tests: waiting for an event, reporting a skipped test, measuring the processor time that other
 //! programs took, the names of metrics, and manual pages.
 //!
-//! The test runner captures what a passing test prints, so a test that skips itself would do so unnoticed. The macros
+//! The test runner captures the output of a passing test, so a test that skips itself would do so unnoticed. The macros
 //! of this crate write to stderr directly, between the runner's own lines.
 
 pub mod manuals;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 pub use others::Others;
 
-/// How long [`eventually`] waits: far longer than anything takes on a machine under load, as it bounds a test that
+/// The longest wait of [`eventually`]: far longer than anything takes on a machine under load, as it bounds a test that
 /// hangs and measures nothing.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -25,7 +25,7 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 /// object of the kernel is released a grace period after its last user, a connection is closed by the other end.
 ///
 /// # Panics
-/// Panics with `what`, the event that was waited for, if it has not come about within [`PATIENCE`].
+/// Panics with `what`, the name of the event, if it has not occurred within [`PATIENCE`].
 #[track_caller]
 pub fn eventually(what: impl fmt::Display, mut has_come: impl FnMut() -> bool) {
     let began = Instant::now();
@@ -35,8 +35,8 @@ pub fn eventually(what: impl fmt::Display, mut has_come: impl FnMut() -> bool) {
     }
 }
 
-/// Reports that the test of this thread is skipped, and why: what is missing, and how to get it. The arguments are
-/// those of `format!`.
+/// Reports that the test of this thread is skipped, and the reason: the missing part, and how to get it. The arguments
+/// are as for `format!`.
 #[macro_export]
 macro_rules! skipped {
     ($($why:tt)+) => {

@@ -1,12 +1,12 @@
-//! The manual pages of programs are those that their command lines make now.
+//! Checks that the manual pages of programs match their command lines.
 
 use std::path::{Path, PathBuf};
 
-/// Compares the files that `make` writes into a folder with those of `deploy/man` that begin with `name`. With the
+/// Compares the files that `make` writes into a folder with the files of `deploy/man` that begin with `name`. With the
 /// environment variable UPDATE set, they are replaced.
 ///
 /// # Panics
-/// Panics if a file differs, is missing or is no longer made, and if a folder cannot be read or written.
+/// Panics if a file differs, is missing or is not made any more, and if a folder cannot be read or written.
 pub fn are_up_to_date(name: &str, make: impl FnOnce(&Path) -> std::io::Result<()>) {
     let made = tempfile::tempdir().expect("a temporary folder");
     make(made.path()).expect("pages are written");

@@ -80,8 +80,8 @@ impl Lost {
 pub struct Terminal(File);
 
 impl Terminal {
-    /// Opens a pseudoterminal, and returns the end for a program with it. It is no process's controlling terminal, so
-    /// that closing it sends no SIGHUP.
+    /// Opens a pseudoterminal, and returns the end for a program with it. It is not the controlling terminal of any
+    /// process, so that closing it sends no SIGHUP.
     ///
     /// # Errors
     /// Returns an error if the system has no pseudoterminal left.

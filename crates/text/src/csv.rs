@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use csv::{ReaderBuilder, StringRecord, Terminator};
 
-/// A record of a CSV text, and where in the text it begins.
+/// A record of a CSV text, and its place in the text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Row<'t> {
     /// The number of its first line, from 1.
@@ -22,7 +22,7 @@ impl Row<'_> {
         self.record.iter().map(str::trim).collect()
     }
 
-    /// Returns the bytes of the text that hold a cell; those of the whole row if a cell of the row is quoted.
+    /// Returns the bytes of the text that hold a cell, or the whole row if a cell of the row is quoted.
     pub fn span(&self, cell: usize) -> Range<usize> {
         match self.record.range(cell) {
             Some(range) if !self.text.contains('"') => {
@@ -43,7 +43,7 @@ pub fn rows(text: &str, comment: Option<u8>) -> impl Iterator<Item = Row<'_>> {
         .comment(comment)
         .terminator(Terminator::Any(b'\n'))
         .from_reader(text.as_bytes());
-    // Where counting of lines has come to, and the number of the line there.
+    // The byte up to which lines are counted, and the number of the line there.
     let (mut counted, mut line) = (0, 1);
     let is_comment = move |text: &str| comment.is_some_and(|mark| text.as_bytes().first() == Some(&mark));
     std::iter::from_fn(move || {

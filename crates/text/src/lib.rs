@@ -23,7 +23,7 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |_, c| is_hidden(c) && c != '\n' && c != '\t')
 }
 
-/// Escapes as [`printable`] does, and also escapes what already has the form of an escape, so that [`original`]
+/// Escapes as [`printable`] does, and also escapes text that already has the form of an escape, so that [`original`]
 /// restores the text.
 fn reversible(text: &str) -> Cow<'_, str> {
     escaped(text, |rest, c| is_hidden(c) || c == '\\' && rest.starts_with(ESCAPE))
@@ -113,7 +113,7 @@ pub fn counted(value: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })
 }
 
-/// Cuts the middle out of a line of more than `most` characters, which quotes a long value; a quarter of what stays is
+/// Cuts the middle out of a line of more than `most` characters, which quotes a long value; a quarter of the rest is
 /// its end.
 pub fn shortened(line: &str, most: usize) -> Cow<'_, str> {
     let count = line.chars().count();

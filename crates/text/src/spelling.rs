@@ -1,4 +1,4 @@
-//! The nearest spelling: advice for a word that is none of those allowed.
+//! The nearest spelling: advice for a word that is not allowed.
 
 /// Returns the word of `candidates` that `word` was probably meant to be, by edit distance.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

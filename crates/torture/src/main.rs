@@ -3,7 +3,7 @@
 //! ```text
 //! seed ──> Trial (attack, number, random numbers) ──> attack ──> held | lost: what | not tried: why
 //!                                                       │
-//!          what the kernel holds: before ───────────────┴──────> after, the same within a deadline
+//!          kernel's objects: before ────────────────────┴──────> after, the same within a deadline
 //! table of tries and losses ──> stdout;  exit status 1 if anything was lost
 //! ```
 //!

@@ -10,12 +10,12 @@ use rand_pcg::Pcg64Mcg;
 use tempfile::TempDir;
 use twox_hash::XxHash3_64;
 
-/// The reason why a trial is not counted as held.
+/// The reason that a trial does not count as held.
 #[derive(Debug)]
 pub enum Broken {
-    /// The trial broke a promise; the text says which, and what was observed.
+    /// The trial broke a promise; the text names it, and the observation.
     Lost(String),
-    /// The trial cannot run on this machine; the text says what is missing.
+    /// The trial cannot run on this machine; the text names the missing part.
     NotTried(String),
 }
 

@@ -32,7 +32,7 @@ fn nothing_is_lost() {
     }
     let output = command.stdin(Stdio::null()).output().unwrap();
     let table = String::from_utf8(output.stdout).unwrap();
-    // The table goes past the test runner's capture, since it is what this minute is for.
+    // The table goes past the test runner's capture, since it is the purpose of this test.
     let _ = write!(io::stderr(), "{table}");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{table}\n{said}");

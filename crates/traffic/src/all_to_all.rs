@@ -27,7 +27,7 @@ pub struct AllToAll {
     /// Stop after this many flows.
     #[serde(default)]
     pub count: Option<u64>,
-    /// When the first flow may come.
+    /// When the first flow may start.
     #[serde(default)]
     pub start: Span,
 }

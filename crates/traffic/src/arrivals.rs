@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pick {
-    /// Request k goes to server k mod n.
+    /// Request k is sent to server k mod n.
     #[default]
     RoundRobin,
     /// Each request draws its server.

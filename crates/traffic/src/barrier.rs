@@ -30,7 +30,7 @@ pub struct Barrier {
     /// The hosts that synchronise; default: all but the coordinator, or all where there is none.
     #[serde(default)]
     pub workers: Hosts,
-    /// Which hosts report to which.
+    /// The pattern of the reports between hosts.
     #[serde(default)]
     pub pattern: BarrierPattern,
     /// The host that all report to, in the pattern `coordinator`; default `client`.
@@ -50,7 +50,7 @@ pub struct Barrier {
     pub start: Span,
 }
 
-/// Which hosts report that they have reached the barrier, and to which.
+/// The pattern of the reports by which hosts learn that all have reached the barrier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BarrierPattern {
@@ -155,7 +155,7 @@ struct Round {
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     round: u64,
-    /// Whether it has reached the round's barrier and reported it.
+    /// True if it has reached the round's barrier and reported it.
     reached: bool,
     /// The number of others that have reached the barrier in this round and in the next.
     heard: [u32; 2],

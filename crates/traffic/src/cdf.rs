@@ -49,7 +49,7 @@ const BUNDLED: &[(&str, &str, Interpolate)] = &[
     ("homa-w5", include_str!("../../../scenarios/cdf/homa-w5.csv"), Interpolate::Step),
 ];
 
-/// How the names of files end that have no slash.
+/// Endings of the names of files without a slash.
 const ENDINGS: [&str; 4] = [".csv", ".hlog", ".hgrm", ".hdr"];
 
 /// The forms of HdrHistogram, of which `chronos-load run --hdr` writes the first and the last.
@@ -94,8 +94,8 @@ fn no_tag(name: &str, tag: Option<&str>) -> Result<(), CdfError> {
 }
 
 impl CdfTable {
-    /// Opens the bundled distribution of that name, or the file: a path has a slash or one of [`ENDINGS`]. Of an
-    /// interval log, `tag` chooses the intervals; nothing else has tags.
+    /// Opens the bundled distribution of that name, or the file: a path has a slash or one of [`ENDINGS`]. `tag`
+    /// selects the intervals of an interval log; other files have no tags.
     pub(crate) fn open(
         name: &str,
         tag: Option<&str>,
@@ -138,7 +138,7 @@ impl CdfTable {
         }
     }
 
-    /// Takes what was measured; of a histogram every value is one that was counted.
+    /// Takes measured values; every value of a histogram is one that was counted.
     fn measured(
         (name, tag): (&str, Option<&str>),
         text: &str,
@@ -212,7 +212,7 @@ impl CdfTable {
             _ => None,
         });
         let Some((_, factor)) = unit else {
-            // Without our columns it may be anybody's file, of which nothing is quoted.
+            // Without our columns it may be a file of any kind, of which nothing is quoted.
             return Err(error(1, "the columns are not known"));
         };
         let mut points: Vec<(f64, f64)> = Vec::new();

@@ -1,5 +1,5 @@
-//! [`Check`]: what a workload's parameters are checked against, and the findings, to which the scenario adds file and
-//! line.
+//! [`Check`]: the facts against which a workload's parameters are checked, and the findings, to which the scenario adds
+//! file and line.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -16,7 +16,7 @@ use crate::hosts::{HostName, Hosts};
 /// The size of the largest IP packet.
 const PACKET_MAX: Bytes = Bytes::new(65_535);
 
-/// An exponential distribution has one draw in a thousand above so many times its mean.
+/// An exponential distribution has one draw in a thousand above this many times its mean.
 const CUT_FROM: f64 = 6.9;
 
 /// The largest `transport.header`.
@@ -52,9 +52,9 @@ pub struct InvalidValue {
     pub problem: String,
     /// The values that are allowed.
     pub allowed: Option<String>,
-    /// Advice: the nearest spelling, or what to change.
+    /// Advice: the nearest spelling, or the change to make.
     pub help: Option<String>,
-    /// The place in another file, where the value is in one that the table names.
+    /// The place in another file, if the value is in a file that the table names.
     pub place: Option<FilePlace>,
 }
 
@@ -75,7 +75,7 @@ pub struct Demand {
     pub ends: bool,
     /// The time of its first message.
     pub start: Span,
-    /// What some hosts send to others.
+    /// The load that some hosts send to others.
     pub directed: Option<Directed>,
     /// The bits per second that each host sends to all others.
     pub between_all: f64,
@@ -93,8 +93,8 @@ pub struct Directed {
 }
 
 impl Directed {
-    /// Returns the traffic from `from` to `to` of `bits` per second in all; `None` if there is none, or its rate is
-    /// not known.
+    /// Returns the traffic from `from` to `to` of `bits` per second in all; `None` without hosts, or if its rate is
+    /// unknown.
     pub fn new(from: Vec<u32>, to: impl IntoIterator<Item = u32>, bits: Option<f64>) -> Option<Directed> {
         let to: Vec<u32> = to.into_iter().collect();
         let bits = bits.filter(|bits| *bits > 0.0 && bits.is_finite())?;
@@ -110,7 +110,7 @@ pub struct Check<'a> {
     pub errors: Vec<InvalidValue>,
     /// The values that are allowed and probably not meant.
     pub warnings: Vec<InvalidValue>,
-    /// The key of the longest message so far, and its bytes; of distributions without a bound there is none.
+    /// The key of the longest message so far, and its bytes; `None` for distributions without a bound.
     pub longest: Option<(String, f64)>,
 }
 
@@ -168,8 +168,8 @@ impl<'a> Check<'a> {
         found
     }
 
-    /// Returns the hosts of a selection that takes each of them once; an empty selection, unknown hosts, a host
-    /// named twice and those at the other end are errors.
+    /// Returns the hosts of a selection that takes each of them once; an empty selection, unknown hosts, a host named
+    /// twice and hosts at the other end are errors.
     pub fn members(&mut self, key: &str, hosts: &Hosts, others: &[u32]) -> Vec<u32> {
         self.host_names(key, hosts);
         let Ok(found) = hosts.resolve_except(self.facts, others) else { return Vec::new() };
@@ -220,14 +220,14 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Reports a number that is 0 or more than a million; `things` is the plural of what is counted.
+    /// Reports a number that is 0 or more than a million; `things` is the plural of the counted things.
     pub fn one_to_many(&mut self, key: &str, number: u64, things: &str) {
         if !(1..=MANY).contains(&number) {
             self.error(key, format!("{number} {things}"), format!("1 to {MANY}"));
         }
     }
 
-    /// Reports a sum of the numbers of a list that is no list of 1 to a million in all.
+    /// Reports a list of numbers whose sum is not 1 to a million.
     pub fn levels(&mut self, key: &str, levels: &[u32]) -> u64 {
         let total: u64 = levels.iter().map(|&level| u64::from(level)).sum();
         if levels.is_empty() || levels.contains(&0) || total > MANY {
@@ -275,7 +275,7 @@ impl<'a> Check<'a> {
         self.may_be_longest(key, size.get() as f64);
     }
 
-    /// Takes note of a message of so many bytes.
+    /// Takes note of a message of `bytes` bytes.
     pub fn may_be_longest(&mut self, key: &str, bytes: f64) {
         if self.longest.as_ref().is_none_or(|(_, longest)| bytes > *longest) {
             self.longest = Some((key.to_owned(), bytes));
@@ -332,8 +332,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Returns the bits per second of a load; a load above 1 is a warning. Without a link (an unknown host) there
-    /// is nothing to judge.
+    /// Returns the bits per second of a load; a load above 1 is a warning. Without a link (an unknown host) the load is
+    /// not checked.
     pub fn load(&mut self, key: &str, load: Load, link: Option<Rate>) -> f64 {
         let Some(link) = link else { return 0.0 };
         let bits = load.bits_per_second(link);
@@ -379,7 +379,7 @@ pub fn busiest_cut(
 
 /// Returns the bits per second that enter or leave the busiest group of hosts.
 fn most_across(inside: &Inside, directed: &[Directed]) -> f64 {
-    // For each group the bits per second that leave it and that enter it.
+    // The bits per second that leave and that enter each group.
     let mut across = BTreeMap::<u32, [f64; 2]>::new();
     for Directed { from, to, bits } in directed {
         let mut shares = BTreeMap::<u32, [f64; 2]>::new();

@@ -4,8 +4,8 @@
 //! forward, backward ──> path delay, filtered ──> offset = forward - delay, mean of two ──> PI ──> the clock's rate
 //! ```
 //!
-//! That is the order of ptpd's and of linuxptp's servo. Times are integers in picoseconds and rates are picoseconds a
-//! second, so a run gives the same offsets on every machine.
+//! The order is the same as in ptpd's and in linuxptp's servo. Times are integers in picoseconds and rates are
+//! picoseconds a second, so a run gives the same offsets on every machine.
 
 use plimsoll_units::{Span, Time};
 use schemars::JsonSchema;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::Check;
 
-/// What steers a client's clock, and how wrong the clock is without it. The defaults are ptpd's (`servo:kp`,
+/// The servo that steers a client's clock, and the error of the clock without it. The defaults are ptpd's (`servo:kp`,
 /// `servo:ki`, `servo:delayfilter_stiffness`), which linuxptp has for timestamps of software as well.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -64,7 +64,7 @@ const FASTEST: f64 = 100_000.0;
 const MILLION: f64 = 1e6;
 const PS_PER_SECOND: i128 = 1_000_000_000_000;
 
-/// A client's clock: how far it is ahead of the server's, and what corrects it.
+/// A client's clock: its lead over the server's, and its correction.
 #[derive(Debug)]
 pub(crate) struct ClockServo {
     /// The gains are in millionths of an offset.
@@ -75,9 +75,9 @@ pub(crate) struct ClockServo {
     drift: i128,
     most: i128,
     correction: i128,
-    /// What the integral part holds of the correction.
+    /// The integral part of the correction.
     held: i128,
-    /// By how many picoseconds the clock was ahead at `read`.
+    /// The clock's lead at `read`, in picoseconds.
     ahead: i128,
     read: Time,
     /// The filtered delay of one way, in picoseconds; none before the first exchange.
@@ -115,7 +115,7 @@ impl ClockServo {
         self.ahead
     }
 
-    /// Steers by an exchange: `forward` is what the way to the client took by the two clocks, `one_way` half of both
+    /// Steers by an exchange: `forward` is the time of the way to the client by the two clocks, `one_way` half of both
     /// ways.
     pub(crate) fn steer(&mut self, now: Time, forward: i128, one_way: i128, interval: Span) {
         self.ahead(now);

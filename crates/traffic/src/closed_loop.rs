@@ -40,7 +40,7 @@ pub struct ClosedLoop {
     /// The size of a response.
     #[serde(default = "ClosedLoop::default_response")]
     pub response: SizeDistribution,
-    /// Which server is asked next.
+    /// The server that is asked next.
     #[serde(default)]
     pub pick: Pick,
     /// Time a server's thread takes for a request.
@@ -55,7 +55,7 @@ pub struct ClosedLoop {
     /// Stop after this many requests of each client.
     #[serde(default)]
     pub count: Option<u64>,
-    /// When the first requests go.
+    /// When the first requests are sent.
     #[serde(default)]
     pub start: Span,
 }

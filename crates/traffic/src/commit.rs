@@ -36,13 +36,13 @@ pub struct Commit {
     /// The hosts that take part; default: all others.
     #[serde(default)]
     pub participants: Hosts,
-    /// Payload of each of the four messages; in single packets `transport.header` comes on top.
+    /// Payload of each of the four messages; in single packets `transport.header` is added to it.
     #[serde(default = "Commit::default_message")]
     pub message: Bytes,
-    /// What carries the messages.
+    /// The transport of the messages.
     #[serde(default)]
     pub over: CommitOver,
-    /// After so long without an answer, `datagram` sends a message again, and `broadcast` gives its
+    /// After this time without an answer, `datagram` sends a message again, and `broadcast` gives its
     /// transaction up, which then counts as unfinished.
     #[serde(default = "Commit::default_timeout")]
     pub timeout: Span,
@@ -67,8 +67,8 @@ pub enum CommitOver {
     /// Single packets made reliable by the application: to each participant one at a time, the next when the
     /// answer has come, and sent again after `timeout`.
     Datagram,
-    /// Single packets back to back, each sent once, whatever is still unanswered. That relies on a network
-    /// that loses none of them, such as QJump's guaranteed level.
+    /// Single packets back to back, each sent once, without waiting for earlier answers. That relies on a network that
+    /// loses none of them, such as QJump's guaranteed level.
     Broadcast,
 }
 
@@ -312,7 +312,7 @@ impl CommitSource {
                     self.pool.send(now, message, actions);
                 }
             }
-            // Level and limit of a broadcast are the host's affair: it knows the packets by their workload.
+            // Level and limit of a broadcast are the host's, which recognizes the packets by their workload.
             Carrier::Datagram(size) | Carrier::Broadcast(size) => {
                 let mut packet = raw_packet(self.config.workload, from, to, size);
                 (packet.seq, packet.ack) = (word.transaction, word.detail());
@@ -325,7 +325,7 @@ impl CommitSource {
         if word.reply {
             self.on_reply(now, word, actions);
         } else {
-            // A participant votes yes and acknowledges, at once and however often it is asked.
+            // A participant votes yes and acknowledges, at once and at every repetition of the request.
             self.carry(now, CommitMessage { reply: true, ..word }, actions);
         }
     }

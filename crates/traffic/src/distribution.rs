@@ -1,12 +1,11 @@
-//! Distributions of sizes and times: what a file may write, and [`Sampler`], which draws.
+//! Distributions of sizes and times: the forms in a file, and [`Sampler`], which draws.
 //!
-//! A run is a pure function of its seed on every machine, so nothing here may depend on the C
-//! library's `log`, `exp` or `cos`. All functions come from the `libm` crate, pinned exactly, and
-//! the methods are the textbook ones: inversion wherever there is an inverse (one uniform number a
-//! draw, so that scaled distributions stay paired), Box-Muller for the normal, Marsaglia and Tsang
-//! (ACM TOMS 26:3, 2000) for the gamma. `rand_distr` is not used: it takes its logarithms from
-//! `num-traits`, which silently switches to the C library's as soon as any crate in the build turns
-//! on its `std` feature.
+//! A run is a pure function of its seed on every machine, so nothing here may depend on the C library's `log`, `exp` or
+//! `cos`. All functions come from the `libm` crate, pinned exactly, and the methods are the textbook ones: inversion
+//! for every distribution with an inverse (one uniform number a draw, so that scaled distributions stay paired),
+//! Box-Muller for the normal, Marsaglia and Tsang (ACM TOMS 26:3, 2000) for the gamma. `rand_distr` is not used: it
+//! takes its logarithms from `num-traits`, which silently switches to the C library's as soon as any crate in the build
+//! turns on its `std` feature.
 
 use std::fmt;
 use std::io;
@@ -41,7 +40,7 @@ pub enum Distribution<Q> {
         shape: f64,
         /// The scale parameter, in the unit of the draws.
         scale: Q,
-        /// Added to every draw; default: nothing.
+        /// Added to every draw; default 0.
         #[serde(default)]
         offset: Option<Q>,
     },
@@ -69,16 +68,15 @@ pub enum Distribution<Q> {
         min: Q,
         /// The tail index, more than 1 (so that there is a mean) unless `max` is given.
         shape: f64,
-        /// Where the tail is cut (a bounded Pareto).
+        /// The largest value, at which the tail is cut (a bounded Pareto).
         #[serde(default)]
         max: Option<Q>,
     },
     /// Points of a cumulative distribution.
     Cdf {
-        /// A bundled one by name (`websearch`, `datamining`, `facebook-hadoop`, `homa-w1`, ...), or
-        /// a CSV file beside the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a
-        /// time also what HdrHistogram writes: an interval log or a histogram in base64 in ns, or
-        /// percentiles as text in us.
+        /// A bundled one by name (`websearch`, `datamining`, `facebook-hadoop`, `homa-w1`, ...), or a CSV file beside
+        /// the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also a file of HdrHistogram: an
+        /// interval log or a histogram in base64 in ns, or percentiles as text in us.
         cdf: String,
         /// The tag of the intervals that count, where `cdf` is an interval log with several tags; an
         /// empty tag is of intervals that have none.
@@ -155,7 +153,7 @@ impl<'de, Q: Quantity> Deserialize<'de> for Distribution<Q> {
     }
 }
 
-/// How to draw between the points of a CDF.
+/// The rule for draws between the points of a CDF.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Interpolate {
@@ -245,7 +243,7 @@ impl<Q: Quantity> Distribution<Q> {
     /// Loads the points if this is a CDF; `read` returns the text of a file by its name.
     ///
     /// # Errors
-    /// Fails if there is no such file or bundled distribution, or its points are not a distribution.
+    /// Fails if the file or bundled distribution does not exist, or its points are not a distribution.
     pub fn load(&mut self, read: &dyn Fn(&str) -> io::Result<String>) -> Result<(), DistributionError> {
         if let Distribution::Cdf { cdf, tag, table, .. } = self {
             *table = Some(Arc::new(CdfTable::open(cdf, tag.as_deref(), read, Q::COLUMNS)?));
@@ -335,7 +333,7 @@ impl<Q: Quantity> Distribution<Q> {
     /// Returns the sampler that draws from the distribution.
     ///
     /// # Panics
-    /// Panics if it is a CDF whose points were not loaded; those of a checked scenario are.
+    /// Panics if it is a CDF whose points were not loaded; the points of a checked scenario are.
     pub fn sampler(&self) -> Sampler<Q> {
         let law = match self {
             Distribution::Constant(value) => {

@@ -115,7 +115,7 @@ pub(crate) struct Exchanges {
     workload: u16,
     open: Slab<Open>,
     threads: usize,
-    /// By server, the times at which its threads that have ever worked are free, the earliest on top.
+    /// The times at which each server's threads that have ever worked are free, by server, the earliest on top.
     free: Vec<BinaryHeap<Reverse<Time>>>,
     /// The requests in service: the time of completion, a tie-break, and the slot of the request.
     serving: BinaryHeap<Reverse<(Time, u64, usize)>>,
@@ -193,7 +193,7 @@ impl Exchanges {
         Some(CompletedExchange { owner: open.ask.owner, message: self.record(&open, Some(arrival.now)) })
     }
 
-    /// Tells the answers that servers have yet to write.
+    /// Passes the answers that servers have yet to write to `tell`.
     pub(crate) fn hints(&self, tell: &mut dyn FnMut(Hint)) {
         for Open { ask, .. } in self.open.iter().filter(|open| !open.is_answered) {
             tell(Hint { from: ask.server, to: ask.client, bytes: ask.response_bytes });

@@ -1,4 +1,4 @@
-//! [`NetworkFacts`]: what workloads need to know about the network before it is built.
+//! [`NetworkFacts`]: facts about the network that workloads need before it is built.
 
 use plimsoll_fabric::net::topology::Topology;
 use plimsoll_units::Rate;

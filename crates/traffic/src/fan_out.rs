@@ -18,7 +18,7 @@ use crate::source::Source;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FanOut {
-    /// The host that asks; default `client`.
+    /// The host that sends the queries; default `client`.
     #[serde(default)]
     pub client: HostName,
     /// The hosts that answer; default: all others.
@@ -39,7 +39,7 @@ pub struct FanOut {
     /// Stop after this many queries.
     #[serde(default)]
     pub count: Option<u64>,
-    /// When the first query may come.
+    /// When the first query may start.
     #[serde(default)]
     pub start: Span,
 }

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! BulletTrains (3.1.3) measures two such servers. An NFS server reads the whole read size of its client into memory
-//! and then sends it; an HDFS DataNode sends by `sendfile()`, batch by batch of the disk's read-ahead. What the server
-//! hands to its socket at once leaves as one burst if the network stack lets it.
+//! and then sends it; an HDFS DataNode sends by `sendfile()`, batch by batch of the disk's read-ahead. Data that the
+//! server hands to its socket at once leaves as one burst if the network stack lets it.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -25,8 +25,8 @@ use crate::kind::{Context, ExpectedRecords, Kind, host_count};
 use crate::record::{Message, Supply};
 use crate::source::{Actions, Arrival, ConnectionEnd, Source, Write};
 
-/// Clients that copy a file each from one server, read by read, all from the same instant on. A message is what the
-/// server sends at once, from then until the client has it.
+/// Clients that copy a file each from one server, read by read, all from the same instant on. A message is the data
+/// that the server sends at once, from then until the client has it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileService {
@@ -38,19 +38,19 @@ pub struct FileService {
     /// The size of each client's file; without it, clients read until `run.duration`.
     #[serde(default)]
     pub size: Option<Bytes>,
-    /// How much a client asks for with a request: 1 B to 1 GB. Default 1 MB (the most of the NFS client of the study).
+    /// Bytes that a client requests at a time: 1 B to 1 GB. Default 1 MB (the most of the NFS client of the study).
     #[serde(default = "FileService::default_read")]
     pub read: Bytes,
-    /// How many requests a client has under way, 1 to 1000. Default 2 (an assumption: reads are pipelined).
+    /// Requests that a client has under way, 1 to 1000. Default 2 (an assumption: reads are pipelined).
     #[serde(default = "FileService::default_outstanding")]
     pub outstanding: u32,
-    /// How much the disk reads at a time, for one client after the other: 1 B to 1 GB. Default 128 KB (Linux).
+    /// Bytes that the disk reads at a time, for one client after the other: 1 B to 1 GB. Default 128 KB (Linux).
     #[serde(default = "FileService::default_read_ahead")]
     pub read_ahead: Bytes,
-    /// How fast the disk reads. Default 1.2 Gb/s (an assumption: 150 MB/s).
+    /// The rate at which the disk reads. Default 1.2 Gb/s (an assumption: 150 MB/s).
     #[serde(default = "FileService::default_disk")]
     pub disk: Rate,
-    /// When the server sends what the disk has read. Default `read`.
+    /// When the server sends the data that the disk has read. Default `read`.
     #[serde(default)]
     pub send: SendWhen,
     /// The size of a request. Default 100 B.
@@ -61,7 +61,7 @@ pub struct FileService {
     pub start: Span,
 }
 
-/// When a file server sends what its disk has read.
+/// When a file server sends the data that its disk has read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SendWhen {
@@ -163,39 +163,40 @@ struct FileServer {
     readers: Vec<Reader>,
     /// The clients have sent their first requests.
     started: bool,
-    /// The reader whose turn at the disk is next.
+    /// The reader that the disk serves next.
     turn: usize,
     /// The reader for which the disk reads, how much, and when that is in memory.
     batch: Option<(usize, u64, Time)>,
     until: Time,
     warmup: Time,
-    /// How many requests the server has not received.
+    /// The number of requests that the server has not received.
     asked: u64,
-    /// What the server has sent, by number.
+    /// The pieces that the server has sent, by number.
     sent: Vec<Sending>,
-    /// The numbers of those that have not arrived.
+    /// The numbers of the pieces that have not arrived.
     open: BTreeSet<usize>,
 }
 
-/// A client, and what the server does for it.
+/// A client, and the server's work for it.
 #[derive(Debug)]
 struct Reader {
     host: HostId,
     /// The number of its connection, once that is open.
     connection: u32,
-    /// The bytes that it has not asked for.
+    /// The bytes that it has not requested.
     unasked: u64,
-    /// The requests that the server has: how much of each the disk has not read, and what of it waits in memory.
+    /// The requests that the server has: of each, the bytes that the disk has not read, and the bytes that wait in
+    /// memory.
     reads: VecDeque<(u64, u64)>,
 }
 
-/// What the server has sent at once.
+/// A piece that the server has sent at once.
 #[derive(Clone, Copy, Debug)]
 struct Sending {
     reader: usize,
     bytes: u64,
     created: Time,
-    /// Whether it is the end of a read.
+    /// True if it is the end of a read.
     ends_read: bool,
 }
 
@@ -206,7 +207,7 @@ impl Reader {
 }
 
 impl FileServer {
-    /// A client asks for its next read, if there is one.
+    /// Sends a client's request for its next read, if there is one.
     fn ask(&mut self, now: Time, reader: usize, actions: &mut Actions) {
         let of = &mut self.readers[reader];
         if now >= self.until {
@@ -335,7 +336,7 @@ impl Source for FileServer {
     }
 }
 
-/// The bit of a request's tag; the bytes that it asks for follow, and then the number of its client.
+/// The bit of a request's tag; the requested bytes follow, and then the number of its client.
 const REQUEST: u64 = 1 << 63;
 const READER_BITS: u32 = 20;
 

@@ -93,7 +93,7 @@ impl Kind for FlowList {
 
 const HEADER: &str = "start,source,destination,size,class";
 
-/// Parses a list; host names are those of the network.
+/// Parses a list; host names are the network's.
 fn parse(name: &str, text: &str, facts: &dyn NetworkFacts) -> Result<Vec<ListedFlow>, Vec<InvalidValue>> {
     let mut rows = rows(text, Some(b'#'));
     if rows.next().is_none_or(|row| row.cells().join(",") != HEADER) {

@@ -16,15 +16,15 @@ use plimsoll_text::spelling::did_you_mean;
 /// The reasons why a text or bytes are no distribution of HdrHistogram.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum HdrError {
-    /// It begins as a histogram and is none.
+    /// It begins like a histogram and is not one.
     #[error("no histogram in HdrHistogram's V1 or V2 format: {0}")]
     Histogram(String),
-    /// The intervals of a log have several tags, or not the one that was asked for.
+    /// The intervals of a log have several tags, or lack the requested one.
     #[error("the log has intervals {listed}")]
     Tags {
         /// The tags and how many latencies each has.
         listed: String,
-        /// The nearest spelling, if one was asked for.
+        /// The nearest spelling, if a tag was requested.
         help: String,
     },
     /// A line of percentiles cannot be read.
@@ -58,17 +58,17 @@ const HEADER: usize = 40;
 /// The longest V1 histogram, inflated: 9 digits over the whole range have fewer counts.
 const INFLATED_MAX: u64 = 64 << 20;
 
-/// Whether bytes begin as an encoded histogram of the V1 or V2 format does, compressed or not.
+/// Returns whether bytes begin like an encoded histogram of the V1 or V2 format, compressed or not.
 pub fn is_histogram(bytes: &[u8]) -> bool {
     bytes.strip_prefix(&COOKIE).and_then(<[u8]>::first).is_some_and(|last| (1..=4).contains(&(last & 15)))
 }
 
-/// Whether text begins as an encoded histogram does in base64.
+/// Returns whether text begins like an encoded histogram in base64.
 pub fn is_base64(text: &str) -> bool {
     text.starts_with("HIST")
 }
 
-/// Whether a text is an interval log: a line of its names, or an interval, with or without a tag.
+/// Returns whether a text is an interval log: a line of its names, or an interval, with or without a tag.
 pub fn is_log(text: &str) -> bool {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
     lines.next().is_some_and(|line| {
@@ -77,7 +77,7 @@ pub fn is_log(text: &str) -> bool {
     })
 }
 
-/// Whether a line is the head of a table of percentiles.
+/// Returns whether a line is the head of a table of percentiles.
 pub fn is_head_of_percentiles(line: &str) -> bool {
     line.split_whitespace().take(3).eq(["Value", "Percentile", "TotalCount"])
 }
@@ -151,10 +151,10 @@ pub fn of_base64(text: &str) -> Result<Histogram<u64>, HdrError> {
     histogram(&decoded.map_err(|error| HdrError::Histogram(error.to_string()))?)
 }
 
-/// Adds up the histograms of those intervals of a log that have a tag; of all, where there is one tag or none.
+/// Adds up the histograms of the intervals of a log that have the tag; of all, where there is one tag or none.
 ///
 /// # Errors
-/// Fails if an interval is none, or if there are several tags and none of them is wanted.
+/// Fails if an interval is invalid, or if there are several tags and none of them is wanted.
 pub fn of_log(text: &str, wanted: Option<&str>) -> Result<Histogram<u64>, HdrError> {
     let mut sums: IndexMap<&str, Histogram<u64>> = IndexMap::new();
     for line in text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with(['#', '"'])) {
@@ -196,11 +196,11 @@ pub fn of_log(text: &str, wanted: Option<&str>) -> Result<Histogram<u64>, HdrErr
     chosen.and_then(|tag| sums.swap_remove(tag)).ok_or(HdrError::Empty)
 }
 
-/// Reads the table of percentiles behind so many lines, as values and how many are not above each. In the output of a
-/// program it ends with a summary, whose lines begin with `#[`.
+/// Parses the table of percentiles behind `above` lines, as values and the number of values not above each. In the
+/// output of a program it ends with a summary, whose lines begin with `#[`.
 ///
 /// # Errors
-/// Fails if a line is none of the table, or if there is none.
+/// Fails if a line does not belong to the table, or if the table is missing.
 pub fn percentiles(text: &str, above: usize) -> Result<Vec<(f64, u64)>, HdrError> {
     let mut rows: Vec<(f64, u64)> = Vec::new();
     for (number, line) in (1..).zip(text.lines()).skip(above) {
@@ -231,8 +231,9 @@ pub fn percentiles(text: &str, above: usize) -> Result<Vec<(f64, u64)>, HdrError
 mod tests {
     use super::*;
 
-    /// A histogram of the V1 format with 2 bytes a count, compressed, of another library's tests. What it has was read
-    /// from its bytes by the rule of the format: 724 values of 0 to 170 units of 16,384, each told by its upper end.
+    /// A histogram of the V1 format with 2 bytes a count, compressed, of another library's tests. Its contents were
+    /// read from its bytes by the rule of the format: 724 values of 0 to 170 units of 16,384, each given by its upper
+    /// end.
     const OF_V1: &str = "HISTIgAAAFd42pNpmazIwMAYxgABTBDKT4GBgdnNYMcCBvsPUBkeBkYGZqA8MwMbAzsDC5DFBCTZgJCDQY1Bjk\
                          GLQZRBlUEPCB8zWDCYMxgDZZkZhgJgHDibAY8JB/A=";
 

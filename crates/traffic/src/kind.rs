@@ -1,4 +1,4 @@
-//! [`Kind`]: what every kind of workload implements, in its one file.
+//! [`Kind`]: the interface that every kind of workload implements, in its one file.
 
 use plimsoll_fabric::Unbuildable;
 use plimsoll_fabric::net::HostId;
@@ -24,7 +24,7 @@ pub trait Kind {
     /// Names the key whose value no source can be built from.
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable>;
 
-    /// Returns what bounds the number of messages.
+    /// Returns the limit of the number of messages.
     fn supply(&self) -> Supply;
 
     /// Returns the key that bounds the number of messages.
@@ -32,7 +32,7 @@ pub trait Kind {
         "count"
     }
 
-    /// Returns the key that a load line varies, and its value; `None` where nothing of the kind is a load.
+    /// Returns the key that a load line varies, and its value; `None` if the kind has no load.
     fn load(&self) -> Option<LoadKey> {
         None
     }
@@ -43,7 +43,7 @@ pub trait Kind {
         None
     }
 
-    /// Returns the host whose link carries all of the payload that is offered; `None` where there is no such host.
+    /// Returns the host whose link carries all of the offered payload; `None` if no single link does.
     fn shared_link(&self) -> Option<&HostName> {
         None
     }
@@ -53,7 +53,7 @@ pub trait Kind {
         None
     }
 
-    /// Returns what the kind's observations are, in words.
+    /// Returns the name of the kind's observations.
     fn observed(&self) -> Option<&'static str> {
         None
     }
@@ -63,7 +63,7 @@ pub trait Kind {
         true
     }
 
-    /// Returns whether the sizes of single packets are those of whole frames, header included.
+    /// Returns whether the sizes of single packets are sizes of whole frames, header included.
     fn sizes_are_of_frames(&self) -> bool {
         false
     }
@@ -121,7 +121,7 @@ pub struct ExpectedRecords {
     pub key: &'static str,
     /// Arrivals per second; `None` where they come as fast as the network permits.
     pub per_second: Option<f64>,
-    /// The number of all arrivals, where there is an end.
+    /// The number of all arrivals, if it is limited.
     pub limit: Option<f64>,
     /// The time of the first arrival.
     pub start: Span,
@@ -138,7 +138,7 @@ pub struct ExpectedRecords {
 /// Memory that a source needs while it runs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WorkingMemory {
-    /// What is kept, in the plural.
+    /// The name of the kept things, in the plural.
     pub things: &'static str,
     /// The number of things.
     pub count: f64,
@@ -173,7 +173,7 @@ impl ExpectedRecords {
         ExpectedRecords { limit, ..self }
     }
 
-    /// Makes every arrival a query of so many messages.
+    /// Makes every arrival a query of `messages` messages.
     pub fn queries(self, messages: f64) -> ExpectedRecords {
         ExpectedRecords { messages, queries: 1.0, ..self }
     }
@@ -184,7 +184,7 @@ pub(crate) fn number(count: Option<u64>) -> Option<f64> {
     count.map(|count| count as f64)
 }
 
-/// Returns the number of hosts of a selection that leaves out those at the other end, for estimates.
+/// Returns the number of hosts of a selection that leaves out the hosts at the other end, for estimates.
 pub(crate) fn host_count(facts: &dyn NetworkFacts, hosts: &Hosts, others: &[&HostName]) -> f64 {
     let others: Vec<u32> = others.iter().filter_map(|name| facts.host(&name.0)).collect();
     hosts.resolve_except(facts, &others).map_or(0.0, |hosts| hosts.len() as f64)
@@ -205,7 +205,7 @@ pub(crate) fn messages_per_second(
     bits_per_second(facts, load, host) / 8.0 / mean_bytes
 }
 
-/// What a source is built from beside its parameters.
+/// The inputs of a source beside its parameters.
 pub struct Context<'a> {
     /// The facts about the network.
     pub facts: &'a dyn NetworkFacts,
@@ -213,9 +213,9 @@ pub struct Context<'a> {
     pub streams: &'a Streams,
     /// The name of the workload.
     pub name: &'a str,
-    /// The index of the workload among those of the run.
+    /// The index of the workload in the run.
     pub index: u16,
-    /// The time from which on nothing new is sent.
+    /// The time from which on no new message is sent.
     pub until: Time,
     /// The time before which messages do not count.
     pub warmup: Time,
@@ -240,7 +240,7 @@ impl Context<'_> {
         number.map(HostId).ok_or_else(|| self.unbuildable(key, format!("there is no host `{}`", name.0)))
     }
 
-    /// Returns the hosts of a selection; `others` are those at the other end.
+    /// Returns the hosts of a selection; `others` are the hosts at the other end.
     ///
     /// # Errors
     /// Fails if no host has one of the names, or the selection is empty.

@@ -5,11 +5,11 @@
 //!                          └──Kind::source──> Source ──Actions──> transport, network
 //! ```
 //!
-//! Each kind of workload is one file, which holds its parameters, implements [`Kind`] for them, and has its
-//! [`Source`]; the table at the end of this file lists it. A source draws what a request needs (gap, size, server,
-//! service time) from streams keyed by its own name and the request's index, never by time or variant: the same
-//! request meets every variant. Sources are sans-IO: the simulator drives them by its events, an emulated run by the
-//! wall's clock and the kernel's sockets.
+//! Each kind of workload is one file, which holds its parameters, implements [`Kind`] for them, and has its [`Source`];
+//! the table at the end of this file lists it. A source draws the properties of a request (gap, size, server, service
+//! time) from streams keyed by its own name and the request's index, never by time or variant: the same request meets
+//! every variant. Sources are sans-IO: the simulator drives them by its events, an emulated run by the wall's clock and
+//! the kernel's sockets.
 
 #![forbid(unsafe_code)]
 

@@ -140,7 +140,7 @@ struct RawPackets {
     size: Sampler<Bytes>,
     /// The mean seconds between two packets of one sender.
     mean_gap: f64,
-    /// Whether gaps are equal rather than exponential.
+    /// True if gaps are equal rather than exponential.
     constant_gaps: bool,
     /// The lengths of a burst and of the pause after it.
     bursts: Option<(Span, Span)>,
@@ -234,7 +234,8 @@ impl Source for RawPackets {
             from.sent += 1;
             self.in_flight += 1;
             actions.packets.push(packet);
-            // The sender takes its new place from the top, which costs less than a removal and an insertion.
+            // The sender at the top of the heap is moved to its new place, which costs less than a removal and an
+            // insertion.
             let next = self.next(sender, now);
             let Some(mut top) = self.due.peek_mut() else { return };
             match next {

@@ -37,7 +37,7 @@ pub struct Pages {
     pub back_ends: Hosts,
     /// Pages that each front-end begins per second (Poisson).
     pub pages_per_second: f64,
-    /// Which retrievals wait for which.
+    /// The order of the retrievals.
     #[serde(default)]
     pub order: PageOrder,
     /// Retrievals of a page; for the orders `sequential` and `parallel`.
@@ -49,7 +49,7 @@ pub struct Pages {
     /// The size of a request.
     #[serde(default = "Pages::default_request")]
     pub request: SizeDistribution,
-    /// Size of what is retrieved; this or `sizes`.
+    /// Size of a retrieval; this or `sizes`.
     #[serde(default)]
     pub size: Option<SizeDistribution>,
     /// Sizes of which each retrieval draws one, all equally likely; this or `size`. Default: 2, 4, 8, 16 and
@@ -62,14 +62,14 @@ pub struct Pages {
     /// Threads of each back-end; requests are served first come first served.
     #[serde(default = "Pages::one")]
     pub threads: u32,
-    /// How long a page waits for a retrieval. It then goes on without it: the page is partial, and the share
-    /// of its retrievals that met the deadline tells by how much.
+    /// How long a page waits for a retrieval. It is then rendered without it: the page is partial, and the share of its
+    /// retrievals that met the deadline measures its completeness.
     #[serde(default)]
     pub deadline: Option<Span>,
-    /// Ask again, of the next back-ends, when a retrieval has taken so long since it was last asked for.
+    /// Ask again, of the next back-ends, when a retrieval has taken this long since it was last asked for.
     #[serde(default)]
     pub timeout: Option<Span>,
-    /// How often to ask again at most.
+    /// The most repetitions of a request.
     #[serde(default = "Pages::default_retries")]
     pub retries: u32,
     /// Back-ends asked at once for each retrieval; the first answer counts.
@@ -92,7 +92,7 @@ pub enum PageOrder {
     /// All retrievals begin at once.
     #[default]
     Parallel,
-    /// Those of a level begin when all of the level before are done.
+    /// The retrievals of a level begin when all of the level before are done.
     Graph,
 }
 
@@ -142,7 +142,7 @@ impl Pages {
         u64::from(self.retrievals.unwrap_or(1))
     }
 
-    /// Returns the mean bytes of what is retrieved, unless it cannot be known.
+    /// Returns the mean bytes of a retrieval, unless it is unknown.
     fn mean_size(&self) -> Option<f64> {
         let sizes = if self.sizes.is_empty() { &Pages::SIZES[..] } else { &self.sizes };
         match &self.size {
@@ -307,7 +307,7 @@ struct Page {
     fastest: Span,
 }
 
-/// A retrieval of which an answer may still come.
+/// A retrieval that may still get an answer.
 #[derive(Clone, Copy, Debug)]
 struct Retrieval {
     page: u64,
@@ -316,7 +316,7 @@ struct Retrieval {
     retried: u32,
     /// The number of requests without an answer.
     out: u32,
-    /// Whether the page no longer waits for it.
+    /// True if the page does not wait for it any more.
     is_settled: bool,
     is_answered: bool,
 }
@@ -325,7 +325,7 @@ struct Retrieval {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Due {
     Deadline,
-    /// The timeout of the request after so many retries.
+    /// The timeout of the request after this many retries.
     Again(u32),
 }
 
@@ -340,7 +340,7 @@ struct FrontEnd {
 #[derive(Debug)]
 struct PagesSource {
     config: PagesConfig,
-    /// The family of the keyed streams for sizes; the next one is for back-ends, those after it for service times.
+    /// The family of the keyed streams for sizes; the next one is for back-ends, the following ones for service times.
     draws: u64,
     /// The number of retrievals of a page.
     retrievals: u64,
@@ -434,7 +434,7 @@ impl PagesSource {
         }
     }
 
-    /// Asks `replicas` back-ends: at first those from a drawn one on, in each retry the following ones.
+    /// Asks `replicas` back-ends: at first the ones from a drawn one on, in each retry the following ones.
     fn ask(&mut self, now: Time, index: u64, actions: &mut Actions) {
         let config = &self.config;
         let Some(open) = self.open.get_mut(&index) else { return };
@@ -446,7 +446,7 @@ impl PagesSource {
         let mut stream = Streams::keyed(self.draws, index);
         let response_bytes = config.sizes.sample(&mut stream);
         let request_bytes = config.request.sample(&mut stream).get().max(1);
-        // Each back-end takes a time of its own, also one that is asked again.
+        // Each back-end draws its own service time, also one that is asked again.
         let mut services = Streams::keyed(self.draws ^ (2 + u64::from(open.retried)), index);
         for replica in 0..u64::from(config.replicas) {
             let server = ((first + replica) % back_ends) as usize;
@@ -617,7 +617,7 @@ impl Source for PagesSource {
         unfinished.sort_by_key(|done| (done.owner, done.message.created));
         for done in unfinished {
             let open = self.open.get(&done.owner).filter(|open| !open.is_answered);
-            // One message a retrieval, however often it was asked for.
+            // One message a retrieval, for any number of requests.
             if let Some(open) = open.filter(|_| last.replace(done.owner) != Some(done.owner)) {
                 actions.messages.extend(self.message(open, done.message));
             }

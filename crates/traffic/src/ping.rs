@@ -20,16 +20,16 @@ use crate::raw_packet::raw_packet;
 use crate::record::{Message, Split, Supply};
 use crate::source::{Actions, Arrival, Opened, Reach, Source};
 
-/// Small messages that come back at once; their round-trip time is what is measured.
+/// Small messages that come back at once; their round-trip time is measured.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ping {
-    /// The host that asks; default `client`.
+    /// The host that sends the pings; default `client`.
     #[serde(default)]
     pub from: HostName,
     /// The host that echoes.
     pub to: HostName,
-    /// Payload each way; `transport.header` comes on top of every packet.
+    /// Payload each way; `transport.header` is added to every packet.
     #[serde(default = "Ping::default_size")]
     pub size: Bytes,
     /// Time from one ping to the next; the mean, where they are Poisson.
@@ -37,17 +37,17 @@ pub struct Ping {
     /// Equal or exponential intervals.
     #[serde(default = "Ping::default_arrivals")]
     pub arrivals: Arrivals,
-    /// The next ping waits for the echo of the last one (or its loss) where that is later. Default: pings
-    /// go out whatever became of those before.
+    /// The next ping waits for the echo of the last one (or its loss) where that is later. Default: pings are sent
+    /// without waiting for earlier ones.
     #[serde(default)]
     pub one_at_a_time: bool,
-    /// As single packets, or on a connection of the scenario's transport.
+    /// The carrier: single packets, or a connection of the scenario's transport.
     #[serde(default)]
     pub over: PingOver,
     /// Stop after this many pings.
     #[serde(default)]
     pub count: Option<u64>,
-    /// When the first ping may go; with equal intervals it goes then.
+    /// When the first ping may be sent; with equal intervals it is sent then.
     #[serde(default)]
     pub start: Span,
 }
@@ -139,7 +139,7 @@ struct PingConfig {
     /// The size of a single packet on the wire; `None` over the transport.
     packet: Option<u16>,
     interval: Span,
-    /// Whether intervals are exponential with that mean.
+    /// True if intervals are exponential with that mean.
     poisson: bool,
     one_at_a_time: bool,
     count: Option<u64>,
@@ -171,7 +171,7 @@ struct PingSource {
     /// The pings in flight as single packets, by sequence number.
     open: BTreeMap<u32, Open>,
     lost: usize,
-    /// Whether the next ping waits for the echo of the last one.
+    /// True if the next ping waits for the echo of the last one.
     waits: bool,
 }
 

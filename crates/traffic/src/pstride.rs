@@ -33,7 +33,7 @@ pub struct Pstride {
     pub stride: u32,
     /// The length of a period, after which all hosts change their destination.
     pub period: Span,
-    /// Bytes that each host sends per second: a rate, or a share of its link. A flow is what the load comes to in a
+    /// Bytes that each host sends per second: a rate, or a share of its link. A flow has the bytes of the load in a
     /// period.
     pub load: Load,
     /// Stop after this many periods.

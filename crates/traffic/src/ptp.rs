@@ -5,8 +5,8 @@
 //!        forward                    backward            offset = (forward - backward) / 2
 //! ```
 //!
-//! That is IEEE 1588-2008, 11.3 (the delay request-response mechanism). Clocks are perfect, or steered by a servo:
-//! `clock_servo.rs`.
+//! The formula is in IEEE 1588-2008, 11.3 (the delay request-response mechanism). Clocks are perfect, or steered by a
+//! servo: `clock_servo.rs`.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -26,13 +26,13 @@ use crate::raw_packet::raw_packet;
 use crate::record::{Observation, Split, Supply};
 use crate::source::{Actions, Arrival, Reach, Source};
 
-/// Clocks compared by two-way timestamps, as the Precision Time Protocol does (IEEE 1588). Without `servo` all
-/// clocks are perfect, so that the estimated offset is the asymmetry of the two directions:
-/// `(forward - backward) / 2`. With it what counts is how far a client's clock is off when its exchange ends.
-/// Timestamps are those of software: the waits in NICs count.
+/// Clocks compared by two-way timestamps, as the Precision Time Protocol does (IEEE 1588). Without `servo` all clocks
+/// are perfect, so that the estimated offset is the asymmetry of the two directions: `(forward - backward) / 2`. With
+/// it the result is the error of a client's clock when its exchange ends. Timestamps are taken by software: the waits
+/// in NICs count.
 ///
-/// The server sends `sync`; the client answers with a delay request as soon as it has it; the server's delay
-/// response tells the client when that came. All three are single packets, and a lost one is a lost exchange.
+/// The server sends `sync`; the client answers with a delay request as soon as it has it; the server's delay response
+/// contains the time at which that came. All three are single packets, and a lost one is a lost exchange.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ptp {
@@ -42,7 +42,7 @@ pub struct Ptp {
     /// The hosts that follow it; default: all others.
     #[serde(default)]
     pub clients: Hosts,
-    /// Payload of each of the three packets; `transport.header` comes on top.
+    /// Payload of each of the three packets; `transport.header` is added to it.
     #[serde(default = "Ptp::default_size")]
     pub size: Bytes,
     /// Time from one `sync` to the next. Clients take turns within it, in equal steps.
@@ -51,10 +51,10 @@ pub struct Ptp {
     /// Stop after this many exchanges of each client.
     #[serde(default)]
     pub count: Option<u64>,
-    /// When the first `sync` goes.
+    /// When the first `sync` is sent.
     #[serde(default)]
     pub start: Span,
-    /// Steers the clients' clocks by what their exchanges give.
+    /// Steers the clients' clocks by the results of their exchanges.
     #[serde(default)]
     pub servo: Option<ClockServoParams>,
 }
@@ -143,7 +143,7 @@ struct PtpConfig {
 struct Open {
     begun: Time,
     forward: Span,
-    /// By how many picoseconds the client's clock was ahead when `sync` came.
+    /// Lead of the client's clock when `sync` came, in picoseconds.
     ahead: i128,
     /// The time at which the delay request was sent.
     asked: Time,

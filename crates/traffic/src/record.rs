@@ -1,11 +1,11 @@
-//! What a run records of its traffic: plain data, the same for a simulated and an emulated run.
+//! Records of a run's traffic: plain data, the same for a simulated and an emulated run.
 
 use std::ops::Add;
 
 use plimsoll_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// A workload's name and what its messages are.
+/// A workload's name and the kind of its messages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WorkloadInfo {
     /// The scenario's name for the workload.
@@ -14,13 +14,13 @@ pub struct WorkloadInfo {
     pub kind: String,
     /// The deadline of its responses.
     pub deadline: Option<Span>,
-    /// What its [`Observation`]s are, in words: `clock offset`. It follows from the kind.
+    /// The name of its [`Observation`]s: `clock offset`. It follows from the kind.
     pub observed: Option<String>,
-    /// What bounds the number of its messages. It follows from the scenario, and no digest covers it.
+    /// The limit of the number of its messages. It follows from the scenario, and no digest covers it.
     pub supply: Supply,
 }
 
-/// What bounds the number of a workload's messages, which decides what advice about too few of them can work.
+/// The limit of the number of a workload's messages, on which the advice about too few of them depends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Supply {
@@ -45,7 +45,7 @@ impl Supply {
 /// One message: a flow, or a request with its response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// The index of its workload among those of the run.
+    /// The index of its workload in the run.
     pub workload: u16,
     /// The number of the request within the workload, which pairs the same message across variants.
     pub index: u64,
@@ -63,8 +63,8 @@ pub struct Message {
     pub completed: Option<Time>,
     /// Its completion time on idle links, the reference of its slowdown.
     pub ideal: Span,
-    /// Where its time was spent; the parts sum to `completed - created`. All are zero where that is not known, as
-    /// over a kernel's sockets.
+    /// Components of its latency; the parts sum to `completed - created`. All are zero where they are unknown, as over
+    /// a kernel's sockets.
     pub split: Split,
 }
 
@@ -147,7 +147,7 @@ impl Add for Split {
 /// transaction, a job.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Query {
-    /// The index of its workload among those of the run.
+    /// The index of its workload in the run.
     pub workload: u16,
     /// The number of the query within the workload.
     pub index: u64,
@@ -157,7 +157,7 @@ pub struct Query {
     pub completed: Option<Time>,
     /// The number of servers asked.
     pub servers: u32,
-    /// The number of responses strictly within the deadline; all of them where there is none.
+    /// The number of responses strictly within the deadline; all of them without a deadline.
     pub in_deadline: u32,
     /// The mean completion time over the servers.
     pub response_mean: Span,
@@ -165,10 +165,10 @@ pub struct Query {
     pub response_min: Span,
 }
 
-/// A length of time that a workload measured and that is no completion time, such as a clock's offset.
+/// A length of time that a workload measured, other than a completion time, such as a clock's offset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Observation {
-    /// The index of its workload among those of the run; its `observed` says what the value is.
+    /// The index of its workload in the run; its `observed` names the value.
     pub workload: u16,
     /// The number of the observation within the workload, which pairs the same one across variants.
     pub index: u64,
@@ -183,7 +183,7 @@ pub struct Observation {
 /// Requests of a workload beyond one for each thing that it needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ExtraLoad {
-    /// The index of its workload among those of the run.
+    /// The index of its workload in the run.
     pub workload: u16,
     /// Requests sent again because no answer had come.
     pub retries: u64,

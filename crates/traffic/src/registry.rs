@@ -2,7 +2,7 @@
 //! dispatch to [`crate::Kind`] from a table of one line a kind, which is in `lib.rs`.
 
 /// Makes the enum of all kinds from lines `Parameters "name" in module;`, with `(flow)` after the name where messages
-/// are flows, which nobody answers.
+/// are flows, which get no answer.
 macro_rules! workloads {
     ($($kind:ident $name:tt $(($flow:ident))? in $module:ident;)*) => {
         $(pub use $module::$kind;)*
@@ -24,7 +24,7 @@ macro_rules! workloads {
         }
 
         impl Workload {
-            /// The kinds whose messages are flows, which their source sends and nobody answers.
+            /// The kinds whose messages are flows, which their source sends and which get no answer.
             pub const FLOWS: &[&str] = &[$($({
                 let _ = stringify!($flow);
                 $name

@@ -25,9 +25,9 @@ pub(crate) struct RequestsConfig {
     pub(crate) service: Sampler<Span>,
     /// The mean seconds between requests (between queries for a fan-out).
     pub(crate) mean_gap: f64,
-    /// Whether every server is asked at once.
+    /// True if every server is asked at once.
     pub(crate) fan_out: bool,
-    /// Whether the server is drawn, rather than taken in turn.
+    /// True if the server is drawn, rather than taken in turn.
     pub(crate) random_server: bool,
     pub(crate) deadline: Option<Span>,
     pub(crate) count: Option<u64>,
@@ -36,7 +36,7 @@ pub(crate) struct RequestsConfig {
     pub(crate) until: Time,
     /// The time before which requests do not count.
     pub(crate) warmup: Time,
-    /// Whether each request has a connection, rather than each server.
+    /// True if each request has a connection, rather than each server.
     pub(crate) connection_per_request: bool,
 }
 
@@ -116,7 +116,7 @@ impl Requests {
         }
     }
 
-    /// Sends a request; `slot` is that of the query it is part of.
+    /// Sends a request; `slot` is the slot of its query.
     fn ask(&mut self, now: Time, index: u64, server: usize, slot: Option<usize>, actions: &mut Actions) {
         let config = &self.config;
         let mut stream = Streams::keyed(self.draws, index);

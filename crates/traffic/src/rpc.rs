@@ -23,7 +23,7 @@ use crate::source::Source;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rpc {
-    /// The host that asks; default `client`.
+    /// The host that sends the requests; default `client`.
     #[serde(default)]
     pub client: HostName,
     /// The hosts that answer; default: all others.
@@ -33,9 +33,9 @@ pub struct Rpc {
     pub request: Bytes,
     /// The size of a response.
     pub response: SizeDistribution,
-    /// Response bytes asked for per second: a rate, or a share of the client's link.
+    /// Response bytes requested per second: a rate, or a share of the client's link.
     pub load: Load,
-    /// Which server is asked next.
+    /// The server that is asked next.
     #[serde(default)]
     pub pick: Pick,
     /// Time a server takes to answer; it serves one request at a time.
@@ -47,7 +47,7 @@ pub struct Rpc {
     /// Stop after this many requests.
     #[serde(default)]
     pub count: Option<u64>,
-    /// When the first request may come.
+    /// When the first request may be sent.
     #[serde(default)]
     pub start: Span,
 }

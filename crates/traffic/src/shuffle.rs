@@ -29,11 +29,11 @@ pub struct Shuffle {
     pub reducers: Hosts,
     /// The size of a transfer.
     pub size: SizeDistribution,
-    /// Size of the request that asks for it.
+    /// Size of the request for it.
     #[serde(default = "Shuffle::default_request")]
     pub request: SizeDistribution,
-    /// Transfers that a reducer has under way at once; each reducer goes through the mappers in an order of
-    /// its own, drawn for each wave.
+    /// Transfers that a reducer has under way at once; each reducer requests from the mappers in its own order, drawn
+    /// for each wave.
     #[serde(default = "Shuffle::default_parallel")]
     pub parallel: u32,
     /// Number of waves; without it waves follow each other until `run.duration`.
@@ -141,7 +141,7 @@ struct ShuffleSource {
     wave: u64,
     /// The time at which the next wave starts.
     next: Time,
-    /// By reducer, the mappers that it has not asked in this wave, the next one last.
+    /// The mappers that each reducer has not asked in this wave, by reducer, the next one last.
     to_ask: Vec<Vec<u32>>,
     /// The number of transfers of the wave that are not complete.
     left: u64,
@@ -222,7 +222,7 @@ impl ShuffleSource {
         true
     }
 
-    /// Returns the number of a transfer of this wave, the stream that goes on with its request, and the bytes.
+    /// Returns the number of a transfer of this wave, the stream that continues with its request, and the bytes.
     fn draw(&self, reducer: usize, mapper: u32) -> ((u64, Stream), u64) {
         let ShuffleConfig { mappers, reducers, size, .. } = &self.config;
         let of_wave = reducer as u64 * mappers.len() as u64 + u64::from(mapper);
@@ -299,7 +299,7 @@ impl Source for ShuffleSource {
         pairs(reducers, mappers).filter(|_| !connection_per_message).collect()
     }
 
-    /// The transfers that are asked for, and those of the wave that will be: finished map outputs.
+    /// The requested transfers, and the transfers of the wave that will be requested: finished map outputs.
     fn hints(&self, tell: &mut dyn FnMut(Hint)) {
         self.exchanges.hints(tell);
         for (reducer, to_ask) in self.to_ask.iter().enumerate() {

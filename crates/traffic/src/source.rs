@@ -1,4 +1,4 @@
-//! [`Source`]: a sans-IO state machine that generates traffic, and the [`Actions`] it asks for.
+//! [`Source`]: a sans-IO state machine that generates traffic, and its [`Actions`].
 //!
 //! ```text
 //! on_due ──> Actions: open a connection, write a message ──> transport, network
@@ -37,8 +37,8 @@ pub trait Source: Send {
         Reach::Hosts
     }
 
-    /// Tells what the source knows it will send and has not written yet, as an answer whose request is under way. It is
-    /// the hint of an application to a network that plans by demand.
+    /// Passes the data that the source will send and has not written yet to `_tell`, such as an answer whose request is
+    /// under way. It is the hint of an application to a network that plans by demand.
     fn hints(&self, _tell: &mut dyn FnMut(Hint)) {}
 
     /// Returns whether the source has sent everything and everything has arrived.
@@ -59,11 +59,11 @@ pub struct Hint {
     pub bytes: u64,
 }
 
-/// Where a source acts when something happens to one of its packets.
+/// The place where a source acts on an event of one of its packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reach {
-    /// The source notes where a message has arrived, and sends at times known before. Its messages are flows,
-    /// which nobody answers.
+    /// The source notes where a message has arrived, and sends at times known before. Its messages are flows, which get
+    /// no answer.
     Receiver,
     /// The source may act at any host when a message has arrived.
     Hosts,
@@ -117,7 +117,7 @@ pub struct Arrival {
     pub ideal: Span,
 }
 
-/// The actions that a source asks for, carried out in this order after it returns.
+/// The actions of a source, carried out in this order after it returns.
 #[derive(Debug, Default)]
 pub struct Actions {
     /// Connections to open; they are numbered from `next_connection` on.
@@ -134,9 +134,9 @@ pub struct Actions {
     pub queries: Vec<Query>,
     /// Records of observations.
     pub observations: Vec<Observation>,
-    /// Requests beyond those that were needed, recorded at the end of a run.
+    /// Requests in addition to the needed ones, recorded at the end of a run.
     pub extra: Vec<ExtraLoad>,
-    /// Where this is one logical process of a parallel run: whether it holds a host, by host.
+    /// In a logical process of a parallel run: whether it holds a host, by host.
     pub here: Option<Box<[bool]>>,
 }
 

@@ -107,7 +107,7 @@ impl Chain {
         Ok(Chain { hosts: context.hosts(hosts, &[], "hosts")?, stride })
     }
 
-    /// Returns the destination of a sender after so many changes; each change moves it one place further, past the
+    /// Returns the destination of a sender after `changes` changes; each change moves it one place further, past the
     /// sender itself.
     pub(crate) fn destination(&self, sender: usize, changes: u64) -> HostId {
         let hosts = self.hosts.len() as u64;

@@ -9,7 +9,7 @@ use crate::check::{Check, FileReader};
 use crate::facts::{Cut, NetworkFacts};
 use crate::{Actions, Opened, Traffic, TrafficSpec, Workload};
 
-/// A rack of so many hosts.
+/// A rack of this many hosts.
 struct Rack(u32);
 
 impl NetworkFacts for Rack {
@@ -104,7 +104,7 @@ pub(crate) fn drive(traffic: &mut Traffic) -> (Vec<Opened>, Vec<Sent>) {
     (connections, sent)
 }
 
-/// Returns all messages of a workload whose messages nobody answers, on a rack of `hosts`.
+/// Returns all messages of a workload whose messages get no answer, on a rack of `hosts`.
 pub(crate) fn flows_of(hosts: u32, workload: &Workload, seed: u64) -> Vec<Sent> {
     drive(&mut traffic_of(hosts, workload, seed, true)).1
 }

@@ -9,7 +9,7 @@ use crate::kind::Context;
 use crate::record::{Supply, WorkloadInfo};
 use crate::source::Source;
 
-/// What the sources of a run are built from.
+/// The inputs of a run's sources.
 pub struct TrafficSpec<'a> {
     /// The workloads by name, in the order of their numbers.
     pub workloads: Vec<(&'a str, &'a Workload)>,

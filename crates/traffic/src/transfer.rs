@@ -24,26 +24,26 @@ use crate::source::Source;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Transfer {
-    /// The host that asks; default `client`.
+    /// The host that sends the requests; default `client`.
     #[serde(default)]
     pub client: HostName,
     /// The hosts that send; default: all others.
     #[serde(default)]
     pub servers: Hosts,
-    /// Size of the request that asks for a transfer.
+    /// Size of the request for a transfer.
     #[serde(default = "Transfer::default_request")]
     pub request: Bytes,
     /// The size of a transfer.
     pub size: SizeDistribution,
     /// Bytes transferred per second: a rate, or a share of the client's link.
     pub load: Load,
-    /// Which server is asked next.
+    /// The server that is asked next.
     #[serde(default)]
     pub pick: Pick,
     /// Stop after this many transfers.
     #[serde(default)]
     pub count: Option<u64>,
-    /// When the first transfer may come.
+    /// When the first transfer may start.
     #[serde(default)]
     pub start: Span,
 }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use crate::{Bytes, Rate, Span};
 
-/// The reason why a text is not a quantity. Its message quotes the text and states what is allowed.
+/// The reason why a text is not a quantity. Its message quotes the text and the allowed forms.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParseQuantityError {
     text: String,

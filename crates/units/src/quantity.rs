@@ -18,7 +18,7 @@ pub enum BufferLimit {
     /// The queue never drops.
     #[default]
     Unlimited,
-    /// The limit is a number of packets, whatever their size: `"500 packets"`.
+    /// The limit is a number of packets of any size: `"500 packets"`.
     Packets(u64),
     /// The limit is a number of bytes: `"512KB"`.
     Bytes(Bytes),
@@ -180,7 +180,7 @@ impl JsonSchema for Load {
     }
 }
 
-/// A mechanism's table, or `"off"`, which removes what a less specific table turned on.
+/// A mechanism's table, or `"off"`, which removes the table of a less specific place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MaybeOff<T> {
     /// The file says `"off"`.

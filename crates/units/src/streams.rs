@@ -1,9 +1,8 @@
 //! Named random streams.
 //!
-//! A stream is found by the run's seed and its path (`"workload/small/arrivals"`), so that adding a
-//! component never moves another's draws. A *keyed* stream adds a number, the index of a request:
-//! what it draws depends on nothing that happened before, so that the same request draws the same
-//! in every variant.
+//! A stream is found by the run's seed and its path (`"workload/small/arrivals"`), so that adding a component never
+//! moves another's draws. A *keyed* stream adds a number, the index of a request: its draws depend on nothing that
+//! happened before, so that the same request draws the same in every variant.
 
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
@@ -28,7 +27,7 @@ impl Streams {
         Stream::seed_from_u64(self.word(path))
     }
 
-    /// Returns 64 bits that belong to `path`: a salt, or the family of [`Streams::keyed`].
+    /// Returns 64 bits derived from `path`: a salt, or the family of [`Streams::keyed`].
     pub fn word(&self, path: &str) -> u64 {
         // FNV-1a over the path, started from the mixed seed.
         let start = mix64(self.seed ^ 0x9e37_79b9_7f4a_7c15);

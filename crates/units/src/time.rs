@@ -20,7 +20,7 @@ const PS_PER_S: u64 = 1_000_000_000_000;
 impl Time {
     /// The point in time at which the run starts.
     pub const ZERO: Time = Time(0);
-    /// The latest point in time, which stands for 'never'.
+    /// The latest point in time, which represents 'never'.
     pub const MAX: Time = Time(u64::MAX);
 
     /// Creates the point `ps` picoseconds after the start.

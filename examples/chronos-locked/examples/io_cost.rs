@@ -21,7 +21,7 @@ const REQUEST_BYTES: usize = 4 + KEY_BYTES + 2;
 const REPLY_BYTES: usize = 1100;
 const CONNECTIONS: usize = 32;
 
-/// Answers every request with the same bytes: what is left is the runtime and the kernel.
+/// Answers every request with the same bytes, so that only the runtime and the kernel are measured.
 struct Fixed {
     partitions: u32,
 }

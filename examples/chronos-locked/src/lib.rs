@@ -87,7 +87,7 @@ pub trait SharedRead: Service<Partition: Sync> {
         reply: &mut Vec<u8>,
     ) -> bool;
 
-    /// Adds the statistics of shared reads to those of the partition, if `request` is about to report or reset them.
+    /// Adds the statistics of shared reads to the partition's, if `request` is about to report or reset them.
     fn settle(
         &self,
         _partition: &mut Self::Partition,

@@ -17,8 +17,8 @@ pub struct Reads {
     hits: Box<[AtomicU64]>,
 }
 
-/// A get of text or binary is shared if its item is active already, or is not there: as in memcached, most fetches
-/// leave the item as it is. A meta get may set, renew or win what it fetches, and is not shared.
+/// A get of text or binary is shared if its item is active already, or does not exist: as in memcached, most fetches
+/// leave the item unchanged. A meta get may set, renew or win the item, and is not shared.
 impl SharedRead for Memcached {
     type Reads = Reads;
 

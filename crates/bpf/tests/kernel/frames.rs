@@ -13,7 +13,7 @@ const CE: u8 = 0b11;
 const TCP: u8 = 6;
 const TCP_HEADER: usize = 20;
 
-/// Returns an IPv4 packet with this ECN field and DSCP, and so many bytes behind its header.
+/// Returns an IPv4 packet with this ECN field and DSCP, and `payload` bytes behind its header.
 pub fn ipv4(ecn: u8, dscp: u8, payload: usize) -> Vec<u8> {
     let mut frame = vec![0x02; 12];
     frame.extend([0x08, 0x00]);
@@ -26,7 +26,7 @@ pub fn ipv4(ecn: u8, dscp: u8, payload: usize) -> Vec<u8> {
     frame
 }
 
-/// Returns an IPv6 packet with this ECN field, DSCP and flow label, and so many bytes behind its header.
+/// Returns an IPv6 packet with this ECN field, DSCP and flow label, and `payload` bytes behind its header.
 pub fn ipv6(ecn: u8, dscp: u8, flow: u32, payload: usize) -> Vec<u8> {
     let mut frame = vec![0x02; 12];
     frame.extend([0x86, 0xdd]);
@@ -39,7 +39,7 @@ pub fn ipv6(ecn: u8, dscp: u8, flow: u32, payload: usize) -> Vec<u8> {
     frame
 }
 
-/// Returns a TCP packet with these flags, and so many bytes behind its header.
+/// Returns a TCP packet with these flags, and `payload` bytes behind its header.
 pub fn tcp(source: SocketAddr, destination: SocketAddr, flags: u8, payload: usize) -> Vec<u8> {
     let mut frame = match (source.ip(), destination.ip()) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {

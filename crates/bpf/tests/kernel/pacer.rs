@@ -118,7 +118,7 @@ fn only_acknowledgements_with_ece_associate_and_only_their_connection() {
         for flags in [0, ACK, SYN | ACK | ECE, ECE] {
             feedback.program().test_run(&Packet::new(&connection.arriving(flags))).unwrap();
         }
-        // A packet that leaves is no feedback.
+        // A packet that leaves does not count as feedback.
         feedback.program().test_run(&Packet::new(&connection.data)).unwrap();
     }
     feedback.program().test_run(&Packet::new(&frames::ipv4(0, 0, 40))).unwrap();

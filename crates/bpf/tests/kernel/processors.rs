@@ -87,8 +87,8 @@ fn pacer_of(rate: Rate) -> Option<(Pacer, PacerFeedback, PacerParams, Vec<u8>, u
 const START_NS: u64 = 1_000_000_000;
 const PACER_THREADS: u64 = 4;
 
-/// Equal packets at one instant lead to the same state in any order, that of the sequential Rust implementation, unless
-/// an update was lost.
+/// Equal packets at one instant lead to the same state in any order, the same as in the sequential Rust implementation,
+/// unless an update was lost.
 fn a_pacer_is_paid_for_every_packet() {
     const RUNS: u32 = 400_000;
     let Some((pacer, _feedback, params, frame, number)) = pacer_of(Rate::from_gbps(100)) else { return };

@@ -1,4 +1,4 @@
-//! Tests which frames the program of AF_XDP sockets redirects. Without sockets, it returns FRAME_DROP for those frames.
+//! Tests which frames the program of AF_XDP sockets redirects. Without sockets, it returns FRAME_DROP for these frames.
 
 use std::net::SocketAddr;
 

@@ -1,6 +1,6 @@
-//! Checks the sizes of the programs: the instructions that the verifier walked, and those after translation. Another
-//! version of the compiler or kernel may differ by a little; a larger difference is a change of the program, which is
-//! to be reviewed and then recorded here.
+//! Checks the sizes of the programs: the instructions that the verifier walked, and the instructions after translation.
+//! Another version of the compiler or kernel may differ by a little; a larger difference is a change of the program,
+//! which is to be reviewed and then recorded here.
 
 use std::os::fd::AsFd as _;
 

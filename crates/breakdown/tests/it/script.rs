@@ -2,7 +2,7 @@
 
 use plimsoll_breakdown::{Event, Flow, Kind, Matcher, Packet, Part, Protocol, Reason, Request};
 
-/// What the matcher made of a script.
+/// The matcher's results for a script.
 #[derive(Debug)]
 pub struct Outcome {
     pub requests: Vec<Request>,
@@ -17,7 +17,7 @@ impl Outcome {
         self.requests.iter().map(of).collect()
     }
 
-    /// Returns the numbers of requests without breakdown, by reason, and of those cut off.
+    /// Returns the numbers of requests without breakdown, by reason, and of the requests cut off.
     pub fn unmatched(&self) -> (Vec<(Reason, u64)>, u64) {
         let unmatched = self.matcher.unmatched();
         let some = Reason::ALL.map(|reason| (reason, unmatched.of(reason)));

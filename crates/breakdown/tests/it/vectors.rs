@@ -1,11 +1,11 @@
-//! Traces of one or a few requests, and what they must become.
+//! Traces of one or a few requests, with the expected results.
 
 use plimsoll_breakdown::Part::{self, *};
 use plimsoll_breakdown::Reason;
 
 use crate::script::run;
 
-/// Checks the spans of each request, the numbers of unmatched requests by reason, and that of requests cut off.
+/// Checks the spans of each request, the numbers of unmatched requests by reason, and the number of requests cut off.
 #[track_caller]
 fn check(script: &str, parts: &[&[(Part, u64)]], unmatched: &[(Reason, u64)], cut_off: u64) {
     let outcome = run(script);
@@ -122,7 +122,7 @@ fn a_long_request_and_a_long_reply() {
     );
 }
 
-/// The client repeats its segment, a bridge shows it twice, and the server repeats its reply: nothing of it counts.
+/// The client repeats its segment, a bridge shows it twice, and the server repeats its reply: none of these counts.
 #[test]
 fn retransmissions_do_not_count() {
     check(
@@ -165,7 +165,8 @@ fn stacked_devices() {
     );
 }
 
-/// UDP has no tracepoint where the send begins: the system call stands for it. Its queue says whose datagram is read.
+/// UDP has no tracepoint where the send begins: the system call takes its place. Its queue shows whose datagram is
+/// read.
 #[test]
 fn datagrams() {
     check(

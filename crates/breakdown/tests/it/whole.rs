@@ -1,4 +1,4 @@
-//! Random traces: whatever the events, every request's parts add up to its latency, and none is lost from the counts.
+//! Random traces: with any events, every request's parts add up to its latency, and none is lost from the counts.
 
 use plimsoll_breakdown::{Event, Flow, Kind, Matcher, Packet, Protocol};
 use proptest::prelude::*;

@@ -62,7 +62,7 @@ fn framing_counts_the_bytes_of_the_wire() {
 
 #[test]
 fn another_destination_has_bursts_of_its_own() {
-    // Frames to two hosts alternate, so that there is always another's frame between two of one.
+    // Frames to two hosts alternate, so that a frame of the other host is always between two of one.
     let mut packets = tso(0.0, 1);
     for (_, frame) in packets.iter_mut().step_by(2) {
         *frame = Tcp { destination: 3, ..DATA }.frame();
@@ -135,7 +135,7 @@ fn a_second_copy_over_ipv6_is_recognised() {
         at(0, DATA),
         at(5_000, ack),
         at(8_000, ack),
-        // A window update, and after that a duplicate ACK, which came too late for a copy.
+        // A window update, and after that a duplicate ACK, too late to be a copy.
         at(9_000, Tcp { window: 7, ..ack }),
         at(90_000, Tcp { sequence: 2_921, ..DATA }),
         at(100_000, Tcp { window: 7, ..ack }),
@@ -178,7 +178,7 @@ fn a_second_copy_of_a_datagram_is_recognised() {
     }
 }
 
-/// Bursts of 44 at irregular times, each stamp rounded down to so many nanoseconds.
+/// Bursts of 44 at irregular times, each stamp rounded down to `step` nanoseconds.
 fn irregular(step: u64) -> Report {
     let mut packets = Vec::new();
     for burst in 0..40u64 {
@@ -244,7 +244,7 @@ fn captures_follow_each_other() {
     let whole = report(&file, Options::default());
     analyse(&file[..], &mut analyser).unwrap();
     let found = analyser.finish();
-    // A burst does not go on in the next capture, and what is there again is no retransmission.
+    // A burst ends with its capture, and a segment repeated in the next one does not count as retransmitted.
     assert_eq!(found.lengths_packets, BTreeMap::from([(44, 2)]));
     assert_eq!((found.losses.seen.retransmitted, found.seconds), (0, 2.0 * whole.seconds));
 }

@@ -26,7 +26,7 @@ fn a_file_cut_at_any_byte_has_what_was_read_and_an_error_with_its_place() {
             assert_eq!(frames, whole);
             let is_between = cut >= head && (cut - head).is_multiple_of(each);
             match result {
-                // Sections, interfaces and packets are whole; no more is known of where a file should end.
+                // Sections, interfaces and packets are whole; a cut between them cannot be detected.
                 Ok(()) => assert!(is_between || (form.is_pcapng && cut <= head), "{form:?} cut at {cut}"),
                 Err(ReadError::Truncated { packet, offset, wanted, has, .. }) => {
                     assert_eq!((packet, offset + has), (whole + 1, cut as u64), "{form:?}");

@@ -108,7 +108,7 @@ fn the_check_sequence_is_not_counted_twice() {
             (ns, frame)
         })
         .collect();
-    // Bit 26 says that there is one, bits 28 to 31 of how many 16-bit words.
+    // Bit 26 means that there is one, bits 28 to 31 its number of 16-bit words.
     let form = Form { link: 1 | 0x2400_0000, ..PCAP };
     assert_eq!(
         report(&form.file(&with_fcs), Options::default()),
@@ -144,7 +144,7 @@ fn interfaces_are_links_of_their_own() {
     assert_eq!(found.losses.seen.retransmitted, 0);
 }
 
-/// Captures of other programs that were once read wrongly, each with the lengths of its bursts and what was wrong.
+/// Captures of other programs that were once read wrongly, each with the lengths of its bursts and the error.
 #[test]
 fn captures_of_other_programs_have_their_right_values() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");

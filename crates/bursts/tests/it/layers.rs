@@ -4,7 +4,7 @@ use plimsoll_bursts::{Options, Report};
 
 use crate::made::*;
 
-/// Headers of the links, each with what comes before the EtherType or IP, by whether IP is version 6.
+/// Headers of the links, each with the bytes before the EtherType or IP, by whether IP is version 6.
 fn links(is_v6: bool) -> Vec<(u32, Vec<u8>, bool)> {
     let family = if is_v6 { 10 } else { 2 };
     let ppp = if is_v6 { 0x57 } else { 0x21 };
@@ -20,7 +20,7 @@ fn links(is_v6: bool) -> Vec<(u32, Vec<u8>, bool)> {
     ]
 }
 
-/// What may lie between an EtherType's place and IP: tags, labels, PPPoE, LLC with SNAP.
+/// Layers that may lie between an EtherType's place and IP: tags, labels, PPPoE, LLC with SNAP.
 fn stacks(is_v6: bool) -> Vec<Vec<u8>> {
     let ip: [u8; 2] = if is_v6 { [0x86, 0xdd] } else { [0x08, 0] };
     let ppp = if is_v6 { 0x57 } else { 0x21 };
@@ -101,7 +101,7 @@ fn tunnels_are_looked_through_where_that_is_asked_for() {
     }
 }
 
-/// Frames without hosts are no pair, which would join what has nothing in common.
+/// Frames without hosts do not form a pair, which would join unrelated frames.
 #[test]
 fn frames_without_hosts_are_counted_apart() {
     let arp = [&[0; 14][..], &[8, 6], &[0; 28]].concat();

@@ -1,5 +1,5 @@
-//! What TCP's segments are, by RFC 5681 (section 2) and RFC 9293, on conversations of many kinds, beside what tshark
-//! makes of the same captures. Where the two differ, `docs/bursts.md` says why.
+//! Classification of TCP segments, by RFC 5681 (section 2) and RFC 9293, on conversations of many kinds, beside
+//! tshark's classification of the same captures. Where the two differ, `docs/bursts.md` says why.
 
 use std::process::Command;
 
@@ -27,7 +27,7 @@ impl Conversation {
         self
     }
 
-    /// Adds a segment of host 1: so many bytes from this sequence number on.
+    /// Adds a segment of host 1: `payload` bytes from this sequence number on.
     fn data(&mut self, us: u64, sequence: u32, payload: usize) -> &mut Conversation {
         self.after(us, Tcp { sequence, payload, ..DATA })
     }

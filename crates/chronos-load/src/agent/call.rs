@@ -53,7 +53,7 @@ impl Agents {
         &self.0[agent].address
     }
 
-    /// Has all agents prepare a load: `options` are those of the load, as on a command line. The first stores the keys.
+    /// Has all agents prepare a load, with `options` as on a command line. The first stores the keys.
     ///
     /// # Errors
     /// Returns an error if an agent refuses an option, is lost, or cannot store the keys.
@@ -67,15 +67,15 @@ impl Agents {
                 share: Share { index, of },
                 stores: index == 0,
             };
-            // One after the other: the keys are there when the first is ready.
+            // One after the other: the keys are stored when the first is ready.
             agent.say(&Call::Prepare(preparation))?;
             agent.expect("ready", STORE_PATIENCE, |answer| matches!(answer, Answer::Ready).then_some(()))?;
         }
         Ok(())
     }
 
-    /// Runs a phase on all agents, and returns what each counted. The rate of an open loop is that of all together;
-    /// replies are waited for up to `timeout` after its end.
+    /// Runs a phase on all agents, and returns the counts of each. The rate of an open loop is the sum over all agents;
+    /// the agents wait for replies up to `timeout` after its end.
     ///
     /// # Errors
     /// Returns an error if an agent is lost, or cannot reach a server.
@@ -148,7 +148,7 @@ impl Agent {
 
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 const CONNECT_PATIENCE: Duration = Duration::from_secs(30);
-/// How long the first agent may take to store the keys.
+/// The longest time that the first agent may take to store the keys.
 const STORE_PATIENCE: Duration = Duration::from_secs(600);
-/// How long after a round its last replies may be waited for.
+/// The longest wait for the last replies after a round.
 const DONE_PATIENCE: Duration = Duration::from_secs(60);

@@ -26,7 +26,7 @@ impl SentBook {
     /// Returns the book that was sent.
     ///
     /// # Errors
-    /// Returns an error if a histogram cannot be decoded, or has other bounds than those of a book.
+    /// Returns an error if a histogram cannot be decoded, or its bounds are not a book's.
     pub(super) fn open(&self) -> anyhow::Result<Book> {
         Ok(Book {
             counts: self.counts,

@@ -22,7 +22,7 @@ use crate::options::{Clients, Workload, read};
 use crate::phase::{ClientThreads, Share, phase};
 use crate::setup::{Pace, Phase, Setup};
 
-/// What an agent is told of the load by options.
+/// The options of the load that an agent gets.
 #[derive(Debug, Args)]
 struct AgentOptions {
     #[command(flatten)]
@@ -35,7 +35,7 @@ struct AgentOptions {
 #[derive(Debug)]
 struct Agent {
     token: Token,
-    /// Whether a caller uses it.
+    /// True while a caller uses it.
     is_taken: AtomicBool,
     /// The connections that have not shown the token yet.
     strangers: Mutex<Strangers<TcpStream>>,
@@ -60,7 +60,7 @@ pub fn serve(listener: &TcpListener, token: Token) -> io::Result<()> {
         let (handle, stream, caller) = match accepted {
             Ok(accepted) => accepted,
             Err(error) if is_passing(&error) => {
-                // Connections of a load may use up the descriptors; they come back with its end.
+                // Connections of a load may use up the descriptors, which are free again at its end.
                 thread::sleep(RETRY_AFTER);
                 continue;
             }
@@ -68,7 +68,7 @@ pub fn serve(listener: &TcpListener, token: Token) -> io::Result<()> {
         };
         let (number, replaced) = agent.strangers().admit(caller.ip(), handle);
         if let Some(replaced) = replaced {
-            // It may have ended already. Its thread reads the end.
+            // The connection may have ended already. Its thread notices the end.
             let _ = replaced.shutdown(Shutdown::Both);
         }
         let serving = Arc::clone(&agent);
@@ -84,7 +84,8 @@ pub fn serve(listener: &TcpListener, token: Token) -> io::Result<()> {
     }
 }
 
-/// Whether connections may be accepted after this error: what failed was one of them, or a lack that passes.
+/// Returns whether connections may be accepted after this error: only one connection failed, or a resource is short for
+/// a while.
 fn is_passing(error: &io::Error) -> bool {
     let passing = [Errno::CONNABORTED, Errno::INTR, Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
     Errno::from_io_error(error).is_some_and(|error| passing.contains(&error))
@@ -95,7 +96,7 @@ impl Agent {
         self.strangers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Serves a connection, whoever it is from, which is the stranger with this number.
+    /// Serves a connection from anyone, which is the stranger with this number.
     fn receive(&self, stream: TcpStream, number: u64) -> anyhow::Result<()> {
         let hello = Wire::new(stream).map_err(anyhow::Error::from).and_then(|mut wire| {
             let hello = wire.receive(HELLO_BYTES_MAX, HELLO_PATIENCE)?;
@@ -113,7 +114,7 @@ impl Agent {
         done
     }
 
-    /// Lets a caller in that holds the token, if there is no other.
+    /// Admits a caller that holds the token, unless there is another.
     fn greet(&self, mut wire: Wire, hello: Call) -> anyhow::Result<Wire> {
         let refusal = match hello {
             Call::Hello { token, .. } if !self.token.is(&token) => "the token is wrong".to_owned(),
@@ -137,7 +138,7 @@ impl Agent {
         bail!("refused: {refusal}")
     }
 
-    /// Does what the caller says until it ends the connection.
+    /// Carries out the caller's messages until it ends the connection.
     fn answer(&self, wire: &mut Wire) -> anyhow::Result<()> {
         let mut prepared = None;
         loop {
@@ -161,7 +162,7 @@ impl Agent {
     }
 }
 
-/// Resolves what the caller has sent, and stores the keys if this agent is to.
+/// Resolves the options that the caller has sent, and stores the keys if this agent is to.
 fn prepare(preparation: &Preparation) -> anyhow::Result<Prepared> {
     let Preparation { servers, options, share, stores } = preparation;
     let Share { index, of } = *share;
@@ -190,7 +191,7 @@ fn prepare(preparation: &Preparation) -> anyhow::Result<Prepared> {
     Ok(Prepared { setup, client_threads })
 }
 
-/// Runs a round once the caller says go; none if the caller went away before its end.
+/// Runs a round once the caller sends `go`; none if the caller disconnected before its end.
 fn run(wire: &mut Wire, prepared: &Prepared, round: &Round) -> anyhow::Result<Option<Book>> {
     let phase = phase_of(round)?;
     let stop = AtomicBool::new(false);
@@ -213,7 +214,7 @@ fn run(wire: &mut Wire, prepared: &Prepared, round: &Round) -> anyhow::Result<Op
     Ok(book)
 }
 
-/// Sets `stop` when the caller ends the connection, or says anything before the round ends: the load stops at once.
+/// Sets `stop` when the caller ends the connection, or sends anything before the round ends: the load stops at once.
 fn watch(caller: &TcpStream, stop: &AtomicBool) {
     // A stream without a timeout would keep the agent from its next caller.
     if caller.set_read_timeout(Some(WATCH_EVERY)).is_err() {
@@ -248,16 +249,16 @@ fn phase_of(round: &Round) -> anyhow::Result<Phase> {
 }
 
 const HELLO_BYTES_MAX: usize = 1024;
-/// A caller says hello as soon as it has connected.
+/// The longest wait for a caller's hello, which it sends as soon as it has connected.
 const HELLO_PATIENCE: Duration = Duration::from_secs(2);
 const CALL_BYTES_MAX: usize = 64 * 1024;
-/// How long a caller may say nothing between rounds, such as while other agents store keys.
+/// The longest silence of a caller between rounds, such as while other agents store keys.
 const CALLER_PATIENCE: Duration = Duration::from_secs(900);
-/// How long the other agents may take to connect.
+/// The longest wait for the other agents to connect.
 const GO_PATIENCE: Duration = Duration::from_secs(60);
-/// How long to wait until a connection may be accepted again.
+/// The pause before connections are accepted again.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
-/// How often the end of the round is looked for while the caller is watched.
+/// The interval at which the end of the round is checked while the caller is watched.
 const WATCH_EVERY: Duration = Duration::from_millis(20);
 /// The longest warm-up, and the longest measured time.
 const ROUND_MAX: Span = Span::from_secs(3600);

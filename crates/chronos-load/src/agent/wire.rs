@@ -12,11 +12,11 @@ use socket2::{SockRef, TcpKeepalive};
 #[derive(Debug)]
 pub(super) struct Wire {
     stream: TcpStream,
-    /// Bytes that came behind the last message.
+    /// Bytes that arrived behind the last message.
     rest: Vec<u8>,
 }
 
-/// The reason why there is no message.
+/// The reason that no message was received.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WireError {
     #[error("the connection ended")]
@@ -35,7 +35,7 @@ impl Wire {
     pub(super) fn new(stream: TcpStream) -> io::Result<Wire> {
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(WRITE_MAX))?;
-        // A machine that is gone does not end its connections.
+        // The connections of a machine that is gone do not end by themselves.
         let keepalive = TcpKeepalive::new().with_time(SILENCE_MAX).with_interval(SILENCE_MAX).with_retries(3);
         SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
         Ok(Wire { stream, rest: Vec::new() })
@@ -89,7 +89,7 @@ pub(super) fn is_timeout(error: &io::Error) -> bool {
     error.kind() == ErrorKind::WouldBlock
 }
 
-/// How long the other side may be silent before it is asked whether it is there, three times.
+/// The silence after which the other side is probed, three times.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 const WRITE_MAX: Duration = Duration::from_secs(10);
 const PIECE_BYTES: usize = 16 * 1024;

@@ -110,7 +110,7 @@ fn parse_resolution(text: &str) -> Result<f64, String> {
 
 /// The exit status where no rate is known to meet every objective.
 const NOT_MET: u8 = 1;
-/// Most rounds of a rate: their indexes are those of phases, from 1.
+/// Most rounds of a rate: their indexes are indexes of phases, from 1.
 const ROUNDS_MAX: u32 = 200;
 /// The index of the phase that measures the highest rate.
 const CLOSED_INDEX: u8 = 255;

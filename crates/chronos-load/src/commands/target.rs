@@ -32,7 +32,7 @@ pub(super) struct Target {
     validity: ValidityOptions,
 }
 
-/// What generators send.
+/// The load that generators send.
 #[derive(Debug, Args)]
 struct Sent {
     #[command(flatten)]

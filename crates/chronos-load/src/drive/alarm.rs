@@ -16,7 +16,7 @@ pub struct Alarm {
 }
 
 impl Alarm {
-    /// The data of the alarm's event, where those of connections have an index.
+    /// The data of the alarm's event, in the place of a connection's index.
     pub const TOKEN: u64 = u64::MAX;
 
     /// Adds an alarm, which is not set yet, to a poll.

@@ -39,7 +39,7 @@ impl Batch {
     }
 }
 
-/// Sends the datagrams of `out`, which end at `ends`; returns how many bytes and datagrams were sent.
+/// Sends the datagrams of `out`, which end at `ends`; returns the numbers of bytes and datagrams sent.
 ///
 /// # Errors
 /// `WouldBlock` if none was sent; else the error of the socket.

@@ -1,4 +1,4 @@
-//! Copies of a get that are sent when its value takes long: hedges, and retries of what was given up.
+//! Copies of a get that are sent when its value takes long: hedges, and retries of copies that were given up.
 
 use std::cmp::Reverse;
 
@@ -8,12 +8,12 @@ use super::{Generator, Operation};
 use crate::protocol::Kind;
 use crate::setup::Shape;
 
-/// A copy that is sent unless the value arrives before. It is ordered by when that is.
+/// A copy that is sent unless the value arrives before. Copies are ordered by that time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct LateCopy {
     at: Time,
     operation: usize,
-    /// The client and the number of the operation, whose place another one may have by then.
+    /// The client and the number of the operation; another operation may have its place by then.
     client: usize,
     number: u64,
     /// When the operation was due, on which its keys depend.

@@ -156,7 +156,7 @@ impl Switch {
         }
     }
 
-    /// Times out packet-ins that were sent before `limit`; returns how many.
+    /// Times out packet-ins that were sent before `limit`; returns their number.
     pub fn give_up(&mut self, limit: Time) -> u64 {
         let mut count = 0;
         while let Some(Some(sent)) = self.pending.front()

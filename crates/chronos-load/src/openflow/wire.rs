@@ -55,7 +55,7 @@ pub struct Message<'a> {
 
 /// The length of a header in bytes.
 pub const HEADER: usize = 8;
-/// The buffer number that stands for none.
+/// The buffer number that means none.
 pub const NO_BUFFER: u32 = u32::MAX;
 /// The number of ports of a switch, numbered from 1.
 pub const PORTS: u16 = 4;

@@ -1,4 +1,4 @@
-//! Requests and parsed replies, and what the forms of replies share.
+//! Requests and parsed replies, and the parts that all forms of replies share.
 
 use smallvec::SmallVec;
 
@@ -72,7 +72,7 @@ pub struct Texts {
     pub vbuckets: u16,
 }
 
-/// Returns a line and the start of the bytes after it; none if there is no whole line.
+/// Returns a line and the start of the bytes after it; none without a whole line.
 pub(super) fn line(input: &[u8]) -> Option<(&[u8], usize)> {
     let end = memchr::memchr(b'\n', input)?;
     Some((input[..end].strip_suffix(b"\r").unwrap_or(&input[..end]), end + 1))

@@ -21,7 +21,7 @@ fn load(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_chronos-load")).args(words).output().unwrap()
 }
 
-/// An agent, which ends with this.
+/// An agent, which ends when this is dropped.
 struct Agent {
     child: Child,
     address: String,
@@ -45,10 +45,10 @@ impl Agent {
         Agent { child, address }
     }
 
-    /// Sends lines, and returns what the agent answers until it ends the connection.
+    /// Sends lines, and returns the agent's answers until it ends the connection.
     fn say(&self, lines: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        // The agent may refuse what is long before it is whole.
+        // The agent may refuse a long line before its end.
         let _ = stream.write_all(lines.as_bytes());
         let _ = stream.shutdown(Shutdown::Write);
         let mut answer = String::new();
@@ -197,7 +197,7 @@ fn an_agent_stops_when_its_caller_goes() {
     (&stream).write_all(b"\"go\"\n").unwrap();
     while requests_of(&server) < 10 {}
     stream.shutdown(Shutdown::Both).unwrap();
-    // The agent is free again long before the minute is over, and its load has ended with that.
+    // The agent is free again long before the minute is over, and its load has ended by then.
     while !agent.say(&format!("{}\"go\"\n", hello(TOKEN))).starts_with("\"welcome\"") {}
     let after = requests_of(&server);
     assert_eq!(requests_of(&server), after);
@@ -239,7 +239,7 @@ fn an_agent_refuses_what_is_malformed_or_not_allowed() {
         let last = answer.lines().last().unwrap_or_default();
         assert!(last.starts_with("{\"error\":") && last.contains(part), "{part}: {answer}");
     }
-    // Whatever came before, the next caller is served.
+    // Whatever happened before, the next caller is served.
     assert!(agent.say(&format!("{}\"go\"\n", hello(TOKEN))).starts_with("\"welcome\""));
     // More than a hello may have does not reach the parser.
     assert!(!agent.say(&"x".repeat(5_000)).contains("welcome"));

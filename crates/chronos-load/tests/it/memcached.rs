@@ -1,4 +1,4 @@
-//! Runs the generator against memcached itself: every protocol and transport reads back what it has stored.
+//! Runs the generator against memcached itself: every protocol and transport reads the values back that it has stored.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use plimsoll_chronos_load::process::{Recipe, Server, Transport};
 use plimsoll_chronos_load::report::Report;
 
-/// Starts memcached; returns none where it is not installed.
+/// Starts memcached; returns none if it is not installed.
 pub fn memcached(transport: Transport) -> Option<Server> {
     if Command::new("memcached").arg("-V").output().is_err() {
         plimsoll_testing::missing("memcached is not installed (Debian's package memcached)");

@@ -1,4 +1,4 @@
-//! Requests of the binary protocol run, and are answered.
+//! Executes requests of the binary protocol, and answers them.
 
 use super::{Echo, Failure};
 use crate::clock::Clock;
@@ -10,7 +10,7 @@ pub(super) fn echo(head: &Head) -> Echo {
     Echo { opcode: head.mode, opaque: head.opaque }
 }
 
-/// Answers a request that went everywhere and is no report.
+/// Answers a request that went everywhere, other than a report.
 pub fn merge(request: &Request<'_>, reply: &mut Vec<u8>) {
     if !request.head.has(Bits::QUIET) {
         echo(&request.head).push(reply, 0, 0, [b"", b"", b""]);

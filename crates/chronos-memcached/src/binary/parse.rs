@@ -1,4 +1,4 @@
-//! Packets become requests, or are answered at once.
+//! Parses packets into requests, or answers them at once.
 
 use std::sync::atomic::Ordering;
 
@@ -12,7 +12,7 @@ use crate::server::Memcached;
 use crate::session::Session;
 use crate::text::KEY_BYTES_MAX;
 
-/// A packet whose extras and key are there.
+/// A packet whose extras and key have arrived.
 pub(super) struct Packet<'a> {
     pub echo: Echo,
     pub cas: u64,
@@ -24,7 +24,7 @@ pub(super) struct Packet<'a> {
     pub head_bytes: usize,
 }
 
-/// The key of the packet at the head of `input`.
+/// Returns the key of the packet at the head of `input`.
 #[inline]
 pub fn glance(input: &[u8]) -> Option<&[u8]> {
     let (header, rest) = Header::ref_from_prefix(input).ok()?;
@@ -117,7 +117,7 @@ fn dispatch<'a>(
         STAT => extras == 0,
         _ => {
             echo.fail(reply, Failure::Unknown);
-            // As memcached does, which has taken extras and key off already, and then takes the whole body.
+            // As memcached, which has consumed extras and key already, and then consumes the whole body.
             session.skip = extras + key + value_bytes;
             return Step::Done { consumed: head_bytes };
         }
@@ -182,7 +182,7 @@ fn on_key<'a>(
         Arguments::Value => (8, true),
         Arguments::Piece => (0, true),
     };
-    // What follows the key where only an expiry time is taken is the next packet, as in memcached.
+    // Where only an expiry time is taken, the bytes after the key are the next packet, as in memcached.
     let has_value = value_bytes > 0 && !takes_value && extras_bytes != 4;
     if extras.len() != extras_bytes || key.is_empty() || has_value {
         return refuse(session, packet.echo, Failure::Invalid, head_bytes, reply);
@@ -227,7 +227,7 @@ fn on_key<'a>(
     server.run(total, Request { head, key, tokens: &[], value }, key)
 }
 
-/// A head that echoes what a reply to `packet` needs.
+/// Returns a head with the fields that a reply to `packet` repeats.
 pub(super) fn head(packet: &Packet<'_>, verb: Verb) -> Head {
     let mut head = Head::new(verb, Style::Binary);
     head.mode = packet.echo.opcode;

@@ -54,13 +54,13 @@ pub(super) fn parse<'a>(
         }
     };
     let mut head = head(packet, Verb::Stats);
-    // The opcode is known; its place tells the report.
+    // The opcode is known; its place in the head carries the report.
     head.mode = report as u8;
     head.delta = u64::from(packet.echo.opcode);
     Step::Everywhere { consumed, request: Request::new(head, &[]) }
 }
 
-/// One answer of all partitions' to `stat`.
+/// Makes one answer to `stat` of the answers of all partitions.
 pub fn merge_report(
     server: &Memcached,
     request: &Request<'_>,

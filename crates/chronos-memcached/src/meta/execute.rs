@@ -1,4 +1,4 @@
-//! Meta requests run, and are answered with the flags that ask for something.
+//! Executes meta requests, and answers them with the values of the flags that ask for one.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -67,7 +67,7 @@ fn get(partition: &mut Partition, request: &Request<'_>, key: &[u8], second: u32
     }
 }
 
-/// The head of a hit's answer, flag by flag, each as the item is when its turn comes. True if the client won.
+/// Writes the head of a hit's answer, flag by flag, each with the item's state at its turn. True if the client won.
 fn apply(
     partition: &mut Partition,
     item: ItemRef,
@@ -275,7 +275,7 @@ fn inspect(partition: &mut Partition, request: &Request<'_>, key: &[u8], second:
     reply.extend_from_slice(line.as_bytes());
 }
 
-/// The flags that come back whatever became of the key.
+/// Appends the flags that are returned in any case.
 fn push_key_and_opaque(request: &Request<'_>, key: &[u8], reply: &mut Vec<u8>) {
     for token in Tokens(request.tokens) {
         match token[0] {

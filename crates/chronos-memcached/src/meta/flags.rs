@@ -5,28 +5,28 @@ use crate::clock::Clock;
 use crate::request::{Bits, Head};
 use crate::text::words::{self, Tokens};
 
-/// What flags say that has no place in a [`Head`].
+/// The results of reading flags that have no field in a [`Head`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flags {
     /// The number of flags that the command has.
     pub count: usize,
-    /// The opaque token, if there is one, is no longer than memcached takes.
+    /// True unless there is an opaque token longer than memcached accepts.
     pub opaque_fits: bool,
-    /// The letter of M, or what is wrong with the flags.
+    /// The letter of M, or the error in the flags.
     pub mode: Result<Option<u8>, &'static str>,
 }
 
-/// Bytes of an opaque token, its letter included, at most.
+/// The most bytes of an opaque token, its letter included.
 const OPAQUE_BYTES_MAX: usize = 32;
 const BAD_TOKEN: &str = "CLIENT_ERROR bad token in command line format";
 
 impl Flags {
-    /// Reads `tokens` into `head`, once for all that is asked of them: which error is told is the caller's to say.
+    /// Reads `tokens` into `head`, once for all purposes: the caller chooses the error to report.
     pub fn read(head: &mut Head, clock: Clock, key: &[u8], tokens: &[u8]) -> Flags {
         let mut seen = 0_u128;
         let mut mode = None;
-        // memcached reads on after an error, and tells the last one that has a text of its own; a duplicate or unknown
-        // flag ends it.
+        // memcached reads on after an error, and reports the last one that has a text of its own; a duplicate or
+        // unknown flag ends it.
         let (mut error, mut ended) = (None, false);
         let mut flags = Flags { count: 0, opaque_fits: true, mode: Ok(None) };
         for token in Tokens(tokens) {
@@ -37,7 +37,7 @@ impl Flags {
                 continue;
             }
             let bit = if letter < 127 { 1_u128 << letter } else { 0 };
-            // What is no ASCII letter is told as if it came twice.
+            // A byte that is not an ASCII letter is reported like a duplicate.
             if bit == 0 || seen & bit != 0 {
                 (error, ended) = (Some("CLIENT_ERROR duplicate flag"), true);
                 continue;
@@ -59,7 +59,7 @@ impl Flags {
 
 const UNKNOWN: &str = "CLIENT_ERROR invalid flag";
 
-/// The bits of a flag that says all with its letter, or is heard when the answer is made.
+/// Returns the bits of a flag without a value; some of these flags take effect only when the answer is made.
 #[inline]
 const fn alone(letter: u8) -> Option<u32> {
     match letter {
@@ -72,8 +72,8 @@ const fn alone(letter: u8) -> Option<u32> {
     }
 }
 
-/// The bits of flags of one letter each, none twice, that say all with it, and whether any of them is heard in the
-/// answer. None if there are others. Faster than [`Flags::read`], for the gets that are frequent.
+/// Returns the bits of flags of one letter each, none twice and none with a value, and whether any of them takes effect
+/// in the answer. None if there are others. Faster than [`Flags::read`], for the gets that are frequent.
 #[inline]
 pub fn plain(tokens: &[u8]) -> Option<(u32, bool)> {
     let (mut bits, mut seen, mut is_answered) = (0, 0_u32, false);
@@ -88,7 +88,7 @@ pub fn plain(tokens: &[u8]) -> Option<(u32, bool)> {
     Some((bits, is_answered))
 }
 
-/// A flag that has something to read in it.
+/// Reads a flag with a value.
 fn one(
     head: &mut Head,
     clock: Clock,

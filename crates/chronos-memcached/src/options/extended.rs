@@ -8,7 +8,7 @@ use plimsoll_chronos::{AcrossNodes, Balancing, IoBackend, LoadMetric, Poll};
 use plimsoll_process::note;
 use plimsoll_units::Span;
 
-/// What `-h` says of them.
+/// The part of `-h` about them.
 pub const EXTENDED_HELP: &str = "\
 Extended options (-o):
   idle_timeout=<seconds>       close connections that say nothing (default: 0, never)
@@ -49,7 +49,7 @@ with split; fewer
   ssl_key=<file>               private key in PEM, with -Z (default: in the file of the chain)
 memcached's other extended options are accepted, and have no effect here; each says so.";
 
-/// memcached's extended options that steer what this server does not have.
+/// memcached's extended options for parts that this server does not have.
 const WITHOUT_EFFECT: [&str; 41] = [
     "maxconns_fast",
     "hashpower",
@@ -91,12 +91,12 @@ const WITHOUT_EFFECT: [&str; 41] = [
     "ssl_wbuf_size",
     "ssl_session_cache",
     "ssl_kernel_tls",
-    // Of memcached's debugging build, whose tests pass it.
+    // An option of memcached's debugging build, whose tests pass it.
     "relaxed_privileges",
 ];
-/// memcached's options that say whether expired items are looked for.
+/// memcached's options that turn the search for expired items on or off.
 const CRAWLER: [&str; 4] = ["lru_crawler", "no_lru_crawler", "modern", "no_modern"];
-/// memcached's TLS options, with values that ask for no more than there is.
+/// memcached's TLS options, with the values that this server already satisfies.
 const MET: [(&str, &[&str]); 3] =
     [("ssl_verify_mode", &["0"]), ("ssl_keyformat", &["1"]), ("ssl_min_version", &["0", "1", "2"])];
 const WITH_EFFECT: [&str; 16] = [
@@ -121,35 +121,35 @@ const WITH_EFFECT: [&str; 16] = [
 /// The values of the extended options (`-o`).
 #[derive(Default)]
 pub struct Extended {
-    /// Idle threads do not look for expired items, until a client enables it.
+    /// True if idle threads do not look for expired items, until a client enables it.
     pub no_crawler: bool,
-    /// Seconds after which a connection that says nothing is closed, 0 for never.
+    /// Seconds after which a silent connection is closed, 0 for never.
     pub idle_timeout: u32,
     /// The number of partitions.
     pub partitions: Option<u32>,
-    /// What a thread without work does.
+    /// Behaviour of a thread without work.
     pub poll: Poll,
-    /// Partitions do not move.
+    /// True if partitions do not move.
     pub still: bool,
-    /// They move as the paper has it, without asking whether chance explains the load.
+    /// True if partitions move as in the paper, without asking whether chance explains the load.
     pub as_printed: bool,
-    /// They move in groups of so many, which are split while they are hot.
+    /// The number of partitions that move as a group, which is split while it is hot.
     pub split: Option<u32>,
-    /// Whether they move from one NUMA node to another.
+    /// Whether partitions move from one NUMA node to another.
     pub across_nodes: Option<AcrossNodes>,
-    /// How often load is looked at.
+    /// The interval at which load is examined.
     pub epoch: Option<Duration>,
-    /// The quantity that the balancer takes for load.
+    /// The quantity that counts as load.
     pub metric: LoadMetric,
-    /// Those that threads are pinned to.
+    /// The processors that threads are pinned to.
     pub processors: Vec<usize>,
     /// How threads talk to the kernel.
     pub io: IoBackend,
-    /// The kernel takes datagrams to their owners.
+    /// True if the kernel delivers datagrams to their owners.
     pub steering: bool,
-    /// A binary request's vBucket field names its partition.
+    /// True if a binary request's vBucket field selects its partition.
     pub by_vbucket: bool,
-    /// Network devices whose datagrams come past the kernel's stack.
+    /// Network devices whose datagrams bypass the kernel's stack.
     pub devices: Vec<String>,
     /// Bytes that connections may hold in all.
     pub connection_memory: Option<usize>,
@@ -157,7 +157,7 @@ pub struct Extended {
     pub udp_amplification: u32,
     /// A certificate chain in PEM.
     pub certificate: Option<PathBuf>,
-    /// Certificates in PEM that those of clients would be checked against, which nobody asks them for.
+    /// Certificates in PEM with which clients' certificates would be verified; the server does not ask for them.
     pub authority: Option<PathBuf>,
     /// Bytes of memcached's buffer for TLS.
     pub tls_write_bytes: Option<u32>,
@@ -166,10 +166,10 @@ pub struct Extended {
 }
 
 impl Extended {
-    /// Reads what was given, word by word.
+    /// Reads the options, word by word.
     ///
     /// # Errors
-    /// Names the option, and what is allowed.
+    /// If an option is wrong; the error names the option and the allowed values.
     pub fn read(words: &[String]) -> Result<Extended> {
         let mut extended = Extended::default();
         for word in words.iter().filter(|word| !word.is_empty()) {
@@ -189,15 +189,15 @@ impl Extended {
                 extended.tls_write_bytes =
                     Some(bytes.context("-o ssl_wbuf_size: a number of KiB is allowed")?);
             }
-            // memcached asks no client for a certificate either, unless ssl_verify_mode says so, which is refused
-            // below.
+            // memcached does not ask clients for a certificate either, unless ssl_verify_mode demands it, which is
+            // refused below.
             if name == "ssl_ca_cert" {
                 let path = value.context("-o ssl_ca_cert needs a value: ssl_ca_cert=<file>")?;
                 note!("-o ssl_ca_cert has no effect without ssl_verify_mode: clients show no certificates");
                 extended.authority = Some(PathBuf::from(path));
                 continue;
             }
-            // Whoever asks for these wants to be safe: to go on without would be worse than to stop.
+            // A user who asks for these wants security: starting without them would be worse than not starting.
             if name.starts_with("ssl_") && !WITH_EFFECT.contains(&name) && !WITHOUT_EFFECT.contains(&name) {
                 bail!("-o {name} is not supported: TLS 1.2 and 1.3, without client certificates");
             }
@@ -226,10 +226,10 @@ impl Extended {
         Ok(extended)
     }
 
-    /// The files of the certificate chain and of the private key.
+    /// Returns the files of the certificate chain and of the private key.
     ///
     /// # Errors
-    /// If there is no chain.
+    /// If the chain is missing.
     pub fn tls_files(&self) -> Result<(PathBuf, PathBuf)> {
         let certificate =
             self.certificate.clone().context("-Z needs -o ssl_chain_cert=<file>,ssl_key=<file>")?;
@@ -335,12 +335,12 @@ mod tests {
 
     use super::*;
 
-    /// Every option that memcached's own help names, in the form `- name:`, is taken, or refused because it asks for
+    /// Every option that memcached's own help names, in the form `- name:`, is accepted, or refused because it asks for
     /// more than TLS has here.
     #[test]
     fn memcacheds_options_are_known() {
         let words = |text: &str| Extended::read(&[text.to_owned()]);
-        // Those that its help leaves out.
+        // Options that its help leaves out.
         let mut names: Vec<String> =
             ["no_drop_privileges", "no_slab_automove", "no_chunked_items", "slab_sizes=100-200", "no_modern"]
                 .map(str::to_owned)

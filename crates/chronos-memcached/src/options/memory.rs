@@ -1,4 +1,4 @@
-//! [`Memory`]: how the memory that a control group allows is shared out, so that the server stays within it.
+//! [`Memory`]: the division of the memory that a control group allows, so that the server stays within it.
 //!
 //! ```text
 //! limit of the group = items (-m) + connections (chronos_connection_memory) + program (threads, -c)
@@ -18,16 +18,16 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The program's part, for these limits of threads and connections. An idle thread with io_uring was measured to
-    /// take 2 MB, and a connection 2.5 kB. A thread that is busy with values of 1 MB holds up to 3 MB more, in one
-    /// reply that is not counted yet and in free memory, until the allocator returns that. The constant is for the code
-    /// (5 MB).
+    /// Returns the program's part, for these limits of threads and connections. An idle thread with io_uring was
+    /// measured to take 2 MB, and a connection 2.5 kB. A thread that is busy with values of 1 MB holds up to 3 MB more,
+    /// in one reply that is not counted yet and in free memory, until the allocator returns that. The constant is for
+    /// the code (5 MB).
     pub fn of_program(threads: u32, connections: u32) -> u64 {
         (16 << 20) + u64::from(threads) * (5 << 20) + u64::from(connections) * (4 << 10)
     }
 
-    /// What fits into `limit`: connections give way to items down to a fifth of what the program leaves, or
-    /// `connections_least`, and items to the rest, down to `items_least`.
+    /// Returns the memory that fits into `limit`: connections give way to items down to a fifth of the rest after the
+    /// program's part, or `connections_least`, and items get the remainder, at least `items_least`.
     pub fn within(self, limit: u64, connections_least: u64, items_least: u64) -> Memory {
         let left = limit.saturating_sub(self.program);
         let least = connections_least.max(left / 5).min(self.connections);
@@ -63,7 +63,7 @@ mod tests {
             connections: connections * MIB,
             program: program * MIB,
         };
-        // The limit, what is asked for, and what it becomes.
+        // The limit, the memory asked for, and the result.
         for (limit, asked, expected) in [
             (1000, [160, 40, 30], [160, 40, 30]),
             (230, [160, 40, 30], [160, 40, 30]),
@@ -72,7 +72,7 @@ mod tests {
             (80, [64, 32, 30], [40, 10, 30]),
             // More than a fifth, as the largest items need it.
             (45, [64, 32, 30], [11, 4, 30]),
-            // The least that a server runs with is more than there is.
+            // The least with which a server runs is more than the limit.
             (35, [64, 32, 30], [8, 4, 30]),
             (10, [4, 32, 30], [4, 4, 30]),
         ] {

@@ -1,4 +1,4 @@
-//! Where the server listens.
+//! The places at which the server listens.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 
@@ -55,7 +55,7 @@ impl Options {
             }
         }
         if places.is_empty() {
-            // memcached starts then too.
+            // memcached also starts in this case.
             note!("-p 0 without -U: there is nothing to listen on, so no client can connect");
         }
         // The kernel's sockets stay, for other devices, and for fragments.
@@ -76,7 +76,7 @@ impl Options {
     }
 }
 
-/// All addresses: over IPv6, which takes IPv4 too, where there is IPv6.
+/// All addresses: over IPv6, which takes IPv4 too, if there is IPv6.
 fn everywhere() -> IpAddr {
     if UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).is_ok() {
         Ipv6Addr::UNSPECIFIED.into()
@@ -85,7 +85,7 @@ fn everywhere() -> IpAddr {
     }
 }
 
-/// The addresses that `text` means, at `port` unless it has one of its own.
+/// Returns the addresses that `text` means, at `port` unless it has one of its own.
 fn addresses(text: &str, port: u16) -> Result<Vec<SocketAddr>> {
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     if let Ok(address) = bare.parse::<IpAddr>() {

@@ -1,4 +1,4 @@
-//! Command lines, and what the server is told by them.
+//! Command lines, and the configuration that results from them.
 
 use clap::CommandFactory as _;
 use plimsoll_chronos::Listen;
@@ -70,7 +70,7 @@ fn the_last_of_an_option_counts() {
     assert_eq!(config.poll, plimsoll_chronos::Poll::Spin);
 }
 
-/// As memcached 1.6.18 has it, told by the files that it writes where `MEMCACHED_PORT_FILENAME` says.
+/// As in memcached 1.6.18, which writes its ports into the file that `MEMCACHED_PORT_FILENAME` names.
 #[test]
 fn the_tcp_port_follows_the_udp_port() {
     for (words, tcp, udp) in [
@@ -136,7 +136,7 @@ fn a_control_group_limits_items_and_connections() {
     assert_eq!(within("-m 64 -t 16", 16), (8, 4));
 }
 
-/// memcached's sockets of IPv6 take no IPv4, so that `-l 0.0.0.0,::` are two.
+/// memcached's sockets of IPv6 take no IPv4, so that `-l 0.0.0.0,::` means two sockets.
 #[test]
 fn addresses_that_are_given_are_taken_as_they_are() {
     for (words, ipv6_only) in [("", false), ("-l ::", true), ("-l 0.0.0.0,::", true)] {

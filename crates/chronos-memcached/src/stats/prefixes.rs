@@ -1,4 +1,4 @@
-//! `stats detail`: counts for the keys of each prefix (what stands before the delimiter).
+//! `stats detail`: counts for the keys of each prefix (the part before the delimiter).
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use memchr::memchr;
 /// One count of a prefix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Prefixed {
-    /// A fetch, and whether there was something.
+    /// A fetch, and whether it found an item.
     Get {
-        /// True if the item was there.
+        /// True if the item existed.
         hit: bool,
     },
     /// The request stores an item.
@@ -51,7 +51,7 @@ impl Prefixes {
         self.counts.clear();
     }
 
-    /// Writes the counts down for [`Prefixes::add`].
+    /// Encodes the counts for [`Prefixes::add`].
     pub fn encode(&self, message: &mut Vec<u8>) {
         for (prefix, counts) in &self.counts {
             message.push(prefix.len() as u8);

@@ -1,8 +1,8 @@
-//! [`Published`]: what partitions count, for threads that do not own them.
+//! [`Published`]: the counts of partitions, for threads that do not own them.
 //!
 //! A partition's counters are plain numbers of its owner. About once a second, the owner copies them to here while it
-//! does its housekeeping, word by word; others read the words without a lock. So what is read is up to a second or two
-//! old, and the numbers of a partition need not be of one instant.
+//! does its housekeeping, word by word; others read the words without a lock. So the values read are up to a second or
+//! two old, and the numbers of a partition need not be of one instant.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,11 +21,11 @@ pub struct Published(Box<[Slot]>);
 #[derive(Debug)]
 struct Slot([AtomicU64; WORDS]);
 
-/// How many words the counters and gauges of a partition have together.
+/// The number of words of a partition's counters and gauges together.
 const WORDS: usize = (size_of::<Counters>() + size_of::<Gauges>()) / size_of::<u64>();
 
 impl Published {
-    /// Counts of so many partitions, all 0.
+    /// Creates the counts of `partitions` partitions, all 0.
     pub fn new(partitions: u32) -> Published {
         Published((0..partitions).map(|_| Slot([const { AtomicU64::new(0) }; WORDS])).collect())
     }
@@ -63,7 +63,7 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Writes what the server counts beside its runtime.
+    /// Writes the server's own counters, beside its runtime's.
     pub fn expose(&self, out: &mut Exposition) {
         let (counters, gauges) = self.published.sums();
         commands(&counters, out);

@@ -114,7 +114,7 @@ fn process(settings: &Settings, shared: &Shared, clock: Clock, sink: &mut dyn Si
     }
 }
 
-/// Processor seconds of this process in user and system mode, as the kernel counts them in hundredths.
+/// Returns the processor seconds of this process in user and system mode, which the kernel counts in hundredths.
 fn processor_seconds() -> Option<[f64; 2]> {
     const TICKS_PER_SECOND: f64 = 100.0;
     let line = std::fs::read_to_string("/proc/self/stat").ok()?;
@@ -124,7 +124,7 @@ fn processor_seconds() -> Option<[f64; 2]> {
     Some([seconds()?, seconds()?])
 }
 
-/// What partitions say of each class, added up; ages are those of the oldest.
+/// Adds up the reports of partitions by class; ages are the largest.
 fn classes(parts: &[Vec<u8>]) -> BTreeMap<u64, ClassReport> {
     let mut classes: BTreeMap<u64, ClassReport> = BTreeMap::new();
     for row in parts.iter().flat_map(|part| part.chunks_exact(size_of::<ClassReport>())) {
@@ -144,11 +144,11 @@ fn classes(parts: &[Vec<u8>]) -> BTreeMap<u64, ClassReport> {
     classes
 }
 
-/// `stats items`: a class with items, or with counts.
+/// Writes `stats items`: the classes with items, or with counts.
 pub fn items(parts: &[Vec<u8>], sink: &mut dyn Sink) {
     for (number, class) in classes(parts) {
         let counts = class.counts;
-        // There is one list for all ages of items, as memcached's cold one is where its LRU is flat.
+        // One list has items of all ages, like memcached's cold list when its LRU is flat.
         for (name, value) in [
             ("number", class.used),
             ("number_hot", 0),
@@ -258,7 +258,7 @@ pub fn settings(settings: &Settings, shared: &Shared, memory_limit: u64, sink: &
     sink.line("auth_enabled_ascii", &yes_no(settings.credentials.is_some() && !settings.sasl));
     sink.line("item_size_max", &settings.item_size_max);
     sink.line("maxconns_fast", &"yes");
-    // Pages go from class to class by themselves, and no command moves them.
+    // Pages move from class to class by themselves, and no command moves them.
     sink.line("slab_reassign", &"no");
     sink.line("slab_automove", &number(&shared.automove));
     sink.line("lru_crawler", &yes_no(shared.crawler.load(Ordering::Relaxed)));

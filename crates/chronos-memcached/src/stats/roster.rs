@@ -1,7 +1,7 @@
-//! The sockets of a server, for `stats conns`: what each is, and when its client was heard last.
+//! The sockets of a server, for `stats conns`: the kind of each, and when its client last sent something.
 //!
-//! A connection enters the roster when it begins and leaves it when its session ends, under one lock; what happens in
-//! between is noted without one, when the session has nothing more to run.
+//! A connection enters the roster when it begins and leaves it when its session ends, under one lock; its state in
+//! between is recorded without one, when the session has nothing more to run.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -14,19 +14,19 @@ use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix, SocketType, getp
 
 use super::Sink;
 
-/// What a socket does, in memcached's words.
+/// The state of a socket, in memcached's words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum SocketState {
-    /// Connections come from it.
+    /// The socket accepts connections.
     Listening,
-    /// It has not sent anything.
+    /// The client has not sent anything.
     New,
-    /// It waits for a request.
+    /// The connection waits for a request.
     Reading,
-    /// It waits for the rest of a value.
+    /// The connection waits for the rest of a value.
     ReadingValue,
-    /// It has a request that runs.
+    /// The connection has a request that runs.
     Running,
 }
 
@@ -36,7 +36,7 @@ pub struct Member {
     number: i32,
     is_udp: bool,
     address: String,
-    /// Where the server listens for it, if it is a connection.
+    /// The address of its listener, if it is a connection.
     listens_at: Option<String>,
     state: AtomicU8,
     second: AtomicU32,
@@ -91,13 +91,13 @@ impl Roster {
     /// Forgets a connection.
     pub fn remove(&self, member: &Arc<Member>) {
         let mut members = self.members();
-        // Its descriptor may be another's by now.
+        // Its descriptor may belong to another connection by now.
         if members.get(&member.number).is_some_and(|found| Arc::ptr_eq(found, member)) {
             members.remove(&member.number);
         }
     }
 
-    /// `stats conns` at `second`.
+    /// Writes `stats conns` at `second`.
     pub fn report(&self, second: u32, sink: &mut dyn Sink) {
         for (number, member) in &*self.members() {
             if member.is_udp {
@@ -120,7 +120,7 @@ impl Roster {
 }
 
 impl Member {
-    /// Notes that the client was heard at `second`, and what is awaited now.
+    /// Records that the client sent something at `second`, and the state that follows.
     #[inline]
     pub fn note(&self, state: SocketState, second: u32) {
         self.state.store(state as u8, Ordering::Relaxed);
@@ -138,7 +138,7 @@ impl Member {
     }
 }
 
-/// An address as memcached shows it: `tcp:192.0.2.1:11211`, `udp6:[::1]:11211`, `unix:/path`.
+/// Returns an address in memcached's form: `tcp:192.0.2.1:11211`, `udp6:[::1]:11211`, `unix:/path`.
 fn shown(address: Option<SocketAddrAny>, is_udp: bool) -> String {
     let Some(address) = address else { return "<unknown>".to_owned() };
     if let Ok(address) = SocketAddr::try_from(address.clone()) {

@@ -1,4 +1,4 @@
-//! [`Sink`]: where the lines of a report go.
+//! [`Sink`]: the destination of the lines of a report.
 
 use std::fmt::Display;
 

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Eviction is a clock instead of memcached's three linked lists, with the same rule: an item that was fetched twice
-//! since the hand passed is active, and gets a second chance. It costs no pointers, and a fetch touches no other item.
+//! since the hand passed is active, and gets a second chance. It needs no pointers, and a fetch touches no other item.
 
 use std::sync::Arc;
 
@@ -24,21 +24,21 @@ use super::large::large_number;
 use super::large_values::LargeValues;
 use super::shared_large_values::SharedEntry;
 
-/// Chunks that one eviction looks at before it takes an active item.
+/// Chunks that one eviction examines before it takes an active item.
 const HAND_STEPS_MAX: usize = 256;
-/// Pages of which the least wanted is emptied.
+/// Pages among which the least wanted is emptied.
 const PAGES_COMPARED: usize = 4;
 /// The end of a free list.
 const NO_CHUNK: u16 = u16::MAX;
 
-/// How a partition's memory is laid out.
+/// The layout of a partition's memory.
 #[derive(Debug)]
 pub struct Layout {
     /// The size classes of the partition's chunks.
     pub classes: Classes,
     /// Bytes of a page, a power of two up to 64 KiB.
     pub page_bytes: usize,
-    /// Where pages come from.
+    /// The pool from which pages are taken.
     pub pool: Arc<PagePool>,
     /// Pages that a partition never gives back.
     pub pages_floor: usize,
@@ -55,9 +55,9 @@ pub struct Arena {
     pub(super) classes: Vec<Class>,
     /// Pages with memory and without a class.
     free_pages: Vec<u32>,
-    /// Pages that went from one class to another.
+    /// Pages that moved from one class to another.
     pub(super) moved: u64,
-    /// Pages whose memory went back.
+    /// Pages whose memory was given back.
     gone: Vec<u32>,
     /// The large values, while this partition uses them.
     pub(super) large_values: Option<Box<LargeValues>>,
@@ -70,7 +70,7 @@ pub(super) struct Page {
     pub bytes: plimsoll_chronos::Page,
     pub class: u8,
     pub used: u16,
-    /// Chunks from here on were never used.
+    /// The first chunk that was never used; all later ones are unused too.
     fresh: u16,
     free: u16,
 }
@@ -83,7 +83,7 @@ pub(super) struct Class {
     hand: Hand,
     /// Bytes of its items: headers, keys and values.
     pub requested: u64,
-    /// Seconds that the item which was evicted last had not been stored or become active.
+    /// Seconds since the last evicted item had been stored or become active.
     pub evicted_age: u32,
     pub counts: ClassCounts,
 }
@@ -94,10 +94,10 @@ struct Hand {
     chunk: usize,
 }
 
-/// The decision on an item under the hand, made by the caller, which knows what has expired.
+/// The decision on an item under the hand, made by the caller, which knows the expired items.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// Expired or flushed: its chunk is free at no loss.
+    /// Expired or flushed: its chunk can be freed without loss.
     Dead,
     /// The item cannot be evicted now.
     Keep,
@@ -106,7 +106,7 @@ pub enum Verdict {
 }
 
 impl Arena {
-    /// An arena that owns its floor of the budget. The caller has checked that the budget has it.
+    /// Creates an arena that owns its floor of the budget. The caller has checked that the budget has it.
     pub fn new(layout: Arc<Layout>, budget: Arc<Budget>) -> Arena {
         let floor = (layout.pages_floor * layout.page_bytes) as u64;
         assert!(budget.take_large(floor), "-m has room for the floor of every partition");
@@ -124,14 +124,14 @@ impl Arena {
         }
     }
 
-    /// The header of `item`.
+    /// Returns the header of `item`.
     #[inline]
     pub fn header(&self, item: ItemRef) -> &Header {
         let bytes = &self.pages[item.page()].bytes[item.offset()..];
         Header::ref_from_prefix(bytes).expect("a chunk holds a header").0
     }
 
-    /// The header of `item`, to be changed.
+    /// Returns the header of `item`, to be changed.
     #[inline]
     pub fn header_mut(&mut self, item: ItemRef) -> &mut Header {
         let bytes = &mut self.pages[item.page()].bytes[item.offset()..];
@@ -146,7 +146,8 @@ impl Arena {
         &rest[..usize::from(header.key_bytes)]
     }
 
-    /// The header of `item`, its key, and its value. A large one's values are checked out ([`Arena::has_value`]).
+    /// Returns the header of `item`, its key, and its value. A large one's values are checked out
+    /// ([`Arena::has_value`]).
     #[inline]
     pub fn item(&self, item: ItemRef) -> (&Header, &[u8], &[u8]) {
         let bytes = &self.pages[item.page()].bytes[item.offset()..];
@@ -166,18 +167,18 @@ impl Arena {
         }
     }
 
-    /// Asks for all lines of `item`'s chunk at once. Memory answers many questions in the time of one; header, key and
-    /// value, each wanted only when the one before is there, would take three times as long.
+    /// Prefetches all lines of `item`'s chunk at once. Memory answers many accesses in the time of one; header, key and
+    /// value, each fetched only after the one before, would take three times as long.
     #[inline]
     pub fn prefetch(&self, item: ItemRef) {
-        /// More than this the processor fetches by itself, once it sees that line after line is wanted.
+        /// Lines beyond this number are fetched by the processor itself, once it sees that they are read in sequence.
         const BYTES_MAX: usize = 20 * 64;
         let page = &self.pages[item.page()];
         let size = self.layout.classes.size(usize::from(page.class)).min(BYTES_MAX);
         prefetch(&page.bytes[item.offset()..][..size]);
     }
 
-    /// The value of `item`, to be changed in place.
+    /// Returns the value of `item`, to be changed in place.
     pub fn value_mut(&mut self, item: ItemRef) -> &mut [u8] {
         let bytes = &mut self.pages[item.page()].bytes[item.offset()..];
         let (header, rest) = Header::mut_from_prefix(bytes).expect("a chunk holds a header");
@@ -190,26 +191,26 @@ impl Arena {
         }
     }
 
-    /// All of `item`'s chunk.
+    /// Returns all of `item`'s chunk.
     pub fn chunk_mut(&mut self, item: ItemRef) -> &mut [u8] {
         let page = &mut self.pages[item.page()];
         let size = self.layout.classes.size(usize::from(page.class));
         &mut page.bytes[item.offset()..][..size]
     }
 
-    /// Bytes of the chunk of `item`, and of the allocation beside it.
+    /// Returns the bytes of the chunk of `item`, and of the allocation beside it.
     pub fn footprint(&self, item: ItemRef) -> usize {
         let header = self.header(item);
         let beside = if header.state & State::LARGE == 0 { 0 } else { header.value_bytes.get() as usize };
         self.layout.classes.size(self.class(item)) + beside
     }
 
-    /// The class of `item`'s chunk.
+    /// Returns the class of `item`'s chunk.
     pub fn class(&self, item: ItemRef) -> usize {
         usize::from(self.pages[item.page()].class)
     }
 
-    /// A free chunk of `class`, if there is one without evicting.
+    /// Returns a free chunk of `class`, if there is one without evicting.
     pub fn allocate(&mut self, class: usize) -> Option<ItemRef> {
         if self.classes[class].open.is_empty() {
             let page = self.empty_page()?;
@@ -260,7 +261,7 @@ impl Arena {
         }
     }
 
-    /// Moves the hand of `class` to the next item that `judge` lets go.
+    /// Moves the hand of `class` to the next item that `judge` allows to evict.
     pub fn victim(&mut self, class: usize, judge: impl Fn(&Header) -> Verdict) -> Option<ItemRef> {
         let size = self.layout.classes.size(class);
         for step in 0..2 * HAND_STEPS_MAX {
@@ -294,7 +295,7 @@ impl Arena {
         None
     }
 
-    /// The second of the item of `class` that the hand comes to next in its page, if there is one.
+    /// Returns the time of the next item of `class` under the hand in its page, if there is one.
     pub fn next_time(&self, class: usize) -> Option<u32> {
         let Class { pages, hand, .. } = &self.classes[class];
         let number = *pages.get(hand.page).or(pages.first())? as usize;
@@ -303,7 +304,7 @@ impl Arena {
         Some(self.header(next).time.get())
     }
 
-    /// How many chunks of `page` have been used, and their bytes; 0 if none is now.
+    /// Returns the number of chunks of `page` that have been used, and their bytes; 0 if none is used now.
     pub fn chunks_of(&self, page: usize) -> (usize, usize) {
         let Page { bytes, class, fresh, used, .. } = &self.pages[page];
         let is_empty = *used == 0 || bytes.is_empty();
@@ -319,8 +320,8 @@ impl Arena {
             .collect()
     }
 
-    /// The page to be emptied for another class: of the one that has the most, the page with the fewest active items of
-    /// those that the hand comes to next. None if all pages have heads of large items.
+    /// Returns the page to be emptied for another class: in the class with the most pages, the page with the fewest
+    /// active items among the next under the hand. None if all pages have heads of large items.
     pub fn page_to_empty(&self) -> Option<usize> {
         let small = &self.classes[..self.layout.classes.heads()];
         let Class { pages, hand, .. } = small.iter().max_by_key(|class| class.pages.len())?;
@@ -334,7 +335,7 @@ impl Arena {
         self.items_of(page).into_iter().filter(is_active).count()
     }
 
-    /// Pages that a partition keeps when others want memory.
+    /// Returns the number of pages that a partition keeps when others need memory.
     pub fn pages_share(&self) -> usize {
         ((self.budget.share() / self.layout.page_bytes as u64) as usize).max(self.layout.pages_floor)
     }
@@ -356,7 +357,7 @@ impl Arena {
         self.pages.len() - self.gone.len()
     }
 
-    /// Bytes of pages and of large items, as they are in the budget beyond the floor.
+    /// Returns the bytes of pages and of large items, as they are in the budget beyond the floor.
     pub fn bytes_held(&self) -> u64 {
         (self.pages_held() * self.layout.page_bytes) as u64 + self.place.bytes()
     }

@@ -1,16 +1,16 @@
-//! `-m`: bytes of item memory that all partitions have together.
+//! `-m`: bytes of item memory of all partitions together.
 //!
-//! A partition asks when it takes a page or a large value and tells when it gives one back, so the shared counter is
-//! touched once in dozens of stores. How memory flows:
+//! A partition asks when it takes a page or a large value and reports when it gives one back, so the shared counter is
+//! touched once in dozens of stores. The rules for memory:
 //!
-//! 1. What is free goes to whoever asks first; the last part of it (the reserve) only to large values.
-//! 2. When nothing is free, a small item evicts one of its size in its partition, and a large value the oldest large
-//!    value of all partitions ([`SharedLargeValues`]).
-//! 3. Pages that hold more than half of `-m` give way to large values, but those of a partition only above its share of
-//!    that half; large values that hold more than half give way to pages.
-//! 4. Every partition keeps a few pages from the start (its floor), whatever comes.
-//! 5. When the reserve is in use and pages hold more than half, or more is taken than there is, partitions give memory
-//!    back while they do their housekeeping.
+//! 1. Free memory goes to the first partition that asks; the last part of it (the reserve) only to large values.
+//! 2. When none is free, a small item evicts one of its size in its partition, and a large value the oldest large value
+//!    of all partitions ([`SharedLargeValues`]).
+//! 3. Pages that hold more than half of `-m` give way to large values, but only the pages of a partition above its
+//!    share of that half; large values that hold more than half give way to pages.
+//! 4. Every partition always keeps the few pages with which it started (its floor).
+//! 5. When the reserve is in use and pages hold more than half, or more is taken than the limit, partitions give memory
+//!    back during their housekeeping.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -22,16 +22,16 @@ use super::shared_large_values::{SharedEntry, SharedLargeValues};
 pub struct Budget {
     limit: AtomicU64,
     taken: AtomicU64,
-    /// Kept for large values.
+    /// Bytes kept for large values.
     reserve: u64,
-    /// Numbers that pages have had in any partition, from 0 up to this.
+    /// The largest number of pages that any partition has had; page numbers are below it.
     pages: AtomicUsize,
     /// The large values of all partitions.
     pub large_values: SharedLargeValues,
 }
 
 impl Budget {
-    /// A budget of `limit` bytes, of which `reserve` (at most half) are for large values only.
+    /// Creates a budget of `limit` bytes, of which `reserve` (at most half) are for large values only.
     pub fn new(limit: u64, reserve: u64) -> Budget {
         Budget {
             limit: AtomicU64::new(limit),
@@ -76,23 +76,23 @@ impl Budget {
         self.large_values.check_in(place, values, |bytes| self.give(bytes));
     }
 
-    /// True if partitions should give memory back.
+    /// Reports whether partitions should give memory back.
     pub fn is_short(&self) -> bool {
         let taken = self.taken();
         taken > self.limit() || (taken > self.limit().saturating_sub(self.reserve) && self.has_many_pages())
     }
 
-    /// True if pages hold more than half, and are to give way to large values.
+    /// Reports whether pages hold more than half, and are to give way to large values.
     pub fn has_many_pages(&self) -> bool {
         self.taken().saturating_sub(self.large_values.bytes()) > self.limit() / 2
     }
 
-    /// True if large values hold more than half, and are to give way to pages.
+    /// Reports whether large values hold more than half, and are to give way to pages.
     pub fn has_many_large(&self) -> bool {
         self.large_values.bytes() > self.limit() / 2
     }
 
-    /// Bytes of pages that a partition may keep though large values want them.
+    /// Returns the bytes of pages that a partition may keep although large values need them.
     pub fn share(&self) -> u64 {
         self.limit() / 2 / self.large_values.count().max(1) as u64
     }
@@ -102,7 +102,7 @@ impl Budget {
         self.pages.fetch_max(pages, Ordering::Relaxed);
     }
 
-    /// The most pages that a partition has had.
+    /// Returns the most pages that a partition has had.
     pub fn pages_most(&self) -> usize {
         self.pages.load(Ordering::Relaxed)
     }
@@ -117,7 +117,7 @@ impl Budget {
         self.limit.load(Ordering::Relaxed)
     }
 
-    /// Changes the limit; what is above it is given back over time.
+    /// Changes the limit; memory above it is given back over time.
     pub fn set_limit(&self, limit: u64) {
         self.limit.store(limit, Ordering::Relaxed);
     }

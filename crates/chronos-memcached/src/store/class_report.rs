@@ -4,7 +4,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::counters::ClassCounts;
 
-/// A class of one partition: what it holds, and what it counted.
+/// A class of one partition: its contents and its counters.
 #[derive(Clone, Copy, Default, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct ClassReport {
@@ -20,9 +20,9 @@ pub struct ClassReport {
     pub used: u64,
     /// Bytes of its items: headers, keys and values.
     pub requested: u64,
-    /// Seconds since the item was stored or became active that the eviction hand comes to next.
+    /// Seconds since the next item under the eviction hand was stored or became active.
     pub age: u64,
-    /// The same of the item that was evicted last.
+    /// The same age of the item that was evicted last.
     pub evicted_age: u64,
     /// The counters of the class.
     pub counts: ClassCounts,

@@ -1,7 +1,7 @@
 //! Chunk sizes: each page is cut into chunks of one class.
 //!
-//! memcached grows its classes by 1.25 in pages of 1 MiB. Ours are those whose chunks fill a page without remainder,
-//! about 1.06 apart, so that an item wastes 3 % of its chunk on average instead of 10 %.
+//! memcached grows its classes by 1.25 in pages of 1 MiB. Ours are the sizes whose chunks fill a page without
+//! remainder, about 1.06 apart, so that an item wastes 3 % of its chunk on average instead of 10 %.
 
 use super::item::{GRAIN, HEADER_BYTES};
 
@@ -21,8 +21,8 @@ const CLASSES_MAX: usize = 200;
 const HEAD_BYTES: usize = (HEADER_BYTES + 250 + size_of::<u32>()).next_multiple_of(GRAIN);
 
 impl Classes {
-    /// Classes for pages of `page_bytes`, each at least `growth` times the one before; the smallest has `data_min`
-    /// bytes for key and value.
+    /// Creates classes for pages of `page_bytes`, each at least `growth` times the one before; the smallest has
+    /// `data_min` bytes for key and value.
     pub fn new(page_bytes: usize, growth: f64, data_min: usize) -> Classes {
         let smallest = (HEADER_BYTES + data_min.max(GRAIN))
             .next_multiple_of(GRAIN)
@@ -46,22 +46,23 @@ impl Classes {
         Classes { sizes: sizes.into_iter().map(|size| size as u32).collect(), class_of }
     }
 
-    /// The class for an item of `bytes`; None if it needs an allocation of its own.
+    /// Returns the class for an item of `bytes`; None if it needs an allocation of its own.
     pub fn class_of(&self, bytes: usize) -> Option<usize> {
         self.class_of.get(bytes.div_ceil(GRAIN)).map(|&class| usize::from(class))
     }
 
-    /// The class of the heads of large items: pages of nothing else, so that a small item takes the place of none.
+    /// Returns the class of the heads of large items: their pages have nothing else, so that a small item takes the
+    /// place of none.
     pub fn heads(&self) -> usize {
         self.sizes.len() - 1
     }
 
-    /// Bytes of a chunk of `class`.
+    /// Returns the bytes of a chunk of `class`.
     pub fn size(&self, class: usize) -> usize {
         self.sizes[class] as usize
     }
 
-    /// How many classes there are.
+    /// Returns the number of classes.
     pub fn count(&self) -> usize {
         self.sizes.len()
     }

@@ -1,4 +1,4 @@
-//! Eviction: a partition takes free chunks first, then dead items, then the items that were least used; and idle work.
+//! Eviction: a partition takes free chunks first, then dead items, then the least used items; and idle work.
 
 use super::arena::Verdict;
 use super::item::{Header, ItemRef, State};
@@ -42,7 +42,7 @@ impl Store {
         self.arena.give_page_back()
     }
 
-    /// Forgets large items whose values were taken for other partitions.
+    /// Removes large items whose values were taken for other partitions.
     pub fn forget_taken(&mut self, second: u32) {
         while let Some(item) = self.arena.next_taken() {
             self.lose(item, second);
@@ -82,7 +82,7 @@ impl Store {
         true
     }
 
-    /// A new place for `key` in the index and in memory; what it had is gone.
+    /// Creates a new place for `key` in the index and in memory; its old item is removed.
     pub(super) fn place(
         &mut self,
         hash: u64,
@@ -95,7 +95,7 @@ impl Store {
             Some(class) => self.allocate(class, second).ok_or(NoMemory)?,
             None => self.allocate_large(key, parts, second)?,
         };
-        // Looked for again: the memory may have come from it.
+        // Looked up again: the memory may have come from it.
         if let Some(old) = self.peek(hash, key) {
             self.note_replaced(old, second);
             self.remove(old);
@@ -118,7 +118,7 @@ impl Store {
     fn allocate_large(&mut self, key: &[u8], parts: [&[u8]; 2], second: u32) -> Result<ItemRef, NoMemory> {
         self.forget_taken(second);
         let item = self.allocate(self.arena.layout.classes.heads(), second).ok_or(NoMemory)?;
-        // Nobody takes what stands there for an item while room is made.
+        // With state 0, these bytes are not taken for an item while room is made.
         self.arena.header_mut(item).state = 0;
         while !self.arena.put_value(item, key.len(), parts) {
             if !self.make_room_for_large(second) {

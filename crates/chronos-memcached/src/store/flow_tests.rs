@@ -1,4 +1,4 @@
-//! How memory flows between partitions, and between small items and large ones.
+//! The flow of memory between partitions, and between small items and large ones.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::tests::{HASH, has, layout, put};
 use super::*;
 
 const MEBIBYTE: u64 = 1 << 20;
-/// A value that has no place in a page of 16 KiB.
+/// A value that does not fit a page of 16 KiB.
 const LARGE: usize = 20_000;
 
 fn budget(bytes: u64, reserve: usize) -> Arc<Budget> {
@@ -19,7 +19,7 @@ fn stores<const N: usize>(budget: &Arc<Budget>) -> [Store; N] {
     std::array::from_fn(|number| Store::new(layout(true), Arc::clone(budget), number as u64 + 1, N as u64))
 }
 
-/// True if a client would get `number`, and notes that one did.
+/// Reports whether a client would get `number`, and notes that one did.
 fn fetch(store: &mut Store, number: u32) -> bool {
     let key = format!("key-{number}");
     let found = store.find(HASH.hash(key.as_bytes()), key.as_bytes(), 100);
@@ -57,7 +57,7 @@ fn large_values_that_are_wanted_stay() {
     store_all(&mut store, 0..20, LARGE);
     for round in 0..400 {
         assert_eq!(count(&mut store, 0..5), 5, "round {round}");
-        // One large value and many small ones that nobody wants.
+        // One large value and many small ones that are never fetched.
         store_all(&mut store, 1000 + round..1001 + round, LARGE);
         let first = 100_000 + round * 50;
         store_all(&mut store, first..first + 50, 100);
@@ -71,7 +71,7 @@ fn large_values_that_are_wanted_stay() {
 fn large_values_leave_half_of_the_memory_to_small_items() {
     let budget = budget(4 * MEBIBYTE, LARGE);
     let mut stores: [Store; 2] = stores(&budget);
-    // More than fits.
+    // More than fits in the budget.
     for store in &mut stores {
         store_all(store, 0..50_000, 100);
     }
@@ -98,7 +98,7 @@ fn small_items_get_half_of_the_memory_from_large_values() {
     store_all(&mut store, 100_000..150_000, 100);
     let after = count(&mut store, 0..400);
     assert!(after * LARGE > 1_900_000 && after * LARGE < 2_200_000, "{after} of {before}");
-    // The oldest went.
+    // The oldest was evicted.
     assert!(has(&mut store, 399) && !has(&mut store, 200));
 }
 
@@ -114,7 +114,7 @@ fn every_partition_stores_values_above_its_share() {
         assert!(budget.taken() <= 4 * MEBIBYTE);
         last.push((store, number));
     }
-    // As many as fit, and those that came last.
+    // As many as fit, and those stored last.
     for &(store, number) in &last[1995..] {
         assert!(fetch(&mut stores[store], number), "{number}");
     }
@@ -169,7 +169,7 @@ fn threads_find_room_in_each_others_partitions() {
             scope.spawn(move || {
                 for number in 0..2000 {
                     store_all(&mut store, number..number + 1, BYTES);
-                    // Others may have taken any of them, but none has another's bytes.
+                    // Others may have taken any of them, but none has another item's bytes.
                     fetch(&mut store, number / 2);
                     store.housekeeping(100, true);
                 }

@@ -1,4 +1,4 @@
-//! Where each item is: open addressing with linear probing, 8 bytes an entry: half of the key's hash (the tag), and
+//! The place of each item: open addressing with linear probing, 8 bytes an entry: half of the key's hash (the tag), and
 //! the item's [`ItemRef`] plus 1.
 //!
 //! A line of the cache has eight entries and probes rarely leave it; a tag that differs spares the item's line. The
@@ -18,7 +18,7 @@ const MOVED_PER_INSERT: usize = 16;
 #[derive(Debug)]
 pub struct Index {
     table: Table,
-    /// The table before it grew, and how far it is moved.
+    /// The table before it grew, and the number of its entries that are moved.
     old: Option<(Table, usize)>,
     count: usize,
 }
@@ -35,7 +35,7 @@ impl Index {
         Index { table: Table::new(ENTRIES_MIN), old: None, count: 0 }
     }
 
-    /// Asks memory for the entries where `tag` is looked for.
+    /// Prefetches the entries where `tag` is looked up.
     #[inline]
     pub fn prefetch(&self, tag: u32) {
         self.table.prefetch(tag);
@@ -44,13 +44,13 @@ impl Index {
         }
     }
 
-    /// The first item with `tag`, which is the one that is looked for but for one time in many millions.
+    /// Returns the first item with `tag`, which is the right one except once in many millions of lookups.
     #[inline]
     pub fn guess(&self, tag: u32) -> Option<ItemRef> {
         self.find(tag, |_| true)
     }
 
-    /// The item with `tag` for which `is_it`.
+    /// Returns the item with `tag` for which `is_it` is true.
     #[inline]
     pub fn find(&self, tag: u32, mut is_it: impl FnMut(ItemRef) -> bool) -> Option<ItemRef> {
         let found = self.table.find(tag, &mut is_it).map(|(_, item)| item);
@@ -146,7 +146,7 @@ impl Table {
         self.entries[place] = entry;
     }
 
-    /// Empties `place`, and moves up what would not be found any more.
+    /// Empties `place`, and moves entries up that would not be found any more.
     fn remove_at(&mut self, place: usize) {
         let (mut hole, mut next) = (place, place);
         loop {
@@ -156,7 +156,7 @@ impl Table {
                 break;
             }
             let home = (entry >> 32) as usize & self.mask;
-            // The hole lies between the entry's home and the entry, going round.
+            // The hole lies between the entry's home and the entry, in circular order.
             if next.wrapping_sub(home) & self.mask >= next.wrapping_sub(hole) & self.mask {
                 self.entries[hole] = entry;
                 hole = next;
@@ -180,7 +180,7 @@ mod tests {
             let mut index = Index::new();
             let mut model = BTreeMap::new();
             for (number, (insert, key)) in steps.into_iter().enumerate() {
-                // Few homes, at the table's end too, so that probes collide and go round.
+                // Few homes, at the table's end too, so that probes collide and wrap around.
                 let tag = (key % 7).wrapping_mul(0x1111_1111).wrapping_sub(key & 1);
                 match model.get(&key).copied() {
                     Some(item) if !insert => {

@@ -36,19 +36,19 @@ impl Arena {
         self.budget.give(bytes);
     }
 
-    /// Notes that the large item `item` is wanted.
+    /// Notes that the large item `item` was fetched.
     pub fn mark_active(&mut self, item: ItemRef) {
         let number = self.slot(item);
         self.large_values().mark_active(number);
     }
 
-    /// Whether the large item `item` was wanted lately.
+    /// Reports whether the large item `item` was fetched lately.
     pub fn is_active(&mut self, item: ItemRef) -> bool {
         let number = self.slot(item);
         self.large_values().is_active(number)
     }
 
-    /// The large item of this partition that is wanted least, if there is one.
+    /// Returns the least wanted large item of this partition, if there is one.
     pub fn oldest_large(&mut self) -> Option<ItemRef> {
         let stamp = self.budget.large_values.stamp();
         // Each is requeued once at most.
@@ -56,7 +56,7 @@ impl Arena {
         self.large_values().oldest()
     }
 
-    /// A large item of this partition whose value went to others, until there are no more.
+    /// Returns a large item of this partition whose value was taken for others, until there are no more.
     pub fn next_taken(&mut self) -> Option<ItemRef> {
         self.large_values().next_taken()
     }
@@ -85,7 +85,7 @@ impl Arena {
     }
 }
 
-/// The number of its slot, from what stands behind a large item's key.
+/// Returns the number of its slot, from the bytes behind a large item's key.
 pub(super) fn large_number(rest: &[u8]) -> u32 {
     let (number, _) =
         rest.split_first_chunk::<4>().expect("a large item's chunk has the number of its value");

@@ -30,11 +30,11 @@ struct Slot {
 /// The result of an attempt to evict the oldest value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Attempt {
-    /// There is no value that could be evicted.
+    /// No value could be evicted.
     Nothing,
     /// The value was active, and was requeued as the newest.
     SecondChance,
-    /// The value was evicted, and had so many bytes.
+    /// The value was evicted, and had this number of bytes.
     Taken(u64),
 }
 
@@ -47,7 +47,7 @@ impl LargeValues {
         LargeValues { slots: Vec::new(), free: Vec::new(), taken: Vec::new(), newest: NONE, oldest: NONE }
     }
 
-    /// Puts the value of `item`, at least one byte, there as the newest, and says the number of its slot.
+    /// Adds the value of `item`, at least one byte, as the newest, and returns the number of its slot.
     pub fn put(&mut self, value: Box<[u8]>, item: ItemRef, stamp: u64) -> u32 {
         debug_assert!(!value.is_empty(), "an empty value is no large one");
         let slot = Slot { value, item: Some(item), stamp, is_active: false, newer: NONE, older: NONE };
@@ -65,7 +65,7 @@ impl LargeValues {
         number
     }
 
-    /// Frees a slot, and says how many bytes that gives: none if the value was taken before.
+    /// Frees a slot, and returns the number of bytes freed: none if the value was taken before.
     pub fn remove(&mut self, number: u32) -> u64 {
         let bytes = self.value(number).len() as u64;
         if bytes > 0 {
@@ -77,12 +77,12 @@ impl LargeValues {
         bytes
     }
 
-    /// The value in a slot; empty if it was taken.
+    /// Returns the value in a slot; empty if it was taken.
     pub fn value(&self, number: u32) -> &[u8] {
         &self.slots[number as usize].value
     }
 
-    /// The value in a slot, to be changed in place.
+    /// Returns the value in a slot, to be changed in place.
     pub fn value_mut(&mut self, number: u32) -> &mut [u8] {
         &mut self.slots[number as usize].value
     }
@@ -92,17 +92,17 @@ impl LargeValues {
         self.slots[number as usize].is_active = true;
     }
 
-    /// Whether a value would be spared, or would have been when it was taken.
+    /// Reports whether a value would be spared, or would have been when it was taken.
     pub fn is_active(&self, number: u32) -> bool {
         self.slots[number as usize].is_active
     }
 
-    /// The item of the oldest value, if there is one.
+    /// Returns the item of the oldest value, if there is one.
     pub fn oldest(&self) -> Option<ItemRef> {
         self.slots.get(self.oldest as usize)?.item
     }
 
-    /// When the oldest value came.
+    /// Returns the stamp of the oldest value.
     pub fn oldest_stamp(&self) -> Option<u64> {
         self.slots.get(self.oldest as usize).map(|slot| slot.stamp)
     }
@@ -120,7 +120,8 @@ impl LargeValues {
         true
     }
 
-    /// Takes the oldest value away, for the owner to find out, or spares it (if `may_requeue`) with the stamp `stamp`.
+    /// Takes the oldest value away, which the owner notices later, or spares it (if `may_requeue`) with the stamp
+    /// `stamp`.
     pub fn take_oldest(&mut self, may_requeue: bool, stamp: u64) -> Attempt {
         if may_requeue && self.requeue_oldest(stamp) {
             return Attempt::SecondChance;
@@ -135,7 +136,7 @@ impl LargeValues {
         Attempt::Taken(value.len() as u64)
     }
 
-    /// An item whose value was taken, until there are no more.
+    /// Returns an item whose value was taken, until there are no more.
     pub fn next_taken(&mut self) -> Option<ItemRef> {
         loop {
             let slot = &self.slots[self.taken.pop()? as usize];
@@ -200,7 +201,7 @@ mod tests {
         for _ in 0..3 {
             values.take_oldest(false, 10);
         }
-        // One it finds by itself, and the slot has another value then.
+        // The owner finds one by itself, and the slot has another value then.
         assert_eq!(values.remove(1), 0);
         assert_eq!(values.put(Box::new([7]), ItemRef(9), 11), 1);
         let mut told: Vec<u32> = std::iter::from_fn(|| values.next_taken()).map(|item| item.0).collect();

@@ -1,5 +1,4 @@
-//! The large values of all partitions: memory for a large value comes from the oldest one, in whichever partition it
-//! is.
+//! The large values of all partitions: memory for a large value is taken from the oldest one, of any partition.
 //!
 //! ```text
 //! owner:          find ─> check out its values ─> read, store, remove ─> check in before the thread does anything else
@@ -8,8 +7,8 @@
 //!
 //! A value is evicted with its lock held, and the owner finds an empty slot at its next access. Where all values are
 //! checked out, a thread that needs memory waits for the next owner to check in, which evicts one of its own for it: an
-//! owner that has lost its processor keeps its values for long, and one in a hurry checks them out again at once. No
-//! thread waits while it has values checked out, so there is no deadlock.
+//! owner that has lost its processor keeps its values for long, and a busy one checks them out again at once. No thread
+//! waits while it has values checked out, which rules out deadlocks.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
@@ -34,9 +33,9 @@ pub struct SharedLargeValues {
 /// Evictions that owners do when they check in, for threads that found all values checked out.
 #[derive(Debug, Default)]
 struct Evictions {
-    /// How many were asked for, ever.
+    /// Number of evictions ever asked for.
     asked: u64,
-    /// How many of these were done, or given up.
+    /// Number of these that were done, or given up.
     done: u64,
 }
 
@@ -101,8 +100,8 @@ impl SharedLargeValues {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Takes the least wanted value away, and says how many bytes that gives; 0 if its owner has given them to the
-    /// budget, None if there is no value. The caller has no values.
+    /// Takes the least wanted value away, and returns the number of bytes freed; 0 if its owner has given them to the
+    /// budget, None without any value. The caller has no values checked out.
     pub fn evict(&self) -> Option<u64> {
         let places = self.places.read().unwrap_or_else(PoisonError::into_inner);
         let (mut second_chances, mut searches) = (0, 0);
@@ -119,7 +118,7 @@ impl SharedLargeValues {
                 continue;
             };
             let mut guard = place.lock();
-            // They were checked out since they were found.
+            // The values were checked out since they were found.
             let Some(values) = guard.as_deref_mut() else { continue };
             let attempt = values.take_oldest(second_chances < SECOND_CHANCES_MAX, self.stamp());
             place.note(values);

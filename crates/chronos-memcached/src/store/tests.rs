@@ -55,7 +55,7 @@ fn value(number: u8, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|place| number.wrapping_add(place as u8)).collect()
 }
 
-/// A store with what it should hold at most: it may have lost items, but never holds others.
+/// A store with its expected contents: it may have lost items, but never holds others.
 struct Pair {
     store: Store,
     model: BTreeMap<u8, (Vec<u8>, u32)>,
@@ -205,7 +205,7 @@ fn what_is_fetched_twice_stays() {
     let mut store = Store::new(layout(true), Arc::new(Budget::new(1 << 20, 0)), 1, 1);
     for number in 0..3000 {
         put(&mut store, number, 1000).expect("evicts");
-        // Two items that are wanted again and again.
+        // Two items that are fetched again and again.
         for wanted in [0, 1] {
             let key = format!("key-{wanted}");
             if let Lookup::Hit(item) = store.find(HASH.hash(key.as_bytes()), key.as_bytes(), 100) {
@@ -229,7 +229,7 @@ fn memory_moves_between_sizes() {
     }
 }
 
-/// What expires leaves a small store with the next second's sweep, and a large one within a minute.
+/// Expired items leave a small store with the next second's sweep, and a large one within a minute.
 #[test]
 fn expired_items_leave_sooner_where_there_are_few() {
     for (others, seconds) in [(10, 1), (20_000, 20)] {

@@ -1,4 +1,4 @@
-//! Commands without a key: what operators say.
+//! Commands without a key: the commands of operators.
 
 use std::fmt::Display;
 use std::sync::atomic::Ordering;
@@ -96,7 +96,7 @@ impl<'a> Line<'a, '_> {
         }
     }
 
-    /// `lru_crawler`: what looks for expired items here is each thread, when it is idle.
+    /// `lru_crawler`: here each thread looks for expired items, when it is idle.
     pub(super) fn crawler(&mut self) -> Step<Request<'a>> {
         let (words, count) = first_words::<4>(self.line);
         let (shared, number) = (&self.server.shared, words::unsigned_32(words[2]));
@@ -146,12 +146,12 @@ impl<'a> Line<'a, '_> {
             };
             return self.answer(text);
         }
-        // memcached cannot; here it would only be the answer of another command that a client takes for this one's.
+        // memcached refuses this too; here the answer could only be taken for that of another command.
         if self.session.is_piped {
             let name = if style == DumpStyle::Metadump { "metadump" } else { "mgdump" };
             return self.answer(&format!("ERROR cannot pipeline other commands before {name}"));
         }
-        // A dump has no end that a datagram could hold.
+        // A dump has no end that fits a datagram.
         if self.session.transport == Transport::Udp {
             return self.answer("ERROR");
         }
@@ -161,7 +161,7 @@ impl<'a> Line<'a, '_> {
         Step::Done { consumed: self.consumed }
     }
 
-    /// `slabs`: pages go from class to class by themselves here, so no command moves them.
+    /// `slabs`: pages move from class to class by themselves here, so no command moves them.
     pub(super) fn slabs(&mut self) -> Step<Request<'a>> {
         let (words, count) = first_words::<5>(self.line);
         let quiet = words[count.min(5) - 1] == b"noreply";
@@ -183,7 +183,7 @@ impl<'a> Line<'a, '_> {
         }
     }
 
-    /// `watch`, which memcached answers so with `-W`: requests are not logged here.
+    /// `watch`, answered like memcached with `-W`: requests are not logged here.
     pub(super) fn watch(&mut self) -> Step<Request<'a>> {
         let quiet = Words(self.line).last() == Some(b"noreply");
         self.answer_unless(quiet, "CLIENT_ERROR watch commands not allowed")
@@ -204,7 +204,7 @@ impl<'a> Line<'a, '_> {
             return self.answer("CLIENT_ERROR Illegal slab id");
         }
         let mut head = Head::new(Verb::Cachedump, Style::Text);
-        // Nothing is in memcached's class 0, nor in what is none here.
+        // No item is in memcached's class 0, nor in a class that does not exist here.
         (head.initial, head.delta) = (u64::from(class.wrapping_sub(1)), limit.into());
         Step::Everywhere { consumed: self.consumed, request: Request::new(head, &[]) }
     }
@@ -254,7 +254,7 @@ impl<'a> Line<'a, '_> {
 /// The greatest number of a size class that a client may name.
 const CLASS_MAX: u32 = 255;
 
-/// The classes of `word`, numbered from 0: numbers with `,` between, or `all` (None). Nothing if it is neither.
+/// Returns the classes of `word`, numbered from 0: numbers with `,` between, or `all` (None). None if it is neither.
 fn classes(word: &[u8]) -> Option<Option<Vec<u32>>> {
     if word == b"all" {
         return Some(None);
@@ -268,7 +268,7 @@ fn classes(word: &[u8]) -> Option<Option<Vec<u32>>> {
     Some(Some(classes))
 }
 
-/// One answer of all partitions' to `stats`.
+/// Makes one answer to `stats` of the answers of all partitions.
 pub fn merge_report(
     server: &Memcached,
     report: Report,

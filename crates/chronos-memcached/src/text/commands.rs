@@ -1,4 +1,4 @@
-//! Command lines become requests, or are answered at once.
+//! Parses command lines into requests, or answers them at once.
 
 use std::sync::atomic::Ordering;
 
@@ -14,9 +14,9 @@ use crate::server::Memcached;
 use crate::session::{MultiGet, Session};
 use crate::stats::VERSION;
 
-/// A line that has not ended after so many bytes must be a get.
+/// A line that has not ended after this many bytes must be a get.
 const LINE_BYTES_MAX: usize = 2048;
-/// No line at all is longer; memcached would take memory without end.
+/// No line may be longer; memcached would take memory without bound.
 const GET_BYTES_MAX: usize = 16 << 20;
 
 pub(super) const BAD_FORMAT: &str = "CLIENT_ERROR bad command line format";
@@ -51,11 +51,11 @@ pub fn parse<'a>(
     Line { server, session, clock, input, line, consumed, reply }.parse()
 }
 
-/// A get of one key, in text or as a meta command whose flags are plain, and its length: what most requests are, found
-/// with one search. None for all others, right or wrong.
+/// Returns a get of one key, in text or as a meta command whose flags are plain, and its length: the most frequent
+/// requests, found with one search. None for all others, valid or not.
 #[inline]
 fn frequent(input: &[u8]) -> Option<(usize, Request<'_>)> {
-    /// Bytes behind a key at most: a space and a letter for each plain flag, and the line's end.
+    /// The most bytes behind a key: a space and a letter for each plain flag, and the line's end.
     const FLAGS_BYTES_MAX: usize = 2 * 26 + 2;
     let (is_meta, start) = match input {
         [b'g', b'e', b't', b' ', ..] => (false, 4),
@@ -63,7 +63,7 @@ fn frequent(input: &[u8]) -> Option<(usize, Request<'_>)> {
         _ => return None,
     };
     let rest = &input[start..input.len().min(start + KEY_BYTES_MAX + FLAGS_BYTES_MAX)];
-    // C's strings end at 0.
+    // C's strings end at a zero byte.
     let key_end = memchr3(b' ', b'\n', 0, rest)?;
     let line_end = match rest[key_end] {
         b'\n' => key_end,
@@ -86,7 +86,7 @@ fn frequent(input: &[u8]) -> Option<(usize, Request<'_>)> {
     Some((start + line_end + 1, request))
 }
 
-/// The second word of `input`: the key of all that is frequent.
+/// Returns the second word of `input`: the key of all frequent requests.
 #[inline]
 pub fn glance(input: &[u8]) -> Option<&[u8]> {
     let head = &input[..input.len().min(2 * KEY_BYTES_MAX)];
@@ -94,7 +94,8 @@ pub fn glance(input: &[u8]) -> Option<&[u8]> {
     Some(&rest[..memchr3(b' ', b'\r', b'\n', rest)?])
 }
 
-/// Where the first line of `input` ends. What was looked at before it was whole is not looked at again.
+/// Returns the end of the first line of `input`. Bytes that were searched before the line was complete are not searched
+/// again.
 #[inline]
 fn line_end(session: &mut Session, input: &[u8]) -> Option<usize> {
     let seen = std::mem::take(&mut session.without_end).min(input.len());
@@ -114,7 +115,7 @@ fn no_line<'a>(session: &mut Session, input: &[u8]) -> Step<Request<'a>> {
     Step::Incomplete { total: input.len() + 1 }
 }
 
-/// The next key of a get whose line was found good.
+/// Returns the next key of a get whose line was found valid.
 fn next_key<'a>(
     server: &Memcached,
     session: &mut Session,
@@ -197,7 +198,7 @@ impl<'a> Line<'a, '_> {
         Step::Done { consumed: self.consumed }
     }
 
-    /// Answers at once, unless the client wants to hear nothing.
+    /// Answers at once, unless the client asked for no answer.
     pub(super) fn answer_unless(&mut self, quiet: bool, text: &str) -> Step<Request<'a>> {
         if quiet { Step::Done { consumed: self.consumed } } else { self.answer(text) }
     }
@@ -263,7 +264,7 @@ impl<'a> Line<'a, '_> {
         self.server.run(total, Request { head, key, tokens: &[], value }, key)
     }
 
-    /// Refuses a value before it comes. What `set` would have replaced is out of date, and goes.
+    /// Refuses a value before it arrives. The item that `set` would have replaced is out of date, and is removed.
     fn too_large(&mut self, verb: Verb, key: &'a [u8], quiet: bool, bytes: usize) -> Step<Request<'a>> {
         self.server.shared.too_large.fetch_add(1, Ordering::Relaxed);
         self.session.skip = bytes + 2;
@@ -275,7 +276,7 @@ impl<'a> Line<'a, '_> {
         self.server.run(self.consumed, Request::new(head, key), key)
     }
 
-    /// `name key number [noreply]`, where the number is an expiry time or one to add or to subtract.
+    /// Parses `name key number [noreply]`, where the number is an expiry time or one to add or to subtract.
     fn key_and_number(&mut self, command: Command) -> Step<Request<'a>> {
         let (words, count) = first_words::<4>(self.line);
         if count != 3 && count != 4 {

@@ -4,9 +4,9 @@
 //! line ──> Dump of the session ──> a request for each page of each partition ──> lines ──> END
 //! ```
 //!
-//! A dump runs page by page, as keys of a get do, so that it takes no more memory than a reply may, and other
-//! connections are answered in between. Items that are stored meanwhile may be missed, and those that move may come
-//! twice, as with memcached's crawler.
+//! A dump runs page by page, as the keys of a get do, so that it takes no more memory than a reply may, and other
+//! connections are answered in between. Items that are stored meanwhile may be missed, and items that move may be
+//! reported twice, as with memcached's crawler.
 
 use std::fmt::Write;
 
@@ -22,10 +22,10 @@ use crate::server::Memcached;
 use crate::session::Session;
 use crate::store::{State, item_bytes};
 
-/// Bytes that `stats cachedump` answers at most.
+/// The most bytes that `stats cachedump` answers.
 const CACHEDUMP_BYTES_MAX: usize = 2 << 20;
 
-/// The request for the next page of the dump of `session`, or its end.
+/// Returns the request for the next page of the dump of `session`, or its end.
 #[cold]
 pub fn next<'a>(server: &Memcached, session: &mut Session, reply: &mut Vec<u8>) -> Step<Request<'a>> {
     let Some(dump) = session.dump.as_mut() else { return Step::Done { consumed: 0 } };
@@ -76,7 +76,7 @@ pub fn execute(partition: &Partition, head: &Head, clock: Clock, reply: &mut Vec
     });
 }
 
-/// Appends `key` as a URI has it.
+/// Appends `key` with the encoding of a URI.
 fn push_encoded(reply: &mut Vec<u8>, key: &[u8]) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     for &byte in key {
@@ -88,7 +88,7 @@ fn push_encoded(reply: &mut Vec<u8>, key: &[u8]) {
     }
 }
 
-/// Appends `stats cachedump` lines of the class and as many as `head` says, of one of `partitions`.
+/// Appends the `stats cachedump` lines of the class, as many as `head` asks for, of one of `partitions`.
 pub fn cachedump(partition: &Partition, head: &Head, clock: Clock, partitions: u32, reply: &mut Vec<u8>) {
     let (class, limit) = (head.initial as usize, if head.delta == 0 { u64::MAX } else { head.delta });
     let bytes_max = CACHEDUMP_BYTES_MAX / partitions as usize;
@@ -113,7 +113,7 @@ pub fn cachedump(partition: &Partition, head: &Head, clock: Clock, partitions: u
     }
 }
 
-/// One reply of all partitions' to `stats cachedump`: no more lines than `limit`, 0 for all.
+/// Makes one reply of the replies of all partitions to `stats cachedump`: at most `limit` lines, 0 for all.
 pub fn merge_cachedump(parts: &[Vec<u8>], limit: u64, reply: &mut Vec<u8>) {
     let lines = parts.iter().flat_map(|part| part.split_inclusive(|&byte| byte == b'\n'));
     let limit = if limit == 0 { usize::MAX } else { limit as usize };

@@ -1,4 +1,4 @@
-//! [`Dump`]: how far a dump of all items has come.
+//! [`Dump`]: the position of a dump of all items.
 
 use plimsoll_chronos::PartitionId;
 
@@ -7,7 +7,7 @@ use crate::request::{Head, Style, Verb};
 /// The lines that a dump writes for each item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DumpStyle {
-    /// `metadump` writes all that is known of the item.
+    /// `metadump` writes all properties of the item.
     Metadump = 0,
     /// `mgdump` writes the meta command that fetches the item.
     Mgdump = 1,
@@ -17,13 +17,13 @@ pub enum DumpStyle {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dump {
     style: DumpStyle,
-    /// Walks through all partitions that are still to come, the present one last: each for a class, or (None) for all.
+    /// Walks through all partitions that are still to do, the present one last: each for a class, or (None) for all.
     walks: Vec<Option<u32>>,
     partition: u32,
     page: usize,
 }
 
-/// Stands for all classes in a request.
+/// Means all classes in a request.
 pub const ALL_CLASSES: u64 = u64::MAX;
 
 impl Dump {
@@ -38,8 +38,8 @@ impl Dump {
         self.style
     }
 
-    /// Returns the request for the next page, and its partition, where each of so many partitions has at most `pages`;
-    /// `None` at the end.
+    /// Returns the request for the next page, and its partition, where each of `partitions` partitions has at most
+    /// `pages`; `None` at the end.
     pub fn next_page(&mut self, pages: usize, partitions: u32) -> Option<(PartitionId, Head)> {
         if self.page >= pages {
             (self.page, self.partition) = (0, self.partition + 1);

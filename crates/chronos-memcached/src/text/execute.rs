@@ -1,4 +1,4 @@
-//! Requests of the text protocol run, and are answered.
+//! Executes requests of the text protocol, and answers them.
 
 use super::words::push_number;
 use crate::clock::Clock;
@@ -46,10 +46,10 @@ pub fn answer_get(partition: &Partition, head: &Head, found: Option<ItemRef>, re
     }
 }
 
-/// `VALUE key flags bytes [cas]`, and the value.
+/// Appends `VALUE key flags bytes [cas]`, and the value.
 #[inline]
 fn value(partition: &Partition, item: ItemRef, cas: bool, reply: &mut Vec<u8>) {
-    /// Bytes of all that is not the key and the value, at most.
+    /// The most bytes of an answer beside the key and the value.
     const FRAME_BYTES: usize = 64;
     let (header, key, value) = partition.store.item(item);
     reply.reserve(FRAME_BYTES + key.len() + value.len());

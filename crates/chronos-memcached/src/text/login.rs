@@ -10,7 +10,7 @@ use crate::request::Request;
 use crate::server::Memcached;
 use crate::session::Session;
 
-/// A line longer than this without an end is no login.
+/// A line longer than this without an end is not a login.
 const LINE_BYTES_MAX: usize = 2048;
 /// Bytes that names and passwords can have together.
 const CREDENTIALS_BYTES_MAX: usize = 2048;

@@ -1,5 +1,5 @@
 //! Words of a command line, and numbers in them, with the meanings that C's functions give them in memcached: text
-//! clients depend on what is accepted.
+//! clients depend on the accepted forms.
 
 use memchr::memchr;
 
@@ -19,7 +19,7 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// The same, where words are flags: looked at byte by byte, as most end before a search that is made for long ones has
+/// The same, where words are flags: searched byte by byte, as most end before a search that is made for long ones has
 /// begun.
 #[derive(Clone, Copy, Debug)]
 pub struct Tokens<'a>(pub &'a [u8]);
@@ -42,7 +42,7 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
-/// The first `N` words of `line`, and how many there are; `N` + 1 stands for more.
+/// Returns the first `N` words of `line`, and their number; `N` + 1 means that there are more.
 pub fn first_words<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
     let mut words: [&[u8]; N] = [&[]; N];
     let mut rest = Words(line);
@@ -56,9 +56,9 @@ pub fn first_words<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
     (words, N + more)
 }
 
-/// True for the first line of an HTTP request. What follows is a web page's, which must not become commands: the
-/// connection is closed, as memcached closes it. memcached does so only where the first letter begins none of its
-/// frequent commands: it answers `ERROR` to `search / HTTP/1.1`, and goes on.
+/// True for the first line of an HTTP request. The rest comes from a web page and must not become commands: the
+/// connection is closed, as memcached closes it. memcached does so only if the first letter begins none of its frequent
+/// commands: it answers `ERROR` to `search / HTTP/1.1`, and keeps the connection.
 pub fn is_http(line: &[u8]) -> bool {
     Words(line).last().is_some_and(|word| word.starts_with(b"HTTP/"))
 }
@@ -68,7 +68,8 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | 9..=13)
 }
 
-/// Sign, digits, and whether they fit in 64 bits, at the head of `text`; None if what follows is not white space.
+/// Parses sign, digits, and whether they fit in 64 bits, at the head of `text`; None if the next byte is not white
+/// space.
 fn digits(text: &[u8]) -> Option<(bool, u64)> {
     let start = text.iter().position(|&byte| !is_space(byte))?;
     let text = &text[start..];
@@ -88,19 +89,20 @@ fn digits(text: &[u8]) -> Option<(bool, u64)> {
     Some((negative, number))
 }
 
-/// strtoull as memcached checks it: a minus sign wraps, and only what then looks negative is refused.
+/// Parses like strtoull with memcached's checks: a minus sign wraps, and only a result that then looks negative is
+/// refused.
 pub fn unsigned_64(text: &[u8]) -> Option<u64> {
     let (negative, number) = digits(text)?;
     let number = if negative { number.wrapping_neg() } else { number };
     (!negative || (number as i64) >= 0).then_some(number)
 }
 
-/// strtoul into 32 bits: what is above is cut off.
+/// Parses like strtoul into 32 bits: higher bits are cut off.
 pub fn unsigned_32(text: &[u8]) -> Option<u32> {
     unsigned_64(text).map(|number| number as u32)
 }
 
-/// strtol into 32 bits: what is above is cut off, so that 4294967297 is 1.
+/// Parses like strtol into 32 bits: higher bits are cut off, so that 4294967297 is 1.
 pub fn signed_32(text: &[u8]) -> Option<i32> {
     let (negative, number) = digits(text)?;
     let number = if negative { 0_i64.checked_sub_unsigned(number)? } else { i64::try_from(number).ok()? };

@@ -8,7 +8,7 @@ use crate::common::server::Server;
 /// Debian's Python, which sees Debian's packages.
 const PYTHON: &str = "/usr/bin/python3";
 
-/// Runs a client's script, if its module is there; says why not.
+/// Runs a client's script, if its module is installed; otherwise prints the reason.
 #[track_caller]
 fn run(python: &Path, module: &str, package: &str, script: &str, arguments: &[&str]) {
     let has = Command::new(python).args(["-c", &format!("import {module}")]).output();
@@ -101,7 +101,7 @@ fn the_memcache_crate() {
         assert_eq!(client.get::<String>("none").expect("an answer"), None);
         client.set("number", 40, 0).expect("stored");
         assert_eq!(client.increment("number", 2).expect("a number"), 42);
-        // That there was something is an error of the crate's in binary only; the value tells.
+        // The crate reports an existing item as an error in binary only; the value decides.
         drop(client.add("key", "x", 0));
         client.append("key", "-more").expect("stored");
         let found = client.gets::<(Vec<u8>, u32, Option<u64>)>(&["key", "none"]).expect("an answer");
@@ -109,7 +109,7 @@ fn the_memcache_crate() {
         assert_eq!(value, b"value-more");
         let cas = cas.expect("a cas value");
         assert!(client.cas("key", "new", 0, cas).expect("an answer"));
-        // In binary the crate makes an error of it.
+        // In binary the crate reports it as an error.
         assert!(!client.cas("key", "newer", 0, cas).unwrap_or(false));
         assert!(client.touch("key", 100).expect("an answer"));
         assert!(client.delete("key").expect("an answer"));

@@ -1,4 +1,4 @@
-//! memcached itself beside this server, both fed the same bytes.
+//! memcached itself beside this server; both are fed the same bytes.
 
 #![allow(dead_code, reason = "every test uses its part")]
 
@@ -50,7 +50,7 @@ impl Ours {
         (self.skip, self.closed) = (0, false);
     }
 
-    /// Feeds `bytes` and returns what is answered.
+    /// Sends `bytes` and returns the answers.
     pub fn send(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut reply = Vec::new();
         if self.closed {
@@ -69,14 +69,14 @@ impl Ours {
     }
 }
 
-/// A running memcached; it ends with this.
+/// A running memcached, which ends when this is dropped.
 pub struct Theirs {
     child: Child,
     path: PathBuf,
     _directory: tempfile::TempDir,
 }
 
-/// Whether memcached is here; says so if not.
+/// Reports whether memcached is installed, and prints a line if it is not.
 pub fn have_memcached() -> bool {
     let found =
         Command::new("memcached").arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
@@ -129,7 +129,7 @@ impl Drop for Theirs {
     }
 }
 
-/// Sends `bytes` and then `mark`, and returns what comes before the answer `answer` to the mark.
+/// Sends `bytes` and then `mark`, and returns the bytes before `answer`, the answer to the mark.
 pub fn ask(stream: &mut (impl Read + Write), bytes: &[u8], mark: &[u8], answer: &[u8]) -> Vec<u8> {
     let mut all = bytes.to_vec();
     all.extend_from_slice(mark);

@@ -1,6 +1,5 @@
-//! Datagrams past the kernel's stack (`-o chronos_xdp`), over a veth pair: every command, in every mode, and what
-//! becomes of the device. Needs the feature `kernel`, clang at build time and root; skips with the reason
-//! elsewhere.
+//! Datagrams past the kernel's stack (`-o chronos_xdp`), over a veth pair: every command, in every mode, and the state
+//! of the device afterwards. Needs the feature `kernel`, clang at build time and root; skips with the reason elsewhere.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 #[path = "../../../chronos-xdp/tests/it/pair.rs"]
@@ -43,7 +42,7 @@ fn ask(socket: &UdpSocket, request: &[u8]) -> Vec<u8> {
     while parts.iter().any(Option::is_none) {
         let mut datagram = [0; 2000];
         let length = match socket.recv(&mut datagram) {
-            // A receive with a timeout does not go on after a process that was held.
+            // A receive with a timeout fails after the process was stopped and continued.
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             result => result.unwrap(),
         };
@@ -183,7 +182,7 @@ fn every_command_in_every_mode() {
     }
 }
 
-/// With dispatch every datagram comes to the thread that owns its key; without, every second one does not.
+/// With dispatch every datagram is delivered to the thread that owns its key; without, every second one is not.
 #[test]
 fn datagrams_are_dispatched_by_their_keys() {
     let Some(pair) = Pair::new(1) else { return };
@@ -192,7 +191,7 @@ fn datagrams_are_dispatched_by_their_keys() {
             return;
         };
         let (socket, local) = (connect(&pair, pair.addresses()[0]), local(&pair));
-        // Stats themselves ask all partitions, those of the other thread too.
+        // The statistics themselves ask all partitions, the other thread's included.
         let foreign = || stat(&local, "chronos_requests_foreign");
         let (first, before) = (foreign(), foreign());
         for number in 0..50 {
@@ -213,8 +212,8 @@ fn datagrams_are_dispatched_by_their_keys() {
     }
 }
 
-/// A binary request belongs to the partition that its vBucket field names, for the server as for the program: the same
-/// key in two vBuckets is two items, and no request crosses threads.
+/// A binary request belongs to the partition that its vBucket field selects, for the server as for the program: the
+/// same key in two vBuckets is two items, and no request crosses threads.
 #[test]
 fn binary_requests_are_dispatched_by_their_vbuckets() {
     let Some(pair) = Pair::new(1) else { return };
@@ -261,7 +260,7 @@ fn stat(socket: &UdpSocket, name: &str) -> u64 {
     line.unwrap().parse().unwrap()
 }
 
-/// Whether all threads of a process stand still.
+/// Reports whether all threads of a process are stopped.
 fn has_stopped(process: u32) -> bool {
     let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
     threads.map(|thread| std::fs::read_to_string(thread.unwrap().path().join("stat")).unwrap()).all(|text| {
@@ -273,7 +272,7 @@ fn has_stopped(process: u32) -> bool {
 #[test]
 fn what_a_queue_has_no_room_for_is_counted() {
     const DATAGRAMS: u64 = 4000;
-    /// `Device::FRAMES_PER_QUEUE` less those that send.
+    /// `Device::FRAMES_PER_QUEUE` less the frames for sending.
     const ROOM: u64 = 2048;
     let Some(pair) = Pair::new(1) else { return };
     if pair.is_given() {

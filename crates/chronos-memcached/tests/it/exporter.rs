@@ -12,7 +12,7 @@ use plimsoll_chronos_memcached::Settings;
 use crate::common::server::Server;
 use crate::common::{Ours, Theirs, have_memcached};
 
-/// The fields that version 0.14 of the exporter reads, but for those of extstore and of the proxy, which memcached has
+/// The fields that version 0.14 of the exporter reads, except those of extstore and of the proxy, which memcached has
 /// only where it runs them.
 const GENERAL: &str = "version uptime time get_hits get_misses delete_hits delete_misses incr_hits incr_misses \
     decr_hits decr_misses cas_hits cas_misses cas_badval touch_hits touch_misses cmd_flush cmd_set rusage_user \
@@ -47,7 +47,7 @@ fn every_field_that_the_exporter_reads_is_there() {
     }
 }
 
-/// The exporter beside a server; it ends with this.
+/// The exporter beside a server; it ends when this is dropped.
 struct Exporter {
     child: Child,
     address: String,
@@ -73,7 +73,7 @@ impl Exporter {
             let line = line.ok()?;
             line.contains("Listening on").then(|| line.split("address=").nth(1).map(str::to_owned))?
         });
-        // What it says later has nowhere to go, which it does not mind.
+        // Its later output is discarded.
         std::thread::spawn(move || lines.for_each(drop));
         Some(Exporter { child, address: listening.expect("it listens") })
     }
@@ -86,7 +86,7 @@ impl Exporter {
         stream.read_to_string(&mut text).expect("it answers");
         assert!(text.contains("\nmemcached_up 1\n"), "{text}");
         let samples = text.lines().filter(|line| line.starts_with("memcached_"));
-        // Classes of sizes have other numbers.
+        // The numbers of size classes differ.
         let is_class = |name: &str| name.contains("slab=");
         let names = samples.filter_map(|line| line.rsplit_once(' ')).map(|(name, _)| name.to_owned());
         names.map(|name| if is_class(&name) { without_number(&name) } else { name }).collect()
@@ -106,7 +106,7 @@ impl Drop for Exporter {
     }
 }
 
-/// Has every kind of statistic counted.
+/// Causes statistics of every kind.
 fn store(path: &Path) {
     let mut stream = UnixStream::connect(path).expect("it listens");
     stream.write_all(b"set a 0 0 1\r\nx\r\nget a\r\nquit\r\n").expect("it reads");

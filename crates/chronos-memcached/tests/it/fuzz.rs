@@ -13,7 +13,7 @@ fn server(settings: Settings) -> Direct<Memcached> {
     Direct::new(Memcached::new(settings).expect("good settings"), 3)
 }
 
-/// All that is answered to `pieces`, one after the other.
+/// Returns all answers to `pieces`, one after the other.
 fn answers(mut direct: Direct<Memcached>, pieces: &[&[u8]]) -> Vec<u8> {
     let mut session = direct.service().open(Transport::Tcp);
     let (mut pending, mut reply, mut skip) = (Vec::new(), Vec::new(), 0_usize);
@@ -94,7 +94,7 @@ const WORDS: [&str; 60] = [
     "\u{80}",
 ];
 
-/// What may follow the key of a get.
+/// The parts that may follow the key of a get.
 const GET_PARTS: [&str; 16] =
     ["k", " ", " v", " v", " t", " k", " q", " s", " f", " c", " O1", " T9", " b", " Z", "\0", "\r"];
 
@@ -102,7 +102,7 @@ fn word() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         12 => proptest::sample::select(&WORDS[..]).prop_map(|word| [word.as_bytes(), b" "].concat()),
         1 => proptest::collection::vec(any::<u8>(), 0..12),
-        // Headers of the binary protocol: right but for what chance changes.
+        // Headers of the binary protocol: right except for random changes.
         2 => (0_u8..0x28, 0_u8..4, 0_u8..21, 0_u8..40).prop_map(|(opcode, key, extras, body)| {
             let mut header = vec![0x80, opcode, 0, key, extras, 0, 0, 0, 0, 0, 0, body];
             header.resize(24 + usize::from(body), b'1');
@@ -129,8 +129,8 @@ proptest! {
         }
         pieces.push(rest);
         let cut = answers(server(Settings::default()), &pieces);
-        // Reports tell of the process, and its time goes on. A dump is refused behind other commands, as with
-        // memcached, and not if it comes in a piece of its own.
+        // Reports describe the process, and its time passes. A dump is refused behind other commands, as with
+        // memcached, but not if it arrives in a piece of its own.
         let has = |words: &[u8]| {
             [&whole, &cut].iter().any(|reply| reply.windows(words.len()).any(|bytes| bytes == words))
         };
@@ -139,7 +139,7 @@ proptest! {
         }
     }
 
-    /// A get that is whole when it is first looked at is found by another way than one that is not.
+    /// A get that is complete when it is first read takes another path than one that is not.
     #[test]
     fn gets_are_answered_alike_by_both_ways(
         name in proptest::sample::select(&["get ", "mg ", "gets ", "mg  "][..]),

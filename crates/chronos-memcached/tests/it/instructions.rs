@@ -1,8 +1,8 @@
-//! The gate on what a request costs: instructions of parse, execute and format, as valgrind counts them.
+//! The gate on the cost of a request: instructions of parse, execute and format, as valgrind counts them.
 //!
-//! A count is the same on a busy machine and on a quiet one. Two runs of different length are subtracted, which takes
-//! the start and the filling out. The counts are those of the test profile with rustc 1.95, whose code is not that of
-//! the release profile: they say whether a request became dearer, not what it costs.
+//! A count is the same on a busy machine and on a quiet one. Two runs of different length are subtracted, which removes
+//! the start and the filling. The counts are those of the test profile with rustc 1.95, whose code differs from that of
+//! the release profile: they show whether a request has become more expensive, not its cost in production.
 #![allow(clippy::print_stdout, reason = "a test; its runner shows it where it fails")]
 
 use crate::common::mix;
@@ -18,12 +18,12 @@ const KEYS: u64 = 500;
 const BATCH: u64 = 16;
 const SHORT: u64 = 100;
 const LONG: u64 = 600;
-/// A count may be so far from the table.
+/// The factor by which a count may differ from the table.
 const TOLERANCE: f64 = 1.1;
 /// Instructions an operation, making the request included.
 const TABLE: [(&str, f64); 3] = [("text", 2045.0), ("meta", 2135.0), ("binary", 1687.0)];
 
-/// What is counted: run by the other test, under valgrind.
+/// The requests that are counted: run by the other test, under valgrind.
 #[test]
 #[ignore = "no test by itself: instructions_per_operation runs it under valgrind"]
 fn requests() {

@@ -1,4 +1,4 @@
-//! What the program does with more than fits in its memory.
+//! The program's behaviour when clients send or ask for more than fits in its memory.
 #![allow(clippy::print_stdout, reason = "a test; its runner shows it where it fails")]
 
 use crate::common::random;
@@ -77,8 +77,8 @@ fn replies_that_nobody_reads_take_little_memory() {
                 stream
             })
             .collect();
-        // One that reads gets everything, whatever the others do. Where this test gets no processor for a quarter of a
-        // second it is taken for one of them, and closed: it comes back, and asks for the rest.
+        // A client that reads gets everything, whatever the others do. If this test gets no processor for a quarter of
+        // a second, its client counts as one of them and is closed: it reconnects, and asks for the rest.
         reader.write_all(gets.as_bytes()).expect("it takes requests");
         let (mut reply, mut number, mut returned) = (Vec::new(), 0, 0);
         while number < GETS {
@@ -103,7 +103,7 @@ fn replies_that_nobody_reads_take_little_memory() {
     }
 }
 
-/// What a process has in memory now, in bytes.
+/// Returns the resident memory of a process in bytes.
 fn resident(process: u32) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a size");
@@ -129,7 +129,7 @@ fn stat(stream: &mut TcpStream, name: &str) -> u64 {
     line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().expect("a number")
 }
 
-/// A client that says all that it has to say as fast as it is read, and reads nothing.
+/// A client that sends everything as fast as it is read, and reads nothing.
 struct Silent {
     stream: TcpStream,
     said: usize,
@@ -143,7 +143,7 @@ impl Silent {
         Silent { stream, said: 0, is_closed: false }
     }
 
-    /// One that has been answered so often with little that little is expected of it.
+    /// Returns a client that has received small replies until the server expects small ones.
     fn prepared(port: u16) -> Silent {
         const GETS: usize = 400;
         let mut client = Silent::connect(port);
@@ -167,7 +167,7 @@ impl Silent {
     }
 }
 
-/// Whether a new client stores a value and fetches it again, without being closed.
+/// Reports whether a new client stores a value and fetches it again, without being closed.
 fn stores_and_fetches_much(port: u16, value: &[u8]) -> bool {
     let mut stream = connect(port);
     let bytes = value.len();
@@ -179,15 +179,15 @@ fn stores_and_fetches_much(port: u16, value: &[u8]) -> bool {
     is_served
 }
 
-/// Two hundred clients that together want far more than there is: replies that they do not read, lines and values that
-/// do not end. What the server holds for them is bounded, others are served meanwhile, and all is as before when they
-/// have left.
+/// Two hundred clients that together need far more than the limit: replies that they do not read, lines and values that
+/// do not end. The memory that the server holds for them is bounded, others are served meanwhile, and all of it is free
+/// again when they have left.
 #[test]
 fn what_connections_hold_is_bounded_and_given_back() {
     const BYTES: usize = 1_000_000;
     const CLIENTS: usize = 200;
-    /// The items, what connections may hold by default, and for all else: the program, free buffers, the allocator's
-    /// own.
+    /// The items, the default limit of connections, and the rest: the program, free buffers, the allocator's own
+    /// memory.
     const MOST: usize = (64 + 32 + 40) << 20;
     let value = vec![b'v'; BYTES];
     let gets: Vec<u8> =
@@ -227,8 +227,8 @@ fn what_connections_hold_is_bounded_and_given_back() {
                 most = most.max(resident(server.id()));
                 rounds += 1;
             }
-            // One that has said nothing yet, and asks for much. It may be closed too, amid so many that ask for more,
-            // and comes again then.
+            // A client that has sent nothing yet, and asks for much. It may be closed too, among many that ask for
+            // more, and then reconnects.
             let mut tries = 1;
             while !stores_and_fetches_much(server.tcp, &value[..BYTES / 2]) {
                 assert!(begin.elapsed() < 2 * PATIENCE, "{what}, {io}: nobody else gets much");
@@ -238,7 +238,7 @@ fn what_connections_hold_is_bounded_and_given_back() {
             let kicks = stat(&mut reader, "chronos_memory_kicks");
             drop(clients);
             let left = std::time::Instant::now();
-            // Once a second the allocator is asked to give back what is free.
+            // Once a second the allocator is asked to return its free memory.
             while descriptors(server.id()) != before.1 || resident(server.id()) > before.0 + (24 << 20) {
                 assert!(left.elapsed() < PATIENCE, "{what}, {io}: {} of {before:?}", resident(server.id()));
                 assert_eq!(ask(&mut reader, b"get small\r\n", small.len()), small);
@@ -256,7 +256,7 @@ fn what_connections_hold_is_bounded_and_given_back() {
     }
 }
 
-/// The longest command line that there is takes more than half of what all connections may hold by default.
+/// The longest possible command line takes more than half of the memory that all connections may hold by default.
 #[test]
 fn a_line_of_sixteen_megabytes_is_answered() {
     let key = [b" ", &[b'k'; 200][..]].concat();
@@ -267,7 +267,7 @@ fn a_line_of_sixteen_megabytes_is_answered() {
         let mut stream = connect(server.tcp);
         assert_eq!(ask(&mut stream, &line, 5), "END\r\n", "{io}");
         assert_eq!(stat(&mut stream, "chronos_memory_kicks"), 0);
-        // One that is longer than they may hold is closed.
+        // A line longer than that memory closes the connection.
         let less = format!("{io},chronos_connection_memory=2");
         let server = Server::start(&["-m", "64", "-t", "2", "-o", &less], &[]);
         let mut stream = connect(server.tcp);

@@ -1,4 +1,4 @@
-//! `--metrics`: what is counted is shown, and nothing of it is needed for the server to serve.
+//! `--metrics`: the counters are shown, and the server serves without them too.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use crate::common::server::Server;
 
-/// How long what has an end may take.
+/// The longest wait for an event that must occur.
 const PATIENCE: Duration = plimsoll_testing::PATIENCE;
 
-/// The answer to a request at the metrics' address, which the server has said.
+/// Returns the answer to a request at the metrics' address, which the server has printed.
 fn ask(server: &Server, request: &str) -> String {
     let errors = server.errors();
     let line = errors.lines().find_map(|line| line.strip_prefix("metrics at ")).expect("it says where");

@@ -1,5 +1,5 @@
-//! How the program is run: in the background, behind TLS, with each way to the kernel, stopped and killed under load,
-//! at its limits.
+//! Running the program: in the background, behind TLS, with each I/O backend, stopped and killed under load, at its
+//! limits.
 
 use crate::common::server;
 
@@ -45,7 +45,7 @@ fn stat(port: u16, name: &str) -> u64 {
     found.expect("a number")
 }
 
-/// True if a process has ended, whether its parent has asked for it or not.
+/// Reports whether a process has ended, even if its parent has not waited for it.
 fn has_ended(process: u32) -> bool {
     let Ok(text) = std::fs::read_to_string(format!("/proc/{process}/stat")) else { return true };
     text.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'))
@@ -57,7 +57,7 @@ fn in_the_background_with_a_pid_file() {
     let pid_file = directory.path().join("pid");
     let path = pid_file.to_str().expect("a path");
     let options = ["-d", "-P", path, "-l", "127.0.0.1", "-p", "-1"];
-    // It returns when the server listens, and the server goes on.
+    // The command returns when the server listens, and the server keeps running.
     let status =
         server::command(&options, directory.path()).stdout(Stdio::null()).status().expect("it starts");
     assert!(status.success());
@@ -71,8 +71,8 @@ fn in_the_background_with_a_pid_file() {
     assert!(!pid_file.exists(), "the pid file is left behind");
 }
 
-/// Who reads what it says until its end, as `$(...)` does, has it when the server listens. It holds no folder either,
-/// and a pid file that cannot be written is no reason not to serve.
+/// A caller that reads the output until its end, as `$(...)` does, has it when the server listens. The server holds no
+/// folder either, and it serves even if the pid file cannot be written.
 #[test]
 fn in_the_background_it_lets_go_of_its_parent() {
     for (verbose, stays) in [(false, false), (true, false), (false, true)] {
@@ -84,7 +84,7 @@ fn in_the_background_it_lets_go_of_its_parent() {
         if !verbose {
             command.stderr(Stdio::piped());
         }
-        // The output ends when nobody has it any more.
+        // The output ends when no process holds it any more.
         let output = command.current_dir(directory.path()).output().expect("it starts");
         assert!(output.status.success());
         let said = String::from_utf8_lossy(&output.stderr);
@@ -140,7 +140,7 @@ fn tls_and_a_place_without() {
         let value = "v".repeat(100_000);
         converse(&mut stream, &format!("set a 0 0 {}\r\n{value}\r\n", value.len()), "STORED\r\n");
         converse(&mut stream, "get a\r\n", &format!("VALUE a 0 {}\r\n{value}\r\nEND\r\n", value.len()));
-        // In the clear there is no answer, but an alert.
+        // A request in the clear gets an alert and no answer.
         let mut stream = connect(server.tcp);
         stream.write_all(b"get a\r\nget a\r\n").expect("it takes bytes");
         let mut reply = Vec::new();
@@ -149,7 +149,7 @@ fn tls_and_a_place_without() {
     }
 }
 
-/// The ways to the kernel that are here.
+/// Returns the I/O backends that exist here.
 fn backends() -> Vec<&'static str> {
     let is_here = |io: &&str| match Server::try_start(&["-o", &format!("chronos_io={io}")], &[]) {
         Ok(_) => true,
@@ -176,7 +176,8 @@ fn the_way_to_the_kernel_is_the_one_that_was_asked_for() {
     }
 }
 
-/// With the kernel's help every datagram comes to the thread that owns its key; without, every second one does not.
+/// With the kernel's help every datagram is delivered to the thread that owns its key; without, every second one is
+/// not.
 #[test]
 fn datagrams_that_the_kernel_steers() {
     for steering in ["off", "on"] {
@@ -189,7 +190,7 @@ fn datagrams_that_the_kernel_steers() {
                 return;
             }
         };
-        // Stats themselves ask all partitions, those of the other thread too.
+        // The statistics themselves ask all partitions, the other thread's included.
         let foreign = || stat(server.tcp, "chronos_requests_foreign");
         let (first, before) = (foreign(), foreign());
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
@@ -205,13 +206,13 @@ fn datagrams_that_the_kernel_steers() {
                 assert_eq!(reply[8..bytes].escape_ascii().to_string(), expected.escape_ascii().to_string());
             }
         }
-        // Of one client's datagrams without steering all come to one thread, whatever the key.
+        // Without steering, all datagrams of one client are delivered to one thread, whatever the key.
         let foreign = foreign() - before - (before - first);
         assert!(if steering == "on" { foreign == 0 } else { foreign > 20 }, "{steering}: {foreign} of 200");
     }
 }
 
-/// The group of a hot key is split, and the key is there as ever.
+/// The group of a hot key is split, and the key keeps its value.
 #[test]
 fn the_group_of_a_hot_key_is_split() {
     let server = Server::start(&["-t", "2", "-o", "chronos_balance=split:4,chronos_numa=strict"], &[]);
@@ -239,7 +240,7 @@ fn load(port: u16) -> Vec<std::thread::JoinHandle<(Vec<u8>, Vec<u8>)>> {
                 Ok(0) | Err(_) => break,
                 Ok(bytes) => came.extend_from_slice(&buffer[..bytes]),
             }
-            // Only the first is waited for.
+            // The test waits for the first answer only.
             let _ = answered.send(());
         }
         (came, due)
@@ -270,7 +271,7 @@ fn stopped_under_load_it_ends_well() {
     }
 }
 
-/// A stop ends what waits for connections, and is no reason to tell of connections that were not accepted.
+/// A stop ends the accepts that wait, and must not report them as connections that were not accepted.
 #[test]
 fn a_stop_says_nothing_else() {
     for io in backends() {
@@ -327,13 +328,13 @@ fn connections_over_the_limit_are_told_and_their_place_can_be_had_again() {
         let mut reply = String::new();
         connect(server.tcp).read_to_string(&mut reply).expect("it closes");
         assert_eq!(reply, "ERROR Too many open connections\r\n");
-        // The others are none the worse for it.
+        // The other connections are not affected.
         converse(&mut kept[1], "mn\r\n", "MN\r\n");
         kept.swap_remove(0);
         let mut reply = [0; 4];
         eventually("another is let in", || {
             let mut stream = connect(server.tcp);
-            // Who is refused may be reset for what it sends.
+            // A refused client may get a reset for its bytes.
             let is_answered =
                 stream.write_all(b"mn\r\n").and_then(|()| stream.read_exact(&mut reply)).is_ok();
             is_answered && reply == *b"MN\r\n"
@@ -360,7 +361,7 @@ fn who_says_nothing_is_sent_away_and_nobody_else() {
             Server::start(&["-t", "2", "-o", "idle_timeout=2", "-o", &format!("chronos_io={io}")], &[]);
         let mut idle: Vec<TcpStream> = (0..4).map(|_| connect(server.tcp)).collect();
         converse(&mut idle[0], "mn\r\n", "MN\r\n");
-        // Half a request is nothing said, once it is there.
+        // Half a request does not count as activity, once it is there.
         idle[1].write_all(b"set half 0 0 100\r\nx").expect("it takes requests");
         let mut busy = connect(server.tcp);
         for stream in &idle {

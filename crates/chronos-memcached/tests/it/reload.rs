@@ -1,4 +1,4 @@
-//! What the running program is told anew: users and certificates; and what it tells of its clients.
+//! Files that the running program reads again: users and certificates; and its messages about clients.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -19,7 +19,7 @@ fn connect(port: u16) -> TcpStream {
     stream
 }
 
-/// The first line that is answered.
+/// Returns the first line of the answer.
 fn line(mut stream: impl Read + Write, request: &str) -> String {
     stream.write_all(request.as_bytes()).expect("it takes requests");
     let mut line = Vec::new();
@@ -47,7 +47,7 @@ fn users_are_read_again_at_sighup() {
     server.signal("HUP");
     eventually("the new password is taken", || login(server.tcp, "ann", "new") == "STORED");
     assert_eq!(login(server.tcp, "ann", "old"), FAILED);
-    // A file that does not do changes nothing, and is named.
+    // An invalid file changes nothing, and is named.
     std::fs::write(&users, "nobody\n").expect("a file");
     server.signal("HUP");
     eventually("it says what is wrong", || server.errors().contains("line 1 of the authentication file"));
@@ -96,7 +96,7 @@ fn certificates_are_read_again_at_sighup_and_by_command() {
     let third = certify(&chain, &key);
     server.signal("HUP");
     eventually("the third certificate is shown", || ask(server.tcp, &third, "mn\r\n") == "MN");
-    // Files that do not do change nothing, and are named.
+    // Invalid files change nothing, and are named.
     std::fs::write(&chain, "nothing").expect("a file");
     let refusal = ask(server.tcp, &third, "refresh_certs\r\n");
     assert!(refusal.starts_with("Error ") && refusal.contains("chain.pem"), "{refusal}");

@@ -67,7 +67,7 @@ fn shutdown_ends_it_where_it_is_allowed() {
     assert!(server.wait().success());
 }
 
-/// A get of a million keys takes the time of a million gets, and what it costs does not grow with the line.
+/// A get of a million keys takes the time of a million gets: the cost of a key does not grow with the line.
 #[test]
 fn a_get_of_a_million_keys_is_answered() {
     const KEYS: usize = 1_000_000;

@@ -1,10 +1,10 @@
-//! The server for a while under all that clients do to it: three protocols over TCP, UDP and UNIX sockets, one thread
-//! and two, epoll and io_uring; memory too small for what is stored; clients that reset, half-close, read late or talk
-//! nonsense. No answer may be wrong, memory must stay under its limit and stop growing, and descriptors must come back.
+//! The server for a while under every kind of client: three protocols over TCP, UDP and UNIX sockets, one thread and
+//! two, epoll and io_uring; memory too small for the stored items; clients that reset, half-close, read late or send
+//! nonsense. No answer may be wrong, memory must stay under its limit and stop growing, and descriptors must be freed.
 //!
 //! Twenty seconds, or `PLIMSOLL_SOAK_SECONDS`; all servers at once, at a pace that leaves processors to others. A
-//! failure names its seed, and `PLIMSOLL_SOAK_SEED` draws the same commands again (the servers' threads still run as
-//! they like).
+//! failure names its seed, and `PLIMSOLL_SOAK_SEED` draws the same commands again (the order in which the servers'
+//! threads run still differs).
 #![allow(clippy::print_stdout, reason = "a test; its runner shows it where it fails")]
 
 mod book;
@@ -35,21 +35,21 @@ const ROUND: Duration = Duration::from_millis(100);
 const ROUNDS_MIN: u64 = 60;
 /// Time between two looks at the memory, in rounds.
 const LOOK_ROUNDS: u64 = 5;
-/// `-m`, less than what the clients' keys would take.
+/// `-m`, less than the clients' keys would take.
 const MEMORY_MIB: u64 = 16;
-/// Resident memory that a server may have beside what it had at its start and `-m`: 4 MiB of free buffers a thread, the
+/// Resident memory that a server may have beside its memory at the start and `-m`: 4 MiB of free buffers a thread, the
 /// index, buffers of some 50 connections (a slow reader's has a megabyte and a reply, a half request nearly as much),
-/// and what the allocator keeps between large items.
+/// and the memory that the allocator keeps between large items.
 const ALLOWANCE_KIB: u64 = 32 << 10;
-/// Large buffers are mapped and go back when they are freed. By itself glibc keeps them in its heaps once it has seen
-/// some, up to 63 MB after half an hour: what is watched here is what the server keeps. docs/internals/memcached.md,
-/// "Soak".
+/// Large buffers are mapped and go back when they are freed. By default glibc keeps them in its heaps once it has seen
+/// some, up to 63 MB after half an hour: this test watches the memory that the server keeps.
+/// docs/internals/memcached.md, "Soak".
 const C_LIBRARY: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.mmap_threshold=131072");
-/// What the last third may have more than the second: pages that were never touched before, and large items, each with
-/// an allocation of its own, that happen to be there.
+/// The most by which the last third may exceed the second: pages that were never touched before, and large items, each
+/// with an allocation of its own, that happen to exist.
 const GROWTH_KIB: u64 = 4 << 10;
 
-/// A server, and how it is talked to.
+/// A server, and the ways to reach it.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     transport: &'static str,
@@ -67,8 +67,8 @@ struct Outcome {
     descriptors: usize,
 }
 
-/// In the first seconds memory still grows towards what buffers, threads and partitions keep: 6 MiB between two thirds
-/// of twenty seconds were seen. What is resident at most is held in any run.
+/// In the first seconds memory still grows towards the sizes that buffers, threads and partitions keep: 6 MiB between
+/// two thirds of twenty seconds were seen. The highest resident memory is checked in any run.
 const LONG_ENOUGH_TO_SETTLE: Duration = Duration::from_secs(120);
 
 fn variable(name: &str, default: u64) -> u64 {
@@ -155,7 +155,7 @@ fn soak(case: Case, duration: Duration, mut random: Random) -> Outcome {
     Outcome { counts, evictions, rounds, resident, descriptors }
 }
 
-/// Rounds until `duration` is over: what happened, how many there were, and samples of the memory.
+/// Runs rounds until `duration` is over; returns the outcome, their number, and samples of the memory.
 fn load(
     server: &Server,
     place: &Place,

@@ -1,4 +1,4 @@
-//! What the controller answers, in tables: for both versions, by the numbers of the specifications.
+//! The controller's answers, in tables: for both versions, by the numbers of the specifications.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::support::{Wire, features, frame, hello, kinds, message, packet_in, port_status, split};
@@ -13,7 +13,8 @@ fn versions_are_negotiated() {
     let with_bitmap =
         |version, bits: u32| message(version, 0, 1, &[&[0, 1, 0, 8][..], &bits.to_be_bytes()].concat());
     let unknown_element_first = [&[0, 9, 0, 5, 0xee, 0, 0, 0][..], &[0, 1, 0, 8, 0, 0, 0, 0x12]].concat();
-    // What the features request that follows our hello has as its version; none: refused and closed.
+    // The version of the features request that follows our hello; None if the hello is refused and the connection
+    // closed.
     let cases = [
         ("1.0", hello(1), Some(1)),
         ("1.3", hello(4), Some(4)),
@@ -69,7 +70,8 @@ fn what_is_wrong_is_told() {
             assert_eq!(reply, expected, "{what} in version {version}");
             assert_eq!(kinds(&wire.send(&message(version, 2, 4, b"x"))), [3], "and it goes on: {what}");
         }
-        // What needs no answer: errors, an echo's and a barrier's reply, a removed flow, statistics, configuration.
+        // Messages that need no answer: errors, an echo's and a barrier's reply, a removed flow, statistics,
+        // configuration.
         let quiet = [(1, 4), (3, 0), (if version == 1 { 19 } else { 21 }, 0), (11, 40), (8, 4), (0, 0)];
         for (kind, bytes) in quiet {
             let mut wire = Wire::up(version, Settings::default());
@@ -86,11 +88,11 @@ fn lengths_are_limited() {
     let reply = wire.send(&[&long[..], &message(1, 2, 4, b"still here")].concat());
     assert_eq!(kinds(&reply), [ERROR, 3]);
     assert_eq!(split(&reply)[1].1[8..], *b"still here");
-    // Its tail is yet to come: the head says how much.
+    // The rest of the message is yet to arrive: the head has its length.
     let (served, reply) = wire.serve(&long[..100]);
     assert_eq!((served, kinds(&reply)), (Served { consumed: long.len(), close: false }, vec![ERROR]));
 
-    // A hello is short, and what seems to be a longer one is not waited for.
+    // A hello is short, and the controller does not wait for the rest of one that seems longer.
     let mut wire = Wire::new(settings);
     let (served, reply) = wire.serve(&message(4, 0, 1, &[0; 1100])[..100]);
     assert_eq!((served.close, kinds(&reply)), (true, vec![ERROR]));
@@ -117,7 +119,7 @@ fn a_connection_belongs_to_one_datapath() {
     let mut wire = Wire::up(4, Settings::default());
     assert!(wire.send(&features(4, 1)).is_empty());
     assert!(wire.serve(&features(4, 2)).0.close);
-    // An auxiliary connection sets nothing up, and forgets nothing.
+    // An auxiliary connection changes no state.
     let mut wire = Wire::up(4, Settings::default());
     wire.send(&packet_in(4, 5, NO_BUFFER, 1, &frame(1, 0xff)));
     wire.session = wire.direct.service().open(plimsoll_chronos::Transport::Tcp);
@@ -127,7 +129,7 @@ fn a_connection_belongs_to_one_datapath() {
     assert!(wire.send(&auxiliary).is_empty());
     assert_eq!(wire.stations(), 1);
     assert_eq!(kinds(&wire.send(&packet_in(4, 6, NO_BUFFER, 2, &frame(2, 1)))), [14, 13]);
-    // The main connection again: what was behind which port may have changed.
+    // The main connection again: the ports of stations may have changed.
     wire.session = wire.direct.service().open(plimsoll_chronos::Transport::Tcp);
     wire.send(&[hello(4), features(4, 1)].concat());
     assert_eq!(wire.stations(), 0);
@@ -145,7 +147,7 @@ fn packets_before_the_features_are_nobodys() {
 fn stations_are_learnt() {
     for version in VERSIONS {
         let mut wire = Wire::up(version, Settings::default());
-        // Buffer, port, source, destination; the messages that answer.
+        // Buffer, port, source, destination; the messages of the answer.
         let cases = [
             ("nobody knows 2", NO_BUFFER, 1, frame(1, 2), &[13][..]),
             ("2 answers", NO_BUFFER, 2, frame(2, 1), &[14, 13]),
@@ -163,7 +165,7 @@ fn stations_are_learnt() {
             };
             assert!(split(&reply).iter().all(all_same), "{what}");
         }
-        // A packet of which the switch sent the beginning only, and keeps nothing: a flow, but no packet.
+        // A packet of which the switch sent the beginning only, and keeps nothing: a flow is set, but no packet sent.
         let mut cut = packet_in(version, 5, NO_BUFFER, 2, &frame(2, 1));
         cut.truncate(cut.len() - 10);
         let length = (cut.len() as u16).to_be_bytes();
@@ -245,7 +247,7 @@ fn a_silent_connection_has_deadlines() {
         assert!(wire.send(&answer).is_empty());
         assert_eq!(kinds(&wire.tick_after(20).unwrap()), [2]);
         assert_eq!(wire.tick_after(19), Some(vec![]));
-        // Half a message is no answer.
+        // Half a message does not count as an answer.
         wire.serve(&answer[..4]);
         assert_eq!(wire.tick_after(1), None);
     }

@@ -1,4 +1,4 @@
-//! A controller closes connections that are not a switch's, and those of an address that has enough of them.
+//! A controller closes connections that are not a switch's, and connections of an address that has enough of them.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::io::{Read, Write};
@@ -33,7 +33,7 @@ fn silent_connections_give_their_places_to_switches() {
         eventually("they are closed", || server.stats().total().connections == 0);
         let mut switch = TcpStream::connect(address).unwrap();
         switch.write_all(&[hello(4), features(4, 1)].concat()).unwrap();
-        // What it is sent ends with an echo request, and as that is not answered, the connection ends, too.
+        // The bytes that it is sent end with an echo request, and as that is not answered, the connection ends, too.
         let mut sent = Vec::new();
         switch.read_to_end(&mut sent).unwrap();
         assert_eq!(sent[sent.len() - 8..][..4], [4, 2, 0, 8], "{sent:?}");

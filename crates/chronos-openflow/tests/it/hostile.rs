@@ -1,5 +1,5 @@
-//! Bytes that no switch would send: nothing panics, every reply is whole messages, and it does not matter where the
-//! stream is cut.
+//! Bytes that no switch would send: nothing panics, every reply is whole messages, and the points at which the stream
+//! is cut do not matter.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::support::{Wire, features, frame, hello, message, packet_in, port_status, split};
@@ -29,7 +29,7 @@ fn any_message() -> impl Strategy<Value = Vec<u8>> {
             bytes
         });
     let cut = (valid.clone(), any::<prop::sample::Index>()).prop_map(|(mut bytes, at)| {
-        // Cut within, its length made to fit: what is inside does not.
+        // Cut short, with its length made to fit: the lengths within do not fit.
         let length = 8 + at.index(bytes.len() - 7);
         bytes.truncate(length);
         bytes[2..4].copy_from_slice(&(length as u16).to_be_bytes());

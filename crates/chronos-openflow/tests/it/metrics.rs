@@ -1,4 +1,4 @@
-//! `--metrics`: what the runtime counts is shown.
+//! `--metrics`: the counters of the runtime are shown.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -22,7 +22,7 @@ fn connections_of_switches_are_shown() {
     let metrics = lines[1].trim().strip_prefix("metrics at ").unwrap().trim_end_matches(", path /metrics");
     let mut switch = TcpStream::connect(controller).unwrap();
     switch.write_all(&hello(4)).unwrap();
-    // Its hello has come, so the connection is counted.
+    // The controller's hello has arrived, so the connection is counted.
     switch.read_exact(&mut [0; 8]).unwrap();
     let mut stream = TcpStream::connect(metrics).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();

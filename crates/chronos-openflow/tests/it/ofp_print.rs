@@ -8,7 +8,7 @@ use std::process::Command;
 use plimsoll_chronos_openflow::{NO_BUFFER, Settings};
 use support::{Wire, features, frame, hello, packet_in, port_status, split};
 
-/// A message in words; None, with the reason on standard error, without the program.
+/// Returns a message in words; None, with the reason on standard error, without the program.
 fn printed(message: &[u8]) -> Option<String> {
     let hex: String = message.iter().map(|byte| format!("{byte:02x}")).collect();
     let Ok(output) = Command::new("ovs-ofctl").args(["ofp-print", &hex]).output() else {
@@ -44,7 +44,7 @@ fn open_vswitch_reads_what_we_write() {
                 "in_port=2,vlan_tci=0x0000,dl_src=02:00:00:00:00:02,dl_dst=02:00:00:00:00:01 \
                  idle:60 hard:900 buf:0x4d actions=output:1",
             ),
-            // In a VLAN of its own nobody knows station 2.
+            // In a VLAN of its own, station 2 is unknown.
             ("PACKET_OUT", "in_port=3 actions=FLOOD data_len=64"),
             // Station 1 was behind port 1.
             ("FLOW_MOD", "DEL priority=0,vlan_tci=0x0000,dl_dst=02:00:00:00:00:01 actions=drop"),

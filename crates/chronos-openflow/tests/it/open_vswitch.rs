@@ -40,7 +40,7 @@ fn a_host_that_moves_is_found_again() {
     let controller = Controller::start(&switch.space("switch"), "127.0.0.1:0");
     switch.use_controller(controller.address);
     assert!(switch.ping(30), "{}", switch.state());
-    // The same host behind another port, of another number; the flows towards the old one are gone with it.
+    // The same host behind another port, of another number; the flows towards the old port are removed with it.
     let before = switch.port_number("2");
     switch.move_port("2");
     assert_ne!(switch.port_number("2"), before);

@@ -1,5 +1,5 @@
-//! Thousands of packets that are not answered, to controllers of every mode: what is answered comes, and switches that
-//! leave in the middle leave no descriptor. The only test of its process, whose descriptors it counts.
+//! Thousands of packets that are not answered, to controllers of every mode: the answers that are due arrive, and
+//! switches that leave in the middle leave no descriptor. The only test of its process, whose descriptors it counts.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use crate::support::{Wire, features, frame, hello, message, packet_in};
 use plimsoll_chronos::{Config, IoBackend, Listen, Poll, Runtime};
 use plimsoll_chronos_openflow::{NO_BUFFER, OpenFlow, Settings};
 
-/// How long what has an end may take.
+/// The longest wait for an event that must occur.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LENGTHS: [usize; 6] = [1, 64, 65, 200, 1000, 5000];
 
@@ -27,8 +27,8 @@ fn modes() -> Vec<Config> {
     modes
 }
 
-/// A switch's whole conversation: `length` packets for the bridge itself, which go nowhere, with a broadcast and an
-/// echo request among them now and then, and an echo request at the end.
+/// Returns a switch's whole conversation: `length` packets for the bridge itself, which are dropped, with a broadcast
+/// and an echo request among them now and then, and an echo request at the end.
 fn conversation(version: u8, datapath: u64, length: usize) -> Vec<u8> {
     let mut to_bridge = frame(1, 2);
     to_bridge[..6].copy_from_slice(&[1, 0x80, 0xc2, 0, 0, 0xe]);

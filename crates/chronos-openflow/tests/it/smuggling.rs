@@ -1,5 +1,5 @@
 //! Other protocols at the controller's address: a web page can make a browser send a request of its own making there,
-//! and nothing in it is ever read as a message of a switch.
+//! and no part of it is ever read as a message of a switch.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::support::{Wire, features, frame, hello, packet_in};
@@ -39,7 +39,7 @@ fn requests_of_other_protocols_end_the_connection_at_once() {
     for head in heads {
         for version in [1, 4] {
             let hides = evil(version);
-            // What looks like a length in the head may be skipped to the byte: try all that two bytes can say.
+            // Bytes in the head that look like a length may be skipped exactly: all values of two bytes are tried.
             let length = usize::from(u16::from_be_bytes([head[2], head[3]]));
             for padding in [0, 1, length.saturating_sub(head.len()), length, 64_000] {
                 let input = [head, &vec![b'x'; padding], &hides].concat();
@@ -52,7 +52,7 @@ fn requests_of_other_protocols_end_the_connection_at_once() {
 }
 
 proptest! {
-    /// No first message but a hello of a length that a hello may have is followed by another.
+    /// Only a first message that is a hello, of an allowed length, is followed by another.
     #[test]
     fn what_does_not_begin_with_a_hello_says_nothing(
         first in any::<[u8; 4]>(),

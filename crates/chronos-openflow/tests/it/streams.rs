@@ -1,4 +1,4 @@
-//! The controller serves where nobody reads what it says.
+//! The controller keeps serving when its stdout and stderr are closed.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 

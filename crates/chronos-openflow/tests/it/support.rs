@@ -21,7 +21,7 @@ impl Wire {
         Wire { direct: Direct::new(service, 16), session, now }
     }
 
-    /// A connection of this version whose datapath is 1.
+    /// Creates a connection of this version whose datapath is 1.
     pub fn up(version: u8, settings: Settings) -> Wire {
         let mut wire = Wire::new(settings);
         assert_eq!(kinds(&wire.send(&hello(version))), [0, 5]);
@@ -34,14 +34,14 @@ impl Wire {
         self.now.since_start += Duration::from_secs(seconds);
     }
 
-    /// The answer to `input`, all of which must be consumed.
+    /// Returns the answer to `input`, all of which must be consumed.
     pub fn send(&mut self, input: &[u8]) -> Vec<u8> {
         let (served, reply) = self.serve(input);
         assert_eq!(served, Served { consumed: input.len(), close: false });
         reply
     }
 
-    /// Waits, and returns what the controller sends unasked, or None if it closes the connection.
+    /// Waits, and returns the messages that the controller sends unasked, or None if it closes the connection.
     pub fn tick_after(&mut self, seconds: u64) -> Option<Vec<u8>> {
         self.wait(seconds);
         let mut sent = Vec::new();
@@ -54,14 +54,14 @@ impl Wire {
         (served, reply)
     }
 
-    /// Stations known of all switches.
+    /// Returns the number of known stations of all switches.
     pub fn stations(&mut self) -> usize {
         let partitions = self.direct.partitions().iter();
         partitions.filter_map(|partition| partition.get(1)).map(|datapath| datapath.addresses.len()).sum()
     }
 }
 
-/// A message with its header.
+/// Returns a message with its header.
 pub fn message(version: u8, kind: u8, transaction: u32, body: &[u8]) -> Vec<u8> {
     let mut message = vec![version, kind];
     message.extend(u16::try_from(HEADER_BYTES + body.len()).unwrap().to_be_bytes());
@@ -81,7 +81,7 @@ pub fn features(version: u8, datapath: u64) -> Vec<u8> {
     message(version, 6, 2, &body)
 }
 
-/// A packet-in of a frame, kept by the switch in `buffer` or not.
+/// Returns a packet-in of a frame, kept by the switch in `buffer` or not.
 pub fn packet_in(version: u8, transaction: u32, buffer: u32, port: u32, frame: &[u8]) -> Vec<u8> {
     let mut body = buffer.to_be_bytes().to_vec();
     body.extend((frame.len() as u16).to_be_bytes());
@@ -118,13 +118,13 @@ pub fn port_status(version: u8, reason: u8, port: u32, config: u32, state: u32) 
     message(version, 12, 9, &body)
 }
 
-/// A frame from one station to another: the last bytes of their addresses; 0xff is everybody.
+/// Returns a frame from one station to another, by the last bytes of their addresses; 0xff is broadcast.
 pub fn frame(source: u8, destination: u8) -> Vec<u8> {
     let address = |last| if last == 0xff { [0xff; 6] } else { [2, 0, 0, 0, 0, last] };
     [&address(destination)[..], &address(source), &[0x08, 0x00], &[source; 46]].concat()
 }
 
-/// The messages in `bytes`, which must be whole.
+/// Returns the messages in `bytes`, which must be whole.
 pub fn split(mut bytes: &[u8]) -> Vec<(Header, &[u8])> {
     let mut messages = Vec::new();
     while !bytes.is_empty() {

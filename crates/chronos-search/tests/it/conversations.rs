@@ -1,4 +1,4 @@
-//! What the server answers, in tables, whether it has one partition, many, or snapshots.
+//! The server's answers, in tables, with one partition, many, or snapshots.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::time::Duration;

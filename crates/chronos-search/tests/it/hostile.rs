@@ -1,4 +1,4 @@
-//! Bytes that no client would send: nothing panics, and it does not matter where the stream is cut.
+//! Bytes that no client would send: nothing panics, and the points at which the stream is cut do not matter.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::support::{NOW, SECRET, Wire};
@@ -58,7 +58,7 @@ fn in_pieces(input: &[u8], piece: usize, snapshots: bool) -> (Vec<u8>, bool) {
     wire.direct.serve_in_pieces(&mut wire.session, NOW, input, piece)
 }
 
-/// Whether a client is told to go on depends on whether it has.
+/// A client is asked to continue only if it has not.
 fn without_continue(reply: &[u8]) -> String {
     String::from_utf8_lossy(reply).replace("HTTP/1.1 100 Continue\r\n\r\n", "")
 }

@@ -1,4 +1,5 @@
-//! `--memory-max`: what has no room is refused and changes nothing, and what goes gives its room back.
+//! `--memory-max`: a document or value that exceeds it is refused and changes nothing, and a removed one frees its
+//! room.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::support::Wire;
@@ -6,14 +7,14 @@ use plimsoll_chronos_search::{Mode, Sets, Settings};
 
 const LIMIT: u64 = 1 << 20;
 
-/// All kinds of server, with so much memory.
+/// Returns all kinds of servers, with this limit.
 fn all(sets: Sets) -> Vec<Wire> {
     let settings = Settings { sets, memory_max: Some(LIMIT), ..Settings::default() };
     let snapshots = Settings { snapshots: true, ..settings };
     vec![Wire::new(settings, 1), Wire::new(settings, 12), Wire::new(snapshots, 12)]
 }
 
-/// Bytes taken, as the server says.
+/// Returns the bytes taken, as the server reports them.
 fn taken(wire: &mut Wire) -> u64 {
     let stats = wire.send(b"stats\r\n");
     let value = |name: &str| {
@@ -24,7 +25,7 @@ fn taken(wire: &mut Wire) -> u64 {
     value("memory_bytes")
 }
 
-/// A text whose words no other has, but for one.
+/// Returns a text whose words are in no other text, except one.
 fn text(number: usize) -> String {
     (0..20).map(|word| format!("word{number}x{word} ")).collect::<String>() + "common"
 }
@@ -48,7 +49,7 @@ fn documents_have_so_much_memory_and_no_more() {
         assert!((LIMIT - 4096..LIMIT + 4096).contains(&full), "{full} bytes");
         let refused = wire.send(format!("set e 0 0 {}\r\n{}\r\n", text(1).len(), text(1)).as_bytes());
         assert_eq!(refused, "SERVER_ERROR out of memory storing object\r\n");
-        // A version that is no longer than the last has its room; one that is longer leaves the last.
+        // A version that is not longer than the last has its room; a longer one leaves the last in place.
         assert_eq!(wire.http("PUT", "/documents/d0", "common").0, 200);
         let long = (0..1000).map(text).collect::<String>();
         assert_eq!(wire.http("PUT", "/documents/d0", &long).0, 507);

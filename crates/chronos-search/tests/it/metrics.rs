@@ -1,4 +1,4 @@
-//! `--metrics`: what the index holds is shown.
+//! `--metrics`: the sizes of the index are shown.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -89,7 +89,8 @@ fn texts_of_this_machine_rank_as_by_brute_force() {
     }
 }
 
-/// Four threads change the same few documents at once. Whatever their order was, the index is that of what is left.
+/// Four threads change the same few documents at once. Whatever their order was, the index matches the documents that
+/// are left.
 #[test]
 fn changes_at_the_same_time_leave_one_version() {
     const PARTITIONS: u32 = 8;

@@ -105,7 +105,7 @@ fn what_is_wrong_is_told() {
     }
 }
 
-/// Clients that fetch nothing of what they ask for are closed when others wait for the memory that it takes.
+/// Clients that do not read their answers are closed when others wait for the memory that the answers take.
 #[test]
 fn clients_that_read_nothing_make_room_for_others() {
     const BYTES: usize = 1_000_000;

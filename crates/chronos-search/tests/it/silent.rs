@@ -1,6 +1,6 @@
 //! Long pipelines of commands that are not answered, to servers of every mode: each is answered as one without threads
 //! answers it, and clients that leave in the middle leave no descriptor. Other tests of this process have descriptors,
-//! too: those that they close meanwhile are no fault.
+//! too: descriptors that they close meanwhile do not matter.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use crate::support::{SECRET, Wire};
 use plimsoll_chronos::{Config, IoBackend, Listen, Poll, Runtime};
 use plimsoll_chronos_search::{Search, Sets, Settings};
 
-/// How long what has an end may take.
+/// The longest wait for an event that must occur.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PARTITIONS: u32 = 16;
 const LENGTHS: [u32; 6] = [1, 64, 65, 200, 1000, 5000];
@@ -37,7 +37,7 @@ fn modes() -> Vec<Config> {
     modes
 }
 
-/// Commands about words of this client's own, few of which are answered.
+/// Returns commands about words of this client's own, few of which are answered.
 fn pipeline(client: u32, length: u32) -> String {
     let command = |number: u32| match number.wrapping_mul(2_654_435_769) >> 25 {
         0..90 => format!("set c{client}w{} 0 0 3 noreply\r\nabc\r\n", number % 50),

@@ -1,12 +1,13 @@
-//! Two protocols at one address: what begins as one is never read as the other, so that a web page, or a program that
-//! is made to fetch an address, can write nothing by memcached's commands; and no request hides in another's body.
+//! Two protocols at one address: a connection that begins with one is never read as the other, so that a web page, or a
+//! program that is made to fetch an address, can write nothing by memcached's commands; and no request hides in
+//! another's body.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::support::{NOW, Wire};
 use plimsoll_chronos_search::{Sets, Settings};
 use proptest::prelude::*;
 
-/// What must not be carried out, by either protocol.
+/// Requests that neither protocol may execute.
 const EVIL: [&str; 4] = [
     "set evil 0 0 4\r\nevil\r\n",
     "\r\nset evil 0 0 4\r\nevil\r\n",
@@ -14,8 +15,8 @@ const EVIL: [&str; 4] = [
     "PUT /documents/evil HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nevil",
 ];
 
-/// The answers to `input` in pieces, whether it was closed, and how many documents there are then; the document `kept`
-/// was there before.
+/// Returns the answers to `input` in pieces, whether it was closed, and the number of documents then; the document
+/// `kept` existed before.
 fn serve(input: &[u8], piece: usize) -> (String, bool, u64) {
     let settings = Settings { sets: Sets::Documents, document_bytes_max: 100_000, ..Settings::default() };
     let mut wire = Wire::new(settings, 3);
@@ -68,7 +69,7 @@ fn what_follows_a_request_is_a_request_or_the_end() {
             "GET /search?q=sun HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
             "GET /search?q=sun HTTP/1.1\r\nHost: x\r\n\r\n",
             "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc",
-            // Another protocol is asked for, and not granted.
+            // Another protocol is requested, and refused.
             "GET /search?q=sun HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: memcached\r\n\r\n",
             "GET /stats HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\
              HTTP2-Settings: AAMAAABk\r\n\r\n",
@@ -81,7 +82,7 @@ fn what_follows_a_request_is_a_request_or_the_end() {
     }
 }
 
-/// Where two readers could disagree about a body's length, there is no body, and no next request.
+/// If two readers could disagree about a body's length, the server reads no body, and no next request.
 #[test]
 fn a_length_in_doubt_ends_the_connection() {
     let heads = [
@@ -136,7 +137,8 @@ fn other_versions_of_http_end_the_connection() {
     }
 }
 
-/// What began as memcached's protocol ends at a line of HTTP, as with memcached: the body after it is not commands.
+/// A connection that began with memcached's protocol ends at a line of HTTP, as with memcached: the body after it is
+/// not commands.
 #[test]
 fn commands_followed_by_http_end_there() {
     for before in ["version\r\n", "\r\n", "get none\r\n", " ", "\n", "stats\r\n", "set kept 0 0 3\r\nsun\r\n"]

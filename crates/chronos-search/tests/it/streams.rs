@@ -1,4 +1,4 @@
-//! The server serves where nobody reads what it says.
+//! The server keeps serving when its stdout and stderr are closed.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 

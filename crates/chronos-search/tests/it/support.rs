@@ -29,7 +29,7 @@ impl Wire {
         Wire { direct: Direct::new(search, partitions), session }
     }
 
-    /// All kinds of server, by name: few and many partitions, and the baseline.
+    /// Returns all kinds of servers, by name: few and many partitions, and the baseline.
     pub fn all(sets: Sets) -> Vec<(&'static str, Wire)> {
         let settings = Settings { sets, document_bytes_max: 1000, ..Settings::default() };
         let snapshots = Settings { snapshots: true, ..settings };
@@ -46,7 +46,7 @@ impl Wire {
         (served, reply)
     }
 
-    /// The answer to `input`, all of which must be consumed.
+    /// Returns the answer to `input`, all of which must be consumed.
     pub fn send(&mut self, input: &[u8]) -> String {
         let (served, reply) = self.serve(input);
         let reply = String::from_utf8(reply).unwrap();
@@ -54,7 +54,7 @@ impl Wire {
         reply
     }
 
-    /// An HTTP request on a connection of its own: status and body.
+    /// Sends an HTTP request on a connection of its own, and returns status and body.
     pub fn http(&mut self, method: &str, target: &str, body: &str) -> (u16, Value) {
         response(&self.ask(method, target, body))
     }
@@ -71,7 +71,7 @@ impl Wire {
         assert!(matches!(status, 200 | 201), "{status}");
     }
 
-    /// Matches, and the results' names and scores.
+    /// Returns the number of matches, and the results' names and scores.
     pub fn search(&mut self, query: &str, mode: Mode, limit: usize) -> (u64, Vec<(String, f64)>) {
         let mode = if mode == Mode::And { "and" } else { "or" };
         let query: String = form_urlencoded::byte_serialize(query.as_bytes()).collect();
@@ -87,7 +87,7 @@ impl Wire {
     }
 }
 
-/// A response's status and body, whose length must be as said.
+/// Returns a response's status and body, whose length must match its header.
 pub fn response(text: &str) -> (u16, Value) {
     let (head, body) = text.split_once("\r\n\r\n").expect(text);
     assert!(head.contains(&format!("Content-Length: {}", body.len())), "{text}");
@@ -105,7 +105,7 @@ impl BruteForce {
         self.documents.insert(id.to_owned(), words(text).collect());
     }
 
-    /// All documents that match, best first.
+    /// Returns all documents that match, best first.
     pub fn search(&self, query: &str, mode: Mode) -> Vec<(String, f64)> {
         let mut asked: Vec<String> = Vec::new();
         for word in words(query) {
@@ -144,8 +144,8 @@ impl BruteForce {
     }
 }
 
-/// That `wire` ranks as brute force does. Sums of other rounding may differ in the last digits, so that what is equal
-/// within them may be in another order; what is equal to the last bit is in the order of names.
+/// Asserts that `wire` ranks as brute force does. Sums of other rounding may differ in the last digits, so that scores
+/// that are equal within them may be in another order; scores that are equal to the last bit are in the order of names.
 #[track_caller]
 pub fn assert_same_ranking(wire: &mut Wire, right: &BruteForce, query: &str, mode: Mode, limit: usize) {
     let near = |a: f64, b: f64| (a - b).abs() < 1e-9 * (1.0 + b.abs());

@@ -34,8 +34,8 @@ fn at(device: &str, place: SocketAddr) -> Listen {
     Listen::Device { device: Arc::new(XdpDevice::new(device)), places: vec![place] }
 }
 
-/// A server at the pair's near end, and its count of what ran out of order; None, with the reason on standard error, if
-/// this machine cannot.
+/// Starts a server at the pair's near end, and returns its count of puts that ran out of order; None, with the reason
+/// on standard error, if this machine cannot.
 fn start(pair: &Pair, config: &Config) -> Option<(Running, Arc<AtomicU64>)> {
     let logs = Logs::default();
     let disorder = logs.disorder.clone();
@@ -52,7 +52,7 @@ fn refusal(pair: &Pair, config: &Config) -> String {
     pair.at_server(|| Runtime::start(Logs::default(), config)).unwrap_err().to_string()
 }
 
-/// Asks until the server's counts are so.
+/// Repeats requests until the server's counts satisfy `is_so`.
 #[track_caller]
 fn until(server: &Running, what: &str, is_so: impl Fn(plimsoll_chronos::ThreadStats) -> bool) {
     let begin = std::time::Instant::now();
@@ -116,14 +116,14 @@ fn what_is_not_ours_stays_with_the_kernel() {
     eprintln!("{device}");
     assert_eq!(device.queues, 1);
     assert!(device.places.contains(&SocketAddr::from(([192, 0, 2, 1], PORT))));
-    // ARP and neighbour discovery are the kernel's, or nobody would have come so far; so are pings, and other ports.
+    // ARP and neighbour discovery go to the kernel, or no datagram would have arrived; so do pings, and other ports.
     assert!(pair.ping(SERVER_V4));
     assert!(pair.addresses().len() < 2 || pair.ping(SERVER_V6));
     let other = pair.at_server(|| UdpSocket::bind((SERVER_V4, PORT + 1)).unwrap());
     let socket = pair.connect(SocketAddr::from(([192, 0, 2, 1], PORT + 1)));
     socket.send(b"to another").unwrap();
     assert_eq!(other.recv(&mut [0; 64]).unwrap(), 10);
-    // A request in fragments comes to the kernel's socket, and its thread answers it there.
+    // A request in fragments is delivered to the kernel's socket, and its thread answers it there.
     let socket = connect(&pair, pair.addresses()[0]);
     let big = [b"echo 1 20000\n".to_vec(), vec![b'e'; 20_000]].concat();
     assert_eq!(ask(&socket, 1, &big, 20), big[13..]);
@@ -157,7 +157,7 @@ fn one_thread_serves_every_queue_and_a_thread_may_have_none() {
 
 #[test]
 fn where_the_driver_cannot_the_kernel_runs_the_program() {
-    // veth runs none where the other end sends by more queues than it receives by.
+    // veth runs no native program if the other end sends by more queues than it receives by.
     let Some(pair) = Pair::with_queues(1, 2) else { return };
     for io in client::backends() {
         let config = Config { listen: vec![device()], io, ..config(1) };
@@ -211,11 +211,11 @@ fn frames_that_are_wrong_are_counted_and_not_answered() {
         frame(|frame| frame[39] += 1),
         frame(|frame| frame[39] = 7),
         frame(|frame| frame[17] += 1),
-        // From no port, from everybody, from the server itself.
+        // From port 0, from the broadcast address, from the server itself.
         frame(|frame| frame[34..36].fill(0)),
         frame(|frame| frame[26..30].fill(255)),
         frame(|frame| frame[29] = 1),
-        // The kernel's: to another address, with options (too short for them), of a tag, a fragment, cut off.
+        // For the kernel: to another address, with options (too short for them), with a tag, a fragment, cut off.
         frame(|frame| frame[33] = 9),
         frame(|frame| frame[14] = 0x46),
         frame(|frame| drop(frame.splice(12..12, [0x81, 0, 0, 5]))),
@@ -251,7 +251,7 @@ fn replies_of_more_frames_than_there_are_and_longer_ones_than_packets() {
     assert!(pair.ip(&format!("link set dev {DEVICE} mtu 900")));
     let Some((server, _)) = start(&pair, &Config { listen: vec![device()], ..config(1) }) else { return };
     let socket = connect(&pair, IpAddr::from([192, 0, 2, 1]));
-    // 1001 bytes do not fit, 600 do, and so do just as many as the device's packet takes.
+    // 1001 bytes do not fit, 600 do, and so does exactly the size of the device's packet.
     assert_eq!(ask(&socket, 1, b"blob 0 600\n", 1).len(), 600);
     socket.send(b"\x01blob 0 1000\n").unwrap();
     assert_eq!(ask(&socket, 2, b"blob 0 871\n", 1).len(), 871);
@@ -269,7 +269,7 @@ fn a_device_that_cannot_be_used_is_named_with_the_reason() {
     let error = refusal(&pair, &config);
     assert!(error.starts_with("listen: cannot take datagrams from device near: "), "{error}");
     assert!(error.contains("has an XDP program already, which is not replaced"), "{error}");
-    // The first goes on.
+    // The first server continues.
     assert_eq!(ask(&connect(&pair, pair.addresses()[0]), 2, b"hello\n", 1), b"hello\n");
     server.stop().unwrap();
     pair.loses_its_program();

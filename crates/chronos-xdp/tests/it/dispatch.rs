@@ -1,5 +1,5 @@
 //! Chronos's dispatch: the XDP program reads the key of a datagram and hands it to the socket of the thread that owns
-//! its partition. Vectors hold the program to [`KeyHash`]; servers over a veth pair show that no request crosses
+//! its partition. Vectors compare the program with [`KeyHash`]; servers over a veth pair show that no request crosses
 //! threads, and that none is lost while partitions move. The tests need clang at build time and root, and skip with the
 //! reason elsewhere.
 
@@ -26,7 +26,8 @@ const PARTITIONS: u32 = 37;
 const PORT: u16 = 11_211;
 const PLACES: [&str; 2] = ["192.0.2.1:11211", "[2001:db8::1]:11211"];
 
-/// A program that returns the number of the socket for a frame; partition p is thread p's, modulo their number.
+/// Creates a program that returns the number of the socket for a frame; partition p belongs to thread p, modulo their
+/// number.
 fn program(by_vbucket: bool) -> Option<DatagramRedirect> {
     let places = PLACES.map(|place| place.parse().unwrap()).to_vec();
     let mut options = RedirectOptions::new(SERVER_HARDWARE, places, 1);
@@ -107,7 +108,7 @@ fn a_partition_that_moves_takes_its_datagrams_along() {
 #[test]
 fn what_has_no_key_comes_to_the_queues_own_thread_and_the_rest_stays_with_the_kernel() {
     let Some(redirect) = program(true) else { return };
-    // Neither a partition of these belongs to the queue's own thread, 0.
+    // None of these partitions belongs to the queue's own thread, 0.
     (0..PARTITIONS).for_each(|partition| redirect.set_owner(partition, 1).unwrap());
     let at = |frame: &[u8]| redirect.program().test_frame(frame).unwrap();
     let long = [&b"get "[..], &[b'k'; 300], b"\r\n"].concat();
@@ -213,7 +214,7 @@ fn no_request_is_lost_while_partitions_move() {
             let socket = pair.connect(place(addresses[client % addresses.len()]));
             let (keys, requests) = (&keys, &requests);
             scope.spawn(move || {
-                // Each client begins elsewhere.
+                // Each client begins at another place.
                 let (before, after) = requests.split_at(client * requests.len() / CLIENTS);
                 let check = |request: &Vec<u8>| {
                     let answer = ask(&socket, request);

@@ -1,7 +1,7 @@
-//! Two network namespaces that a veth pair joins, gone when dropped: a server in one, clients in the other.
+//! Two network namespaces that a veth pair joins, removed when this is dropped: a server in one, clients in the other.
 //!
-//! `PLIMSOLL_DEVICES=eth0:eth1` takes two devices that are joined outside in its place, one queue each
-//! (`kernels/zero-copy`): drivers that veth is not, which may read and write frames themselves.
+//! `PLIMSOLL_DEVICES=eth0:eth1` replaces the pair by two devices that are joined outside, one queue each
+//! (`kernels/zero-copy`): drivers other than veth, which may read and write frames themselves.
 #![allow(clippy::print_stderr, reason = "a test; its runner shows it where it fails")]
 #![allow(dead_code, reason = "every test uses its part")]
 
@@ -30,7 +30,7 @@ pub const CLIENT_V6: &str = "2001:db8::2";
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Who has the devices that were given.
+/// The test that has the given devices.
 static DEVICES: Mutex<()> = Mutex::new(());
 
 pub struct Pair {
@@ -42,7 +42,7 @@ pub struct Pair {
     given: Option<Given>,
 }
 
-/// Devices that are not made here, by their names at home.
+/// Devices that exist before the test, by their original names.
 struct Given {
     names: [String; 2],
     _alone: MutexGuard<'static, ()>,
@@ -72,12 +72,13 @@ impl Given {
 }
 
 impl Pair {
-    /// A pair whose ends have so many queues. None, with the reason on standard error, if this machine makes none.
+    /// Creates a pair whose ends have `queues` queues each. None, with the reason on standard error, if this machine
+    /// cannot make one.
     pub fn new(queues: u32) -> Option<Pair> {
         Pair::with_queues(queues, queues)
     }
 
-    /// A pair whose ends have so many queues each: the server's and the clients'.
+    /// Creates a pair whose ends have these numbers of queues: the server's and the clients'.
     pub fn with_queues(near_queues: u32, far_queues: u32) -> Option<Pair> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let id = format!("{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -124,28 +125,28 @@ impl Pair {
         Some(pair)
     }
 
-    /// Whether the devices are joined outside, where what joins them may hold frames back.
+    /// Reports whether the devices are joined outside, where the link may hold frames back.
     pub fn is_given(&self) -> bool {
         self.given.is_some()
     }
 
-    /// The server's addresses.
+    /// Returns the server's addresses.
     pub fn addresses(&self) -> Vec<IpAddr> {
         let all = [SERVER_V4, SERVER_V6].map(|address| address.parse().unwrap());
         all[..1 + usize::from(self.has_v6)].to_vec()
     }
 
-    /// Runs something in the server's namespace: what it starts, threads and processes, is there too.
+    /// Runs a function in the server's namespace, together with the threads and processes that it starts.
     pub fn at_server<T: Send>(&self, run: impl FnOnce() -> T + Send) -> T {
         inside(&self.server, run)
     }
 
-    /// Runs something in the clients' namespace.
+    /// Runs a function in the clients' namespace.
     pub fn at_client<T: Send>(&self, run: impl FnOnce() -> T + Send) -> T {
         inside(&self.client, run)
     }
 
-    /// A socket in the clients' namespace that talks to `server`.
+    /// Returns a socket in the clients' namespace that is connected to `server`.
     pub fn connect(&self, server: SocketAddr) -> UdpSocket {
         self.at_client(|| {
             let any: IpAddr = if server.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
@@ -156,7 +157,7 @@ impl Pair {
         })
     }
 
-    /// Sends frames as they are from the clients' end; returns when the device has them.
+    /// Sends frames unchanged from the clients' end; returns when the device has them.
     pub fn send_frames(&self, frames: &[Vec<u8>]) {
         const SOURCE: &str = "\
 import socket, sys
@@ -176,7 +177,7 @@ for line in sys.stdin: s.send(bytes.fromhex(line))
         assert!(child.wait().unwrap().success());
     }
 
-    /// Whether the server's kernel answers a ping.
+    /// Reports whether the server's kernel answers a ping.
     pub fn ping(&self, address: &str) -> bool {
         ip(&format!("netns exec {} ping -q -c 1 -W 10 {address}", self.client))
     }
@@ -186,13 +187,13 @@ for line in sys.stdin: s.send(bytes.fromhex(line))
         ip(&format!("-n {} {arguments}", self.server))
     }
 
-    /// What the kernel says of the server's device.
+    /// Returns the kernel's description of the server's device.
     pub fn device(&self) -> String {
         let arguments = ["-n", &self.server, "-details", "link", "show", "dev", DEVICE];
         String::from_utf8(Command::new("ip").args(arguments).output().unwrap().stdout).unwrap()
     }
 
-    /// Whether the server's device has an XDP program.
+    /// Reports whether the server's device has an XDP program.
     pub fn has_program(&self) -> bool {
         self.device().contains("xdp")
     }
@@ -211,7 +212,7 @@ impl Drop for Pair {
             given.take_back(0, &self.server, DEVICE);
             given.take_back(1, &self.client, FAR);
         }
-        // A pair of veth goes with the namespaces.
+        // A pair of veth is removed with the namespaces.
         ip(&format!("netns del {}", self.server));
         ip(&format!("netns del {}", self.client));
     }

@@ -1,4 +1,4 @@
-//! [`BufferRing`]: buffers that the kernel chooses from when bytes come (io_uring's provided buffers).
+//! [`BufferRing`]: buffers of which the kernel chooses one when bytes arrive (io_uring's provided buffers).
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::io;
@@ -12,8 +12,8 @@ use io_uring::types::BufRingEntry;
 pub(crate) struct BufferRing {
     /// A page-aligned array of [`COUNT`] entries that the kernel reads.
     entries: NonNull<BufRingEntry>,
-    /// Where the kernel writes what comes: [`COUNT`] buffers of [`SIZE`] bytes. The kernel has its address, so it is
-    /// reached through this pointer only.
+    /// The memory into which the kernel writes received bytes: [`COUNT`] buffers of [`SIZE`] bytes. The kernel has its
+    /// address, so it is reached through this pointer only.
     bytes: NonNull<u8>,
     tail: u16,
 }
@@ -40,7 +40,7 @@ const fn bytes_layout() -> Layout {
 }
 
 impl BufferRing {
-    /// Gives the kernel the buffers. They are to be dropped after the ring has been emptied of what uses them.
+    /// Gives the kernel the buffers. They are to be dropped after all operations of the ring that use them have ended.
     #[expect(unsafe_code, reason = "the kernel shares this memory")]
     pub(crate) fn register(ring: &IoUring) -> io::Result<BufferRing> {
         // SAFETY: neither layout is of size zero.
@@ -55,7 +55,7 @@ impl BufferRing {
         Ok(buffers)
     }
 
-    /// What the kernel put into a buffer.
+    /// Returns the bytes that the kernel put into a buffer.
     #[expect(unsafe_code, reason = "the kernel shares this memory")]
     pub(crate) fn get(&self, number: u16, length: usize) -> &[u8] {
         assert!(number < COUNT && length <= SIZE, "the kernel names a buffer of ours");

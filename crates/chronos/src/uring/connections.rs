@@ -1,4 +1,4 @@
-//! Receives and sends: what the kernel is asked to do for a connection, and what it says that it did.
+//! Receives and sends: the operations of the kernel for a connection, and their completions.
 
 use std::os::fd::AsRawFd;
 
@@ -15,7 +15,7 @@ use crate::worker::{IoDriver, Worker};
 
 /// The largest number of pieces that one operation sends.
 const PIECES: usize = 64;
-/// Bytes that a connection which may not go on may leave with the server before it is not read any more.
+/// The most bytes that a connection which may not continue leaves unread in the server before its receiving stops.
 const BLOCKED_BYTES: usize = 64 * 1024;
 
 impl UringDriver {
@@ -50,7 +50,7 @@ impl UringDriver {
                 connection.is_ended = true;
                 buffer.into_iter().for_each(|number| self.buffers.give(number));
             }
-            // Cancelled, or out of buffers for the moment: it is armed again below if it is wanted.
+            // Cancelled, or out of buffers for the moment: it is armed again below if it is needed.
             (None, result) if [libc::ECANCELED, libc::ENOBUFS, libc::EINTR].contains(&-result) => {}
             _ => return self.close(worker, key),
         }
@@ -97,7 +97,8 @@ impl UringDriver {
         self.serve(worker, key);
     }
 
-    /// Has the kernel send what is ready, if it is not sending already. False if it cannot be asked.
+    /// Has the kernel send the bytes that are ready, if it is not sending already. False if the operation cannot be
+    /// queued.
     pub(super) fn send<S: Service>(&mut self, worker: &mut Worker<S>, key: u32) -> bool {
         let connection = &mut worker.connections[key as usize];
         let incarnation = connection.incarnation;
@@ -120,7 +121,7 @@ impl UringDriver {
         self.push(&entry).is_ok()
     }
 
-    /// Has the kernel receive, or stop that, as the connection may go on or not. False if it cannot be asked.
+    /// Starts or stops receiving, as the connection may continue or not. False if the operation cannot be queued.
     pub(super) fn receive<S: Service>(&mut self, worker: &mut Worker<S>, key: u32) -> bool {
         let is_short = worker.is_short_of_memory(key);
         let connection = &mut worker.connections[key as usize];
@@ -130,9 +131,9 @@ impl UringDriver {
         if may_read && !stream.is_receiving {
             stream.is_receiving = true;
             let socket = Fd(stream.socket.as_raw_fd());
-            // Linux 6.18 may keep the end of a UNIX socket's stream from a multishot receive: one that has emptied the
-            // socket waits for the next wake-up, and that of the end has come by then. One that is asked for anew
-            // looks.
+            // Linux 6.18 may keep the end of a UNIX socket's stream from a multishot receive: a receive that has
+            // emptied the socket waits for the next wake-up, and the one for the end has passed by then. A newly queued
+            // receive looks.
             let receive = if stream.is_unix {
                 let receive = opcode::Recv::new(socket, std::ptr::null_mut(), 0).buf_group(GROUP);
                 receive.build().flags(squeue::Flags::BUFFER_SELECT)
@@ -153,11 +154,11 @@ impl UringDriver {
         let connection = worker.remove(key);
         if let Link::Stream(stream) = &connection.link {
             if stream.is_sending {
-                // What the kernel sends stays until it says that it is done.
+                // The bytes that the kernel sends stay until it reports completion.
                 let wire = connection.tls.as_ref().map_or(&connection.output, |tls| &tls.wire);
                 worker.engine.memory.hold(wire.detached_capacity() as isize);
             }
-            // What is queued names the descriptor, whose number is free after this. If it cannot be submitted the
+            // Queued operations name the descriptor, whose number is free after this. If they cannot be submitted the
             // next turn ends the thread.
             let _ = self.submit();
             // The receive that is armed holds the connection open: this ends it.

@@ -1,18 +1,18 @@
-//! [`Flight`]: what the kernel sends for a connection, where it stays until the kernel is done with it.
+//! [`Flight`]: bytes that the kernel sends for a connection, kept until the kernel has finished with them.
 
 use io_uring::types::Fd;
 use io_uring::{opcode, squeue};
 
 use super::SEND;
 
-/// What the kernel sends for a connection.
+/// Bytes that the kernel sends for a connection.
 pub(super) struct Flight {
     pub(super) key: u32,
     pub(super) incarnation: u32,
     pub(super) pieces: Vec<Vec<u8>>,
     slices: Vec<libc::iovec>,
     header: Box<libc::msghdr>,
-    /// Bytes that are to be sent still.
+    /// Bytes that are still to be sent.
     pub(super) left: usize,
 }
 
@@ -30,7 +30,7 @@ impl Flight {
         self.slices.extend(self.pieces.iter_mut().map(slice));
     }
 
-    /// The operation that sends what is left.
+    /// Returns the operation that sends the rest.
     pub(super) fn entry(&mut self, socket: i32, number: usize) -> squeue::Entry {
         let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
         let token = SEND | number as u64;
@@ -45,12 +45,12 @@ impl Flight {
         send.build().user_data(token)
     }
 
-    /// Bytes of memory that its pieces take.
+    /// Returns the bytes of memory that its pieces take.
     pub(super) fn held(&self) -> usize {
         self.pieces.iter().map(Vec::capacity).sum()
     }
 
-    /// `sent` bytes are sent.
+    /// Notes that `sent` bytes are sent.
     pub(super) fn advance(&mut self, sent: usize) {
         self.left -= sent;
         let mut sent = sent;

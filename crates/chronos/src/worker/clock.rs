@@ -1,4 +1,4 @@
-//! What the clock makes due: the balancer, idle connections, sessions' deadlines, and the service's own work.
+//! Work that is due by the clock: the balancer, idle connections, sessions' deadlines, and the service's own work.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -7,7 +7,7 @@ use crate::connection::{Connection, Link};
 use crate::memory;
 use crate::{Now, Service};
 
-/// When the server started.
+/// The time at which the server started.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     start: Instant,
@@ -27,7 +27,7 @@ impl Clock {
 }
 
 impl<S: Service> Worker<S> {
-    /// What the clock makes due.
+    /// Does the work that is due.
     pub(super) fn on_time<D: IoDriver<S>>(&mut self, driver: &mut D) {
         let now = self.engine.now.since_start;
         if let Some(balancer) = self.balancer.as_mut().filter(|_| self.stop_at.is_none()) {
@@ -60,7 +60,7 @@ impl<S: Service> Worker<S> {
     /// Polls the service's deadlines of a connection. One that the service ends has a second for its last bytes.
     fn tick_session<D: IoDriver<S>>(&mut self, driver: &mut D, key: u32) {
         let connection = &mut self.connections[key as usize];
-        // While the server does not read from a client for want of memory, the client misses no deadline.
+        // While the server has no memory to read from a client, the client misses no deadline.
         if matches!(connection.link, Link::Datagram { .. }) || connection.holding.is_waiting {
             return;
         }
@@ -83,7 +83,7 @@ impl<S: Service> Worker<S> {
         self.engine.buffers.give(reply);
     }
 
-    /// A connection has said nothing for too long: it may fetch its replies as long as it does fetch some.
+    /// Handles a connection that has been silent for too long: it may fetch its replies as long as it does fetch some.
     fn on_idle<D: IoDriver<S>>(&mut self, driver: &mut D, key: u32) {
         let now = self.engine.now.since_start;
         let connection = &mut self.connections[key as usize];
@@ -100,7 +100,7 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// A little of the service's own work, on the next partition that is here.
+    /// Does a little of the service's own work, on the next partition that is here.
     pub(super) fn housekeep(&mut self) {
         let Some(partition) = self.housekeeping else { return };
         if partition >= self.engine.stats.partitions_len() {

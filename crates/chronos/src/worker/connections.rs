@@ -1,4 +1,4 @@
-//! A worker's connections: they begin, bytes come, requests are looked at, and they end.
+//! A worker's connections: they begin, receive bytes, have their requests run, and end.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -16,7 +16,7 @@ use crate::tls::TlsStream;
 use crate::{Service, Transport};
 
 impl<S: Service> Worker<S> {
-    /// A connection begins; None if the server stops.
+    /// Adds a connection; None if the server stops.
     pub(crate) fn add(&mut self, link: Link, transport: Transport) -> u32 {
         self.incarnations = self.incarnations.wrapping_add(1);
         self.datagrams += usize::from(matches!(link, Link::Datagram { .. }));
@@ -46,7 +46,7 @@ impl<S: Service> Worker<S> {
         key
     }
 
-    /// A connection was accepted: the threads get them in turn, unless there are too many.
+    /// Deals an accepted connection to the threads in turn, unless there are too many.
     pub(crate) fn deal<D: IoDriver<S>>(&mut self, driver: &mut D, mut newcomer: Newcomer) -> io::Result<()> {
         let shared = &self.engine.shared;
         let per_address = self.engine.limits.connections_per_address;
@@ -62,7 +62,7 @@ impl<S: Service> Worker<S> {
             if newcomer.tls.is_some() {
                 return Ok(());
             }
-            // It is told why if it listens.
+            // A client that reads learns the reason.
             let _ = send(
                 &newcomer.socket,
                 self.engine.service.refusal(),
@@ -79,7 +79,7 @@ impl<S: Service> Worker<S> {
         Ok(())
     }
 
-    /// A connection that this thread was dealt.
+    /// Opens a connection that was dealt to this thread.
     pub(crate) fn open<D: IoDriver<S>>(&mut self, driver: &mut D, newcomer: Newcomer) -> io::Result<()> {
         if self.stop_at.is_some() {
             self.engine.shared.connections.fetch_sub(1, Ordering::Relaxed);
@@ -95,14 +95,15 @@ impl<S: Service> Worker<S> {
         if let Some(tls) = &newcomer.tls {
             match TlsStream::new(tls) {
                 Ok(tls) => self.connections[key as usize].tls = Some(Box::new(tls)),
-                // A configuration that was accepted, and does not do: nobody is served in the clear instead.
+                // The configuration was accepted but cannot be used: the connection is closed rather than served in the
+                // clear.
                 Err(_) => self.connections[key as usize].is_closing = true,
             }
         }
         driver.open(self, key)
     }
 
-    /// A connection is gone.
+    /// Removes a connection.
     pub(crate) fn remove(&mut self, key: u32) -> Connection<S> {
         let connection = self.connections.remove(key as usize);
         self.engine.reply_budget.forget(&connection.replies);
@@ -117,7 +118,7 @@ impl<S: Service> Worker<S> {
         connection
     }
 
-    /// Bytes came on a connection.
+    /// Handles bytes that arrived on a connection.
     pub(crate) fn on_bytes(&mut self, key: u32, bytes: &[u8]) {
         let connection = &mut self.connections[key as usize];
         connection.active_at = self.engine.now.since_start;
@@ -127,7 +128,7 @@ impl<S: Service> Worker<S> {
         let mut plain = self.engine.buffers.take();
         match tls.receive(bytes, &mut plain) {
             Ok(has_ended) => connection.is_ended |= has_ended,
-            // The client is told by an alert.
+            // An alert informs the client.
             Err(_) => connection.is_closing = true,
         }
         if !connection.is_closing {
@@ -153,7 +154,7 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// `count` bytes were read into the connection's own input.
+    /// Handles `count` bytes that were read into the connection's own input.
     pub(crate) fn on_read(&mut self, key: u32, count: usize) {
         let connection = &mut self.connections[key as usize];
         connection.active_at = self.engine.now.since_start;
@@ -162,7 +163,7 @@ impl<S: Service> Worker<S> {
         self.parse(key);
     }
 
-    /// Looks at what a connection has said, if it may and there is enough of it.
+    /// Runs the requests of a connection, if it may continue and has enough input.
     pub(crate) fn parse(&mut self, key: u32) {
         let connection = &mut self.connections[key as usize];
         if connection.is_blocked {
@@ -181,8 +182,8 @@ impl<S: Service> Worker<S> {
         self.halt(key, halt);
     }
 
-    /// Whether a connection that was blocked may have its next request looked at. If it waits for the rings only, it
-    /// is looked after once they have room; if it gave way in this turn, in the next.
+    /// Reports whether a blocked connection may have its next request read. If it waits for the rings only, it is
+    /// served once they have room; if it gave way in this turn, in the next.
     pub(crate) fn may_go_on(&mut self, key: u32) -> bool {
         self.recount(key);
         let connection = &mut self.connections[key as usize];
@@ -204,13 +205,13 @@ impl<S: Service> Worker<S> {
         !is_congested
     }
 
-    /// Counts the replies of a connection that has been asked something, or has been sent something.
+    /// Counts the replies of a connection after it has received a request or sent bytes.
     fn recount(&mut self, key: u32) {
         let connection = &mut self.connections[key as usize];
         let (bytes, missing) = (connection.reply_bytes(), connection.output.holes());
         self.engine.reply_budget.recount(&mut connection.replies, bytes, missing);
         connection.output.give_back_empty(&mut self.engine.buffers);
-        // Datagrams ask for little each, and as many as may wait would seem to ask for all that there is.
+        // Datagrams need little each, and as many as may wait would seem to need all the memory.
         let is_stream = matches!(connection.link, Link::Stream(_));
         let missing = if is_stream { connection.missing() as usize } else { 0 };
         let coming = connection.replies.expected().saturating_mul(missing);
@@ -237,7 +238,7 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// Whether a connection is not to be read since there is no memory left; it is looked after when there is.
+    /// Reports whether a connection is not to be read for lack of memory; it is served once there is memory.
     pub(crate) fn is_short_of_memory(&mut self, key: u32) -> bool {
         if self.engine.memory.is_free() || self.engine.memory.level() != Level::Full {
             return false;
@@ -247,7 +248,7 @@ impl<S: Service> Worker<S> {
         true
     }
 
-    /// Looks after the connection before the turn ends.
+    /// Has the connection served before the turn ends.
     pub(crate) fn list(&mut self, key: u32) {
         let connection = &mut self.connections[key as usize];
         if !connection.is_listed {

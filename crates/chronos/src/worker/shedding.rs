@@ -1,4 +1,4 @@
-//! Connections that wait for memory, and those that are closed since they hold it.
+//! Connections that wait for memory, and the closing of connections that hold it.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::connection::{Connection, Link};
 use crate::memory::{FULL_PATIENCE, LOOK_EVERY, LOOK_EVERY_FULL, Level, PATIENCE};
 
 impl<S: Service> Worker<S> {
-    /// Has those go on that waited for memory, if there is some.
+    /// Lets connections that waited for memory resume, if there is some.
     pub(super) fn ease(&mut self) {
         if self.engine.memory.has_eased() {
             self.release();
@@ -19,11 +19,11 @@ impl<S: Service> Worker<S> {
     fn release(&mut self) {
         let now = self.engine.now.since_start;
         for key in self.engine.memory.take_waiting() {
-            // It may have been closed, and another have its number, since.
+            // The connection may have been closed, and its number given to another, since.
             let Some(connection) = self.connections.get_mut(key as usize) else { continue };
             if connection.holding.is_waiting {
                 connection.holding.release(now);
-                // If it held up anything, it was not by its own doing.
+                // If it held up others, that was not its own doing.
                 if connection.reply_bytes() == 0 {
                     connection.holding.restart(connection.moved(), now);
                 }
@@ -32,8 +32,9 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// Closes connections that have stalled, if others wait for what they hold. If none has and nothing goes on, those
-    /// that wait go on while memory is scarce; when it is full, the oldest requests of all threads are closed.
+    /// Closes connections that have stalled, if others wait for the memory that they hold. If none has stalled and
+    /// nothing moves, waiting connections resume while memory is scarce; when it is full, the oldest requests of all
+    /// threads are closed.
     pub(super) fn shed<D: IoDriver<S>>(&mut self, driver: &mut D) {
         let now = self.engine.now.since_start;
         if self.engine.memory.is_free() {
@@ -50,7 +51,7 @@ impl<S: Service> Worker<S> {
             self.engine.memory.stuck_since = None;
             return;
         }
-        // Those that hold what is waited for may sleep. Where it is full, requests of other threads wait too.
+        // Threads whose connections hold the memory may sleep. Where it is full, requests of other threads wait too.
         if is_full || self.engine.memory.has_waiting() {
             self.engine.memory.wake_others();
         }
@@ -72,7 +73,7 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// While memory is full and nothing has gone on since `stuck_since`, closes requests until `bytes` are free, the
+    /// While memory is full and nothing has moved since `stuck_since`, closes requests until `bytes` are free, the
     /// oldest first, as long as no other thread has an older one.
     fn close_oldest<D: IoDriver<S>>(&mut self, driver: &mut D, bytes: usize, stuck_since: Duration) {
         let (now, me) = (self.engine.now.since_start, self.engine.me);
@@ -92,7 +93,7 @@ impl<S: Service> Worker<S> {
             let first = found.iter().position(|key| has_replies(&self.connections[*key as usize]));
             found.truncate(if may_be_fetched >= bytes { 0 } else { first.unwrap_or(found.len()) });
         }
-        // Where memory is still full then, another look closes what is the oldest now.
+        // If memory is still full then, another look closes the request that is the oldest at that time.
         if stuck >= FULL_PATIENCE
             && self.close_some(driver, bytes, &found)
             && self.engine.memory.level() != Level::Full

@@ -1,4 +1,4 @@
-//! A service whose replies say which partition's state answered, requests for it in every protocol of memcached, and
+//! A service whose replies name the partition that answered, requests for it in every protocol of memcached, and
 //! policies that move partitions.
 
 use std::net::UdpSocket;
@@ -115,7 +115,7 @@ pub fn ask(socket: &UdpSocket, request: &[u8]) -> (u32, u32) {
     (number(0), number(4))
 }
 
-/// A binary request with so many bytes of extras.
+/// Returns a binary request with `extras` bytes of extras.
 pub fn binary(key: &[u8], extras: u8, vbucket: u16) -> Vec<u8> {
     let mut request = vec![0; 24];
     request[0] = 0x80;

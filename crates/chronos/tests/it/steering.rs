@@ -1,5 +1,5 @@
-//! Datagrams that the kernel steers: every key's datagram comes to the thread that owns its partition, by the same hash
-//! in the kernel as in [`KeyHash`]. Needs clang at build time and root; skips with the reason elsewhere.
+//! Datagrams that the kernel steers: every key's datagram is received by the thread that owns its partition, by the
+//! same hash in the kernel as in [`KeyHash`]. Needs clang at build time and root; skips with the reason elsewhere.
 #![cfg(feature = "kernel")]
 #![allow(clippy::unwrap_used, reason = "tests")]
 

@@ -7,7 +7,7 @@ use crate::params::ControlParams;
 use crate::schedule::{Configuration, Schedule};
 use crate::scheduler::{Scheduler, Switching};
 
-/// Returns the same configurations for every demand, and notes nothing else.
+/// Returns the same configurations for every demand, without a residue.
 #[derive(Debug)]
 struct Fixed(Vec<Configuration>);
 
@@ -34,7 +34,7 @@ fn controller(configurations: Vec<Configuration>) -> Controller {
     Controller::new(&params, switching, Span::from_us(10), Box::new(Fixed(configurations)), 3)
 }
 
-/// What the controller says until `until`, with the microsecond at which it says so.
+/// Returns the controller's instructions until `until`, each with its microsecond.
 fn said(controller: &mut Controller, until_us: u64) -> Vec<(u64, Instruction)> {
     let mut said = Vec::new();
     while controller.next_due() < Time::ZERO + Span::from_us(until_us) {

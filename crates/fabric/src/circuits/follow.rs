@@ -11,7 +11,7 @@ use crate::net::port::ClassSignal;
 use crate::net::{HostId, Port, PortId, Slot};
 
 impl<H: Hooks> Fabric<H> {
-    /// The clock of the circuits is due: carries out what the controller says.
+    /// Carries out the controller's instructions when the clock of the circuits is due.
     #[cold]
     pub(crate) fn on_circuits_due(&mut self, now: Time) {
         let Some(circuits) = &mut self.circuits else { return };
@@ -45,8 +45,8 @@ impl<H: Hooks> Fabric<H> {
         self.circuits.as_ref().map(|circuits| circuits.estimator)
     }
 
-    /// Gives the controller the bytes that wait in the hosts above their NICs, which it
-    /// [wants](Fabric::wants_demand). What waits in the NICs is added here.
+    /// Gives the controller the bytes that wait in the hosts above their NICs, which it [wants](Fabric::wants_demand).
+    /// The bytes that wait in the NICs are added here.
     pub fn set_demand(&mut self, mut demand: Demand) {
         let Some(circuits) = &mut self.circuits else { return };
         circuits.asked = false;
@@ -66,7 +66,7 @@ impl<H: Hooks> Fabric<H> {
         self.circuits.as_ref().map(|circuits| circuits.log.losses)
     }
 
-    /// Returns what was observed of circuits up to `end`.
+    /// Returns the log of the circuits up to `end`.
     pub fn take_circuit_log(&mut self, end: Time) -> Option<CircuitLog> {
         let circuits = self.circuits.as_mut()?;
         circuits.log.take_down(end);
@@ -74,8 +74,8 @@ impl<H: Hooks> Fabric<H> {
         Some(std::mem::take(&mut circuits.log))
     }
 
-    /// The packet in `slot` has reached the far end of the link of `port` in a hybrid network, where it is told what
-    /// the link took. Returns whether it goes on; from the circuit switch it goes on at once.
+    /// Handles the arrival of the packet in `slot` at the far end of the link of `port` in a hybrid network: adds the
+    /// link's transit time to it, and returns the way that it takes next. The circuit switch passes it on at once.
     pub(crate) fn passes_hybrid(&mut self, now: Time, port: PortId, slot: Slot) -> Passage {
         let (Some(circuits), Some(hops)) = (&mut self.circuits, self.network.hybrid()) else {
             return Passage::OnPath;
@@ -135,7 +135,7 @@ impl Circuits {
                 }
                 self.log.begin_week(now, self.controller.week(), plan.configurations.len());
                 if let State::Lit(matching) = &self.crossbar.state {
-                    // What stands on is counted by week.
+                    // A circuit that remains established is counted in each week.
                     self.log.take_down(now);
                     self.log.put_up(now, self.controller.week(), matching);
                 }

@@ -1,6 +1,6 @@
 //! [`BucketSort`]: puts the entries of a bucket in the order of their times.
 //!
-//! Times are spread about evenly over a bucket, so an entry's place is nearly known from its time:
+//! Times are spread about evenly over a bucket, so an entry's time nearly determines its place:
 //!
 //! ```text
 //! bucket ──> how many entries lie in each 1/64 of its width ──> where each 64th begins ──> entries there,
@@ -12,7 +12,7 @@
 
 use super::key::Key;
 
-/// Sorts buckets, with room of its own.
+/// Sorts buckets in a buffer of its own.
 #[derive(Clone, Debug)]
 pub(super) struct BucketSort {
     spread: Box<[Key; SPREAD_MAX]>,
@@ -53,7 +53,7 @@ impl BucketSort {
     }
 }
 
-/// Returns for each slot how many entries those before it have, eight slots at a time.
+/// Returns the number of entries in all slots before each slot, eight slots at a time.
 #[inline]
 fn begins(mut counts: [u8; SLOTS]) -> [u8; SLOTS] {
     const ONES: u64 = 0x0101_0101_0101_0101;

@@ -1,4 +1,4 @@
-//! The event queue: a wheel of buckets as wide as the traffic asks for.
+//! The event queue: a wheel of buckets whose width follows the traffic.
 //!
 //! An entry is `(time, owner)`. The queue holds the head of every link that has packets in flight
 //! and the deadline of every armed timer, so it is as long as there are busy links, and a pop is
@@ -12,10 +12,10 @@
 //!   for a crowd
 //! ```
 //!
-//! A push appends to a bucket; a pop takes the last of `front`; an empty `front` takes the entries of the
-//! next bucket that has some (`wheel.rs`), and sorts them while they are in the cache. The order of the
-//! pops does not depend on the width of the buckets, only their cost does: with all entries in one
-//! bucket, or all of them beyond the wheel, what is left is a 4-ary heap.
+//! A push appends to a bucket; a pop takes the last of `front`; an empty `front` takes the entries of the next bucket
+//! that has some (`wheel.rs`), and sorts them while they are in the cache. The order of the pops does not depend on the
+//! width of the buckets, only their cost does: with all entries in one bucket, or all of them beyond the wheel, the
+//! queue is a 4-ary heap.
 //!
 //! **Keys.** The entries of a bucket are sorted by the time since the bucket began, which makes one 64-bit integer with
 //! the owner: half the memory of a full time and an owner, and compared without branches (`bucket_sort.rs` sorts them).
@@ -41,13 +41,13 @@ use super::wheel::Wheel;
 /// Pending events, popped in the order of `(time, rank)`.
 ///
 /// The owner is any number. Two live entries differ in time or in owner, and one owner may have several. A push is
-/// never earlier than the last pop. An equal time is fine, even with a smaller rank: it comes next.
+/// never earlier than the last pop. An equal time is allowed, even with a smaller rank: that entry is popped next.
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
     /// The bucket being served, the first entry last.
     front: Vec<Key>,
-    /// What was pushed into that bucket while `front` was too long to insert into, by time and rank, with the owner.
-    /// Mostly empty.
+    /// Entries pushed into the bucket of `front` while `front` was too long to insert into, by time and rank, with the
+    /// owner. Mostly empty.
     late: Heap<(Time, u32, u32)>,
     /// The bucket being served, counted from time zero.
     cursor: u64,
@@ -56,25 +56,25 @@ pub(super) struct Calendar {
     /// A bucket is `1 << shift` picoseconds wide.
     shift: u32,
     wheel: Wheel,
-    /// What was at least a whole wheel ahead when it was pushed. It goes straight to `front` when
-    /// its bucket comes, never through the wheel.
+    /// Entries at least a whole wheel ahead when they were pushed. They go straight to `front` when their bucket comes,
+    /// never through the wheel.
     far: Heap<(Time, u32)>,
     sort: BucketSort,
     pace: Pace,
-    /// A bucket was taken up since [`Calendar::take_turn`] last asked.
+    /// True if a bucket was taken up since the last call of [`Calendar::take_turn`].
     turned: bool,
     /// The last bucket that [`Calendar::look_further`] has shown, if that is behind the cursor.
     looked: u64,
 }
 
-/// What [`Calendar::retune`] looks at, counted since it last looked.
+/// Counts that [`Calendar::retune`] reads, since its last call.
 #[derive(Clone, Debug)]
 struct Pace {
     /// The number of pops until the next look.
     pops_left: u64,
     pops: u64,
-    /// How far the cursor moved, in buckets. A pause counts for one turn of the wheel at most: an
-    /// idle second must not widen the buckets for the busy microseconds around it.
+    /// The number of buckets by which the cursor moved. A pause counts for one turn of the wheel at most: an idle
+    /// second must not widen the buckets for the busy microseconds around it.
     buckets: u64,
 }
 
@@ -101,7 +101,7 @@ impl Calendar {
         self.front.len() + self.late.len() + self.wheel.len() + self.far.len()
     }
 
-    /// Returns whether there is no entry.
+    /// Returns whether the queue is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -142,8 +142,8 @@ impl Calendar {
         }
     }
 
-    /// Takes the first entry by `(time, rank)`, if it is at `last` or before. If not, what is pushed next may be as
-    /// early as just after `last`.
+    /// Takes the first entry by `(time, rank)`, if it is at `last` or before. Otherwise the next push may be as early
+    /// as just after `last`.
     #[inline]
     pub(super) fn pop_until(&mut self, last: Time) -> Option<(Time, u32)> {
         if self.pace.pops_left == 0 {
@@ -168,8 +168,8 @@ impl Calendar {
     /// Returns the time of the first entry. Cheap while the bucket being served lasts, a walk through the next one
     /// with entries otherwise.
     ///
-    /// Moves nothing on purpose: were the cursor taken to that bucket, all that is then pushed before
-    /// it (a live packet while the next deadline is seconds away) would crowd into `front`.
+    /// It moves nothing on purpose: if the cursor advanced to that bucket, all entries then pushed before it (a live
+    /// packet while the next deadline is seconds away) would crowd into `front`.
     pub(super) fn peek_time(&self) -> Option<Time> {
         let in_front = self.front.last().map(|key| key.at(self.begins));
         let in_late = self.late.first().map(|(at, ..)| at);
@@ -203,7 +203,7 @@ impl Calendar {
         if looked >= self.cursor + most {
             return None;
         }
-        // Behind the last bucket of the wheel are those that come first.
+        // After its last bucket the wheel begins again with the first ones, which the filter leaves out.
         let bucket =
             self.wheel.next_filled(looked).filter(|next| next - self.cursor < self.wheel.buckets())?;
         self.looked = bucket;
@@ -260,7 +260,7 @@ impl Calendar {
     /// Adds to the bucket being served.
     #[inline(always)]
     fn insert_in_front(&mut self, key: Key) {
-        // What comes first is at the end, and most of what is pushed comes soon after: few entries move up.
+        // The earliest entry is at the end, and most pushes are due soon after it: few entries move up.
         let mut place = self.front.len();
         self.front.push(key);
         while place > 0 && self.is_after(key, self.front[place - 1]) {
@@ -270,7 +270,7 @@ impl Calendar {
         self.front[place] = key;
     }
 
-    /// Returns whether `key` comes after `other`, both of the bucket being served.
+    /// Returns whether `key` is later than `other`, both of the bucket being served.
     #[inline(always)]
     fn is_after(&self, key: Key, other: Key) -> bool {
         if key.is_tied_with(other) { self.is_after_in_tie(key, other) } else { key > other }
@@ -302,8 +302,8 @@ impl Calendar {
         Some(comes)
     }
 
-    /// Fits the width and the number of the buckets to the pops since the last look. Moving every
-    /// entry is paid for by the pops in between, of which there were several for each entry.
+    /// Fits the width and the number of the buckets to the pops since the last call. The cost of moving every entry is
+    /// spread over the pops in between, of which there were several for each entry.
     #[cold]
     fn retune(&mut self) {
         let live = self.len() as u64;
@@ -313,12 +313,12 @@ impl Calendar {
 
         let elapsed_ps = u128::from(self.pace.buckets) << self.shift;
         let span_ps = elapsed_ps * u128::from(live * REACH) / u128::from(self.pace.pops);
-        // So few entries fit into `front`, sorted as they come: then one bucket spans all waits, and
-        // the wheel is left alone.
+        // If all entries fit into `front`, sorted as they arrive, then one bucket spans all waits, and the wheel is
+        // left alone.
         let share = if live <= FRONT_INSERT_MAX as u64 { 1 } else { buckets };
         let shift = (span_ps / u128::from(share)).clamp(WIDTH_PS_MIN, WIDTH_PS_MAX).ilog2();
-        // No time elapsed: nothing is known. Too wide by a factor of two costs less than moving, and
-        // without that slack the width would flutter between two sizes.
+        // If no time elapsed, the width stays. Too wide by a factor of two costs less than moving, and without that
+        // slack the width would alternate between two sizes.
         let widen = self.pace.buckets > 0 && shift > self.shift;
         let narrow = self.pace.buckets > 0 && shift + 1 < self.shift;
         if resize || widen || narrow {
@@ -425,12 +425,12 @@ impl<K: Copy + Ord> Heap<K> {
 /// The wheel spans this many mean waits, or up to twice as many after rounding. Timers that hardly
 /// ever fire stretch the mean, so that packets leave the wheel even more rarely.
 const REACH: u64 = 4;
-/// Entries that a bucket would hold if all of the wheel were in use. A long queue wants few, long
-/// buckets, which are written and sorted as one run of memory, and which tell more of what comes next to
-/// whoever loads it ahead: with 64 a run of 8,192 hosts took 8 % less than with 32, and 128 gave no more.
+/// Entries that a bucket would hold if all of the wheel were in use. A long queue wants few, long buckets, which are
+/// written and sorted as one run of memory, and which show more of the coming events to a caller that prefetches: with
+/// 64 a run of 8,192 hosts took 8 % less than with 32, and 128 gave no more.
 const PER_BUCKET: u64 = 64;
-/// A short queue wants more buckets than entries, so that most hold one and nothing is sorted:
-/// measured best from 256 to 1024. The headers, 6 KiB, stay in the first-level cache.
+/// A short queue needs more buckets than entries, so that most hold one and nothing is sorted: measured best from 256
+/// to 1024. The headers, 6 KiB, stay in the first-level cache.
 const BUCKETS_MIN: u64 = 256;
 /// Enough for half a million entries; more make the buckets longer. The headers take 1.5 MiB.
 const BUCKETS_MAX: u64 = 1 << 16;
@@ -439,7 +439,7 @@ const LOOK_POPS_MIN: u64 = 1024;
 const LOOK_POPS_PER_ENTRY: u64 = 4;
 /// About a microsecond, the time of a full-sized packet at 10 Gb/s. Serves until the first look.
 const SHIFT_INITIAL: u32 = 20;
-/// Keeps every bucket number, that of `Time::MAX` too, below `u64::MAX`, which means 'none'.
+/// Keeps every bucket number, including the one of `Time::MAX`, below `u64::MAX`, which means 'none'.
 const WIDTH_PS_MIN: u128 = 2;
 /// The greatest width of a bucket, 4.3 ms: the time within it takes 32 bits of a key.
 const WIDTH_PS_MAX: u128 = 1 << 32;
@@ -490,7 +490,7 @@ mod tests {
         assert_eq!(drain(&mut queue), owners[1..]);
     }
 
-    /// Pops `pops` times; each popped owner comes back `wait(owner)` later.
+    /// Pops `pops` times; each popped owner is pushed again `wait(owner)` later.
     fn hold(queue: &mut Calendar, pops: u64, wait: impl Fn(u32) -> Span) {
         for _ in 0..pops {
             let (at, owner) = queue.pop_until(Time::MAX).unwrap();
@@ -520,7 +520,7 @@ mod tests {
         hold(&mut queue, 10_000, |_| Span::from_us(1));
         let busy = queue.shift;
         for _ in 0..100 {
-            // The rack falls silent for a second, then all of it speaks again.
+            // The rack is silent for a second, then all owners are active again.
             hold(&mut queue, 100, |_| Span::from_secs(1));
             hold(&mut queue, 1_000, |_| Span::from_us(1));
         }

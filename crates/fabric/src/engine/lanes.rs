@@ -9,9 +9,10 @@
 //! free      a stack of slots: the place freed last is filled first
 //! ```
 //!
-//! A packet that a switch passes on stays where it is, in the cache, and goes from one list to another, or waits at a
-//! port that knows its slot; memory is what was in the network at the busiest moment, not what each lane once held. The
-//! arrival of the packet behind is kept beside the link to it: to make it an event, its own cache line is not touched.
+//! A packet that a switch passes on keeps its slot, in the cache: its number moves from one list to another, or waits
+//! at a port. Memory follows the largest number of packets in flight at one time, not the sum of the largest of each
+//! lane. The arrival time of the next packet is kept beside the link to it, so its own cache line is not touched to
+//! schedule it.
 
 use plimsoll_memory::{prefetch, prefetch_for_later};
 use plimsoll_units::Time;
@@ -19,14 +20,14 @@ use plimsoll_units::Time;
 use super::{EventQueue, Owner, OwnerKind};
 use crate::net::{Packet, PortId, Slot};
 
-/// Packets on their way to the far end of a link, in order of arrival, and those that wait for it.
+/// Packets in flight to the far end of a link, in order of arrival, and packets that wait for it.
 #[derive(Debug)]
 pub struct Lanes {
     ends: Vec<Ends>,
     beside: Vec<Beside>,
     packets: Vec<CacheLine>,
-    /// The free slots, the one freed last on top. Linked from slot to slot they would have to be read one after
-    /// another, from lines that nobody has used since.
+    /// The free slots, the one freed last on top. A linked list of slots would be read one after another, from cache
+    /// lines that have not been used since.
     free: Vec<u32>,
     held: usize,
 }
@@ -38,7 +39,7 @@ struct Ends {
     last: u32,
 }
 
-/// What a lane knows of a packet without reading it.
+/// The fields of a packet's place in a lane that are needed without reading the packet.
 #[derive(Clone, Copy, Debug)]
 struct Beside {
     /// When the packet behind arrives.
@@ -48,12 +49,12 @@ struct Beside {
     found: FoundHop,
 }
 
-/// Where a packet goes from the far end of its link, once somebody has looked that up.
+/// The next hop of a packet from the far end of its link, once it has been looked up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FoundHop(u32);
 
 impl FoundHop {
-    /// Nobody has looked up where the packet goes.
+    /// The next hop of the packet has not been looked up.
     pub const NONE: FoundHop = FoundHop(u32::MAX);
     /// The packet reaches its host there.
     pub const HOST: FoundHop = FoundHop(u32::MAX - 1);
@@ -75,7 +76,7 @@ impl FoundHop {
 #[repr(align(64))]
 struct CacheLine(Packet);
 
-/// The number that stands for no slot.
+/// The number that means no slot.
 const NONE: u32 = u32::MAX;
 
 impl Lanes {
@@ -107,8 +108,8 @@ impl Lanes {
         (beside.behind, beside.found) = (NONE, FoundHop::NONE);
     }
 
-    /// Takes the packet whose event has come off its lane, and makes the next one an event. The packet stays where it
-    /// is until [`Lanes::append`] or [`Lanes::release`] takes its slot.
+    /// Takes the packet whose event was popped off its lane, and makes the next one an event. The packet keeps its slot
+    /// until [`Lanes::append`] or [`Lanes::release`] takes it.
     #[inline]
     pub fn take_first(&mut self, port: PortId, events: &mut EventQueue) -> (Slot, FoundHop) {
         let ends = &mut self.ends[port.0 as usize];
@@ -142,7 +143,7 @@ impl Lanes {
         *packet = *self.packet(slot);
     }
 
-    /// Asks memory for the slot that the packet behind `ahead` others will be put into.
+    /// Prefetches the slot that the packet behind `ahead` others will be put into.
     #[inline]
     pub fn prefetch_free(&self, ahead: usize) {
         let slot = self.free.len().checked_sub(ahead + 1).map(|place| self.free[place]);
@@ -157,7 +158,7 @@ impl Lanes {
         self.packets.get(self.ends[port.0 as usize].first as usize).map(|line| &line.0)
     }
 
-    /// Asks memory for the packet that `port` delivers, with the next event.
+    /// Prefetches the packet that `port` delivers with the next event.
     #[inline]
     pub fn prefetch_first(&self, port: PortId) {
         if let Some((packet, beside)) = self.first_lines(port) {
@@ -166,7 +167,7 @@ impl Lanes {
         }
     }
 
-    /// Asks memory for the packet that `port` delivers next, after many other events.
+    /// Prefetches the packet that `port` delivers next, after many other events.
     #[inline]
     pub fn prefetch_first_for_later(&self, port: PortId) {
         if let Some((packet, beside)) = self.first_lines(port) {
@@ -175,7 +176,7 @@ impl Lanes {
         }
     }
 
-    /// Asks memory for where the lane of `port` begins and ends, which [`Lanes::prefetch_last_for_later`] reads.
+    /// Prefetches the first and the last slot of the lane of `port`, which [`Lanes::prefetch_last_for_later`] reads.
     #[inline]
     pub fn prefetch_ends_for_later(&self, port: PortId) {
         if let Some(ends) = self.ends.get(port.0 as usize) {
@@ -189,7 +190,7 @@ impl Lanes {
         self.packets.get(slot).zip(self.beside.get(slot))
     }
 
-    /// Asks memory for what [`Lanes::append`] to `port` will write to, after many other events.
+    /// Prefetches the memory that [`Lanes::append`] to `port` will write to, after many other events.
     #[inline]
     pub fn prefetch_last_for_later(&self, port: PortId) {
         if let Some(beside) = self.beside.get(self.ends[port.0 as usize].last as usize) {
@@ -197,7 +198,7 @@ impl Lanes {
         }
     }
 
-    /// Keeps what was found of the packet that `port` delivers next.
+    /// Keeps the next hop found for the packet that `port` delivers next.
     #[inline]
     pub fn set_found(&mut self, port: PortId, found: FoundHop) {
         if let Some(beside) = self.beside.get_mut(self.ends[port.0 as usize].first as usize) {

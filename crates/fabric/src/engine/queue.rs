@@ -38,7 +38,7 @@ impl EventQueue {
     }
 
     /// Returns the owner of the next event where that is known without a search, as it mostly is. A caller may prefetch
-    /// what it will touch.
+    /// the memory that the event will touch.
     #[inline]
     pub fn first_at_hand(&self) -> Option<Owner> {
         self.calendar.first_at_hand().map(Owner::from_bits)
@@ -50,8 +50,9 @@ impl EventQueue {
         self.calendar.take_turn()
     }
 
-    /// Returns the owners of the events in the next bucket that this has not shown, of the `most` buckets that follow
-    /// the current one, in no particular order; more may be added to it. A caller may prefetch what they will touch.
+    /// Returns the owners of the events in the next bucket that no earlier call has returned, of the `most` buckets
+    /// that follow the current one, in no particular order; more may be added to it. A caller may prefetch the memory
+    /// that they will touch.
     #[inline]
     pub fn look_further(&mut self, most: u64) -> Option<impl Iterator<Item = Owner> + '_> {
         let entries = self.calendar.look_further(most)?;

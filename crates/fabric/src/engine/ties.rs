@@ -1,4 +1,4 @@
-//! Which of the events of one instant comes first: a total order that favours no owner.
+//! Order of the events of one instant: a total order that favours no owner.
 //!
 //! Packets that are clocked by one bottleneck arrive on one time lattice, so exact ties are common, and an owner that
 //! always wins them has an advantage that no network gives: with ties resolved by port number, two DCTCP flows through
@@ -12,13 +12,13 @@
 
 use plimsoll_units::Time;
 
-/// Returns the rank of the owner `owner` among the events of the instant `at`; the smallest comes first.
+/// Returns the rank of the owner `owner` among the events of the instant `at`; the smallest is first.
 #[inline]
 pub(super) fn rank(at: Time, owner: u32) -> u32 {
     (owner ^ pad(at)).wrapping_mul(SPREAD)
 }
 
-/// Returns 32 bits that belong to an instant. Two rounds: times of one lattice differ by a constant, which a single
+/// Returns 32 bits that depend on an instant. Two rounds: times of one lattice differ by a constant, which a single
 /// multiplication would turn into another constant.
 #[inline]
 fn pad(at: Time) -> u32 {

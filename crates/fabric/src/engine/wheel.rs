@@ -1,4 +1,4 @@
-//! [`Wheel`]: a ring of buckets, each with the entries of a stretch of time, in the order in which they came.
+//! [`Wheel`]: a ring of buckets, each with the entries of a stretch of time, in the order of their arrival.
 //!
 //! ```text
 //! buckets   by slot: the chunk that is filled, and how far ──┐
@@ -11,7 +11,7 @@
 
 use super::key::Key;
 
-/// A ring of unsorted buckets: those that follow the cursor.
+/// A ring of unsorted buckets: the ones that follow the cursor.
 #[derive(Clone, Debug)]
 pub(super) struct Wheel {
     /// The buckets; their number is a power of two.
@@ -29,7 +29,7 @@ pub(super) struct Wheel {
 struct Bucket {
     /// The chunk that is filled; [`NONE`] if the bucket is empty.
     chunk: u32,
-    /// How many keys that has; of an empty bucket [`CHUNK_KEYS`], so that it has no room either.
+    /// The number of its keys; [`CHUNK_KEYS`] in an empty bucket, so that it has no room either.
     used: u32,
 }
 
@@ -46,13 +46,13 @@ struct Chunk {
 const CHUNK_KEYS: usize = 31;
 const _: () = assert!(size_of::<Chunk>() == 8 * (CHUNK_KEYS + 1), "a chunk is whole cache lines");
 
-/// The number that stands for no chunk.
+/// The number that means no chunk.
 const NONE: u32 = u32::MAX;
 /// Buckets in a word of the bitmap.
 const WORD: u64 = u64::BITS as u64;
 
 impl Wheel {
-    /// Returns a wheel of so many empty buckets, a power of two.
+    /// Returns a wheel of `buckets` empty buckets, a power of two.
     pub(super) fn new(buckets: u64) -> Wheel {
         Wheel {
             buckets: vec![EMPTY; buckets as usize],
@@ -113,7 +113,7 @@ impl Wheel {
         self.filled[slot / WORD as usize] |= 1 << (slot % WORD as usize);
     }
 
-    /// Moves the entries of a bucket behind those of `keys`, those added last first.
+    /// Moves the entries of a bucket behind the ones in `keys`, the last added first.
     #[inline]
     pub(super) fn take(&mut self, bucket: u64, keys: &mut Vec<Key>) {
         let slot = self.slot(bucket);
@@ -144,7 +144,7 @@ impl Wheel {
         })
     }
 
-    /// Returns the first bucket after `cursor` that has entries. That of the cursor itself has none.
+    /// Returns the first bucket after `cursor` that has entries. The cursor's own bucket has none.
     #[inline]
     pub(super) fn next_filled(&self, cursor: u64) -> Option<u64> {
         if self.len == 0 {

@@ -6,8 +6,8 @@ use crate::links::Hooks;
 use crate::net::PortId;
 
 impl<H: Hooks> Fabric<H> {
-    /// Makes this fabric process `here` of a parallel run: what is sent on links that leave it goes to an outbox.
-    /// `ends_in` says of each link which process is at its far end.
+    /// Makes this fabric process `here` of a parallel run: packets sent on links that leave it go to an outbox.
+    /// `ends_in` is the process at the far end of each link.
     pub fn set_boundary(&mut self, here: u8, ends_in: Vec<u8>) {
         self.links.boundary = Some(Box::new(Boundary::new(here, ends_in)));
     }

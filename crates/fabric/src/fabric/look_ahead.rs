@@ -1,4 +1,4 @@
-//! What the events to come will use of a fabric's memory, asked for in steps: each needs what the one before asked for.
+//! Prefetches the memory of a fabric that the next events will use, in steps: each needs the result of the one before.
 
 use plimsoll_memory::prefetch_for_later;
 
@@ -7,7 +7,7 @@ use crate::engine::{FoundHop, OwnerKind};
 use crate::links::Hooks;
 use crate::net::{Packet, PortId};
 
-/// What the packet at the head of a link leads to.
+/// The element that the packet at the head of a link reaches next.
 #[derive(Clone, Copy, Debug)]
 pub enum LeadsTo<'a> {
     /// A port of the switch at the far end.
@@ -17,7 +17,7 @@ pub enum LeadsTo<'a> {
 }
 
 impl<H: Hooks> Fabric<H> {
-    /// Asks for the packet of the next event, if that is a link's.
+    /// Prefetches the packet of the next event, if that is a link's.
     #[inline]
     pub fn prefetch_next(&self) {
         if let Some(owner) = self.links.events.first_at_hand()
@@ -27,15 +27,15 @@ impl<H: Hooks> Fabric<H> {
         }
     }
 
-    /// First step: asks for the first packet of the link of `port`, and for that link's far end.
+    /// First step: prefetches the first packet of the link of `port`, and that link's far end.
     #[inline]
     pub fn prefetch_first(&self, port: PortId) {
         self.network.prefetch_far_end(port);
         self.links.lanes.prefetch_first_for_later(port);
     }
 
-    /// Second step: finds where that packet goes, and keeps it for the time when the packet arrives. `None` if there is
-    /// no packet.
+    /// Second step: finds the next hop of that packet, and keeps it for the time when the packet arrives. `None` if the
+    /// link has no packet.
     #[inline]
     pub fn find_next_hop(&mut self, port: PortId) -> Option<LeadsTo<'_>> {
         let packet = self.links.lanes.first(port)?;
@@ -47,27 +47,28 @@ impl<H: Hooks> Fabric<H> {
         self.links.lanes.first(port).map(LeadsTo::Host)
     }
 
-    /// Second step, once the hops are found: asks for the port of one, and for the ends of its lane.
+    /// Second step, once the hops are found: prefetches the port of one, and the ends of its lane.
     #[inline]
     pub fn prefetch_port(&self, port: PortId) {
         prefetch_for_later(&self.ports[port.0 as usize]);
         self.links.lanes.prefetch_ends_for_later(port);
     }
 
-    /// Third step: asks for the queue of `port`, and the last packet on its link.
+    /// Third step: prefetches the queue of `port`, and the last packet on its link.
     #[inline]
     pub fn prefetch_queue(&self, port: PortId) {
         self.ports[port.0 as usize].prefetch_queue();
         self.links.lanes.prefetch_last_for_later(port);
     }
 
-    /// Asks for what the next departure of a port that decides at each will use of that.
+    /// Prefetches the memory that the next departure of a port will use, if the port decides at each departure.
     #[inline]
     pub fn prefetch_departure(&self, port: PortId) {
         self.ports[port.0 as usize].prefetch_departure();
     }
 
-    /// Asks for what [`Fabric::receive`] will use for a packet from `port`, which is received after `ahead` others.
+    /// Prefetches the memory that [`Fabric::receive`] will use for a packet from `port`, which is received after
+    /// `ahead` others.
     #[inline]
     pub fn prefetch_receipt(&self, port: PortId, ahead: usize) {
         self.links.lanes.prefetch_ends_for_later(port);

@@ -1,4 +1,4 @@
-//! What the caller may read of a fabric: its parts during the run, and what was observed at the end.
+//! Read access for the caller: the fabric's parts during the run, and its observations at the end.
 
 use std::collections::BTreeMap;
 
@@ -14,16 +14,16 @@ use crate::net::topology::Link;
 use crate::net::{HostId, MeterReading, Network, PathSelector, Port, PortId};
 use crate::observed::{Carried, Counters, PauseTotals, Queue, port_name};
 
-/// What was observed of one direction of a link.
+/// Observations of one direction of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkReading {
     /// The transmission rate of the link.
     pub rate: Rate,
-    /// How long it was observed.
+    /// The length of the observation.
     pub observed: Span,
-    /// What it carried meanwhile.
+    /// The traffic that it carried meanwhile.
     pub carried: Carried,
-    /// How often and how long it was paused meanwhile.
+    /// The number and length of its pauses meanwhile.
     pub pauses: PauseTotals,
 }
 
@@ -46,7 +46,7 @@ impl<H: Hooks> Fabric<H> {
         &self.links.lanes
     }
 
-    /// Returns the event queue, for callers that prefetch what the next events will touch.
+    /// Returns the event queue, for callers that prefetch the memory of the next events.
     #[inline]
     pub fn events(&mut self) -> &mut EventQueue {
         &mut self.links.events
@@ -57,7 +57,7 @@ impl<H: Hooks> Fabric<H> {
         self.links.events.peek_time()
     }
 
-    /// Returns what chooses paths in place of the flow's hash, if anything does.
+    /// Returns the selector that chooses paths in place of the flow's hash, if there is one.
     pub fn selector(&self) -> Option<&PathSelector> {
         self.selector.as_deref()
     }
@@ -92,7 +92,8 @@ impl<H: Hooks> Fabric<H> {
 }
 
 impl<H: Hooks> Fabric<H> {
-    /// Returns how many packets wait in ports and pacers or are in flight, less those that a discipline has forgotten.
+    /// Returns how many packets wait in ports and pacers or are in flight, less the packets that a discipline has
+    /// forgotten.
     pub fn packets_inside(&self) -> u64 {
         let paced = self.pacers().map(HostPacer::held).sum::<usize>();
         let forgotten = self.ports.iter().map(Port::forgotten).sum::<usize>();
@@ -123,7 +124,7 @@ impl<H: Hooks> Fabric<H> {
         );
     }
 
-    /// Stops watching queues, and returns what was seen of them up to `end`.
+    /// Stops watching queues, and returns their observations up to `end`.
     pub fn take_queues(&mut self, end: Time) -> Vec<Queue> {
         let mut queues = Vec::new();
         // A port may be watched under several names.
@@ -150,7 +151,7 @@ impl<H: Hooks> Fabric<H> {
         queues
     }
 
-    /// Returns what every link has carried up to `end`, by number; nothing where links are not counted.
+    /// Returns the totals of each link up to `end`, by number; nothing where links are not counted.
     pub fn link_readings(&self, end: Time) -> Vec<LinkReading> {
         let Some(meter) = &self.links.meter else { return Vec::new() };
         let observed = meter.window().part_of(Time::ZERO, end);

@@ -1,4 +1,4 @@
-//! A fabric follows its faults: ports, flow control and routing become what the schedule says.
+//! Applies faults to a fabric: ports, flow control and routing follow the schedule.
 //!
 //! Simulated and live runs share this, so that both see a fault alike.
 
@@ -11,9 +11,8 @@ use crate::links::Hooks;
 use crate::net::PortId;
 
 impl<H: Hooks> Fabric<H> {
-    /// Links change at `now`, or routing learns that they have: ports get their rules, dead ones are emptied, flow
-    /// control on links that break or come back begins anew, and paths lead around the links that routing takes for
-    /// dead.
+    /// Handles a change of links at `now`, or routing's reaction to one: ports get their rules, dead ones are emptied,
+    /// flow control on links that fail or recover begins anew, and paths avoid the links that routing regards as dead.
     #[cold]
     pub(crate) fn on_faults_due(&mut self, now: Time) {
         let Some(faults) = &mut self.links.faults else { return };

@@ -1,15 +1,15 @@
 //! [`Detours`]: next hops of a network some of whose links are dead.
 //!
-//! Shortest paths by hop count over the links that are left, from a breadth-first search towards every switch
-//! that has hosts, as a link-state protocol computes them. Only what differs from the whole network's next hops
-//! is kept, so one dead link of a large network takes little room. A function of the network and the dead links
-//! and of nothing else, so that every logical process computes the same.
+//! Shortest paths by hop count over the remaining links, from a breadth-first search towards every switch that has
+//! hosts, as a link-state protocol computes them. Only the differences from the whole network's next hops are kept, so
+//! one dead link of a large network takes little room. The detours depend on the network and the dead links alone, so
+//! that every logical process computes the same.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use super::{HostId, Network, PortId};
 
-/// Where next hops differ from those of the whole network.
+/// The next hops that differ from the ones of the whole network.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Detours {
     /// Hosts that no switch can deliver to, in ascending order.
@@ -80,8 +80,8 @@ impl Detours {
         detours
     }
 
-    /// Returns the ports by which `switch` may pass on a packet to `dst`, none if there is no way; `None` if they are
-    /// those of the whole network.
+    /// Returns the ports by which `switch` may pass on a packet to `dst`, an empty list if `dst` cannot be reached;
+    /// `None` if they are the same as in the whole network.
     pub fn next_hops(&self, network: &Network, switch: u32, dst: HostId) -> Option<&[PortId]> {
         if self.cut_off.binary_search(&dst).is_ok() {
             return Some(&[]);
@@ -94,7 +94,8 @@ impl Detours {
     }
 }
 
-/// Computes the number of hops from every switch to `target`; `into` has, of each switch, those with a link to it.
+/// Computes the number of hops from every switch to `target`; `into` holds, for each switch, the switches with a link
+/// to it.
 fn distances_to(target: u32, into: &[Vec<u32>]) -> Vec<u32> {
     let mut distance = vec![UNREACHABLE; into.len()];
     distance[target as usize] = 0;
@@ -167,8 +168,8 @@ mod tests {
         assert_eq!(detours.next_hops(&network, 1, HostId(0)), None);
     }
 
-    /// A spine that has lost its link to a leaf reaches it by way of another leaf and spine; leaves no longer
-    /// send it what is for that leaf.
+    /// A spine that has lost its link to a leaf reaches it by way of another leaf and spine; leaves no longer send it
+    /// packets for that leaf.
     #[test]
     fn ways_around_are_found_and_free_of_loops() {
         let network = Network::leaf_spine(3, 2, 1, CLASS, CLASS);

@@ -1,4 +1,4 @@
-//! [`ideal_time`]: what a message takes when nothing is in its way.
+//! [`ideal_time`]: the completion time of a message on an idle network.
 
 use plimsoll_mechanisms::tcp::Config;
 use plimsoll_units::Span;
@@ -8,14 +8,14 @@ use super::{Network, Packet};
 
 /// Returns the completion time of `bytes` from `packet.src` to `packet.dst` on idle links: all segments but the last
 /// follow each other over the slowest link, then the last one takes its path. Where packets are `spread` over several
-/// paths, so are those ahead of the last one.
+/// paths, the segments ahead of the last one share these paths.
 pub fn ideal_time(network: &Network, config: &Config, bytes: u64, mut packet: Packet, spread: bool) -> Span {
     let segment = config.segment;
     let header = u64::from(config.header_bytes);
     let segments = bytes.div_ceil(segment).max(1);
     let last = bytes - (segments - 1) * segment;
     packet.size = (last + header) as u16;
-    // What the last segment takes on a link, and what the segments ahead of it take on `links` such links.
+    // The time of the last segment on a link, and the time of the segments ahead of it on `links` such links.
     let hop = |link: &Link, links: u64| {
         let byte_time = link.rate.byte_time();
         let ahead = byte_time.span(segment + header) * (segments.div_ceil(links) - 1);

@@ -1,7 +1,7 @@
 //! [`Packet`]: what travels, in one cache line.
 //!
-//! A packet is `Copy` and 64 bytes. In the network it stays in one [`Slot`], and queues move that. Sequence numbers
-//! are the 32 bits of a real header; the ends unwrap them.
+//! A packet is `Copy` and 64 bytes. In the network it stays in one [`Slot`], and queues move the slot's number.
+//! Sequence numbers are the 32 bits of a real header; the ends unwrap them.
 
 pub use plimsoll_mechanisms::tcp::{Ecn, Flags};
 use plimsoll_units::Span;
@@ -47,8 +47,8 @@ pub struct Packet {
     pub seq: u32,
     /// Next byte expected from the other side, modulo 2^32. When live, the index of the frame behind this packet.
     pub ack: u32,
-    /// Urgency where a discipline sorts by it; the smallest goes first. Of an MPTCP subflow's packet, which no such
-    /// discipline serves, the data ACK modulo 2^32.
+    /// Urgency where a discipline sorts by it; the smallest is served first. In a packet of an MPTCP subflow, which no
+    /// such discipline serves, the data ACK modulo 2^32.
     pub rank: u32,
     /// The low bits of [`Packet::transit`], where paths are chosen packet by packet or links change.
     pub payload: u32,
@@ -56,13 +56,13 @@ pub struct Packet {
     pub size: u16,
     /// The number of payload bytes.
     pub len: u16,
-    /// Port by which the packet entered the switch it is in.
+    /// Port by which the packet entered its current switch.
     pub ingress: u16,
     /// 802.1p priority, 0..=7.
     pub priority: u8,
     /// The ECN bits of the IP header.
     pub ecn: Ecn,
-    /// The TCP flags, and those of the simulation.
+    /// The TCP flags, and the flags of the simulation.
     pub flags: Flags,
     spare: u8,
     tail: [u8; TAIL],
@@ -80,16 +80,16 @@ const WAIT_MAX: u64 = (1 << (8 * WAIT_BYTES)) - 1;
 
 const _: () = assert!(size_of::<Packet>() == 64, "a packet is one cache line");
 
-/// By which of a hybrid network's two switches a packet may travel. Other networks have one, and packets are `Either`.
+/// The switch of a hybrid network by which a packet may travel. Other networks have one, and packets are `Either`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum PathClass {
-    /// By the one that its host's queues choose when they send it.
+    /// The switch that its host's queues choose when they send it.
     #[default]
     Either = 0,
-    /// By the packet switch only.
+    /// The packet switch only.
     Packet = 1,
-    /// By a circuit only: it waits for one.
+    /// A circuit only: the packet waits for one.
     Circuit = 2,
 }
 
@@ -113,8 +113,8 @@ impl Wait {
     /// The switch tiers, from the hosts upwards.
     pub const TIERS: [Wait; 3] = [Wait::Tier0, Wait::Tier1, Wait::Tier2];
 
-    /// For a circuit, in a hybrid network: its third tier is the circuit switch, which has no queue, as what waits for
-    /// it waits in the hosts.
+    /// The wait for a circuit, in a hybrid network: its third tier is the circuit switch, which has no queue, as
+    /// packets wait for it in the hosts.
     pub const CIRCUIT: Wait = Wait::Tier2;
 }
 
@@ -147,7 +147,7 @@ impl Packet {
         }
     }
 
-    /// Returns by which of a hybrid network's switches the packet may travel.
+    /// Returns the switches of a hybrid network by which the packet may travel.
     #[inline]
     pub fn path_class(&self) -> PathClass {
         match (self.tail[TAIL - 1] & PATH_CLASS) >> PATH_CLASS_SHIFT {
@@ -205,15 +205,15 @@ impl Packet {
         places.into_iter().find(|place| self.wait(*place).as_ps() == WAIT_MAX)
     }
 
-    /// Adds what a link took when nothing is in the way: serialisation and propagation. For a packet whose path
-    /// is not its flow's. The sum saturates at 2^40 ps, 1.1 seconds.
+    /// Adds the time that a link takes when nothing is in the way: serialisation and propagation. For a packet whose
+    /// path is not its flow's. The sum saturates at 2^40 ps, 1.1 seconds.
     #[inline]
     pub fn add_transit(&mut self, span: Span) {
         let total = (self.transit().as_ps() + span.as_ps()).min(WAIT_MAX);
         (self.payload, self.spare) = (total as u32, (total >> 32) as u8);
     }
 
-    /// Returns the sum of what was passed to [`Packet::add_transit`].
+    /// Returns the sum of the times passed to [`Packet::add_transit`].
     #[inline]
     pub fn transit(&self) -> Span {
         Span::from_ps(u64::from(self.spare) << 32 | u64::from(self.payload))

@@ -5,7 +5,7 @@
 //!                             Detours, where links are dead
 //! ```
 //!
-//! A packet that is sent so carries what its links took ([`Packet::transit`]).
+//! A packet that is sent so carries the transit time of its links ([`Packet::transit`]).
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ use super::{Detours, Network, Packet, Port, PortId};
 #[derive(Debug)]
 pub struct PathSelector {
     rule: Rule,
-    /// The random streams by switch, so that what one draws does not depend on what passes another.
+    /// The random streams by switch, so that the draws of one do not depend on the packets of another.
     streams: Vec<Pcg64>,
-    /// Where some links are known to be dead.
+    /// Detours, where some links are known to be dead.
     detours: Option<Box<Detours>>,
 }
 
@@ -155,7 +155,7 @@ impl PathSelector {
         PathSelector::new(Rule::Custom(rule), streams)
     }
 
-    /// Returns whether what a switch chooses depends on that switch alone. A selector from outside may depend on more.
+    /// Returns whether the choice of a switch depends on that switch alone. A selector from outside may depend on more.
     pub fn is_local(&self) -> bool {
         !matches!(self.rule, Rule::Custom(_))
     }

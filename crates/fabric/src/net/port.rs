@@ -3,8 +3,8 @@
 //! Two engines give the same result wherever both apply:
 //! * [`Express`] serves first come first served at a fixed rate, so a packet's departure is known
 //!   the moment it is admitted: one event per hop.
-//! * [`General`] keeps what waits and decides at each departure: per-flow fairness, marking at
-//!   dequeue, a buffer shared with other ports, a transport that waits for room.
+//! * [`General`] keeps the waiting packets and decides at each departure: per-flow fairness, marking at dequeue, a
+//!   buffer shared with other ports, a transport that waits for room.
 
 mod class_queues;
 mod discipline;
@@ -34,7 +34,7 @@ pub use rules::{BufferLimit, PortRules};
 
 use super::{Packet, PathClass, PortId, QueueMeter, Sink, Slot};
 
-/// A port without mechanisms, which most are: what they would do is left out of its code.
+/// A port without mechanisms, as most are: the code of mechanisms is left out of its instance.
 const PLAIN: bool = true;
 /// A port that may have mechanisms.
 const ANY: bool = false;
@@ -55,7 +55,7 @@ pub struct SharedRoom {
 pub struct PortConfig {
     /// The link, the buffer limit and the ECN threshold.
     pub rules: Arc<PortRules>,
-    /// What decides on arrivals in place of the threshold.
+    /// The mechanism that decides on arrivals in place of the threshold.
     pub marker: Option<Marker>,
     /// The shared memory in which a packet must also find room. Needs the general engine.
     pub shared: Option<SharedRoom>,
@@ -73,8 +73,8 @@ pub struct PortConfig {
     pub accounts: bool,
     /// Counts [`Port::drain_bytes`] by priority. Needs the general engine.
     pub counts_drain_bytes: bool,
-    /// Needs the general engine: the link changes during the run, so that packets must be told what it took
-    /// when they are sent ([`Packet::add_transit`]).
+    /// Needs the general engine: the link changes during the run, so that its transit time is added to packets when
+    /// they are sent ([`Packet::add_transit`]).
     pub changes: bool,
     /// Uses the general engine even where express applies.
     pub general: bool,
@@ -96,7 +96,7 @@ enum Engine {
 const _: () = assert!(size_of::<Port>() == 64, "a port is one cache line");
 
 impl Port {
-    /// Builds the port on the simplest engine that can do what `config` asks.
+    /// Builds the port on the simplest engine that supports `config`.
     pub fn new(config: PortConfig) -> Port {
         let express = config.discipline.is_fifo()
             && !config.announces_room
@@ -147,7 +147,7 @@ impl Port {
         }
     }
 
-    /// Asks memory for what an arrival will use of what the port refers to.
+    /// Prefetches the memory behind the port that an arrival will use.
     #[inline]
     pub fn prefetch_queue(&self) {
         match &self.0 {
@@ -156,8 +156,8 @@ impl Port {
         }
     }
 
-    /// Asks memory for what a departure will use of what [`prefetch_queue`](Self::prefetch_queue) asked for. An express
-    /// port has none.
+    /// Prefetches the memory that a departure will use behind the memory of [`prefetch_queue`](Self::prefetch_queue).
+    /// An express port has none.
     #[inline]
     pub fn prefetch_departure(&self) {
         if let Engine::General(port) = &self.0 {
@@ -165,7 +165,7 @@ impl Port {
         }
     }
 
-    /// The time asked for by [`Sink::call_at`] has come.
+    /// Handles the call requested by [`Sink::call_at`].
     pub fn on_due(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
         match &mut self.0 {
             Engine::Express(_) => unreachable!("an express port asks for no call"),
@@ -181,7 +181,7 @@ impl Port {
         }
     }
 
-    /// The controller of circuits tells a host's queues something. Only a port with [`Discipline::Classes`] listens.
+    /// Passes a signal of the circuits' controller to a host's queues. Only a port with [`Discipline::Classes`] reacts.
     pub fn on_class_signal(&mut self, id: PortId, now: Time, signal: ClassSignal<'_>, sink: &mut impl Sink) {
         match &mut self.0 {
             Engine::Express(_) => unreachable!("an express port has one queue"),
@@ -215,8 +215,8 @@ impl Port {
         }
     }
 
-    /// The port holds `paused`, and no other priorities, until it is told otherwise: a night begins or ends. What the
-    /// far end pauses stays paused.
+    /// Holds exactly the priorities in `paused` until the next call: a night begins or ends. Priorities that the far
+    /// end pauses stay paused.
     pub fn set_night(&mut self, id: PortId, now: Time, paused: Priorities, sink: &mut impl Sink) {
         match &mut self.0 {
             Engine::Express(_) => unreachable!("an express port has no nights"),
@@ -232,8 +232,8 @@ impl Port {
         }
     }
 
-    /// The link changes: from now on these rules hold. The packet in service ends as it began, and nothing
-    /// that waits is dropped. An express port's link never changes.
+    /// Changes the rules of the link from now on. The packet in service ends as it began, and waiting packets are not
+    /// dropped. An express port's link never changes.
     pub fn set_rules(&mut self, rules: Arc<PortRules>) {
         match &mut self.0 {
             Engine::Express(_) => unreachable!("an express port's link does not change"),
@@ -249,7 +249,7 @@ impl Port {
         }
     }
 
-    /// Returns the bytes that leave before a packet of `priority` that came now.
+    /// Returns the bytes that leave before a packet of `priority` that arrives now.
     pub fn drain_bytes(&self, priority: u8) -> u64 {
         match &self.0 {
             Engine::Express(_) => unreachable!("an express port does not count by priority"),
@@ -315,7 +315,7 @@ impl Port {
     }
 
     /// Returns the number of marks already reported of packets that have not left the queue by `end`: an express port
-    /// foresees what its phantom queue will do.
+    /// foresees the actions of its phantom queue.
     pub fn marks_after(&self, end: Time) -> u64 {
         match &self.0 {
             Engine::Express(port) => port.marks_after(end),
@@ -323,7 +323,7 @@ impl Port {
         }
     }
 
-    /// Stops watching, and gives what was seen up to `end`.
+    /// Stops watching, and returns the observations up to `end`.
     pub fn take_meter(&mut self, end: Time) -> Option<super::MeterReading> {
         let meter = match &mut self.0 {
             Engine::Express(port) => port.take_meter(end),

@@ -1,4 +1,4 @@
-//! [`Sink`]: everything that a port asks of the world around it.
+//! [`Sink`]: the interface of a port to the world around it.
 
 use plimsoll_mechanisms::shared_buffer::SharedBuffer;
 use plimsoll_units::Time;
@@ -8,7 +8,7 @@ use super::{Packet, PortId, Slot};
 /// The world as a port sees it. A simulated world turns these calls into events, a live one into
 /// frames and timers. Implementations are monomorphised into the ports.
 ///
-/// Packets stay in their slots: a port is told of a slot, and has it until it hands it over by
+/// Packets stay in their slots: a port receives the number of a slot, and has the slot until it hands it over by
 /// [`transmit`](Sink::transmit) or [`dropped`](Sink::dropped).
 pub trait Sink {
     /// Puts a packet into a slot.
@@ -24,13 +24,13 @@ pub trait Sink {
     /// are handed over in the order of `arrives`.
     fn transmit(&mut self, port: PortId, arrives: Time, slot: Slot);
 
-    /// `port` asks that its `on_due` is called at `at`.
+    /// `port` requests that its `on_due` is called at `at`.
     fn call_at(&mut self, port: PortId, at: Time);
 
     /// The packet in `slot` was marked CE by `port`.
     fn marked(&mut self, port: PortId, slot: Slot);
 
-    /// The packet in `slot` found no room at `port` and is gone.
+    /// The packet in `slot` found no room at `port` and is dropped.
     fn dropped(&mut self, now: Time, port: PortId, slot: Slot);
 
     /// A packet left the queue of a host's NIC whose transport waits for room.

@@ -1,12 +1,11 @@
-//! [`Topology`]: the parameters of a network, and [`Network`]: its hosts, switches and links, and which way a packet
-//! goes.
+//! [`Topology`]: the parameters of a network, and [`Network`]: its hosts, switches and links, and the path of a packet.
 //!
 //! Each kind of topology is one file, which holds its parameters, implements [`Kind`] for them, and has its links and
 //! next hops; the table in this file lists it.
 //!
-//! Ports are numbered so that the common questions are arithmetic: host `h`'s NIC is port `h`, the
-//! port towards host `h` is `hosts + h`, and what generated topologies add follows. Their next hops
-//! are computed; only a graph from a file keeps a table.
+//! Ports are numbered so that the common questions are arithmetic: host `h`'s NIC is port `h`, the port towards host
+//! `h` is `hosts + h`, and the ports that generated topologies add follow. Their next hops are computed; only a graph
+//! from a file keeps a table.
 
 mod arithmetic;
 mod clos;
@@ -47,8 +46,8 @@ pub struct Network {
     hosts: u32,
     switches: u32,
     links: Vec<Link>,
-    /// By port: the switch at the far end, or [`A_HOST`]. All that forwarding asks of a link, in a
-    /// tenth of its room.
+    /// By port: the switch at the far end, or [`A_HOST`]. This is all that forwarding needs of a link, in a tenth of
+    /// its room.
     far_ends: Vec<u32>,
     tiers: Vec<&'static str>,
     paths: Paths,
@@ -68,8 +67,8 @@ enum Paths {
     Graph(graph::NextHops),
 }
 
-/// How equal-cost paths are chosen: by a hash of the packet's addresses and connection, salted so
-/// that switches choose independently.
+/// The choice among equal-cost paths: by a hash of the packet's addresses and connection, salted so that switches
+/// choose independently.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Hashing {
     /// Changes every choice; from the run's seed.
@@ -133,7 +132,7 @@ impl Network {
         &self.links[port.0 as usize]
     }
 
-    /// Asks memory for what [`Network::far_switch`] reads, after many other events.
+    /// Prefetches the memory that [`Network::far_switch`] reads, after many other events.
     #[inline]
     pub fn prefetch_far_end(&self, port: PortId) {
         if let Some(far_end) = self.far_ends.get(port.0 as usize) {
@@ -156,7 +155,7 @@ impl Network {
         }
     }
 
-    /// Returns the switch that `host` is connected to; `None` if there is none.
+    /// Returns the switch that `host` is connected to; `None` without one.
     #[inline]
     pub fn switch_of(&self, host: HostId) -> Option<u32> {
         self.far_switch(PortId(host.0))
@@ -186,7 +185,7 @@ impl Network {
         PortId(self.hosts + host.0)
     }
 
-    /// Returns the port by which `switch` passes `packet` on, of several the one that its flow's hash chooses.
+    /// Returns the port by which `switch` passes `packet` on; of several ports, the one that its flow's hash chooses.
     #[inline]
     pub fn next_port(&self, switch: u32, packet: &Packet) -> PortId {
         if let Paths::Rack = self.paths {
@@ -205,7 +204,7 @@ impl Network {
         self.choice(choices, choose(hash, choices.count))
     }
 
-    /// Returns the ports by which `switch` may pass on a packet to `dst`: those of the shortest paths.
+    /// Returns the ports by which `switch` may pass on a packet to `dst`: the next hops of the shortest paths.
     #[inline(always)] // for every packet at every switch; a call costs a seventh of it
     pub fn choices(&self, switch: u32, dst: HostId) -> Choices {
         match &self.paths {
@@ -239,7 +238,7 @@ impl Network {
         })
     }
 
-    /// Returns the hops from `src` to `dst`: of each the fastest link, and how many there are on all shortest paths
+    /// Returns the hops from `src` to `dst`: for each, the fastest link and the number of links on all shortest paths
     /// together.
     pub fn tiers_between(&self, src: HostId, dst: HostId) -> impl Iterator<Item = (&Link, u64)> + '_ {
         let mut ports = vec![PortId(src.0)];
@@ -258,7 +257,7 @@ impl Network {
         })
     }
 
-    /// Returns how long `packet` serialises and propagates on its path when nothing is in its way.
+    /// Returns the serialisation and propagation times of `packet` on its path when nothing is in its way.
     pub fn idle_transit(&self, packet: &Packet) -> (Span, Span) {
         self.path(packet).fold((Span::ZERO, Span::ZERO), |(serialisation, propagation), port| {
             let link = self.link(port);

@@ -1,4 +1,4 @@
-//! A fabric follows its nights: NICs hold packets and let them go.
+//! Applies the nights to a fabric: NICs hold packets and release them.
 
 use plimsoll_units::Time;
 

@@ -1,4 +1,4 @@
-//! A port on a bench: packets go in at given times, and what it asks of its sink is written down.
+//! A port on a bench: packets go in at given times, and the port's calls to its sink are recorded.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use plimsoll_units::{Rate, Span, Time};
 /// Records the packets that a port sends, marks and drops.
 #[derive(Default)]
 pub struct Recorder {
-    /// When a packet's last bit reaches the far end, and the packet.
+    /// Each packet, with the time at which its last bit reaches the far end.
     pub sent: Vec<(Time, Packet)>,
     /// Sequence numbers of packets marked and of packets dropped.
     pub marked: Vec<u32>,
@@ -48,7 +48,7 @@ impl Sink for Recorder {
     }
 }
 
-/// Of a call and an arrival at the same instant, which comes first.
+/// The order of a call and an arrival at the same instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ties {
     CallFirst,
@@ -56,7 +56,7 @@ pub enum Ties {
 }
 
 impl Recorder {
-    /// Calls `port` at the times that it asked for, up to `now`; the ones at `now` only if `including`.
+    /// Calls `port` at the times that it requested, up to `now`; at `now` itself only if `including`.
     pub fn call(&mut self, port: &mut Port, now: Time, including: bool) {
         while let Some(next) =
             self.due.iter().copied().min().filter(|at| *at < now || including && *at == now)
@@ -121,7 +121,7 @@ pub fn plain() -> PortConfig {
 
 pub const RATE: Rate = Rate::from_gbps(10);
 
-/// Packet number `seq` of connection `flow`, all of whose bytes but 40 are payload.
+/// Packet number `seq` of connection `flow`; all of its bytes except 40 are payload.
 pub fn packet(flow: u32, seq: u32, size: u16) -> Packet {
     let mut packet = Packet::new(HostId(0), HostId(1), flow, size);
     packet.seq = seq;

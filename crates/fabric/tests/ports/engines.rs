@@ -17,7 +17,7 @@ use proptest::sample::select;
 
 use crate::bench::{RATE, Recorder, Ties, packet, plain, rules};
 
-/// What a random port is made of; the port itself cannot be cloned.
+/// The configuration of a random port; the port itself cannot be cloned.
 #[derive(Clone, Debug)]
 struct Setup {
     limit: BufferLimit,
@@ -122,7 +122,7 @@ fn arrivals() -> impl Strategy<Value = Vec<(Time, Packet)>> {
     })
 }
 
-/// All of what a port did that the world can see.
+/// All effects of a port that the world can see.
 fn observed(
     setup: &Setup,
     packets: &[(Time, Packet)],
@@ -141,7 +141,7 @@ fn observed(
         }
     });
     let Recorder { sent, mut marked, dropped, .. } = recorder;
-    // When a mark at departure is told differs; which packets have one does not.
+    // The time at which a mark at departure is reported differs; the set of marked packets does not.
     marked.sort_unstable();
     let sent: Vec<_> = sent
         .iter()
@@ -161,7 +161,7 @@ proptest! {
         }
     }
 
-    /// Nothing is lost, and nothing overtakes in a queue that is first come, first served.
+    /// Nothing is lost, and packets do not overtake each other in a queue that is first come, first served.
     #[test]
     fn packets_are_sent_once_in_order_or_dropped(setup in setups(), packets in arrivals()) {
         for general in [false, true] {

@@ -1,4 +1,4 @@
-//! What a paced flow may put on the wire in any window: the bucket, the rate times the window, and a packet.
+//! The most that a paced flow may put on the wire in any window: the bucket, the rate times the window, and a packet.
 
 use plimsoll_fabric::net::port::{HeadPacer, PortConfig};
 use plimsoll_fabric::net::{Packet, Port};
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::bench::{RATE, Recorder, Ties, packet, plain};
 
-/// When the first bit of each packet was on the wire, and its bits.
+/// The time at which the first bit of each packet was on the wire, and its bits.
 fn departures(recorder: &Recorder) -> Vec<(Time, f64)> {
     let start = |(arrives, packet): &(Time, Packet)| {
         let way = Span::from_us(1) + RATE.byte_time().span(u64::from(packet.size));
@@ -17,7 +17,7 @@ fn departures(recorder: &Recorder) -> Vec<(Time, f64)> {
     recorder.sent.iter().map(start).collect()
 }
 
-/// The most by which the bits of a window exceed what `allowed` (bits, from a start to an end) says.
+/// The most by which the bits of a window exceed the result of `allowed` (bits, from a start to an end).
 fn excess(departures: &[(Time, f64)], allowed: impl Fn(Time, Time) -> f64) -> f64 {
     let mut most = f64::NEG_INFINITY;
     for (first, &(from, _)) in departures.iter().enumerate() {
@@ -82,7 +82,7 @@ fn integral(rates: &[(Time, f64)], from: Time, to: Time) -> f64 {
     for (index, (start, rate)) in rates.iter().enumerate() {
         let end = rates.get(index + 1).map_or(Time::MAX, |(end, _)| *end);
         let span = to.min(end).saturating_since(from.max(*start));
-        // What the pacer reports is rounded down to a bit per second.
+        // The rate that the pacer reports is rounded down to a bit per second.
         bits += (rate + 1.0) * span.as_secs_f64();
     }
     bits

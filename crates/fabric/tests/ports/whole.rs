@@ -1,4 +1,4 @@
-//! A whole fabric, without a scenario: what it delivers, what it loses, and how two halves of it work together.
+//! A whole fabric, without a scenario: its deliveries, its losses, and the joint work of its two halves.
 
 use plimsoll_fabric::net::port::{BufferLimit, DisciplineFactory, QueueDiscipline, Queued};
 use plimsoll_fabric::net::topology::LinkClass;
@@ -72,7 +72,8 @@ fn what_finds_no_room_reaches_the_hook_and_the_counters() {
     );
 }
 
-/// One logical process has the hosts, the other the switch. What crosses is handed over, and all arrives as in one.
+/// One logical process has the hosts, the other the switch. Packets that cross are handed over, and all arrive as in
+/// one.
 #[test]
 fn two_logical_processes_deliver_what_one_fabric_does() {
     let send = |fabric: &mut Fabric<()>| {

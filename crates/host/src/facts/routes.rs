@@ -21,7 +21,7 @@ pub(super) fn repeatable(line: &str, prefix: &str) -> Result<String, Error> {
 }
 
 /// Returns a route to `prefix` that copies the path which its addresses take now: in the output `routes` of `ip route`,
-/// the route with the longest prefix and, among those, with the smallest metric.
+/// the route with the longest prefix and, among equal ones, with the smallest metric.
 pub(super) fn wider(routes: &str, prefix: &str) -> Result<Option<Route>, Error> {
     // The next hops of a multipath route have indented lines of their own.
     let routes = routes.replace("\n\t", " ");

@@ -12,8 +12,8 @@ use crate::names::DeviceName;
 use crate::policy::Policy;
 use crate::step::Step;
 
-/// Returns the plans of all applied policies other than `policy`; for those in other network namespaces, only the parts
-/// outside these namespaces.
+/// Returns the plans of all applied policies other than `policy`; for policies in other network namespaces, only the
+/// parts outside these namespaces.
 pub(super) fn others(policy: &Policy, folders: &StateFolders) -> Result<Vec<ApplyPlan>, Error> {
     let names = Journal::all(folders)?.into_iter().filter(|name| name != policy.name());
     let applied = names.map(|name| Journal::of(folders, &name).read());

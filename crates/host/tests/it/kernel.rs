@@ -1,5 +1,5 @@
-//! Applies policies to veth pairs in namespaces of their own: a rollback restores the host, wherever the apply ended.
-//! The tests need root and iproute2, and are skipped elsewhere with the reason.
+//! Applies policies to veth pairs in namespaces of their own: a rollback restores the host after an apply that ended at
+//! any step. The tests need root and iproute2, and are skipped elsewhere with the reason.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 mod counts;

@@ -84,7 +84,7 @@ fn a_stale_unix_socket_is_taken_over() {
     assert!(answer.starts_with("HTTP/1.1 500") && answer.ends_with("no counters\n"), "{answer}");
 }
 
-/// Clients that say nothing have their connections closed for those that do, long before their deadline.
+/// Clients that send nothing have their connections closed in favour of new ones, long before their deadline.
 #[test]
 fn silent_clients_keep_nobody_out() {
     let address = start();

@@ -20,7 +20,7 @@ fn a_request_is_read_or_refused_by_its_head() {
         ("POST /x HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", "read"),
         ("POST /x HTTP/1.1\r\nContent-Length: 16\r\n\r\nabc", "400"),
         ("POST /x HTTP/1.1\r\nContent-Length: 17\r\n\r\nabc", "413"),
-        // Nothing is allocated for what is announced.
+        // The server allocates nothing for an announced length.
         ("POST /x HTTP/1.1\r\nContent-Length: 18446744073709551615\r\n\r\n", "413"),
         ("POST /x HTTP/1.1\r\nContent-Length: 18446744073709551616\r\n\r\n", "400"),
         ("POST /x HTTP/1.1\r\nContent-Length: -1\r\n\r\n", "400"),
@@ -31,7 +31,7 @@ fn a_request_is_read_or_refused_by_its_head() {
         ("GET /x HTTP/1.1\r\nno header\r\n\r\n", "400"),
         ("GET /x HTTP/1.1\r\nX : y\r\n\r\n", "400"),
         ("GET /x HTTP/2.0\r\n\r\n", "400"),
-        // What is no request is refused before its end.
+        // A prefix that cannot become a request is refused before its end.
         ("\x16\x03\x01", "400"),
         ("GET /x HTTP/1.1\r\n", "400"),
         ("", "400"),
@@ -80,7 +80,7 @@ fn a_request_is_not_read_beyond_its_deadline() {
     assert_eq!(until.write(&byte).expect_err("too late").kind(), io::ErrorKind::TimedOut);
 }
 
-/// No other connection comes that would have the server look at those that are over.
+/// No other connection arrives that would have the server check the expired ones.
 #[test]
 fn a_silent_client_is_closed_at_its_deadline() {
     let listener = Listener::bind("127.0.0.1:0", crate::Reach::Loopback).unwrap();

@@ -33,7 +33,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // Circuit schedulers and their control loop, which know no network.
     ("circuits", &["text", "units"]),
     ("fabric", &["circuits", "mechanisms", "memory", "units"]),
-    // Workloads and their sources; a run records what they did, so results are above.
+    // Workloads and their sources; a run records their events, so results are above.
     ("traffic", &["fabric", "text", "units"]),
     ("scenario", &["circuits", "fabric", "files", "mechanisms", "text", "traffic", "units"]),
     // The scenarios of the repository, as text: an edited one compiles no simulator again.
@@ -74,7 +74,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "units",
         ],
     ),
-    // The numbers that runs are asked for.
+    // The measures of runs.
     ("experiment", &["bursts", "files", "results", "scenario", "stats", "units"]),
     (
         "line",
@@ -118,7 +118,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Crates outside the architecture, which use what they measure or show.
+/// Crates outside the architecture, which use the crates that they measure or show.
 const OUTSIDE: [&str; 4] = ["benches", "chronos-locked", "examples", "torture"];
 
 /// Returns the dependencies between the crates of the workspace, without tests.
@@ -167,7 +167,8 @@ fn nothing_depends_on_the_command_line() {
     }
 }
 
-/// Files that strangers may have made are opened by `plimsoll-files` alone. Lines that open another thing say so here.
+/// Files that strangers may have made are opened by `plimsoll-files` alone. Lines that open another file have a comment
+/// that says so.
 #[test]
 fn strangers_files_are_opened_by_one_function() {
     let crates =
@@ -206,7 +207,7 @@ fn strangers_files_are_opened_by_one_function() {
     assert!(found.is_empty(), "use plimsoll_files::open, read or read_text:\n{}", found.join("\n"));
 }
 
-/// The simulator's world is a loop: hosts have their state to themselves, and know neither the world nor its workloads.
+/// The simulator's world is a loop: hosts have private state, and know neither the world nor its workloads.
 #[test]
 fn hosts_are_behind_a_seam() {
     let folder = root().join("crates/sim/src");

@@ -1,5 +1,5 @@
 //! Checks the form of the repository's English: the width of its lines, and doc comments that are too short to say
-//! anything. What the sentences say is for reviews.
+//! anything. The content of sentences is for reviews.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::fmt::Write as _;
@@ -94,7 +94,7 @@ fn short_comments(text: &str) -> Vec<Line<'_>> {
     found
 }
 
-/// Returns how many of the places are in files that people write, and lists these.
+/// Returns the number of places in files that people write, and lists them.
 fn judged(places: Vec<(String, usize, String)>) -> (usize, String) {
     let (mut count, mut list) = (0, String::new());
     for (file, number, text) in places {

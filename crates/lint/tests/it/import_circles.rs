@@ -1,7 +1,7 @@
-//! The source files of a crate import each other in one direction, but for circles of at most three files.
+//! The source files of a crate import each other in one direction, except for circles of at most three files.
 //!
-//! A re-export is followed to the file that defines the name. It is no import by itself, nor is `mod`; tests are left
-//! out.
+//! A re-export is followed to the file that defines the name. By itself it does not count as an import, and neither
+//! does `mod`; tests are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +14,8 @@ use syn::{Attribute, ImplItemFn, Item, Macro, UseTree, Visibility};
 /// The largest number of files that may import each other in a circle.
 const MOST: usize = 3;
 
-/// Circles above [`MOST`] that are left: a crate, one of the circle's files, the most files it may have, and why.
+/// Circles above [`MOST`] that are left: a crate, one of the circle's files, the most files it may have, and the
+/// reason.
 const EXCEPTIONS: &[(&str, &str, usize, &str)] = &[(
     "fabric",
     "net/topology.rs",
@@ -88,7 +89,7 @@ impl<'ast> Visit<'ast> for Reader {
 
     fn visit_attribute(&mut self, _: &'ast Attribute) {}
 
-    /// What is between the parentheses of a macro need not be Rust, but its paths are.
+    /// The text between the parentheses of a macro need not be Rust, but its paths are.
     fn visit_macro(&mut self, of: &'ast Macro) {
         self.visit_path(&of.path);
         self.read_tokens(of.tokens.clone());
@@ -127,7 +128,7 @@ impl Reader {
     }
 }
 
-/// Returns whether only tests compile what has these attributes.
+/// Returns whether an item with these attributes is compiled for tests only.
 fn is_for_tests(attributes: &[Attribute]) -> bool {
     let only_tests = |attribute: &Attribute| {
         let Ok(list) = attribute.meta.require_list() else { return false };
@@ -203,14 +204,14 @@ impl Crate {
         Crate(sources)
     }
 
-    /// Returns the module of the file that defines what `path` names in the file of `from`; `None` if that is a module
-    /// itself, or nothing of this crate. `depth` ends what goes in a circle of re-exports.
+    /// Returns the module of the file that defines the item to which `path` leads in the file of `from`; `None` if that
+    /// is a module itself, or not of this crate. `depth` ends a circle of re-exports.
     fn definition(&self, from: &Module, path: &[String], depth: usize) -> Option<Module> {
         let (module, rest) = self.place(from, path, depth)?;
         (!rest.is_empty()).then_some(module)
     }
 
-    /// Returns the module that `path` leads to from `from`, and the segments that are no modules.
+    /// Returns the module that `path` leads to from `from`, and the segments behind it.
     fn place(&self, from: &Module, path: &[String], depth: usize) -> Option<(Module, Vec<String>)> {
         let depth = depth.checked_sub(1)?;
         let (first, rest) = path.split_first()?;
@@ -237,7 +238,7 @@ impl Crate {
         }
     }
 
-    /// Returns where the segments of `path` lead to below `module`.
+    /// Returns the end of the segments of `path` below `module`.
     fn walk(&self, mut module: Module, path: &[String], depth: usize) -> Option<(Module, Vec<String>)> {
         let mut rest = path;
         while let Some((first, more)) = rest.split_first() {
@@ -256,7 +257,7 @@ impl Crate {
                 let whole: Vec<String> = import.path.iter().chain(more).cloned().collect();
                 return self.place(&module, &whole, depth);
             }
-            // A glob re-exports what the other file defines.
+            // A glob re-exports all names that the other file defines.
             for import in source.imports.iter().filter(|import| import.name == "*") {
                 let whole: Vec<String> = import.path.iter().chain(rest).cloned().collect();
                 let found = self.place(&module, &whole, depth);

@@ -67,7 +67,7 @@ fn tidied(path: &Path) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Says what is wrong with a link of a page, if anything is.
+/// Returns the error in a link of a page, if there is one.
 fn wrong(pages: &BTreeMap<String, String>, page: &str, to: &str) -> Option<String> {
     if to.contains("://") || to.starts_with("mailto:") {
         return None;

@@ -18,7 +18,7 @@ const TASKS: [(&str, usize); 11] = [
     ("A memcached command", 3),
 ];
 
-/// The names by which an example of a task is followed through the tree: no other file has one of them, but tests, what
+/// The names by which an example of a task is followed through the tree: no other file has one of them, except tests,
 /// attacks from outside, and the studies, which use everything.
 const FOLLOWED: [(&str, &[&str]); 6] = [
     ("A congestion controller", &["swift", "Swift", "SwiftParams", "SwiftConfig"]),
@@ -129,7 +129,7 @@ fn the_crates_with_unsafe_code_are_listed() {
         let text = std::fs::read_to_string(root.join(document)).unwrap();
         let (_, list) =
             text.split_once("in single files of").unwrap_or_else(|| panic!("{document} has no list"));
-        // Names alternate with what is between them.
+        // Names alternate with the text between them.
         let end = list.find(", each").into_iter().chain(list.find(", and the")).min().unwrap();
         let listed: BTreeSet<String> = list[..end].split('`').skip(1).step_by(2).map(str::to_owned).collect();
         assert_eq!(listed, with_unsafe, "{document}");

@@ -5,7 +5,7 @@
 //!                                                 └──> Records
 //! ```
 //!
-//! Both ends of a connection belong to one driver, so a message needs no header: its bytes alone travel.
+//! Both ends of a connection belong to one driver, so a message needs no header: only its bytes travel.
 
 mod context;
 mod counts;

@@ -1,7 +1,7 @@
-//! [`Level`]: a cgroup whose programs' sockets have a level of QJump, without the programs' knowledge.
+//! [`Level`]: a cgroup that gives the sockets of its programs a level of QJump, without the programs' knowledge.
 //!
-//! Cgroups are `plimsoll-<process>-p<number>` in the hierarchy of version 2, wherever that is mounted. Those of a
-//! process that is no more are removed with its namespaces.
+//! Cgroups are `plimsoll-<process>-p<number>` in the hierarchy of version 2, at its mount point. The cgroups of a
+//! process that has ended are removed with its namespaces.
 
 use std::fs;
 use std::io;
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use crate::agents::agent::Shares;
 
-/// What every name begins with.
+/// The prefix of every name.
 const PREFIX: &str = "plimsoll-";
 
-/// A cgroup with a level; gone when dropped, with all programs in it.
+/// A cgroup with a level; dropping it removes it, with all programs in it.
 #[derive(Debug)]
 pub(crate) struct Level {
     folder: PathBuf,
@@ -86,7 +86,7 @@ impl<'a> LevelsOfPrograms<'a> {
     }
 }
 
-/// Without eBPF programs there are no levels.
+/// Levels need eBPF programs.
 #[cfg(not(feature = "kernel"))]
 impl<'a> LevelsOfPrograms<'a> {
     pub(crate) fn new(_: &'a Shares) -> LevelsOfPrograms<'a> {
@@ -111,12 +111,12 @@ impl Drop for Level {
     }
 }
 
-/// Whether cgroups of version 2 are mounted.
+/// Returns whether cgroups of version 2 are mounted.
 pub(crate) fn are_here() -> bool {
     root().is_some()
 }
 
-/// Why programs can have no level here; none if they can. A level is one of the limiters'.
+/// Returns why programs can have no level here; `None` if they can. A level belongs to the limiters.
 pub(crate) fn lacks(has_limiters: bool) -> Option<String> {
     if !has_limiters {
         return Some("hosts without `host.qjump` have no levels".to_owned());
@@ -126,7 +126,7 @@ pub(crate) fn lacks(has_limiters: bool) -> Option<String> {
 
 const NO_CGROUPS: &str = "cgroups of version 2 are not mounted (mount -t cgroup2 none FOLDER)";
 
-/// Where the hierarchy of version 2 is mounted.
+/// Returns the mount point of the hierarchy of version 2.
 fn root() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
     let mut lines = mounts.lines().map(|line| line.split(' '));
@@ -155,7 +155,7 @@ fn owner_of(name: &str) -> Option<&str> {
     (is_number(owner) && is_number(number)).then_some(owner)
 }
 
-/// Kills what is in it and removes it. What cannot be removed now is left to the next start.
+/// Kills the processes in the cgroup and removes it. If it cannot be removed now, the next start removes it.
 fn remove(folder: &Path) {
     let _ = fs::write(folder.join("cgroup.kill"), "1");
     let begun = Instant::now();
@@ -166,7 +166,7 @@ fn remove(folder: &Path) {
     }
 }
 
-/// How long a killed program may take to go.
+/// Time limit for a killed program to end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

@@ -28,15 +28,15 @@ use crate::failure::{failed, start_thread};
 pub struct Program {
     /// The number of the host.
     pub host: u32,
-    /// QJump's level of its sockets, 0 to 7; their own, where there is none.
+    /// QJump's level of its sockets, 0 to 7; `None` leaves their own.
     pub level: Option<u8>,
     /// Program and arguments, quoted as in a shell ([`words`]).
     pub command: String,
     /// When it starts, on the workloads' clock.
     pub start: Span,
-    /// When it is killed if it still runs; when the sending ends at the latest.
+    /// When it is killed if it still runs; in any case when the sending ends.
     pub stop: Option<Span>,
-    /// Where its output goes; standard error, if nowhere.
+    /// The file for its output; standard error, if `None`.
     pub log: Option<PathBuf>,
 }
 
@@ -45,12 +45,12 @@ pub struct Program {
 pub struct ProgramEnd {
     /// The program that has ended.
     pub program: Program,
-    /// How it ended by itself; none if it was killed at its time, or had not started.
+    /// Its exit status; `None` if it was killed at its time, or had not started.
     pub status: Option<ExitStatus>,
 }
 
 impl ProgramEnd {
-    /// Whether it ended by itself, and said that it had failed.
+    /// Returns whether it ended by itself, with a status of failure.
     pub fn has_failed(&self) -> bool {
         self.status.is_some_and(|status| !status.success())
     }
@@ -63,14 +63,14 @@ pub(crate) struct Programs {
     threads: Vec<JoinHandle<io::Result<ProgramEnd>>>,
 }
 
-/// How often a program is looked after.
+/// Interval at which a program is checked.
 const PATIENCE: Duration = Duration::from_millis(10);
 
 impl Programs {
-    /// Begins to look after `programs`, in the namespaces with these names. The sending ends after `duration`.
+    /// Begins to supervise `programs`, in the namespaces with these names. The sending ends after `duration`.
     ///
     /// # Errors
-    /// If there is no such host, or its level cannot be set up.
+    /// If a host does not exist, or its level cannot be set up.
     pub(crate) fn start(
         programs: &[Program],
         names: &[String],
@@ -97,12 +97,12 @@ impl Programs {
         Ok(started)
     }
 
-    /// Whether all have ended, or were ended at their time.
+    /// Returns whether all have ended, or were ended at their time.
     pub(crate) fn are_over(&self) -> bool {
         self.threads.iter().all(JoinHandle::is_finished)
     }
 
-    /// Ends those that still run, and tells how each ended.
+    /// Ends the programs that still run, and returns the exit of each.
     ///
     /// # Errors
     /// If one could not be started.
@@ -124,7 +124,7 @@ impl Drop for Programs {
     }
 }
 
-/// Who looks after one program.
+/// Supervises one program.
 struct Keeper {
     program: Program,
     stop: Option<Span>,
@@ -154,7 +154,7 @@ impl Keeper {
             }
             thread::sleep(PATIENCE);
         };
-        // What it has started may outlive it.
+        // Processes that it has started may outlive it.
         kill_group(&child);
         child.wait()?;
         Ok(ProgramEnd { program: self.program, status })
@@ -168,7 +168,7 @@ impl Keeper {
         let words =
             words(&self.program.command).ok_or_else(|| io::Error::other("there is nothing to run"))?;
         let mut command = match &self.level {
-            // The shell joins the cgroup, and what it becomes stays in it.
+            // The shell joins the cgroup, and the program that replaces it stays in it.
             Some(level) => {
                 let mut shell = Command::new("sh");
                 shell.args(["-c", "echo $$ > \"$1\" && shift && exec ip \"$@\"", "sh"]).arg(level.members());

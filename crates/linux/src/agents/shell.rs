@@ -23,13 +23,13 @@ impl Shell {
         Ok(Shell(child))
     }
 
-    /// Whether the user has left it.
+    /// Returns whether the user has left it.
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.0.try_wait(), Ok(None))
     }
 }
 
-/// Where the others find a host.
+/// Returns the address of a host.
 pub fn address(host: u32) -> Ipv4Addr {
     frame::ipv4(HostId(host))
 }

@@ -1,7 +1,7 @@
 //! [`Capture`]: writes the frames of every host to a pcapng file of its own.
 //!
-//! A thread of its own writes; frames that it cannot keep up with are left out and counted, so that the fabric never
-//! waits for the disk.
+//! A separate thread writes; frames beyond its speed are left out and counted, so that the fabric never waits for the
+//! disk.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
@@ -24,7 +24,7 @@ pub enum Way {
     ToHost,
 }
 
-/// Where frames are captured.
+/// The folder in which frames are captured.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CaptureTo {
     /// The folder of the files `h0.pcapng`, `h1.pcapng`, ...; it is created if it does not exist.
@@ -74,7 +74,7 @@ impl Capture {
         let kept = Kept { host, at, way, bytes, wire_bytes: frame.len() as u32 };
         match self.sender.try_send(kept) {
             Ok(()) => {}
-            // A writer that has failed says why in the end.
+            // A writer that has failed reports the reason at the end.
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => self.left_out += 1,
         }
     }
@@ -118,7 +118,7 @@ fn remove(to: &CaptureTo, hosts: u32) {
     for host in 0..hosts {
         let _ = fs::remove_file(path(&to.folder, host));
     }
-    // It stays if something else is in it.
+    // It stays if other files are in it.
     let _ = fs::remove_dir(&to.folder);
 }
 

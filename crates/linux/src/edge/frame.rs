@@ -1,7 +1,7 @@
-//! Ethernet frames: what the fabric must know of one, what it may change, and what the edge answers itself.
+//! Ethernet frames: the fields that the fabric needs, the fields that it may change, and the edge's own answers.
 //!
-//! IPv4 and IPv6 with any VLAN tags before them. The changes keep every checksum right (RFC 1624, equation 3; IPv6
-//! has none over its traffic class). Nothing here trusts a length that a frame states.
+//! IPv4 and IPv6 with any VLAN tags before them. The changes keep every checksum right (RFC 1624, equation 3; IPv6 has
+//! none over its traffic class). The code trusts no length in a frame.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -75,14 +75,14 @@ const ALIAS_BIT: u32 = 20;
 /// Most hosts that have addresses, with their aliases.
 pub const HOSTS_MAX: u32 = (1 << ALIAS_BIT) - 2;
 
-/// What the fabric knows of a frame.
+/// The fields of a frame that the fabric needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     /// The host that the frame is addressed to.
     pub to: HostId,
     /// A hash of addresses, protocol and ports, the same for both directions.
     pub flow: u32,
-    /// Whether it goes from the larger of the two ends to the smaller.
+    /// Whether it travels from the larger of the two ends to the smaller.
     pub from_larger: bool,
     /// The priority of its VLAN tag; without one, the class selector of its DSCP (the upper three bits).
     pub priority: u8,
@@ -100,10 +100,10 @@ pub struct Header {
     pub pool: u8,
 }
 
-/// The lower three bits of the DSCP of what a hybrid network's packet switch alone carries. These code points are for
-/// local use (RFC 2474, section 6); their upper three bits are the priority, as those of any other.
+/// The lower three bits of the DSCP of packets that only the packet switch of a hybrid network carries. These code
+/// points are for local use (RFC 2474, section 6); their upper three bits are the priority, as in any other.
 pub const PACKET_ONLY: u8 = 0b011;
-/// The lower three bits of the DSCP of what circuits alone carry.
+/// The lower three bits of the DSCP of packets that only circuits carry.
 pub const CIRCUIT_ONLY: u8 = 0b111;
 
 /// Where the network layer begins, and the outermost tag's priority.
@@ -132,7 +132,7 @@ fn network(frame: &[u8]) -> Option<Network> {
     None
 }
 
-/// The host that the frame is for; `None` for a group, or a host that there is not.
+/// Returns the host that the frame is for; `None` for a group, or a host that does not exist.
 fn destination(frame: &[u8], hosts: u32) -> Option<HostId> {
     let [a, b, c] = *frame.get(..6)?.strip_prefix(&[0x02, 0x50, 0x00])? else { return None };
     let host = u32::from_be_bytes([0, a, b, c]);
@@ -140,8 +140,8 @@ fn destination(frame: &[u8], hosts: u32) -> Option<HostId> {
 }
 
 impl Header {
-    /// Reads a frame of a network with so many hosts; `None` if it is not one that the fabric carries: IP to one
-    /// of its hosts.
+    /// Parses a frame of a network of `hosts` hosts; `None` if it is not one that the fabric carries: IP to one of its
+    /// hosts.
     pub fn parse(frame: &[u8], hosts: u32) -> Option<Header> {
         let to = destination(frame, hosts)?;
         let Network { kind, at, tag_priority } = network(frame)?;
@@ -208,7 +208,7 @@ fn flow_hash(low: (&[u8], u16), high: (&[u8], u16), protocol: u8) -> u32 {
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325u64, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
-    // The upper bit tells raw packets of a simulated run apart and stays clear.
+    // The upper bit marks raw packets of a simulated run and stays clear.
     ((hash ^ hash >> 32) as u32) & (u32::MAX >> 1)
 }
 
@@ -260,7 +260,7 @@ pub fn answer(frame: &[u8], hosts: u32) -> Option<Vec<u8>> {
     }
 }
 
-/// The answer's layers below the network: that of the question, to its sender, from `host`.
+/// Returns the answer's layers below the network: a copy of the question's, to its sender, from `host`.
 fn reply_to(frame: &[u8], at: usize, host: HostId) -> Option<Vec<u8>> {
     let mut reply = Vec::with_capacity(at + 72);
     reply.extend_from_slice(frame.get(6..12)?);
@@ -277,7 +277,7 @@ fn answer_arp(frame: &[u8], at: usize, hosts: u32) -> Option<Vec<u8>> {
     }
     let target = u32::from_be_bytes([arp[24], arp[25], arp[26], arp[27]]);
     let host = host_of(target, hosts)?;
-    // Who asks for itself wants to know whether another has its address: nobody has.
+    // A host that asks for its own address tests whether another has it: none has, so it gets no answer.
     if arp[14..18] == arp[24..28] || frame.get(6..12)? == mac(host) {
         return None;
     }

@@ -1,13 +1,13 @@
 //! [`LiveFabric`]: the simulator's fabric between real hosts, driven by a caller that has a clock.
 //!
-//! Sans-IO. A frame that comes in at `now` is stamped with the first picosecond that is neither past nor handled yet,
+//! Sans-IO. A frame that arrives at `now` is stamped with the first picosecond that is neither past nor handled yet,
 //! and is a packet from then on; everything that follows happens at times that the ports compute, and is carried out
-//! when [`LiveFabric::advance`] is told that these have come. So what leaves, and when, is a function of what came in
-//! and when: [`replay`] of the log of [`Entry`]s comes to the same [`Digest64`].
+//! when a call of [`LiveFabric::advance`] reaches these times. So departures and their times are a function of arrivals
+//! and their times: [`replay`] of the log of [`Entry`]s gives the same [`Digest64`].
 //!
-//! In a hybrid network what waits in the hosts' sockets comes in as well ([`LiveFabric::on_socket_demand`]), and counts
-//! from its time on: the controller's next reading gets the last that came before it, and what waits in the NICs'
-//! queues by destination, which are here.
+//! In a hybrid network the bytes that wait in the hosts' sockets are an input as well
+//! ([`LiveFabric::on_socket_demand`]), and count from their time on: the controller's next reading gets the last such
+//! input before it, and the bytes that wait in the NICs' queues by destination, which are part of the fabric.
 
 use plimsoll_circuits::{AckPath, Demand};
 use plimsoll_fabric::net::{Ecn, Flags, HostId, Network, Packet, PathClass, Wait};
@@ -36,7 +36,7 @@ pub struct LiveFabric {
     priorities: Priorities,
     /// The wire size of a full segment in bytes.
     full_size: u64,
-    /// What a hybrid network has beside others.
+    /// The state that only hybrid networks need.
     hybrid: Option<Hybrid>,
     /// Everything up to here has happened.
     done: Time,
@@ -45,16 +45,16 @@ pub struct LiveFabric {
     digest: Digest64,
 }
 
-/// By which switches of a hybrid network frames travel, and the demand for its circuits.
+/// The switches of a hybrid network by which frames travel, and the demand for its circuits.
 #[derive(Debug)]
 struct Hybrid {
     /// The week of its control loop.
     week: Span,
-    /// By which switch TCP segments without payload travel, where it is not that of data.
+    /// The switch by which TCP segments without payload travel, where it differs from the data's.
     acks: Option<PathClass>,
-    /// Frames between first addresses travel by the packet switch, and those of an alias by circuits.
+    /// Frames between first addresses travel by the packet switch, and frames of an alias by circuits.
     binds_subflows: bool,
-    /// What waited in the hosts' sockets at the last reading.
+    /// The bytes that waited in the hosts' sockets at the last reading.
     sockets: Demand,
 }
 
@@ -80,7 +80,7 @@ impl LiveFabric {
         spec.counts_links = false;
         let control = control::control(model);
         if control.is_some() {
-            // What is on its way when circuits are paused must have passed before they are taken down.
+            // Frames in flight when circuits are paused must have passed before the circuits are taken down.
             spec.full_size = spec.full_size.max(frame_max(model));
         }
         let (backpressure, full_size) = (spec.backpressure, spec.full_size);
@@ -107,8 +107,8 @@ impl LiveFabric {
         })
     }
 
-    /// In a hybrid network, binds what travels between first addresses to the packet switch, and what has an alias
-    /// address to circuits: subflows of MPTCP.
+    /// In a hybrid network, binds frames between first addresses to the packet switch, and frames of an alias address
+    /// to circuits: subflows of MPTCP.
     pub fn bind_subflows(&mut self) {
         if let Some(hybrid) = &mut self.hybrid {
             hybrid.binds_subflows = true;
@@ -130,17 +130,17 @@ impl LiveFabric {
         self.fabric.next_event_time()
     }
 
-    /// Returns whether what `host` sends must wait: its NIC is paused for all priorities that workloads and programs
-    /// have, or its queue is full and the scenario has senders wait for room. The caller then leaves unread what the
-    /// host has sent. In a hybrid network one full queue of those by destination is enough: for which of them the next
-    /// frame is, is not known before it is read.
+    /// Returns whether the data of `host` must wait: its NIC is paused for all priorities of workloads and programs, or
+    /// its queue is full and the scenario has senders wait for room. The caller then leaves unread the frames of the
+    /// host. In a hybrid network one full queue, of the queues by destination, is enough: the destination of the next
+    /// frame is unknown before it is read.
     pub fn holds(&mut self, now: Time, host: HostId) -> bool {
         self.fabric.is_paused(host, self.priorities)
             || self.backpressure && !self.fabric.classes_have_room(now.max(self.done), host, self.full_size)
     }
 
-    /// What hosts' sockets hold was read at `now` or later: bytes that were written and not sent, from each host to
-    /// each other. Returns the log's entry of it.
+    /// Takes a reading of the hosts' sockets, made at `now` or later: the bytes that were written and not sent, from
+    /// each host to each other. Returns its entry for the log.
     pub fn on_socket_demand(&mut self, now: Time, demand: Demand, out: &mut impl Out) -> Entry {
         let at = now.max(self.done + TICK);
         self.advance(at - TICK, out);
@@ -150,7 +150,7 @@ impl LiveFabric {
         Entry::SocketDemand { at, demand }
     }
 
-    /// Gives the controller of circuits the demand that it has asked for, if it has.
+    /// Gives the controller of circuits the demand that it has requested, if any.
     #[cold]
     fn give_demand(&mut self) {
         if self.fabric.wants_demand()
@@ -160,7 +160,8 @@ impl LiveFabric {
         }
     }
 
-    /// A frame has come in at `now` or later; returns the log's entry of it. `frame` comes back with its [`Egress`].
+    /// Handles a frame that has arrived at `now` or later; returns its entry for the log. `frame` is returned with its
+    /// [`Egress`].
     pub fn on_frame(
         &mut self,
         now: Time,
@@ -209,7 +210,7 @@ impl LiveFabric {
         self.done = self.done.max(now);
     }
 
-    /// Sends the pauses that were decided at `now`, and hands back the frames that were lost.
+    /// Sends the pauses that were decided at `now`, and returns the frames that were lost.
     fn after_event(&mut self, now: Time, out: &mut impl Out) {
         self.fabric.send_pauses(now);
         for (at, packet) in self.fabric.hooks_mut().0.drain(..) {
@@ -252,7 +253,7 @@ impl LiveFabric {
     }
 
     /// Returns the circuits up to `end` and the weeks of their control loop, of a run whose times and weeks count from
-    /// `origin` on; what came before is left out.
+    /// `origin` on; earlier ones are left out.
     pub fn take_circuits(&mut self, origin: Span, end: Time) -> (Vec<CircuitUse>, Vec<CircuitWeek>) {
         let (Some(hybrid), Some(log)) = (&self.hybrid, self.fabric.take_circuit_log(end)) else {
             return (Vec::new(), Vec::new());
@@ -284,7 +285,7 @@ impl LiveFabric {
         (circuits, weeks)
     }
 
-    /// Stops watching queues, and returns what was seen up to `end`, of a run whose times count from `origin` on.
+    /// Stops watching queues, and returns the observations up to `end`, of a run whose times count from `origin` on.
     pub fn take_queues(&mut self, origin: Span, end: Time) -> Vec<Queue> {
         let mut queues = self.fabric.take_queues(end);
         for queue in &mut queues {
@@ -295,7 +296,7 @@ impl LiveFabric {
 }
 
 impl Hybrid {
-    /// Returns by which switches a frame may travel.
+    /// Returns the switches by which a frame may travel.
     fn path_class(&self, header: &Header) -> PathClass {
         match (self.acks, header.pool) {
             (Some(acks), _) if header.is_control => acks,
@@ -322,7 +323,7 @@ fn priorities(model: &Model) -> Priorities {
     all.fold(Priorities::default(), Priorities::with)
 }
 
-/// Replays in simulated time, until `end`, what came in by `log` to a new `fabric`.
+/// Replays the arrivals of `log` to a new `fabric` in simulated time, until `end`.
 pub fn replay(mut fabric: LiveFabric, log: &[Entry], end: Time) -> Digest64 {
     for entry in log {
         match entry {

@@ -6,8 +6,8 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use rustix::fs::OFlags;
 
-/// Makes the TAP device `name` in the network namespace that this thread is in. It is gone when the file is closed.
-/// Reading and writing do not wait.
+/// Makes the TAP device `name` in the network namespace that this thread is in. Closing the file removes it. Reading
+/// and writing do not block.
 ///
 /// # Errors
 /// If the system refuses; without `CAP_NET_ADMIN` it does.

@@ -24,15 +24,16 @@ pub struct Taps {
     slept: Time,
 }
 
-/// A thread that goes before all others and never sleeps is stopped by the kernel for 50 ms in a second, in one piece,
-/// so that others have their 5 %; and ended after a second (RLIMIT_RTTIME). One that rests for as much in small pieces
-/// is not: 50 us and the 15 us that waking up takes, in 700 us. With 20 us others have half of what they should: the
-/// kernel then took the other half at once, 25 ms in a second.
+/// The kernel stops a thread of the highest priority that never sleeps for 50 ms in a second, in one piece, so that
+/// others have their 5 %, and ends it after a second (RLIMIT_RTTIME). It does not stop a thread that rests for as much
+/// in small pieces: 50 us and the 15 us that waking up takes, in 700 us. With 20 us others have half of their share:
+/// the kernel then took the other half at once, 25 ms in a second.
 const AWAKE_MAX: Span = Span::from_us(700);
 const REST: Span = Span::from_us(50);
-/// What is asked for less is over before the thread has gone to sleep, and so is no rest: it looks again at once.
+/// A shorter sleep is over before the thread has gone to sleep, and so does not count as a rest: it looks again at
+/// once.
 const SLEEP_MIN: Span = Span::from_us(20);
-/// A wait that was shorter has found somebody ready, and was no rest either.
+/// A shorter wait has found a host ready, and did not count as a rest either.
 const SLEPT_MIN: Span = Span::from_us(10);
 /// Hosts that one call may name; the next names others.
 const EVENTS: usize = 32;
@@ -44,7 +45,7 @@ impl Taps {
     /// If the system refuses to watch them.
     pub fn new(files: Vec<File>, clock: Clock) -> io::Result<Taps> {
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        // Edges: who has been read empty is told again, and nobody else is asked for.
+        // Edge-triggered: a host that has been read empty is reported again, and only such hosts are asked for.
         let edges = epoll::EventFlags::IN | epoll::EventFlags::ET;
         for (host, file) in files.iter().enumerate() {
             epoll::add(&poll, file, epoll::EventData::new_u64(host as u64), edges)?;
@@ -105,15 +106,15 @@ impl Devices for Taps {
 mod tests {
     use super::*;
 
-    /// How often this thread has gone to sleep.
+    /// Returns how often this thread has gone to sleep.
     fn sleeps() -> u64 {
         let status = std::fs::read_to_string("/proc/thread-self/status").expect("every thread has one");
         let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
         count.and_then(|count| count.trim().parse().ok()).expect("a number")
     }
 
-    /// Waits that are over before the thread sleeps are no rest: the kernel would end it for never sleeping. On a busy
-    /// machine a rest may be over before the thread has gone to sleep too, so some of twenty may be missing.
+    /// Waits that are over before the thread sleeps do not count as rests: the kernel would end it for never sleeping.
+    /// On a busy machine a rest may be over before the thread has gone to sleep too, so some of twenty may be missing.
     #[test]
     fn a_thread_that_only_ever_waits_for_a_moment_rests() {
         for wait in [Span::ZERO, Span::from_us(1), Span::from_us(10), Span::from_us(19)] {

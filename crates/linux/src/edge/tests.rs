@@ -7,18 +7,18 @@ use plimsoll_scenario::Scenario;
 use super::*;
 use crate::edge::frame::{ipv4, mac};
 
-/// What a read and a write take.
+/// Duration of a read and of a write.
 const READ: Span = Span::from_us(2);
 const WRITE: Span = Span::from_us(5);
 
-/// Host 0 receives. Host 1 sends as much as is read of it; host 2 a frame every 100 us.
+/// Host 0 receives. Host 1 always has another frame to be read; host 2 sends a frame every 100 us.
 #[derive(Debug)]
 struct Fake {
     now: Time,
     floods: bool,
-    /// When the other's next frame is there.
+    /// The time at which the other's next frame can be read.
     next: Time,
-    /// For each frame of the other: when it was there, and when it was read.
+    /// For each frame of the other: the times at which it could be read, and at which it was.
     read: Vec<(Time, Time)>,
     flood: u64,
     told: bool,
@@ -105,8 +105,8 @@ fn run(devices: Fake, more: &str) -> Edge<Fake> {
     edge
 }
 
-/// A host that floods with small frames, more than the machine can carry, delays what another sends by its turn at
-/// most, and takes none of its departures.
+/// A host that floods with small frames, more than the machine can carry, delays another's frames by its turn at most,
+/// and delays no departure.
 #[test]
 fn a_flood_delays_others_by_a_turn() {
     let alone = run(fake(false), "");
@@ -124,7 +124,7 @@ fn a_flood_delays_others_by_a_turn() {
     assert!(beside.exits.lateness.quantile(1.0) <= longest, "{}", beside.exits.lateness.quantile(1.0));
 }
 
-/// The switch gives both what they send where it has room; a flood of what it has no room for loses its own only.
+/// The switch delivers the frames of both hosts where it has room; a flood beyond that loses only its own frames.
 #[test]
 fn a_flood_beyond_its_pace_is_held_by_itself() {
     let backpressure = "[host]\nbackpressure = true\n[port.host]\nbuffer = '2 packets'\n";
@@ -134,7 +134,7 @@ fn a_flood_beyond_its_pace_is_held_by_itself() {
     assert!(got.len() > 10_000, "{}", got.len());
 }
 
-/// What is longer than hosts may send is not carried on as what was read of it.
+/// A frame longer than hosts may send is not carried on, cut to the bytes that were read.
 #[test]
 fn giants_are_not_for_the_fabric() {
     struct One(Option<usize>);

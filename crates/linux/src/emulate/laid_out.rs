@@ -1,4 +1,4 @@
-//! [`LaidOut`]: what a model comes to on this kernel, before anything is made.
+//! [`LaidOut`]: the plan of a model on this kernel, before anything is made.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(super) struct LaidOut {
     pub(super) congestion: CongestionControl,
     /// The control loop of a hybrid network's circuits.
     pub(super) control: Option<ControlParams>,
-    /// The time by which the fabric's clock starts before the workloads.
+    /// The time between the start of the fabric's clock and the workloads.
     pub(super) lead: Span,
     /// The model on the fabric's clock.
     pub(super) shifted: Model,
@@ -109,9 +109,9 @@ impl LaidOut {
             reordering: transport.dup_ack_threshold,
             initial_window: model.transport.initial_window,
             single_segments: model.host.qjump().is_some(),
-            // MPTCP hands a slow subflow at once all that its buffer has room for, and waits for that to arrive.
+            // MPTCP hands a slow subflow at once as much data as its buffer holds, and waits for that to arrive.
             send_buffer: socket_buffer.filter(|_| options.mptcp.is_none()),
-            // And a small window is soon full of what has overtaken the slow subflow.
+            // And a small window is soon full of data that has overtaken the slow subflow.
             receive_buffer: socket_buffer.map(|bytes| 2 * bytes),
             own_tables: self.control.is_some(),
             subflows: options.mptcp,
@@ -125,7 +125,7 @@ impl LaidOut {
         clock: Clock,
     ) -> Result<Settings, EmulateError> {
         let shares = match options.mptcp {
-            // Its sockets have no pace of their own.
+            // Its sockets are not paced.
             Some(_) => Shares::default(),
             None => Shares::new(model, self.transport.segment, ETHERNET_HEADER + self.header)?,
         };
@@ -156,7 +156,7 @@ impl LaidOut {
     }
 }
 
-/// Returns the first multiple of `week` that is no shorter than `lead`.
+/// Returns the first multiple of `week` that is at least `lead`.
 fn whole(lead: Span, week: Span) -> Span {
     week * lead.as_ps().div_ceil(week.as_ps().max(1))
 }

@@ -1,4 +1,4 @@
-//! What a run has come to: its [`Outcome`] as a simulated run has it, and what is to be said beside it.
+//! The results of a run: its [`Outcome`] in the form of a simulated run's, with further observations.
 
 use plimsoll_fabric::CircuitLosses;
 use plimsoll_results::outcome::{self, Outcome};

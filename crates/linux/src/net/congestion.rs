@@ -1,6 +1,8 @@
-//! [`CongestionControl`]: what the hosts' TCP runs, the kernel's own or the one that this program brings along.
+//! [`CongestionControl`]: the congestion control of the hosts' TCP, the kernel's own or the one that this program
+//! contains.
 //!
-//! A kernel without `dctcp` gets `crates/bpf`'s for the time of the run, under a name that no other run has.
+//! A kernel without `dctcp` gets the one of `crates/bpf` for the time of the run, under a name that is unique to the
+//! run.
 
 use std::fs;
 
@@ -20,7 +22,7 @@ pub(crate) struct CongestionControl {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{key}: this kernel has no `{name}` congestion control{hint}; `plimsoll check` lists what it has")]
 pub struct NoCongestionControl {
-    /// The key or the option that asks for it.
+    /// The key or the option that requests it.
     pub key: &'static str,
     /// The kernel's name for it.
     pub name: String,
@@ -32,7 +34,7 @@ pub struct NoCongestionControl {
 const DCTCP: &str = "dctcp";
 
 impl CongestionControl {
-    /// The one named `asked`, or else that of `transport`.
+    /// Returns the congestion control named `asked`, or else the one of `transport`.
     ///
     /// # Errors
     /// If there is none.
@@ -78,7 +80,7 @@ impl CongestionControl {
         use std::sync::atomic::{AtomicU8, Ordering};
 
         static REGISTERED: AtomicU8 = AtomicU8::new(0);
-        // Of the 15 characters that a name may have, a process takes at most 6.
+        // A name may have 15 characters, of which the process number takes at most 6.
         let number = REGISTERED.fetch_add(1, Ordering::Relaxed);
         let name = format!("{DCTCP}_{:x}_{number:x}", std::process::id());
         let registered = plimsoll_bpf::Dctcp::register_as(&name, transport)
@@ -91,12 +93,12 @@ impl CongestionControl {
         Err(". A build with the eBPF programs brings its own: `make kernel`".to_owned())
     }
 
-    /// For TCP_CONGESTION and `net.ipv4.tcp_congestion_control`.
+    /// Returns the name for TCP_CONGESTION and `net.ipv4.tcp_congestion_control`.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether its connections do nothing without ECN.
+    /// Returns whether it has no effect without ECN.
     pub(crate) fn needs_ecn(&self) -> bool {
         self.name.starts_with(DCTCP)
     }

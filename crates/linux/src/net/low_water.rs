@@ -4,8 +4,8 @@ use std::io;
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, RawFd};
 
-/// Has a read of a connection wait until so many bytes are there (`SO_RCVLOWAT`). Until then the kernel acknowledges by
-/// itself, without waiting for the read.
+/// Makes reads of a connection wait until `bytes` bytes are there (`SO_RCVLOWAT`). Until then the kernel acknowledges
+/// by itself, without waiting for the read.
 ///
 /// # Errors
 /// If the system refuses.
@@ -13,7 +13,8 @@ pub fn set_low_water(stream: &TcpStream, bytes: libc::c_int) -> io::Result<()> {
     set(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
 }
 
-/// Has a connection, or those that a listener accepts, offer a window of at most so many bytes (`TCP_WINDOW_CLAMP`).
+/// Makes a connection, or the connections that a listener accepts, offer a window of at most `bytes`
+/// (`TCP_WINDOW_CLAMP`).
 ///
 /// # Errors
 /// If the system refuses.

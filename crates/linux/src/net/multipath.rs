@@ -4,9 +4,9 @@
 //! h0, one device: 10.0.0.1  10.16.0.1  10.32.0.1 ...  a subflow each ──> other hashes, other paths ──> h1: 10.0.0.2
 //! ```
 //!
-//! Every emulated host has one link, so the subflows of a connection share its two ends. What they have of their own is
-//! the way between: where the network has several shortest paths, the hash of their addresses and ports gives each
-//! its path (Raiciu et al., SIGCOMM 2011). Where there is but one, further subflows are refused.
+//! Every emulated host has one link, so the subflows of a connection share its two ends. They differ in the way
+//! between: where the network has several shortest paths, the hash of their addresses and ports gives each its path
+//! (Raiciu et al., SIGCOMM 2011). Where there is only one, further subflows are refused.
 //!
 //! In a hybrid network the subflow between first addresses travels by the packet switch, and the other by circuits
 //! (seed 002, section 7.3.3).
@@ -25,18 +25,19 @@ use crate::read_outs::control;
 /// Subflows of a connection, as this kernel's path manager allows: `MPTCP_PM_ADDR_MAX` is 8.
 pub const SUBFLOWS: std::ops::RangeInclusive<u8> = 1..=8;
 
-/// What the kernels of all hosts have counted.
+/// Counters of the kernels of all hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MultipathCounts {
     /// Connections whose other end speaks MPTCP as well.
     pub connections: u64,
     /// Subflows that have joined them, beside the first of each.
     pub joined: u64,
-    /// How often a connection fell back to TCP.
+    /// Number of times that a connection fell back to TCP.
     pub fallbacks: u64,
 }
 
-/// Counters of the kernel that say that a connection fell back (net/mptcp/mib.c); what a kernel lacks, it never counts.
+/// Counters of the kernel that count fallbacks of a connection (net/mptcp/mib.c); a counter that a kernel lacks is
+/// zero.
 const FALLBACKS: [&str; 10] = [
     "MPCapableFallbackACK",
     "MPCapableFallbackSYNACK",
@@ -50,12 +51,12 @@ const FALLBACKS: [&str; 10] = [
     "SimultConnectFallback",
 ];
 
-/// Whether sockets here can be of MPTCP.
+/// Returns whether sockets here can be of MPTCP.
 pub(crate) fn is_here() -> bool {
     Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP)).is_ok()
 }
 
-/// Whether connections of `network`, which has circuits where it `is_hybrid`, can have so many subflows.
+/// Checks whether connections of `network`, which has circuits where it `is_hybrid`, can have `subflows` subflows.
 ///
 /// # Errors
 /// Says why not.
@@ -89,7 +90,7 @@ pub(crate) fn check(network: &Network, is_hybrid: bool, subflows: u8) -> Result<
     Ok(())
 }
 
-/// Whether this kernel's MPTCP is as the scenario's `transport.mptcp` says.
+/// Checks that this kernel's MPTCP supports the scenario's `transport.mptcp`.
 ///
 /// # Errors
 /// Says why not.
@@ -116,15 +117,15 @@ fn has_several_paths(network: &Network) -> bool {
 }
 
 impl MultipathCounts {
-    /// Those of the namespace that this thread is in.
+    /// Returns the counters of the namespace that this thread is in.
     ///
     /// # Errors
-    /// If the kernel does not tell.
+    /// If the kernel does not report them.
     pub(crate) fn read() -> io::Result<MultipathCounts> {
         Ok(MultipathCounts::of(&fs::read_to_string("/proc/thread-self/net/netstat")?))
     }
 
-    /// From the two lines of MPTCP in `/proc/net/netstat`.
+    /// Parses the two lines of MPTCP in `/proc/net/netstat`.
     fn of(netstat: &str) -> MultipathCounts {
         let mut lines = netstat.lines().filter(|line| line.starts_with("MPTcpExt:"));
         let (names, values) = (lines.next().unwrap_or(""), lines.next().unwrap_or(""));
@@ -152,7 +153,7 @@ impl std::ops::AddAssign for MultipathCounts {
 /// The flows between two hosts: from, to, and the hashes by which the fabric chooses their paths.
 pub(crate) type Flows = BTreeMap<(HostId, HostId), BTreeSet<u32>>;
 
-/// What a run's outcome has to say of it.
+/// Returns the remarks on it for a run's outcome.
 pub(crate) fn said(asked: u8, counts: MultipathCounts) -> Vec<String> {
     let subflows = if asked == 1 { "one subflow".to_owned() } else { format!("up to {asked} subflows") };
     let ran = format!("the agent's connections were MPTCP, with {subflows}, in place of TCP");
@@ -226,7 +227,7 @@ mod tests {
         let told = shared_paths(&network, &Flows::from([((h0, h2), same.clone())]));
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(told[0].starts_with("all 3 subflows from h0 to h2 took one path of several"), "{told:?}");
-        // Several paths, one flow, and hosts with one path between them are nothing to tell.
+        // Several paths, one flow, and hosts with one path between them need no remark.
         let both = (0..100).collect();
         let fine = Flows::from([((h0, h2), both), ((h2, h0), [7].into()), ((h0, h1), same)]);
         assert_eq!(shared_paths(&network, &fine), Vec::<String>::new());

@@ -1,12 +1,12 @@
-//! Network namespaces, one a host, which the next start or `--clean` removes if nobody else does.
+//! Network namespaces, one a host, which the next start or `--clean` removes if their owner does not.
 //!
-//! Names are `plimsoll-<process>-<host>`. `/run/plimsoll/<process>`, which is root's alone, is locked while its owner
-//! or an `ip` that makes its namespaces lives, so what has a name and no lock was left behind. Only namespaces with
-//! such names are ever removed; devices outside them are never touched.
+//! Names are `plimsoll-<process>-<host>`. `/run/plimsoll/<process>`, which only root can open, is locked while its
+//! owner or an `ip` that makes its namespaces lives, so a namespace with a name and without a lock was left behind.
+//! Only namespaces with such names are ever removed; devices outside them are never touched.
 //!
-//! A name that is gone is not yet a namespace that is gone: a socket whose program has ended, and which has data that
-//! nobody takes any more, keeps it for minutes, with its memory and its congestion control. So what goes is emptied
-//! first: processes are killed and awaited, and connections reset.
+//! Removing the name of a namespace does not yet remove the namespace: a socket whose program has ended, with data that
+//! is never read, keeps it for minutes, with its memory and its congestion control. So a namespace is emptied before it
+//! is removed: processes are killed and awaited, and connections reset.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -29,7 +29,7 @@ use crate::edge::frame::{HOSTS_MAX, alias, ipv4, ipv6, mac};
 use crate::edge::tap;
 use crate::failure::failed;
 
-/// What every name begins with.
+/// The prefix of every name.
 const PREFIX: &str = "plimsoll-";
 /// Where iproute2 keeps the names of namespaces.
 const NETNS: &str = "/run/netns";
@@ -57,30 +57,29 @@ pub struct HostSettings {
     pub reordering: u32,
     /// Initial congestion window, in segments.
     pub initial_window: u32,
-    /// TCP hands over its segments one by one, rather than some at a time to be cut later: what a limiter lets pass
-    /// or not.
+    /// TCP hands over its segments one by one, not several at a time to be cut later: a limiter passes or refuses each.
     pub single_segments: bool,
     /// The bytes that a connection's send buffer has room for from the first; the kernel's default grows with the
     /// window.
     pub send_buffer: Option<u64>,
     /// The bytes of a connection's receive buffer from the first, half of which is the window that a receiver offers;
-    /// the kernel's default grows with what arrives.
+    /// the kernel's default grows with the received data.
     pub receive_buffer: Option<u64>,
-    /// Every host has a table of connections of its own, so that they are listed without a walk over a large one.
+    /// Every host has its own table of connections, so that they are listed without a walk over a large one.
     pub own_tables: bool,
-    /// Where connections may be of MPTCP: subflows that one may have.
+    /// The most subflows of a connection, where connections may be of MPTCP.
     pub subflows: Option<u8>,
 }
 
 impl HostSettings {
-    /// Whether a socket may have a shorter timeout than others, which those at a level of QJump ask for: not where the
-    /// route has it.
+    /// Returns whether a socket may have a shorter timeout than others, as sockets at a level of QJump request: not
+    /// where the route has it.
     fn sockets_choose_min_rto(&self) -> bool {
         self.single_segments && Path::new(MIN_RTO_OF_SOCKETS).exists()
     }
 }
 
-/// The hosts of a run; gone when dropped.
+/// The hosts of a run; dropping them removes them.
 #[derive(Debug)]
 pub struct Namespaces {
     names: Vec<String>,
@@ -89,11 +88,11 @@ pub struct Namespaces {
 }
 
 impl Namespaces {
-    /// Makes a namespace for each of so many hosts, with its TAP device `eth0`, whose files come back by host. What
-    /// an earlier run has left behind is removed before.
+    /// Makes a namespace for each of `hosts` hosts, with its TAP device `eth0`, whose files are returned by host.
+    /// Namespaces that an earlier run has left behind are removed before.
     ///
     /// # Errors
-    /// If the system refuses. What was made until then is removed.
+    /// If the system refuses. Namespaces made until then are removed.
     pub fn create(hosts: u32, settings: &HostSettings) -> io::Result<(Namespaces, Vec<File>)> {
         let namespaces = Namespaces::claim(hosts)?;
         if settings.own_tables {
@@ -126,7 +125,7 @@ impl Namespaces {
                     ("tcp_ecn", number(settings.ecn)),
                     ("tcp_timestamps", number(settings.timestamps)),
                     ("tcp_sack", number(settings.selective_acks)),
-                    // The bound of the other, so that it goes first.
+                    // The upper limit of `tcp_reordering`, so it must be set first.
                     ("tcp_max_reordering", &largest),
                     ("tcp_reordering", &reordering),
                     ("tcp_congestion_control", &settings.congestion_control),
@@ -136,7 +135,7 @@ impl Namespaces {
                 {
                     let path = format!("/proc/sys/net/ipv4/{name}");
                     match fs::write(&path, value) {
-                        // No namespace has one that this kernel restricts as its default; a route can have it.
+                        // A namespace cannot set a default that this kernel restricts; a route can.
                         Err(error)
                             if error.kind() == io::ErrorKind::PermissionDenied
                                 && name.ends_with("control") =>
@@ -154,8 +153,8 @@ impl Namespaces {
         Ok((namespaces, taps))
     }
 
-    /// Takes the names of so many hosts' namespaces, which are not made yet. What an earlier run has left behind is
-    /// removed before.
+    /// Takes the names of the namespaces of `hosts` hosts, which are not made yet. Namespaces that an earlier run has
+    /// left behind are removed before.
     ///
     /// # Errors
     /// If the system refuses.
@@ -168,7 +167,7 @@ impl Namespaces {
         let state = Folder::make(Path::new(STATE)).map_err(|error| failed(STATE, error))?;
         let process = std::process::id().to_string();
         let lock = loop {
-            // Who can open a file can lock it, and nobody else can open this one.
+            // A process that can open a file can lock it, and only root can open this one.
             let lock = state.file(&process, OFlags::WRONLY | OFlags::CREATE)?;
             let lock = lock.ok_or_else(|| io::Error::other(format!("{STATE} has gone")))?;
             flock(&lock, FlockOperation::LockExclusive)?;
@@ -191,8 +190,8 @@ impl Namespaces {
         ip(&["-batch", "-"], &add, Some(&self.lock))
     }
 
-    /// Makes namespaces whose tables of connections are their own: a namespace has one if it was made in a namespace
-    /// that says so, which is `mould` for as long as that takes. Kernels before 6.1 cannot.
+    /// Makes namespaces with their own tables of connections: a namespace has one if it was made in a namespace with
+    /// that setting, which `mould` gets for the time. Kernels before 6.1 cannot.
     fn add_with_own_tables(&self, mould: &str) -> io::Result<()> {
         ip(&["-batch", "-"], &format!("netns add {mould}\n"), Some(&self.lock))?;
         let added = inside(mould, || {
@@ -251,7 +250,7 @@ impl Namespaces {
     /// Runs `work` in a thread inside the namespace of `host`, and waits for it.
     ///
     /// # Errors
-    /// If the namespace cannot be entered, or those of `work`.
+    /// If the namespace cannot be entered, or an error of `work`.
     pub fn inside<T: Send>(&self, host: u32, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         inside(self.name(host), work)
     }
@@ -260,7 +259,7 @@ impl Namespaces {
 impl Drop for Namespaces {
     fn drop(&mut self) {
         empty(&self.names);
-        // What cannot be removed now is left to the next start.
+        // Namespaces that cannot be removed now are left to the next start.
         let _ = remove(&self.names);
         let _ = self.state.remove(&std::process::id().to_string());
     }
@@ -285,12 +284,12 @@ fn inside<T: Send>(name: &str, work: impl FnOnce() -> io::Result<T> + Send) -> i
 const OWN_TABLES: &str = "/proc/sys/net/ipv4/tcp_child_ehash_entries";
 const OWN_TABLE_SIZE: u32 = 4_096;
 
-/// The smallest buffer of a connection, and the largest that one may grow to by itself: the kernel's defaults.
+/// The smallest buffer of a connection, and the limit of its automatic growth: the kernel's defaults.
 const BUFFER_MIN: u64 = 4_096;
 const SEND_BUFFER_MAX: u64 = 4 << 20;
 const RECEIVE_BUFFER_MAX: u64 = 32 << 20;
 
-/// To how many duplicate acknowledgements Linux raises its tolerance by itself: its default.
+/// The number of duplicate acknowledgements to which Linux raises its tolerance by itself: its default.
 const REORDERING_LEARNT: u32 = 300;
 /// More duplicate acknowledgements than any window has packets.
 const REORDERING_MAX: u32 = 1 << 16;
@@ -309,7 +308,7 @@ fn endpoints(host: HostId, subflows: u8) -> String {
     limits + &(1..=more).map(endpoint).collect::<String>()
 }
 
-/// Packets that a device that is not read holds; it loses what is beyond, and TCP does not wait for room in it.
+/// Packets that a device holds while it is not read; it loses further ones, and TCP does not wait for room in it.
 const HELD_MAX: u32 = 10_000;
 
 /// The device of every host.
@@ -325,7 +324,7 @@ pub fn enter(name: &str) -> io::Result<()> {
     Ok(move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?)
 }
 
-/// Removes what runs have left behind that are no more, and says how many namespaces that were.
+/// Removes the namespaces that ended runs have left behind, and returns their number.
 ///
 /// # Errors
 /// If the folder of locks cannot be read, or a namespace cannot be removed.
@@ -353,7 +352,7 @@ fn sweep() -> io::Result<(usize, io::Result<()>)> {
     let Some(state) = &state else { return Ok((left.len(), removed)) };
     for owner in state.names()?.iter().filter(|name| is_number(name)) {
         let Ok(Some(lock)) = state.file(owner, OFlags::RDONLY) else { continue };
-        // Removed under its lock: a start that waits for it sees that it is gone, and makes another.
+        // Removed under its lock: a start that waits for it then finds it removed, and makes another.
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
             let _ = state.remove(owner);
         }
@@ -361,8 +360,8 @@ fn sweep() -> io::Result<(usize, io::Result<()>)> {
     Ok((left.len(), removed))
 }
 
-/// Ends all that would keep namespaces that are to go: programs of their hosts, also such as have left their process
-/// group, and then what these and this process have left of connections.
+/// Ends everything that would keep the namespaces alive before they are removed: programs of their hosts, also programs
+/// that have left their process group, and then connections that these and this process have left.
 fn empty(names: &[String]) {
     let identity = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
     let namespaces: Vec<_> = names.iter().filter_map(|name| identity(&Path::new(NETNS).join(name))).collect();
@@ -386,14 +385,14 @@ fn empty(names: &[String]) {
         std::thread::sleep(LOOK_AGAIN);
     }
     for name in names {
-        // What cannot be ended now, the kernel gives up by itself, later.
+        // Connections that cannot be ended now are given up by the kernel later.
         let _ = inside(name, end_connections);
     }
 }
 
 /// Ends all connections of the namespace that this thread is in at once. A kernel that cannot (without
-/// CONFIG_INET_DIAG_DESTROY; before 6.11 not those whose program has ended) gives them up after some tries, of which
-/// they get the fewest.
+/// CONFIG_INET_DIAG_DESTROY; before 6.11 not the connections whose program has ended) gives them up after some tries,
+/// of which they get the fewest.
 fn end_connections() -> io::Result<()> {
     for (name, value) in [("tcp_orphan_retries", "1"), ("tcp_fin_timeout", "1")] {
         let _ = fs::write(format!("/proc/sys/net/ipv4/{name}"), value);
@@ -403,7 +402,7 @@ fn end_connections() -> io::Result<()> {
     ss.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().map(drop)
 }
 
-/// How long killed programs, and those that a killed one has left running, may take to end.
+/// Time limit for killed programs, and for programs that a killed one has left running, to end.
 const PATIENCE: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
@@ -427,8 +426,8 @@ fn listed(folder: &str) -> io::Result<Vec<String>> {
     }
 }
 
-/// Waits for what owners that have been killed have left running: an `ip`, or a program that was about to start. Each
-/// holds the lock, and may still make a namespace.
+/// Waits for processes that killed owners have left running: an `ip`, or a program that was about to start. Each holds
+/// the lock, and may still make a namespace.
 fn await_orphans(state: &Folder) -> io::Result<()> {
     let begun = Instant::now();
     for owner in state.names()?.iter().filter(|name| is_number(name)) {
@@ -440,7 +439,7 @@ fn await_orphans(state: &Folder) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the owner of a lock holds it. One whose lock this process may not look at counts as alive.
+/// Returns whether the owner of a lock holds it. An owner whose lock this process cannot test counts as alive.
 fn lives(state: &Folder, owner: &str) -> bool {
     match state.file(owner, OFlags::RDONLY) {
         Ok(Some(lock)) => flock(&lock, FlockOperation::NonBlockingLockShared).is_err(),
@@ -449,8 +448,8 @@ fn lives(state: &Folder, owner: &str) -> bool {
     }
 }
 
-/// Removes those of the namespaces that are there, as `ip netns del` does; no signal to a program of that name can
-/// leave some behind.
+/// Removes the existing ones of the namespaces, as `ip netns del` does; a signal to a program of that name could leave
+/// some behind, which cannot happen here.
 ///
 /// # Errors
 /// If one cannot be removed; the others are.
@@ -482,9 +481,9 @@ pub(crate) fn device() -> io::Result<i32> {
     i32::try_from(number).map_err(io::Error::other)
 }
 
-/// Runs iproute2 with a batch. It holds `lock` with this process, in place of an output that it does not have: should
-/// it outlive this one, nobody takes what it makes for left behind before it is made. It is no part of this process's
-/// group, so that Ctrl-C in a terminal ends it neither while it makes namespaces nor while it removes them.
+/// Runs iproute2 with a batch. It holds `lock` with this process, in place of an output that it does not have: if it
+/// outlives this process, another does not take the namespaces that it makes for left behind. It is outside this
+/// process's group, so that Ctrl-C in a terminal ends it neither while it makes namespaces nor while it removes them.
 fn ip(arguments: &[&str], batch: &str, lock: Option<&File>) -> io::Result<()> {
     let held = lock.map(File::try_clone).transpose()?;
     let mut child = Command::new("ip")

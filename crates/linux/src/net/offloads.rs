@@ -37,7 +37,7 @@ struct Value {
 /// Switches an offload of the device `name`, of the network namespace that this thread is in, on or off.
 ///
 /// # Errors
-/// If there is no such device, or it cannot.
+/// If the device does not exist, or cannot switch it.
 #[expect(unsafe_code, reason = "no safe crate of this workspace sets this")]
 pub(crate) fn set(name: &str, offload: Offload, on: bool) -> io::Result<()> {
     // Any socket will do to ask.

@@ -17,7 +17,7 @@ use nix::sys::time::{TimeSpec, TimeValLike as _};
 use rustix::net::netdevice::name_to_index;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-/// A socket that receives what a device sends and receives.
+/// A socket that receives the packets that a device sends and receives.
 #[derive(Debug)]
 pub struct PacketSocket {
     socket: Socket,
@@ -32,7 +32,7 @@ pub struct PacketSocket {
 pub enum DeviceKind {
     /// Packets begin with an Ethernet header.
     Ethernet,
-    /// Packets begin with an IP header, as those of a TUN device do.
+    /// Packets begin with an IP header, as on a TUN device.
     Ip,
 }
 
@@ -69,7 +69,7 @@ impl PacketSocket {
     /// Opens a socket on the device `name` of this network namespace.
     ///
     /// # Errors
-    /// If there is no such device, its packets have another kind of header, or the system refuses.
+    /// If the device does not exist, its packets have another kind of header, or the system refuses.
     pub fn open(name: &str) -> Result<PacketSocket, PacketSocketError> {
         let number = |file: &str| {
             let text = fs::read_to_string(Path::new(DEVICES).join(name).join(file)).ok()?;
@@ -89,11 +89,11 @@ impl PacketSocket {
         PacketSocket::on(name, index, device_kind, kind == LOOPBACK)
     }
 
-    /// Opens a socket on the Ethernet device `name` of the network namespace that this thread is in, which may be
-    /// another one than `/sys` shows.
+    /// Opens a socket on the Ethernet device `name` of the network namespace that this thread is in, which may differ
+    /// from the one that `/sys` shows.
     ///
     /// # Errors
-    /// If there is no such device, or the system refuses.
+    /// If the device does not exist, or the system refuses.
     pub fn open_ethernet(name: &str) -> Result<PacketSocket, PacketSocketError> {
         let failed = |source| PacketSocketError::Socket { name: name.to_owned(), source };
         let any = Socket::new(Domain::IPV4, Type::DGRAM, None).map_err(failed)?;
@@ -124,7 +124,7 @@ impl PacketSocket {
         self.dropped
     }
 
-    /// Hands packets to `each`, and returns their number. Without any it waits for a tenth of a second at most.
+    /// Hands packets to `each`, and returns their number. If none is there, it waits for a tenth of a second at most.
     ///
     /// # Errors
     /// If the device is gone, or the system refuses.
@@ -186,7 +186,7 @@ fn devices() -> Vec<String> {
 fn bound(index: u32) -> io::Result<Socket> {
     // Without a protocol it receives nothing until it is bound.
     let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))?;
-    // More than the system's limit needs a capability of its own, and less is enough for slow devices.
+    // A buffer beyond the system's limit needs a capability of its own, and a smaller one is enough for slow devices.
     if setsockopt(&socket, sockopt::RcvBufForce, &BUFFER_BYTES).is_err() {
         socket.set_recv_buffer_size(BUFFER_BYTES)?;
     }
@@ -226,7 +226,7 @@ pub const SNAP: usize = 128;
 const BATCH: usize = 64;
 /// Bytes that the kernel keeps until they are received.
 const BUFFER_BYTES: usize = 64 << 20;
-/// How long a call waits for a packet.
+/// Time for which a call waits for a packet.
 const WAIT: Duration = Duration::from_millis(100);
 const DEVICES: &str = "/sys/class/net";
 /// Kinds of devices (linux/if_arp.h).

@@ -24,7 +24,8 @@ pub type Excess = [u64; LEVELS_MAX];
 /// Checks that the limiters of `model` can be attached on this system.
 ///
 /// # Errors
-/// Names the key of `host.qjump` that is not emulated or out of range, or what the build or the system lacks.
+/// Names the key of `host.qjump` that is not emulated or out of range, or the feature that the build or the system
+/// lacks.
 pub(crate) fn check(model: &Model) -> Result<(), Unbuildable> {
     let Some(params) = model.host.qjump() else { return Ok(()) };
     if params.refill != Refill::OnPacket {
@@ -75,7 +76,7 @@ impl Limiters {
         Ok(Limiters { by_host })
     }
 
-    /// Returns the packets of all hosts that went beyond their level's share so far; `None` without limiters.
+    /// Returns the packets of all hosts beyond their level's share so far; `None` without limiters.
     ///
     /// # Errors
     /// Fails if the kernel's counters cannot be read.

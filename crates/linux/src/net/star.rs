@@ -6,8 +6,8 @@
 //! h1: TCP ── eth0 ═ veth ═ p1 ┘         p1: cuts every segment, so that a host receives packets of the MTU
 //! ```
 //!
-//! A bridge leaves segments whole, so what the kernel does at a host is what it does with a NIC, until the NIC has the
-//! segment. A link is as fast as the processors are, or as a token bucket at the host's device lets it be.
+//! A bridge leaves segments whole, so the kernel does the same at a host as with a NIC, until the NIC has the segment.
+//! A link is as fast as the processors are, or as a token bucket at the host's device permits.
 
 use std::fs;
 use std::io;
@@ -29,13 +29,13 @@ pub struct StarSettings {
     pub hosts: u32,
     /// Bytes of an IP packet at most.
     pub mtu: u32,
-    /// Whether the hosts' devices take segments whole (TSO).
+    /// True if the hosts' devices take segments whole (TSO).
     pub segmentation_offload: bool,
     /// The most bytes of a segment, headers included (`gso_max_size`).
     pub segment_bytes: u32,
     /// The most packets of a segment (`gso_max_segs`); without it, as many as it has room for.
     pub segment_packets: Option<u32>,
-    /// Whether the hosts join received packets (GRO).
+    /// True if the hosts join received packets (GRO).
     pub receive_offload: bool,
     /// The bytes of a connection that may wait below TCP (`tcp_limit_output_bytes`).
     pub output_limit: u64,
@@ -45,14 +45,14 @@ pub struct StarSettings {
     pub rate: Option<Rate>,
 }
 
-/// Hosts and their bridge; gone when dropped.
+/// Hosts and their bridge; dropping them removes them.
 #[derive(Debug)]
 pub struct Star {
     namespaces: Namespaces,
 }
 
 impl Star {
-    /// Says what the system lacks for a star.
+    /// Returns the feature that the system lacks for a star.
     pub fn lacks() -> Option<String> {
         let missing = match features::missing() {
             Ok(missing) => missing.into_iter().map(|feature| feature.name),
@@ -66,7 +66,7 @@ impl Star {
     /// Creates the hosts `h0`, `h1`, ... and joins them by a bridge.
     ///
     /// # Errors
-    /// If the system refuses. What was made until then is removed.
+    /// If the system refuses. Hosts made until then are removed.
     pub fn create(settings: &StarSettings) -> io::Result<Star> {
         let StarSettings { hosts, mtu, segment_bytes, .. } = *settings;
         let star = Star { namespaces: Namespaces::claim(hosts + 1)? };
@@ -129,12 +129,12 @@ impl Star {
     /// Runs `work` in a thread inside the namespace of `host`, and waits for it.
     ///
     /// # Errors
-    /// If the namespace cannot be entered, or those of `work`.
+    /// If the namespace cannot be entered, or an error of `work`.
     pub fn inside<T: Send>(&self, host: u32, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         self.namespaces.inside(host, work)
     }
 
-    /// Has every host's device send at a rate, and hold what waits for it.
+    /// Makes every host's device send at a rate, and hold the packets that wait for it.
     fn shape(&self, hosts: u32, rate: Rate, segment_bytes: u32) -> io::Result<()> {
         // A segment must fit the bucket, else it is cut.
         let (rate, bucket) = (format!("{}bit", rate.as_bps()), (2 * segment_bytes).to_string());
@@ -145,8 +145,8 @@ impl Star {
         })
     }
 
-    /// Has one processor receive all that comes from a host, and all that goes to it: else packets of a connection
-    /// whose program moves to another processor overtake each other.
+    /// Makes one processor receive all packets from a host and to it: else packets of a connection whose program moves
+    /// to another processor overtake each other.
     fn steer(&self, switch: u32) -> io::Result<()> {
         let processors = std::thread::available_parallelism()?.get() as u32;
         // `/sys` has the devices of the namespace that it was mounted in, as `ip netns exec` does.
@@ -182,7 +182,7 @@ const PORT_BYTES: &str = "2097152";
 /// The name of every host's device.
 pub const HOST_DEVICE: &str = DEVICE;
 
-/// Sets what a namespace has of its own.
+/// Sets the parameters that each namespace has for itself.
 fn sysctls(settings: &StarSettings) -> io::Result<()> {
     let buffer = format!("4096 131072 {}", settings.socket_buffer);
     for (name, value) in [

@@ -1,4 +1,4 @@
-//! The control loop that a scenario asks for, and what it reads.
+//! The control loop of a scenario, and the demand that it reads.
 
 use plimsoll_circuits::{ControlParams, Estimator};
 use plimsoll_scenario::model::{Model, Topology};
@@ -9,7 +9,7 @@ pub(crate) fn control(model: &Model) -> Option<ControlParams> {
     is_hybrid.then(|| model.circuits.clone().unwrap_or_default())
 }
 
-/// Returns whether the estimator reads what sockets hold.
+/// Returns whether the estimator reads the bytes in sockets.
 pub(crate) fn reads_sockets(control: &ControlParams) -> bool {
     matches!(control.estimator, Estimator::SocketBuffers | Estimator::SlowSocketBuffers)
 }

@@ -1,4 +1,4 @@
-//! [`SocketReader`]: a thread that reads what waits in the hosts' sockets, for the controller of circuits.
+//! [`SocketReader`]: a thread that reads the bytes that wait in the hosts' sockets, for the controller of circuits.
 //!
 //! ```text
 //! week k - 1 ───────┬─────────┬─────────┬───────────┬──lead──┬── week k
@@ -6,8 +6,8 @@
 //!                                                   └─ the controller's reading
 //! ```
 //!
-//! A reading takes a few microseconds a host, and is complete shortly before the controller needs it; the others are
-//! for weeks of which it comes too late, because the machine was busy. Slow estimators have theirs every
+//! A reading takes a few microseconds a host, and is complete shortly before the controller needs it; a reading that is
+//! complete later, because the machine was busy, is counted as late for its week. Slow estimators are read every
 //! `circuits.poll`.
 
 use std::collections::BTreeSet;
@@ -33,14 +33,14 @@ use crate::read_outs::series::WindowSeries;
 use crate::read_outs::sock_diag::SockDiag;
 use crate::urgent;
 
-/// When sockets are read.
+/// The times at which sockets are read.
 #[derive(Clone, Copy, Debug)]
 struct Timetable {
     /// The time between two readings.
     every: Span,
     /// Each reading of this number is that before a week.
     a_week: u64,
-    /// How long before its end the controller needs a week's last reading.
+    /// Time before the end of a week at which the controller needs its last reading.
     lead: Span,
 }
 
@@ -67,22 +67,22 @@ impl Timetable {
 
 /// The readings of a week.
 const READINGS: u64 = 4;
-/// The least and the first time by which a reading begins before it is to be complete.
+/// The least time by which a reading begins before it is to be complete, and the time of the first.
 const MARGIN_MIN: Span = Span::from_us(60);
 const MARGIN_FIRST: Span = Span::from_us(400);
 /// A reading that takes longer than others is forgotten by this share with each that follows.
 const FORGOTTEN: u64 = 16;
 
-/// What the readings of sockets took.
+/// Measurements of the readings of sockets.
 #[derive(Clone, Debug, Default)]
 pub struct Readings {
-    /// How long each reading of all hosts' sockets took.
+    /// Duration of each reading of all hosts' sockets.
     pub took: Spread,
     /// The weeks for which a reading was to be made.
     pub weeks: u64,
-    /// The weeks whose reading was complete after the controller had asked, so that an earlier one counted.
+    /// The weeks whose reading was complete after the controller needed it, so that an earlier one was used.
     pub late: u64,
-    /// How connections send, where that is observed.
+    /// The windows of connections over time, where they are observed.
     pub(crate) series: Option<WindowSeries>,
 }
 
@@ -93,14 +93,14 @@ pub(crate) struct SocketReader {
     thread: Option<JoinHandle<io::Result<Readings>>>,
 }
 
-/// What a reader's thread has.
+/// State of a reader's thread.
 struct Hosts {
     sockets: Vec<SockDiag>,
     /// The most bytes of a connection that count.
     most: u64,
     /// The connections of MPTCP of a host, and where they lead.
     tokens: BTreeSet<(u32, HostId)>,
-    /// How connections send, where that is observed.
+    /// The windows of connections over time, where they are observed.
     series: Option<WindowSeries>,
 }
 
@@ -134,7 +134,7 @@ impl SocketReader {
         Ok((SocketReader { stop, thread: Some(thread) }, readings))
     }
 
-    /// Ends the thread and returns what its readings took.
+    /// Ends the thread and returns the measurements of its readings.
     ///
     /// # Errors
     /// If the kernel has refused a reading.
@@ -174,7 +174,7 @@ fn run(
         seen.took.record(at.saturating_since(begun));
         seen.weeks += u64::from(is_last);
         seen.late += u64::from(is_last && at > due);
-        // Twice what it took from the moment on at which it was to begin.
+        // Twice the time from the planned begin of the reading to its end.
         let wanted = (at.saturating_since(begin) * 2).max(MARGIN_MIN).min(timetable.every);
         let forgotten = Span::from_ps(margin.as_ps() - margin.as_ps() / FORGOTTEN);
         margin = wanted.max(forgotten);

@@ -29,17 +29,17 @@ impl Spread {
         self.max = self.max.max(span);
     }
 
-    /// How many were counted.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Returns the longest sample; zero if there is none.
+    /// Returns the longest sample; zero without samples.
     pub fn max(&self) -> Span {
         self.max
     }
 
-    /// The length that a share of `quantile` does not exceed, up to 1/16 too long; zero if nothing was counted.
+    /// Returns the length that a share of `quantile` does not exceed, up to 1/16 too long; zero without samples.
     pub fn quantile(&self, quantile: f64) -> Span {
         let rank = ((self.count as f64 * quantile).ceil() as u64).max(1);
         let mut seen = 0;
@@ -53,14 +53,14 @@ impl Spread {
     }
 }
 
-/// `span` to three decimal digits, which is more than a bin tells: for people to read.
+/// Rounds `span` to three decimal digits, more precise than a bin: for output to people.
 pub fn rough(span: Span) -> Span {
     let ps = span.as_ps();
     let step = 10_u64.pow(ps.max(1).ilog10().saturating_sub(2));
     Span::from_ps((ps / step + u64::from(ps % step >= step.div_ceil(2))) * step)
 }
 
-/// Lengths below 16 ns have a bin each, those above 16 in each octave.
+/// Returns the bin of a length: lengths below 16 ns have a bin each, longer ones 16 in each octave.
 fn bin(ns: u64) -> usize {
     if ns < SUB {
         return ns as usize;

@@ -1,4 +1,4 @@
-//! [`Machine`]: what the machine took of a thread's time.
+//! [`Machine`]: the time that the machine took from a thread.
 
 use std::fs;
 use std::time::Instant;
@@ -11,12 +11,12 @@ pub struct Machine {
     waited: f64,
 }
 
-/// What was taken since, as shares of the time that has passed.
+/// The time taken since the begin, as shares of the elapsed time.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Taken {
-    /// Of each processor's time, by the hypervisor for others (steal in `/proc/stat`).
+    /// Share of the processors' time that the hypervisor gave to others (steal in `/proc/stat`).
     pub stolen: f64,
-    /// Of the thread's time, in which it would have run and another did (run delay in `schedstat`).
+    /// Share of the thread's time in which it was ready and another ran (run delay in `schedstat`).
     pub waited: f64,
 }
 
@@ -29,14 +29,14 @@ impl Machine {
         Machine { begun: Instant::now(), stolen: stolen(), waited: waited() }
     }
 
-    /// What was taken since; call it from the thread that has begun.
+    /// Returns the time taken since the begin; call it from the thread that has begun.
     pub fn taken(&self) -> Taken {
         let passed = self.begun.elapsed().as_secs_f64().max(f64::MIN_POSITIVE);
         Taken { stolen: (stolen() - self.stolen) / passed, waited: (waited() - self.waited) / passed }
     }
 }
 
-/// Seconds stolen so far of a processor, on average; zero where the system does not tell.
+/// Returns the seconds stolen so far of a processor, on average; zero where the system does not report them.
 fn stolen() -> f64 {
     let text = fs::read_to_string("/proc/stat").unwrap_or_default();
     stolen_of(&text).unwrap_or(0.0)
@@ -51,7 +51,7 @@ fn stolen_of(stat: &str) -> Option<f64> {
 /// Column of the first line of `/proc/stat` (proc_stat(5)).
 const STEAL: usize = 8;
 
-/// Seconds that this thread has waited for a processor so far; zero where the system does not tell.
+/// Returns the seconds that this thread has waited for a processor so far; zero where the system does not report them.
 fn waited() -> f64 {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds: Option<f64> = text.split_whitespace().nth(1).and_then(|text| text.parse().ok());

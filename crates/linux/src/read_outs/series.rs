@@ -5,8 +5,8 @@
 //!                                            of the two ends, the one that sent more ──> SeriesPoint
 //! ```
 //!
-//! A connection is found by its workload, whose server has a port of its own, and its two hosts. Where a workload has
-//! several between the same hosts, their sockets look alike, so they have no samples.
+//! A connection is found by its workload, whose server has its own port, and its two hosts. Where a workload has
+//! several between the same hosts, their sockets cannot be distinguished, so they have no samples.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +35,7 @@ pub(crate) struct WindowSeries {
     hosts: u32,
     every: Span,
     next: Time,
-    /// The samples of an end, and the ports of its connection's client by which several of them are noticed.
+    /// The samples of an end, and the ports of its connection's client, by which several connections are detected.
     ends: BTreeMap<ConnectionEnd, End>,
 }
 
@@ -155,10 +155,10 @@ mod tests {
             series.take(at, HostId(1), &socket(0, 0, [40_000, 20_000], 1_000 * step));
             series.take(at, HostId(0), &socket(1, 0, [20_000, 40_000], 0));
             series.take(at, HostId(1), &socket(0, 1, [40_001, 20_000], 500));
-            // Of the second workload there are two between the same hosts.
+            // The second workload has two connections between the same hosts.
             series.take(at, HostId(2), &socket(3, 0, [40_000, 20_001], 70));
             series.take(at, HostId(2), &socket(3, 0, [40_001, 20_001], 80));
-            // The server of the third sends. A program's sockets, and those to elsewhere, are nobody's.
+            // The server of the third sends. Sockets of a program, and sockets to elsewhere, belong to no workload.
             series.take(at, HostId(0), &socket(4, 0, [20_002, 50_000], 9 * step));
             series.take(at, HostId(4), &socket(0, 0, [50_000, 20_002], 1));
             series.take(at, HostId(4), &socket(0, 0, [50_001, 80], 1));

@@ -1,4 +1,4 @@
-//! What the kernel tells of TCP sockets by `NETLINK_SOCK_DIAG` (linux/inet_diag.h): the bytes that are written and not
+//! The kernel's data on TCP sockets, by `NETLINK_SOCK_DIAG` (linux/inet_diag.h): the bytes that are written and not
 //! sent.
 //!
 //! ```text
@@ -6,8 +6,8 @@
 //! one query a token ──> mptcp_info: written, acknowledged and sent by the connection
 //! ```
 //!
-//! A message is read by its fixed offsets, for kernels append to its structures and never move a field. What is shorter
-//! than a field has none of it. MPTCP is not dumped: the kernel would walk a table of all namespaces.
+//! A message is read by its fixed offsets, for kernels append to its structures and never move a field. A structure
+//! that is too short for a field lacks it. MPTCP is not dumped: the kernel would walk a table of all namespaces.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -43,9 +43,10 @@ const MPTCP_SUBFLOW_ATTR_TOKEN_LOC: u16 = 2;
 /// Bits of an attribute's kind that say how it is encoded.
 const KIND: u16 = 0x3fff;
 
-/// Where `inet_diag_msg` has the ports, the source and the destination; `tcp_info` the segment size, threshold and
-/// window, the segments retransmitted, the bytes acknowledged and those not sent; `mptcp_info` the sequence number
-/// behind the last byte written, the first that is not acknowledged, and the bytes sent and acknowledged.
+/// Offsets in the structures: in `inet_diag_msg` the ports, the source and the destination; in `tcp_info` the segment
+/// size, threshold and window, the segments retransmitted, the bytes acknowledged and the bytes not sent; in
+/// `mptcp_info` the sequence number behind the last byte written, the first that is not acknowledged, and the bytes
+/// sent and acknowledged.
 const PORTS: usize = 4;
 const SOURCE: usize = 8;
 const DESTINATION: usize = 24;
@@ -63,7 +64,7 @@ const BYTES_ACKED: usize = 72;
 /// The slow start threshold, in segments, of a slow start without an end (include/net/tcp.h).
 const NO_SSTHRESH: u32 = 0x7fff_ffff;
 
-/// The room for what the kernel hands over at once: a dump fills 32 KiB at most.
+/// The room for the data that the kernel hands over at once: a dump fills 32 KiB at most.
 const ROOM: usize = 64 << 10;
 
 /// A TCP connection's end, or a subflow's.
@@ -79,11 +80,11 @@ pub(crate) struct TcpSocket {
     pub(crate) token: Option<u32>,
     /// The ports of this end and of the other.
     pub(crate) ports: [u16; 2],
-    /// How it sends.
+    /// Its window and progress.
     pub(crate) window: Window,
 }
 
-/// How an end of a connection sends.
+/// Window and progress of an end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Window {
     /// The congestion window in bytes.
@@ -96,7 +97,7 @@ pub(crate) struct Window {
     pub(crate) acknowledged: u64,
 }
 
-/// Asks the kernel for the sockets of the namespace that it was opened in.
+/// Requests the sockets of its namespace from the kernel.
 #[derive(Debug)]
 pub(crate) struct SockDiag {
     socket: OwnedFd,
@@ -129,8 +130,8 @@ impl SockDiag {
         }
     }
 
-    /// Returns the bytes that were written to the connection of MPTCP with `token` and that it has not handed to a
-    /// subflow; 0 where it is gone.
+    /// Returns the bytes that were written to the connection of MPTCP with `token` and not yet handed to a subflow; 0
+    /// if the connection has ended.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -144,7 +145,7 @@ impl SockDiag {
     }
 }
 
-/// A request for sockets in `states`, with what the kernel knows of each: all, or that of MPTCP with a token.
+/// Returns a request for sockets in `states`, with the kernel's data on each: all, or the one of MPTCP with a token.
 fn request(protocol: u8, states: u32, flags: u16, token: u32) -> Vec<u8> {
     let is_mptcp = token != 0;
     let length = HEADER + REQUEST + if is_mptcp { 8 } else { 0 };
@@ -221,14 +222,14 @@ fn window(info: &[u8]) -> Option<Window> {
     })
 }
 
-/// Reads the token of a subflow's connection of what is known of a socket's upper layer.
+/// Parses the token of a subflow's connection from the data on a socket's upper layer.
 fn token(upper_layer: &[u8]) -> Option<u32> {
     let (_, mptcp) = Attributes(upper_layer).find(|(kind, _)| *kind == INET_ULP_INFO_MPTCP)?;
     let (_, token) = Attributes(mptcp).find(|(kind, _)| *kind == MPTCP_SUBFLOW_ATTR_TOKEN_LOC)?;
     word(token, 0)
 }
 
-/// Reads what an `inet_diag_msg` of MPTCP says of bytes that were written and handed to no subflow.
+/// Parses the bytes that were written and handed to no subflow from an `inet_diag_msg` of MPTCP.
 fn mptcp_unsent(body: &[u8]) -> Option<u64> {
     let (_, info) = Attributes(body.get(MESSAGE..)?).find(|(kind, _)| *kind == INET_DIAG_INFO)?;
     let unacknowledged = long(info, WRITE_SEQ)?.wrapping_sub(long(info, SND_UNA)?);

@@ -1,4 +1,4 @@
-//! Whether the machine was fast enough for what a run reports.
+//! Tests whether the machine was fast enough for the results that a run reports.
 
 use plimsoll_results::Outcome;
 use plimsoll_units::{Rate, Span, Time};
@@ -10,7 +10,7 @@ use crate::read_outs::machine::Taken;
 /// A run whose frames are later than this share of the queueing delays it reports, at p99, is suspect.
 pub const LATENESS_SHARE: f64 = 0.1;
 
-/// Why the run is not to be believed, if so, with what to do instead. `fastest` is the fastest host's link.
+/// Returns why the run is suspect, if it is, with advice. `fastest` is the fastest host's link.
 pub fn lateness(seen: &Seen, taken: Taken, fastest: Rate) -> Option<String> {
     let (late, waited) = (seen.lateness.quantile(0.99), seen.waited.quantile(0.99));
     let allowed = waited.as_secs_f64() * LATENESS_SHARE;
@@ -30,16 +30,16 @@ pub fn lateness(seen: &Seen, taken: Taken, fastest: Rate) -> Option<String> {
     ))
 }
 
-/// A workload whose median message takes this many times what the fabric explains is suspect.
+/// A workload is suspect if its median message takes this many times the time that the fabric explains.
 pub const SLOWDOWN_MAX: f64 = 3.0;
 
 /// The least messages of a workload that is judged.
 const MESSAGES_MIN: usize = 20;
 
-/// Why the times of a workload's messages are not those of the network, if so, with what to do instead. Judged are
-/// messages of at most `segment` bytes, whose request and response are a frame each: the fabric explains their time on
-/// idle links and two waits of its frames, and the rest is the time of this kernel and of programs. `fastest` is the
-/// fastest host's link.
+/// Returns why the times of a workload's messages are not the network's, if so, with advice. It tests messages of at
+/// most `segment` bytes, whose request and response are a frame each: the fabric explains their time on idle links and
+/// two waits of its frames, and the rest is the time of this kernel and of programs. `fastest` is the fastest host's
+/// link.
 pub fn slowdown(outcome: &Outcome, waited: &Spread, segment: u64, fastest: Rate) -> Option<String> {
     let waited = waited.quantile(0.99);
     let warmup = Time::ZERO + outcome.warmup;
@@ -145,7 +145,7 @@ mod tests {
         for words in ["`small` took more than 986us, 27 times their 37us", "70Mbps rather than 1Gbps"] {
             assert!(said.contains(words), "{said}");
         }
-        // Three times what it takes on idle links, or what its frames may have waited, is the network's.
+        // Three times the time on idle links, or the time that its frames may have waited, is the network's.
         assert_eq!(judged(100, 0, 0), None);
         assert_eq!(judged(986, 150, 0), None);
         // Half of the messages may have waited for a timeout.

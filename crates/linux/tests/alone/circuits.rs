@@ -41,7 +41,7 @@ fn a_transfer_is_promoted_to_circuits() {
     assert!(weeks.len() > 5 && weeks.iter().all(|week| week.lost_dark + week.lost_unmatched == 0));
 }
 
-/// MPTCP has a subflow by each switch, and what only circuits or the packet switch carry keeps to that.
+/// MPTCP has a subflow by each switch, and traffic for only circuits or only the packet switch keeps to that.
 #[test]
 fn subflows_and_workloads_are_bound_to_switches() {
     let with = |mptcp| Options { mptcp, ..options() };

@@ -31,8 +31,8 @@ fn a_level_does_not_wait_for_bulk() {
         // A ping that the full queue drops is lost for a second, in which no other is sent.
         (latencies.len() > 5).then(|| latencies[latencies.len() / 2])
     };
-    // What waits for h0 is 100 kB and more, which is 16 ms. On a machine that stops the senders for a while nothing
-    // waits, and there is nothing to compare with.
+    // At least 100 kB wait for h0, which is 16 ms. On a machine that stops the senders for a while nothing waits, and
+    // there is nothing to compare with.
     let contended = |_| {
         let without = run(text, &[]).unwrap();
         assert_eq!(without.excess, None);
@@ -46,7 +46,7 @@ fn a_level_does_not_wait_for_bulk() {
     assert!(with < without / 2, "{with} with QJump, {without} without");
 }
 
-/// Who sends more than the share of its level gets the share and no more, whether by UDP or by TCP.
+/// A sender beyond the share of its level gets exactly the share, by UDP as by TCP.
 #[test]
 fn a_greedy_level_gets_its_share() {
     // One packet of 256 B in an epoch of 2 ms is 1.02 Mb/s.
@@ -74,14 +74,14 @@ fn a_greedy_level_gets_its_share() {
         .count();
     assert!((50..=502).contains(&arrived), "{arrived} of 5000 came back");
     // Level 6: 1024 B an epoch are 512 kB a second, headers included. A connection paces itself below that, and loses
-    // some of it to the other level's waking up: 60 kB/s were seen. One that does not waits for retransmission timers:
-    // 3 kB/s.
+    // some of it when the other level's packets wake up: 60 kB/s were measured. A connection without pacing waits for
+    // retransmission timers: 3 kB/s.
     let delivered = outcome.connections[0].delivered as f64 / outcome.end.as_secs_f64();
     eprintln!("{arrived} pings, {delivered:.0} B/s by TCP, beyond the share {excess:?}");
     assert!((15_000.0..=520_000.0).contains(&delivered), "{delivered} B/s");
 }
 
-/// Programs start and end at their times, with the level that they were given, and what they say is kept.
+/// Programs start and end at their times, with their given level, and their output is kept.
 #[test]
 fn programs_have_levels_times_and_logs() {
     let text = format!(
@@ -121,7 +121,7 @@ fn programs_have_levels_times_and_logs() {
     let late = said("late");
     fs::remove_dir_all(&folder).unwrap();
     assert!(late.bytes().all(|byte| byte.is_ascii_digit()), "{late}");
-    // Any may not have come to its print before it was ended.
+    // Any may have been ended before it printed.
     if level.is_empty() || none.is_empty() || late.is_empty() {
         plimsoll_testing::skipped!("no python3 to ask for the level, or it took longer than the run");
     } else {
@@ -136,7 +136,7 @@ fn programs_have_levels_times_and_logs() {
     assert_eq!(stopped.status, None, "it was killed at its time");
 }
 
-/// What a server sends over connections that it has accepted is held to the server's level, too.
+/// Data that a server sends over accepted connections is held to the server's level, too.
 #[test]
 fn accepted_connections_have_their_server_s_level() {
     // One packet of 256 B in an epoch of 2 ms is 128 kB/s.

@@ -51,7 +51,7 @@ fn flows_share_a_link_and_its_queue() {
     assert!(outcome.counters.retransmissions > 0);
 }
 
-/// Flows without a size send until the end, which is that of the sending.
+/// Flows without a size send until the end of the sending.
 #[test]
 fn endless_flows_send_until_the_end() {
     let text = format!("{RACK}[run]\nduration = '300ms'\n[workload.all]\nkind = 'permutation'\n");
@@ -78,7 +78,7 @@ fn a_pause_holds_a_real_host() {
     assert!(emulated.outcome.messages.iter().all(|message| message.completed.is_some()));
 }
 
-/// A phantom queue that drains at a tenth marks what asks for ECN.
+/// A phantom queue that drains at a tenth marks packets that ask for ECN.
 #[test]
 fn marks_reach_the_kernel() {
     let text = format!(
@@ -90,8 +90,8 @@ fn marks_reach_the_kernel() {
     assert_eq!(emulated.outcome.counters.switch_drops, 0);
 }
 
-/// A link that is dead from the 200th to the 500th millisecond: the kernel's TCP sends again what is lost, and no
-/// message arrives meanwhile.
+/// A link that is dead from the 200th to the 500th millisecond: the kernel's TCP sends lost data again, and no message
+/// arrives meanwhile.
 #[test]
 fn a_dead_link_is_dead_for_real_hosts() {
     let text = format!(
@@ -109,8 +109,8 @@ fn a_dead_link_is_dead_for_real_hosts() {
     assert_eq!(outcome.faults[0].to_string(), "h1 - tor0 dead from 200ms to 500ms");
     let completed: Vec<f64> =
         outcome.messages.iter().map(|message| message.completed.unwrap().as_secs_f64()).collect();
-    // What left before it died arrives 4 ms later, on a slow machine somewhat later; the first after it is back takes 2
-    // ms.
+    // Packets that left before it died arrive 4 ms later, on a slow machine somewhat later; the first after it is back
+    // takes 2 ms.
     let meanwhile = completed.iter().filter(|at| (0.25..0.502).contains(*at)).count();
     assert_eq!(meanwhile, 0, "{completed:?}");
     assert!(completed.iter().any(|at| *at < 0.2) && completed.iter().any(|at| *at > 0.502), "{completed:?}");
@@ -134,7 +134,8 @@ fn programs_run_in_hosts() {
     assert!(queries.iter().filter_map(|query| query.completed).count() + 2 >= queries.len());
 }
 
-/// Every host has a file with what it sent and got: whole blocks, and as many of each as the fabric carried.
+/// Every host has a file with the packets that it sent and got: whole blocks, and as many of each as the fabric
+/// carried.
 #[test]
 fn captures_have_every_frame_of_a_host() {
     if let Some(missing) = lacks() {
@@ -287,7 +288,7 @@ fn applications_run_over_sockets() {
         assert_eq!(queries.len(), count, "{name}");
         for query in queries {
             let took = query.completed.unwrap_or_else(|| panic!("{name}: {query:?}")) - query.created;
-            // Where all tell all, a round takes one way.
+            // In an all-to-all round the messages take one way.
             let least = if trips == 0 { there_and_back / 2 } else { there_and_back * trips };
             assert!(took >= least, "{name}: {query:?}");
         }
@@ -296,7 +297,7 @@ fn applications_run_over_sockets() {
     let offsets = outcome.observations.iter().filter(|seen| seen.workload == clock).count();
     assert_eq!(offsets, 20, "two clients");
     let kept = outcome.connections.iter().filter(|connection| connection.workload == number("cache")).count();
-    // Each of four slots has one to each of two servers, as soon as a request of its own goes there.
+    // Each of four slots has one connection to each of two servers, from its own first request to that server on.
     assert!((4..=8).contains(&kept), "{kept} connections");
 }
 
@@ -338,7 +339,7 @@ fn requests_beyond_a_thousand_have_their_connections() {
     assert!(outcome.connections.iter().all(|connection| connection.delivered == 200));
 }
 
-/// What is lost of single packets is told to their source, and the run ends.
+/// Losses of single packets are reported to their source, and the run ends.
 #[test]
 fn lost_packets_end_nothing() {
     let text = format!(

@@ -35,7 +35,7 @@ fn subflows_of_mptcp_have_paths_of_their_own() {
     // 20 Mb/s for a second are 2.5 MB.
     assert!(delivered(&tcp) <= 2_500_000, "{} B by TCP", delivered(&tcp));
     assert!(delivered(&mptcp) > 3_000_000, "{} B by MPTCP", delivered(&mptcp));
-    // Of applications, too, whose connections are opened elsewhere.
+    // Workloads of applications, too, whose connections are opened elsewhere.
     let text = format!(
         "{FOUR_PATHS}[workload.echo]\nkind = 'ping'\nto = 'h1'\ninterval = '5ms'\ncount = 5\nover = 'tcp'\n"
     );
@@ -44,8 +44,8 @@ fn subflows_of_mptcp_have_paths_of_their_own() {
     assert!(echo.outcome.messages.iter().all(|message| message.completed.is_some()));
 }
 
-/// A transfer over two spines that asks for four subflows: what did not join, or has a path in common with all others,
-/// is told.
+/// A transfer over two spines that asks for four subflows: subflows that did not join, or share one path with all
+/// others, are reported.
 #[test]
 fn a_run_with_fewer_subflows_than_asked_for_says_so() {
     let text = "[run]\nduration = '3s'\n[topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 1\n\
@@ -72,14 +72,14 @@ fn a_run_with_fewer_subflows_than_asked_for_says_so() {
     if says(&emulated, "took one path of several") {
         assert!(took.is_none_or(|took| took > Span::from_ms(2_300)), "{took:?} by one path");
     }
-    // A segment has gone before a further subflow can join.
+    // A segment has left before a further subflow can join.
     let short = four("1KB").unwrap();
     let counts = short.multipath.unwrap();
     assert_eq!(says(&short, "further subflows that"), counts.joined < 3, "{counts:?}");
 }
 
-/// Where the other end does not speak MPTCP a connection goes on as TCP, and the run says so: here a program's, whose
-/// listener is of TCP.
+/// Where the other end does not speak MPTCP a connection continues as TCP, and the run reports it: here a program's,
+/// whose listener is of TCP.
 #[test]
 fn a_fall_back_from_mptcp_is_told() {
     let text = format!(

@@ -1,4 +1,4 @@
-//! Models, runs one after the other, and what a run must leave as it was.
+//! Models, runs one after the other, and the system state that a run must restore.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use plimsoll_scenario::Scenario;
 use plimsoll_scenario::model::Model;
 use plimsoll_units::Span;
 
-/// Runs share what a process has of namespaces.
+/// Runs share the namespaces of a process.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Holds all other runs of this process back.
@@ -34,7 +34,7 @@ pub fn lacks() -> Option<String> {
     (!missing.is_empty()).then(|| missing.join(", "))
 }
 
-/// The interfaces that are there, with what could be changed of them. Others may make and remove some meanwhile.
+/// Returns the existing interfaces, with the settings that could be changed. Others may make and remove some meanwhile.
 pub fn interfaces() -> BTreeMap<String, Vec<String>> {
     let of = |name: &str| {
         let read =

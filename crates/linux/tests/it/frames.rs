@@ -1,5 +1,5 @@
 //! Mutates frames with a seeded generator and feeds them to the edge of a fabric: none may panic, none may be lost
-//! without being counted, and what is answered is a frame.
+//! without being counted, and every answer is a frame.
 //!
 //! `FUZZ_SECONDS=60 cargo test -p plimsoll-linux --test it frames` runs for a quarter of a minute, `FUZZ_SEED=7` with
 //! other mutations. A failure prints the seed. fuzz/fuzz_targets/frames.rs does the same with a fuzzer's bytes, before
@@ -76,7 +76,7 @@ fn whole(rng: &mut Pcg64Mcg, from: HostId, to: HostId) -> Vec<u8> {
     frame
 }
 
-/// Cuts it, turns bytes, repeats or inserts some: what a host may do to one.
+/// Cuts it, turns bytes, repeats or inserts some, as a host may send them.
 fn mutate(frame: &mut Vec<u8>, rng: &mut Pcg64Mcg) {
     for _ in 0..below(rng, 4) {
         let at = below(rng, frame.len().min(80));
@@ -125,7 +125,7 @@ fn no_frame_panics_and_none_is_lost_unseen() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Any bytes at all, behind an address of a host so that they are looked at.
+    /// Random bytes behind an address of a host, so that they are parsed.
     #[test]
     fn any_bytes_are_carried_answered_or_counted(
         kind in 0..FABRICS.len(),

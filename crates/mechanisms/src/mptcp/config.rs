@@ -1,4 +1,4 @@
-//! [`Config`]: what both ends of an MPTCP connection go by.
+//! [`Config`]: the resolved configuration of both ends of an MPTCP connection.
 
 use super::lia::Lia;
 use super::params::{Coupling, MptcpParams, Scheduler};
@@ -11,13 +11,13 @@ pub struct Config {
     pub tcp: tcp::Config,
     /// The number of subflows, at least 1.
     pub subflows: usize,
-    /// Which subflow sends next.
+    /// Chooses the subflow that sends next.
     pub scheduler: Scheduler,
 }
 
 impl MptcpParams {
-    /// Resolves the parameters of connections whose subflows are as `tcp` says. A controller that `tcp` brings from
-    /// outside stays: it may couple the subflows in its own way.
+    /// Resolves the parameters of connections whose subflows have the configuration `tcp`. A controller from outside in
+    /// `tcp` stays: it may couple the subflows in its own way.
     pub fn resolve(&self, mut tcp: tcp::Config) -> Config {
         if self.coupling == Coupling::Lia && tcp.custom.is_none() {
             tcp.custom = Some(MakeController::new(|| Box::<Lia>::default()));
@@ -27,7 +27,7 @@ impl MptcpParams {
 }
 
 impl Config {
-    /// Bytes of `segment` on the wire: those of TCP, and where options are counted that of MPTCP (RFC 8684, sections
+    /// Returns the bytes of `segment` on the wire: TCP's and, where options are counted, MPTCP's (RFC 8684, sections
     /// 3.1 to 3.3): 12 B on a SYN, and data sequence signals with 32-bit numbers and without a checksum, which with
     /// padding take 20 B on data and 8 B on a pure ACK.
     pub fn wire_bytes(&self, segment: &Segment) -> u32 {

@@ -34,9 +34,9 @@ pub struct Endpoint {
 #[derive(Debug)]
 struct Subflow {
     tcp: tcp::Endpoint,
-    /// What this end has sent and the other has not acknowledged.
+    /// Mappings that this end has sent and the other has not acknowledged.
     sent: Mappings,
-    /// What has arrived and not yet in the subflow's order.
+    /// Mappings that have arrived ahead of the subflow's order.
     arrived: Mappings,
     /// The timer has fired, and no new data was acknowledged since.
     failed: bool,
@@ -44,14 +44,14 @@ struct Subflow {
     reinjected: u64,
 }
 
-/// Whether segments of a subflow may leave now.
+/// The permission for segments of a subflow to leave now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathState {
     /// Segments may leave.
     Open,
     /// Segments may leave, but another path is the active one: the scheduler `active-path` gives it no data.
     Inactive,
-    /// No segment may leave: there is no room in the host's queue.
+    /// No segment may leave: the host's queue is full.
     Full,
 }
 
@@ -62,15 +62,15 @@ pub struct Transmit {
     pub subflow: usize,
     /// The segment of the subflow.
     pub segment: Segment,
-    /// The data ACK that goes with it (RFC 8684, section 3.3.2).
+    /// The data ACK that travels with it (RFC 8684, section 3.3.2).
     pub data_ack: u64,
     /// The bytes of the data sequence that no subflow has sent before.
     pub new_bytes: u64,
-    /// Whether its data was sent before by another subflow.
+    /// True if another subflow has sent its data before.
     pub reinjected: bool,
 }
 
-/// What changed with a segment that arrived.
+/// Changes that an arriving segment caused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Delivered {
     /// Bytes handed to the application, in the order of the data sequence.
@@ -147,7 +147,7 @@ impl Endpoint {
         delivered
     }
 
-    /// Tells a subflow's controller the windows of all.
+    /// Passes the windows of all subflows to the controller of one.
     fn couple(&mut self, subflow: usize) {
         if !self.subflows[subflow].tcp.regards_path() {
             return;
@@ -176,7 +176,7 @@ impl Endpoint {
         eligible.clear();
         let mut found = None;
         let has_data = self.sender.has_data();
-        // First what needs no scheduler: subflows that take no data send their ACKs and what they repair.
+        // First the segments that need no scheduler: subflows that take no data send their ACKs and repairs.
         for index in 0..self.subflows.len() {
             let own = &mut self.subflows[index];
             let state = path(index, own.tcp.owes_ack());
@@ -211,7 +211,7 @@ impl Endpoint {
         })
     }
 
-    /// What `subflow` sends if it is given the next chunk; the chunk too, if it is what it sends.
+    /// Returns the segment that `subflow` sends if it is given the next chunk, and the chunk if the segment carries it.
     fn poll_subflow(
         &mut self,
         config: &Config,
@@ -242,13 +242,13 @@ impl Endpoint {
         }
     }
 
-    /// Returns which data the bytes from stream offset `seq` on are that `subflow` of this end sends: what a mapping
-    /// on the wire says. Of bytes that the other end has acknowledged nothing is known.
+    /// Returns the mappings of the bytes from stream offset `seq` on that `subflow` of this end sends, as on the wire.
+    /// Mappings of bytes that the other end has acknowledged are not kept.
     pub fn mappings(&self, subflow: usize, seq: u64, len: u32) -> impl Iterator<Item = Mapping> + '_ {
         self.subflows[subflow].sent.between(seq, seq + u64::from(len))
     }
 
-    /// When [`on_deadline`](Endpoint::on_deadline) must be called: the earliest deadline of a subflow.
+    /// Returns when [`on_deadline`](Endpoint::on_deadline) must be called: the earliest deadline of a subflow.
     pub fn deadline(&self) -> Time {
         self.subflows.iter().map(|subflow| subflow.tcp.deadline()).min().unwrap_or(Time::MAX)
     }
@@ -268,7 +268,7 @@ impl Endpoint {
         }
     }
 
-    /// The timer of `subflow` has fired: the others send what it has outstanding.
+    /// Sends the outstanding data of `subflow` on the others as well, as its timer has fired.
     fn reinject(&mut self, subflow: usize) {
         let own = &mut self.subflows[subflow];
         own.failed = true;
@@ -284,7 +284,7 @@ impl Endpoint {
         self.subflows.iter().map(|subflow| &subflow.tcp)
     }
 
-    /// Returns subflow `subflow`, to tell it about its path.
+    /// Returns subflow `subflow`, so that the caller can describe its path to it.
     pub fn subflow_mut(&mut self, subflow: usize) -> &mut tcp::Endpoint {
         &mut self.subflows[subflow].tcp
     }
@@ -319,7 +319,7 @@ impl Endpoint {
         self.reinjections
     }
 
-    /// Whether everything written is acknowledged, and no subflow has anything pending.
+    /// Returns whether everything written is acknowledged, and no subflow has anything pending.
     pub fn is_idle(&self) -> bool {
         self.sender.acknowledged() == self.sender.written() && self.subflows().all(tcp::Endpoint::is_idle)
     }

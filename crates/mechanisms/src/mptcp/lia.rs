@@ -6,9 +6,9 @@
 //!         alpha = cwnd_total max(cwnd_i / rtt_i^2) / (sum cwnd_i / rtt_i)^2                             equation 2
 //! ```
 //!
-//! The sums are over the subflows of a connection. Slow start, and what a loss does, are TCP's (RFC 5681). The floor of
-//! ssthresh is `transport.min_ssthresh`, and `transport.growth` does not count: growth is by bytes. Integers only; what
-//! an increase has below a byte is kept for the next one.
+//! The sums are over the subflows of a connection. Slow start and the reaction to a loss are TCP's (RFC 5681). The
+//! floor of ssthresh is `transport.min_ssthresh`, and `transport.growth` does not count: growth is by bytes. All values
+//! are integers; the fraction of a byte in an increase is carried over to the next one.
 
 use plimsoll_units::Span;
 
@@ -21,7 +21,7 @@ pub struct Lia {
     alpha: u64,
     /// The windows of all subflows together, in bytes.
     total: u64,
-    /// What the increases so far have below a byte, in units of 2^-20 bytes.
+    /// The fractions of a byte carried over from increases so far, in units of 2^-20 bytes.
     carry: u64,
 }
 
@@ -52,10 +52,10 @@ impl CongestionControl for Lia {
     }
 }
 
-/// Returns alpha of RFC 6356, equation 2, in units of 2^-20. Subflows without a measured RTT do not count; 0 if there
-/// are no others.
+/// Returns alpha of RFC 6356, equation 2, in units of 2^-20. Subflows without a measured RTT do not count; 0 if all
+/// lack it.
 pub fn lia_alpha(subflows: &[SubflowWindow]) -> u64 {
-    // With the RTTs as shares of the longest, as in section 4.1, everything fits 128 bits: windows to 2^32 bytes, and
+    // With the RTTs as shares of the longest, as in section 4.1, all values fit 128 bits: windows to 2^32 bytes, and
     // RTTs that differ by 2^14 at most.
     let cwnd = |subflow: &SubflowWindow| u128::from(subflow.cwnd.min(u64::from(u32::MAX)));
     let Some(longest) = measured(subflows).map(|subflow| subflow.srtt).max() else { return 0 };
@@ -168,13 +168,13 @@ mod tests {
         assert_eq!(grown(&[(100_000, 100), (10_000, 1)], 0, 1_000, 1), 10);
         // No RTT of its own yet: as TCP.
         assert_eq!(grown(&[(10_000, 0), (10_000, 10)], 0, 1_000, 1), 100);
-        // Slow start: what is acknowledged, a segment at most.
+        // Slow start: the acknowledged bytes, a segment at most.
         assert_eq!(grown(&[(10_000, 10), (10_000, 10)], u64::MAX, 700, 1), 700);
         assert_eq!(grown(&[(10_000, 10), (10_000, 10)], u64::MAX, 2_000, 1), 1_000);
     }
 
-    /// What `acks` increases of `each` byte come to, the least of it and TCP's increase, which falls as the window
-    /// grows.
+    /// Returns the sum of `acks` increases, each the smaller of `each` bytes and TCP's increase, which falls as the
+    /// window grows.
     fn grown_by(each: f64, mut cwnd: f64, acks: u32) -> u64 {
         let first = cwnd;
         (0..acks).for_each(|_| cwnd += each.min(1e6 / cwnd));

@@ -34,7 +34,7 @@ impl Mapping {
         })
     }
 
-    /// Whether `next` continues both sequences.
+    /// Returns whether `next` continues both sequences.
     fn is_continued_by(&self, next: &Mapping) -> bool {
         self.subflow_end() == next.subflow && self.data_end() == next.data
     }
@@ -45,7 +45,7 @@ impl Mapping {
 pub(super) struct Mappings(VecDeque<Mapping>);
 
 impl Mappings {
-    /// Adds a mapping whose bytes come after those of all others.
+    /// Adds a mapping whose bytes follow the bytes of all others.
     pub(super) fn push(&mut self, mapping: Mapping) {
         match self.0.back_mut() {
             Some(last) if last.is_continued_by(&mapping) => last.len += mapping.len,
@@ -53,7 +53,7 @@ impl Mappings {
         }
     }
 
-    /// Adds what is new of a mapping that has arrived; a byte of a subflow is always the same data.
+    /// Adds the new part of a mapping that has arrived; a byte of a subflow is always the same data.
     pub(super) fn insert(&mut self, mapping: Mapping) {
         let mut at = self.0.partition_point(|known| known.subflow_end() <= mapping.subflow);
         let (mut from, end) = (mapping.subflow, mapping.subflow_end());
@@ -127,7 +127,7 @@ mod tests {
         mappings.insert(mapping(20, 200, 10));
         mappings.insert(mapping(0, 50, 10));
         assert_eq!(all(&mappings), [(0, 50, 10), (20, 200, 10)]);
-        // Of the bytes 5 to 40, 5 to 10 and 20 to 30 are known.
+        // The bytes 5 to 10 and 20 to 30 of the bytes 5 to 40 are known.
         for mapping in [mapping(5, 55, 5), mapping(10, 190, 30)] {
             mappings.insert(mapping);
         }

@@ -8,20 +8,21 @@
 //!                   └─ data ACK <── on_segment() <── DataReceiver: in order of the data sequence ──> Delivered
 //! ```
 //!
-//! * **A subflow sends what it can send now.** The scheduler hands it one segment at a time, which leaves at once or is
-//!   taken back. So a subflow never holds data that another could send, and data leaves in the order of its sequence.
+//! * **A subflow sends as much as it can send now.** The scheduler hands it one segment at a time, which leaves at
+//!   once or is taken back. So a subflow never holds data that another could send, and data leaves in the order of its
+//!   sequence.
 //! * **The receive window is shared** (RFC 8684, section 3.3.1): no more than `transport.max_window` is sent beyond the
 //!   data ACK, over all subflows together. Applications read at once, so the window is filled only by data that waits
 //!   for other data.
-//! * **Reinjection** (section 3.3.6): what a subflow had outstanding when its timer fired is sent on the others as
-//!   well. Until it hears an ACK of new data, that subflow gets nothing more from the scheduler. It sends its own data
-//!   again as every TCP connection must.
+//! * **Reinjection** (section 3.3.6): data that a subflow had outstanding when its timer fired is sent on the others
+//!   as well. Until it receives an ACK of new data, that subflow gets nothing more from the scheduler. It sends its own
+//!   data again as every TCP connection must.
 //! * **Subflow 0 opens the connection**, and the others join once it is established (sections 3.1 and 3.2). Keys,
 //!   tokens, addresses and backup priorities are not modelled.
 //!
 //! # Departures from the RFC
-//! * A segment may cover several mappings: one that is sent again after a timeout is cut anew.
-//! * Not modelled: the data-level retransmission timer (receivers never drop what a subflow has acknowledged),
+//! * A segment may cover several mappings: a segment that is sent again after a timeout is cut anew.
+//! * Not modelled: the data-level retransmission timer (receivers never drop data that a subflow has acknowledged),
 //!   DATA_FIN, checksums, fallback to TCP, and opportunistic retransmission with penalties when the shared window is
 //!   full.
 

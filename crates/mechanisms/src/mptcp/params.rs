@@ -15,15 +15,15 @@ pub struct MptcpParams {
     /// How the congestion windows of the subflows depend on each other: `lia` (RFC 6356, for `kind = "tcp"`) or
     /// `uncoupled`, where each subflow has the controller that `kind` names to itself. Default `lia`.
     pub coupling: Coupling,
-    /// Which subflow sends the next segment, of those that have room in their windows: `default` the one with the
-    /// lowest RTT, `round-robin` each in turn, `active-path` only that whose path is active: the circuit's while one is
-    /// open, else the packet switch's (with `paths = "classes"`). Default `default`.
+    /// The subflow that sends the next segment, among the ones with room in their windows: `default` the one with the
+    /// lowest RTT, `round-robin` each in turn, `active-path` only the one whose path is active: the circuit's while one
+    /// is open, else the packet switch's (with `paths = "classes"`). Default `default`.
     pub scheduler: Scheduler,
     /// How subflows get different paths: `hash` gives each a port number of its own, which may hash to another's path;
     /// `distinct` chooses the port numbers so that the paths share as few links between switches as can be; `classes`
     /// binds, in a hybrid network, subflow 0 to the packet switch and subflow 1 to the circuits. Default `hash`.
     pub paths: Paths,
-    /// The workloads whose connections are MPTCP's; those of all others are plain TCP's. Default all.
+    /// The workloads whose connections are MPTCP's; all others have plain TCP. Default all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workloads: Option<Vec<String>>,
 }
@@ -83,7 +83,7 @@ pub enum Coupling {
     Uncoupled,
 }
 
-/// Which subflow sends the next segment, of those that have room in their windows.
+/// The rule by which a subflow is chosen for the next segment, among the ones with room in their windows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduler {
@@ -91,7 +91,7 @@ pub enum Scheduler {
     Default,
     /// Each in turn.
     RoundRobin,
-    /// Only that whose path is active.
+    /// Only the one whose path is active.
     ActivePath,
 }
 
@@ -100,10 +100,10 @@ pub enum Scheduler {
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "SubflowPaths")]
 pub enum Paths {
-    /// By the hash of a port number that each has to itself.
+    /// The hash of a port number that each has to itself.
     Hash,
-    /// By a port number that is chosen so that it hashes to a path of its own.
+    /// A port number that is chosen so that it hashes to a path of its own.
     Distinct,
-    /// By the packet switch and by the circuits of a hybrid network.
+    /// The packet switch and the circuits of a hybrid network.
     Classes,
 }

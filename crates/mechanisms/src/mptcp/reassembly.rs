@@ -44,7 +44,7 @@ impl DataReceiver {
 mod tests {
     use super::*;
 
-    /// What arrives, the bytes newly in order, the data ACK, and what waits.
+    /// By arrival: the data, the bytes newly in order, the data ACK, and the bytes that wait.
     #[test]
     fn data_of_several_subflows_is_put_in_order() {
         let mut receiver = DataReceiver::default();

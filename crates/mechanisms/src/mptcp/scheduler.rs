@@ -1,16 +1,16 @@
-//! The packet schedulers: in which order subflows are asked whether they can send the next segment.
+//! The packet schedulers: the order in which subflows are tried for the next segment.
 
 use plimsoll_units::Span;
 
 use super::params::Scheduler;
 
 impl Scheduler {
-    /// Puts the subflows of `eligible` into the order in which they are asked. `srtt(i)` is a subflow's smoothed RTT,
+    /// Sorts the subflows of `eligible` into the order in which they are tried. `srtt(i)` is a subflow's smoothed RTT,
     /// zero before the first sample, and `last` the one that sent data last.
     pub(super) fn order(self, eligible: &mut [usize], srtt: impl Fn(usize) -> Span, last: usize) {
         match self {
             Scheduler::Default | Scheduler::ActivePath => eligible.sort_by_key(|&index| (srtt(index), index)),
-            // Those after the last one first.
+            // The subflows after the last one come first.
             Scheduler::RoundRobin => eligible.sort_by_key(|&index| (index <= last, index)),
         }
     }

@@ -1,4 +1,4 @@
-//! [`DataSender`]: the sending half of the data sequence, and what is to be sent on another subflow as well.
+//! [`DataSender`]: the sending half of the data sequence, and the data to be sent on another subflow as well.
 //!
 //! ```text
 //! data:   0 ...... una ............ nxt ....... written
@@ -16,7 +16,7 @@ pub(super) struct DataSender {
     nxt: u64,
     /// Bytes that the application wrote.
     written: u64,
-    /// What subflows had outstanding when their timers fired, in the order of the timeouts.
+    /// Data that subflows had outstanding when their timers fired, in the order of the timeouts.
     reinjections: VecDeque<Reinjection>,
 }
 
@@ -76,13 +76,13 @@ impl DataSender {
         }
     }
 
-    /// Whether subflow `subflow` would have anything to send.
+    /// Returns whether subflow `subflow` would have data to send.
     pub(super) fn has_data(&self) -> bool {
         self.nxt < self.written || !self.reinjections.is_empty()
     }
 
-    /// Returns what `subflow` sends next: what another may have lost, then new data, as far as the shared `window`
-    /// reaches. A piece is a full `segment` or all that there is.
+    /// Returns the chunk that `subflow` sends next: data that another may have lost, then new data, as far as the
+    /// shared `window` reaches. A chunk is a full `segment`, or shorter if it is the last.
     pub(super) fn next_chunk(&self, subflow: usize, segment: u64, window: u64) -> Option<DataChunk> {
         if let Some(data) = self.reinjections.iter().find(|data| data.from != subflow) {
             return Some(DataChunk {
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(sender.next_chunk(1, 1_000, 9_000), again(0, 1_000));
         sender.on_sent(1, &sender.next_chunk(1, 1_000, 9_000).unwrap());
         assert_eq!(sender.next_chunk(1, 1_000, 9_000), again(1_000, 500));
-        // What the receiver has is not sent again.
+        // Data that the receiver has is not sent again.
         sender.on_data_ack(1_200);
         assert_eq!(sender.next_chunk(1, 1_000, 9_000), again(1_200, 300));
         sender.on_data_ack(3_000);

@@ -1,18 +1,18 @@
-//! Which flows are paced: a table in flow order, drawn into by congestion feedback.
+//! The set of paced flows: a table in flow order, into which congestion feedback draws flows.
 
 use plimsoll_units::{Span, Time};
 
 use super::PacerParams;
 use crate::chance::Chance;
 
-/// How often a flow was drawn for and what came of it.
+/// Number of draws for a flow, and their outcomes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct AssociationCounts {
     /// Draws made, one for each piece of congestion feedback.
     pub draws: u64,
     /// Draws that succeeded, whether or not the flow was associated already.
     pub associations: u64,
-    /// Those of `associations` that found the flow associated and restarted its timeout.
+    /// The part of `associations` that found the flow associated and restarted its timeout.
     pub renewals: u64,
     /// The number of associations that timed out.
     pub dissociations: u64,
@@ -65,7 +65,7 @@ impl Entry {
 pub struct FlowState(Entry);
 
 impl FlowState {
-    /// The flow's counts up to `now`, if nothing but time came after.
+    /// Returns the flow's counts up to `now`, if only time passes until then.
     pub fn counts(&self, now: Time) -> AssociationCounts {
         let FlowState(mut entry) = *self;
         entry.settle(now);
@@ -101,7 +101,7 @@ impl FlowAssociations {
         self.find(flow).is_some_and(|entry| entry.until.is_some_and(|until| now < until))
     }
 
-    /// Whether `flow` is paced, or has packets queued that later ones must not overtake.
+    /// Returns whether `flow` is paced, or has packets queued that later ones must not overtake.
     pub(super) fn must_queue(&self, now: Time, flow: u64) -> bool {
         self.is_associated(now, flow) || self.find(flow).is_some_and(|entry| entry.queued > 0)
     }
@@ -135,13 +135,13 @@ impl FlowAssociations {
         self.state_of(flow).map_or_else(AssociationCounts::default, |state| state.counts(now))
     }
 
-    /// What is known of `flow`, to be read later as it is now; nothing if it never met congestion.
+    /// Returns the state of `flow` as it is now, to be read later; `None` if it never met congestion.
     pub fn state_of(&self, flow: u64) -> Option<FlowState> {
         self.find(flow).map(|entry| FlowState(*entry))
     }
 
-    /// Drops what is known about a flow that has ended, and returns its counts up to `now`. A flow
-    /// with packets still queued is kept, and none is returned.
+    /// Removes the state of a flow that has ended, and returns its counts up to `now`. The state of a flow with packets
+    /// still queued is kept; the result is `None` then.
     pub fn forget(&mut self, now: Time, flow: u64) -> Option<AssociationCounts> {
         let place = self.flows.binary_search_by_key(&flow, |entry| entry.flow).ok()?;
         if self.flows[place].queued > 0 {

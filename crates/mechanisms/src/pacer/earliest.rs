@@ -1,25 +1,26 @@
 //! [`EarliestDeparture`]: the paper's pacer where a packet's departure is fixed when it arrives, for a queue that keeps
-//! departure times (Linux: fq). Its twin is `crates/bpf/programs/pacer.bpf.c`.
+//! departure times (Linux: fq). `crates/bpf/programs/pacer.bpf.c` is the same machine in C.
 //!
 //! ```text
 //! not associated, nothing of its flow held   ->  bypass
-//! else  r      = max(R, what the rate law would give now)
+//! else  r      = max(R, the rate if the interval ended now)
 //!       leaves = free + (min(bits, bucket) - tokens) / r
 //!       free   = free + (bits - tokens) / r              free: when all that was taken is paid for
 //! idle since free: tokens grow at R, up to the bucket
 //! ```
 //!
-//! What differs from [`HostPacer`](super::HostPacer), because nothing can be told twice about a packet that has its
-//! time:
+//! Differences from [`HostPacer`](super::HostPacer), which exist because a packet's departure time cannot be changed
+//! later:
 //!
-//! * a packet is paid for at the rate of its arrival. So that the first packets of a burst do not wait at the rate of
-//!   an idle host, the interval so far counts as one that ends now, where that gives a higher rate; and Q, which will
-//!   push R once for each interval that it is held, has done so already, 1 / eta times at most (R forgets the others);
-//! * Q is what leaves later than now, taken as spread evenly up to `free`. Of several intervals between two packets
-//!   the first has the push of Q, and the others only decay;
-//! * an idle rate must not reach zero: [`PacerParams::min_rate`] is needed.
+//! * The cost of a packet is charged at the rate of its arrival. So that the first packets of a burst do not wait at
+//!   the rate of an idle host, the interval so far counts as one that ends now, where that gives a higher rate; and Q,
+//!   which will push R once for each interval that it is held, has done so already, 1 / eta times at most (R forgets
+//!   the others).
+//! * Q is the bits that leave later than now, taken as spread evenly up to `free`. Of several intervals between two
+//!   packets the first has the push of Q, and the others only decay.
+//! * The rate of an idle host must not reach zero: [`PacerParams::min_rate`] is needed.
 //!
-//! u64 throughout, for a twin in C that is exact:
+//! All arithmetic is u64, so that the C version is exact:
 //!
 //! | quantity | unit | rounding, range |
 //! |---|---|---|
@@ -38,7 +39,7 @@ use super::PacerParams;
 use crate::InvalidParam;
 use crate::mechanism::Mechanism;
 
-/// A pacer's parameters, worked out: what both twins calculate with.
+/// A pacer's parameters, converted to the constants with which Rust and C calculate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EarliestDepartureConstants {
     /// The size of the token bucket is given in bits.
@@ -49,7 +50,7 @@ pub struct EarliestDepartureConstants {
     pub initial_rate: u64,
     /// R never falls below this value, in bit/s.
     pub floor: u64,
-    /// What R keeps over 2^i intervals, in 2^-23.
+    /// The share of R that remains after 2^i intervals, in 2^-23.
     pub keep: [u64; KEEP_POWERS],
     /// eta / T_r weighs the measured rate, in 2^-16 /s.
     pub measured: u64,
@@ -68,10 +69,10 @@ pub struct EarliestDepartureConstants {
 }
 
 impl EarliestDepartureConstants {
-    /// Works out `params`.
+    /// Converts `params`.
     ///
     /// # Errors
-    /// A value outside its range: those of [`PacerParams::validate`], `eta` of less than 0.001, or no `min_rate`.
+    /// A value outside its range: the ranges of [`PacerParams::validate`], `eta` of less than 0.001, or no `min_rate`.
     pub fn new(params: &PacerParams) -> Result<EarliestDepartureConstants, InvalidParam> {
         params.validate()?;
         InvalidParam::unless(params.eta >= ETA_MIN, "eta", params.eta, "0.001 to 1")?;
@@ -112,9 +113,9 @@ pub struct EarliestDepartureState {
     pub rate: u64,
     /// When the interval ends, in ns; 0 before the first packet.
     pub tick_ns: u64,
-    /// M_r counts the bits that came in this interval.
+    /// M_r counts the bits that arrived in this interval.
     pub received: u64,
-    /// When all that has left or will leave is paid for, in ns.
+    /// The time at which all bits that have left or will leave are paid for, in ns.
     pub free_ns: u64,
     /// The bucket held this many bits at `free_ns`.
     pub tokens: u64,
@@ -164,7 +165,8 @@ impl EarliestDeparture {
         hit
     }
 
-    /// The host hands over a packet of `bytes`: when it leaves, in ns and not before now; none if it bypasses.
+    /// Handles a packet of `bytes` from the host. Returns when it leaves, in ns and not before now; `None` if it
+    /// bypasses.
     pub fn on_packet(&mut self, now_ns: u64, flow: u64, bytes: u64) -> Option<u64> {
         let bits = 8 * bytes.min(BYTES_MAX);
         self.end_intervals(now_ns);
@@ -188,7 +190,7 @@ impl EarliestDeparture {
         self.state
     }
 
-    /// What is known of `flow`; none if it was never associated.
+    /// Returns the state of `flow`; `None` if it was never associated.
     pub fn flow(&self, flow: u64) -> Option<PacedFlow> {
         self.flows.get(&flow).copied()
     }
@@ -211,13 +213,13 @@ impl EarliestDeparture {
 }
 
 impl EarliestDepartureState {
-    /// How often Q will have pushed R before all of it has left.
+    /// Returns how often Q will have pushed R before all of it has left.
     fn pushes(&self, constants: &EarliestDepartureConstants, now_ns: u64) -> u64 {
         let intervals = self.free_ns.saturating_sub(now_ns) / constants.interval_ns;
         (intervals + 1).min(constants.pushes_max)
     }
 
-    /// R after an interval that ends with what is known, with so many pushes of Q.
+    /// Returns R after an interval that ends now, with this number of pushes of Q.
     fn next_rate(&self, constants: &EarliestDepartureConstants, pushes: u64) -> u64 {
         let kept = (self.rate * constants.keep[0]) >> SHARE_BITS;
         let measured = (self.received * constants.measured) >> FACTOR_BITS;
@@ -239,7 +241,7 @@ impl EarliestDepartureState {
         self.rate = self.rate.max(constants.floor);
     }
 
-    /// Takes out of the backlog what leaves up to `now_ns`.
+    /// Takes the bits that leave up to `now_ns` out of the backlog.
     fn drain(&mut self, now_ns: u64) {
         if now_ns >= self.free_ns {
             self.backlog = 0;
@@ -280,14 +282,14 @@ impl EarliestDepartureState {
     }
 }
 
-/// 2^16 intervals leave nothing of a rate, at any `eta` that is allowed.
+/// 2^16 intervals leave nothing of a rate, at any allowed `eta`.
 pub const KEEP_POWERS: usize = 16;
 
 const ETA_MIN: f64 = 0.001;
 const SHARE_BITS: u32 = 23;
 const FACTOR_BITS: u32 = 16;
 const RATE_MAX: u64 = 1_000_000_000_000;
-/// What a factor times bits may be: 2^47 bit/s, beyond the largest rate.
+/// Upper limit of a factor times bits: 2^47 bit/s, beyond the largest rate.
 const PRODUCT_MAX: u64 = 1 << 63;
 const BYTES_MAX: u64 = (1 << 24) - 1;
 const BACKLOG_MAX: u64 = (1 << 31) - 1;

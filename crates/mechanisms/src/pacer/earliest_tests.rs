@@ -81,7 +81,7 @@ fn a_rate_that_can_reach_zero_or_decays_too_slowly_is_an_error() {
     assert_eq!(key(&params()), None);
 }
 
-/// What the paper's pacer lets out of one flow, with the times in ns.
+/// Returns the departures of the paper's pacer for one flow, with the times in ns.
 fn by_the_paper(params: &PacerParams, arrivals: &[(u64, u64)]) -> Vec<u64> {
     let mut pacer = HostPacer::new(params);
     let mut out = Vec::new();
@@ -105,7 +105,7 @@ fn by_the_paper(params: &PacerParams, arrivals: &[(u64, u64)]) -> Vec<u64> {
     out
 }
 
-/// How long packets are held on average, by both pacers, when windows of packets come at once.
+/// Returns how long packets are held on average, by both pacers, when windows of packets arrive at once.
 fn mean_holds(window: u64, round_trip_us: u64) -> (f64, f64) {
     let params = PacerParams { min_rate: Some(Rate::from_mbps(1)), ..params() };
     let arrivals: Vec<(u64, u64)> =
@@ -124,7 +124,7 @@ fn mean_holds(window: u64, round_trip_us: u64) -> (f64, f64) {
 }
 
 /// A departure that is fixed at arrival is later than one that follows the rate: the rate is lowest when a window
-/// comes.
+/// arrives.
 #[test]
 fn windows_are_held_longer_than_by_the_paper_and_not_for_ever() {
     for (window, round_trip_us, times) in
@@ -137,8 +137,8 @@ fn windows_are_held_longer_than_by_the_paper_and_not_for_ever() {
 }
 
 proptest! {
-    /// No packet leaves before it comes, nor before one that came earlier, and what leaves in a window is what the
-    /// bucket and the fastest rate allow.
+    /// A packet leaves neither before it arrives nor before an earlier one, and the bits that leave in a window are at
+    /// most as many as the bucket and the fastest rate allow.
     #[test]
     fn departures_are_in_order_and_bounded(
         eta in 0.001f64..=1.0,
@@ -160,7 +160,7 @@ proptest! {
             prop_assert!(leaves >= now && leaves >= last, "{leaves} at {now} after {last}");
             prop_assert!(after.free_ns >= leaves && after.free_ns >= before.free_ns);
             prop_assert!(after.tokens <= 8 * bucket && after.backlog <= BACKLOG_MAX);
-            // What is not paid for by tokens is paid for by time.
+            // Bits beyond the tokens take time at the rate.
             let owed = (8 * bytes).saturating_sub(8 * bucket);
             prop_assert!(after.free_ns - now >= owed * NS_PER_S / RATE_MAX);
             last = leaves;

@@ -3,14 +3,13 @@
 //! Packets of associated flows line up in one FIFO that a token bucket empties; packets of other flows
 //! bypass it, unless packets of their own flow are still in it, so that no flow is ever reordered. A
 //! packet leaves when the bucket holds its cost (a packet larger than the bucket: when it is full).
-//! Tokens come continuously, so there is no lump and nothing leaves early:
+//! Tokens come continuously, without lumps, and nothing leaves early:
 //!
 //! ```text
-//! bits out in any window  <=  bucket + the integral of R over it  (+ what a packet exceeds the bucket by)
+//! bits out in any window  <=  bucket + the integral of R over it  (+ the excess of a packet over the bucket)
 //! ```
 //!
-//! The rate changes at ticks every T_r from the first packet on. A tick comes before a departure at the
-//! same instant.
+//! The rate changes at ticks every T_r from the first packet on. A tick precedes a departure at the same instant.
 
 use std::collections::VecDeque;
 
@@ -19,20 +18,20 @@ use plimsoll_units::{Rate, Span, Time};
 use super::rate::{RateLaw, cost, ticks_until};
 use super::{FlowAssociations, PacedCounts, PacerParams};
 
-/// What happens to a packet that the host hands over.
+/// Action for a packet that the host hands over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admission<T> {
-    /// Its flow is not paced: it goes on to the NIC queue at once.
+    /// Its flow is not paced: it passes to the NIC queue at once.
     Bypass(T),
     /// It waits here; [`HostPacer::poll`] yields it, maybe at once.
     Queued,
 }
 
-/// The pacer of one host, holding packets of type `T`; see the module for what it does.
+/// The pacer of one host, holding packets of type `T`; the module's head describes it.
 ///
-/// Flows are numbered by the caller. After every call that takes `now`, poll until nothing comes, then
-/// again at [`next_due`](Self::next_due). A late poll keeps the bound on the output, but what should
-/// have left by then still counts as backlog.
+/// Flows are numbered by the caller. After every call that takes `now`, poll until `None`, then again at
+/// [`next_due`](Self::next_due). A late poll keeps the bound on the output, but packets that should have left by then
+/// still count as backlog.
 #[derive(Clone, Debug)]
 pub struct HostPacer<T> {
     queue: VecDeque<Waiting<T>>,
@@ -65,7 +64,7 @@ impl<T> HostPacer<T> {
         self.flows.draw(now, flow, draw)
     }
 
-    /// The host hands over a packet of `bytes` on the wire.
+    /// Handles a packet of `bytes` on the wire from the host.
     pub fn on_packet(&mut self, now: Time, flow: u64, bytes: u64, item: T) -> Admission<T> {
         self.bucket.start(now);
         self.bucket.advance(now);
@@ -82,7 +81,7 @@ impl<T> HostPacer<T> {
         Admission::Queued
     }
 
-    /// The next packet that may go on to the NIC queue at `now`, if there is one.
+    /// Returns the next packet that may pass to the NIC queue at `now`, if there is one.
     pub fn poll(&mut self, now: Time) -> Option<T> {
         let bits = self.queue.front()?.bits;
         self.bucket.advance(now);
@@ -94,8 +93,8 @@ impl<T> HostPacer<T> {
         Some(sent.item)
     }
 
-    /// When to poll next: the head's departure or the rate tick that may change it, whichever is first.
-    /// None while nothing waits.
+    /// Returns when to poll next: the head's departure or the rate tick that may change it, whichever is first. `None`
+    /// while nothing waits.
     pub fn next_due(&self) -> Option<Time> {
         self.queue.front().map(|head| self.bucket.due(head.bits).min(self.bucket.next_tick))
     }
@@ -122,7 +121,7 @@ impl<T> HostPacer<T> {
         self.counts
     }
 
-    /// Which flows are associated, and the counts of each.
+    /// Returns the table of associated flows, with the counts of each.
     pub fn flows(&self) -> &FlowAssociations {
         &self.flows
     }

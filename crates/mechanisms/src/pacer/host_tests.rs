@@ -9,7 +9,7 @@ fn at_us(us: u64) -> Time {
     Time::ZERO + Span::from_us(us)
 }
 
-/// Everything that the pacer lets out up to `end`, with the times, polling when it asks to be.
+/// Returns the departures of the pacer up to `end`, with the times, polling when it requests it.
 fn departures<T>(pacer: &mut HostPacer<T>, mut now: Time, end: Time) -> Vec<(Time, T)> {
     let mut out = Vec::new();
     while now <= end {
@@ -45,8 +45,8 @@ fn a_burst_leaves_by_the_bucket_and_then_at_the_rate() {
         assert_eq!(pacer.on_packet(Time::ZERO, 1, 1_000, packet), Admission::Queued);
     }
     assert_eq!((pacer.backlog_bytes(), pacer.backlog_packets()), (5_000, 5));
-    // The bucket lets three go. 6400 of the next 8000 bit have come when, at 64 us, the rate becomes
-    // 0.875 x 100 + 0.125 x 40000/64 + 16e-6 x 16000 = 165.881 Mb/s.
+    // The bucket lets three packets pass. 6400 of the next 8000 bit have come when, at 64 us, the rate becomes 0.875 x
+    // 100 + 0.125 x 40000/64 + 16e-6 x 16000 = 165.881 Mb/s.
     let out = departures(&mut pacer, Time::ZERO, at_us(1_000));
     let third = Time::ZERO;
     let fourth = Time::from_ps(64_000_000 + 9_645_469);
@@ -63,7 +63,7 @@ fn others_overtake_but_never_within_a_flow() {
     pacer.on_packet(Time::ZERO, 1, 3_000, 'a');
     pacer.on_packet(Time::ZERO, 1, 990, 'b');
     assert_eq!(pacer.poll(Time::ZERO), Some('a'));
-    // Flow 1 is no longer associated, yet 'c' must not pass 'b'.
+    // The association of flow 1 has ended, yet 'c' must not pass 'b'.
     let later = at_us(20);
     assert_eq!(pacer.poll(later), None);
     assert_eq!(pacer.on_packet(later, 2, 990, 'x'), Admission::Bypass('x'));
@@ -149,7 +149,7 @@ proptest! {
         }
         let end = now + Span::from_secs(100);
 
-        // The tokens that a bottomless bucket would have, as the meter to hold departures against.
+        // The tokens that a bottomless bucket would have, with which departures are compared.
         let mut meter = ContinuousBucket { depth: i128::MAX / 2, tokens: 0, ..ContinuousBucket::new(&params) };
         let mut out: Vec<(usize, i128, i128)> = Vec::new();
         let mut next = 0;

@@ -1,9 +1,8 @@
 //! [`LinkPacer`]: the pacer between the NIC queue and the link, as the HULL reproduction built it in
 //! ns-2.
 //!
-//! It takes the packet at the head of the NIC queue and passes it on, or holds it; while it holds one
-//! the NIC queue is stopped, so everything behind waits, associated or not. What its code does and a
-//! textbook pacer would not:
+//! It takes the packet at the head of the NIC queue and passes it on, or holds it; while it holds one the NIC queue is
+//! stopped, so everything behind waits, associated or not. Its code differs from a textbook pacer in these points:
 //!
 //! * tokens come in lumps every `token_interval`, on a grid that starts at the first packet;
 //! * a held packet is due at `now + (cost - tokens) / R`, recomputed at each rate tick only, where the
@@ -24,12 +23,12 @@ use super::{FlowAssociations, PacedCounts, PacerParams};
 pub enum Release {
     /// The packet leaves at once.
     Now,
-    /// At this time, later than now. Final: nothing that happens meanwhile changes it, because nothing
-    /// else gets into the pacer.
+    /// At this time, later than now. Final: later events do not change it, because no other packet enters the pacer
+    /// meanwhile.
     At(Time),
 }
 
-/// The pacer of one host link; see the module for what it does.
+/// The pacer of one host link; the module's head describes it.
 ///
 /// Flows are numbered by the caller; both directions of a connection share a number. One round:
 ///
@@ -67,9 +66,9 @@ impl LinkPacer {
         self.flows.take_feedback(flow)
     }
 
-    /// A packet of `bytes` on the wire reaches the head of the NIC queue with the link free. `draws` is
-    /// what [`on_data_sent`](Self::on_data_sent) said of it; false for pure acknowledgements, which are
-    /// still paced if their flow is associated. `draw` yields a uniform 64-bit value.
+    /// Handles a packet of `bytes` on the wire that reaches the head of the NIC queue with the link free. `draws` is
+    /// the result of [`on_data_sent`](Self::on_data_sent) for it; false for pure acknowledgements, which are still
+    /// paced if their flow is associated. `draw` yields a uniform 64-bit value.
     ///
     /// # Panics
     /// If an earlier packet is still held: the link is not free then.
@@ -101,7 +100,7 @@ impl LinkPacer {
         self.at(now).law.rate()
     }
 
-    /// Returns the bytes held at `now`: those of one packet, or none.
+    /// Returns the bytes held at `now`: the size of one packet, or zero.
     pub fn backlog_bytes(&self, now: Time) -> u64 {
         self.at(now).backlog() / 8
     }
@@ -111,7 +110,7 @@ impl LinkPacer {
         self.counts
     }
 
-    /// Which flows are associated, and the counts of each.
+    /// Returns the table of associated flows, with the counts of each.
     pub fn flows(&self) -> &FlowAssociations {
         &self.flows
     }
@@ -195,7 +194,7 @@ impl GridBucket {
         Release::At(self.departure())
     }
 
-    /// The tokens that let a packet go: its cost, or a full bucket if it is larger than that.
+    /// Returns the tokens that a packet needs: its cost, or a full bucket if it is larger than that.
     fn needed(&self, bits: u64) -> i128 {
         cost(bits).min(self.depth)
     }
@@ -204,7 +203,7 @@ impl GridBucket {
         now.saturating_add(Span::from_ps(self.law.time_for(self.needed(bits) - self.tokens)))
     }
 
-    /// When the packet held will leave: the future played on a copy. Ends because a held packet raises
+    /// Returns when the held packet will leave: the future is computed on a copy. It ends because a held packet raises
     /// the rate at every tick, or the rate has a floor.
     fn departure(mut self) -> Time {
         loop {

@@ -106,7 +106,7 @@ fn a_rate_that_decayed_to_zero_recovers_by_the_backlog() {
         panic!("the bucket is empty");
     };
     assert!(time > late && time < late + Span::from_ms(1), "{time}");
-    // Without the longer timeout the flow is no longer associated.
+    // Without the longer timeout the association of the flow has ended.
     assert_eq!(pacer.on_head(late, 1, 9_000, false, NEVER), Release::Now);
 }
 
@@ -139,7 +139,7 @@ fn any_gap() -> impl Strategy<Value = u64> {
 }
 
 proptest! {
-    /// Catching up after a silence gives what ticking one by one gives.
+    /// Catching up after a silence gives the same result as ticking one by one.
     #[test]
     fn catching_up_equals_ticking(
         params in any_params(),
@@ -167,8 +167,8 @@ proptest! {
         }
     }
 
-    /// Over any window, no more leaves than the bucket, what the lumps brought, the last packet, and
-    /// the one lump that a held packet may run ahead of.
+    /// Over any window, the output is at most the bucket, the lumps added meanwhile, the last packet, and the one lump
+    /// that a held packet may run ahead of.
     #[test]
     fn the_output_keeps_to_the_bucket(
         params in any_params(),
@@ -176,7 +176,7 @@ proptest! {
     ) {
         let mut pacer = LinkPacer::new(&params);
         let (mut now, mut earned, mut lump_max) = (Time::ZERO, 0, 0);
-        // For each departure: its cost, and all that lumps had brought by then.
+        // For each departure: its cost, and the sum of the lumps until then.
         let mut departures: Vec<(i128, i128)> = Vec::new();
         for (gap, bytes) in packets {
             now += Span::from_ps(gap);

@@ -18,16 +18,15 @@
 //! | others | bypass, unless their flow has packets queued | wait behind the held packet, then pass |
 //! | draw | on every ECE acknowledgement | on the next data packet sent after one or more |
 //! | M_r | all bits that the host hands over | the same, as they reach the head of the NIC queue |
-//! | tokens | continuous | every `token_interval`, and the due time of a held packet ignores those still to come |
+//! | tokens | continuous | every `token_interval`, and the due time of a held packet ignores later ones |
 //!
 //! A third, [`EarliestDeparture`], is the paper's as an eBPF program can do it: a packet gets its departure when it
 //! arrives. No simulation uses it.
 //!
-//! `source` is what the HULL reproduction's simulator did and what its published numbers came from.
+//! `source` follows the simulator of the HULL reproduction, which produced its published numbers.
 //!
-//! M_r counts bypassing packets too, in both forms: the paper says 'received from the host', and the
-//! reproduction's code counts before it looks at the association. The rate therefore follows what the
-//! host sends in all.
+//! M_r counts bypassing packets too, in both forms: the paper says 'received from the host', and the reproduction's
+//! code counts before it tests the association. The rate therefore follows all traffic of the host.
 //!
 //! # Time without events
 //! The pacer keeps a time grid from its first packet on, yet an idle one needs no call: the next call
@@ -63,7 +62,7 @@ pub struct PacerParams {
     /// `source`: between the NIC queue and the link, where a held packet blocks all behind it, as in
     /// the reproduction's ns-2 code. Default `paper`.
     pub form: PacerForm,
-    /// The token bucket: what may leave back to back, at least one packet. Default 3 KB (HULL).
+    /// The token bucket: the bytes that may leave back to back, at least one packet. Default 3 KB (HULL).
     pub bucket: Bytes,
     /// The weight of the newest interval in the rate: 0.0001 to 1. Default 0.125 (HULL).
     #[schemars(range(min = 0.0001, max = 1.0))]
@@ -91,7 +90,7 @@ pub struct PacerParams {
     pub min_rate: Option<Rate>,
 }
 
-/// Where the pacer sits and what it holds.
+/// The place of the pacer, and the packets that it holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PacerForm {
@@ -148,7 +147,7 @@ impl Mechanism for PacerParams {
 /// Packets that went through a pacer.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PacedCounts {
-    /// Packets of associated flows (and those that had to queue behind them): they drew tokens.
+    /// Packets of associated flows, and packets that had to queue behind them: they drew tokens.
     pub paced: u64,
     /// Packets that passed without drawing tokens.
     pub bypassed: u64,

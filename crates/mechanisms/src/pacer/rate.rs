@@ -15,7 +15,7 @@ use plimsoll_units::{Rate, Time};
 
 use super::PacerParams;
 
-/// Computes R from what is received and what waits.
+/// Computes R from the bits received and the bits that wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct RateLaw {
     rate: u64,
@@ -56,7 +56,7 @@ impl RateLaw {
         self.received = 0;
     }
 
-    /// Whether a tick without traffic would change nothing.
+    /// Returns whether a tick without traffic would change nothing.
     pub(super) fn is_settled(&self) -> bool {
         self.received == 0 && self.rate == self.floor
     }
@@ -66,7 +66,7 @@ impl RateLaw {
         i128::from(self.rate) * i128::from(ps)
     }
 
-    /// How soon `missing` tokens will have come, in picoseconds rounded up; `u64::MAX` for never.
+    /// Returns how soon `missing` tokens will have come, in picoseconds rounded up; `u64::MAX` for never.
     pub(super) fn time_for(&self, missing: i128) -> u64 {
         let missing = missing.max(0) as u128;
         match u128::from(self.rate) {
@@ -87,7 +87,7 @@ pub(super) fn cost(bits: u64) -> i128 {
     (i128::from(bits) * PS_PER_S as i128) << RATE_BITS
 }
 
-/// How many ticks `interval_ps` apart lie in `next..=now`.
+/// Returns how many ticks `interval_ps` apart lie in `next..=now`.
 pub(super) fn ticks_until(next: Time, now: Time, interval_ps: u64) -> u64 {
     if now < next { 0 } else { (now - next).as_ps() / interval_ps + 1 }
 }

@@ -6,15 +6,16 @@
 //!                 node 1: threads 2 3 ──> a policy of its own
 //! ```
 //!
-//! Not in the paper, which reports that the memory of another node doubles latency above a million requests a second. A
-//! thread is due its part of its node's load, not of all load, so a node relieves its threads by itself. Across nodes
-//! Algorithm 1 decides with nodes for threads: a node of t threads of T is due t / T of the load, has too much if it
-//! has more than chance explains (of R requests it is given R t / T, give or take the square root of that), and what
-//! comes after goes to the least loaded thread of the first node that has room. With one node nothing is different from
-//! the policy within, with a node for each thread nothing is from Algorithm 1 over threads.
+//! This policy is not in the paper, which reports that the memory of another node doubles latency above a million
+//! requests a second. A thread's fair share is its part of its node's load, not of all load, so a node relieves its
+//! threads by itself. Across nodes Algorithm 1 runs with nodes in place of threads: the fair share of a node of t
+//! threads of T is t / T of the load; the node is overloaded if it has more than chance explains (of R requests it is
+//! given R t / T, give or take the square root of that); and the following partitions move to the least loaded thread
+//! of the first node that has room. With one node the result is the same as with the policy within it, with a node for
+//! each thread the same as with Algorithm 1 over threads.
 //!
-//! What crosses does not come home by itself: memory stays where it was touched first, and a partition that went back
-//! as soon as its node had room would go to and fro.
+//! A partition that has moved to another node does not return by itself: memory stays where it was touched first, and a
+//! partition that returned as soon as its node had room would oscillate.
 
 use super::{AWAY, Balance, BalanceCounts, Share, place};
 
@@ -24,10 +25,10 @@ pub struct NodeBalance<B> {
     /// The node of each thread.
     node_of: Vec<u32>,
     nodes: Vec<Node<B>>,
-    /// Deviations beyond which a node has too much; `None` lets nothing cross.
+    /// Deviations beyond which a node is overloaded; with `None` no partition changes its node.
     across: Option<u32>,
     crossings: u64,
-    /// Whether what moves as one is in one node.
+    /// True once each unit of placement is within one node.
     has_begun: bool,
     /// The load of the partitions that each thread has.
     assigned: Vec<u64>,
@@ -43,13 +44,13 @@ struct Node<B> {
 }
 
 impl<B: Balance> NodeBalance<B> {
-    /// `node_of[t]` is the node of thread t: a number below the number of nodes, and no node is without threads.
-    /// `policy` makes what decides within a node; it must leave partitions alone that are [`AWAY`], whatever their
-    /// load. Partitions cross where a node has more than its due by more than `across` standard deviations of its
-    /// number of requests, 0 as soon as it has more at all; `None` is never.
+    /// `node_of[t]` is the node of thread t: a number below the number of nodes, and every node has a thread. `policy`
+    /// makes the policy within a node; it must leave partitions unchanged that are [`AWAY`], with any load. Partitions
+    /// move to another node where a node exceeds its fair share by more than `across` standard deviations of its number
+    /// of requests, with 0 as soon as it exceeds it; with `None` never.
     ///
     /// # Panics
-    /// If there is no thread, or a node without one.
+    /// If there are no threads, or a node without one.
     pub fn new(node_of: &[u32], across: Option<u32>, policy: impl Fn() -> B) -> NodeBalance<B> {
         let count = node_of.iter().max().expect("there is a thread") + 1;
         let node = |node| {
@@ -70,7 +71,7 @@ impl<B: Balance> NodeBalance<B> {
         }
     }
 
-    /// Takes partitions to other nodes, those that move as one together.
+    /// Moves partitions to other nodes, each unit of placement as a whole.
     fn cross(&mut self, load: &[u64], requests: u64, owner: &mut [u32]) {
         self.assigned.clear();
         self.assigned.resize(self.node_of.len(), 0);
@@ -83,7 +84,8 @@ impl<B: Balance> NodeBalance<B> {
         let of = self.node_of.len() as u32;
         let due = |node: &Node<B>| Share::of(total, requests, node.threads.len() as u32, of, deviations);
         let shares: Vec<Share> = self.nodes.iter().map(due).collect();
-        // Algorithm 1 asks of what a node has before the last: with all of it not too much is never too much.
+        // Algorithm 1 compares a node's load before the last partition: a node that is not overloaded with all of its
+        // load never is.
         let mut nodes = self.nodes.iter().zip(&shares);
         if nodes.any(|(node, share)| share.has_too_much(node.load(&self.assigned))) {
             let mut assigned = vec![0; shares.len()];
@@ -93,8 +95,9 @@ impl<B: Balance> NodeBalance<B> {
         }
     }
 
-    /// Asks of what moves as one, with its load and the node of its first, which node it is to be on, and takes it to
-    /// the least loaded thread there if any of it is not: it may also have begun on several nodes.
+    /// Calls `on` for each unit of placement, with its load and the node of its first partition, to choose its node,
+    /// and moves it to the least loaded thread there if any of its partitions is elsewhere: it may also have begun on
+    /// several nodes.
     fn place(&mut self, load: &[u64], owner: &mut [u32], mut on: impl FnMut(u64, &mut u32)) {
         let ways = self.ways() as usize;
         for (load, owner) in load.chunks(ways).zip(owner.chunks_mut(ways)) {

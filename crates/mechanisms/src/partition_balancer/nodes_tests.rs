@@ -13,7 +13,7 @@ fn within(node_of: &[u32], across: Option<u32>) -> NodeBalance<GreedyBalance> {
 
 #[test]
 fn a_thread_is_relieved_by_its_own_node() {
-    // Thread 0 has 9 of its node's 12; thread 2, of another node, has room too and comes first in no order.
+    // Thread 0 has 9 of its node's 12; thread 2, of another node, has room too and has no precedence.
     let mut owner = [0, 0, 0, 1, 2, 3];
     balance(&mut within(&[0, 0, 1, 1], Some(0)), &[8, 1, 1, 2, 6, 6], 4, &mut owner);
     assert_eq!(owner, [0, 1, 1, 1, 2, 3]);
@@ -25,15 +25,15 @@ fn a_thread_is_relieved_by_its_own_node() {
 
 #[test]
 fn only_a_whole_node_with_too_much_gives_partitions_to_another() {
-    // Node 0 has 20 of 24, its due is 12: after 15 of it the last partition goes to the least loaded thread of node 1,
-    // which is relieved of its own by the other.
+    // Node 0 has 20 of 24, its fair share is 12: after 15 of it the last partition moves to the least loaded thread of
+    // node 1, which the other thread relieves of its own.
     let (load, begin) = ([5, 5, 5, 5, 3, 1], [0, 1, 0, 1, 2, 3]);
     let mut policy = within(&[0, 0, 1, 1], Some(0));
     let mut owner = begin;
     balance(&mut policy, &load, 4, &mut owner);
     assert_eq!(owner, [0, 1, 0, 3, 2, 2]);
     assert_eq!(policy.counts().crossings, 1);
-    // By option never.
+    // With `None`, never.
     let mut never = within(&[0, 0, 1, 1], None);
     let mut owner = begin;
     balance(&mut never, &load, 4, &mut owner);
@@ -88,7 +88,7 @@ fn loads() -> impl Strategy<Value = Vec<Vec<u64>>> {
 }
 
 proptest! {
-    /// On a machine with one node it is the policy within.
+    /// On a machine with one node it is the same as the policy within a node.
     #[test]
     fn one_node_is_the_plain_policy(
         epochs in loads(), threads in 1_u32..6, ways in 1_u32..4, deviations in 0_u32..5, crosses in any::<bool>(),

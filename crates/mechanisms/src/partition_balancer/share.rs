@@ -1,18 +1,18 @@
-//! What a thread is due of the load, and Algorithm 1 over whatever moves as one.
+//! The fair share of a thread, and Algorithm 1 over units of placement.
 
-/// The share of the load that a thread, or the threads of a node, are due.
+/// The fair share of a thread, or of the threads of a node, in the load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Share {
     /// The whole load is multiplied by `part`.
     fair: u128,
     of: u128,
     requests: u128,
-    /// What the square of the excess, times the requests, reaches by chance; `None` does not ask.
+    /// The largest square of the excess, times the requests, that chance explains; `None` for no test.
     noise: Option<u128>,
 }
 
 impl Share {
-    /// What `part` of `of` threads are due of `load`, that `requests` made, and `deviations` beyond it.
+    /// Makes the fair share of `part` of `of` threads in `load`, made by `requests`, and `deviations` beyond it.
     pub(super) fn of(load: u128, requests: u64, part: u32, of: u32, deviations: u32) -> Share {
         // `assigned - ideal > deviations * ideal / sqrt(requests * part / of)`, squared.
         let (part, of) = (u128::from(part), u128::from(of));
@@ -21,31 +21,31 @@ impl Share {
         Share { fair: load * part, of, requests: u128::from(requests), noise }
     }
 
-    /// `assigned <= ideal` as the algorithm says it, without rounding.
+    /// Returns whether `assigned <= ideal`, as in the algorithm, without rounding.
     pub(super) fn has_room(&self, assigned: u64) -> bool {
         u128::from(assigned) * self.of <= self.fair
     }
 
-    /// Whether it is more than is due, and more than chance explains.
+    /// Returns whether `assigned` is above the fair share by more than chance explains.
     pub(super) fn has_too_much(&self, assigned: u64) -> bool {
         let excess = (u128::from(assigned) * self.of).saturating_sub(self.fair);
         let squared = || excess.saturating_pow(2).saturating_mul(self.requests);
         excess > 0 && self.noise.is_none_or(|noise| squared() > noise)
     }
 
-    /// Whether `load` is at least a `divisor`th of what is due.
+    /// Returns whether `load` is at least a `divisor`th of the fair share.
     pub(super) fn is_part(&self, load: u64, divisor: u32) -> bool {
         u128::from(load) * self.of * u128::from(divisor) >= self.fair
     }
 
-    /// Whether `load` is more than a `divisor`th of what is due.
+    /// Returns whether `load` is more than a `divisor`th of the fair share.
     pub(super) fn is_more(&self, load: u64, divisor: u32) -> bool {
         u128::from(load) * self.of * u128::from(divisor) > self.fair
     }
 }
 
-/// Algorithm 1: what moves as one stays with its owner, unless that has been given too much and another has room.
-/// `assigned` is what every owner has been given so far.
+/// Algorithm 1: a unit stays with its owner, unless that is overloaded and another has room. `assigned` is the load
+/// given to each owner so far.
 pub(super) fn place<'a, 'b>(
     units: impl Iterator<Item = (u64, &'a mut u32)>,
     assigned: &mut [u64],

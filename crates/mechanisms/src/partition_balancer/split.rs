@@ -7,19 +7,19 @@
 //! B was cool  ───A───   ───B───   ───C──      joined: its parts go back together, to one thread
 //! ```
 //!
-//! Not in the paper, whose partitions stay as they are. Each epoch:
+//! Splitting is not in the paper, whose partitions stay as they are. In each epoch:
 //!
-//! 1. *Join.* A split group that had at most an eighth of a thread's fair share for 64 epochs is joined on the thread
-//!    that has most of its load, of those that stay within the ideal with all of it. At most one group an epoch is
-//!    moved for that, so joining moves at most `ways` - 1 partitions; without such a thread it stays split.
-//! 2. *Split.* Algorithm 1 is tried on the units as they are. A thread that would still have too much beyond chance is
-//!    one that it cannot relieve: the last group that it is given carries it there, and is split if it has a quarter of
+//! 1. *Join.* A split group that had at most an eighth of a thread's fair share for 64 epochs is joined on the
+//!    thread that has most of its load, among the threads that stay within the ideal with all of it. At most one group
+//!    an epoch is moved for that, so joining moves at most `ways` - 1 partitions; without such a thread it stays split.
+//! 2. *Split.* Algorithm 1 is tried on the current units. If a thread would still be overloaded beyond chance,
+//!    Algorithm 1 cannot relieve it: the last group that it is given overloads it, and is split if it has a quarter of
 //!    a fair share or more.
-//! 3. *Move.* Algorithm 1 runs over the units that are now.
+//! 3. *Move.* Algorithm 1 runs over the new units.
 //!
-//! Between a quarter and an eighth a group stays what it is: that, and the 64 epochs, keep chance from splitting and
-//! joining in turn. With less than a quarter a group can put its thread above the ideal by no more than that.
-//! A single hot key is split down to its part, and stays whole: a part is one partition, and nothing divides it.
+//! Between a quarter and an eighth a group stays as it is: that, and the 64 epochs, keep chance from splitting and
+//! joining in turn. With less than a quarter a group can put its thread above the ideal by no more than that. A single
+//! hot key is split down to its part, and stays whole: a part is one partition, which cannot be divided.
 
 use super::{AWAY, Balance, BalanceCounts, Share, epochs_max, place};
 
@@ -34,7 +34,7 @@ pub struct SplitBalance {
     assigned: Vec<u64>,
 }
 
-/// `ways` neighbours, or what is left of the partitions at their end.
+/// A group of `ways` neighbouring partitions, fewer at the end.
 #[derive(Clone, Copy, Debug, Default)]
 struct Group {
     is_split: bool,
@@ -42,7 +42,7 @@ struct Group {
     cool: u32,
 }
 
-/// What moves as one: a group, or a part of one that is split.
+/// A unit of placement: a group, or a part of a split one.
 #[derive(Clone, Copy, Debug)]
 struct Unit {
     first: usize,
@@ -55,19 +55,19 @@ struct Unit {
 const HOT: u32 = 4;
 /// A split group with more than this part of a fair share is not joined.
 const COOL: u32 = 8;
-/// Epochs that a group must have been cool for: with epochs that count as one (sixteen at most), the last of them know
-/// nothing of the time when it was hot.
+/// Epochs for which a group must have been cool: with epochs that count as one (sixteen at most), the last of them do
+/// not include the time when it was hot.
 const COOL_EPOCHS: u32 = 64;
 
 impl SplitBalance {
     /// A group has at most this many partitions.
     pub const WAYS_MAX: u32 = 64;
 
-    /// Groups of `ways` neighbours (1 to [`SplitBalance::WAYS_MAX`]; one alone is Algorithm 1 over partitions), and
-    /// moves beyond so many `deviations` as for [`super::GreedyBalance::beyond_noise`].
+    /// Makes the policy for groups of `ways` neighbours (1 to [`SplitBalance::WAYS_MAX`]; with 1 it is Algorithm 1 over
+    /// partitions), which moves beyond `deviations` as in [`super::GreedyBalance::beyond_noise`].
     ///
     /// # Panics
-    /// If `ways` is none of these.
+    /// If `ways` is outside this range.
     pub fn new(ways: u32, deviations: u32) -> SplitBalance {
         assert!((1..=SplitBalance::WAYS_MAX).contains(&ways), "{ways} ways are not allowed; 1 to 64 are");
         SplitBalance {
@@ -80,7 +80,7 @@ impl SplitBalance {
         }
     }
 
-    /// Takes a group for split whose parts have different owners, and forgets of those that are away.
+    /// Marks a group whose parts have different owners as split, and resets the state of groups that are away.
     fn look(&mut self, owner: &[u32]) {
         let ways = self.ways as usize;
         self.groups.resize(owner.len().div_ceil(ways), Group::default());
@@ -167,8 +167,8 @@ impl SplitBalance {
     }
 }
 
-/// The thread where a group may be joined: of those with parts of it that have room for the rest, the one with most of
-/// its load, then with most parts, then the first.
+/// Returns the thread where a group may be joined: among the threads with parts of it that have room for the rest, the
+/// one with most of its load, then with most parts, then the first.
 fn home(load: &[u64], owner: &[u32], assigned: &[u64], share: &Share) -> Option<u32> {
     let all: u64 = load.iter().sum();
     let has = |thread: u32| {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::super::GreedyBalance;
 use super::*;
 
-/// As printed, so that numbers are exact.
+/// Makes the policy as printed, so that numbers are exact.
 fn printed(ways: u32) -> SplitBalance {
     SplitBalance::new(ways, 0)
 }
@@ -15,11 +15,11 @@ fn balance(policy: &mut dyn Balance, load: &[u64], threads: u32, owner: &mut [u3
 #[test]
 fn a_hot_group_is_split_and_its_parts_move_alone() {
     let (mut policy, mut owner) = (printed(4), [0, 0, 0, 0, 1, 1, 1, 1]);
-    // Of an ideal of 7 the first group is 12: its last part finds 9 at its thread.
+    // With an ideal of 7 the first group has a load of 12: its last part finds 9 at its thread.
     balance(&mut policy, &[3, 3, 3, 3, 1, 1, 0, 0], 2, &mut owner);
     assert_eq!(owner, [0, 0, 0, 1, 1, 1, 1, 1]);
     assert_eq!(policy.counts(), BalanceCounts { splits: 1, ..BalanceCounts::default() });
-    // Algorithm 1 over groups does nothing: there is nothing before the first group on its thread.
+    // Algorithm 1 over groups does nothing: the first group on each thread has none before it.
     let mut coarse = [0, 1];
     balance(&mut GreedyBalance::default(), &[12, 2], 2, &mut coarse);
     assert_eq!(coarse, [0, 1]);
@@ -27,7 +27,7 @@ fn a_hot_group_is_split_and_its_parts_move_alone() {
 
 #[test]
 fn a_group_that_fits_nowhere_is_split_though_it_is_less_than_a_fair_share() {
-    // Five groups of 8 on two threads: 24 and 16, and moving one would only turn it round.
+    // Five groups of 8 on two threads: 24 and 16, and moving one would only swap these.
     let (mut policy, load) = (printed(4), [2; 20]);
     let mut owner: Vec<u32> = policy.first_owners(20, 2);
     assert_eq!(owner[..10], [0, 0, 0, 0, 1, 1, 1, 1, 0, 0]);
@@ -37,7 +37,7 @@ fn a_group_that_fits_nowhere_is_split_though_it_is_less_than_a_fair_share() {
     assert_eq!(policy.counts().splits, 1);
 }
 
-/// Splits the first two groups of four, then leaves them `share` requests each of 32 for so many epochs.
+/// Splits the first two groups of four, then leaves them `share` requests each of 32 for `epochs` epochs.
 fn cooled(share: u64, epochs: u32) -> (SplitBalance, Vec<u32>) {
     let mut policy = printed(4);
     let mut owner = policy.first_owners(16, 2);
@@ -83,8 +83,8 @@ fn joining_goes_where_most_of_the_load_is_and_room_for_the_rest() {
     assert_eq!(at([49, 60], [1, 1, 3, 3], [0, 0, 1, 1]), None, "neither has room for the rest");
 }
 
-/// The limit of it: a single key is in one partition, and a partition in one thread. Its group is split once, what is
-/// beside it moves away, and it stays, with more than a thread's share.
+/// The limit of splitting: a single key is in one partition, and a partition in one thread. Its group is split once,
+/// the other partitions of the group move away, and it stays, with more than a thread's share.
 #[test]
 fn a_single_hot_key_is_split_down_to_its_part_and_stays_whole() {
     let mut policy = SplitBalance::new(8, 4);
@@ -122,7 +122,7 @@ fn most(load: &[u64], threads: u32, owner: &[u32]) -> u64 {
 }
 
 proptest! {
-    /// Whatever happens, owners are threads, a joined group has one owner, and the same input gives the same output.
+    /// In all cases owners are threads, a joined group has one owner, and the same input gives the same output.
     #[test]
     fn every_partition_has_one_owner_and_joined_groups_one_thread(
         epochs in prop::collection::vec(prop::collection::vec(0_u64..500, 40), 1..20),
@@ -150,7 +150,7 @@ proptest! {
         }
     }
 
-    /// A load that stays ends within a quarter of the ideal, or one partition, above it.
+    /// With a constant load, the most loaded thread ends at most a quarter of the ideal, or one partition, above it.
     #[test]
     fn loads_end_near_the_ideal(
         load in prop::collection::vec(0_u64..500, 64), ways in 1_u32..=9, threads in 1_u32..6,
@@ -201,7 +201,7 @@ const FINE: usize = 512;
 const WAYS: u32 = 8;
 const THREADS: u32 = 4;
 
-/// What is asked for in an epoch: a request's partition.
+/// Draws the partition of a request in an epoch.
 type Requests = fn(u64, &mut Random) -> usize;
 
 fn uniform(_epoch: u64, random: &mut Random) -> usize {
@@ -229,8 +229,8 @@ fn key(epoch: u64, random: &mut Random) -> usize {
     if random.below(10) < 4 { 43 } else { uniform(epoch, random) }
 }
 
-/// Those of the first of nine octaves as often as those of each other, so that the r-th partition is asked for some 1 /
-/// r times as often as the first; they are strewn.
+/// Each of nine octaves is drawn equally often, so that the r-th partition has about 1 / r times as many requests as
+/// the first; they are strewn.
 fn skewed(_epoch: u64, random: &mut Random) -> usize {
     let octave = 1 << random.below(9);
     (octave + random.below(octave) - 1) as usize * 197 % FINE
@@ -246,8 +246,8 @@ struct Run {
     counts: BalanceCounts,
 }
 
-/// Lets the runtime's rule of epochs that count as one run over what is asked for; `ways` partitions are one for the
-/// policy.
+/// Runs the runtime's rule of epochs that count as one over the drawn requests; the policy sees `ways` partitions as
+/// one.
 fn run(policy: &mut dyn Balance, ways: usize, requests: Requests, an_epoch: u64, epochs: u64) -> Run {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut owner = policy.first_owners((FINE / ways) as u32, THREADS);

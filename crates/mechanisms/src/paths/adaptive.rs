@@ -13,8 +13,8 @@
 //!          by chance
 //! ```
 //!
-//! It needs hop-by-hop flow control ([`crate::pfc`]): only because congestion further on holds packets back
-//! does a switch's own queue tell how a path is doing.
+//! It needs hop-by-hop flow control ([`crate::pfc`]): a switch's own queue reflects the state of a path only because
+//! congestion further on holds packets back.
 
 use plimsoll_units::Bytes;
 use schemars::JsonSchema;
@@ -123,13 +123,13 @@ impl Adaptive {
         Adaptive { thresholds, count: params.thresholds.len().min(THRESHOLDS_MAX) }
     }
 
-    /// The band of a port with so many drain bytes, 0 the best.
+    /// Returns the band of a port with `drain` bytes, 0 the best.
     #[inline]
     pub fn band(&self, drain_bytes: u64) -> usize {
         self.thresholds[..self.count].iter().take_while(|threshold| drain_bytes >= **threshold).count()
     }
 
-    /// The port by which a packet leaves; none without a candidate. `candidates` is gone through twice.
+    /// Returns the port by which a packet leaves; `None` without a candidate. It iterates over `candidates` twice.
     pub fn choose(
         &self,
         candidates: impl Iterator<Item = Candidate> + Clone,
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn any_port_of_the_best_band() {
-        // Not only the emptiest.
+        // The choice is not limited to the emptiest port.
         assert_eq!(reached(&[(15_000, true), (20_000, true), (0, true), (90_000, true)]), [0, 2]);
         assert_eq!(reached(&[(70_000, true), (20_000, true), (63_000, true)]), [1, 2]);
         assert_eq!(reached(&[(70_000, true), (1 << 40, true)]), [0, 1]);
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn shortest_paths_first_within_a_band() {
         assert_eq!(reached(&[(0, false), (15_000, true), (1, false), (2, true)]), [1, 3]);
-        // But a longer path in a better band goes before.
+        // But a longer path in a better band has precedence.
         assert_eq!(reached(&[(15_000, false), (16_000, true), (3, false)]), [0, 2]);
     }
 
@@ -237,7 +237,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against counts of what waits, packet by packet.
+        /// Drain bytes agree with sums over the waiting packets, at each packet.
         #[test]
         fn drain_bytes_follow_the_queue(ops in prop::collection::vec((any::<bool>(), 0u8..8, 1u64..9_000), 1..100)) {
             let mut port = DrainBytes::default();
@@ -257,7 +257,7 @@ mod tests {
             }
         }
 
-        /// Nothing better than the choice exists, and every port as good as it can be reached.
+        /// The choice is among the best, and every port as good can be chosen.
         #[test]
         fn the_choice_is_the_best_class(
             of in prop::collection::vec((0u64..100_000, any::<bool>()), 1..20),

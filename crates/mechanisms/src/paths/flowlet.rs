@@ -6,9 +6,8 @@
 //! packet:  now - last > gap, or no such port  ->  choose anew      last = now
 //! ```
 //!
-//! Flows that share an entry share its path, as in a switch: they are neither told apart nor mixed up with
-//! a port that does not lead to their destination, because an entry's port counts only if it is one of those
-//! possible.
+//! Flows that share an entry share its path, as in a switch: they are not distinguished. An entry's port counts only if
+//! it is one of the possible ones, so that no flow takes a port that does not lead to its destination.
 
 use plimsoll_units::{Span, Time};
 use schemars::JsonSchema;
@@ -21,8 +20,8 @@ use crate::mechanism::{Mechanism, Section, Table};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FlowletParams {
-    /// The pause after which a flow may change its path, more than 0. It should exceed what the paths differ
-    /// in delay, queues included. Default 500 us (an assumption).
+    /// The pause after which a flow may change its path, more than 0. It should exceed the difference of the paths'
+    /// delays, queues included. Default 500 us (an assumption).
     pub gap: Span,
     /// Entries of a switch's table, 1 to 2^24; flows that fall on the same one share a path. Default 65536
     /// (an assumption).
@@ -67,9 +66,8 @@ impl Flowlets {
         Flowlets { gap: params.gap, size: params.entries, entries: Vec::new() }
     }
 
-    /// The port for a packet of the flow with hash `flow_hash`, 32 well mixed bits. `possible` says
-    /// whether a port leads to the packet's destination; `choose` names one that does, and is asked when a
-    /// flowlet begins.
+    /// Returns the port for a packet of the flow with hash `flow_hash`, 32 well mixed bits. `possible` returns whether
+    /// a port leads to the packet's destination; `choose` returns one that does, and is called when a flowlet begins.
     pub fn port(
         &mut self,
         now: Time,

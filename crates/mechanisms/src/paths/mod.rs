@@ -1,20 +1,19 @@
-//! Which of several paths a packet takes, beyond a hash of its flow (ECMP).
+//! Choice of a packet's path among several, beyond a hash of its flow (ECMP).
 //!
 //! | | decides for each | by | reorders |
 //! |---|---|---|---|
 //! | [`flowlet`] | burst of a flow | chance, once the flow has paused | rarely |
 //! | [`spray`] | packet | chance or turn | yes |
-//! | [`adaptive`] | packet | what waits at the ports (DeTail) | yes |
+//! | [`adaptive`] | packet | the bytes that wait at the ports (DeTail) | yes |
 //!
-//! A switch says which ports are possible, by their numbers or as candidates `0..count`; nothing is
-//! allocated in choosing, and a uniform 64-bit value comes in as a closure, called at most once and only if
-//! there is a choice.
+//! A switch passes the possible ports, by their numbers or as candidates `0..count`; choosing allocates nothing, and a
+//! uniform 64-bit value is passed as a closure, called at most once and only if there is a choice.
 
 pub mod adaptive;
 pub mod flowlet;
 pub mod spray;
 
-/// One of `0..count`, uniformly to within `count / 2^64`; 0 if there is no choice.
+/// Draws one of `0..count`, uniformly to within `count / 2^64`; 0 if `count` is at most 1.
 #[inline]
 pub fn uniform(count: u32, draw: impl FnOnce() -> u64) -> u32 {
     if count <= 1 { 0 } else { ((u128::from(draw()) * u128::from(count)) >> 64) as u32 }

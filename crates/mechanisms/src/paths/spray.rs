@@ -1,8 +1,8 @@
-//! Packet spraying: each packet by itself takes any of the shortest paths, by chance or in turn.
+//! Packet spraying: each packet takes any of the shortest paths, by chance or in turn.
 //!
-//! In turn means one counter per switch and destination host, shared by all flows, data and
-//! acknowledgements, as in the ns-2 code that QJump and pFabric were simulated with. Counters of different
-//! destinations do not know each other, so that a switch's ports are loaded evenly only on average.
+//! In turn means one counter per switch and destination host, shared by all flows, data and acknowledgements, as in the
+//! ns-2 code that QJump and pFabric were simulated with. Counters of different destinations are independent, so that a
+//! switch's ports are loaded evenly only on average.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,17 +38,17 @@ pub enum SprayBy {
 #[derive(Clone, Debug)]
 pub struct Spray {
     by: SprayBy,
-    /// Whose turn it is, by destination host; as long as the highest host so far.
+    /// The turn of each destination host; as long as the highest host so far.
     turns: Vec<u32>,
 }
 
 impl Spray {
-    /// Nothing sent yet; every destination begins with its first candidate.
+    /// Returns the state before the first packet; every destination begins with its first candidate.
     pub fn new(params: &SprayParams) -> Spray {
         Spray { by: params.by, turns: Vec::new() }
     }
 
-    /// Which of the candidates `0..count` the next packet to `destination` takes; 0 if there is no choice.
+    /// Returns the candidate, of `0..count`, that the next packet to `destination` takes; 0 if `count` is at most 1.
     /// `count` may change, as links fail and come back.
     #[inline]
     pub fn choose(&mut self, destination: u32, count: u32, draw: impl FnOnce() -> u64) -> u32 {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     proptest! {
-        /// Of any run of packets to one destination, no path gets two more than another.
+        /// In any run of packets to one destination, the paths' numbers of packets differ by at most one.
         #[test]
         fn turns_are_fair(packets in prop::collection::vec(0u32..3, 1..200), count in 2u32..6) {
             let mut spray = spray("by = 'round-robin'");

@@ -1,16 +1,17 @@
-//! How connections keep to a level by themselves, where the host's limiter can refuse packets but not hold them.
+//! Pacing by which connections keep to a level themselves, where the host's limiter can refuse packets but not hold
+//! them.
 //!
 //! ```text
 //! pace  =  (bucket - frame / 2) / E  x  segment / frame  /  connections that share the level
 //! ```
 //!
-//! Linux paces a connection by the payload of its packets, and makes up for a packet that left late by a next one that
-//! is early by as much, at most by half of a gap. So of packets that fill k frames of the bucket, one that begins an
-//! epoch and the k that follow it are at least k - 1/2 gaps apart: at this pace no packet of a connection that has a
-//! level to itself, sends full frames and is paced (the first ten are not) is ever beyond the share. A bucket of one
-//! frame gives half of the level's rate, one of many next to all of it.
+//! Linux paces a connection by the payload of its packets, and compensates for a packet that left late by sending the
+//! next one earlier by as much, at most by half of a gap. So of packets that fill k frames of the bucket, one that
+//! begins an epoch and the k that follow it are at least k - 1/2 gaps apart. At this pace, a connection that has a
+//! level to itself, sends full frames and is paced (the first ten packets are not) never exceeds the share. A bucket of
+//! one frame gives half of the level's rate, a bucket of many nearly all of it.
 //!
-//! u64 throughout, so that the twin in C is exact.
+//! All arithmetic is u64, so that the C version is exact.
 
 use plimsoll_units::{Bytes, Span, Time};
 
@@ -25,8 +26,8 @@ pub fn pace(bucket: Bytes, epoch: Span, segment: u64, header: u64, sharers: u64)
     (rate / sharers.max(1)).max(1)
 }
 
-/// How many connections share a level: those that were heard of in this period or, if these are more, in the one
-/// before. One that rests for two periods leaves its part to the others.
+/// Number of connections that share a level: the connections active in this period or, if these are more, in the one
+/// before. A connection that is idle for two periods leaves its part to the others.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Sharers {
     period: u64,
@@ -34,15 +35,15 @@ pub struct Sharers {
     before: u64,
 }
 
-/// When a connection was last heard of, which [`Sharers`] keep with it.
+/// The time of a connection's last activity, which [`Sharers`] keeps with it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct HeardOf(u64);
 
 impl Sharers {
-    /// A connection is heard of, by an acknowledgement or by what it sends: how many share the level, 1 or more. A time
-    /// before an earlier one counts as of that period.
+    /// Records that a connection is active, by an acknowledgement or by data that it sends, and returns the number of
+    /// connections that share the level, 1 or more. A time before an earlier one counts as of that period.
     pub fn heard_of(&mut self, connection: &mut HeardOf, now: Time) -> u64 {
-        // The first period is number 1, so that none has been heard of yet.
+        // The first period is number 1, so that no connection has been active in it yet.
         let period = (now.saturating_since(Time::ZERO).as_ps() / SHARING.as_ps() + 1).max(self.period);
         if period > self.period {
             self.before = if period == self.period + 1 { self.now } else { 0 };

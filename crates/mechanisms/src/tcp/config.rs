@@ -11,8 +11,7 @@ use super::params::{
 use super::segment::Segment;
 use crate::InvalidParam;
 
-/// The configuration of an endpoint, resolved. Windows are in bytes. The fields are those of
-/// [`TransportParams`], which describes them.
+/// The configuration of an endpoint, resolved. Windows are in bytes. [`TransportParams`] describes the fields.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each field is the key of TransportParams with the same name")]
 pub struct Config {
@@ -194,7 +193,7 @@ impl Config {
         self.header_bytes + options + segment.len
     }
 
-    /// What controllers that are called through their trait see of the configuration.
+    /// Returns the limits in the configuration, for controllers that are called through their trait.
     pub(super) fn limits(&self) -> Limits {
         Limits { segment: self.segment, max_window: self.max_window, initial_window: self.initial_window }
     }
@@ -213,7 +212,7 @@ impl Config {
         }
     }
 
-    /// How many segments a received one stands for: more than one only after receive offload.
+    /// Returns how many segments a received one represents: more than one only after receive offload.
     #[inline]
     pub(super) fn segments_in(&self, len: u32) -> u32 {
         if u64::from(len) <= self.segment { 1 } else { u64::from(len).div_ceil(self.segment) as u32 }

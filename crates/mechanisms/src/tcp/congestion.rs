@@ -1,7 +1,7 @@
-//! [`CongestionControl`]: what a congestion controller sees, and what it decides.
+//! [`CongestionControl`]: the input of a congestion controller, and its decisions.
 //!
-//! The sender finds out *that* something happened and repairs losses; a controller says what the window becomes. It
-//! does so in one of two ways ([`CongestionControl::sets_window`]):
+//! The sender detects *that* something happened and repairs losses; a controller decides the new window. It does so in
+//! one of two ways ([`CongestionControl::sets_window`]):
 //!
 //! ```text
 //!                  by ssthresh (the RFCs' way)                 by itself (delay- or rate-based)
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use plimsoll_units::{Rate, Span, Time};
 
-/// The congestion window and what steers its growth, in bytes.
+/// The congestion window and the values that control its growth, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
     /// The congestion window.
@@ -40,7 +40,7 @@ impl Window {
     }
 }
 
-/// What is the same for the whole life of a connection, in bytes.
+/// Limits that are the same for the whole life of a connection, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// The payload of a full segment.
@@ -69,9 +69,9 @@ pub struct Ack {
     pub rtt: Option<Span>,
     /// Smoothed RTT, this sample included; zero before the first sample.
     pub srtt: Span,
-    /// Whether the window is what limits the sender, not the application (RFC 7661, section 4.3), nor the controller's
-    /// own pacing rate. Computed for controllers that set the window; true for others, whose `grow` is only called if
-    /// it is.
+    /// True if the window limits the sender, not the application (RFC 7661, section 4.3), nor the controller's own
+    /// pacing rate. Computed for controllers that set the window; true for others, whose `grow` is only called if it
+    /// is.
     pub window_limited: bool,
 }
 
@@ -86,7 +86,7 @@ pub enum Cause {
     Ecn,
 }
 
-/// Why and from what the window is to be cut.
+/// The cause of a cut, and the values from which it is computed.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
     /// The time at which the sender detected the cause.
@@ -113,14 +113,14 @@ pub struct SubflowWindow {
 /// A congestion controller. An endpoint owns one; it sees that endpoint's ACKs only, and as a subflow of an MPTCP
 /// connection the windows of the others.
 pub trait CongestionControl: fmt::Debug + Send {
-    /// Whether the controller sets the window itself, as the head of this file says; otherwise ssthresh does.
-    /// Asked once, when the endpoint is made.
+    /// Returns whether the controller sets the window itself, as the head of this file describes; otherwise ssthresh
+    /// does. Called once, when the endpoint is made.
     fn sets_window(&self) -> bool {
         false
     }
 
-    /// The connection's packets pass `switches` switches on their way. Called when a connection opens, where its path
-    /// is known.
+    /// Receives the number of switches on the way of the connection's packets. Called when a connection opens, where
+    /// its path is known.
     fn on_path(&mut self, _switches: u32) {}
 
     /// The endpoint is subflow `own` of an MPTCP connection, whose subflows have these windows. Called before every
@@ -131,26 +131,26 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// window does so here; the sender caps cwnd at `max_window`.
     fn on_ack(&mut self, _limits: &Limits, _window: &mut Window, _ack: &Ack) {}
 
-    /// Opens the window for an ACK of new data. Not called during recovery, for ACKs whose ECE forbids
-    /// growth, or while the application limits what is sent. The sender caps cwnd at `max_window`. A controller that
-    /// sets the window has no use for it.
+    /// Opens the window for an ACK of new data. Not called during recovery, for ACKs whose ECE forbids growth, or while
+    /// the application limits the sender. The sender caps cwnd at `max_window`. A controller that sets the window does
+    /// not need it.
     fn grow(&mut self, _limits: &Limits, _window: &mut Window, _ack: &Ack) {}
 
-    /// The window in bytes after `cut`. The sender rounds it, applies the floors, and sets cwnd and
-    /// ssthresh; after a timeout only ssthresh, cwnd being one segment. Where the controller sets the window, cwnd
-    /// becomes what it says here.
+    /// Returns the window in bytes after `cut`. The sender rounds it, applies the floors, and sets cwnd and ssthresh;
+    /// after a timeout only ssthresh, cwnd being one segment. Where the controller sets the window, cwnd becomes this
+    /// value.
     fn cut(&mut self, limits: &Limits, window: &Window, cut: &Cut) -> u64;
 
-    /// The rate, header included, at which segments leave at most; `None` for as fast as the window allows. Asked
-    /// before each segment. A rate of zero counts as none.
+    /// Returns the rate, header included, at which segments leave at most; `None` for as fast as the window allows.
+    /// Called before each segment. A rate of zero counts as none.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// Nothing was sent for `idle`; transmission starts again now.
+    /// Called when transmission starts again after `idle` without sending.
     fn on_restart(&mut self, _idle: Span) {}
 
-    /// The smoothed share of marked bytes, for time series; 0 if there is no such thing.
+    /// Returns the smoothed share of marked bytes, for time series; 0 for a controller without one.
     fn alpha(&self) -> f64 {
         0.0
     }

@@ -11,9 +11,9 @@ use super::sender::{Offer, Sender};
 
 /// One end of a connection.
 ///
-/// What `kind` decides (the controller, ECN, how marks are echoed and segments acknowledged) is taken from the
-/// [`Config`] with which the endpoint is made. The configuration that its methods take may differ in that, so that
-/// connections of different kinds can share one.
+/// The properties that follow from `kind` (the controller, ECN, how marks are echoed and segments acknowledged) are
+/// taken from the [`Config`] with which the endpoint is made. The configuration that its methods take may differ in
+/// these, so that connections of different kinds can share one.
 ///
 /// After every [`write`](Endpoint::write), [`on_segment`](Endpoint::on_segment) and
 /// [`on_deadline`](Endpoint::on_deadline), call [`poll_transmit`](Endpoint::poll_transmit) until it
@@ -23,11 +23,11 @@ pub struct Endpoint {
     state: State,
     /// A SYN or SYN-ACK must be sent now.
     syn_due: bool,
-    /// How often the SYN or SYN-ACK was sent.
+    /// Number of times that the SYN or SYN-ACK was sent.
     syns_sent: u16,
-    /// This end asks for ECN, or accepts it, in the handshake.
+    /// This end requests ECN, or accepts it, in the handshake.
     wants_ecn: bool,
-    /// The other end asked for ECN in its SYN.
+    /// The other end requested ECN in its SYN.
     peer_ecn: bool,
     /// When the SYN or SYN-ACK was first sent.
     syn_sent_at: Time,
@@ -46,7 +46,7 @@ enum State {
     Established,
 }
 
-/// What changed with a segment that arrived.
+/// Changes that an arriving segment caused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Delivered {
     /// Bytes handed to the application, in order.
@@ -70,7 +70,7 @@ pub struct WindowState {
     pub rto: Span,
 }
 
-/// What an endpoint has counted since it was made.
+/// Counts of an endpoint since it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Segments sent, of any kind.
@@ -110,12 +110,12 @@ impl Endpoint {
         }
     }
 
-    /// Whether the controller may take account of the path ([`Endpoint::set_path`]).
+    /// Returns whether the controller may take account of the path ([`Endpoint::set_path`]).
     pub fn regards_path(&self) -> bool {
         self.sender.controller.is_boxed()
     }
 
-    /// Tells the controller that the packets of this end pass `switches` switches on their way.
+    /// Passes the number of switches on the path of this end's packets to the controller.
     pub fn set_path(&mut self, switches: u32) {
         self.sender.controller.on_path(switches);
     }
@@ -137,7 +137,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes back the last `bytes` that the application wrote, of which nothing was sent.
+    /// Takes back the last `bytes` that the application wrote, before any of them is sent.
     ///
     /// # Panics
     /// If some of them were sent.
@@ -146,13 +146,13 @@ impl Endpoint {
         self.sender.written -= bytes;
     }
 
-    /// Returns whether the connection is established, and nothing would be sent again before new data leaves.
+    /// Returns whether the connection is established, and no retransmission would precede new data.
     pub fn takes_new_data(&self) -> bool {
         let sender = &self.sender;
         self.state == State::Established && !sender.resend && sender.nxt == sender.max
     }
 
-    /// Tells the controller the windows of the MPTCP connection of which this endpoint is subflow `own`.
+    /// Passes the windows of the MPTCP connection of which this endpoint is subflow `own` to the controller.
     pub fn couple(&mut self, subflows: &[SubflowWindow], own: usize) {
         self.sender.controller.on_subflows(subflows, own);
     }
@@ -182,8 +182,7 @@ impl Endpoint {
         delivered
     }
 
-    /// The next segment that leaves now: a SYN, then an ACK that is due, then data sent again, then
-    /// new data.
+    /// Returns the next segment that leaves now: a SYN, then an ACK that is due, then data sent again, then new data.
     #[inline]
     pub fn poll_transmit(&mut self, config: &Config, now: Time) -> Option<Segment> {
         if self.state != State::Established {
@@ -212,9 +211,9 @@ impl Endpoint {
         self.state == State::Established && self.receiver.owes_ack()
     }
 
-    /// What new data [`poll_transmit`](Endpoint::poll_transmit) would give, for a sender that waits
-    /// for a piece worth sending. `None` if there is none, if something else comes first, or while
-    /// losses are being repaired, when nothing should wait.
+    /// Returns the new data that [`poll_transmit`](Endpoint::poll_transmit) would give, for a sender that waits for a
+    /// piece worth sending. `None` if there is none, if something else comes first, or while losses are being repaired,
+    /// when nothing should wait.
     pub fn offer(&self, config: &Config) -> Option<Offer> {
         let first = self.state != State::Established || self.receiver.owes_ack();
         if first { None } else { self.sender.offer(config) }
@@ -236,8 +235,8 @@ impl Endpoint {
         }
     }
 
-    /// When [`on_deadline`](Endpoint::on_deadline) must be called, the earliest of the retransmission
-    /// timer, the delayed ACK and the pacer; `Time::MAX` if none is set. A call before that does no harm.
+    /// Returns when [`on_deadline`](Endpoint::on_deadline) must be called, the earliest of the retransmission timer,
+    /// the delayed ACK and the pacer; `Time::MAX` if none is set. An earlier call is harmless.
     #[inline]
     pub fn deadline(&self) -> Time {
         self.sender.deadline.min(self.receiver.deadline()).min(self.sender.pacing_deadline)
@@ -288,8 +287,8 @@ impl Endpoint {
         self.sender.written
     }
 
-    /// Bytes written that the other end is not known to have: neither acknowledged nor selectively
-    /// acknowledged. What pFabric ranks packets by.
+    /// Returns the written bytes that are neither acknowledged nor selectively acknowledged. pFabric ranks packets by
+    /// them.
     pub fn remaining(&self) -> u64 {
         self.sender.remaining()
     }
@@ -304,7 +303,7 @@ impl Endpoint {
         self.state == State::Established
     }
 
-    /// Whether everything written is acknowledged, and neither a handshake nor an ACK is pending.
+    /// Returns whether everything written is acknowledged, and neither a handshake nor an ACK is pending.
     pub fn is_idle(&self) -> bool {
         let quiet = matches!(self.state, State::Listen | State::Established);
         quiet && self.sender.una == self.sender.written && !self.receiver.has_pending_ack()
@@ -337,7 +336,7 @@ impl Endpoint {
         }
     }
 
-    /// Asks memory for what a segment that arrives will use of what the endpoint refers to.
+    /// Prefetches the memory behind the endpoint that an arriving segment will use.
     #[inline]
     pub fn prefetch(&self) {
         self.sender.prefetch();
@@ -345,14 +344,14 @@ impl Endpoint {
 
     // ---- handshake ----
 
-    /// A segment before the connection is established, or a SYN after. True if the segment goes on to
-    /// be processed as any other.
+    /// Handles a segment before the connection is established, or a SYN after. Returns true if the segment is then
+    /// processed as any other.
     #[cold]
     fn on_handshake(&mut self, config: &Config, now: Time, segment: &Segment) -> bool {
         let (syn, ack) = (segment.flags.has(Flags::SYN), segment.flags.has(Flags::ACK));
         match self.state {
             State::Listen | State::SynSent if syn && !ack => {
-                // RFC 3168, section 6.1.1: a SYN with ECE and CWR asks for ECN.
+                // RFC 3168, section 6.1.1: a SYN with ECE and CWR requests ECN.
                 self.peer_ecn = segment.flags.has(Flags::ECE.with(Flags::CWR));
                 self.state = State::SynReceived;
                 self.syn_due = true;
@@ -376,7 +375,7 @@ impl Endpoint {
                 !syn
             }
             State::Established => {
-                // A SYN or SYN-ACK again: our ACK of it was lost.
+                // A SYN or SYN-ACK was repeated: our ACK of it was lost.
                 self.receiver.ack_now();
                 false
             }

@@ -12,10 +12,9 @@
 //! take the [`Config`] that the connection's ends share, so that an endpoint holds state only. Sequence
 //! numbers are 64-bit offsets into the byte stream, which starts at 0; SYN takes no sequence number.
 //!
-//! Where RFC and ns-2 differ, a key of [`TransportParams`] says which rule holds; the defaults are the
-//! RFC's. Not modelled: closing (FIN; a connection that is done is dropped when it is idle), the
-//! advertised window (`max_window` stands for it), resets, urgent data, path MTU discovery, and
-//! reneging on SACK.
+//! Where RFC and ns-2 differ, a key of [`TransportParams`] selects the rule; the defaults are the RFC's. Not modelled:
+//! closing (FIN; a connection that is done is dropped when it is idle), the advertised window (`max_window` takes its
+//! place), resets, urgent data, path MTU discovery, and reneging on SACK.
 
 mod config;
 mod congestion;

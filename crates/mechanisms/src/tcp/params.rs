@@ -20,12 +20,11 @@ pub struct TransportParams {
     /// How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack`
     /// (RFC 2018 and 6675). Default `sack`.
     pub recovery: Recovery,
-    /// How the window opens, for `tcp` and `dctcp`: `fraction` adds `segment^2 / cwnd` bytes an ACK in
-    /// congestion avoidance and at most what the ACK covers in slow start (RFC 5681, equations 2 and
-    /// 3); `count` adds one segment after every `cwnd` ACKs and one an ACK in slow start (ns-2,
-    /// windowOption 0); `acked` adds all that the ACK covers in slow start, and as many `segment / cwnd` of it
-    /// in congestion avoidance, so that delayed ACKs slow nothing down (RFC 3465 without its limit; Linux).
-    /// Default `fraction`.
+    /// How the window opens, for `tcp` and `dctcp`: `fraction` adds `segment^2 / cwnd` bytes an ACK in congestion
+    /// avoidance and at most the acknowledged bytes in slow start (RFC 5681, equations 2 and 3); `count` adds one
+    /// segment after every `cwnd` ACKs and one an ACK in slow start (ns-2, windowOption 0); `acked` adds all that the
+    /// ACK covers in slow start, and as many `segment / cwnd` of it in congestion avoidance, so that delayed ACKs slow
+    /// nothing down (RFC 3465 without its limit; Linux). Default `fraction`.
     pub growth: Growth,
     /// Whether connections are `long-lived`, one for each pair of hosts and workload, or made anew
     /// `per-message`. Default `long-lived`.
@@ -41,8 +40,8 @@ pub struct TransportParams {
 
     /// Initial window in segments: 1 or more, at most `max_window` (RFC 6928). Default 10.
     pub initial_window: u32,
-    /// Largest window in segments: 1 or more. It caps what may be outstanding, as the advertised
-    /// window does. Default 65536.
+    /// Largest window in segments: 1 or more. It caps the outstanding data, as the advertised window does. Default
+    /// 65536.
     pub max_window: u32,
     /// Floor of cwnd after a cut for a mark, in segments: 1 or more. 1 is RFC 8257's (section 3.3), where a window of
     /// one segment waits for a delayed ACK (`ack_every`), which starves a flow among many; Linux has 2
@@ -53,15 +52,15 @@ pub struct TransportParams {
     /// Initial ssthresh in segments: 1 or more; slow start has no end if absent (RFC 5681, section
     /// 3.1). Default absent.
     pub initial_ssthresh: Option<u32>,
-    /// `bytes`: windows are exact. `segments`: what may be outstanding, and ssthresh after a cut, are
-    /// rounded down to whole segments, as where windows are counted in packets (ns-2). Default `bytes`.
+    /// `bytes`: windows are exact. `segments`: the limit of the outstanding data, and ssthresh after a cut, are rounded
+    /// down to whole segments, as where windows are counted in packets (ns-2). Default `bytes`.
     pub window_unit: WindowUnit,
-    /// What a loss cuts: the `flight` (RFC 5681, equation 4) or the `window`, the smaller of cwnd and
-    /// `max_window` (ns-2; Linux). With `window`, every timeout cuts ssthresh again; with `flight` only
-    /// the first of a series (RFC 5681, section 3.1). Default `flight`.
+    /// The value that a loss cuts: the `flight` (RFC 5681, equation 4) or the `window`, the smaller of cwnd and
+    /// `max_window` (ns-2; Linux). With `window`, every timeout cuts ssthresh again; with `flight` only the first of a
+    /// series (RFC 5681, section 3.1). Default `flight`.
     pub cut_from: CutBase,
-    /// Whether the window also grows while the application, not the window, limits what is sent. RFC
-    /// 7661 and Linux: false; ns-2: true. Default false.
+    /// Whether the window also grows while the application, not the window, limits the sender. RFC 7661 and Linux:
+    /// false; ns-2: true. Default false.
     pub app_limited_growth: bool,
     /// Whether cwnd falls back to the initial window after an idle time longer than the RTO (RFC 5681,
     /// section 4.1). Default true.
@@ -85,14 +84,14 @@ pub struct TransportParams {
     pub max_rto: Span,
     /// Clock granularity G: RTO = SRTT + max(G, 4 RTTVAR) (RFC 6298, section 2.3). Default 1 ms.
     pub rto_granularity: Span,
-    /// Which segments are timed: `every-ack` (as with timestamps, RFC 7323) or `one-per-window` (RFC
-    /// 6298, section 3; ns-2). Retransmitted data is never timed (Karn). Default `every-ack`.
+    /// The segments that are timed: `every-ack` (as with timestamps, RFC 7323) or `one-per-window` (RFC 6298, section
+    /// 3; ns-2). Retransmitted data is never timed (Karn). Default `every-ack`.
     pub rtt_sampling: RttSampling,
     /// Arithmetic of the estimator's error term: `exact`, or `int16`, which wraps it at 2^15 units of
     /// `rto_granularity` as the 16-bit variable of ns-2 does. Default `exact`.
     pub rtt_error: RttError,
-    /// What ends exponential backoff: a new RTT `sample` (RFC 6298, section 5.7) or any `ack` of new
-    /// data (ns-2, Linux). Default `sample`.
+    /// The event that ends exponential backoff: a new RTT `sample` (RFC 6298, section 5.7) or any `ack` of new data
+    /// (ns-2, Linux). Default `sample`.
     pub backoff_reset: BackoffReset,
     /// RTO with which data starts if the SYN had to be sent again (RFC 6298, section 5.7). Default 3 s.
     pub syn_loss_rto: Span,
@@ -107,16 +106,16 @@ pub struct TransportParams {
     /// Consecutive timeouts, with nothing received in between, from which on only one byte is sent per
     /// RTO, until anything arrives; 0 for never. RFC 6298: never; pFabric's MinTCP: 5. Default 0.
     pub probe_after: u32,
-    /// When a further loss may start a fast retransmit: `recover` once the ACK has passed what was
-    /// outstanding at the last one or at the last timeout (RFC 6582, section 3.2); `after-timeout` the
-    /// same, but only a timeout blocks, and blocked duplicate ACKs still inflate the window (ns-2
-    /// FullTcp); `off` always. For `reno` and `newreno`. Default `recover`.
+    /// When a further loss may start a fast retransmit: `recover` once the ACK has passed the data outstanding at the
+    /// last one or at the last timeout (RFC 6582, section 3.2); `after-timeout` the same, but only a timeout blocks,
+    /// and blocked duplicate ACKs still inflate the window (ns-2 FullTcp); `off` always. For `reno` and `newreno`.
+    /// Default `recover`.
     pub fast_retransmit_guard: FastRetransmitGuard,
     /// Whether the first two duplicate ACKs each release a new segment (RFC 3042). Default true.
     pub limited_transmit: bool,
-    /// What a loss does if the last cut was for a mark: `cut` as any loss does; `keep-ssthresh` leaves
-    /// ssthresh: a timeout sets cwnd to one segment, a fast retransmit within the window of that cut
-    /// halves cwnd (ns-2; in the spirit of RFC 3168, section 6.1.2). Default `cut`.
+    /// The effect of a loss if the last cut was for a mark: `cut` as for any loss; `keep-ssthresh` leaves ssthresh: a
+    /// timeout sets cwnd to one segment, a fast retransmit within the window of that cut halves cwnd (ns-2; in the
+    /// spirit of RFC 3168, section 6.1.2). Default `cut`.
     pub loss_after_ecn: LossAfterEcn,
 
     /// Segments per ACK in order: 1 or more (RFC 5681, section 4.2: at most 2). With `swift` every segment has its
@@ -267,7 +266,7 @@ impl Kind {
     /// All kinds, in the order of the schema.
     pub const ALL: [Kind; 4] = [Kind::Tcp, Kind::Cubic, Kind::Dctcp, Kind::Swift];
 
-    /// Returns whether the receiver may delay acknowledgements; a delay is what Swift measures.
+    /// Returns whether the receiver may delay acknowledgements; Swift would measure such a delay.
     pub fn delays_acks(self) -> bool {
         self != Kind::Swift
     }
@@ -309,7 +308,7 @@ choice! {
     Growth {
         /// Each ACK adds a share of a segment, in bytes (RFC 5681).
         Fraction,
-        /// Each ACK counts once, whatever it covers (ns-2).
+        /// Each ACK counts once, for any number of bytes (ns-2).
         Count,
         /// All bytes that an ACK covers count (Linux).
         Acked,
@@ -334,7 +333,7 @@ choice! {
     }
 }
 choice! {
-    /// What a cut for a loss starts from.
+    /// The value from which a cut for a loss starts.
     CutBase {
         /// The bytes outstanding.
         Flight,
@@ -343,7 +342,7 @@ choice! {
     }
 }
 choice! {
-    /// Which segments are timed.
+    /// The segments that are timed.
     RttSampling {
         /// Every segment that is not sent twice is timed.
         EveryAck,
@@ -361,7 +360,7 @@ choice! {
     }
 }
 choice! {
-    /// What ends exponential backoff.
+    /// The event that ends exponential backoff.
     BackoffReset {
         /// A new RTT sample ends it.
         Sample,
@@ -381,7 +380,7 @@ choice! {
     }
 }
 choice! {
-    /// What a loss does to ssthresh after a cut for a mark.
+    /// The effect of a loss on ssthresh after a cut for a mark.
     LossAfterEcn {
         /// The loss cuts ssthresh again.
         Cut,

@@ -1,5 +1,5 @@
-//! [`Ranges`]: a set of stream offsets as sorted, disjoint ranges. The receiver keeps what arrived out
-//! of order in one, the sender what was selectively acknowledged.
+//! [`Ranges`]: a set of stream offsets as sorted, disjoint ranges. The receiver keeps data that arrived out of order in
+//! one, the sender the data that was selectively acknowledged.
 
 use std::collections::VecDeque;
 
@@ -96,7 +96,7 @@ impl Ranges {
         self.ranges.get(index + 1).map(|next| (end, next.0))
     }
 
-    /// How many offsets of the set are below `offset`.
+    /// Returns how many offsets of the set are below `offset`.
     pub(crate) fn total_below(&self, offset: u64) -> u64 {
         self.ranges
             .iter()

@@ -1,8 +1,8 @@
-//! [`Receiver`]: reassembly, and when an ACK leaves with what on it.
+//! [`Receiver`]: reassembly, and the time and contents of ACKs.
 //!
-//! In order (RFC 5681, section 4.2): an ACK for every `ack_every` segments or after `ack_delay`. At
-//! once: out of order, filling a hole, a duplicate, and on a change of DCTCP's CE state (RFC 8257,
-//! section 3.2). An immediate ACK is a segment of its own; a waiting one rides on data.
+//! In order (RFC 5681, section 4.2): an ACK for every `ack_every` segments or after `ack_delay`. At once: out of order,
+//! filling a hole, a duplicate, and on a change of DCTCP's CE state (RFC 8257, section 3.2). An immediate ACK is a
+//! segment of its own; a delayed one is sent with data.
 
 use plimsoll_units::Time;
 
@@ -16,9 +16,9 @@ use super::segment::{Ecn, Flags, SackBlocks, Segment};
 pub(super) struct Receiver {
     /// The next offset expected in order (RCV.NXT).
     nxt: u64,
-    /// Segments in order that an ACK stands for.
+    /// Number of segments in order that one ACK acknowledges.
     ack_every: u32,
-    /// ECE is the CE state of what arrived last (RFC 8257), not latched until CWR (RFC 3168).
+    /// ECE is the CE state of the latest arrival (RFC 8257), not latched until CWR (RFC 3168).
     exact_echo: bool,
     /// Segments in order since the last ACK.
     unacked: u32,
@@ -30,7 +30,7 @@ pub(super) struct Receiver {
     earlier_ack: Option<u64>,
     /// When a waiting ACK leaves; `Time::MAX` if none waits.
     deadline: Time,
-    /// What arrived out of order; made when needed.
+    /// Data that arrived out of order; made when needed.
     reassembly: Option<Box<Reassembly>>,
 }
 
@@ -68,7 +68,7 @@ impl Receiver {
         self.deadline
     }
 
-    /// Whether an ACK must leave as a segment of its own.
+    /// Returns whether an ACK must leave as a segment of its own.
     #[inline]
     pub(super) fn owes_ack(&self) -> bool {
         self.ack_now
@@ -79,7 +79,7 @@ impl Receiver {
         self.ack_now || self.unacked > 0
     }
 
-    /// Asks for an immediate ACK.
+    /// Requests an immediate ACK.
     pub(super) fn ack_now(&mut self) {
         self.ack_now = true;
     }
@@ -143,8 +143,8 @@ impl Receiver {
         }
     }
 
-    /// RFC 8257, section 3.2: the ACK of what came before carries the old state, so that the sender's
-    /// count of marked bytes is exact.
+    /// RFC 8257, section 3.2: the ACK of earlier data carries the old state, so that the sender's count of marked bytes
+    /// is exact.
     fn on_ce_change(&mut self, has_data: bool) {
         if self.unacked > 0 {
             self.earlier_ack = Some(self.nxt);
@@ -210,7 +210,7 @@ impl Reassembly {
     }
 }
 
-/// Up to three offsets, and how many there are.
+/// Up to three offsets, and their number.
 struct Vec3([u64; SackBlocks::MAX], usize);
 
 impl FromIterator<u64> for Vec3 {

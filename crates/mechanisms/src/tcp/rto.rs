@@ -1,4 +1,4 @@
-//! [`Rto`]: the retransmission timer's length (RFC 6298), and what is timed to find it.
+//! [`Rto`]: the retransmission timer's length (RFC 6298), and the timed data from which it is computed.
 //!
 //! ```text
 //! first sample R:   SRTT = R                     RTTVAR = R / 2
@@ -62,7 +62,7 @@ impl Rto {
         self.current = self.base.saturating_mul(1 << self.backoff).min(config.max_rto);
     }
 
-    /// Asks memory for the segments that are timed.
+    /// Prefetches the segments that are timed.
     #[inline]
     pub(super) fn prefetch(&self) {
         let (front, behind) = self.log.as_slices();
@@ -95,8 +95,8 @@ impl Rto {
         }
     }
 
-    /// Something was retransmitted: what is being timed could be acknowledged by either copy (Karn's
-    /// algorithm; RFC 6298, section 3). What is sent from now on is timed again.
+    /// Handles a retransmission: the data being timed could be acknowledged by either copy (Karn's algorithm; RFC 6298,
+    /// section 3). Data sent from now on is timed again.
     #[inline]
     pub(super) fn on_retransmitted(&mut self) {
         self.timed.0 = 0;

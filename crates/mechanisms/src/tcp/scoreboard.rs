@@ -1,9 +1,9 @@
-//! [`Scoreboard`]: what the receiver has selectively acknowledged, and which holes are lost (RFC 6675, section 4).
+//! [`Scoreboard`]: the selectively acknowledged data, and the lost holes (RFC 6675, section 4).
 
 use super::config::Config;
 use super::ranges::Ranges;
 
-/// What the receiver reported, and what has been done about the holes.
+/// The receiver's reports, and the repairs of the holes.
 #[derive(Debug, Default)]
 pub(super) struct Scoreboard {
     pub(super) sacked: Ranges,

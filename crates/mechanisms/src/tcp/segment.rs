@@ -1,4 +1,4 @@
-//! [`Segment`]: what two endpoints exchange.
+//! [`Segment`]: the unit that two endpoints exchange.
 
 /// The ECN field of the IP header (RFC 3168, section 5), without the unused ECT(1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -13,7 +13,7 @@ pub enum Ecn {
     Ce = 3,
 }
 
-/// Flags of the TCP header, and three that only a simulation knows.
+/// Flags of the TCP header, and three that exist only in a simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags(pub u8);
 
@@ -32,7 +32,7 @@ impl Flags {
     pub const CWR: Flags = Flags(16);
     /// Some of the payload was sent before. Not on the wire; for counters and captures.
     pub const RETRANSMISSION: Flags = Flags(32);
-    /// The packet goes from the server of its connection to the client: the role of a port number.
+    /// The packet travels from the server of its connection to the client: the role of a port number.
     pub const FROM_SERVER: Flags = Flags(64);
     /// The last bytes of the packet are SACK blocks, not waiting times.
     pub const SACK: Flags = Flags(128);
@@ -73,7 +73,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// The most blocks a segment carries: what fits beside a timestamp option.
+    /// The most blocks a segment carries: the number that fits beside a timestamp option.
     pub const MAX: usize = 3;
     /// The option without a block.
     pub const NONE: SackBlocks = SackBlocks { count: 0, blocks: [(0, 0); SackBlocks::MAX] };
@@ -93,7 +93,7 @@ impl SackBlocks {
         &self.blocks[..self.count as usize]
     }
 
-    /// Returns whether there is no block.
+    /// Returns whether the list is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0

@@ -1,11 +1,11 @@
-//! [`Sender`]: what may be sent now, and what an ACK changes.
+//! [`Sender`]: the data that may be sent now, and the changes that an ACK causes.
 //!
 //! ```text
 //! stream:   0 ...... una ............ nxt ........ max ....... written
 //!             acked      outstanding      go-back-N    not sent
 //! ```
-//! `nxt == max` except after a timeout, when `nxt` returns to `una` and ACKs of what the receiver had
-//! kept move it on. How losses are repaired is in [`super::recovery`].
+//! `nxt == max` except after a timeout, when `nxt` returns to `una` and ACKs of data that the receiver had kept move it
+//! on. [`super::recovery`] repairs losses.
 
 use plimsoll_memory::prefetch_for_later;
 use plimsoll_units::{Bytes, Rate, Span, Time};
@@ -25,8 +25,8 @@ pub(super) enum Phase {
     Open,
     /// Fast recovery is repairing a loss.
     Recovery,
-    /// Not all of what was outstanding at the last loss is acknowledged, but fast recovery is over or
-    /// a timeout ended it.
+    /// Some data that was outstanding at the last loss is not acknowledged, but fast recovery is over or a timeout
+    /// ended it.
     Loss,
 }
 
@@ -37,14 +37,14 @@ pub(super) struct Sender {
     pub(super) una: u64,
     /// The next offset to send (SND.NXT).
     pub(super) nxt: u64,
-    /// The end of what has been sent at least once.
+    /// The end of the data that has been sent at least once.
     pub(super) max: u64,
     /// Bytes that the application wrote.
     pub(super) written: u64,
     pub(super) window: Window,
     /// The smallest that cwnd can be: one segment, or one byte where the controller sets the window.
     least_cwnd: u64,
-    /// `window.cwnd` within `max_window`, in the unit in use: what may be outstanding.
+    /// `window.cwnd` within `max_window`, in the unit in use: the limit of the outstanding data.
     usable: u64,
     pub(super) phase: Phase,
     /// The reason of the last cut, if there was one.
@@ -62,13 +62,13 @@ pub(super) struct Sender {
     pub(super) dup_acks: u32,
     /// Bytes sent by limited transmit since the last new ACK.
     limited_bytes: u32,
-    /// What `max` was at the last loss; `None` before the first.
+    /// The value of `max` at the last loss; `None` before the first.
     pub(super) recover: Option<u64>,
-    /// What `una` was at the last timeout.
+    /// The value of `una` at the last timeout.
     timed_out_at: Option<u64>,
     /// Segments of any kind that have arrived.
     pub(super) heard: u64,
-    /// What `heard` was at the last timeout, and how many timeouts in a row found nothing new.
+    /// The value of `heard` at the last timeout, and the number of timeouts in a row without a new arrival.
     heard_at_timeout: u64,
     silent_timeouts: u32,
     /// `max` at the last cut: a mark cuts again once the ACK is beyond.
@@ -78,7 +78,7 @@ pub(super) struct Sender {
     flight_end: u64,
     /// The window was full at some time in that window of data.
     was_full: bool,
-    /// What new data is checked for before it leaves: [`RESUMES`], [`PACES`].
+    /// The checks that new data must pass before it leaves: [`RESUMES`], [`PACES`].
     checks: u8,
     /// The controller sets the window itself.
     sets_window: bool,
@@ -115,9 +115,9 @@ pub(super) struct Chunk {
 /// New data that may be sent, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Offer {
-    /// What window and data permit: whole segments, or all that there is.
+    /// The bytes that window and data permit: whole segments, or all that there is.
     pub allowed: u64,
-    /// The window that limits what is outstanding.
+    /// The window that limits the outstanding data.
     pub window: u64,
     /// The bytes sent and not acknowledged.
     pub in_flight: u64,
@@ -180,15 +180,15 @@ impl Sender {
         }
     }
 
-    /// Sets cwnd, at least one segment unless the controller sets the window, and what may be outstanding with it:
-    /// always one segment.
+    /// Sets cwnd, at least one segment unless the controller sets the window, and the limit of the outstanding data:
+    /// always at least one segment.
     #[inline]
     pub(super) fn set_cwnd(&mut self, config: &Config, cwnd: u64) {
         self.window.cwnd = cwnd.max(self.least_cwnd);
         self.usable = config.whole(self.window.cwnd.min(config.max_window)).max(config.segment);
     }
 
-    /// Sets cwnd as loss recovery wants it, unless the controller sets the window.
+    /// Sets cwnd for loss recovery, unless the controller sets the window.
     pub(super) fn set_cwnd_in_recovery(&mut self, config: &Config, cwnd: u64) {
         if !self.sets_window {
             self.set_cwnd(config, cwnd);
@@ -313,7 +313,7 @@ impl Sender {
         self.stats.ecn_cuts += 1;
     }
 
-    /// Asks the controller what a cut leads to, and records that it was made.
+    /// Returns the window after a cut, as the controller decides it, and records that it was made.
     fn cut_target(&mut self, config: &Config, now: Time, cause: Cause) -> u64 {
         // RFC 5681, section 3.2, step 2: limited transmit does not count.
         let flight = (self.max - self.una).saturating_sub(u64::from(self.limited_bytes));
@@ -330,7 +330,7 @@ impl Sender {
         target
     }
 
-    /// Cuts for a loss found by duplicate ACKs. True if ssthresh says where cwnd goes.
+    /// Cuts for a loss found by duplicate ACKs. Returns true if ssthresh determines cwnd.
     pub(super) fn cut_for_loss(&mut self, config: &Config, now: Time) -> bool {
         if self.sets_window {
             let cwnd = self.cut_target(config, now, Cause::Loss);
@@ -358,7 +358,7 @@ impl Sender {
             self.silent_timeouts = 0;
         }
         self.silent_timeouts = self.silent_timeouts.saturating_add(1);
-        // RFC 5681, equation 4, and what follows it: a segment that times out again cuts no more.
+        // RFC 5681, equation 4, and its consequence: a segment that times out again cuts no more.
         let again = config.cut_from == CutBase::Flight
             && self.last_cut == Some(Cause::Timeout)
             && self.timed_out_at == Some(self.una);
@@ -389,11 +389,11 @@ impl Sender {
         self.limited_bytes = 0;
         self.rto.back_off(config);
         self.rto.on_retransmitted();
-        // RFC 6675, section 5.1: what was selectively acknowledged is kept, and not sent again.
+        // RFC 6675, section 5.1: selectively acknowledged data is kept, and not sent again.
         self.restart_timer(now);
     }
 
-    /// Asks memory for what an ACK will use of what the sender refers to.
+    /// Prefetches the memory behind the sender that an ACK will use.
     #[inline]
     pub(super) fn prefetch(&self) {
         self.rto.prefetch();
@@ -445,8 +445,8 @@ impl Sender {
             return None;
         }
         let flight = self.flight(config);
-        // Silly window avoidance (RFC 9293, section 3.8.6.2.1): what is cut from the middle of the
-        // stream is a full segment, or nothing.
+        // Silly window avoidance (RFC 9293, section 3.8.6.2.1): data cut from the middle of the stream is a full
+        // segment, or nothing.
         let allowed = self.usable + self.limited_transmit_allowance(config);
         if flight + len > allowed {
             return None;
@@ -461,7 +461,7 @@ impl Sender {
         Some(self.send(config, now, self.nxt, len))
     }
 
-    /// The new data that may leave now, if that is what would leave next and no loss is being repaired.
+    /// Returns the new data that may leave now, if it would leave next and no loss is being repaired.
     pub(super) fn offer(&self, config: &Config) -> Option<Offer> {
         let repairs = self.resend || self.nxt < self.max || self.phase != Phase::Open || self.dup_acks > 0;
         let in_flight = self.nxt - self.una;
@@ -473,7 +473,7 @@ impl Sender {
         (allowed > 0 && !repairs).then_some(offer)
     }
 
-    /// After a timeout: everything from `nxt` on again, without what the receiver is known to have.
+    /// After a timeout: everything from `nxt` on again, without the data that the receiver is known to have.
     #[cold]
     fn next_after_timeout(&mut self, config: &Config, now: Time) -> Option<Chunk> {
         let mut end = self.written;
@@ -495,13 +495,13 @@ impl Sender {
         Some(self.send(config, now, self.nxt, len))
     }
 
-    /// Whether so many timeouts have followed each other, and nothing has arrived, that only probes leave.
+    /// Returns whether only probes leave, after this number of timeouts in a row without an arrival.
     fn is_probing(&self, config: &Config) -> bool {
         self.silent_timeouts >= config.probe_after && self.heard == self.heard_at_timeout
     }
 
-    /// Bytes outstanding as the window counts them. After a timeout that leaves out what was
-    /// selectively acknowledged.
+    /// Returns the outstanding bytes as the window counts them: after a timeout, without the selectively acknowledged
+    /// ones.
     #[inline]
     fn flight(&self, config: &Config) -> u64 {
         let outstanding = self.nxt - self.una;
@@ -526,13 +526,14 @@ impl Sender {
         u64::from(self.dup_acks.min(2)) * config.segment
     }
 
-    /// Returns the bytes written that are not known to be received.
+    /// Returns the written bytes that are not known to be received.
     pub(super) fn remaining(&self) -> u64 {
         let sacked = self.scoreboard.as_ref().map_or(0, |scoreboard| scoreboard.sacked_below(self.max));
         self.written - self.una - sacked
     }
 
-    /// What `checks` lists, for new data of `len` bytes. False if the pacer holds back what the window lets go.
+    /// Runs the `checks` for new data of `len` bytes. Returns false if the pacer holds back data that the window
+    /// permits.
     #[cold]
     fn passes_checks(&mut self, config: &Config, now: Time, len: u64) -> bool {
         if self.checks & RESUMES != 0 {
@@ -542,8 +543,8 @@ impl Sender {
         self.flight(config) + len > allowed || self.may_leave(config, now, len)
     }
 
-    /// Whether the pacer lets `len` bytes leave now; if not, `pacing_deadline` says when it does. The time counts
-    /// from the last departure at the pace of now, so a window that opens shortens the wait.
+    /// Returns whether the pacer lets `len` bytes leave now; if not, it sets `pacing_deadline` to the time when it
+    /// does. The time counts from the last departure at the current pace, so a window that opens shortens the wait.
     pub(super) fn may_leave(&mut self, config: &Config, now: Time, len: u64) -> bool {
         if self.checks & PACES == 0 {
             return true;
@@ -554,15 +555,16 @@ impl Sender {
         if !may_leave {
             self.pacing_deadline = due;
             if self.nxt == self.una && self.deadline != Time::MAX {
-                // Nothing is outstanding but what timed out: the timer runs from its next departure.
+                // All outstanding data has timed out: the timer runs from its next departure.
                 self.deadline = self.deadline.max(due.saturating_add(self.rto.current()));
             }
         }
         may_leave
     }
 
-    /// How long before `len` bytes the last data must have left: where cwnd is below one segment, as many round trips
-    /// as they are windows, and what the lower of the controller's rate and the configured one takes.
+    /// Returns the time that must pass between the last data and the next `len` bytes, the longer of two: where cwnd is
+    /// below one segment, the round trips in which the windows add up to `len`; and their time at the lower of the
+    /// controller's rate and the configured one.
     fn pacing_gap(&self, config: &Config, len: u64) -> Span {
         let cwnd = self.window.cwnd;
         let by_window = if cwnd < config.segment {
@@ -578,8 +580,8 @@ impl Sender {
         by_window.max(by_rate)
     }
 
-    /// Restarts after an idle time: cwnd falls back (RFC 5681, section 4.1), and the controller is told how long it
-    /// was.
+    /// Restarts after an idle time: cwnd falls back (RFC 5681, section 4.1), and the controller receives the length of
+    /// the idle time.
     #[cold]
     fn restart_after_idle(&mut self, config: &Config, now: Time) {
         self.checks &= !RESUMES;
@@ -594,7 +596,7 @@ impl Sender {
         self.controller.on_restart(idle);
     }
 
-    /// Sends the segment at `una` again, whatever the window, when the pacer lets it leave.
+    /// Sends the segment at `una` again, even beyond the window, when the pacer lets it leave.
     #[cold]
     fn resend_first(&mut self, config: &Config, now: Time) -> Option<Chunk> {
         let len = (self.max - self.una).min(config.segment);
@@ -636,8 +638,8 @@ impl Sender {
     }
 }
 
-/// Whether the window is what limits the sender (RFC 7661, section 4.3): it was full, or in slow
-/// start, where it doubles in a round trip, half of it was in use.
+/// Returns whether the window limits the sender (RFC 7661, section 4.3): it was full, or in slow start, where it
+/// doubles in a round trip, half of it was in use.
 #[inline]
 fn is_window_limited(window: &Window, was_full: bool, flight_max: u64) -> bool {
     was_full || (window.in_slow_start() && window.cwnd < 2 * flight_max)

@@ -1,4 +1,4 @@
-//! MPTCP over a small network of our own: the data sequence, its schedulers, reinjection, and what any loss leaves.
+//! MPTCP over a small network of our own: the data sequence, its schedulers, reinjection, and the state after any loss.
 
 mod net;
 mod opening;

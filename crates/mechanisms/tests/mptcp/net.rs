@@ -1,5 +1,5 @@
 //! Two ends of an MPTCP connection, and a path with a delay and losses for each subflow. Segments carry their mappings,
-//! as on a wire, and a second receiver, which only marks bytes in a list, says what must have been delivered.
+//! as on a wire, and a second receiver, which only marks bytes in a list, checks the delivered bytes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -44,7 +44,7 @@ pub struct Path {
     pub state: PathState,
 }
 
-/// Which segments are lost: `(now, segment)`.
+/// Decides whether a segment is lost: `(now, segment)`.
 pub type Loses = Box<dyn FnMut(Time, &InFlight) -> bool>;
 
 pub struct Net {
@@ -57,7 +57,7 @@ pub struct Net {
     pub log: Vec<(Time, InFlight)>,
     flying: BTreeMap<(Time, u64), InFlight>,
     sent: u64,
-    /// By end: what the second receiver has.
+    /// The bytes that the second receiver has, by end.
     marked: [Marked; 2],
 }
 
@@ -66,9 +66,9 @@ struct Marked {
     data: Vec<bool>,
     /// The bytes of `data` that have arrived without a hole.
     whole: usize,
-    /// By subflow: the data offset of each byte that has arrived.
+    /// The data offset of each byte that has arrived, by subflow.
     subflows: Vec<HashMap<u64, u64>>,
-    /// By subflow: the bytes in order.
+    /// The bytes in order, by subflow.
     in_order: Vec<u64>,
 }
 
@@ -94,7 +94,7 @@ impl Net {
         }
     }
 
-    /// The application at `end` writes `bytes`, and what may leave does.
+    /// The application at `end` writes `bytes`, and the segments leave that may.
     pub fn write(&mut self, end: usize, bytes: u64) {
         self.ends[end].write(&self.config, self.now, bytes);
         self.send(end);
@@ -140,7 +140,7 @@ impl Net {
         true
     }
 
-    /// Runs until nothing is left to do, or until `until`.
+    /// Runs until nothing is scheduled, or until `until`.
     pub fn run(&mut self, until: Time) {
         while self.step(until) {}
     }

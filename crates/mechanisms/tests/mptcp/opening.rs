@@ -1,4 +1,4 @@
-//! How a connection and its subflows open.
+//! Opening of a connection and its subflows.
 
 use plimsoll_mechanisms::mptcp::MptcpParams;
 use plimsoll_mechanisms::tcp::{Flags, TransportParams};

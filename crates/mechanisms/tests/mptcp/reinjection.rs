@@ -1,4 +1,4 @@
-//! What the other subflows do when one has timed out.
+//! Actions of the other subflows when one has timed out.
 
 use plimsoll_mechanisms::mptcp::{Coupling, MptcpParams};
 use plimsoll_mechanisms::tcp::TransportParams;
@@ -47,12 +47,12 @@ fn data_is_reinjected_when_the_timer_fires_and_once() {
     assert_eq!((net.ends[1].received(), net.ends[0].reinjections()), (4 * MSS, 4));
     let times: Vec<Time> = net.log.iter().filter(|(_, sent)| sent.reinjected).map(|(now, _)| *now).collect();
     assert_eq!(times, [at(10_000); 4]);
-    // The path works again from 25 ms on; the second timeout comes at 30 ms, and subflow 0 sends its data to the end.
+    // The path works again from 25 ms on; the second timeout is at 30 ms, and subflow 0 sends its data to the end.
     net.run(Time::MAX);
     assert_eq!(net.ends[0].reinjections(), 4, "not once more for the second timeout");
     assert_eq!(net.ends[1].subflow(0).received(), 4 * MSS);
     assert!(net.ends[0].is_idle());
-    // It has heard an ACK, so the scheduler uses it again: its RTT is lower.
+    // It has received an ACK, so the scheduler uses it again: its RTT is lower.
     let before = net.log.len();
     net.write(0, MSS);
     assert_eq!(net.log[before].1.subflow, 0);

@@ -1,5 +1,4 @@
-//! Whatever is lost, everything written is delivered once and in order. The check against a second receiver is in
-//! [`Net`].
+//! With any loss, everything written is delivered once and in order. The check against a second receiver is in [`Net`].
 
 use plimsoll_mechanisms::mptcp::{Coupling, MptcpParams, PathState, Scheduler};
 use plimsoll_mechanisms::tcp::{Kind, Recovery, TransportParams};

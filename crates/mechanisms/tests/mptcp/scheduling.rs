@@ -1,4 +1,4 @@
-//! Which subflow sends what, by hand.
+//! Assignment of data to subflows, by hand.
 
 use plimsoll_mechanisms::mptcp::{Coupling, Mapping, MptcpParams, PathState, Paths, Scheduler};
 use plimsoll_mechanisms::tcp::TransportParams;
@@ -58,7 +58,7 @@ fn the_active_path_is_the_only_one_for_data() {
     net.paths[1].state = PathState::Inactive;
     net.write(0, 8 * MSS);
     assert_eq!(sent(&net, Time::ZERO), [(0, 0), (0, 1), (0, 2), (0, 3)]);
-    // The circuit opens before any ACK is back, and goes again.
+    // The circuit opens before any ACK is back, and closes again.
     net.paths[0].state = PathState::Inactive;
     net.paths[1].state = PathState::Open;
     net.send(0);
@@ -74,7 +74,7 @@ fn the_active_path_is_the_only_one_for_data() {
     assert_eq!(sent(&net, from), [(0, 8), (0, 9)]);
 }
 
-/// The data sequence is cut into mappings as the scheduler deals it out, and the data ACK goes back on every subflow.
+/// The data sequence is cut into mappings as the scheduler assigns it, and the data ACK is sent back on every subflow.
 #[test]
 fn mappings_and_data_acks_are_those_of_the_rfc() {
     let mut net = net(Scheduler::RoundRobin, 10, &[100, 250]);

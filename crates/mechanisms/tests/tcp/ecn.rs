@@ -82,7 +82,7 @@ fn classic_cut_once_a_window() {
     for index in 2..=5 {
         s.ack_ece(1000 * index).cwnd(5000).silent();
     }
-    // CWR goes out once, on the first new data.
+    // CWR is sent once, on the first new data.
     s.ack_ece(6000).cwnd(5000);
     assert!(s.poll().unwrap().flags.has(Flags::CWR));
     s.ack(7000).cwnd(5200);
@@ -125,7 +125,7 @@ fn growth_on_echoes() {
         dctcp_gain: 1e-9,
         ..dctcp()
     });
-    // With alpha about 0 a cut changes nothing, so what is left is growth: not on the first of a run.
+    // With alpha about 0 a cut changes nothing, so only growth remains: not on the first of a run.
     s.write(100 * MSS).sends(0, 10).at(100);
     s.ack(1000).cwnd(11_000).ack_ece(2000).ssthresh(11_000).cwnd(11_000);
     s.ack_ece(3000).cwnd(11_090).ack_ece(4000).cwnd(11_180);
@@ -201,7 +201,7 @@ fn ce_state_machine() {
     s.silent();
     s.data(3000, 1000, Ecn::Ce);
     assert!(ece(&s.acks(4000)));
-    // Back, with nothing waiting: one ACK.
+    // CE ends, with no segment waiting: one ACK.
     s.data(4000, 1000, Ecn::Ect);
     assert!(!ece(&s.acks(5000)));
     s.silent().no_deadline();

@@ -8,7 +8,7 @@ fn with(recovery: Recovery) -> TransportParams {
     TransportParams { recovery, limited_transmit: false, ..params() }
 }
 
-/// Ten segments are out, and there is more to send.
+/// Ten segments are outstanding, and there is more to send.
 fn ten_out(params: TransportParams) -> Script {
     let mut s = Script::new(params);
     s.write(100 * MSS).sends(0, 10).silent().at(100);
@@ -125,7 +125,7 @@ fn what_is_sacked_may_take_room_in_the_window() {
         s.sack(0, &[(1000, 9000)]).silent();
         assert_eq!(s.end.remaining(), 92_000);
         s.expire().cwnd(1000).resends(0, 1000).silent();
-        // The first duplicate of an ACK from before opens nothing: one segment is out either way.
+        // The first duplicate of an ACK from before opens nothing: one segment is outstanding either way.
         s.sack(0, &[(1000, 9000)]).silent();
         s.ack(9000).cwnd(2000).resends(9000, 1000).sends(10_000, 1).silent();
     }
@@ -211,7 +211,7 @@ fn sack_repairs_a_burst_in_a_round_trip() {
 
 #[test]
 fn sack_rescues_a_lost_tail_once() {
-    // 0 and 9, the last one, are lost, and there is no more data.
+    // Segments 0 and 9, the last one, are lost, and all data has been sent.
     let mut s = Script::new(with(Recovery::Sack));
     s.write(10 * MSS).sends(0, 10).at(100);
     s.sack(0, &[(1000, 2000)]).sack(0, &[(1000, 3000)]).sack(0, &[(1000, 4000)]).resends(0, 1000).silent();
@@ -245,7 +245,7 @@ fn limited_transmit() {
     for recovery in [Recovery::Reno, Recovery::NewReno] {
         let mut s = ten_out(TransportParams { limited_transmit: true, ..with(recovery) });
         s.ack(0).sends(10_000, 1).silent().ack(0).sends(11_000, 1).silent();
-        // What was sent so does not count as outstanding when the window is cut.
+        // Data sent so does not count as outstanding when the window is cut.
         s.ack(0).resends(0, 1000).ssthresh(5000).silent();
     }
     // It keeps ACKs coming when the window is too small for three duplicates.

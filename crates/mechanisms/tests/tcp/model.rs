@@ -1,6 +1,6 @@
-//! A random operation model: two endpoints and a network that loses, marks, reorders, duplicates and
-//! delays as told. Whatever it does, once it stops losing every byte arrives, in order, in bounded
-//! steps; on the way the senders keep their books.
+//! A random operation model: two endpoints and a network that loses, marks, reorders, duplicates and delays as the
+//! operations say. Once it stops losing, every byte arrives, in order, in bounded steps; on the way the senders keep
+//! their books.
 
 use plimsoll_mechanisms::tcp::{
     BackoffReset, CutBase, Ecn, EcnMode, Endpoint, FastRetransmitGuard, Growth, Kind, Recovery, RttSampling,
@@ -11,16 +11,16 @@ use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    /// End `e` writes so many bytes.
+    /// End `e` writes this number of bytes.
     Write(usize, u64),
     /// The oldest segment towards `e` arrives.
     Deliver(usize),
     Lose(usize),
     /// It arrives marked, if it can be.
     Mark(usize),
-    /// It goes to the end of the line.
+    /// It moves to the end of the line.
     Reorder(usize),
-    /// It arrives, and a copy goes to the end of the line.
+    /// It arrives, and a copy joins the end of the line.
     Duplicate(usize),
     /// Microseconds pass; timers fire on their way.
     Wait(u64),
@@ -182,7 +182,7 @@ impl Model {
         }
     }
 
-    /// A network that loses nothing any more: all must come to rest.
+    /// Lets the network lose nothing any more: all must become quiet.
     fn settle(&mut self) {
         for _ in 0..20_000 {
             let next = [0, 1].into_iter().find(|end| !self.towards[*end].is_empty());
@@ -220,7 +220,7 @@ proptest! {
             model.run(op);
         }
         model.settle();
-        // What a byte may cost: nobody sends without end.
+        // Limit of segments per byte: no end sends without end.
         let written: u64 = model.ends.iter().map(|end| end.written().div_ceil(model.config.segment) + 4).sum();
         prop_assert!(model.sent < 60 * written + 2_000, "{} segments for {written}", model.sent);
     }

@@ -31,7 +31,7 @@ impl Hop {
         self
     }
 
-    /// When the packet is at the other end of the link; `None` if it is lost.
+    /// Returns when the packet is at the other end of the link; `None` if it is lost.
     fn admit(&mut self, now: Time, bytes: u32, segment: &mut Segment) -> Option<Time> {
         while self.departures.front().is_some_and(|at| *at <= now) {
             self.departures.pop_front();
@@ -142,7 +142,7 @@ impl Net {
         self.events.push(Reverse(Event { at, order: self.order, to, hop: hop + 1, segment }));
     }
 
-    /// Runs the next event. What was delivered to whom, or `None` where nothing was.
+    /// Runs the next event. Returns the delivered segment and its receiver, or `None` without a delivery.
     pub fn step(&mut self) -> Option<(End, Delivered)> {
         self.steps += 1;
         let timer = self.client.deadline().min(self.server.deadline());
@@ -168,7 +168,7 @@ impl Net {
         Some((event.to, delivered))
     }
 
-    /// Whether nothing is under way and no timer is set.
+    /// Returns whether nothing is in flight and no timer is set.
     pub fn is_quiet(&self) -> bool {
         let timer = self.client.deadline().min(self.server.deadline());
         self.events.is_empty() && timer == Time::MAX
@@ -185,7 +185,7 @@ impl Net {
         self.now
     }
 
-    /// Runs until nothing is left to do.
+    /// Runs until nothing is scheduled.
     pub fn run_until_quiet(&mut self) {
         while !self.is_quiet() {
             self.step();

@@ -1,4 +1,4 @@
-//! Controllers that set the window themselves: what they see, windows below one segment, and the pacer.
+//! Controllers that set the window themselves: their inputs, windows below one segment, and the pacer.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,10 +10,10 @@ use plimsoll_units::{Rate, Span, Time};
 
 use crate::script::{MSS, Script, params, us};
 
-/// What a test says and sees of its controller.
+/// The orders of a test to its controller, and the controller's inputs.
 #[derive(Default, Debug)]
 struct Orders {
-    /// What the next ACK, or the next cut, sets cwnd to.
+    /// The value to which the next ACK, or the next cut, sets cwnd.
     cwnd: u64,
     rate: Option<Rate>,
     acks: Vec<Ack>,
@@ -46,7 +46,7 @@ impl CongestionControl for Obedient {
     }
 }
 
-/// A script whose controller does what the orders say.
+/// Returns a script whose controller follows the orders.
 fn obedient(params: TransportParams, cwnd: u64) -> (Script, Arc<Mutex<Orders>>) {
     let orders = Arc::new(Mutex::new(Orders { cwnd, ..Orders::default() }));
     let mut script = Script::new(params);
@@ -76,11 +76,11 @@ fn a_controller_sees_raw_samples_the_echo_and_the_time() {
 #[test]
 fn a_window_below_one_segment_spaces_segments_by_round_trips() {
     let (mut s, orders) = obedient(params(), 250);
-    // The tenth ACK comes at 100 us; the first leaves a quarter of a segment.
+    // The tenth ACK arrives at 100 us; the first leaves a quarter of a segment.
     s.write(100 * MSS).sends(0, 10).at(100).ack(10_000).cwnd(250);
     // A segment every 4 round trips of 100 us, counted from the last departure, at 0.
     s.silent().deadline(400).expire().sends(10_000, 1).silent();
-    // One is outstanding: the window holds the next one back, and the timer is that of the retransmission.
+    // One is outstanding: the window holds the next one back, and the deadline is the retransmission timer's.
     assert!(s.end.deadline() > us(1_000_000));
     // It is acknowledged early, and the pacer waits for 800.
     s.at(500).ack(11_000).silent().deadline(800).at(799).silent().expire().sends(11_000, 1);
@@ -96,9 +96,9 @@ fn a_window_below_one_segment_spaces_segments_by_round_trips() {
 fn an_idle_pacer_has_no_deadline() {
     let (mut s, _) = obedient(params(), 100);
     s.write(3 * MSS).sends(0, 3).at(100).ack(3000).silent().no_deadline();
-    // A write long after needs no waiting: a segment every 10 round trips would have left by now.
+    // A write long after need not wait: a segment every 10 round trips would have left by now.
     s.at(2000).write(500).sends_part(3000, 500).silent();
-    // A write soon after waits, half a segment half as long, and the deadline comes with it.
+    // A write soon after waits, half a segment half as long, and sets the deadline.
     s.at(2100).ack(3500).silent().no_deadline().write(500).silent().deadline(2500);
     s.expire().sends_part(3500, 500);
 }
@@ -111,7 +111,7 @@ fn a_pacing_rate_spaces_segments() {
     s.write(100 * MSS).sends(0, 1).silent().deadline(104).expire().sends(1000, 1).silent().deadline(208);
     orders.lock().unwrap().rate = Some(Rate::from_mbps(160));
     s.at(150).silent().deadline(156).expire().sends(2000, 1).silent();
-    // Without a rate the window is all that counts.
+    // Without a rate only the window counts.
     orders.lock().unwrap().rate = None;
     s.at(160).sends(3000, 7).silent();
 }
@@ -175,7 +175,7 @@ fn a_timeout_leaves_cwnd_to_the_controller_and_waits_for_the_pacer() {
     orders.lock().unwrap().cwnd = 10;
     // 100 round trips of 100 us from the last departure, at 100 us.
     s.deadline(500).expire().cwnd(10).silent().deadline(10_100);
-    // What waits for the pacer does not time out: the timer runs from its departure.
+    // Data that waits for the pacer does not time out: the timer runs from its departure.
     s.expire().resends(1000, 1000).silent();
     assert_eq!(s.end.counters().timeouts, 1);
     s.deadline(10_900).expire();

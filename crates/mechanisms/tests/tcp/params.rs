@@ -40,7 +40,7 @@ fn errors_name_the_key() {
     assert!(toml::from_str::<TransportParams>("kind = 'reno'").is_err());
 }
 
-/// What the 144-host simulations of pFabric and QJump ran on: every detail of their scripts has a key.
+/// The stack of the 144-host simulations of pFabric and QJump: every detail of their scripts has a key.
 #[test]
 fn the_transports_of_the_144_hosts() {
     const ALL: &str = "

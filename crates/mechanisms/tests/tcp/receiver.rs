@@ -1,4 +1,4 @@
-//! When ACKs leave, what they say, and what reaches the application.
+//! Times and contents of ACKs, and the data that reaches the application.
 
 use plimsoll_mechanisms::tcp::{Ecn, Recovery, TransportParams};
 

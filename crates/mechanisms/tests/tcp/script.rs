@@ -160,7 +160,7 @@ impl Script {
         self
     }
 
-    /// Goes to the deadline and lets it pass.
+    /// Advances to the deadline and lets it pass.
     pub fn expire(&mut self) -> &mut Script {
         self.now = self.end.deadline();
         self.end.on_deadline(&self.config, self.now);

@@ -49,7 +49,7 @@ fn backoff_doubles_and_a_sample_ends_it() {
     s.expire().resends(0, 1000).deadline(7_000_000);
     s.expire().resends(0, 1000).deadline(12_000_000);
     s.expire().resends(0, 1000).deadline(17_000_000);
-    // Karn: the ACK of a retransmission is no sample, so the backoff stays.
+    // Karn: the ACK of a retransmission does not count as a sample, so the backoff stays.
     s.at(12_000_100).ack(1000).resends(1000, 1000).resends(2000, 1000).deadline(17_000_100);
     s.at(12_000_200).ack(5000).no_deadline().write(MSS).sends(5000, 1).deadline(17_000_200);
     s.at(12_000_300).ack(6000);
@@ -60,8 +60,8 @@ fn backoff_doubles_and_a_sample_ends_it() {
     s.at(1_000_100).ack(1000).resends(1000, 1000).deadline(2_000_100);
 }
 
-/// pFabric's MinTCP: all losses are left to a constant timer, and after five silent timeouts one byte at a
-/// time asks whether anybody is there.
+/// pFabric's MinTCP: all losses are left to a constant timer, and after five silent timeouts one byte at a time probes
+/// the other end.
 fn min_tcp() -> TransportParams {
     let rto = Span::from_us(45);
     TransportParams {

@@ -1,4 +1,4 @@
-//! How the window opens, and what may leave with it.
+//! Growth of the window, and the data that may leave with it.
 
 use plimsoll_mechanisms::tcp::{
     Ack, Config, CongestionControl, Cut, CutBase, Ecn, Endpoint, Growth, Limits, MakeController, Offer,
@@ -69,12 +69,12 @@ fn an_offer_is_the_new_data_that_may_leave() {
     assert_eq!(s.end.offer(&s.config), Some(rest));
     s.sends(3000, 1);
     assert_eq!(s.end.offer(&s.config), None);
-    // An acknowledgement that is owed comes first.
+    // A pending acknowledgement is sent first.
     s.at(100).ack(1000).data(0, 1000, Ecn::NotEct);
     assert_eq!(s.end.offer(&s.config), None);
     s.acks(1000);
     assert_eq!(s.end.offer(&s.config), Some(Offer { allowed: 2000, window: 5000, ..rest }));
-    // So does what is sent again.
+    // So does data that is sent again.
     s.ack(1000).ack(1000).ack(1000);
     assert_eq!(s.end.offer(&s.config), None);
 }
@@ -201,7 +201,7 @@ fn the_application_limits_growth() {
         let mut s = Script::new(TransportParams { app_limited_growth, ..params() });
         s.write(3 * MSS).sends(0, 3).at(100).ack(1000).ack(2000).ack(3000).cwnd(cwnd);
     }
-    // In slow start the window grows to twice what was in use, with all ACKs of that window.
+    // In slow start the window grows to twice the part in use, with all ACKs of that window.
     let mut s = Script::new(params());
     s.write(6 * MSS).sends(0, 6).at(100);
     for index in 1..=6 {

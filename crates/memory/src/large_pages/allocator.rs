@@ -1,11 +1,11 @@
-//! Which blocks are mappings of their own, and which are the system's.
+//! The allocator: which blocks are mappings of their own, and which come from the system's allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
 use super::mapping::{self, LARGE_PAGE, SMALL_PAGE};
 use super::refusal::or_tell;
 
-/// The system's allocator for blocks below 1 MiB; larger ones are in large pages where the kernel has such.
+/// The system's allocator for blocks below 1 MiB; larger ones are in large pages if the kernel has any.
 #[derive(Debug)]
 pub struct LargePages;
 
@@ -55,7 +55,7 @@ unsafe impl GlobalAlloc for LargePages {
         let moved = match (is_large(layout), is_large(wanted)) {
             // SAFETY: the caller's promises are the same.
             (false, false) => unsafe { System.realloc(block, layout, size) },
-            // SAFETY: with this layout `block` is a mapping, and the caller goes on with what is returned.
+            // SAFETY: with this layout `block` is a mapping, and the caller continues with the result.
             (true, true) => unsafe { mapping::resize(block, layout.size(), size) },
             // SAFETY: the caller's promises are the same.
             _ => unsafe { self.replace(block, layout, wanted) },
@@ -68,7 +68,7 @@ impl LargePages {
     /// Copies a block into one of the other kind, and frees it.
     ///
     /// # Safety
-    /// As of [`GlobalAlloc::realloc`].
+    /// The conditions of [`GlobalAlloc::realloc`].
     #[cold]
     #[expect(unsafe_code, reason = "an allocator is unsafe to call")]
     unsafe fn replace(&self, block: *mut u8, layout: Layout, wanted: Layout) -> *mut u8 {
@@ -78,7 +78,8 @@ impl LargePages {
             false => unsafe { System.alloc(wanted) },
         };
         if !other.is_null() {
-            // SAFETY: both blocks have so many bytes; the new one overlaps no other; the caller is done with the old.
+            // SAFETY: both blocks have the copied bytes; the new one overlaps no other; the caller has finished
+            // with the old.
             unsafe {
                 std::ptr::copy_nonoverlapping(block, other, layout.size().min(wanted.size()));
                 self.dealloc(block, layout);

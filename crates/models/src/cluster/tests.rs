@@ -58,7 +58,7 @@ fn idle_servers_are_as_the_formula_has_them() {
     }
 }
 
-/// Timeouts near the latency send so many copies that the servers cannot serve them.
+/// Timeouts near the latency send more copies than the servers can serve.
 #[test]
 fn tight_timeouts_overload_servers_that_carry_their_load_without() {
     let loose = exponential_servers(0.7, Sending::Once);
@@ -79,7 +79,7 @@ fn the_same_seed_is_the_same_run_and_another_is_not() {
     assert_ne!(of(1), of(2));
 }
 
-/// A request's first copy is the same whatever the policy.
+/// A request's first copy is the same under every policy.
 #[test]
 fn policies_meet_the_same_requests() {
     let of = |sending| {

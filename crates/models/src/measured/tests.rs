@@ -136,7 +136,7 @@ fn the_tags_of_a_log_are_not_added_up() {
     }
     let error = read(TWO_TAGS.as_bytes(), tag("co-fix")).expect_err("there is none").to_string();
     assert!(error.ends_with("with --tag; did you mean `co-fixed`?"), "{error}");
-    // One tag alone needs no choice, and intervals without a tag are those of the empty one.
+    // One tag alone needs no choice, and intervals without a tag have the empty one.
     let one: String =
         TWO_TAGS.lines().filter(|line| !line.starts_with("Tag=raw")).map(|l| l.to_owned() + "\n").collect();
     assert!(

@@ -30,7 +30,7 @@ fn replicas_of_an_exponential_latency_divide_it() {
     }
 }
 
-/// An exponential latency has no memory: a copy after d halves what is left from there on.
+/// An exponential latency has no memory: a copy after d halves the remaining time from there on.
 #[test]
 fn a_hedge_of_an_exponential_latency_halves_what_is_left() {
     let left = libm::exp(-1.0);
@@ -59,14 +59,14 @@ fn dice_are_exact() {
         hedge.mean()
     );
     assert!((hedge.load() - 1.5).abs() < 1e-12);
-    // One that is above 3 is thrown again, once: 3 + 3.5.
+    // A latency above 3 is drawn again, once: 3 + 3.5.
     let retry = redundant(dice(), Policy::Retry { timeout_us: 3.0, retries: 1 });
     assert!((retry.mean() - (1.0 + 2.0 + 3.0 + 3.0 * 6.5) / 6.0).abs() < 1e-12, "{}", retry.mean());
     assert_eq!(retry.quantile(0.5), 3.0);
     assert_eq!(retry.quantile(0.999), 9.0);
 }
 
-/// A timeout that is shorter than every latency costs the timeouts and helps nobody.
+/// A timeout that is shorter than every latency costs the timeouts without any gain.
 #[test]
 fn a_timeout_below_all_latencies_only_delays() {
     let constant = Law::Empirical(Empirical::of_samples(vec![10.0]));
@@ -93,7 +93,7 @@ fn laws() -> impl Strategy<Value = Law> {
 }
 
 proptest! {
-    /// A policy that never sends a second copy is no policy.
+    /// A policy that never sends a second copy is rejected.
     #[test]
     fn one_copy_changes_nothing(law in laws(), share in 0.01f64..0.999) {
         let once = redundant(law.clone(), Policy::Once);

@@ -1,4 +1,4 @@
-//! When requests come: in an open loop, in bursts, or each client after its answer.
+//! Arrivals of requests: in an open loop, in bursts, or each client after its answer.
 
 use plimsoll_mechanisms::InvalidParam;
 use plimsoll_traffic::distribution::{Sampler, TimeDistribution, exponential, uniform};
@@ -13,7 +13,7 @@ pub enum Arrivals {
     Open {
         /// Requests per second of all clients together.
         rate: f64,
-        /// How each client spaces its requests.
+        /// The spacing of each client's requests.
         spacing: Spacing,
         /// Clients with the same rate; at least 1.
         clients: u32,
@@ -26,7 +26,7 @@ pub enum Arrivals {
         rate: f64,
         /// The rate within a burst over the mean rate; more than `share`.
         ratio: f64,
-        /// How long a burst lasts; more than zero.
+        /// Length of a burst; more than zero.
         length: Span,
         /// The share of all requests that come in bursts; more than 0, less than 1.
         share: f64,
@@ -37,35 +37,35 @@ pub enum Arrivals {
     Closed {
         /// The number of clients; at least 1.
         clients: u32,
-        /// From an answer to the next request: the client's own time.
+        /// Time from an answer to the next request: the client's own time.
         think: TimeDistribution,
-        /// Requests per second of all clients together that they hold themselves to: each has a timetable with a
-        /// random phase, and what is late goes as soon as its answer is there.
+        /// Target rate of all clients together, in requests per second: each has a timetable with a random phase, and a
+        /// late request leaves as soon as its predecessor's answer is there.
         rate: Option<f64>,
     },
-    /// Clients that do not wait for answers, and send at the ticks of a timer of their own what came due since the tick
-    /// before.
+    /// Clients that do not wait for answers: at each tick of its own timer a client sends the requests that came due
+    /// since the tick before.
     Ticks {
-        /// From one tick to the next; more than zero. Each client's timer has a random phase.
+        /// Time from one tick to the next; more than zero. Each client's timer has a random phase.
         every: Span,
         /// When requests come due; not in a closed loop.
         due: Box<Arrivals>,
     },
 }
 
-/// How a client spaces its requests.
+/// The spacing of a client's requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spacing {
     /// Exponentially distributed gaps.
     Poisson,
-    /// Gaps that are uniform between nothing and twice the mean.
+    /// Gaps that are uniform between zero and twice the mean.
     Uniform,
     /// Equal gaps, with a random phase.
     Constant,
 }
 
 impl Arrivals {
-    /// How many clients there are.
+    /// Returns the number of clients.
     pub(super) fn clients(&self) -> u32 {
         match self {
             Arrivals::Open { clients, .. }
@@ -76,7 +76,7 @@ impl Arrivals {
     }
 
     pub(super) fn check(&self) -> Result<(), InvalidParam> {
-        // An owner's number in the event queue has 29 bits; nobody needs more than this.
+        // An owner's number in the event queue has 29 bits; this limit is more than any use needs.
         unless((1..=1 << 20).contains(&self.clients()), "clients", self.clients(), "1 to 1048576")?;
         match self {
             Arrivals::Open { rate, .. } => unless(is_rate(*rate), "rate", rate, "more than 0"),
@@ -105,7 +105,7 @@ impl Arrivals {
 pub(super) struct Client {
     stream: Stream,
     kind: Kind,
-    /// When it sends, or by its timetable should.
+    /// The time at which it sends, or should send by its timetable.
     next: Time,
     /// The timer that it waits for, if it does.
     ticks: Option<Ticks>,
@@ -181,7 +181,7 @@ impl Client {
         self.ticks.map_or(self.next, |ticks| ticks.at_or_after(self.next))
     }
 
-    /// It has sent; `false` if it now waits for the answer.
+    /// Records that it has sent; returns `false` if it now waits for the answer.
     pub(super) fn on_sent(&mut self) -> bool {
         let is_open = !matches!(self.kind, Kind::Closed { .. });
         if is_open {
@@ -195,7 +195,7 @@ impl Client {
         if let Kind::Closed { think, gap } = &self.kind {
             let free = now + think.sample(&mut self.stream);
             let due = gap.map_or(Time::ZERO, |gap| self.next + Span::from_secs_f64(gap));
-            // What is late moves the timetable: a client does not send twice as fast afterwards.
+            // A late request moves the timetable: a client does not send twice as fast afterwards.
             self.next = free.max(due);
         }
     }
@@ -227,7 +227,7 @@ impl Ticks {
 }
 
 impl Burst {
-    /// When `work` more requests are due after `at`, by the integral of the rate.
+    /// Returns when `work` more requests are due after `at`, by the integral of the rate.
     fn after(&self, mut at: f64, mut work: f64) -> f64 {
         loop {
             let phase = at % self.period;

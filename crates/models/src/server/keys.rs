@@ -1,4 +1,4 @@
-//! Which partitions requests are for.
+//! The partitions of requests.
 
 use plimsoll_mechanisms::InvalidParam;
 use plimsoll_traffic::distribution::uniform;
@@ -12,17 +12,17 @@ use super::model::{is_share, unless};
 pub struct Keys {
     /// Partitions; 1 to 65536.
     pub partitions: u32,
-    /// How popular keys are.
+    /// The distribution of requests over keys.
     pub popularity: Popularity,
 }
 
-/// How popular keys are.
+/// The distribution of requests over keys.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Popularity {
-    /// Every partition is asked as often.
+    /// Every partition is requested equally often.
     Uniform,
-    /// The k-th of `keys` keys is asked `k^-exponent` times as often as the first; keys are strewn over partitions at
-    /// random.
+    /// The k-th of `keys` keys is requested `k^-exponent` times as often as the first; keys are strewn over partitions
+    /// at random.
     Zipf {
         /// Keys; 1 to 10 million.
         keys: u32,
@@ -35,7 +35,7 @@ pub enum Popularity {
         keys: u32,
         /// The share of requests that they get together, 0 to 1.
         share: f64,
-        /// How long they stay; `None` for ever.
+        /// Time for which they stay; `None` for ever.
         epoch: Option<Span>,
     },
 }
@@ -109,7 +109,7 @@ impl Partitions {
         Partitions { count, kind }
     }
 
-    /// The partition of a request that is sent at `at`, which never goes back.
+    /// Returns the partition of a request that is sent at `at`; successive calls never go back in time.
     pub(super) fn draw(&mut self, at: Time, stream: &mut Stream) -> u32 {
         let count = self.count;
         match &mut self.kind {

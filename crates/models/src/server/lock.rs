@@ -4,14 +4,15 @@ use std::collections::VecDeque;
 
 use plimsoll_units::{Span, Time};
 
-/// What keeps threads off each other's state.
+/// The mechanism that keeps threads from using a state at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Locking {
-    /// Nothing: nobody else has the state.
+    /// None: each thread has its own state.
     None,
     /// One lock that all threads of a process share.
     Global {
-        /// From a release until the next in line, who has slept, goes on: a mutex that the kernel resolves.
+        /// Time from a release until the next waiting thread, which has slept, resumes: a mutex that the kernel
+        /// resolves.
         wake: Span,
     },
     /// One lock a partition.
@@ -23,15 +24,14 @@ pub enum Locking {
     ReadWrite {
         /// As for the global lock.
         wake: Span,
-        /// What each change of the count of readers takes, one after the other: the cache line on its way between
-        /// cores.
+        /// Time of each change of the count of readers, one after the other: the cache line moves between cores.
         count: Span,
     },
     /// Readers take no lock; writers take one, and keep it for a grace period (read-copy-update).
     Rcu {
         /// As for the global lock.
         wake: Span,
-        /// How long a writer waits for the readers before it.
+        /// Time for which a writer waits for the readers before it.
         grace: Span,
     },
 }
@@ -47,7 +47,7 @@ impl Locking {
         }
     }
 
-    /// Whether a request takes a lock.
+    /// Returns whether a request takes a lock.
     pub(super) fn takes(self, writes: bool) -> bool {
         match self {
             Locking::None => false,
@@ -56,12 +56,12 @@ impl Locking {
         }
     }
 
-    /// Whether it takes it alone.
+    /// Returns whether it takes the lock alone.
     pub(super) fn excludes(self, writes: bool) -> bool {
         !matches!(self, Locking::ReadWrite { .. }) || writes
     }
 
-    /// What a change of the count of readers takes.
+    /// Returns the time of a change of the count of readers.
     pub(super) fn count(self) -> Span {
         match self {
             Locking::ReadWrite { count, .. } => count,
@@ -69,7 +69,7 @@ impl Locking {
         }
     }
 
-    /// What a holder stays for beyond its own work.
+    /// Returns the time for which a holder keeps the lock beyond its own work.
     pub(super) fn grace(self, writes: bool) -> Span {
         match self {
             Locking::Rcu { grace, .. } if writes => grace,
@@ -85,12 +85,12 @@ pub(super) struct Lock {
     writer: bool,
     /// When the cache line of its count is free.
     line_free: Time,
-    /// Thread, and whether it wants the lock alone.
+    /// The waiting threads, and whether each needs the lock alone.
     waiting: VecDeque<(usize, bool)>,
 }
 
 impl Lock {
-    /// Until when the lock's count is changed by whoever asks at `now`.
+    /// Returns until when a thread that asks at `now` changes the lock's count.
     pub(super) fn change_count(&mut self, now: Time, takes: Span) -> Time {
         self.line_free = self.line_free.max(now) + takes;
         self.line_free
@@ -107,7 +107,7 @@ impl Lock {
         is_taken
     }
 
-    /// Gives the lock back; who has it next is added to `next`.
+    /// Releases the lock; the threads that have it next are added to `next`.
     pub(super) fn leave(&mut self, alone: bool, next: &mut Vec<usize>) {
         if alone {
             self.writer = false;

@@ -13,7 +13,7 @@ use super::model::{Dispatch, Placement, ServerModel};
 use super::outcome::{Served, ServerOutcome};
 use super::steering::Owners;
 
-/// Who acts, as the engine's event queue names it.
+/// The actors, as the engine's event queue names them.
 const CLIENT: OwnerKind = OwnerKind::Workload;
 const DELIVERY: OwnerKind = OwnerKind::Link;
 const THREAD: OwnerKind = OwnerKind::Endpoint;
@@ -28,7 +28,7 @@ struct Request {
     writes: bool,
     sent: Time,
     queued: Time,
-    /// What of its time is known so far.
+    /// The parts of its time that are known so far.
     parts: Served,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Machine<'a> {
     requests: Vec<Request>,
     free: Vec<usize>,
     queues: Vec<VecDeque<usize>>,
-    /// Idle threads of each queue, the one that was busy last at the end.
+    /// Idle threads of each queue, the last busy one at the end.
     idle: Vec<Vec<usize>>,
     threads: Vec<Thread>,
     locks: Vec<Lock>,
@@ -193,7 +193,7 @@ impl<'a> Machine<'a> {
         let writes = uniform(&mut stream) < self.model.writes;
         let partition = self.partitions.draw(now, &mut stream);
         let source = client as usize;
-        // One stream that stands for many clients.
+        // One stream that represents many clients.
         let client = match self.clients.len() {
             1 if !self.is_closed() => below(&mut stream, CONNECTIONS),
             _ => client,
@@ -332,7 +332,7 @@ impl<'a> Machine<'a> {
         lock as usize
     }
 
-    /// A thread has done what it was at.
+    /// Handles the end of a thread's current activity.
     fn on_thread(&mut self, now: Time, thread: usize) {
         let Thread { phase, slot, .. } = self.threads[thread];
         let (locking, writes) = (self.model.locking, self.requests[slot].writes);
@@ -403,7 +403,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// The answer goes to the line, and the thread to its queue.
+    /// Ends a request: the answer is sent by the line, and the thread takes the next request of its queue.
     fn finish(&mut self, now: Time, thread: usize) {
         let Thread { slot, began, .. } = self.threads[thread];
         let takes = self.model.costs.line[usize::from(self.requests[slot].writes)];
@@ -423,7 +423,7 @@ impl<'a> Machine<'a> {
             client.on_answer(answered);
             self.events.push(client.next(), Owner::new(CLIENT, request.client));
         }
-        // The thread looks into its queue before what this request kept waiting can reach it.
+        // The thread reads its queue before the requests that this one delayed can reach it.
         self.threads[thread].phase = Phase::Idle;
         let queue = self.queue_of_thread(thread);
         match self.queues[queue].pop_front() {
@@ -434,5 +434,5 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// Clients that one open-loop stream stands for.
+/// Number of clients that one open-loop stream represents.
 const CONNECTIONS: u32 = 1 << 16;

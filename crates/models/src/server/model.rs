@@ -1,4 +1,4 @@
-//! [`ServerModel`]: what a server is made of, and what is asked of it.
+//! [`ServerModel`]: the parts of a server, and its load.
 
 use plimsoll_mechanisms::InvalidParam;
 use plimsoll_mechanisms::partition_balancer::SplitBalance;
@@ -15,34 +15,34 @@ pub const THREADS_MAX: u32 = 64;
 /// A server and its clients.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ServerModel {
-    /// Processes, each with queues, locks and state of its own; a client asks always the same one. At least 1.
+    /// Processes, each with queues, locks and state of its own; a client always uses the same one. At least 1.
     pub processes: u32,
     /// Threads of a process; at least 1, and at most [`THREADS_MAX`] in all processes together.
     pub threads: u32,
-    /// Which thread takes a request.
+    /// The rule by which a request gets its thread.
     pub dispatch: Dispatch,
-    /// What keeps the threads of a process off each other's state.
+    /// The mechanism that keeps the threads of a process from using a state at the same time.
     pub locking: Locking,
-    /// What a request costs when nothing is in its way.
+    /// The costs of a request when nothing is in its way.
     pub costs: Costs,
     /// The NUMA nodes, and the placement of memory on them.
     pub numa: Numa,
-    /// Which partitions the requests are for.
+    /// The partitions that the requests are for.
     pub keys: Keys,
     /// The share of requests that change state, 0 to 1.
     pub writes: f64,
     /// The arrival process of requests.
     pub arrivals: Arrivals,
-    /// Requests that wait in a queue at most, those beyond are lost; `None` loses none. Only with arrivals that do not
-    /// wait for answers.
+    /// Limit of the requests that wait in a queue; further ones are lost. `None` loses none. Only with arrivals that do
+    /// not wait for answers.
     pub queue_limit: Option<u32>,
     /// Requests in all; at least 1.
     pub requests: u64,
-    /// Of these, how many at the beginning do not count; fewer than `requests`.
+    /// The number of requests at the beginning that do not count; fewer than `requests`.
     pub warmup: u64,
 }
 
-/// Which thread takes a request.
+/// The rule by which a request gets its thread.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Dispatch {
     /// One queue for each process, from which any idle thread of it takes: a socket that all threads read.
@@ -60,56 +60,56 @@ pub enum Dispatch {
 pub struct Steering {
     /// The time between two runs of Algorithm 1; more than zero. The first mapping is random.
     pub epoch: Span,
-    /// What the first request for a partition costs its new owner beyond other requests: a cold cache.
+    /// The extra cost of the first request for a partition to its new owner: a cold cache.
     pub hand_over: Span,
-    /// Whether requests for a moved partition wait until its old owner has served those before them, as in this
-    /// project's runtime. Else two threads may have requests for one partition, and locks per partition keep them
-    /// apart, as in the paper.
+    /// True if requests for a moved partition wait until its old owner has served the earlier ones, as in this
+    /// project's runtime. Else two threads may have requests for one partition, and locks per partition separate them,
+    /// as in the paper.
     pub drains: bool,
-    /// Partitions that are one group, which begins on one thread and moves as one while it is not hot
-    /// ([`plimsoll_mechanisms::partition_balancer::SplitBalance`]); 2 to 64. `None` has each move by itself, as in the
-    /// paper.
+    /// Partitions of one group, which begins on one thread and moves as one while it is not hot
+    /// ([`plimsoll_mechanisms::partition_balancer::SplitBalance`]); 2 to 64. With `None` each partition moves by
+    /// itself, as in the paper.
     pub split: Option<u32>,
 }
 
-/// What a request costs when nothing is in its way.
+/// The costs of a request when nothing is in its way.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Costs {
     /// The way to the server and back, without the server's own line.
     pub network: Span,
-    /// From the NIC until a thread can see the request, while which it occupies no thread: interrupt and wake-up, or
+    /// Time from the NIC until a thread can see the request, in which it occupies no thread: interrupt and wake-up, or
     /// a user-level ring.
     pub delivery: TimeDistribution,
-    /// What the system takes of the thread: system calls, copies, context switches.
+    /// The system's time on the thread: system calls, copies, context switches.
     pub system: TimeDistribution,
     /// The application's own time.
     pub application: TimeDistribution,
     /// The share of the application's time that is spent under the lock, 0 to 1.
     pub locked: f64,
-    /// What the response to a read and that to a write take of the NIC's line.
+    /// The time on the NIC's line of the response to a read, and of the response to a write.
     pub line: [Span; 2],
 }
 
-/// Where the memory is that a thread works on.
+/// Placement of the memory that a thread works on.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Numa {
     /// Nodes, 1 or more; neighbouring threads share one.
     pub nodes: u32,
-    /// How many times as long the application takes where the memory is another node's; 1 or more.
+    /// Factor by which the application takes longer where the memory is another node's; 1 or more.
     pub remote: f64,
     /// The node on which a partition's memory is placed.
     pub placement: Placement,
 }
 
-/// On which node a partition's memory is.
+/// The node of a partition's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Placement {
-    /// On that of whoever uses it.
+    /// On the node of the thread that uses it.
     Local,
-    /// On another than that of whoever uses it.
+    /// On another node than the thread that uses it.
     Remote,
-    /// On that of its first owner, for ever: steering may take a partition away from its memory. Without owners, on
-    /// that of partition modulo nodes.
+    /// On the node of its first owner, for ever: steering may move a partition away from its memory. Without owners, on
+    /// node partition modulo nodes.
     FirstOwner,
 }
 
@@ -124,10 +124,10 @@ impl ServerModel {
         self.processes.saturating_mul(self.threads)
     }
 
-    /// Whether every value fits.
+    /// Checks that every value fits.
     ///
     /// # Errors
-    /// Names the first that does not, and what is allowed.
+    /// Names the first value that does not fit, and the allowed ones.
     pub fn check(&self) -> Result<(), InvalidParam> {
         unless(self.processes >= 1, "processes", self.processes, "1 or more")?;
         let threads = self.threads_in_all();

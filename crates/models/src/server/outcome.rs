@@ -1,4 +1,4 @@
-//! What serving came to.
+//! Results of serving: latencies, their components, and the counts of the locks.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ pub struct ServerOutcome {
     pub served: Vec<Served>,
     /// Requests that found their queue full.
     pub lost: u64,
-    /// What happened at the locks.
+    /// Requests for locks, and the time spent waiting for them.
     pub locks: LockCounts,
     /// Time that threads spent on requests, waiting for locks included, of all threads together.
     pub busy: Span,
-    /// From the first of these requests to the last answer.
+    /// Time from the first of these requests to the last answer.
     pub elapsed: Span,
     /// Partitions that changed their owner.
     pub moves: u64,
@@ -25,44 +25,44 @@ pub struct ServerOutcome {
     pub joins: u64,
 }
 
-/// Where the time of a request went; all parts sum to [`Served::latency`].
+/// Components of a request's latency; all of them sum to [`Served::latency`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Served {
-    /// On the way there and back.
+    /// Time on the network, in both directions.
     pub network: Span,
-    /// From the NIC to the queue.
+    /// Time from the NIC to the queue.
     pub delivery: Span,
-    /// In the queue, and held back while a partition changes hands.
+    /// Time in the queue, and held back while a partition changes its owner.
     pub queue: Span,
-    /// In the system, on the thread, with what a changed owner costs.
+    /// In the system, on the thread, including the cost of a changed owner.
     pub system: Span,
-    /// For the lock, its count, and a writer's grace period.
+    /// Time for the lock, its count, and a writer's grace period.
     pub lock: Span,
     /// The service time in the application.
     pub application: Span,
-    /// For the NIC's line and on it.
+    /// Time for the NIC's line and on it.
     pub line: Span,
 }
 
-/// What happened at the locks.
+/// Requests for locks, and the time spent waiting for them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LockCounts {
-    /// How often a lock was asked for.
+    /// Number of requests for a lock.
     pub requests: u64,
-    /// How often somebody else had it.
+    /// Number of requests for a lock that another thread had.
     pub contended: u64,
     /// Time spent waiting for it and for grace periods, of all threads together.
     pub waited: Span,
 }
 
 impl Served {
-    /// From when the client sent it until the answer was there.
+    /// Returns the time from the client's sending until the answer arrived.
     pub fn latency(&self) -> Span {
         self.network + self.kernel() + self.application + self.line
     }
 
-    /// What Table 5.1 of the dissertation counts as the kernel's, lock contention included: the delivery, the queue,
-    /// the system and the lock.
+    /// Returns the kernel's part as in Table 5.1 of the dissertation, lock contention included: the delivery, the
+    /// queue, the system and the lock.
     pub fn kernel(&self) -> Span {
         self.delivery + self.queue + self.system + self.lock
     }
@@ -80,7 +80,7 @@ impl ServerOutcome {
         self.served.iter().map(|served| served.latency().as_us_f64()).collect()
     }
 
-    /// How many latencies there are up to each bound and above the one before; the bounds are a 32nd of their power
+    /// Returns the number of latencies up to each bound and above the one before; the bounds are a 32nd of their power
     /// of two apart, 3 % of the latency at most.
     pub fn histogram(&self) -> Vec<(Span, u64)> {
         let mut bins = BTreeMap::new();

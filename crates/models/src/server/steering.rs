@@ -1,4 +1,4 @@
-//! Whose partition it is: the classification of requests, and its change each epoch.
+//! The owners of partitions: the classification of requests, and its change each epoch.
 
 use plimsoll_mechanisms::partition_balancer::{Balance, GreedyBalance, SplitBalance};
 use plimsoll_units::{Span, Streams};
@@ -7,7 +7,7 @@ use super::keys::below;
 use super::model::{Dispatch, ServerModel, Steering};
 use super::outcome::ServerOutcome;
 
-/// The owners of partitions, and what is known of each.
+/// The owners of partitions, and the state of each.
 pub(super) struct Owners {
     threads: u32,
     owner: Vec<u32>,
@@ -16,7 +16,7 @@ pub(super) struct Owners {
     steering: Option<Steering>,
     balance: Box<dyn Balance>,
     partitions: Vec<Partition>,
-    /// How often a partition has changed hands.
+    /// Number of times that a partition changed its owner.
     moves: u64,
     before: Vec<u32>,
 }
@@ -25,9 +25,9 @@ pub(super) struct Owners {
 struct Partition {
     /// Requests that are in a queue or with a thread.
     open: u32,
-    /// Whether its new owner has not served it yet.
+    /// True until its new owner has served it.
     is_new: bool,
-    /// Whether its old owner still has requests of it, which others must wait for.
+    /// True while its old owner still has requests for it, for which others must wait.
     drains: bool,
     /// Requests that wait until the old owner has finished.
     parked: Vec<usize>,
@@ -42,7 +42,7 @@ impl Owners {
             Dispatch::Steered(steering) => Some(steering.clone()),
         };
         let (count, threads) = (model.keys.partitions, model.threads);
-        // As printed, so that the figures are those of the paper's algorithm.
+        // As printed, so that the figures are the results of the paper's algorithm.
         let balance: Box<dyn Balance> = match steering.as_ref().and_then(|steering| steering.split) {
             None => Box::new(GreedyBalance::default()),
             Some(ways) => Box::new(SplitBalance::new(ways, 0)),
@@ -68,7 +68,7 @@ impl Owners {
         })
     }
 
-    /// The time between two balancings, if there are any.
+    /// Returns the time between two balancings, if there are any.
     pub(super) fn epoch(&self) -> Option<Span> {
         self.steering.as_ref().map(|steering| steering.epoch)
     }
@@ -91,7 +91,7 @@ impl Owners {
         Some(self.owner[at])
     }
 
-    /// What `thread` pays to begin a request for `partition` beyond other requests.
+    /// Returns the extra cost for `thread` to begin a request for `partition`.
     pub(super) fn begin(&mut self, partition: u32, thread: u32) -> Span {
         let at = partition as usize;
         if self.owner[at] != thread || !std::mem::take(&mut self.partitions[at].is_new) {
@@ -100,7 +100,8 @@ impl Owners {
         self.steering.as_ref().map_or(Span::ZERO, |steering| steering.hand_over)
     }
 
-    /// A request is done; those that it kept waiting are added to `freed`, and their thread is given.
+    /// Records that a request is done; the requests that it kept waiting are added to `freed`, and their thread is
+    /// returned.
     pub(super) fn finish(&mut self, partition: u32, freed: &mut Vec<usize>) -> u32 {
         let at = partition as usize;
         let state = &mut self.partitions[at];
@@ -112,7 +113,7 @@ impl Owners {
         self.owner[at]
     }
 
-    /// Adds what has changed hands.
+    /// Adds the changes of owners to the outcome.
     pub(super) fn report(&self, outcome: &mut ServerOutcome) {
         let counts = self.balance.counts();
         (outcome.moves, outcome.splits, outcome.joins) = (self.moves, counts.splits, counts.joins);

@@ -1,11 +1,11 @@
-//! The model beside queues whose answer is known, and its parts one by one.
+//! The model compared with queues whose solution is known, and its parts one by one.
 
 use plimsoll_traffic::distribution::TimeDistribution;
 use plimsoll_units::Span;
 
 use super::*;
 
-/// One thread, nothing but a service time, Poisson arrivals of `rate` per second.
+/// One thread, only a service time, Poisson arrivals of `rate` per second.
 fn queue(service: TimeDistribution, threads: u32, rate: f64) -> ServerModel {
     ServerModel {
         processes: 1,
@@ -78,7 +78,7 @@ fn m_m_1() {
     }
 }
 
-/// Erlang C: the chance to wait times the mean wait of those who do.
+/// Erlang C: the chance to wait times the mean wait of the requests that wait.
 #[test]
 fn m_m_c() {
     for (threads, load) in [(2, 0.7), (4, 0.8), (16, 0.9)] {
@@ -117,7 +117,7 @@ fn one_lock_is_a_closed_queue() {
     is_near(outcome.waiting(), waiting, 0.02);
 }
 
-/// A woken waiter keeps the lock from everybody while it wakes.
+/// A woken waiter keeps the lock from all others while it wakes.
 #[test]
 fn a_contended_lock_is_slower_by_its_wake_up() {
     let mut model = queue(constant(2), 4, 1.0);
@@ -126,7 +126,7 @@ fn a_contended_lock_is_slower_by_its_wake_up() {
     let outcome = served(&ServerModel { requests: 10_000, ..model.clone() });
     is_near(outcome.throughput(), US / 5.0, 0.001);
     is_near(outcome.contended(), 1.0, 0.001);
-    // Of partitions with a lock each, the threads seldom want the same.
+    // Where each partition has a lock, the threads seldom need the same.
     model.locking = Locking::PerPartition { wake: Span::from_us(3) };
     model.requests = 100_000;
     let outcome = served(&model);
@@ -208,8 +208,8 @@ fn one_hot_key_cannot_be_shared() {
     is_near(served(&model).throughput(), US / 2.0, 0.01);
 }
 
-/// Four partitions on four threads, all of one group: whole it is one thread's, as one partition is, split it is shared
-/// out. It stays split while it is hot. A group of one partition is not split.
+/// Four partitions on four threads, all of one group: as a whole the group is on one thread, as one partition is;
+/// split, it is divided among all. It stays split while it is hot. A group of one partition is not split.
 #[test]
 fn a_hot_group_is_split() {
     let throughput = |partitions, split| {

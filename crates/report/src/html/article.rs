@@ -1,4 +1,4 @@
-//! [`Article`]: a page of figures and tables that are not those of a [`plimsoll_results::Summary`], with the same
+//! [`Article`]: a page of figures and tables from another source than a [`plimsoll_results::Summary`], with the same
 //! style.
 
 use super::{Figure, ended, page, place, rules};
@@ -12,7 +12,7 @@ pub struct Article<'a> {
     pub kind: &'a str,
     /// The scenario's title.
     pub title: &'a str,
-    /// What the experiment shows; may be empty.
+    /// Description of the experiment; may be empty.
     pub description: &'a str,
     /// The findings: sentences, each with the name of a variant and a colon before it.
     pub found: &'a [String],

@@ -141,7 +141,7 @@ fn text_of(events: &[Event<'_>]) -> String {
     text.collect()
 }
 
-/// Makes the id of a heading from its words, unlike those before it.
+/// Makes the id of a heading from its words, different from all earlier ones.
 fn unique(name: &str, taken: &[String]) -> String {
     let words = name.to_lowercase();
     let kept = words.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));

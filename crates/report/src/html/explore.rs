@@ -1,7 +1,7 @@
-//! The page of `plimsoll explore`: the keys of a scenario as controls, and what its runs give beside them.
+//! The page of `plimsoll explore`: the keys of a scenario as controls, with the results of its runs beside them.
 //!
-//! The server renders everything, also the results, each time that it has better ones; `explore.js` sends what the
-//! reader changes and puts the new results in their place.
+//! The server renders everything, also the results, each time that it has better ones; `explore.js` sends the reader's
+//! changes and puts the new results in their place.
 
 use plimsoll_results::{Curves, Summary};
 
@@ -22,11 +22,11 @@ pub struct Knob {
     pub key: String,
     /// The table that the key is in: `workload.small`.
     pub group: String,
-    /// What the reference says about the key.
+    /// The reference's text for the key.
     pub help: String,
     /// The value of the scenario, as `--set` takes it.
     pub value: String,
-    /// How the value is changed.
+    /// The control by which the value is changed.
     pub control: Control,
     /// The variants that have the key, where not all have.
     pub variants: Vec<String>,
@@ -34,7 +34,7 @@ pub struct Knob {
     pub is_set: bool,
 }
 
-/// How a value is changed.
+/// The control by which a value is changed.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Control {
     /// A number, with a slider between two ends.
@@ -62,14 +62,14 @@ pub enum Control {
     Text,
 }
 
-/// What the page is made from.
+/// The contents of the page.
 #[derive(Clone, Copy, Debug)]
 pub struct ExplorePage<'a> {
     /// The scenario's title.
     pub title: &'a str,
-    /// What the experiment shows; may be empty.
+    /// Description of the experiment; may be empty.
     pub description: &'a str,
-    /// The keys, those of a group one after the other.
+    /// The keys, the ones of a group one after the other.
     pub knobs: &'a [Knob],
     /// The names of the variants, in order.
     pub variants: &'a [String],
@@ -79,7 +79,7 @@ pub struct ExplorePage<'a> {
     pub workloads: &'a [String],
     /// When the first replay begins, as a text with its unit.
     pub replay_from: &'a str,
-    /// What the reader must know, such as that a sweep is shown at its first point.
+    /// Facts that the reader must know, such as that a sweep is shown at its first point.
     pub notes: &'a [String],
 }
 
@@ -116,8 +116,8 @@ pub fn explore(page: &ExplorePage<'_>) -> String {
     out + "</main>\n<footer><main>" + &escape(table::INTERVALS) + "</main></footer>\n" + &script
 }
 
-/// Renders what the runs gave: sentences, table, and figures. Where the same text is shown again, it is the same. Of
-/// runs that longer ones follow (`is_early`), only the differences that they show are named.
+/// Renders the results of the runs: sentences, table, and figures. Where the same text is shown again, it is the same.
+/// For runs that longer ones follow (`is_early`), only the differences that they show are named.
 pub fn results(summary: &Summary, curves: &Curves, is_early: bool) -> String {
     let groups = [
         ("time", time_figures(summary)),
@@ -137,7 +137,7 @@ pub fn results(summary: &Summary, curves: &Curves, is_early: bool) -> String {
     out
 }
 
-/// Renders the controls of one group: those that the scenario sets, and the defaults folded below them.
+/// Renders the controls of one group: the keys that the scenario sets, and the defaults folded below them.
 fn group_of(knobs: &[Knob]) -> String {
     let Some(first) = knobs.first() else { return String::new() };
     let (set, defaults): (Vec<&Knob>, Vec<&Knob>) = knobs.iter().partition(|knob| knob.is_set);

@@ -122,7 +122,7 @@ fn of_map(map: &LinkMap) -> HeatTable {
     if *others > 0 {
         let cells = sums.iter().map(|sum| match map.quantity {
             Quantity::Drops => HeatCell { text: written(*sum), heat: 0.0 },
-            // The mean says more than a sum of shares.
+            // The mean is more useful than a sum of shares.
             Quantity::Paused => HeatCell { text: written(sum / *others as f64), heat: 0.0 },
         });
         let label = match map.quantity {

@@ -15,14 +15,14 @@ pub(super) struct Head<'a> {
     /// The kind of page, in words.
     pub(super) kind: &'a str,
     pub(super) title: &'a str,
-    /// What the experiment shows; it may be empty.
+    /// Description of the experiment; may be empty.
     pub(super) description: &'a str,
     /// Sentences, each with the name of a variant and a colon before it.
     pub(super) found: &'a [String],
     pub(super) warnings: &'a [String],
     /// The id and the name of each section.
     pub(super) sections: &'a [(&'a str, &'a str)],
-    /// The colours of the variants, whose marks stand before their names.
+    /// The colours of the variants, whose marks are drawn before their names.
     pub(super) schemes: &'a Schemes,
     /// The style rules of the page's figures.
     pub(super) rules: &'a str,
@@ -129,7 +129,7 @@ pub(super) fn warnings(texts: &[String]) -> String {
     format!("<div class=\"card warnings\" role=\"note\"><b>{title}</b>\n<ul>\n{items}</ul></div>\n")
 }
 
-/// Escapes a text and renders what is between backticks as code.
+/// Escapes a text and renders the parts between backticks as code.
 fn with_code(text: &str) -> String {
     let mut out = String::new();
     for (part, text) in text.split('`').enumerate() {

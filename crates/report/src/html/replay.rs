@@ -72,7 +72,7 @@ pub fn replay(replay: &ReplayPage<'_>) -> String {
         "</main>\n<footer><main>Packets are drawn to scale: a bar is as long as the packet is on the link.",
     );
     out.push_str("</main></footer>\n<script type=\"application/json\" id=\"recording\">");
-    // In a script element only this sign can end it.
+    // In a script element only `<` can end it.
     out.push_str(&recording.to_json().replace('<', "\\u003c"));
     out + &format!("</script>\n<script>\n{SCRIPT}{REPLAY}</script>\n</body>\n</html>\n")
 }

@@ -1,4 +1,4 @@
-//! The page: whole, escaped, small; and drawn by a browser where there is one.
+//! The page: whole, escaped, small; and drawn by a browser where one is installed.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -114,7 +114,7 @@ fn nothing_observed_is_still_a_page_and_a_table() {
 fn every_figure_has_a_place_a_caption_and_a_table() {
     let html = report(&["TCP", "DCTCP", "HULL"], &[], 1, &Shape::default());
     let figures = html.matches("<figure ").count();
-    // Who pays, two times, three distributions, one queue.
+    // One breakdown, two figures of times, three distributions, one queue.
     assert_eq!(figures, 7);
     assert_eq!(html.matches("<figcaption>").count(), figures);
     assert_eq!(html.matches("<summary>As a table</summary>").count(), figures);
@@ -216,7 +216,7 @@ fn a_browser_draws_every_figure() {
         let Some(dom) = browse(&path, &["--dump-dom"]) else { return };
         assert!(dom.contains(&format!("data-drawn=\"{figures}\"")), "{name}: the script did not end");
         assert!(!dom.contains("class=\"chart-error\""), "{name}");
-        // What is drawn, without the script itself.
+        // The drawn part, without the script itself.
         let drawn: Vec<&str> = dom.split("<figure ").skip(1).collect();
         assert_eq!(drawn.len(), figures, "{name}");
         for svg in drawn.iter().flat_map(|figure| figure.split("<svg role=\"img\"").skip(1)) {
@@ -229,7 +229,7 @@ fn a_browser_draws_every_figure() {
     }
 }
 
-/// Reports labels that a figure cuts, what the arrow keys and a pointer show, and the file of a figure.
+/// Reports labels that a figure cuts, the effect of the arrow keys and of a pointer, and the file of a figure.
 const PROBE: &str = "<script>(() => {
   const cut = [];
   for (const text of document.querySelectorAll('.plot text')) {
@@ -315,7 +315,7 @@ fn a_phone_shows_every_label_and_keys_and_taps_show_the_numbers() {
     }
 }
 
-/// Reports the width of the page, and the elements that stick out of it but for those in a box that scrolls.
+/// Reports the width of the page, and the elements that stick out of it, except in a box that scrolls.
 const WIDTHS: &str = "<script>(() => {
   document.querySelectorAll('details').forEach((details) => { details.open = true; });
   const sticks = [...document.querySelectorAll('body *')].filter((element) => !element.closest('.scroll, pre, svg')

@@ -10,7 +10,7 @@ use crate::escape::escape;
 pub struct Size {
     /// The width of the whole figure.
     pub width: u32,
-    /// The height between the axes; a figure with one row an item takes what its rows need instead.
+    /// The height between the axes; a figure with one row an item takes the height of its rows instead.
     pub plot_height: u32,
 }
 
@@ -27,11 +27,11 @@ pub struct Key {
     pub name: String,
     /// The colour of its marks.
     pub color: Color,
-    /// What is drawn beside the name.
+    /// The mark drawn beside the name.
     pub glyph: Glyph,
 }
 
-/// The form of what stands beside a name.
+/// The form of the mark beside a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Glyph {
     /// A line, with the scheme's marker if it is solid.
@@ -64,7 +64,7 @@ pub(super) fn glyph_marks(left: f64, middle: f64, color: Color, glyph: Glyph) ->
     }
 }
 
-/// The path of the n-th marker shape: shapes differ as colours do, for readers who see no colours.
+/// Returns the path of the n-th marker shape: shapes differ as colours do, for readers who cannot distinguish colours.
 pub(super) fn marker_path(x: f64, y: f64, kind: usize) -> String {
     let from = |dx: f64, dy: f64| format!("M{} {}", at(x + dx), at(y + dy));
     match kind {
@@ -272,8 +272,8 @@ pub(super) fn at(value: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text }
 }
 
-/// What [`at`] returns, by integers, which takes a fifth of the time; `None` near a tie, where the digits of the number
-/// decide which way it is rounded, and beyond all drawings.
+/// Returns the same text as [`at`], by integers, which takes a fifth of the time; `None` near a tie, where the digits
+/// of the number decide which way it is rounded, and beyond all drawings.
 fn between_ties(value: f64) -> Option<String> {
     let tenths = value * 10.0;
     let nearest = tenths.round();

@@ -5,7 +5,7 @@ use super::scale::{Scale, Tick};
 use super::tips;
 use crate::chart::{Axis, Line, Lines, Shape};
 
-/// A line of at most so many points has a marker at each of them.
+/// A line of at most this many points has a marker at each of them.
 const MARKED_POINTS: usize = 30;
 /// The distance between two markers of a line with more points.
 const BETWEEN_MARKERS: f64 = 110.0;
@@ -31,7 +31,7 @@ pub(super) fn lines(canvas: &mut Canvas<'_>, body: &Lines) {
     draw_x(canvas, frame, &x, &axis, &names);
     for (number, line) in body.series.iter().enumerate() {
         canvas.open(line.color, &line.name);
-        // The points of a category stand beside each other, since error bars of equal height would hide each other.
+        // The points of a category are side by side, since error bars of equal height would hide each other.
         let is_beside = line.apart && !body.x.categories.is_empty();
         let aside = if is_beside { (number as f64 + 0.5) / body.series.len() as f64 - 0.5 } else { 0.0 };
         draw_line(canvas, line, BESIDE * aside, &x, &y);
@@ -43,7 +43,7 @@ pub(super) fn lines(canvas: &mut Canvas<'_>, body: &Lines) {
 /// The share of a category's room that the points of all lines take.
 const BESIDE: f64 = 0.6;
 
-/// How the names of an axis without numbers are written.
+/// The direction in which the names of an axis without numbers are written.
 enum Names {
     /// Beside each other, each in as many lines as it needs.
     Wrapped(Vec<Vec<String>>),
@@ -52,7 +52,7 @@ enum Names {
 }
 
 impl Names {
-    /// Chooses by the room; sloping names may need more of it at the left of the frame.
+    /// Chooses the direction by the available room; sloping names may need more of it at the left of the frame.
     fn new(names: &[String], width: f64, frame: &mut Frame) -> Names {
         const LINES: usize = 3;
         let slot = frame.width() / names.len().max(1) as f64;
@@ -156,7 +156,7 @@ fn draw_ticks(canvas: &mut Canvas<'_>, frame: Frame, x: &Scale) {
     canvas.lines(&path, &BASE);
 }
 
-/// Draws a line whose positions are all `aside` from those of its points.
+/// Draws a line whose positions are all shifted by `aside`.
 fn draw_line(canvas: &mut Canvas<'_>, line: &Line, aside: f64, x: &Scale, y: &Scale) {
     let places: Vec<(f64, f64)> =
         line.x.iter().zip(&line.y).map(|(&vx, &vy)| (x.place(vx + aside), y.place(vy))).collect();
@@ -198,7 +198,7 @@ fn draw_line(canvas: &mut Canvas<'_>, line: &Line, aside: f64, x: &Scale, y: &Sc
         }
     }
     let drawn = match columns(&places).filter(|_| line.around.is_some()) {
-        // The band shows what the mean of several points does not.
+        // The band shows the values that the mean of several points hides.
         Some(ranges) => {
             let mean = |range: std::ops::Range<usize>| {
                 let of = &places[range];
@@ -253,7 +253,7 @@ fn marked(places: &[(f64, f64)], steps: bool) -> Vec<(f64, f64)> {
 /// The path through these positions, each relative to the one before.
 fn joined(places: &[(f64, f64)], steps: bool) -> String {
     let mut path = String::new();
-    // In tenths of a pixel, so that rounding does not add up.
+    // Values are in tenths of a pixel, so that rounding errors do not add up.
     let tenths = |value: f64| (value * 10.0).round();
     let mut last: Option<(f64, f64)> = None;
     for &(across, up) in places {
@@ -272,7 +272,7 @@ fn joined(places: &[(f64, f64)], steps: bool) -> String {
     path
 }
 
-/// A line with a band that has more points than this is drawn with about so many.
+/// A line with a band that has more points than this is reduced to about this many.
 const RESOLUTION: f64 = 250.0;
 
 /// The ranges of successive points that are drawn as one; none where every point is drawn.

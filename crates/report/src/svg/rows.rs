@@ -169,7 +169,7 @@ struct Rows {
     frame: Frame,
     /// The top of the marks of each row.
     tops: Vec<f64>,
-    /// Names stand above the marks of their row, where there is no room at their left.
+    /// Names are above the marks of their row, as they do not fit at their left.
     names_above: bool,
 }
 

@@ -1,4 +1,4 @@
-//! From numbers to positions along an axis, and where the axis has its ticks.
+//! Conversion of numbers to positions along an axis, and the positions of its ticks.
 
 use crate::chart::{Axis, Format};
 use crate::figures::{self, RATES, SIZES, TIMES, Unit};
@@ -173,7 +173,7 @@ impl Format {
             Format::Rate => figures::rate(value),
             Format::Size => figures::size(value),
             Format::Ratio => format!("{}x", figures::number(value)),
-            // Close to the whole, two digits of what is missing to it: 99.71 %.
+            // Close to the whole, two digits of the missing share: 99.71 %.
             Format::Percent if value > 0.99 && value < 1.0 => {
                 let decimals = (-(1.0 - value).log10() - 1e-9).ceil().max(1.0) as usize - 1;
                 format!("{} %", trimmed(format!("{:.*}", decimals.max(1), value * 100.0)))

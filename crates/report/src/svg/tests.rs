@@ -194,7 +194,7 @@ fn points_apart_are_not_joined() {
         );
         (svg.matches("a3.6 3.6 0 1 0 -7.2 0z").count(), svg.matches("stroke-width=\"2\"").count())
     };
-    // Markers, that of the legend among them, and lines.
+    // Markers, including the legend's, and lines.
     assert_eq!(drawn(line.clone()), (4, 2));
     assert_eq!(drawn(Line { apart: true, ..line }), (4, 0));
 }
@@ -308,7 +308,7 @@ fn positions_have_the_digits_of_the_formatter() {
         let text = text.strip_suffix(".0").unwrap_or(&text);
         if text == "-0" { "0".to_owned() } else { text.to_owned() }
     };
-    // Ties, and their neighbours; what rounds to zero; and a drawing's positions.
+    // Ties, and their neighbours; numbers that round to zero; and a drawing's positions.
     let ties =
         (-4_000..4_000).map(|n| f64::from(n) / 20.0).flat_map(|tie| [tie.next_down(), tie, tie.next_up()]);
     let others = (-5_000..5_000).map(|n| f64::from(n) * 0.137_31);

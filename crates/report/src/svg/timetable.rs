@@ -1,4 +1,4 @@
-//! Bars along the time, one row each sender: which circuits stood when, and how far each was filled.
+//! Bars along the time, one row each sender: the circuits with their times, and how far each was filled.
 
 use super::canvas::{Anchor, Canvas, FAINT, Frame, GRID, INK, LEADING, at, text_width, wrapped};
 use super::scale::Scale;
@@ -11,7 +11,7 @@ const BAR: f64 = 18.0;
 /// The least room of a bar of mean length, and of a week. Weeks that have less are left out at the end.
 const BAR_ROOM: f64 = 4.5;
 const WEEK_ROOM: f64 = 24.0;
-/// So many weeks are drawn whatever the room.
+/// This many weeks are drawn even without room for them.
 const WEEKS_LEAST: u64 = 3;
 /// The least width of a mark.
 const HAIR: f64 = 0.7;

@@ -97,7 +97,7 @@ fn at_x<'b>(canvas: &mut Canvas<'_>, body: &'b Lines, frame: Frame, x: &Scale) {
 }
 
 fn at_y(canvas: &mut Canvas<'_>, body: &Lines, frame: Frame, y: &Scale) {
-    // From the top down, as the arrow keys go.
+    // From the top down, in the order of the arrow keys.
     let mut levels: Vec<f64> = Vec::new();
     for level in y.levels() {
         if levels.last().is_none_or(|&last| y.place(level) - y.place(last) >= TARGET) {

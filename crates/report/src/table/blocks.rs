@@ -1,4 +1,4 @@
-//! From a summary to its tables.
+//! Makes the tables of a summary.
 
 use plimsoll_results::Summary;
 use plimsoll_results::outcome::Counters;
@@ -27,7 +27,7 @@ pub(super) fn grids(summary: &Summary, details: bool) -> Vec<Grid> {
             let times = |workload: &&str| time_grid(summary, workload, &cells);
             grids.extend(summary.workloads().iter().filter_map(times));
         }
-        // What only watches queues, and whose flows have no end, has no number to print.
+        // A scenario that only watches queues, and whose flows have no end, has no number to print.
         0 | 1 => {
             grids.extend(Some(percentiles_grid(summary, &cells)).filter(|grid| !grid.columns.is_empty()))
         }
@@ -132,7 +132,7 @@ fn workload_columns(summary: &Summary, name: &str, cells: &[&PointCell], columns
     }
 }
 
-/// Counts messages that did not complete, or queries where there are only those.
+/// Counts messages that did not complete, or queries where there are only queries.
 fn unfinished(workload: &WorkloadSummary) -> u64 {
     match &workload.queries {
         Some(queries) if workload.messages == 0 => queries.unfinished,
@@ -254,7 +254,7 @@ pub(crate) fn sweep_queue_grid(summary: &Summary, name: QueueName<'_>) -> Grid {
 fn short_keys(keys: &[String]) -> Vec<String> {
     let tail = |key: &str, words: usize| {
         let cut = key.rmatch_indices('.').nth(words - 1).map_or(0, |(dot, _)| dot + 1);
-        // A quoted name may have dots of its own.
+        // A quoted name may contain dots.
         if key.contains('"') { key.to_owned() } else { key[cut..].to_owned() }
     };
     let short = |key: &String| {
@@ -302,7 +302,7 @@ fn over_sweep(
         (values.join(", "), None)
     });
     let mut grid = assemble(title, &corner, labels.collect(), &numbers);
-    // Here variants stand side by side, so the best is that of its row.
+    // Here variants are side by side, so the best is the best of its row.
     for (row, point) in grid.rows.iter_mut().zip(&points) {
         for (number, (name, _)) in columns.iter().enumerate() {
             let best = workload.and_then(|workload| summary.best(workload, name, point));

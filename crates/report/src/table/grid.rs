@@ -158,7 +158,7 @@ impl Grid {
         out
     }
 
-    /// Cuts the table between its groups into tables that are at most so many characters wide.
+    /// Cuts the table between its groups into tables that are at most `limit` characters wide.
     pub fn split(&self, limit: usize) -> Vec<Grid> {
         let widths: Vec<Width> = (0..self.columns.len()).map(|column| self.width(column)).collect();
         self.pages(&widths, self.label_width(), limit)

@@ -20,8 +20,8 @@ pub(crate) struct Footnote {
 }
 
 impl Footnote {
-    /// Makes the footnote of a workload's percentile, if any variant or sweep point has too few samples for it. Where
-    /// the 99th percentile has, that of the 99.9th has the same.
+    /// Makes the footnote of a workload's percentile, if any variant or sweep point has too few samples for it. If the
+    /// 99th percentile has a footnote, the 99.9th has the same.
     pub(crate) fn of(summary: &Summary, workload: &str, share: f64) -> Option<Footnote> {
         let needed = samples_needed(share);
         let asked = |warning: &Warning| match warning {
@@ -33,7 +33,7 @@ impl Footnote {
             .iter()
             .filter_map(|w| asked(w).map(|(needed, name)| (needed, name, w)))
             .collect();
-        // The lower percentiles have the lower numbers, since most tables have only those.
+        // The lower percentiles have the lower numbers, since most tables have no others.
         few.sort_by_key(|(asked, ..)| *asked);
         let number = few.iter().position(|(asked, name, _)| name == workload && *asked <= needed)?;
         Some(Footnote { number: number + 1, text: few[number].2.to_string(), needed })

@@ -1,12 +1,11 @@
 //! [`Style`]: how a terminal shows tables.
 
-/// How much of a result is shown, and how a terminal shows it.
+/// The amount of a result that is shown, and its style on a terminal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Style {
     /// Colours and bold type by ANSI escapes; for a terminal only.
     pub color: bool,
-    /// Columns of the terminal; tables wider than this are cut between column groups and go on
-    /// below.
+    /// Columns of the terminal; tables wider than this are cut between column groups and continued below.
     pub width: usize,
     /// Breaks sentences between words at `width`; for a terminal, whose own breaks are within words.
     pub folds: bool,

@@ -41,7 +41,7 @@ fn without_details_a_table_has_the_percentiles_of_every_workload() {
     }
     let swept = render(&summary(&[0.2, 0.4], 1), Format::Md, &brief);
     assert!(swept.contains("Completion time of small") && !swept.contains("Delay in"), "{swept}");
-    // A workload whose flows have no end has nothing but its goodput.
+    // A workload whose flows have no end has only its goodput.
     let mut points = synthetic::experiment(&Shape::default(), &["TCP"], &[], 1, 1);
     points[0].outcome.messages.retain(|message| message.workload != 1);
     let text = render(&Summary::of(&points, &Options::default()), Format::Table, &brief);
@@ -232,7 +232,7 @@ fn a_comparison_has_every_difference_with_its_interval() {
     assert!(csv.contains("\nHULL,small,difference_us.p99,-"), "{csv}");
 }
 
-/// A warning stands beside the numbers that it concerns, and beside no others.
+/// A warning is printed beside the numbers that it concerns, and beside no others.
 #[test]
 fn rows_of_csv_name_their_warnings() {
     let mut points = synthetic::experiment(&Shape::default(), &["TCP", "DCTCP"], &[0.2, 0.4], 1, 1);

@@ -28,10 +28,10 @@ pub(super) fn json(summary: &Summary) -> String {
     format!("{}\n", printable_json(&text))
 }
 
-/// Writes one number a row: `variant,<sweep keys>,subject,metric,value,low,high,samples,warnings`. The last field has
-/// a word for each warning that concerns the number, separated by spaces: `too-few-samples`, `unfinished`,
-/// `nothing-completed`, `unfair`, `suspect` (an emulated run that the machine has disturbed) and `run` (anything else
-/// that a run has said).
+/// Writes one number a row: `variant,<sweep keys>,subject,metric,value,low,high,samples,warnings`. The last field has a
+/// word for each warning that concerns the number, separated by spaces: `too-few-samples`, `unfinished`,
+/// `nothing-completed`, `unfair`, `suspect` (an emulated run that the machine has disturbed) and `run` (any other
+/// warning of a run).
 pub(super) fn csv(summary: &Summary) -> String {
     let mut head = vec!["variant".to_owned()];
     head.extend(summary.sweep_keys.iter().cloned());

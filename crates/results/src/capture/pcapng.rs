@@ -1,7 +1,7 @@
 //! Packets as a pcapng file (draft-ietf-opsawg-pcapng): a section header, one interface a port with
 //! its name and a resolution of nanoseconds, and one enhanced packet block a packet.
 //!
-//! Nanoseconds, because that is as fine as Wireshark goes; the columns of the run keep picoseconds.
+//! Times are nanoseconds, Wireshark's finest unit; the columns of the run keep picoseconds.
 
 use std::io::{self, Write};
 
@@ -18,7 +18,7 @@ pub struct Writer<W: Write> {
     interfaces: u32,
 }
 
-/// Which way a frame went through its interface (section 4.3.1, bits 0 and 1 of the flags).
+/// Direction of a frame through its interface (section 4.3.1, bits 0 and 1 of the flags).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// The interface received the packet.
@@ -27,10 +27,10 @@ pub enum Direction {
     Outbound = 2,
 }
 
-/// Writes all that a run has kept.
+/// Writes all packets that a run has kept.
 ///
 /// # Errors
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write(capture: &Capture, out: impl Write) -> io::Result<()> {
     let mut writer = Writer::new(out, capture.ports.iter().map(String::as_str))?;
     for packet in &capture.packets {
@@ -47,7 +47,7 @@ const OPTION_END: u16 = 0;
 const OPTION_NAME: u16 = 2;
 const OPTION_RESOLUTION: u16 = 9;
 const OPTION_APPLICATION: u16 = 4;
-/// Of an enhanced packet block: whence a frame came.
+/// Option of an enhanced packet block: the direction of the frame.
 const OPTION_FLAGS: u16 = 2;
 /// Timestamps have a resolution of 10^-9 s.
 const NANOSECONDS: u8 = 9;
@@ -56,7 +56,7 @@ impl<W: Write> Writer<W> {
     /// Starts a capture with these ports as its interfaces.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn new<'a>(out: W, ports: impl IntoIterator<Item = &'a str>) -> io::Result<Writer<W>> {
         let mut writer = Writer { out, interfaces: 0 };
         let mut header = Vec::new();
@@ -83,7 +83,7 @@ impl<W: Write> Writer<W> {
     /// Writes one packet.
     ///
     /// # Errors
-    /// Those of the output; an interface that was not named at the start.
+    /// Errors of the output; an interface that was not named at the start.
     pub fn packet(&mut self, packet: &PacketRecord<'_>) -> io::Result<()> {
         let frame = Frame::of(packet);
         let body = self.enhanced(packet.interface, packet.time, &frame.headers, frame.wire_bytes)?;
@@ -93,7 +93,7 @@ impl<W: Write> Writer<W> {
     /// Writes a frame as it was on the wire, or its first `bytes` of `wire_bytes`.
     ///
     /// # Errors
-    /// Those of the output; an interface that was not named at the start.
+    /// Errors of the output; an interface that was not named at the start.
     pub fn frame(
         &mut self,
         interface: u32,
@@ -126,10 +126,10 @@ impl<W: Write> Writer<W> {
         Ok(body)
     }
 
-    /// Hands the output back, flushed.
+    /// Returns the output, flushed.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Errors of the output.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)

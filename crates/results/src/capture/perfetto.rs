@@ -18,7 +18,7 @@ pub(super) const NETWORK: u64 = 0;
 /// Writes a run as a timeline. Messages that did not complete end with the run.
 ///
 /// # Errors
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write(outcome: &Outcome, mut out: impl Write) -> io::Result<()> {
     out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
     serde_json::to_writer(&mut out, &process_name(NETWORK, "network"))?;
@@ -31,7 +31,7 @@ pub fn write(outcome: &Outcome, mut out: impl Write) -> io::Result<()> {
     }
     circuit_tracks::write(outcome, &mut out)?;
     for (id, message) in outcome.messages.iter().enumerate() {
-        // Messages of a host overlap, so they are asynchronous slices, each with an id of its own.
+        // Messages of a host overlap, so they are asynchronous slices, each with its own id.
         let name = outcome.workloads.get(usize::from(message.workload)).map_or("?", |w| w.name.as_str());
         let slice = |phase: &str, time: Time, args: Value| {
             json!({

@@ -1,10 +1,10 @@
-//! The records of an outcome as columns, lossless: what is written reads back to the same digest.
+//! The records of an outcome as columns, lossless: records read back have the same digest.
 //!
-//! Every file starts with the columns `variant`, `replicate` and one for each swept key, so that all
-//! points of a run can be read at once (`points/*/messages.csv`). Times are integer picoseconds
-//! since the start of the run; an empty field is 'none'. A column holds one type: estimates always
-//! have a decimal point, so that a reader that looks at some rows only takes none for integers, and
-//! 'no limit' is empty instead of the largest integer, which no signed column holds.
+//! Every file starts with the columns `variant`, `replicate` and one for each swept key, so that all points of a run
+//! can be read at once (`points/*/messages.csv`). Times are integer picoseconds since the start of the run; an empty
+//! field is 'none'. A column holds one type: estimates always have a decimal point, so that a reader that samples some
+//! rows never takes them for integers, and 'no limit' is empty instead of the largest integer, which no signed column
+//! holds.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::outcome::{
 };
 use crate::plain::Plain;
 
-/// A column's header and what it holds.
+/// A column's header and the description of its values.
 pub(super) type ColumnDoc = (&'static str, &'static str);
 
 /// The columns in front of every file's own.
@@ -29,7 +29,7 @@ pub(super) const KEY_COLUMNS: &[ColumnDoc] = &[
     ("(each swept key)", "its value as the scenario writes it; one column a key, under the key's own name"),
 ];
 
-/// What a column holds, in every row that has a value.
+/// The type of a column's values.
 #[cfg(any(test, feature = "parquet"))]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ColumnKind {
@@ -39,7 +39,7 @@ pub(super) enum ColumnKind {
     Float,
 }
 
-/// Returns what a column of that name holds. Swept keys are texts: a scenario writes them with their unit.
+/// Returns the type of a column by its name. Swept keys are texts: a scenario writes them with their unit.
 #[cfg(any(test, feature = "parquet"))]
 pub(super) fn column_kind(name: &str) -> ColumnKind {
     let texts = ["variant", "workload", "name", "port", "from", "to", "tier"];
@@ -437,7 +437,7 @@ record! {
     delivered: "delivered_bytes" "payload delivered in order to the applications";
 }
 
-/// How to read the messages of all points; run by a test, where the library is there.
+/// Code that reads the messages of all points; run by a test, where the library is there.
 pub const READERS: &[(&str, &str)] = &[
     (
         "pandas",
@@ -455,7 +455,7 @@ pub const READERS: &[(&str, &str)] = &[
     ("DuckDB", "SELECT * FROM read_csv('points/*/messages.csv', sample_size=-1)"),
 ];
 
-/// What all files and columns hold, in Markdown; written into every run directory.
+/// Returns the documentation of all files and columns, in Markdown; written into every run directory.
 pub fn documentation() -> String {
     let mut out = String::from(
         "# Columns\n\nEach point of the run (a variant at one sweep point with one seed) has a folder under \

@@ -1,5 +1,4 @@
-//! The CSV (RFC 4180) of the columns: comma, quotes where they must be, `\n`. What a text holds is written as
-//! [`csv_cell`] says.
+//! The CSV (RFC 4180) of the columns: comma, quotes where they must be, `\n`. Texts are written by [`csv_cell`].
 
 use std::fmt::{Display, Write};
 
@@ -50,7 +49,7 @@ impl Writer {
         self.at_start = prefix.is_empty();
     }
 
-    /// What has been written since this was last asked, in whole rows.
+    /// Returns the text written since the last call, in whole rows.
     pub(super) fn take_text(&mut self) -> String {
         std::mem::take(&mut self.text)
     }
@@ -63,12 +62,12 @@ impl Writer {
     }
 }
 
-/// Returns a reader of what a [`Writer`] has written; cells are as the file has them, and a row may have any number.
+/// Returns a reader of the output of a [`Writer`]; cells are as the file has them, and a row may have any number.
 pub(super) fn reader(text: &str) -> csv::Reader<&[u8]> {
     ReaderBuilder::new().flexible(true).terminator(Terminator::Any(b'\n')).from_reader(text.as_bytes())
 }
 
-/// Returns the cells of rows that stand below a header of another text.
+/// Returns the cells of rows below a header of another text.
 #[cfg(feature = "parquet")]
 pub(super) fn rows_without_header(text: &str) -> impl Iterator<Item = Result<csv::StringRecord, csv::Error>> {
     let mut builder = ReaderBuilder::new();

@@ -1,8 +1,8 @@
-//! Writing that outlasts a power cut: what is said to be finished is on the disk, not only in its cache.
+//! Writing that survives a power cut: data reported as finished is on the disk, not only in its cache.
 //!
-//! A file system may carry out what it is told in another order. So a file's bytes are forced to the disk before
-//! anything gives it its final name, the folder that lists the file after that, and the folder in which the name
-//! changed last. Where a crash comes between two of these steps, the old is there or the new, never half of either.
+//! A file system may reorder writes. So a file's bytes are forced to the disk before the file gets its final name, the
+//! folder that lists the file after that, and the folder in which the name changed last. Where a crash comes between
+//! two of these steps, either the old state is there or the new one, never half of either.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -13,7 +13,7 @@ use plimsoll_files::Origin;
 use super::error::Error;
 use crate::digest::{Checksum, Digest};
 
-/// What a file is known by: its length and a checksum of its bytes.
+/// Identity of a file: its length and a checksum of its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Written {
     pub(super) bytes: u64,
@@ -96,7 +96,7 @@ pub(super) fn rename(from: &Path, to: &Path) -> Result<(), Error> {
     to.parent().map_or(Ok(()), sync_folder)
 }
 
-/// What has been done, for tests of its order.
+/// A completed step, for tests of their order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Step {
     SyncFile,

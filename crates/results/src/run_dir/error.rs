@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::disk::free_bytes;
 use super::manifest::MANIFEST;
 
-/// Why a run directory could not be written or read.
+/// Reasons why a run directory could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system refused.
@@ -54,7 +54,7 @@ pub enum Error {
         /// The path of the folder.
         path: PathBuf,
     },
-    /// The runs cannot be taken together.
+    /// The runs cannot be merged.
     #[error("{} cannot be gone on with: {why}", path.display())]
     Conflict {
         /// The other run directory.
@@ -68,7 +68,7 @@ pub enum Error {
         /// The path of the run directory.
         path: PathBuf,
     },
-    /// Records are, or are to be, in a form that this build does not know.
+    /// Records have, or are to have, a format that this build does not support.
     #[error(
         "{}this plimsoll is built without Parquet; write `--columns csv`, or build it with the feature `parquet`: \
          cargo build --release -p plimsoll-cli --features parquet",
@@ -78,7 +78,7 @@ pub enum Error {
         /// The path of the file, if one was to be read.
         path: Option<PathBuf>,
     },
-    /// A file ends too early, or is missing: what a power cut does.
+    /// A file ends too early, or is missing: the effect of a power cut.
     #[error("{} is cut short: {what}", path.display())]
     Cut {
         /// The path of the file.
@@ -86,7 +86,7 @@ pub enum Error {
         /// The entry that is missing.
         what: String,
     },
-    /// A file does not hold what it should.
+    /// A file has wrong contents.
     #[error("{} is damaged: {what}", path.display())]
     Damaged {
         /// The path of the file or folder.

@@ -1,4 +1,4 @@
-//! `manifest.json`: what was run, and how to run it again.
+//! `manifest.json`: the identity of a run, and the way to repeat it.
 
 use plimsoll_text::printable_json;
 use serde::{Deserialize, Serialize};
@@ -14,14 +14,14 @@ pub const FORMAT: u32 = 3;
 /// The name of the manifest in its run directory.
 pub(super) const MANIFEST: &str = "manifest.json";
 
-/// What a run is, before it starts.
+/// Description of a run before it starts.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Plan {
     /// The scenario's title.
     pub title: String,
-    /// What the scenario says of itself; may be empty.
+    /// The scenario's description; may be empty.
     pub description: String,
-    /// What carries the packets, such as [`SIMULATOR`]: points of one run have one carrier.
+    /// The carrier of the packets, such as [`SIMULATOR`]: points of one run have one carrier.
     pub carrier: String,
     /// The version of plimsoll that wrote the manifest.
     pub version: String,
@@ -33,11 +33,11 @@ pub struct Plan {
     pub seed: u64,
     /// The scenario with all that it depends on; written as `scenario.toml`.
     pub scenario: String,
-    /// Which part of the points this process runs (`--shard 2/4` is `(2, 4)`).
+    /// The part of the points that this process runs (`--shard 2/4` is `(2, 4)`).
     pub shard: Option<(u32, u32)>,
-    /// Every point of the whole run, those of other shards included.
+    /// Every point of the whole run, including points of other shards.
     pub points: Vec<PlannedPoint>,
-    /// What the reader must know before believing a number.
+    /// Facts that the reader must know before relying on a number.
     pub warnings: Vec<String>,
     /// The form in which the points' records are kept.
     pub columns: Columns,
@@ -59,18 +59,18 @@ pub struct PlannedPoint {
     pub seed: u64,
 }
 
-/// `manifest.json`. Written when a run starts and again when it ends; in between, which points are
-/// done is told by the folders under `points/`, which cannot lie about a process that was killed.
+/// `manifest.json`. Written when a run starts and again when it ends; in between, the folders under `points/` show
+/// which points are done, also after the process was killed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of the layout.
     pub format: u32,
     /// The scenario's title.
     pub title: String,
-    /// What the scenario says of itself; may be empty.
+    /// The scenario's description; may be empty.
     #[serde(default)]
     pub description: String,
-    /// What carries the packets, such as [`SIMULATOR`].
+    /// The carrier of the packets, such as [`SIMULATOR`].
     #[serde(default = "simulator")]
     pub carrier: String,
     /// The version of plimsoll that ran the points.
@@ -83,13 +83,13 @@ pub struct Manifest {
     pub seed: u64,
     /// Digest of `scenario.toml`.
     pub scenario_digest: Digest,
-    /// Which part of the points was run here.
+    /// The part of the points that was run here.
     pub shard: Option<(u32, u32)>,
-    /// What the reader must know before believing a number.
+    /// Facts that the reader must know before relying on a number.
     pub warnings: Vec<String>,
     /// Every point of the whole run.
     pub points: Vec<ManifestPoint>,
-    /// As [`seal`] says. None in format 2.
+    /// Checksum of the file ([`seal`]). None in format 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     checksum: Option<String>,
 }
@@ -104,7 +104,7 @@ pub struct ManifestPoint {
     pub key: PointKey,
     /// The seed of the point's run.
     pub seed: u64,
-    /// Digest of what it observed; `None` while it is not done.
+    /// Digest of its outcome; `None` while it is not done.
     pub digest: Option<Digest>,
 }
 
@@ -140,10 +140,10 @@ impl Manifest {
         seal::sealed(&printable_json(&json))
     }
 
-    /// What the file says.
+    /// Parses the file.
     ///
     /// # Errors
-    /// In words, if it is not as it was written.
+    /// If it is not as it was written; the error is a text.
     pub(super) fn read(text: &str) -> Result<Manifest, String> {
         let mut manifest: Manifest = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if manifest.checksum.is_some() || manifest.format >= FORMAT {
@@ -153,8 +153,8 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Takes over what was said about the builds of points that are there already, and says it of those
-    /// of `before` if they are from another commit.
+    /// Takes over the warnings about the builds of existing points, and adds one for the points of `before` if they are
+    /// from another commit.
     pub(super) fn go_on_with(&mut self, before: &Manifest) -> Option<String> {
         let said = before.warnings.iter().filter(|warning| warning.contains(OTHER_BUILD));
         self.warnings.extend(said.cloned());
@@ -172,7 +172,7 @@ impl Manifest {
         Some(warning)
     }
 
-    /// What keeps results of the two from standing side by side, in words; `None` if nothing does.
+    /// Returns the reason why results of the two must not be compared, in words; `None` if there is none.
     pub(super) fn conflict_with(&self, other: &Manifest) -> Option<String> {
         if self.scenario_digest != other.scenario_digest {
             Some("its scenario is another".to_owned())
@@ -194,7 +194,7 @@ fn each_once(points: impl IntoIterator<Item = ManifestPoint>) -> Vec<ManifestPoi
     points.into_iter().filter(|point| known.insert((point.key.clone(), point.seed))).collect()
 }
 
-/// How the warning about points of another build begins.
+/// Beginning of the warning about points of another build.
 const OTHER_BUILD: &str = "some points were run by a build of";
 
 /// The name of a point's folder: readable, and unique by a digest of the whole key.

@@ -1,13 +1,13 @@
-//! Shards of one run, taken together.
+//! Merging the shards of one run.
 
 use std::path::{Path, PathBuf};
 
 use super::table_form::Columns;
 use super::{Error, Existing, Plan, PlannedPoint, RunDir, Status};
 
-/// Takes the finished points of several run directories into one at `into`, which is made or gone on
-/// with. They must be of the same scenario, carrier, seed and version; a point that two of them have must be
-/// the same in both. Summary and report are for the caller to make from [`RunDir::read_points`].
+/// Takes the finished points of several run directories into one at `into`, which is made or resumed. They must be of
+/// the same scenario, carrier, seed and version; a point that two of them have must be the same in both. The caller
+/// makes summary and report from [`RunDir::read_points`].
 pub fn merge(into: &Path, parts: &[PathBuf], columns: Columns) -> Result<RunDir, Error> {
     let runs: Vec<RunDir> = parts.iter().map(|part| RunDir::open(part)).collect::<Result<_, _>>()?;
     let Some(first) = runs.first() else {

@@ -19,7 +19,7 @@ use super::csv::{self, reader};
 use super::disk::Writing;
 use super::error::Error;
 
-/// So many rows are kept before they become a row group.
+/// Number of rows that are kept before they become a row group.
 const ROWS_OF_A_GROUP: usize = 1 << 18;
 
 /// The values of one column that are not written yet.
@@ -171,8 +171,8 @@ fn field(name: &str) -> Result<Type, ParquetError> {
 
 /// Returns the rows of a file as CSV, with their header.
 ///
-/// The library panics at some files that were made to be wrong, whose checksums are right. That is an error where
-/// panics unwind, as in the wheel; the command, which is built to abort, ends. SECURITY.md says so.
+/// The library panics at some malicious files whose checksums are right. That is an error where panics unwind, as in
+/// the wheel; the command, which is built to abort, ends. See SECURITY.md.
 pub(super) fn rows(path: &Path, bytes: Vec<u8>) -> Result<String, Error> {
     let damaged = |_| Err(damaged(path, "its pages are not as long as they say"));
     catch_unwind(AssertUnwindSafe(|| read(path, bytes))).unwrap_or_else(damaged)

@@ -1,5 +1,5 @@
-//! One point on disk: `point.json` (what is not a column, and the mark that the point is complete)
-//! and one CSV file for each kind of record. The mark has the length and the checksum of each file, and one of itself.
+//! One point on disk: `point.json` (values outside columns, and the mark that the point is complete) and one CSV file
+//! for each kind of record. The mark has the length and the checksum of each file, and one of itself.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -50,12 +50,12 @@ pub(super) struct Mark {
     warnings: Vec<String>,
     /// Each file beside this one.
     files: BTreeMap<String, FileMark>,
-    /// As [`seal`] says. None in format 2.
+    /// Checksum of the file ([`seal`]). None in format 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     checksum: Option<String>,
 }
 
-/// What is known of a file.
+/// The recorded properties of a file.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 enum FileMark {
@@ -118,7 +118,7 @@ struct QueueMark {
     marks: u64,
     packets: u64,
     bytes: u64,
-    /// As [`Queue::time_at`].
+    /// Same as [`Queue::time_at`].
     time_at_ps: Vec<u64>,
 }
 
@@ -164,7 +164,7 @@ pub(super) fn read_mark(folder: &Path) -> Result<Mark, Error> {
         seal::check(&text).map_err(|what| Error::Damaged { path: path.clone(), what })?;
     }
     for (file, about) in &mark.files {
-        // Of a stranger's run directory nothing else is opened.
+        // The run directory may be of unknown origin: no other file is opened.
         let csv = file.replace(PARQUET, ".csv");
         if !TABLES.iter().any(|table| table.file == csv) {
             return Err(Error::Damaged { path, what: format!("it names a file `{file}`") });
@@ -429,7 +429,7 @@ impl Files<'_> {
     }
 }
 
-/// So many rows are kept as text at once: a point may have more than fit into memory that way.
+/// Number of rows that are kept as text at once: a point may have more than fit into memory that way.
 const RECORDS_AT_ONCE: usize = 4096;
 
 fn read_records<R: Record>(folder: &Path, mark: &Mark, names: &Names) -> Result<Vec<R>, Error> {

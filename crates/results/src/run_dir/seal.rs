@@ -1,10 +1,10 @@
-//! A JSON file that holds a checksum of itself, so that no changed bit goes unseen.
+//! A JSON file that holds a checksum of itself, so that every changed bit is detected.
 //!
 //! The checksum is the last field, `"checksum": "..."` at the end of the file, and is computed with zeros in its place.
 
 use crate::digest::Digest;
 
-/// What stands in the place of a checksum that is yet to be computed.
+/// The placeholder of a checksum that is yet to be computed.
 pub(super) fn open() -> Option<String> {
     Some(ZEROS.to_owned())
 }
@@ -12,7 +12,7 @@ pub(super) fn open() -> Option<String> {
 const FIELD: &str = "\"checksum\": \"";
 const ZEROS: &str = "00000000000000000000000000000000";
 
-/// `json` with its checksum, whose last field is that of [`open`].
+/// Returns `json` with its checksum, whose last field is the one of [`open`].
 pub(super) fn sealed(json: &str) -> String {
     let digest = Digest::of_text(json).to_string();
     match place(json) {
@@ -21,7 +21,7 @@ pub(super) fn sealed(json: &str) -> String {
     }
 }
 
-/// Whether a text that has a checksum is as it was written.
+/// Checks that a text with a checksum is as it was written.
 ///
 /// # Errors
 /// In words, if not.
@@ -32,7 +32,7 @@ pub(super) fn check(text: &str) -> Result<(), String> {
     if said == is.to_string() { Ok(()) } else { Err(format!("its checksum is {is}, not {said}")) }
 }
 
-/// Where the digits of the checksum are.
+/// Returns the position of the digits of the checksum.
 fn place(text: &str) -> Option<usize> {
     let place = text.rfind(FIELD)? + FIELD.len();
     text.get(place..place + ZEROS.len()).map(|_| place)

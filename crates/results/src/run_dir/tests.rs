@@ -1,4 +1,4 @@
-//! Run directories that are made, killed, gone on with, damaged and merged.
+//! Run directories that are made, killed, resumed, damaged and merged.
 
 use super::*;
 use plimsoll_units::{Span, Time};
@@ -72,7 +72,7 @@ fn a_point_that_is_listed_twice_is_one_sample() {
     let run = create(&place.path().join("planned"), &twice, Existing::Refuse).unwrap();
     twice.iter().for_each(|point| run.write_point(point).unwrap());
     assert!(Summary::of(&run.read_points().unwrap(), &Options::default()) == expected);
-    // As a plan with two equal points was once written.
+    // A plan with two equal points, as an earlier version wrote it.
     let mut manifest = run.manifest().clone();
     manifest.points.extend(run.manifest().points.clone());
     run.write_manifest(&manifest).unwrap();
@@ -205,7 +205,7 @@ fn a_damaged_point_is_run_again() {
     assert_eq!(run.read_point(&points[0].key).unwrap().digest, points[0].digest);
 }
 
-/// Every file of a folder and of those below it.
+/// Every file of a folder and of the folders below it.
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -216,7 +216,7 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// What a reader of a run directory comes to, or the error.
+/// The result of a reader of a run directory, or the error.
 fn all_that_is_read(path: &Path) -> Result<String, Error> {
     let run = RunDir::open(path)?;
     let scenario = run.scenario()?;
@@ -288,7 +288,8 @@ fn a_repair_refuses_where_nothing_says_whose_points_these_are() {
     let error = create(place.path(), &points, Existing::Resume).unwrap_err();
     assert!(error.to_string().contains("manifest.json is damaged"), "{error}");
     fs::write(place.path().join(SCENARIO), "version = 1 # another\n").unwrap();
-    // Advice to repair could not work, so it is not given: neither where the manifest is damaged nor where it is gone.
+    // Advice to repair could not work, so it is not given: neither where the manifest is damaged nor where it is
+    // missing.
     for existing in [Existing::Resume, Existing::Repair, Existing::Resume] {
         let error = create(place.path(), &points, existing).unwrap_err();
         assert!(matches!(error, Error::Conflict { .. }), "{existing:?}: {error}");
@@ -543,7 +544,7 @@ fn columns_are_named_once_and_documented() {
     }
     assert_eq!(files, 7);
 
-    // A threshold that is not there is empty, and an estimate that is whole is still no integer.
+    // A missing threshold is empty, and an estimate that is whole is still not an integer.
     let column = |file: &str, name: &str| -> Vec<String> {
         let text = fs::read_to_string(folder.join(file)).unwrap();
         let mut rows = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! From the outcomes of all points to a [`Summary`].
+//! Makes a [`Summary`] of the outcomes of all points.
 
 use std::collections::BTreeMap;
 
@@ -193,7 +193,7 @@ fn best_of(cells: &[Cell], by_variant: &[(&String, Vec<&PointOutcome>)]) -> Vec<
     found
 }
 
-/// The numbers in us of what counts and completed, by index.
+/// Returns the numbers in us that count and are complete, by index.
 fn values(name: &str, outcome: &Outcome, subject: Subject) -> BTreeMap<u64, f64> {
     Runs::new(name, &[outcome]).values_us(subject).into_iter().collect()
 }

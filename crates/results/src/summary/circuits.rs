@@ -1,7 +1,7 @@
-//! The circuits of a cell: how far they were filled, and what passed beside them.
+//! The circuits of a cell: how far they were filled, and the traffic that bypassed them.
 //!
-//! What counts are the weeks that began at or after the warm-up, but for week 0, in which nothing is scheduled yet. A
-//! circuit is judged as a whole: the record has what it carried while it stood, not when.
+//! The weeks that count began at or after the warm-up, except week 0, in which nothing is scheduled yet. A circuit is
+//! evaluated as a whole: the record has the bytes that it carried while it was established, not their times.
 
 use super::CircuitSummary;
 use crate::outcome::{CircuitUse, CircuitWeek, Outcome};
@@ -53,7 +53,8 @@ pub fn counted_circuits(outcome: &Outcome) -> impl Iterator<Item = &CircuitUse> 
     outcome.circuits.iter().filter(move |circuit| first.is_some_and(|first| circuit.week >= first))
 }
 
-/// The time in which a matching of the weeks that count stood: circuits of one configuration stood together.
+/// Returns the time in which a matching of the weeks that count was established; circuits of one configuration are
+/// established together.
 fn lit_seconds(outcome: &Outcome) -> f64 {
     let circuits: Vec<&CircuitUse> = counted_circuits(outcome).collect();
     let together = circuits.chunk_by(|a, b| a.configuration == b.configuration);

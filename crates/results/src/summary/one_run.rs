@@ -1,10 +1,9 @@
-//! [`OneRun`]: what one run says of one workload, message by message, for those who judge it against
-//! an objective.
+//! [`OneRun`]: results of one run for one workload, message by message, for judging it against an objective.
 
 use super::workload::{Runs, mean_parts, part_names, values_us};
 use crate::outcome::{Message, Outcome, Query, WorkloadInfo};
 
-/// One workload of one run. What counts is what counts in a [`super::Summary`].
+/// One workload of one run. The same messages count as in a [`super::Summary`].
 pub struct OneRun<'a> {
     outcome: &'a Outcome,
     info: &'a WorkloadInfo,
@@ -33,8 +32,8 @@ impl<'a> OneRun<'a> {
         values_us(&self.info.name, &[self.outcome]).0
     }
 
-    /// For each message (or query) that had not completed when the run ended, how long in us it had
-    /// then waited.
+    /// Returns for each message (or query) that had not completed when the run ended how long it had waited until then,
+    /// in us.
     pub fn open_us(&self) -> Vec<f64> {
         let age = |created| self.outcome.end.saturating_since(created).as_us_f64();
         if self.runs.has_queries() {

@@ -1,4 +1,4 @@
-//! The processors of a cell's hosts: how busy they were, and what they lost.
+//! The processors of a cell's hosts: busy time and lost packets.
 
 use super::ProcessorSummary;
 use crate::outcome::{Outcome, ProcessorTotals};

@@ -18,7 +18,7 @@ pub(super) fn summarise(outcomes: &[&Outcome], options: &Options) -> Vec<QueueSu
             if place == queues.len() {
                 queues.push(Vec::new());
             }
-            // If a run has several of one name at one port, as of parallel links, the first counts.
+            // A run may have several queues of one name at one port, as of parallel links; the first counts.
             if queues[place].last().is_none_or(|(last, _)| !ptr::eq(*last, outcome)) {
                 queues[place].push((outcome, queue));
             }

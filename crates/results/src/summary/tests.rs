@@ -12,7 +12,7 @@ fn at(us: u64) -> Time {
     Time::ZERO + Span::from_us(us)
 }
 
-/// A message of workload 0 that took `took_us`, all of it in the ToR's queue but 10 us on the wire.
+/// A message of workload 0 that took `took_us`, all of it in the ToR's queue except 10 us on the wire.
 fn message(index: u64, created_us: u64, took_us: Option<u64>) -> Message {
     let queue = Span::from_us(took_us.unwrap_or(10) - 10);
     Message {

@@ -1,4 +1,4 @@
-//! [`Warning`]: what the reader must know before believing a number, and which flag to try.
+//! [`Warning`]: facts that the reader must know before relying on a number, with the flag to try.
 
 use std::fmt;
 
@@ -14,10 +14,10 @@ use crate::stats::{self, Statistic};
 /// Jain's index of endless flows below which some of them are starved.
 const UNFAIR: f64 = 0.5;
 
-/// Share of unfinished messages above which the completed ones no longer speak for all.
+/// Share of unfinished messages above which the completed ones do not represent all messages.
 const UNFINISHED_TOLERATED: f64 = 0.01;
 
-/// One warning. Its text (`Display`) says what, why, and which flag to try.
+/// One warning. Its text (`Display`) states the problem, the reason, and the flag to try.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Warning {
@@ -29,9 +29,9 @@ pub enum Warning {
         statistic: String,
         /// The fewest samples that any variant and sweep point has.
         samples: u64,
-        /// How many it should have.
+        /// The number of samples that it should have.
         needed: u64,
-        /// How many variants and sweep points have too few.
+        /// The number of variants and sweep points that have too few.
         cells: u64,
         /// The option that gives more samples.
         #[serde(default)]
@@ -49,7 +49,7 @@ pub enum Warning {
         unfinished: u64,
         /// The number of messages in all.
         messages: u64,
-        /// What lets more of them complete.
+        /// Remedy by which more of them complete.
         #[serde(default)]
         remedy: Remedy,
     },
@@ -61,11 +61,11 @@ pub enum Warning {
         at: String,
         /// The name of the workload.
         workload: String,
-        /// What lets some of them complete.
+        /// Remedy by which some of them complete.
         #[serde(default)]
         remedy: Remedy,
     },
-    /// Flows without an end have very unequal shares, so a mean of their throughput speaks for few of them.
+    /// Flows without an end have very unequal shares, so a mean of their throughput represents few of them.
     Unfair {
         /// The name of the variant.
         variant: String,
@@ -76,9 +76,9 @@ pub enum Warning {
         /// Jain's index of the throughput of its connections (0..=1).
         fairness: f64,
     },
-    /// What a run itself had to say.
+    /// A warning of a run itself.
     Run {
-        /// The first variant that said it.
+        /// The first variant with this warning.
         variant: String,
         /// The number of runs with this warning.
         runs: u64,
@@ -90,11 +90,11 @@ pub enum Warning {
     },
 }
 
-/// What the user can do, where something helps.
+/// Action that the user can take, where one helps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Remedy {
-    /// Nothing that is known.
+    /// No action is known to help.
     #[default]
     None,
     /// A longer run gives more samples.
@@ -112,7 +112,7 @@ pub enum Remedy {
 }
 
 impl Remedy {
-    /// A sentence, after a space; empty where there is nothing to do.
+    /// Returns a sentence, after a space; empty where the user can do nothing.
     fn sentence(self) -> &'static str {
         match self {
             Remedy::None => "",
@@ -140,8 +140,8 @@ fn place(variant: &str, at: &str) -> String {
 }
 
 impl Warning {
-    /// Returns what the warning says in one word where it concerns numbers of `workload` (all of them, if `None`) in
-    /// `cell`; `None` where it does not, and for too few samples, which [`too_few`] tells of each percentile.
+    /// Returns the warning in one word where it concerns numbers of `workload` (all of them, if `None`) in `cell`;
+    /// `None` where it does not, and for too few samples, for which [`too_few`] decides by percentile.
     pub fn word(&self, cell: &Cell, workload: Option<&str>) -> Option<&'static str> {
         let here = place(&cell.variant, &sweep_label(&cell.sweep));
         let is_of = |name: &str, variant: &str, at: &str| {
@@ -236,7 +236,7 @@ pub(super) fn collect(cells: &[Cell], points: &[&PointOutcome]) -> Vec<Warning> 
     warnings
 }
 
-/// What the runs behind a workload of a cell say of its messages.
+/// Facts about the messages of a workload in the runs behind a cell.
 struct Supplied {
     supply: Supply,
     /// Messages of it that do not count, since they were created before the warm-up's end.
@@ -264,12 +264,12 @@ impl Supplied {
         supplied
     }
 
-    /// What lets messages complete that had not when the run ended.
+    /// Returns the remedy by which messages complete that had not when the run ended.
     fn more_time(&self) -> Remedy {
         if self.has_no_drain { Remedy::Duration } else { Remedy::Drain }
     }
 
-    /// What makes messages that count, where there are none.
+    /// Returns the change that would produce messages after the warm-up, where there are none.
     fn first_messages(&self) -> Remedy {
         match (self.early, self.supply) {
             (true, Supply::Duration) => Remedy::WarmupOrDuration,
@@ -291,7 +291,7 @@ fn completion_warnings(
     let (messages, unfinished) = (workload.messages, workload.unfinished);
     if workload.completion_us.is_none() && workload.waited_us().is_none() {
         if supplied.supply == Supply::Endless {
-            // Its throughput is what it is there for.
+            // Such a workload exists for its throughput.
             if let Some(fairness) = workload.fairness.filter(|fairness| *fairness < UNFAIR) {
                 warnings.push(Warning::Unfair { variant, at, workload: workload.name.clone(), fairness });
             }
@@ -306,8 +306,8 @@ fn completion_warnings(
     }
 }
 
-/// One warning for each workload and percentile: the worst place and how many there are. Where
-/// already the 99th percentile has too few, the 99.9th goes without saying.
+/// Adds one warning for each workload and percentile: the worst place and the number of places. Where already the 99th
+/// percentile has too few, the warning for the 99.9th is left out.
 fn too_few_samples(cells: &[Cell], points: &[&PointOutcome], warnings: &mut Vec<Warning>) {
     let mut names: Vec<&str> = Vec::new();
     for workload in cells.iter().flat_map(|cell| &cell.workloads) {

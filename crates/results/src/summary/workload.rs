@@ -57,7 +57,7 @@ impl<'a> Runs<'a> {
         })
     }
 
-    /// What the workload is there to observe, in words.
+    /// Returns the quantity that the workload exists to observe, in words.
     pub(super) fn observes(&self) -> Option<&'a str> {
         self.outcomes.iter().find_map(|&(outcome, index)| {
             outcome.workloads.get(usize::from(index)).and_then(|info| info.observed.as_deref())
@@ -133,10 +133,10 @@ impl<'a> Runs<'a> {
         })
     }
 
-    /// Delivered and sent payload per second: from the recorded intervals between the first and the
-    /// last that is not zero, or else (delivered only) completed bytes over the time between the
-    /// first creation and the last completion. Flows without an end complete none: theirs is what their connections
-    /// have delivered over the time from the first delivery to the last, the warm-up included.
+    /// Returns delivered and sent payload per second: from the recorded intervals between the first and the last that
+    /// is not zero, or else (delivered only) completed bytes over the time between the first creation and the last
+    /// completion. Flows without an end complete none: their goodput is the bytes that their connections have delivered
+    /// over the time from the first delivery to the last, the warm-up included.
     pub(super) fn goodput(&self) -> [Option<Estimate>; 2] {
         let recorded = |pick: fn(&crate::outcome::GoodputInterval) -> u64| {
             let rates: Vec<Vec<f64>> = self
@@ -176,7 +176,7 @@ impl<'a> Runs<'a> {
         let tiers = self.tiers();
         let done = self.slowest_first();
         let slowest_count = done.len().div_ceil(100);
-        // Nothing takes no time: where all parts are zero, nobody knows them.
+        // Every message takes time: where all parts are zero, they are unknown.
         if done.iter().all(|message| message.split.total().is_zero()) {
             return None;
         }
@@ -251,7 +251,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// What a workload's numbers are of.
+/// The subject of a workload's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Subject {
     /// Completion times of messages.
@@ -263,7 +263,7 @@ pub(crate) enum Subject {
 }
 
 impl Runs<'_> {
-    /// What the workload is judged by.
+    /// Returns the subject by which the workload is judged.
     pub(super) fn subject(&self) -> Subject {
         if self.observes().is_some() {
             Subject::Observations
@@ -292,19 +292,19 @@ impl Runs<'_> {
     }
 }
 
-/// The numbers that a workload is judged by, in us over all outcomes, and what they are of.
+/// Returns the numbers by which a workload is judged, in us over all outcomes, and their subject.
 pub(crate) fn values_us(name: &str, outcomes: &[&Outcome]) -> (Vec<f64>, Subject) {
     let runs = Runs::new(name, outcomes);
     let subject = runs.subject();
     (runs.values_us(subject).into_iter().map(|(_, us)| us).collect(), subject)
 }
 
-/// Whether something that happened at `time` lies behind the warm-up.
+/// Returns whether an event at `time` is after the warm-up.
 pub(super) fn counts(outcome: &Outcome, time: plimsoll_units::Time) -> bool {
     time.as_ps() >= outcome.warmup.as_ps()
 }
 
-/// All percentiles of a list of samples; `None` where there is none.
+/// Returns all percentiles of a list of samples; `None` without samples.
 pub(super) fn distribution(samples: &Samples) -> Option<Distribution> {
     let percentile = |share| samples.estimate(Statistic::Percentile(share));
     Some(Distribution {
@@ -318,7 +318,7 @@ pub(super) fn distribution(samples: &Samples) -> Option<Distribution> {
     })
 }
 
-/// The tier of a circuit switch, which has no queue: what counts there has waited for a circuit in its host.
+/// The tier of a circuit switch, which has no queue: packets in this component have waited for a circuit in their host.
 pub(crate) const CIRCUIT_TIER: &str = "ocs";
 
 /// The name of the part of a completion time that was waited for a circuit.
@@ -363,7 +363,7 @@ fn interval_rates(
         .iter()
         .filter(|interval| interval.workload == workload && counts(outcome, interval.time))
         .collect();
-    // The only interval is rarely whole; it says less than the completed messages do.
+    // A single interval is rarely whole; it is less precise than the completed messages.
     if mine.len() < 2 {
         return Vec::new();
     }

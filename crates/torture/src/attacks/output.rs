@@ -1,4 +1,4 @@
-//! Standard output and standard error that are closed, full, or a pipe that nobody reads.
+//! Standard output and standard error that are closed, full, or a pipe without a reader.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -22,8 +22,8 @@ enum Sink {
 
 const SINKS: [Sink; 4] = [Sink::Kept, Sink::Full, Sink::Broken, Sink::Closed];
 
-/// Runs a scenario with broken outputs: its files match those of an undisturbed run, and its exit status reports lost
-/// results only.
+/// Runs a scenario with broken outputs: its files match the files of an undisturbed run, and its exit status reports
+/// lost results only.
 pub fn lost(trial: &mut Trial, programs: &Programs) -> Outcome {
     let sweep = runs::sweep(trial);
     trial.write("sweep.toml", &sweep)?;

@@ -196,7 +196,7 @@ fn free_address() -> Result<SocketAddr, Broken> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
-/// Adds to an error what happened before it.
+/// Adds the preceding events to an error.
 fn after(error: Broken, what: &str) -> Broken {
     match error {
         Broken::Lost(lost) => Broken::Lost(format!("no reply after {what}: {lost}")),

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 
-/// A running server; it ends with this.
+/// A running server, which ends when this is dropped.
 pub struct Server {
     child: Child,
     directory: tempfile::TempDir,
@@ -21,7 +21,7 @@ const PROGRAM: Option<&str> = match option_env!("CARGO_BIN_EXE_chronos-memcached
     None => option_env!("CARGO_BIN_EXE_chronos-memcached-locked"),
 };
 
-/// The program with `options`, which writes its ports and what it has to say into `directory`.
+/// The program with `options`, which writes its ports and its messages into `directory`.
 pub fn command(options: &[&str], directory: &Path) -> Command {
     let mut command = Command::new(PROGRAM.expect("a program of this crate"));
     let errors = std::fs::File::create(directory.join("errors")).expect("a file");
@@ -37,7 +37,7 @@ impl Server {
         started.unwrap_or_else(|errors| panic!("the server did not start: {errors}"))
     }
 
-    /// Starts one on TCP and UDP, or says why it did not start.
+    /// Starts one on TCP and UDP, or returns the reason that it did not start.
     pub fn try_start(options: &[&str], environment: &[(&str, &Path)]) -> Result<Server, String> {
         let directory = tempfile::tempdir().expect("a directory");
         let mut command = command(options, directory.path());
@@ -99,7 +99,7 @@ impl Server {
         self.child.id()
     }
 
-    /// What it said on its standard error.
+    /// Returns its output on standard error.
     pub fn errors(&self) -> String {
         std::fs::read_to_string(self.directory.path().join("errors")).expect("a file")
     }

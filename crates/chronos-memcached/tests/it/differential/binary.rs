@@ -41,7 +41,7 @@ pub fn mark() -> (Vec<u8>, Vec<u8>) {
     (request, reply)
 }
 
-/// Every answer to `steps`, one after the other, of both.
+/// Returns every answer to `steps`, one after the other, of both servers.
 fn binary_answers(options: &[&str], settings: &Settings, steps: &[Vec<u8>]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let theirs = Theirs::start(options);
     let mut ours = Ours::new(settings.clone(), 1);
@@ -133,7 +133,7 @@ fn binary_commands() {
         bare(0x07, b""),
         bare(0x17, b""),
     ]);
-    // What there is not, and what is malformed.
+    // Commands that do not exist, and malformed ones.
     steps.extend([
         bare(0x1b, b""),
         bare(0x20, b""),
@@ -141,8 +141,8 @@ fn binary_commands() {
         packet(0x22, b"PLAIN", b"", b"\0a\0b", 0),
     ]);
     for opcode in 0x00..=0x26 {
-        // A command that wants a key without, and one that wants none with; extras where there are none.
-        // Of a command that there is not, memcached takes a body twice, and then waits.
+        // A command that needs a key without one, and one without a key with one; extras where there should be none. Of
+        // an unknown command memcached consumes the body twice, and then waits.
         if !matches!(opcode, 0x10 | 0x1b | 0x1f | 0x25 | 0x26) {
             steps.push(packet(opcode, b"", b"", b"", 0));
             steps.push(packet(opcode, b"kkk", b"\x01\x02", b"", 0));

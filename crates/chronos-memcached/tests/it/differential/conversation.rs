@@ -1,4 +1,4 @@
-//! Conversations in lines, with both.
+//! Conversations in lines, with both servers.
 
 use plimsoll_chronos_memcached::Settings;
 
@@ -7,7 +7,7 @@ use crate::common::{Ours, Theirs, ask, finish, have_memcached, same};
 /// A conversation: every step but the last is answered before the next is sent.
 pub type Steps<'a> = &'a [&'a [u8]];
 
-/// Runs conversations, each with a fresh server, and says which differ.
+/// Runs conversations, each with a fresh server, and reports those with differences.
 #[track_caller]
 pub fn compare(options: &[&str], settings: &Settings, cases: &[(&str, Steps<'_>)]) {
     if !have_memcached() {

@@ -10,8 +10,8 @@ use plimsoll_chronos_memcached::Settings;
 use crate::common::server::Server;
 use crate::common::{Ours, Theirs, ask, have_memcached};
 
-/// Counters that a client can predict. Not compared: what is measured (time, processor, bytes on the wire, memory),
-/// what belongs to memcached's own threads, and connections.
+/// Counters that a client can predict. Measured values (time, processor, bytes on the wire, memory), counters of
+/// memcached's own threads, and connections are not compared.
 const COUNTERS: [&str; 27] = [
     "pointer_size",
     "max_connections",
@@ -86,7 +86,8 @@ fn stats_count_the_same() {
         report(ask(&mut stream, b"stats settings\r\n", b"mn\r\n", b"MN\r\n")),
     );
     names_are_documented(&expected, &got);
-    // Ours has no socket here, more threads, its own chunk sizes, and parts that do without a choice of memcached's.
+    // Ours has no socket here, more threads, its own chunk sizes, and parts that have no setting where memcached has
+    // one.
     let differ = [
         "domain_socket",
         "num_threads",
@@ -103,7 +104,7 @@ fn stats_count_the_same() {
     }
 }
 
-/// What memcached reports and this server does not is in the documentation, by name or as `first_words_*`.
+/// Names that memcached reports and this server does not are in the documentation, by name or as `first_words_*`.
 #[track_caller]
 fn names_are_documented(theirs: &BTreeMap<String, String>, ours: &BTreeMap<String, String>) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/chronos/memcached.md");
@@ -121,7 +122,7 @@ fn names_are_documented(theirs: &BTreeMap<String, String>, ours: &BTreeMap<Strin
     }
 }
 
-/// What the classes counted: the smallest items are in class 1 of both.
+/// The counts of the classes: the smallest items are in class 1 of both.
 #[test]
 fn classes_count_the_same() {
     if !have_memcached() {
@@ -149,7 +150,7 @@ fn classes_count_the_same() {
         assert!(is_size || got.get(name) == Some(value), "{name}: {:?}, not {value}", got.get(name));
     }
     let (got, expected) = both("items");
-    // Of a segmented LRU memcached tells these, and ours can, too.
+    // memcached reports these of a segmented LRU, and this server can, too.
     let beside = [
         "number_hot",
         "number_warm",
@@ -176,8 +177,8 @@ fn classes_count_the_same() {
     }
 }
 
-/// A store finds an expired item under its own key, or one that was flushed: memcached counts what a get would count,
-/// and with a flat LRU that its memory was reclaimed. This server counts both.
+/// A store finds an expired or flushed item under its own key: memcached counts as a get would, and with a flat
+/// LRU that its memory was reclaimed. This server counts both.
 #[test]
 fn what_is_stored_again_was_expired() {
     if !have_memcached() {
@@ -190,7 +191,7 @@ fn what_is_stored_again_was_expired() {
     let mut ours = Ours::new(Settings::default(), 1);
     ours.send(&commands);
     let got = report(ours.send(b"stats\r\n"));
-    // Whichever of memcached's threads comes first counts it: the store, or one that looks for memory.
+    // The first of memcached's threads to find it counts it: the store, or one that looks for memory.
     let found = |report: &BTreeMap<String, String>, first: &str| -> u64 {
         let number = |name: &str| report[name].parse::<u64>().expect("a number");
         number(first) + number("reclaimed") + number("crawler_reclaimed")
@@ -243,7 +244,7 @@ fn connections_are_shown_one_by_one() {
                 stream.set_read_timeout(Some(patience)).expect("a timeout");
                 stream
             };
-            // One waits for a value, one for a request, and one has left.
+            // One connection waits for a value, one for a request, and one has left.
             let (mut value, request, mut asks) = (connect(), connect(), connect());
             drop(connect());
             value.write_all(b"set foo 0 0 6\r\n").expect("it listens");

@@ -1,4 +1,4 @@
-//! Items one by one, and commands of operators that steer memcached's own threads.
+//! Dumps of items one by one, and operators' commands that control memcached's own threads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,7 +14,7 @@ use crate::common::{Ours, Theirs, ask, finish, have_memcached};
 use crate::differential::conversation::{Steps, compare};
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// memcached without a thread that crawls by itself, during which it refuses dumps; its LRU is flat then, too.
+/// memcached without a thread that crawls by itself, during which it refuses dumps; its LRU is then flat, too.
 const QUIET: [&str; 2] = ["-o", "no_lru_maintainer"];
 /// memcached's own, where Debian's package has it.
 const TOOL: &str = "/usr/share/memcached/scripts/memcached-tool";
@@ -108,7 +108,8 @@ fn commands_of_operators() {
     compare(&["-o", "no_slab_reassign"], &Settings::default(), &[("no reassignment", slabs)]);
 }
 
-/// The lines of a metadump by their keys, each with what both must say: whether it expires, and whether it was fetched.
+/// The lines of a metadump by their keys, each with the parts on which both servers must agree: whether it expires, and
+/// whether it was fetched.
 fn metadump(bytes: &[u8]) -> BTreeMap<String, (bool, String)> {
     let text = String::from_utf8_lossy(bytes);
     let lines = text.strip_suffix("END\r\n").unwrap_or_else(|| panic!("no end: {text}"));
@@ -173,7 +174,7 @@ fn a_dump_has_every_item_that_lives() {
     assert_eq!(lines, BTreeSet::from(expected));
 }
 
-/// A dump has no end that a datagram could hold: it is refused, and the server goes on.
+/// A dump has no end that fits a datagram: it is refused, and the server continues.
 #[test]
 fn a_datagram_gets_no_dump() {
     let server = Server::start(&["-t", "2"], &[]);
@@ -193,7 +194,7 @@ fn a_datagram_gets_no_dump() {
     }
 }
 
-/// Many items, with the program's threads, over both ways to the kernel: each comes once, and the connection goes on.
+/// Many items, with the program's threads, over both I/O backends: each is reported once, and the connection continues.
 #[test]
 fn a_dump_of_many_pages_has_each_item_once() {
     const KEYS: usize = 30_000;
@@ -218,7 +219,7 @@ fn a_dump_of_many_pages_has_each_item_once() {
     }
 }
 
-/// What `memcached-tool` prints of a server, sorted; it must end.
+/// Returns the output of `memcached-tool` for a server, sorted; the tool must end.
 fn tool(address: &str, mode: &str) -> Vec<String> {
     let mut command = Command::new("perl");
     command.args([TOOL, address, mode]).stdout(Stdio::piped()).stderr(Stdio::null());

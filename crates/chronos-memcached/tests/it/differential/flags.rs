@@ -1,4 +1,4 @@
-//! Flags of the command line: both programs do the same with them.
+//! Flags of the command line, which have the same effect in both programs.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -66,7 +66,7 @@ fn ports_are_those_of_memcached() {
     ] {
         let directories =
             [tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("a directory")];
-        // 1 stands for a port that is free now.
+        // 1 is replaced by a port that is free now.
         let port = free_port();
         let words: Vec<String> = words
             .split(' ')
@@ -81,7 +81,7 @@ fn ports_are_those_of_memcached() {
     }
 }
 
-/// The number of a field of `stats`, as `ask` hears it.
+/// Returns the number of a field of `stats`.
 fn field(text: &[u8], name: &str) -> u64 {
     let text = String::from_utf8_lossy(text);
     let value =

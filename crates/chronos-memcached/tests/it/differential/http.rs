@@ -1,4 +1,4 @@
-//! HTTP is refused, whichever way it comes: what a web page posts to a cache on this machine must not become commands.
+//! HTTP is refused in any form: the body of a web page's POST to a cache on this machine must not become commands.
 
 use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
@@ -11,7 +11,7 @@ use crate::common::server::Server;
 use crate::common::{Ours, Theirs, have_memcached};
 use crate::differential::conversation::{Steps, compare};
 
-/// What a web page can send: a request whose body is commands.
+/// A request that a web page can send, whose body is commands.
 const POST: &[u8] = b"POST /a%20b HTTP/1.1\r\nHost: localhost:11211\r\nContent-Type: text/plain\r\n\r\n\
 set a 0 0 1\r\nx\r\ngets a\r\n";
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -37,7 +37,7 @@ fn http_is_refused_as_memcached_refuses_it() {
     compare(&[], &Settings::default(), cases);
 }
 
-/// Every byte by itself, and every two halves: the same end, and nothing of the body is run.
+/// Every byte by itself, and every two halves: the same end, and no part of the body is run.
 #[test]
 fn however_it_is_cut_it_is_refused() {
     let parts = (1..POST.len()).map(|middle| vec![&POST[..middle], &POST[middle..]]);
@@ -50,11 +50,11 @@ fn however_it_is_cut_it_is_refused() {
     }
 }
 
-/// Sends `bytes` and returns all that comes until the other side closes.
+/// Sends `bytes` and returns everything until the other side closes.
 fn until_closed(mut stream: impl Read + Write, bytes: &[u8]) -> Vec<u8> {
     let mut answer = Vec::new();
     stream.write_all(bytes).expect("it listens");
-    // What it has not read when it closes, the kernel tells as a reset.
+    // If the server closes with unread bytes, the kernel sends a reset.
     match stream.read_to_end(&mut answer) {
         Err(error) if error.kind() != std::io::ErrorKind::ConnectionReset => {
             panic!("it did not close: {error}")
@@ -119,7 +119,7 @@ fn no_login_is_tried_by_http() {
     assert_eq!(until_closed(connect(), asked), b"STORED\r\nEND\r\n");
 }
 
-/// memcached 1.6.18 itself, over a stream and with a new connection after.
+/// memcached 1.6.18 itself, over a stream and with a new connection afterwards.
 #[test]
 fn memcached_runs_nothing_of_it() {
     if !have_memcached() {

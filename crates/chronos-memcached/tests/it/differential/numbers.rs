@@ -1,4 +1,4 @@
-//! Every number of a command out of its range, empty, or none: the error's words are memcached's.
+//! Every number of a command out of its range, empty, or missing: the error's words are memcached's.
 
 use plimsoll_chronos_memcached::Settings;
 
@@ -28,7 +28,7 @@ const NUMBERS: [&str; 22] = [
     "-18446744073709551615",
     "99999999999999999999",
 ];
-/// Commands with `#` where the number goes. A date of `flush_all` is left out, since it reaches into what follows.
+/// Commands with `#` in the place of the number. A date of `flush_all` is left out, since it affects later commands.
 const COMMANDS: [&str; 34] = [
     "set a # 0 1\r\nx",
     "set a 0 # 1\r\nx",
@@ -86,7 +86,7 @@ fn numbers_out_of_range() {
     let (mut stream, mut wrong) = (theirs.connect(), Vec::new());
     for command in &commands {
         for number in NUMBERS {
-            // What `stats` says without a word is in another test.
+            // Another test covers `stats` without a word.
             if command.starts_with("stats #") && number.trim().is_empty() {
                 continue;
             }
@@ -95,7 +95,7 @@ fn numbers_out_of_range() {
             let expected = ask(&mut stream, &said, b"mn\r\n", b"MN\r\n");
             let got = ours.send(&[&said[..], b"mn\r\n"].concat());
             let got = got.strip_suffix(b"MN\r\n").unwrap_or(&got);
-            // Of an item for debugging, only that it is there.
+            // The debugging line of an item is only checked to be there.
             let is_debug = |answer: &[u8]| command.starts_with("me") && answer.starts_with(b"STORED\r\nME ");
             let is_same = same(got, &expected, true) || (is_debug(got) && is_debug(&expected));
             if !is_same {

@@ -1,4 +1,4 @@
-//! The program itself with two threads, over TCP, beside memcached: values up to the largest and beyond.
+//! The program itself with two threads, over TCP, beside memcached: values up to the largest and larger.
 
 use std::net::TcpStream;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::common::server::Server;
 use crate::common::{Theirs, ask, have_memcached};
 use crate::differential::binary::{extras, mark, packet};
 
-/// More than all keys take, so that neither evicts.
+/// More than all keys take, so that neither server evicts.
 const MEMORY: [&str; 2] = ["-m", "256"];
 const STEPS: usize = 250;
 const SEEDS: std::ops::Range<u64> = 1..3;
@@ -61,7 +61,7 @@ fn two_threads_answer_as_memcached_whatever_the_size() {
     }
 }
 
-/// Bytes with what repeats cut short.
+/// Returns bytes with repetitions cut short.
 pub fn shown(bytes: &[u8]) -> String {
     let mut text = String::new();
     for line in bytes.chunk_by(|before, _| *before != b'\n') {
@@ -75,7 +75,7 @@ pub fn shown(bytes: &[u8]) -> String {
     text
 }
 
-/// Answers of the binary protocol without their cas values: those of two threads are their own.
+/// Returns answers of the binary protocol without their cas values: two threads have values of their own.
 pub fn without_cas(mut answers: Vec<u8>) -> Vec<u8> {
     let mut rest = &mut answers[..];
     while rest.len() >= 24 {
@@ -110,7 +110,7 @@ fn random_key(random: &mut Random) -> String {
     format!("k{}", (b'a' + random.below(KEYS) as u8) as char)
 }
 
-/// Stores, and one fetch as the last: nobody has to read while he writes.
+/// Stores, and one fetch at the end: the client need not read while it writes.
 fn random_lines(random: &mut Random) -> Vec<u8> {
     let mut lines: Vec<u8> = (0..random.below(5)).flat_map(|_| random_store(random)).collect();
     let key = random_key(random);

@@ -18,7 +18,8 @@ fn random_commands() {
     let first: u64 = number("PLIMSOLL_DIFFERENTIAL_SEED").unwrap_or(1);
     for seed in first..first + cases {
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        // Its maintainer holds items at moments of its own, and a number that shrinks in such a moment is not padded.
+        // memcached's maintainer holds items at times of its own, and a number that shrinks at such a time is not
+        // padded.
         let theirs = Theirs::start(&["-o", "no_lru_maintainer"]);
         let mut ours = Ours::new(Settings { hash_secret: seed, ..Settings::default() }, 1);
         let (mut text, mut binary) = (theirs.connect(), theirs.connect());
@@ -77,7 +78,7 @@ fn random_line(random: &mut Random) -> Vec<u8> {
         3 => format!("{} {expiry} {key}\r\n", random.pick(&["gat", "gats"])),
         4 => {
             let verb = random.pick(&["set", "set", "add", "replace", "append", "prepend"]);
-            // A bad number leaves the value to be read as commands.
+            // After a bad number, the value is read as commands.
             format!("{verb} {key} {flags} {expiry} {bytes}{quiet}\r\n{value}\r\n")
         }
         5 => format!("cas {key} 0 {expiry} {bytes} {cas}{quiet}\r\n{value}\r\n"),

@@ -11,7 +11,7 @@ use crate::common::{Theirs, ask, have_memcached};
 use crate::differential::binary::{extras, mark, packet};
 use crate::differential::program::{shown, without_cas};
 
-/// How long what has an end may take.
+/// The longest wait for an event that must occur.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The longest pipeline.
 const COMMANDS: u64 = 5000;
@@ -78,7 +78,7 @@ fn quiet_packet(random: &mut Random) -> Vec<u8> {
     }
 }
 
-/// So many commands that the logarithms of all lengths are alike.
+/// Returns a number of commands, drawn so that the logarithms of all lengths are equally likely.
 fn length(random: &mut Random) -> u64 {
     let bits = 1 + random.below(13);
     (1 + random.below(1 << bits)).min(COMMANDS)
@@ -115,7 +115,7 @@ fn long_silent_pipelines_are_answered_as_by_memcached() {
     }
 }
 
-/// How many descriptors a process has open.
+/// Returns the number of open descriptors of a process.
 fn descriptors(process: u32) -> usize {
     std::fs::read_dir(format!("/proc/{process}/fd")).expect("it runs").count()
 }
@@ -139,7 +139,7 @@ fn clients_that_leave_amid_a_silent_pipeline_leave_no_descriptor() {
         }
         let begin = Instant::now();
         while descriptors(server.id()) != before {
-            // What the client that stays is answered, it is answered after those that came before it.
+            // The answers of the client that stays are behind those of the clients before it.
             assert_eq!(ask(&mut stays, b"", b"mn\r\n", b"MN\r\n"), b"", "{mode:?}");
             let now = descriptors(server.id());
             assert!(begin.elapsed() < PATIENCE, "{now} descriptors, {before} before, {mode:?}");

@@ -1,15 +1,15 @@
-//! What each key must be: the book that answers are held against.
+//! The expected state of each key: the book against which answers are checked.
 //!
-//! A key has one client that changes it, over one connection at a time. So that client knows what a fetch must find:
-//! the version that it stored last, or nothing if that was evicted; and what was once gone stays gone. Every other
+//! A key has one client that changes it, over one connection at a time. That client knows the result of a fetch: the
+//! version that it stored last, or nothing if that was evicted; and an evicted version does not return. Every other
 //! client finds a version no older than the last that was acknowledged before it asked, and no newer than the last that
 //! was sent. Keys whose changes may be late (sent before a reset, in a datagram that was lost) are *loose*: any version
-//! that was ever sent will do.
+//! that was ever sent is allowed.
 
 use crate::soak::protocol::{Answer, Item, Mode, Words};
 use crate::soak::values::{Size, value, version};
 
-/// What a fetch by the client that changes a key must find.
+/// The result that a fetch by the key's own client must have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Expected {
     Gone,
@@ -17,17 +17,17 @@ enum Expected {
     Version(u32),
 }
 
-/// What is expected of a key.
+/// The expectations of a key.
 #[derive(Clone, Debug)]
 struct Entry {
     size: Size,
     /// The last version that was sent.
     issued: u32,
-    /// The last version that was acknowledged, and that of when the round began.
+    /// The last version that was acknowledged, and the same at the start of the round.
     acknowledged: u32,
     floor: u32,
     expected: Expected,
-    /// Its cas value, if nothing was sent since that may change it.
+    /// Its cas value, if no later command may change it.
     cas: Option<u64>,
     /// Changes that were sent.
     changes: u32,
@@ -59,7 +59,7 @@ pub struct Counts {
     pub flushes: u64,
 }
 
-/// A command that was sent, with what its answer is held against.
+/// A command that was sent, with the expectations for its answer.
 #[derive(Clone, Debug)]
 pub struct Sent {
     pub words: Words,
@@ -85,7 +85,7 @@ impl Book {
         Book { entries: Vec::new(), changed: Vec::new(), counts: Counts::default() }
     }
 
-    /// `count` more keys; their numbers.
+    /// Adds `count` more keys, and returns their numbers.
     pub fn add(&mut self, count: u32, size: Size, is_loose: bool) -> std::ops::Range<u32> {
         let first = self.entries.len() as u32;
         let expected = Expected::Gone;
@@ -151,7 +151,7 @@ impl Book {
         entry
     }
 
-    /// Nothing is known of when this command runs, if it ever does.
+    /// Notes that the time at which this command runs is unknown, and so is whether it runs.
     pub fn lose(&mut self, sent: &Sent) {
         match sent.what {
             What::Store { key, .. } | What::Delete(key) | What::Touch(key) => {
@@ -161,7 +161,7 @@ impl Book {
         }
     }
 
-    /// What was acknowledged until now, whoever asks from now on must find.
+    /// Ends a round: every later fetch must find the versions that were acknowledged until now.
     pub fn end_round(&mut self) {
         for key in self.changed.drain(..) {
             let entry = &mut self.entries[key as usize];
@@ -169,10 +169,10 @@ impl Book {
         }
     }
 
-    /// Holds an answer against the book.
+    /// Checks an answer against the book.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// If the answer is wrong; the error describes it.
     pub fn check(&mut self, sent: &Sent, answer: &Answer) -> Result<(), String> {
         self.counts.operations += 1;
         self.counts.refused += u64::from(*answer == Answer::NoMemory);
@@ -230,7 +230,7 @@ impl Book {
                 entry.acknowledged = version;
                 self.changed.push(key);
             }
-            // What is there stays.
+            // The present item stays.
             (Mode::Add, Answer::NotStored) | (Mode::Replace | Mode::Cas(_), Answer::NoMemory) => {}
             _ => entry.expected = Expected::Gone,
         }

@@ -1,4 +1,4 @@
-//! Connections, and the client that keeps one for long.
+//! Connections, and the client that keeps one for a long time.
 
 use std::io::{Read, Write};
 use std::net::Ipv4Addr;
@@ -13,14 +13,15 @@ use crate::soak::book::{Book, Sent};
 use crate::soak::protocol::{Answer, Mode, Protocol, Words};
 use crate::soak::values::Size;
 
-/// Until an answer counts as lost.
+/// The time after which an answer counts as lost.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The number of commands in a batch.
 const BATCH: usize = 40;
-/// Bytes of requests, and of answers, after which a batch ends: a server that is not read from stops reading at 1 MiB.
+/// Bytes of requests, and of answers, after which a batch ends: the server stops reading a client that leaves 1 MiB
+/// unread.
 const BATCH_BYTES: usize = 128 << 10;
 
-/// Where a server listens.
+/// The place at which a server listens.
 #[derive(Clone, Debug)]
 pub enum Place {
     Tcp(u16),
@@ -44,7 +45,7 @@ impl Place {
     }
 }
 
-/// Bytes that came and were not looked at.
+/// Bytes that arrived and are not parsed yet.
 #[derive(Debug, Default)]
 pub struct Input(Vec<u8>);
 
@@ -98,7 +99,7 @@ pub struct Client {
     big: Range<u32>,
     counter: Counter,
     chain: Chain,
-    /// What is to be answered.
+    /// The commands that wait for answers.
     sent: Vec<Task>,
     input: Input,
     output: Vec<u8>,
@@ -111,21 +112,21 @@ enum Task {
     Chain(Words),
 }
 
-/// A number that this client alone counts up.
+/// A number that only this client increments.
 #[derive(Debug)]
 struct Counter {
     key: String,
-    /// The number that is there, if it is there.
+    /// The present number, if it exists.
     number: Option<u64>,
-    /// In text, a number that is not there begins by a store.
+    /// In text, a missing number is created by a store.
     is_missing: bool,
 }
 
-/// A value that this client alone puts pieces before and behind.
+/// A value to which only this client adds pieces at both ends.
 #[derive(Debug)]
 struct Chain {
     key: String,
-    /// What is there, if it is there.
+    /// The present value, if it exists.
     value: Option<Vec<u8>>,
 }
 
@@ -163,7 +164,7 @@ impl Chain {
             (Words::Store { mode: Mode::Prepend, value, .. }, Answer::Done, Some(there)) => {
                 there.splice(0..0, value.iter().copied());
             }
-            // It was evicted, or there is no memory for more of it.
+            // The item was evicted, or the budget has no memory for more of it.
             (Words::Store { .. }, Answer::NotStored | Answer::NoMemory, _) => {}
             (Words::Get(_), Answer::Items(items), there) => match (&items[..], &there) {
                 ([], _) => *there = None,
@@ -177,7 +178,7 @@ impl Chain {
 }
 
 impl Client {
-    /// Connects; the client's keys come into the book.
+    /// Connects, and adds the client's keys to the book.
     pub fn new(place: &Place, protocol: Protocol, number: usize, book: &mut Book) -> Client {
         book.counts.connections += 1;
         Client {
@@ -223,18 +224,18 @@ impl Client {
         self.send();
     }
 
-    /// Adds a command, and returns how large the answer may be.
+    /// Adds a command, and returns the largest size of its answer.
     fn add(&mut self, book: &mut Book, random: &mut Random) -> usize {
         let (key, answer_bytes) = match random.below(16) {
             0 => (pick(&self.middle, random), 60_000),
-            // Keys that are often asked for, and stay.
+            // Keys that are fetched often, and stay.
             1..8 => (self.small.start + random.below(100) as u32, 2000),
             _ => (pick(&self.small, random), 2000),
         };
         let sent = match random.below(100) {
             0..35 => book.get(key, true),
             35..50 => {
-                // Of another client, perhaps; big ones are for their own.
+                // Perhaps of another client; big ones are only for their own.
                 let other = random.below(u64::from(book.len())) as u32;
                 let other = if book.size(other) == Size::Big { key } else { other };
                 let is_own = (self.small.start..self.big.end).contains(&other);
@@ -292,7 +293,7 @@ impl Client {
         self.output.clear();
     }
 
-    /// Reads the answers to the batch, and holds them against the book.
+    /// Reads the answers to the batch, and checks them against the book.
     pub fn check(&mut self, book: &mut Book) -> Result<(), String> {
         for task in std::mem::take(&mut self.sent) {
             match &task {

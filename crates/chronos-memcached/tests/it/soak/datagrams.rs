@@ -1,4 +1,4 @@
-//! A client over UDP: a command a datagram, several on their way, and datagrams that make no sense.
+//! A client over UDP: one command in each datagram, several in flight, and datagrams without a meaning.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::ops::Range;
@@ -9,9 +9,9 @@ use crate::soak::book::{Book, Sent};
 use crate::soak::protocol::{Mode, Protocol};
 use crate::soak::values::Size;
 
-/// Datagrams on their way at a time.
+/// Datagrams in flight at a time.
 const WINDOW: usize = 8;
-/// Until a datagram counts as lost.
+/// The time after which a datagram counts as lost.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of memcached's frame header.
 const FRAME_BYTES: usize = 8;
@@ -24,13 +24,13 @@ pub struct Datagrams {
     id: u16,
 }
 
-/// A command on its way.
+/// A command that was sent and has no whole answer yet.
 #[derive(Debug)]
 struct Flight {
     id: u16,
     protocol: Protocol,
     sent: Sent,
-    /// The datagrams of the answer, as they came, and how many there are.
+    /// The datagrams of the answer that have arrived, and their total number.
     parts: Vec<(u16, Vec<u8>)>,
     count: u16,
 }
@@ -65,7 +65,7 @@ impl Datagrams {
         }
         book.counts.datagrams += flights.len() as u64;
         self.answers(flights, book)?;
-        // One in several datagrams, too short a frame, or no request: nobody answers, or with an error.
+        // One in several datagrams, too short a frame, or no request: the answer is an error, or nothing.
         let garbage: Vec<u8> = (0..random.below(60)).map(|_| random.next() as u8).collect();
         self.socket.send(&garbage).expect("it takes datagrams");
         Ok(())
@@ -83,7 +83,7 @@ impl Datagrams {
                 return Err(format!("a datagram of {bytes} bytes"));
             };
             let number = |place: usize| u16::from_be_bytes([header[place], header[place + 1]]);
-            // What comes late, or answers garbage, is of no request here.
+            // A late datagram, or an answer to garbage, belongs to no request here.
             let Some(place) = flights.iter().position(|flight| flight.id == number(0)) else { continue };
             let flight = &mut flights[place];
             flight.parts.push((number(2), part.to_vec()));

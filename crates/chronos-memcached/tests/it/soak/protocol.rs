@@ -1,4 +1,4 @@
-//! Commands in the words of the three protocols, and what the answers to them mean.
+//! Commands in the words of the three protocols, and the meaning of their answers.
 
 /// The protocol of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -8,7 +8,7 @@ pub enum Protocol {
     Binary,
 }
 
-/// How a value is stored.
+/// The way in which a value is stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     Set,
@@ -34,7 +34,7 @@ pub enum Words {
     GetMany(Vec<String>),
     Delete(String),
     Touch(String),
-    /// Adds one; meta and binary begin with 1 where there is none.
+    /// Adds one; meta and binary begin with 1 if the number is missing.
     Increment(String),
 }
 
@@ -57,12 +57,12 @@ pub enum Answer {
     NotFound,
     Items(Vec<Item>),
     Number(u64),
-    /// There was no memory for it.
+    /// The budget had no memory for it.
     NoMemory,
 }
 
 impl Protocol {
-    /// Appends a command made of `words`.
+    /// Appends the command `words`.
     pub fn write(self, words: &Words, out: &mut Vec<u8>) {
         match self {
             Protocol::Text => write_text(words, out),
@@ -71,10 +71,10 @@ impl Protocol {
         }
     }
 
-    /// The answer to `words` at the head of `input`, and its bytes; None if it is not whole.
+    /// Reads the answer to `words` at the head of `input`, and its bytes; None if it is not complete.
     ///
     /// # Errors
-    /// What is there, if it is no answer to them.
+    /// If the input is not an answer to them; the error has the input.
     pub fn read(self, words: &Words, input: &[u8]) -> Result<Option<(Answer, usize)>, String> {
         let mut rest = Rest { input, used: 0 };
         let answer = match self {
@@ -90,13 +90,13 @@ impl Protocol {
     }
 }
 
-/// Why there is no answer.
+/// The reason that no answer was read.
 enum Stop {
     NotWhole,
     Wrong(String),
 }
 
-/// What is left of the input.
+/// The rest of the input.
 struct Rest<'a> {
     input: &'a [u8],
     used: usize,
@@ -286,7 +286,7 @@ fn write_binary(words: &Words, out: &mut Vec<u8>) {
                 Mode::Prepend => (0x0f, 0),
                 Mode::Cas(cas) => (0x01, *cas),
             };
-            // There is no expiry time that is over in this protocol but one of 1970 and later.
+            // An expiry time in the past is a date of 1970 or later in this protocol.
             let expiry: u32 = if *expired { 1_000_000_000 } else { 0 };
             let extras = [flags.to_be_bytes(), expiry.to_be_bytes()].concat();
             let extras = if matches!(mode, Mode::Append | Mode::Prepend) { &[][..] } else { &extras };
@@ -341,7 +341,7 @@ fn read_binary(words: &Words, rest: &mut Rest<'_>) -> Result<Answer, Stop> {
                 Answer::Number(u64::from_be_bytes(value.try_into().map_err(|_| wrong("a number"))?))
             }
             (0, _, Words::Store { .. } | Words::Delete(_) | Words::Touch(_)) => Answer::Done,
-            // An add of what is there, and a replace of what is not, have names of their own here.
+            // An add of an existing item, and a replace of a missing one, have names of their own here.
             (1, _, Words::Store { mode: Mode::Replace, .. }) => Answer::NotStored,
             (2, _, Words::Store { mode: Mode::Add, .. }) => Answer::NotStored,
             (1, ..) => Answer::NotFound,

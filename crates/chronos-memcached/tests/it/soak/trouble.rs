@@ -1,4 +1,4 @@
-//! Clients that do not behave: they come and go, read late, stop halfway, break off, and talk nonsense.
+//! Clients that misbehave: they come and go, read late, stop halfway, break off, and send nonsense.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -13,14 +13,14 @@ use crate::soak::client::{Input, Place, wait};
 use crate::soak::protocol::{Mode, Protocol};
 use crate::soak::values::Size;
 
-/// Connections that say nothing.
+/// Connections that send nothing.
 const IDLE: usize = 32;
 /// Answers that a slow reader asks for at once, each of up to 900 kB.
 const SLOW_ANSWERS: usize = 8;
-/// Bytes that it reads a round.
+/// Bytes that it reads in a round.
 const SLOW_BYTES: usize = 64 << 10;
 
-/// All of them, for one server.
+/// All of these clients, for one server.
 #[derive(Debug)]
 pub struct Trouble {
     place: Place,
@@ -44,7 +44,7 @@ fn any_protocol(random: &mut Random) -> Protocol {
 }
 
 impl Trouble {
-    /// Trouble for the server at `place`; its keys come into the book.
+    /// Connects the clients to the server at `place`, and adds their keys to the book.
     pub fn new(place: &Place, book: &mut Book) -> Trouble {
         let (keys, big) = (book.add(200, Size::Small, true), book.add(1, Size::Big, true));
         Trouble { place: place.clone(), keys, big: big.start, idle: Vec::new(), slow: None }
@@ -73,7 +73,7 @@ impl Trouble {
         self.keys.start + random.below(u64::from(self.keys.end - self.keys.start)) as u32
     }
 
-    /// Ends without a word: what was sent may be read still, or not.
+    /// Ends abruptly: the server may still read the bytes sent, or not.
     fn break_off(&self, socket: Socket, book: &mut Book) {
         book.counts.resets += 1;
         if matches!(self.place, Place::Tcp(_)) {
@@ -100,7 +100,7 @@ impl Trouble {
         Ok(())
     }
 
-    /// Requests and their end, then all answers and theirs.
+    /// Sends requests and ends the sending, then reads all answers and their end.
     fn half_close(&self, book: &mut Book, random: &mut Random) -> Result<(), String> {
         let (mut socket, mut input, protocol) = (self.connect(book), Input::default(), any_protocol(random));
         book.counts.half_closed += 1;
@@ -140,7 +140,7 @@ impl Trouble {
         let sent = if random.once_in(2) { &output[..cut] } else { &output[..] };
         socket.write_all(sent).expect("it takes requests");
         if random.once_in(3) && !sent.is_empty() {
-            // Whatever is there, or nothing: half a request has no answer.
+            // Some bytes, or none: half a request has no answer.
             socket.set_nonblocking(true).expect("a socket");
             let _ = socket.read(&mut [0; 1000]);
         }

@@ -1,4 +1,4 @@
-//! Values that tell what they are: bytes that follow from the key and the version, so that a wrong one is seen.
+//! Values that identify themselves: bytes that follow from the key and the version, so that a wrong one is detected.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ fn mixed(mut number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// The value of `key` in its version `version`.
+/// Returns the value of `key` in its version `version`.
 pub fn value(key: u32, version: u32, size: Size) -> Vec<u8> {
     let seed = u64::from(key) << 32 | u64::from(version);
     let span = match size {
@@ -45,10 +45,10 @@ pub fn value(key: u32, version: u32, size: Size) -> Vec<u8> {
     value
 }
 
-/// The version that `found` is of `key`.
+/// Returns the version that `found` is of `key`.
 ///
 /// # Errors
-/// Says how it differs from every value that the key ever had.
+/// If it is not a version of the key; the error describes the difference from every value that the key ever had.
 pub fn version(key: u32, size: Size, found: &[u8]) -> Result<u32, Cow<'static, str>> {
     let Some((label, _)) = found.split_first_chunk::<LABEL_BYTES>() else {
         return Err(format!("{} bytes are less than a label", found.len()).into());

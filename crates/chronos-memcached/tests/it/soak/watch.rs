@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use crate::soak::client::Place;
 
-/// How long what has an end may take.
+/// The longest wait for an event that must occur.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Resident memory of a process, in KiB.
+/// Returns the resident memory of a process, in KiB.
 pub fn resident(process: u32) -> u64 {
     let path = format!("/proc/{process}/status");
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -16,12 +16,12 @@ pub fn resident(process: u32) -> u64 {
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
-/// Open descriptors of a process.
+/// Returns the number of open descriptors of a process.
 pub fn descriptors(process: u32) -> usize {
     std::fs::read_dir(format!("/proc/{process}/fd")).expect("a running process").count()
 }
 
-/// Waits until a process has no more than `count` descriptors open, and returns how many it has.
+/// Waits until a process has no more than `count` descriptors open, and returns their number.
 pub fn settled_descriptors(process: u32, count: usize) -> usize {
     let begin = Instant::now();
     while descriptors(process) > count && begin.elapsed() < PATIENCE {
@@ -30,7 +30,7 @@ pub fn settled_descriptors(process: u32, count: usize) -> usize {
     descriptors(process)
 }
 
-/// A counter of `stats`.
+/// Returns a counter of `stats`.
 pub fn stat(place: &Place, name: &str) -> u64 {
     let mut socket = place.connect();
     socket.write_all(b"stats\r\nquit\r\n").expect("it takes requests");
@@ -41,7 +41,7 @@ pub fn stat(place: &Place, name: &str) -> u64 {
     line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().expect("a number")
 }
 
-/// The middle one of some numbers.
+/// Returns the median of some numbers.
 pub fn median(numbers: &[u64]) -> u64 {
     let mut sorted = numbers.to_vec();
     sorted.sort_unstable();

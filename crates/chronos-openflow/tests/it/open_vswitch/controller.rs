@@ -13,7 +13,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// With two threads, so that messages cross from one to the other or not. Returns once it listens.
+    /// Starts it with two threads, so that messages cross from one to the other or not. Returns once it listens.
     pub fn start(space: &str, listen: &str) -> Controller {
         let program = env!("CARGO_BIN_EXE_chronos-openflow");
         let mut child = inside(space)

@@ -17,8 +17,8 @@ pub struct Switch {
 }
 
 impl Switch {
-    /// A switch that speaks one version and, without a controller, passes nothing. `label` is a word of at most two
-    /// letters, the test's own. None, with the reason on standard error, if this machine cannot.
+    /// Creates a switch that speaks one version and, without a controller, forwards nothing. `label` is a word of at
+    /// most two letters, the test's own. None, with the reason on standard error, if this machine cannot.
     pub fn new(label: &str, protocol: &str) -> Option<Switch> {
         let name = format!("pl{label}{}", std::process::id());
         let directory = tempfile::tempdir().unwrap();
@@ -45,7 +45,7 @@ impl Switch {
     pub fn use_controller(&self, address: SocketAddr) {
         let bridge = &self.name;
         self.configure(&["set-controller", bridge, &format!("tcp:{address}")]);
-        // Tries again each second, the shortest that it allows.
+        // It retries each second, the shortest interval that it allows.
         let settings = ["connection-mode=out-of-band", "max_backoff=1000"];
         self.configure(&["set", "controller", bridge, settings[0], settings[1]]);
         self.wait_for_controller(true);
@@ -55,7 +55,7 @@ impl Switch {
         self.configure(&["wait-until", "controller", &self.name, &format!("is_connected={connected}")]);
     }
 
-    /// Whether host 1 reaches host 2 within so many seconds.
+    /// Reports whether host 1 reaches host 2 within this many seconds.
     pub fn ping(&self, seconds: u32) -> bool {
         let deadline = seconds.to_string();
         succeeds(self.at_host("1").args(["ping", "-q", "-c", "1", "-w", &deadline, "198.18.7.2"]))
@@ -69,7 +69,7 @@ impl Switch {
         self.switch_answers(&["del-flows", &self.name]);
     }
 
-    /// The switch's number of a host's port.
+    /// Returns the switch's number of a host's port.
     pub fn port_number(&self, host: &str) -> String {
         text(self.program("ovs-vsctl").args(["get", "interface", &self.device(host), "ofport"]))
     }
@@ -90,7 +90,7 @@ impl Switch {
         ]);
     }
 
-    /// For messages of failed tests.
+    /// Returns the state for messages of failed tests.
     pub fn state(&self) -> String {
         let log = std::fs::read_to_string(self.directory.path().join("switch.log")).unwrap_or_default();
         format!("{}{}{log}", self.flows(), self.switch_answers(&["show", &self.name]))
@@ -115,13 +115,13 @@ impl Switch {
         self.configure(&made);
     }
 
-    /// Where the switch is and, by the loopback, its controller.
+    /// Creates the namespace of the switch and, by the loopback, its controller.
     fn make_space(&self) -> bool {
         let space = self.space("switch");
         ip(&format!("netns add {space}")) && ip(&format!("-n {space} link set lo up"))
     }
 
-    /// A namespace with an address, and its device at the switch.
+    /// Creates a namespace with an address, and its device at the switch.
     fn make_host(&self, host: &str) -> bool {
         let (space, switch, device) = (self.space(host), self.space("switch"), self.device(host));
         ip(&format!("netns add {space}"))
@@ -145,7 +145,7 @@ impl Switch {
         text(self.program("ovs-ofctl").args(["-O", &self.protocol]).args(arguments))
     }
 
-    /// A program that is beside the switch and finds its sockets.
+    /// Returns a command for a program in the switch's namespace, which finds its sockets.
     fn program(&self, name: &str) -> Command {
         let mut command = inside(&self.space("switch"));
         command.arg(name);
@@ -172,7 +172,7 @@ impl Switch {
         format!("{}h{host}", self.name)
     }
 
-    /// The namespace of a host, or of the switch.
+    /// Returns the name of the namespace of a host, or of the switch.
     pub fn space(&self, host: &str) -> String {
         format!("plimsoll-{}-{host}", self.name)
     }
@@ -184,14 +184,14 @@ impl Drop for Switch {
             let _ = process.kill();
             let _ = process.wait();
         }
-        // All devices go with their namespaces.
+        // All devices are removed with their namespaces.
         for space in ["1", "2", "switch"] {
             ip(&format!("netns del {}", self.space(space)));
         }
     }
 }
 
-/// A command that runs in a namespace.
+/// Returns a command that runs in a namespace.
 pub fn inside(space: &str) -> Command {
     let mut command = Command::new("ip");
     command.args(["netns", "exec", space]);

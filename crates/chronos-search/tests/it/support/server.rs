@@ -1,4 +1,4 @@
-//! `chronos-search` as a process, and a conversation that every way to run it must pass.
+//! `chronos-search` as a process, and a conversation that it must pass in every mode.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -22,7 +22,7 @@ impl Server {
         Server::try_start(arguments).unwrap()
     }
 
-    /// The error if it ends before it listens.
+    /// Returns the error if it ends before it listens.
     pub fn try_start(arguments: &[&str]) -> Result<Server, String> {
         let mut command = Command::new(PROGRAM.expect("a program of this crate"));
         command
@@ -40,7 +40,7 @@ impl Server {
         Ok(Server { address: address.parse().unwrap(), child })
     }
 
-    /// The answer to `input` up to the connection's end, which `input` must ask for.
+    /// Returns the answer to `input` up to the connection's end, which `input` must ask for.
     pub fn ask(&self, input: &str) -> String {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.write_all(input.as_bytes()).unwrap();

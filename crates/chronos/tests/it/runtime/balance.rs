@@ -43,7 +43,7 @@ fn an_overloaded_thread_gives_partitions_away() {
     }
 }
 
-/// Its thread has nothing else, so there is nobody to relieve it. (Idle partitions behind it may go.)
+/// Its thread has nothing else, so no move would relieve it. (Idle partitions behind it may move.)
 #[test]
 fn the_only_partition_with_load_stays() {
     let (server, _) = start(&balanced(Poll::Spin, LoadMetric::Requests));
@@ -57,7 +57,7 @@ fn the_only_partition_with_load_stays() {
     server.stop().unwrap();
 }
 
-/// What no number of requests tells from noise moves nothing, though one thread has all of the load.
+/// Counts that cannot be distinguished from noise move nothing, though one thread has all of the load.
 #[test]
 fn noise_moves_nothing() {
     let mut config = balanced(Poll::Spin, LoadMetric::Requests);

@@ -10,24 +10,24 @@ use plimsoll_chronos::{Config, IoBackend, Listen, Poll, Running, Runtime};
 
 use super::service::Logs;
 
-/// Any free port of this host.
+/// Returns any free port of this host.
 pub fn any_port() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
 }
 
-/// So many threads, one TCP port.
+/// Returns a configuration with `threads` threads and one TCP port.
 pub fn config(threads: u32) -> Config {
     Config { threads, listen: vec![Listen::Tcp(any_port())], ..Config::default() }
 }
 
-/// A server of [`Logs`], and its count of what ran out of order.
+/// Starts a server of [`Logs`], and returns its count of puts that ran out of order.
 pub fn start(config: &Config) -> (Running, Arc<AtomicU64>) {
     let logs = Logs::default();
     let disorder = logs.disorder.clone();
     (Runtime::start(logs, config).unwrap(), disorder)
 }
 
-/// The first TCP port of a server.
+/// Returns the first TCP port of a server.
 pub fn tcp_address(server: &Running) -> SocketAddr {
     let tcp = |listen: &Listen| if let Listen::Tcp(address) = listen { Some(*address) } else { None };
     server.bound().iter().find_map(tcp).unwrap()
@@ -59,7 +59,7 @@ impl<S: Read + Write> Client<S> {
         self.stream.write_all(text.as_bytes()).unwrap();
     }
 
-    /// The next line, without its end; empty at the end of the stream.
+    /// Returns the next line, without its end; empty at the end of the stream.
     pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.reader.read_line(&mut line).unwrap();
@@ -77,7 +77,7 @@ impl<S: Read + Write> Client<S> {
         bytes
     }
 
-    /// Whether the server has closed the connection, after everything was read.
+    /// Reports whether the server has closed the connection, after everything was read.
     pub fn is_closed(&mut self) -> bool {
         let mut rest = Vec::new();
         self.reader.read_to_end(&mut rest).is_err() || rest.is_empty()
@@ -92,7 +92,7 @@ pub fn ask(socket: &UdpSocket, envelope: u8, request: &[u8], parts: usize) -> Ve
     let mut missing = parts;
     while missing > 0 {
         let count = match socket.recv(&mut buffer) {
-            // A receive with a timeout does not go on after a process that was held.
+            // A receive with a timeout fails after the process was stopped and continued.
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             result => result.unwrap(),
         };
@@ -114,7 +114,7 @@ pub fn all_modes() -> Vec<Config> {
     modes
 }
 
-/// The backends that this kernel has.
+/// Returns the backends that this kernel has.
 pub fn backends() -> Vec<IoBackend> {
     let server = start(&Config { io: IoBackend::Fastest, ..config(1) }).0;
     let fastest = server.io();

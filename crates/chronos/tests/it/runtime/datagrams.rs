@@ -36,7 +36,7 @@ fn what_is_no_request_is_dropped() {
     server.stop().unwrap();
 }
 
-/// While a thread does not answer, others receive what they can keep, and leave the rest to the kernel.
+/// While a thread does not answer, others receive as many datagrams as they can keep, and leave the rest to the kernel.
 #[test]
 fn a_flood_for_a_thread_that_is_busy_stays_with_the_kernel() {
     for io in backends() {
@@ -76,7 +76,7 @@ fn a_flood_for_a_thread_that_is_busy_stays_with_the_kernel() {
         let received = server.stats().total().datagrams;
         assert!((500..1500).contains(&received), "{io:?}: {received} of {sent}");
         drop(closed);
-        // All that was received is answered, and the server goes on.
+        // All received datagrams are answered, and the server keeps running.
         assert_eq!(stream.ask("get 31"), "0");
         let mut buffer = [0; 100];
         let count = socket.recv(&mut buffer).unwrap();

@@ -11,10 +11,10 @@ use plimsoll_testing::Others;
 use crate::runtime::client::{Client, any_port, backends, config, start, tcp_address};
 use crate::runtime::tls::{certificate, connect, tls_address};
 
-/// How long what has an end may take.
+/// The longest wait for an event that must occur.
 const PATIENCE: Duration = Duration::from_secs(60);
 const MEGABYTE: usize = 1 << 20;
-/// How often a client may connect that other programs keep from the processor.
+/// The number of connections that a client may try when other programs keep it from the processor.
 const TRIES: usize = 20;
 
 fn limits(megabytes: usize) -> Limits {
@@ -27,7 +27,7 @@ fn modes(megabytes: usize) -> Vec<Config> {
     all.map(|(io, threads)| Config { io, limits: limits(megabytes), ..config(threads) }).collect()
 }
 
-/// Connections that do not wait for their writes, each of which has said as much of `text` as was read at once.
+/// Opens connections that do not wait for their writes, each of which has sent as much of `text` as was read at once.
 fn silent(server: &Running, count: usize, text: &[u8]) -> Vec<(TcpStream, usize)> {
     let connect = |_| {
         let stream = TcpStream::connect(tcp_address(server)).unwrap();
@@ -39,7 +39,7 @@ fn silent(server: &Running, count: usize, text: &[u8]) -> Vec<(TcpStream, usize)
     clients
 }
 
-/// Has them say more; those that are closed are gone.
+/// Has the connections send more; closed ones are gone.
 fn go_on(clients: &mut Vec<(TcpStream, usize)>, text: &[u8]) {
     clients.retain_mut(|(stream, said)| {
         while *said < text.len() {
@@ -52,7 +52,7 @@ fn go_on(clients: &mut Vec<(TcpStream, usize)>, text: &[u8]) {
     });
 }
 
-/// A client that is answered again and again until connections have been closed.
+/// Repeats a client's request, which is answered, until connections have been closed.
 fn until_shed(server: &Running, what: &str, mut meanwhile: impl FnMut()) {
     let mut other = Client::connect(server);
     other.stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -82,7 +82,7 @@ fn those_that_read_nothing_make_room_for_others() {
     }
 }
 
-/// Whether a new client has a value of so many bytes back, before it is disconnected.
+/// Reports whether a new client gets a value of `bytes` bytes back before it is disconnected.
 fn is_echoed(server: &Running, bytes: usize) -> bool {
     let value = vec![b'v'; bytes];
     let mut client = Client::connect(server);
@@ -104,8 +104,8 @@ fn requests_that_do_not_end_make_room_for_others() {
         let mut clients = silent(&server, 20, &text);
         until_shed(&server, "requests", || go_on(&mut clients, &text));
         let others = Others::watch();
-        // The requests of the others are older, so theirs are closed. A client that gets no processor for long is one
-        // that has stalled, and has to connect again.
+        // The requests of the others are older, so theirs are closed. A client that gets no processor for long counts
+        // as stalled, and has to connect again.
         let first = is_echoed(&server, MEGABYTE);
         assert!(
             first || others.were_busy() && (0..TRIES).any(|_| is_echoed(&server, MEGABYTE)),
@@ -145,7 +145,7 @@ fn those_behind_tls_count_too() {
     }
 }
 
-/// More than there is memory for at once, by clients that all read: they wait for each other, and none is closed.
+/// More than memory holds at once, by clients that all read: they wait for each other, and none is closed.
 #[test]
 fn those_that_read_wait_for_each_other() {
     const BLOBS: usize = 20;

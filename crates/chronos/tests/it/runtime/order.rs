@@ -89,7 +89,7 @@ fn nothing_is_lost_or_reordered_while_partitions_move_at_random() {
         for poll in [Poll::Block, Poll::Spin] {
             let base = Config { poll, io, partitions: Some(PARTITIONS), balancing: restless(), ..config(4) };
             stress(&base);
-            // Rings of one message: a thread that finds no room must go on emptying its own.
+            // Rings of one message: a thread that finds no room must continue to empty its own.
             stress(&Config { ring_messages: 1, ..base.clone() });
             let mut narrow = Config { ring_messages: 2, ..base };
             narrow.limits.under_way = 3;
@@ -98,7 +98,7 @@ fn nothing_is_lost_or_reordered_while_partitions_move_at_random() {
     }
 }
 
-/// The balancer cannot share out one partition: a single hot key stays on one thread, and is as fast as one thread.
+/// The balancer cannot split one partition: a single hot key stays on one thread, and is as fast as one thread.
 #[test]
 fn one_hot_partition_stays_on_one_thread() {
     let mut config = Config { poll: Poll::Spin, partitions: Some(8), balancing: restless(), ..config(2) };

@@ -1,4 +1,4 @@
-//! A service for tests. Its partitions check the order of what runs on them.
+//! A service for tests. Its partitions check the order of the requests that run on them.
 //!
 //! | request | reply |
 //! |---|---|

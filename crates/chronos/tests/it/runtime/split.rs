@@ -31,7 +31,7 @@ fn restless(split: Option<u32>) -> Option<Balancing> {
 }
 
 /// Puts into the partitions of the group whose turn it is, and checks that each reply is there and in its place, until
-/// `is_enough`. How many puts there were.
+/// `is_enough`. Returns the number of puts.
 fn wander(mut client: Client, connection: u32, rounds: &AtomicU32, is_enough: impl Fn() -> bool) -> u32 {
     /// Rounds of all connections that a group is hot for.
     const TURN: u32 = 64;
@@ -91,7 +91,7 @@ fn nothing_is_lost_or_reordered_while_groups_are_split_and_joined() {
     }
 }
 
-/// Groups begin whole, and one that is hot does not stay on its thread.
+/// Groups begin whole, and a hot group does not stay on its thread.
 #[test]
 fn a_hot_group_is_shared_out() {
     let balancing = Balancing { load_min: 64, deviations: 4, ..restless(Some(WAYS)).unwrap() };
@@ -111,7 +111,7 @@ fn a_hot_group_is_shared_out() {
     server.stop().unwrap();
 }
 
-/// The limit: a single key is one part of its group, and that stays whole. Its neighbours may go.
+/// The limit: a single key is one part of its group, and that part stays whole. Its neighbours may move.
 #[test]
 fn a_single_hot_key_stays_on_one_thread() {
     let balancing = Balancing { load_min: 64, deviations: 4, ..restless(Some(WAYS)).unwrap() };
@@ -147,7 +147,7 @@ fn nothing_is_lost_or_reordered_while_partitions_cross_nodes() {
     }
 }
 
-/// What may not cross goes to the other thread of its node, and no farther.
+/// A partition that may not cross moves to the other thread of its node, and no farther.
 #[test]
 fn partitions_stay_in_their_node() {
     let base = Config { partitions: Some(PARTITIONS), balancing: restless(None), ..config(4) };

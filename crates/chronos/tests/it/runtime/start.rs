@@ -1,4 +1,4 @@
-//! What cannot be started is refused by a message that says what is allowed.
+//! A server that cannot be started reports an error that names the allowed values.
 
 use std::net::SocketAddr;
 use std::os::unix::net::UnixListener;
@@ -81,7 +81,7 @@ impl DatagramDevice for Missing {
     }
 }
 
-/// Whether a socket of `[::]` takes IPv4 is what the configuration says, not what the system is set to.
+/// Whether a socket of `[::]` takes IPv4 depends on the configuration, not on the system's setting.
 #[test]
 fn ipv4_and_ipv6_share_a_port_or_a_socket() {
     if std::net::UdpSocket::bind("[::1]:0").is_err() {
@@ -126,7 +126,7 @@ fn a_dead_unix_socket_is_replaced_and_a_living_one_is_not() {
     let living = UnixListener::bind(&path).unwrap();
     let config = Config { listen, ..config(1) };
     assert!(refusal(&config).contains("cannot listen on"));
-    // Its file stays when it is closed: nobody listens there any more.
+    // The socket's file stays when it is closed, without a listener.
     drop(living);
     let (server, _) = start(&config);
     assert_eq!(Client::connect(&server).ask("hello"), "hello");

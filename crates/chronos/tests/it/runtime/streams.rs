@@ -1,4 +1,4 @@
-//! Connections that come, go, break, stall and ask for much.
+//! Connections that begin, end, break, stall and send much.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -10,7 +10,7 @@ use plimsoll_chronos::{Config, Limits, Listen};
 
 use crate::runtime::client::{Client, backends, config, start, tcp_address};
 
-/// How long what has an end may take.
+/// The longest wait for an event that must occur.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn each_backend(threads: u32, run: impl Fn(Config)) {
@@ -51,7 +51,7 @@ fn ten_thousand_requests_at_once() {
     });
 }
 
-/// A client that reads nothing stops being read: what the server holds for it stays bounded.
+/// The server stops reading a client that reads nothing: the bytes that the server holds for it stay bounded.
 #[test]
 fn a_slow_reader_is_not_read() {
     each_backend(2, |config| {
@@ -75,7 +75,7 @@ fn a_slow_reader_is_not_read() {
             }
         }
         assert_eq!(stalls, 100, "the server went on reading: {sent} bytes");
-        // It gets what it asked for when it reads.
+        // It gets its replies when it reads.
         slow.stream.set_nonblocking(false).unwrap();
         slow.stream.shutdown(Shutdown::Write).unwrap();
         let mut replies = 0_usize;
@@ -148,7 +148,7 @@ fn connections_over_the_limit_are_told_so() {
 }
 
 impl Client {
-    /// None if the server refused the connection.
+    /// Returns None if the server refused the connection.
     fn ask_if_open(&mut self, request: &str) -> Option<String> {
         // The server may have closed it already.
         let _ = self.stream.write_all(format!("{request}\n").as_bytes());
@@ -237,7 +237,7 @@ fn a_busy_server_stops_and_answers_what_it_has_read() {
 }
 
 impl Client {
-    /// The next line; empty at the end, also where the server has reset the connection.
+    /// Returns the next line; empty at the end, also where the server has reset the connection.
     fn line_or_end(&mut self) -> String {
         let mut line = Vec::new();
         let mut byte = [0];
@@ -248,7 +248,7 @@ impl Client {
     }
 }
 
-/// The end of a stream is seen whenever it comes: amid the last bytes too, and whatever the client has not said.
+/// The end of a stream is noticed at any time: amid the last bytes too, and after any part of a request.
 #[test]
 fn unix_clients_that_stop_halfway_are_gone() {
     let folder = tempfile::tempdir().unwrap();

@@ -64,7 +64,7 @@ fn requests_are_answered_behind_tls() {
             assert!(reply == value);
             client.write_all(b"sum\nquit\n").unwrap();
             let mut rest = String::new();
-            // An end without the goodbye that TLS asks for would be an error.
+            // An end without TLS's close_notify would be an error.
             client.read_to_string(&mut rest).unwrap();
             assert_eq!(rest, format!("{}\n", 2 * (connection + 1)));
         }
@@ -73,7 +73,7 @@ fn requests_are_answered_behind_tls() {
     }
 }
 
-/// A new certificate is shown to who comes after it; who is there goes on.
+/// New connections get the new certificate; established ones keep working.
 #[test]
 fn a_certificate_is_replaced_while_the_server_runs() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];

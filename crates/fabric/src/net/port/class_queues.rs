@@ -8,8 +8,8 @@
 //!              ─ packets for the packet switch only ─────────^ first
 //! ```
 //!
-//! At most two classes send at a time: that of the circuit which stands, and one by the packet switch. REACToR calls
-//! this the host's side of its control protocol (seed 002, section 7.2).
+//! At most two classes send at a time: the class of the established circuit, and one by the packet switch. REACToR
+//! calls this the host's side of its control protocol (seed 002, section 7.2).
 
 use std::collections::VecDeque;
 
@@ -26,16 +26,16 @@ pub struct ClassRates {
     pub circuit: Rate,
     /// The rate at which the host may send to the packet switch.
     pub packet: Rate,
-    /// The circuit goes first where both may send: the packet switch's rate would leave it nothing.
+    /// True if the circuit is served first where both may send: the packet switch's rate would leave it nothing.
     pub circuit_first: bool,
     /// When a packet's switch is decided.
     pub classify: Classify,
 }
 
-/// What the controller tells a host's queues.
+/// Signals from the controller to a host's queues.
 #[derive(Clone, Copy, Debug)]
 pub enum ClassSignal<'a> {
-    /// The circuit to this host stands.
+    /// The circuit to this host is established.
     Open(u32),
     /// The host has no circuit any more.
     Close,
@@ -44,19 +44,19 @@ pub enum ClassSignal<'a> {
     Week(&'a [Configuration], &'a Demand, Option<Span>),
 }
 
-/// One queue for each destination, and one for what goes by the packet switch only.
+/// One queue for each destination, and one for packets that may use the packet switch only.
 #[derive(Debug)]
 pub struct ClassQueues {
     /// The number of the host.
     host: usize,
     classes: Vec<Class>,
-    /// What goes by the packet switch only, whatever its destination is.
+    /// Packets that may use the packet switch only, for all destinations.
     by_packet: VecDeque<Waiting>,
     by_packet_bytes: u64,
     packets: usize,
-    /// The destination of the circuit that stands.
+    /// The destination of the established circuit.
     open: Option<u32>,
-    /// Since when that circuit stands.
+    /// The time at which that circuit was established.
     opened: Time,
     circuit: Pace,
     packet: Pace,
@@ -66,23 +66,23 @@ pub struct ClassQueues {
     week: Time,
     /// The time over which a residue is spread.
     spread: Option<Span>,
-    /// The class whose turn it is by the packet switch.
+    /// The class to be served next by the packet switch.
     turn: usize,
 }
 
 /// The packets to one destination.
 #[derive(Debug, Default)]
 struct Class {
-    /// What either switch may carry.
+    /// Packets that either switch may carry.
     either: VecDeque<Waiting>,
-    /// What circuits only may carry.
+    /// Packets that only circuits may carry.
     by_circuit: VecDeque<Waiting>,
     bytes: u64,
     /// The schedule of this week has a circuit for the class, so that it waits for that.
     waits: bool,
     /// The bytes that the schedule of this week leaves to the packet switch.
     residue: u64,
-    /// How many of them have been sent.
+    /// The part of the residue that has been sent.
     residue_sent: u64,
     /// Since when the class has not been waiting for a circuit.
     free_since: Time,
@@ -95,7 +95,7 @@ pub(super) struct Departure {
     pub(super) waiting: Waiting,
     /// The switch by which it travels.
     pub(super) by: PathClass,
-    /// How long it has waited for a circuit, or for the end of that.
+    /// The time for which it has waited for a circuit, or for the end of one.
     pub(super) held: Span,
 }
 
@@ -134,8 +134,8 @@ impl Class {
 }
 
 impl ClassQueues {
-    /// Returns the queues of `host` towards `hosts` destinations; without a schedule, everything that may goes by the
-    /// packet switch.
+    /// Returns the queues of `host` towards `hosts` destinations; without a schedule, all packets that may use the
+    /// packet switch take it.
     pub fn new(host: u32, hosts: u32, rates: ClassRates) -> ClassQueues {
         ClassQueues {
             host: host as usize,
@@ -195,7 +195,7 @@ impl ClassQueues {
         self.classes[destination as usize].waits || self.open == Some(destination)
     }
 
-    /// The controller tells the host something at `now`.
+    /// Handles a signal from the controller at `now`.
     pub fn on_signal(&mut self, now: Time, signal: ClassSignal<'_>) {
         match signal {
             ClassSignal::Open(destination) => (self.open, self.opened) = (Some(destination), now),
@@ -274,7 +274,7 @@ impl ClassQueues {
         next.filter(|at| *at > now)
     }
 
-    /// Returns from when on the first packet of `class` may go by the packet switch, its rate aside.
+    /// Returns the time from which on the first packet of `class` may leave by the packet switch, apart from its rate.
     fn may_leave_by_packet(&self, class: &Class) -> Option<Time> {
         let first = class.either.front()?;
         if let Some(spread) = self.spread.filter(|_| class.residue > 0) {

@@ -1,4 +1,4 @@
-//! [`Discipline`]: the order in which waiting packets are served, and whom a full queue drops.
+//! [`Discipline`]: the order in which waiting packets are served, and the packets that a full queue drops.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,10 +17,10 @@ use crate::net::{Flags, Packet, Sink, Slot, Wait};
 /// The order in which a queue is served where no mechanism and no discipline from outside decides it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ServiceOrder {
-    /// The packet that came first is served first.
+    /// First come, first served.
     #[default]
     Fifo,
-    /// Of eight strict priorities (802.1p), the highest that has a packet is served first.
+    /// Eight strict priorities (802.1p): the highest that has a packet is served first.
     Priorities,
     /// One queue per flow is served by deficit round robin.
     FairPerFlow,
@@ -33,7 +33,7 @@ pub enum Discipline {
     Fifo(VecDeque<Waiting>),
     /// One queue per flow, deficit round robin (Shreedhar and Varghese, SIGCOMM 1995).
     FairPerFlow(Box<FairQueues>),
-    /// One queue for each of the eight 802.1p priorities; the highest that has a packet goes first.
+    /// One queue for each of the eight 802.1p priorities; the highest that has a packet is served first.
     Priorities(Box<PriorityQueues>),
     /// A queue for each destination, of which a circuit or the packet switch serves some.
     Classes(Box<ClassQueues>),
@@ -83,7 +83,7 @@ impl fmt::Debug for DisciplineFactory {
     }
 }
 
-/// A packet and when it came, for a discipline from outside, which gives back each one once: to be sent, or dropped.
+/// A packet and its arrival time, for a discipline from outside, which returns each one once: to be sent, or dropped.
 #[derive(Debug)]
 pub struct Queued {
     /// The packet that waits.
@@ -96,7 +96,7 @@ pub struct Queued {
     draws: bool,
 }
 
-/// A packet that waits, in a quarter of a cache line: what a queue decides by, and where the packet is.
+/// A packet that waits, in a quarter of a cache line: the fields that a queue decides by, and the packet's slot.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
     /// The time since which it waits.
@@ -106,7 +106,7 @@ pub struct Waiting {
     pub(super) size: u16,
     /// 802.1p priority, 0..=7.
     pub(super) priority: u8,
-    /// The pacer decided, when the packet came, that it draws when it leaves.
+    /// The pacer decided, when the packet arrived, that it draws when it leaves.
     pub(super) draws: bool,
 }
 
@@ -129,13 +129,13 @@ impl Leaving {
 }
 
 impl Waiting {
-    /// Returns `packet`, which is in `slot`, as one that waits from `since` on.
+    /// Returns `packet`, which is in `slot`, as a packet that waits from `since` on.
     #[inline]
     pub(super) fn new(slot: Slot, packet: &Packet, since: Time, draws: bool) -> Waiting {
         Waiting { since, slot, size: packet.size, priority: packet.priority, draws }
     }
 
-    /// Returns the packet and when it came, for a discipline from outside.
+    /// Returns the packet and its arrival time, for a discipline from outside.
     fn queued(self, packet: &Packet) -> Queued {
         let Waiting { since, slot, draws, .. } = self;
         Queued { packet: *packet, since, mark: false, slot, draws }
@@ -159,7 +159,7 @@ struct FlowQueue {
     packets: VecDeque<Waiting>,
 }
 
-/// A queue for each priority. That of priority 0, which most packets have, shares its cache line with the counts.
+/// A queue for each priority. The queue of priority 0, which most packets have, shares its cache line with the counts.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct PriorityQueues {
@@ -170,8 +170,8 @@ pub struct PriorityQueues {
 }
 
 impl Discipline {
-    /// Returns the discipline of a port: that of a mechanism that is on, else `order`. Under per-flow fairness a flow
-    /// may send `quantum` bytes in its turn.
+    /// Returns the discipline of a port: the one of a mechanism that is on, else `order`. Under per-flow fairness a
+    /// flow may send `quantum` bytes in its turn.
     pub fn of(order: ServiceOrder, mechanisms: &PortMechanisms, quantum: u64) -> Discipline {
         if let Some(params) = &mechanisms.pfabric {
             return Discipline::pfabric(params);
@@ -213,8 +213,8 @@ impl Discipline {
         matches!(self, Discipline::Fifo(_))
     }
 
-    /// Returns whether nothing is to be done while no packet waits. A discipline from outside may count on being
-    /// asked, and queues by destination have rates.
+    /// Returns whether nothing is to be done while no packet waits. A discipline from outside may rely on being called,
+    /// and queues by destination have rates.
     pub(super) fn is_idle_when_empty(&self) -> bool {
         !matches!(self, Discipline::Classes(_) | Discipline::Custom(_))
     }
@@ -229,7 +229,7 @@ impl Discipline {
         }
     }
 
-    /// Adds `packet`, which `waiting` describes; `dropped` receives what is dropped for it.
+    /// Adds `packet`, which `waiting` describes; `dropped` receives the packets that are dropped for it.
     pub(super) fn push(&mut self, waiting: Waiting, packet: &mut Packet, mut dropped: impl FnMut(Slot)) {
         match self {
             Discipline::Fifo(queue) => queue.push_back(waiting),
@@ -246,7 +246,7 @@ impl Discipline {
         }
     }
 
-    /// Removes the packet that is sent next, of those whose priority `pause` lets through. In a queue without
+    /// Removes the packet that is sent next, among the priorities that `pause` lets through. In a queue without
     /// priorities the first one blocks the others.
     pub(super) fn pop(
         &mut self,
@@ -281,7 +281,7 @@ impl Discipline {
         waiting.map(Leaving::unmarked)
     }
 
-    /// Removes any packet, to be dropped, whatever is paused.
+    /// Removes any packet, to be dropped, even if its priority is paused.
     pub(super) fn pop_any(
         &mut self,
         now: Time,
@@ -303,7 +303,7 @@ impl Discipline {
         }
     }
 
-    /// Asks memory for what a departure will use of what the discipline refers to.
+    /// Prefetches the memory behind the discipline that a departure will use.
     pub(super) fn prefetch(&self) {
         match self {
             Discipline::Fifo(queue) => queue.front().into_iter().for_each(prefetch_for_later),
@@ -342,7 +342,7 @@ impl FairQueues {
         }
     }
 
-    /// Brings the flow whose turn it is to the front.
+    /// Moves the flow to be served next to the front.
     fn turn(&mut self) {
         while let Some(first) = self.turns.front_mut()
             && let Some(head) = first.packets.front()
@@ -386,8 +386,8 @@ impl PriorityQueues {
     }
 }
 
-/// Returns whether nothing waits; then the next packet has the first place of the ring, which is in the cache. A ring
-/// that was long once would lead through all of its memory, place by place, even if only one packet waits at a time.
+/// Returns whether the queue is empty; then the next packet gets the first place of the ring, which is in the cache. A
+/// ring that was long once would otherwise step through all of its memory, even if only one packet waits at a time.
 #[inline]
 fn begins_anew(queue: &mut VecDeque<Waiting>) -> bool {
     let is_empty = queue.is_empty();

@@ -1,9 +1,9 @@
 //! [`Express`]: first come first served at a fixed rate, so a packet's departure is known at once.
 //!
-//! A packet that arrives when the link is booked until `busy_until` starts exactly then; it is
-//! handed to the sink with its arrival time at the far end. All that stays here is the time at which the
-//! first waiting packet leaves the queue and the sizes of those that wait, two bytes each: every one leaves
-//! when the link has sent the one before, so the queue's length at any later instant follows.
+//! A packet that arrives when the link is booked until `busy_until` starts exactly then; it is handed to the sink with
+//! its arrival time at the far end. The port keeps only the time at which the first waiting packet leaves the queue and
+//! the sizes of the waiting packets, two bytes each: each leaves when the link has sent the one before, so the queue's
+//! length at any later instant follows.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -40,8 +40,8 @@ struct Extras {
     phantom_queue: Option<PhantomQueue>,
     pacer: Option<HeadPacer>,
     meter: Option<QueueMeter>,
-    /// Packets that the phantom queue marked while they waited, as far as is known: when they came, and when
-    /// they leave the queue.
+    /// Packets that the phantom queue marked while they waited, as far as is known: the time of arrival, and the time
+    /// at which they leave the queue.
     foreseen_marks: VecDeque<(Time, Time)>,
 }
 
@@ -84,8 +84,8 @@ impl Express {
         }
     }
 
-    /// A packet is to leave by this port: it is told of marks and of where it waits. `None` if it finds no room; then
-    /// it is to be dropped.
+    /// Admits a packet that is to leave by this port, and records marks and its waiting place in it. `None` if it finds
+    /// no room; then it is to be dropped.
     #[inline(always)] // once a hop
     pub(crate) fn admit(&mut self, now: Time, packet: &mut Packet) -> Option<Admitted> {
         if self.extras.is_some() {
@@ -104,7 +104,7 @@ impl Express {
         self.admit_due::<ANY>(now, packet)
     }
 
-    /// Admits a packet, when what has left is no longer in the queue.
+    /// Admits a packet, after the packets that have left were removed from the queue.
     #[inline(always)]
     fn admit_due<const IS_PLAIN: bool>(&mut self, now: Time, packet: &mut Packet) -> Option<Admitted> {
         let size = u64::from(packet.size);
@@ -158,7 +158,7 @@ impl Express {
         Some(Admitted { arrives: self.busy_until + self.rules.propagation, marked })
     }
 
-    /// Returns the mechanisms that most ports do not have; a plain port is not asked.
+    /// Returns the mechanisms that most ports do not have; not called for a plain port.
     #[inline(always)]
     fn extras<const IS_PLAIN: bool>(&mut self) -> Option<&mut Extras> {
         if IS_PLAIN { None } else { self.extras.as_deref_mut() }
@@ -204,7 +204,7 @@ impl Express {
         self.rules.limit.has_room(self.waiting.len(), u64::from(self.waiting_bytes), in_service, size)
     }
 
-    /// Removes what has left by `now` from the queue. The call is idempotent.
+    /// Removes the packets that have left by `now` from the queue. The call is idempotent.
     #[inline(always)]
     fn start_due<const IS_PLAIN: bool>(&mut self, now: Time) {
         while self.first_leaves <= now
@@ -251,7 +251,7 @@ impl Extras {
         let draws = pacer.on_enqueue(packet);
         pacer.foresee(now, leaves, packet, draws)
     }
-    /// Notes that a packet that came at `now` and leaves the queue at `leaves` has its mark already.
+    /// Notes that a packet that arrived at `now` and leaves the queue at `leaves` has its mark already.
     #[inline]
     fn foresee_mark(&mut self, now: Time, leaves: Time) {
         if leaves > now {
@@ -260,7 +260,7 @@ impl Extras {
         }
     }
 
-    /// Returns when the packets came that have their mark already and have not left the queue by `end`.
+    /// Returns the arrival times of packets that have their mark already and have not left the queue by `end`.
     fn marks_after(&self, end: Time) -> impl Iterator<Item = Time> + '_ {
         self.foreseen_marks.iter().filter(move |(_, leaves)| *leaves > end).map(|(since, _)| *since)
     }

@@ -1,4 +1,4 @@
-//! [`General`]: explicit departures, for whatever cannot be known at admission.
+//! [`General`]: explicit departures, for ports whose departures are not known at admission.
 
 use std::mem::offset_of;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use super::marking::{Marker, Verdict};
 use super::{ANY, HeadPacer, PLAIN, PortConfig, PortRules, SharedRoom};
 use crate::net::{Packet, PathClass, PortId, QueueMeter, Sink, Slot, Wait};
 
-/// A port that decides at each departure. What every packet needs is here, in the port's cache line, and the rest
-/// elsewhere: an idle port is passed without looking at that.
+/// A port that decides at each departure. Fields read for every packet come first, in the port's cache line, and the
+/// others are elsewhere: the test for an idle port does not read them.
 #[derive(Debug)]
 pub struct General {
     rules: Arc<PortRules>,
@@ -33,15 +33,15 @@ pub struct General {
     passes_up_to: u16,
     /// The priorities that may not be begun, paused by the far end or held by the night.
     stopped: PauseState,
-    /// The port has asked to be called when the link is free.
+    /// The port has requested a call when the link is free.
     asked_for_end: bool,
-    /// The end of a transmission changes something even where nothing waits, or somebody may see that it came.
+    /// The end of a transmission has an effect even if no packet waits, or may be observed.
     ends_matter: bool,
-    /// The rules and the discipline alone decide on a packet, and nobody is told of it.
+    /// The rules and the discipline alone decide on a packet, and no observer is called for it.
     is_plain: bool,
 }
 
-/// What a port needs for a packet that waits, then what its mechanisms need.
+/// The fields needed for a packet that waits, then the ones of the port's mechanisms.
 #[derive(Debug)]
 #[repr(C)]
 struct Rest {
@@ -53,17 +53,18 @@ struct Rest {
 
 const _: () = assert!(offset_of!(Rest, extras) <= 64, "a plain port uses one cache line of these");
 
-/// What a plain port has no need of: what looks at a packet beside the rules and the discipline, and who stops it.
+/// Fields that a plain port does not need: everything beside the rules and the discipline that examines a packet or
+/// stops it.
 #[derive(Debug)]
 struct Extras {
     marker: Option<Box<Marker>>,
     shared: Option<SharedRoom>,
-    /// What the packet in service still takes of the shared buffer.
+    /// The bytes of the shared buffer that the packet in service still holds.
     shared_in_service: u64,
     phantom_queue: Option<PhantomQueue>,
     pacer: Option<Box<HeadPacer>>,
     announces_room: bool,
-    /// The port reports what enters and leaves its queue.
+    /// The port reports each packet that enters and leaves its queue.
     accounts: bool,
     /// The link changes, so that each packet is given the time that the link took.
     changes: bool,
@@ -71,14 +72,14 @@ struct Extras {
     pause: PauseState,
     /// The priorities that the night holds.
     night: Priorities,
-    /// When the port has last asked to be called because nothing may be sent before.
+    /// The last time at which the port requested a call because nothing may be sent before.
     asked: Time,
     meter: Option<Box<QueueMeter>>,
 }
 
 impl General {
     pub(super) fn new(config: PortConfig) -> General {
-        // What joins and leaves the queue is counted beyond its bytes, so that each packet has to do both.
+        // Packets that join and leave the queue are counted beyond their bytes, so that each packet has to do both.
         let counts_waiting =
             config.marker.as_ref().is_some_and(Marker::counts_waiting) || config.shared.is_some();
         let ends_matter =
@@ -123,8 +124,8 @@ impl General {
         }
     }
 
-    /// Sends a packet that finds the link free and the port as if it had nothing to do. Returns when it arrives at the
-    /// far end; `None` if it has to go by [`on_arrival`](Self::on_arrival).
+    /// Sends a packet at once if the link is free and the port has no other work. Returns when it arrives at the far
+    /// end; `None` if it must take [`on_arrival`](Self::on_arrival).
     #[inline]
     pub(super) fn pass(&mut self, now: Time, packet: &Packet) -> Option<Time> {
         let size = u64::from(packet.size);
@@ -168,8 +169,8 @@ impl General {
     }
 
     fn arrive<const IS_PLAIN: bool>(&mut self, id: PortId, now: Time, slot: Slot, sink: &mut impl Sink) {
-        // A departure that is due at this very instant comes first, whatever order the two events
-        // have: what arrives now sees the queue without it.
+        // A departure that is due at this very instant comes first, in either order of the two events: the arriving
+        // packet sees the queue without it.
         self.start_due::<IS_PLAIN>(id, now, sink);
         let verdict = self.admit::<IS_PLAIN>(now, slot, sink);
         if verdict == Verdict::Drop {
@@ -250,14 +251,14 @@ impl General {
 
     /// A night begins or ends: it holds `paused`.
     pub(super) fn set_night(&mut self, id: PortId, now: Time, paused: Priorities, sink: &mut impl Sink) {
-        // What was due before the night has begun by now.
+        // Transmissions that were due before the night have begun by now.
         self.start_due::<ANY>(id, now, sink);
         self.rest.extras.night = paused;
         self.stopped = self.rest.extras.pause.and(self.rest.extras.night);
         self.start_due::<ANY>(id, now, sink);
     }
 
-    /// The controller of circuits tells the host's queues something.
+    /// Passes a signal of the circuits' controller to the host's queues.
     pub(super) fn on_class_signal(
         &mut self,
         id: PortId,
@@ -318,8 +319,8 @@ impl General {
         self.note_change::<ANY>(now);
     }
 
-    /// Returns the bytes that leave before a packet of `priority` that came now; all waiting bytes where they are not
-    /// counted by priority.
+    /// Returns the bytes that leave before a packet of `priority` that arrives now; all waiting bytes where they are
+    /// not counted by priority.
     pub(super) fn drain_bytes(&self, priority: u8) -> u64 {
         self.drain_bytes.as_ref().map_or(self.waiting_bytes, |drain| drain.of(priority))
     }
@@ -407,7 +408,7 @@ impl General {
             self.rest.extras.asked = due;
             sink.call_at(id, due);
         }
-        // Where the limit counts the packet in service, its end makes room too.
+        // Where the limit counts the packet in service, the end of its transmission makes room too.
         if self.rest.extras.announces_room && std::mem::take(&mut self.in_service_bytes) > 0 {
             sink.room(id);
         }
@@ -420,7 +421,7 @@ impl General {
         self.busy_until <= now && self.waiting == 0 && size <= self.passes_up_to && self.stopped.may(priority)
     }
 
-    /// Asks for a call when the packet in service has left, if that makes a difference.
+    /// Requests a call when the packet in service has left, if that has an effect.
     #[inline]
     fn call_when_free(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
         let matters = self.waiting > 0 || self.ends_matter;
@@ -515,7 +516,7 @@ impl General {
         next
     }
 
-    /// Drops what the discipline has dropped, if anything.
+    /// Drops the packets that the discipline has dropped, if any.
     #[inline]
     fn drop_victims(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
         if !self.rest.victims.is_empty() {

@@ -1,4 +1,4 @@
-//! When a port that decides at each departure asks to be called.
+//! Times at which a port that decides at each departure requests calls.
 
 use plimsoll_mechanisms::pfabric::PfabricParams;
 
@@ -7,7 +7,7 @@ use super::*;
 use crate::net::HostId;
 
 const PORT: PortId = PortId(0);
-/// A packet of 1,000 B takes so many ns at 1 Gb/s.
+/// Time to send a packet of 1,000 B at 1 Gb/s, in ns.
 const SENT_NS: u64 = 8_000;
 
 fn ns(ns: u64) -> Time {

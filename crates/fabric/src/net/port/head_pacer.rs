@@ -12,16 +12,15 @@ use crate::net::Packet;
 
 /// HULL's pacer in the form of the reproduction's source.
 ///
-/// It decides on the packets in the order in which they leave the queue, and nothing that happens
-/// while it holds one changes when that one goes. So a departure is as certain with a pacer as
-/// without, and both port engines can have one.
+/// It decides on the packets in the order in which they leave the queue, and later events do not change the departure
+/// of a packet that it holds. So a departure is as certain with a pacer as without, and both port engines can have one.
 #[derive(Debug)]
 pub struct HeadPacer {
     pacer: LinkPacer,
     stream: Pcg64,
-    /// By waiting packet of an express port: how long it will be held between queue and link.
+    /// The time for which each waiting packet of an express port will be held between queue and link.
     holds: VecDeque<Span>,
-    /// Draws that an express port has foreseen: when, for which flow, and what was known of it before.
+    /// Draws that an express port has foreseen: the time, the flow, and the flow's state before the draw.
     foreseen: VecDeque<(Time, u64, Option<FlowState>)>,
 }
 
@@ -39,7 +38,7 @@ impl HeadPacer {
     /// Returns how often each connection was associated up to `end`, in order of connection.
     pub fn counts(&self, end: Time) -> BTreeMap<u64, AssociationCounts> {
         let mut counts: BTreeMap<_, _> = self.pacer.flows().counts(end).collect();
-        // The first draw after the end says what was known at the end.
+        // The first draw after the end holds the state at the end.
         for (_, flow, before) in self.foreseen.iter().rev().filter(|(leaves, ..)| *leaves > end) {
             counts.insert(*flow, before.map_or_else(AssociationCounts::default, |state| state.counts(end)));
         }
@@ -61,7 +60,7 @@ impl HeadPacer {
         }
     }
 
-    /// [`HeadPacer::release`], for a packet that comes at `now` and leaves the queue at `leaves`.
+    /// [`HeadPacer::release`], for a packet that arrives at `now` and leaves the queue at `leaves`.
     pub(super) fn foresee(&mut self, now: Time, leaves: Time, packet: &Packet, draws: bool) -> Time {
         if draws && leaves > now {
             while self.foreseen.pop_front_if(|(left, ..)| *left <= now).is_some() {}

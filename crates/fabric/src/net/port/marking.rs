@@ -1,7 +1,7 @@
-//! Whether an arriving packet is marked, or dropped before the queue is full.
+//! Decides whether an arriving packet is marked, or dropped before the queue is full.
 //!
-//! A port compares its queue with a threshold ([`PortRules`]), or has a [`Marker`] in place of that. A new rule that
-//! decides on arrivals is a variant of [`Rule`], made in [`Marker::of`]; no other file of the fabric knows which it is.
+//! A port compares its queue with a threshold ([`PortRules`]), or has a [`Marker`] in its place. A new rule for
+//! arrivals is a variant of [`Rule`], made in [`Marker::of`]; no other file of the fabric distinguishes the rules.
 
 use plimsoll_mechanisms::PortMechanisms;
 use plimsoll_mechanisms::red::Red;
@@ -14,7 +14,7 @@ use rand_pcg::Pcg64;
 use super::PortRules;
 use crate::net::{Ecn, Packet};
 
-/// What decides on arriving packets in place of the threshold, with the stream that it draws from.
+/// The mechanism that decides on arriving packets in place of the threshold, with its random stream.
 #[derive(Debug)]
 pub struct Marker {
     rule: Rule,
@@ -25,12 +25,12 @@ pub struct Marker {
 enum Rule {
     /// Random early detection, which averages the queue of the port.
     Red(Red),
-    /// Random early detection by priority, which counts what waits of each.
+    /// Random early detection by priority, which counts the waiting packets of each.
     Wred(Wred),
 }
 
 impl Marker {
-    /// Makes the marker of a port of rate `link`, if one of its mechanisms asks for one. `stream` gives the random
+    /// Makes the marker of a port of rate `link`, if one of its mechanisms needs one. `stream` returns the random
     /// stream of a name.
     pub fn of(
         mechanisms: &PortMechanisms,
@@ -45,7 +45,8 @@ impl Marker {
         Some(Marker { rule, stream: stream(name) })
     }
 
-    /// Returns whether it is to be told of each packet that joins and leaves the queue, which takes the general engine.
+    /// Returns whether it must be called for each packet that joins and leaves the queue, which takes the general
+    /// engine.
     pub(super) fn counts_waiting(&self) -> bool {
         matches!(self.rule, Rule::Wred(_))
     }
@@ -80,7 +81,7 @@ impl Marker {
     pub(super) fn on_idle(&mut self, since: Time) {
         match &mut self.rule {
             Rule::Red(red) => red.on_idle(since),
-            // It knows of each priority when it was last sent.
+            // It stores the time of the last transmission of each priority.
             Rule::Wred(_) => {}
         }
     }

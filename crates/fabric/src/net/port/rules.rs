@@ -1,4 +1,4 @@
-//! [`PortRules`]: what is the same for many ports and is kept once for all of them.
+//! [`PortRules`]: settings that are the same for many ports and are kept once for all of them.
 
 use plimsoll_mechanisms::ecn::Ecn;
 use plimsoll_units::{ByteTime, Span};
@@ -37,7 +37,7 @@ impl BufferLimit {
     pub const UNLIMITED: BufferLimit =
         BufferLimit { packets: u64::MAX, bytes: u64::MAX, counts_in_service: false };
 
-    /// A limit that leaves no room, not even for a packet that would be sent at once.
+    /// A limit without any room, even for a packet that would be sent at once.
     pub const NOTHING: BufferLimit = BufferLimit { packets: 0, bytes: 0, counts_in_service: true };
 
     /// Returns whether a packet of `size` bytes may join `packets` of `bytes` that wait and `in_service` bytes that
@@ -45,7 +45,7 @@ impl BufferLimit {
     #[inline]
     pub(super) fn has_room(&self, packets: usize, bytes: u64, in_service: u64, size: u64) -> bool {
         if packets == 0 && in_service == 0 && !self.counts_in_service {
-            // It will not wait, so no limit on what waits concerns it.
+            // The packet will not wait, so no limit on waiting packets concerns it.
             return true;
         }
         let (mut packets, mut bytes) = (packets as u64, bytes);

@@ -13,7 +13,7 @@ use crate::net::{HostId, Wait};
 
 const SIZE: u64 = 1_000;
 
-/// One switch: a pool, and what its ports do.
+/// One switch: a pool, and the actions of its ports.
 pub(super) struct Switch {
     pool: SharedBuffer,
     pub(super) calls: Vec<(Time, PortId)>,

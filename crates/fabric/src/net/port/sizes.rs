@@ -50,7 +50,7 @@ impl Sizes {
         Some(size)
     }
 
-    /// Asks memory for the size that [`Sizes::pop`] returns next, and for where [`Sizes::push`] puts another.
+    /// Prefetches the size that [`Sizes::pop`] returns next, and the place where [`Sizes::push`] puts another.
     #[inline]
     pub(super) fn prefetch(&self) {
         if let (Some(first), Some(free)) = (self.slots.get(self.slot(0)), self.slots.get(self.slot(self.len)))

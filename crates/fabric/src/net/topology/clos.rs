@@ -19,9 +19,9 @@ use super::link::{Choices, Link, LinkClass, Node, host_links};
 use super::{Network, Paths};
 use crate::Unbuildable;
 
-/// Three tiers of switches in pods, with more or fewer links upwards than down: `edge`, `aggregation`,
-/// `core`. Each aggregation switch has cores of its own, which connect it with those of the same number in
-/// other pods.
+/// Three tiers of switches in pods, with more or fewer links upwards than down: `edge`, `aggregation`, `core`. Each
+/// aggregation switch has cores of its own, which connect it with the aggregation switches of the same number in other
+/// pods.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Clos {
@@ -140,7 +140,7 @@ impl ClosShape {
         product([self.pods, self.edges, self.hosts_per_edge])
     }
 
-    /// Returns the number of links, those of the hosts included.
+    /// Returns the number of links, including the links of the hosts.
     pub(super) fn link_count(&self) -> u64 {
         let in_pods = product([self.pods, self.edges, self.aggregations]);
         let to_cores = product([self.pods, self.aggregations, self.cores]);

@@ -1,6 +1,6 @@
 //! Two switches with hosts on both sides of one link.
 //!
-//! Ports after the NICs and the ports towards hosts: that of the left switch to the right one, and the one back.
+//! Ports after the NICs and the ports towards hosts: the left switch's to the right one, and the one back.
 
 use plimsoll_units::{Rate, Span};
 use schemars::JsonSchema;

@@ -19,7 +19,7 @@ use crate::net::HostId;
 pub struct File {
     /// Path of the file, relative to the scenario.
     pub path: String,
-    /// What the file says, read when the scenario is checked.
+    /// The contents of the file, read when the scenario is checked.
     #[serde(skip)]
     pub graph: Option<Arc<Graph>>,
 }

@@ -29,7 +29,7 @@ pub struct GraphLink {
 pub struct Unreachable {
     /// The host that cannot be reached, or has no single link.
     pub host: HostId,
-    /// The switch that found no way to it, if it has a link at all.
+    /// The switch from which no way leads to it, if it has a link at all.
     pub from_switch: Option<u32>,
 }
 

@@ -214,8 +214,8 @@ impl NextHops {
         links
     }
 
-    /// Returns the port by which `switch` passes `packet` on, whose path class is known. An uplink to the packet
-    /// switch belongs to a host, of several where there are fewer uplinks than hosts.
+    /// Returns the port by which `switch` passes `packet` on, whose path class is known. An uplink to the packet switch
+    /// belongs to one host, or to several where there are fewer uplinks than hosts.
     pub(crate) fn next_port(&self, switch: u32, packet: &Packet) -> PortId {
         let (src, dst) = (packet.src.0, packet.dst.0);
         let (rack, uplink) = (dst / self.hosts_per_rack, dst % self.hosts_per_rack % self.packet_uplinks);
@@ -235,7 +235,7 @@ impl NextHops {
         PortId(self.first_up() + switch * self.packet_uplinks + uplink)
     }
 
-    /// Returns the ports by the packet switch; a circuit is no choice of a switch.
+    /// Returns the ports by the packet switch; a circuit is not a choice of a switch.
     pub(super) fn choices(&self, switch: u32, dst: u32) -> Choices {
         let rack = dst / self.hosts_per_rack;
         let first = if switch == self.circuit_switch() {

@@ -1,4 +1,4 @@
-//! [`Kind`]: what every kind of topology implements, in its one file, and what all kinds have in common.
+//! [`Kind`]: the interface that every kind of topology implements, each in its one file, and code that all kinds share.
 
 use plimsoll_units::{Rate, Span};
 
@@ -14,10 +14,11 @@ pub trait Kind {
     /// Returns the names of the switch tiers, from the hosts upwards.
     fn tiers(&self) -> &'static [&'static str];
 
-    /// Returns the number of hosts; one that no computer holds does not overflow.
+    /// Returns the number of hosts; a number too large for any computer does not overflow.
     fn hosts(&self) -> u64;
 
-    /// Returns the number of links, those of the hosts included; one that no computer holds does not overflow.
+    /// Returns the number of links, including the links of the hosts; a number too large for any computer does not
+    /// overflow.
     fn links(&self) -> u64;
 
     /// Returns how many switches each tier has, from the hosts upwards.
@@ -78,7 +79,7 @@ pub trait Kind {
         None
     }
 
-    /// Returns the name of a switch, which is that of its tier and its number there: `edge0`, `edge1`, ....
+    /// Returns the name of a switch, which is its tier's and its number there: `edge0`, `edge1`, ....
     fn switch_name(&self, switch: u32) -> String {
         let mut number = switch;
         for (tier, count) in self.tiers().iter().zip(self.switches()) {
@@ -94,7 +95,7 @@ pub trait Kind {
 /// The links through which a group of hosts reaches all others.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cut {
-    /// What the links are, in words: `the links from a leaf to the spines`.
+    /// Description of the links: `the links from a leaf to the spines`.
     pub links: &'static str,
     /// The hosts on one side.
     pub inside: Inside,
@@ -105,7 +106,7 @@ pub struct Cut {
 /// The hosts on one side of a cut.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Inside {
-    /// So many consecutive hosts, from the first on: each such group has links of its own.
+    /// Groups of this many consecutive hosts, from the first on: each such group has links of its own.
     Groups(u32),
     /// These hosts, in ascending order.
     Hosts(Vec<u32>),
@@ -145,7 +146,7 @@ pub struct InvalidValue {
     pub allowed: String,
 }
 
-/// Collects what is wrong with the parameters of a topology.
+/// Collects the invalid parameters of a topology.
 #[derive(Default, Debug)]
 pub struct Check {
     errors: Vec<InvalidValue>,
@@ -180,7 +181,7 @@ const HOSTS_MAX: u32 = 2_000_000;
 const LINKS_MAX: u64 = 8_000_000;
 
 impl Topology {
-    /// Returns what is wrong with the parameters; a graph file must have been read.
+    /// Returns the invalid parameters of the topology; a graph file must have been read.
     pub fn check(&self) -> Vec<InvalidValue> {
         let mut check = Check::default();
         self.params().check(&mut check);
@@ -219,8 +220,8 @@ impl Topology {
         count(self.params().hosts())
     }
 
-    /// Returns the number of links, those of the hosts included: zero for a graph file that has not been read.
-    /// Counts that no computer holds do not overflow.
+    /// Returns the number of links, including the links of the hosts: zero for a graph file that has not been read.
+    /// Numbers too large for any computer do not overflow.
     pub fn link_count(&self) -> u64 {
         self.params().links()
     }

@@ -36,7 +36,7 @@ impl Link {
         self.rate.byte_time().span(u64::from(size)) + self.propagation
     }
 
-    /// Returns the account that a packet's waiting at this port goes to.
+    /// Returns the component to which a packet's waiting time at this port is added.
     pub fn wait(&self) -> Wait {
         match self.from {
             Node::Host(_) => Wait::Nic,

@@ -76,7 +76,7 @@ fn an_apply_that_ends() {
     apply_until(&plan, &mut end).unwrap();
 }
 
-/// Helper process: rolls the policy back, and ends after so many steps.
+/// Helper process: rolls the policy back, and ends after a given number of steps.
 #[test]
 #[ignore = "no test by itself: it ends its process, and another test starts it in one of its own"]
 fn a_rollback_that_ends() {
@@ -89,7 +89,7 @@ fn a_rollback_that_ends() {
     plimsoll_host::rollback(&lock, &name, &mut system).unwrap();
 }
 
-/// A system that ends the process after so many steps are undone.
+/// A system that ends the process after a given number of steps are undone.
 struct Ends<'a> {
     kernel: Kernel<'a>,
     undone: usize,

@@ -1,4 +1,4 @@
-//! Checks that a rollback leaves changes alone that somebody else has made in the meantime.
+//! Checks that a rollback leaves changes alone that others have made in the meantime.
 
 use std::fs;
 use std::process::Command;
@@ -168,7 +168,7 @@ fn a_clsact_queue_and_filters_of_somebody_else_stay() {
     apply(&plan).unwrap();
     assert_eq!(world.rollback().unwrap().left, Vec::<String>::new());
     assert_as_before(&world, &before, "their queue was there first");
-    // The queue was created by the policy, but somebody else has come to use it.
+    // The queue was created by the policy, but another program now uses it.
     assert!(run("tc", "qdisc del dev near clsact"));
     let plan = by_filters(&world, &everything());
     apply(&plan).unwrap();
@@ -178,7 +178,7 @@ fn a_clsact_queue_and_filters_of_somebody_else_stay() {
     assert!(text("tc", "filter show dev near egress").contains("u32"));
 }
 
-/// An object that somebody else creates between the plan and the step stays when the apply fails because of it.
+/// An object that another program creates between the plan and the step stays when the apply fails because of it.
 #[test]
 fn what_somebody_else_makes_at_the_last_moment_is_not_taken_back() {
     let path = "others::what_somebody_else_makes_at_the_last_moment_is_not_taken_back";

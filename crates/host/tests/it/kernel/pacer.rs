@@ -138,7 +138,7 @@ fn with_fq_packets_leave_at_the_pacers_rate() {
         return;
     }
     let before = snapshot(&world);
-    // The rate is constant: there is no push, and measurements change it by less than a thousandth.
+    // The rate is constant: the push is zero, and measurements change it by less than a thousandth.
     let policy = "[pacer]\ndevice = 'near'\nrate = '8Mbps'\nmin-rate = '8Mbps'\neta = 0.001\nbeta = 0.0\ninterval = \
         '1s'\n\
                   bucket = '3KB'\nassociation-probability = 1.0\nassociation-timeout = '600s'\ndeparture = 'edt'\n";
@@ -153,7 +153,7 @@ fn with_fq_packets_leave_at_the_pacers_rate() {
     let (begun, arrivals) = times.split_first().unwrap();
     assert_eq!(arrivals.len(), 50);
     for (sent, arrival) in (1..).zip(arrivals) {
-        // The limit is what the initial bucket allows, plus a rate that is 1 % higher.
+        // The limit is the initial bucket plus a rate that is 1 % higher.
         let bits = f64::from(8 * 1_454 * sent - 8 * 3_000);
         let earliest = bits / 8.08e6;
         let after = (arrival - begun) as f64 / 1e9;

@@ -1,4 +1,4 @@
-//! What all drivers of a run have in common: [`AgentContext`], [`Settings`] and the state [`Shared`] by their threads.
+//! State that all drivers of a run share: [`AgentContext`], [`Settings`] and the state [`Shared`] by their threads.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use socket2::Protocol;
 use super::pace::Shares;
 use crate::clock::Clock;
 
-/// How often a thread that waits for a socket checks whether the run has ended.
+/// Interval at which a thread that waits for a socket checks whether the run has ended.
 pub(super) const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The settings that all connections have in common.
@@ -68,7 +68,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Returns the state of a run with so many sources.
+    /// Returns the state of a run with `sources` sources.
     pub(super) fn new(sources: usize) -> Shared {
         Shared { open: AtomicUsize::new(sources), ..Shared::default() }
     }

@@ -1,7 +1,7 @@
 //! [`Datagrams`]: single packets between namespaces, over UDP.
 //!
-//! A packet's first eight bytes are its sequence and acknowledgement numbers. One that the system does not take, such
-//! as a limiter's excess, is lost, as in a simulation.
+//! A packet's first eight bytes are its sequence and acknowledgement numbers. A packet that the system rejects, such as
+//! a limiter's excess, is lost, as in a simulation.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -30,8 +30,8 @@ pub(super) struct Datagrams {
     room: Box<[u8]>,
 }
 
-/// The bytes that may wait for the agent at a socket: a tenth of a second of 1 Gb/s with all that the kernel counts
-/// beside it. A datagram dropped there is no loss of the network.
+/// The bytes that may wait for the agent at a socket: a tenth of a second of 1 Gb/s with the kernel's overhead. A
+/// datagram dropped there does not count as a loss of the network.
 const ROOM: usize = 32 << 20;
 /// The bytes of sequence and acknowledgement number.
 const LABEL: usize = 8;

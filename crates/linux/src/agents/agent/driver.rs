@@ -7,9 +7,9 @@
 //! ```
 //!
 //! The source is the simulator's own, with the same draws and the same records. One thread acts for all hosts of a
-//! source, as the simulator does: a socket belongs to the namespace that it was made in, whichever thread uses it.
-//! An event is handled with the time that it was due, so a thread that wakes up late delays answers and drops no
-//! request.
+//! source, as the simulator does: a socket belongs to the namespace in which it was made, for every thread that uses
+//! it. An event is handled with the time at which it was due, so a thread that wakes up late delays answers and drops
+//! no request.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -230,7 +230,7 @@ impl SourceDriver {
             let made = self.in_flight.remove(&name);
             let now = self.catch_up()?;
             let payload = self.datagrams.payload(&packet);
-            // Of its latency the part on idle links is known; the rest is attributed to the NIC, for the sum.
+            // The part of its latency on idle links is known; the rest is attributed to the NIC, for the sum.
             let took = made.map_or(Span::MAX, |made| now.saturating_since(made));
             let propagation = self.ideal(packet, payload).min(took);
             let nic = made.map_or(Span::ZERO, |_| took - propagation);
@@ -274,7 +274,7 @@ impl SourceDriver {
     }
 
     fn take_records(&mut self) {
-        // The components of an emulated message's latency are not known, but for those of its ideal time.
+        // The components of an emulated message's latency are unknown, except its ideal time.
         let unsplit = |message: Message| Message { split: Split::default(), ..message };
         self.records.messages.extend(self.actions.messages.drain(..).map(unsplit));
         self.records.queries.append(&mut self.actions.queries);

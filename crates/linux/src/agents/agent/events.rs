@@ -19,7 +19,7 @@ pub(super) fn watch(epoll: &OwnedFd, socket: impl AsFd, token: u64) -> io::Resul
     Ok(epoll::add(epoll, socket, epoll::EventData::new_u64(token), flags)?)
 }
 
-/// Returns `None` where an operation would have to wait.
+/// Returns `None` if an operation would block.
 ///
 /// # Errors
 /// Returns all other errors.

@@ -1,5 +1,5 @@
 //! [`Pace`]: paces a connection of the agent to the rate of its QJump level, as the eBPF program `connections` paces
-//! those of programs. A segment that the limiter refuses would be retried by TCP after 200 ms.
+//! the connections of programs. A segment that the limiter refuses would be retried by TCP after 200 ms.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _};
@@ -96,9 +96,9 @@ impl Pace {
     }
 }
 
-/// Of linux/tcp.h, Linux 6.16.
+/// Constant of linux/tcp.h, Linux 6.16.
 const TCP_RTO_MIN_US: i32 = 45;
-/// What Linux takes: two jiffies of 4 ms, and its default.
+/// The values that Linux accepts: two jiffies of 4 ms, and its default.
 const RTO_MIN_US: u64 = 8_000;
 const RTO_MAX_US: u64 = 200_000;
 const PS_PER_US: u64 = 1_000_000;
@@ -142,7 +142,7 @@ mod tests {
         let (mut value, mut length) = (0u64, 8u32);
         let (level, name) = (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE);
         let at = (&raw mut value).cast();
-        // SAFETY: the call writes at most `length` bytes at `at`, which are those of `value`.
+        // SAFETY: the call writes at most `length` bytes at `at`, the bytes of `value`.
         let got = unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, at, &raw mut length) };
         assert_eq!((got, length), (0, 8));
         value

@@ -25,8 +25,8 @@ pub(crate) struct DrivenSource {
     pub(crate) priority: u8,
     /// The lower three bits of its DSCP.
     pub(crate) pool: u8,
-    /// The bytes of its single packets that are no payload: of packets whose size is that of the frame, the headers of
-    /// Ethernet, IP and UDP; of others the scenario's header.
+    /// The bytes of its single packets that are not payload: for packets whose size is that of the frame, the headers
+    /// of Ethernet, IP and UDP; for others the scenario's header.
     pub(crate) packet_header: u64,
 }
 

@@ -21,10 +21,10 @@ pub(crate) struct Agents {
 }
 
 impl Agents {
-    /// Starts a thread for each of `sources`, which are those of `plan`.
+    /// Starts a thread for each of `sources`, the sources of `plan`.
     ///
     /// # Errors
-    /// Returns an error if the system cannot create a thread; those that were created end.
+    /// Returns an error if the system cannot create a thread; the threads created before end.
     pub(crate) fn start(
         plan: &Arc<AgentPlan>,
         context: &Arc<AgentContext>,
@@ -69,7 +69,7 @@ impl Agents {
         self.drivers.len().saturating_sub(self.shared.connected.load(Ordering::Relaxed))
     }
 
-    /// Ends the threads and returns what their sources recorded.
+    /// Ends the threads and returns their sources' records.
     pub(crate) fn finish(mut self) -> Vec<Records> {
         self.shared.stop.store(true, Ordering::Relaxed);
         self.drivers.drain(..).map(|driver| driver.join().unwrap_or_default()).collect()
@@ -89,6 +89,6 @@ impl Drop for Agents {
 fn raise_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // Where the limit stays low, opening a socket too many fails with an error that names it.
+    // Where the limit stays low, opening one socket too many fails with an error that names it.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }

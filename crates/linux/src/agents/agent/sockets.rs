@@ -9,12 +9,12 @@ use socket2::Socket;
 use super::plan::DrivenSource;
 use crate::edge::frame::ipv4;
 
-/// The port of the first source; those of the others follow by their number in the scenario.
+/// The port of the first source; the others' ports follow by their number in the scenario.
 pub(crate) const DRIVER_PORT: u16 = 20_000;
 
-/// Gives what the socket sends a priority, 0 to 7: as the upper bits of its DSCP, which the fabric reads, and as
-/// `SO_PRIORITY`, which a limiter of the host reads. The DSCP's lower bits say which switches of a hybrid network may
-/// carry it.
+/// Gives the socket's packets a priority, 0 to 7: as the upper bits of their DSCP, which the fabric reads, and as
+/// `SO_PRIORITY`, which a limiter of the host reads. The DSCP's lower bits name the switches of a hybrid network that
+/// may carry them.
 ///
 /// # Errors
 /// Fails if the system refuses.

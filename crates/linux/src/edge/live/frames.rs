@@ -1,4 +1,4 @@
-//! What enters a [`LiveFabric`](super::LiveFabric), and what leaves it.
+//! Inputs and outputs of a [`LiveFabric`](super::LiveFabric).
 
 use plimsoll_circuits::Demand;
 use plimsoll_fabric::net::HostId;
@@ -6,12 +6,12 @@ use plimsoll_units::{Span, Time};
 
 use crate::edge::frame::Header;
 
-/// Something that came in from the hosts.
+/// An input from the hosts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Entry {
     /// A frame that a host sent.
     Frame(Ingress),
-    /// What waits in the hosts' sockets.
+    /// The bytes that wait in the hosts' sockets.
     SocketDemand {
         /// The time from which on it counts.
         at: Time,
@@ -20,14 +20,14 @@ pub enum Entry {
     },
 }
 
-/// A frame that has come in: all of it that the fabric uses.
+/// An arrived frame: the fields that the fabric uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ingress {
     /// The time with which it was stamped.
     pub at: Time,
     /// The host that sent it.
     pub from: HostId,
-    /// What its headers say.
+    /// The fields of its headers.
     pub header: Header,
     /// Its size in bytes, Ethernet header included.
     pub size: u16,

@@ -36,7 +36,7 @@ fn header(to: u32, flow: u32) -> Header {
     }
 }
 
-/// What left, when and how.
+/// Departures, with their times and marks.
 #[derive(Debug, Default)]
 struct Seen {
     left: Vec<(u64, u32, bool)>,
@@ -100,7 +100,7 @@ fn a_nic_with_backpressure_holds_its_host() {
     assert!(!fabric.holds(Time::ZERO + Span::from_us(13), HostId(0)));
 }
 
-/// Two hosts send to a third at line rate and never look whether they are held: nothing is lost, and both are.
+/// Two hosts send to a third at line rate and never test whether they are held: nothing is lost, and both are held.
 #[test]
 fn a_paused_nic_holds_its_host() {
     let text = format!("{RACK}[port.switch]\nbuffer = '200KB'\npfc = {{}}\n");
@@ -141,7 +141,7 @@ fn a_host_with_a_priority_that_may_go_is_not_held() {
         held
     };
     assert_eq!((held(&[0]), held(&[7])), (0, 0));
-    // What is urgent waits for what is urgent of the other host, and all else for it.
+    // Urgent frames wait for the other host's urgent frames, and all others for these.
     assert!(held(&[0, 7, 7]) > 0);
 }
 
@@ -205,7 +205,7 @@ fn frames_are_lost_until_routing_goes_around_a_dead_link() {
     }
     assert_eq!(other.0, Vec::from_iter(0..100), "the other spine is not the flow's");
     // Frame n reaches the leaf at 10 n + 11 us and has left it 10 us later. So 48 has crossed when the link dies, and
-    // 49 is cut off, which is known at the far end; 50 and 51 come to a dead port before routing knows.
+    // 49 is cut off, which is known at the far end; 50 and 51 reach a dead port before routing reacts.
     assert_eq!(one.1, [50, 49, 51]);
     assert_eq!(one.0.len(), 97);
 }
@@ -227,7 +227,7 @@ fn a_dead_link_holds_its_host() {
     assert!(!fabric.holds(at(2000), HostId(1)));
 }
 
-/// A link that degrades takes longer for what is sent from then on: 1000 B in 80 us at 100 Mb/s.
+/// A link that degrades takes longer for frames sent from then on: 1000 B in 80 us at 100 Mb/s.
 #[test]
 fn a_slow_link_takes_longer() {
     let text =
@@ -254,8 +254,8 @@ fn sockets(from: usize, to: usize, bytes: u64) -> Demand {
     demand
 }
 
-/// What waits in sockets counts from its time on: a reading a picosecond after the controller's, at 2.5 ms, is of a
-/// week later. Without it a frame goes by the packet switch at once.
+/// Bytes that wait in sockets count from their time on: a reading a picosecond after the controller's, at 2.5 ms,
+/// counts a week later. Without it a frame takes the packet switch at once.
 #[test]
 fn the_controller_gets_the_last_reading_before_its_own() {
     let model = model(HYBRID);
@@ -273,7 +273,7 @@ fn the_controller_gets_the_last_reading_before_its_own() {
     assert_eq!(first_week(Span::from_us(2_500) + TICK), Some((2, at(6_060), 0)));
 }
 
-/// Frames of all classes while circuits come and go: with the default drain nothing is lost, the log replays to the
+/// Frames of all classes while circuits open and close: with the default drain nothing is lost, the log replays to the
 /// same digest, and without its readings of sockets to another.
 #[test]
 fn circuits_lose_nothing_and_replay() {
@@ -302,7 +302,7 @@ fn circuits_lose_nothing_and_replay() {
             log.push(Entry::Frame(fabric.on_frame(at, HostId(from), header, 1500, frame, &mut seen)));
         }
         let end = Time::ZERO + Span::from_ms(200);
-        // What only circuits carry waits until there is demand for them.
+        // Frames that only circuits carry wait until there is demand for them.
         for week in 20..60_u64 {
             let at = Time::ZERO + Span::from_ms(3) * week;
             log.push(fabric.on_socket_demand(at, sockets(week as usize % 3, 3, 200_000), &mut seen));
@@ -326,7 +326,7 @@ fn circuits_lose_nothing_and_replay() {
     }
 }
 
-/// Times and weeks count from when the workloads begin, and what came before is left out.
+/// Times and weeks count from the begin of the workloads, and earlier ones are left out.
 #[test]
 fn circuits_count_from_the_origin() {
     let model = model(HYBRID);
@@ -354,8 +354,8 @@ fn circuits_count_from_the_origin() {
     assert_eq!((all[0].1, later[0].1), (0, 0), "configurations count from the first that is there");
 }
 
-/// By which switch a frame may travel is said by its DSCP, its addresses and whether it is an acknowledgement, in this
-/// order from the last.
+/// The switch of a frame follows from its DSCP, its addresses and whether it is an acknowledgement, where a later one
+/// of these takes precedence.
 #[test]
 fn frames_have_the_class_of_their_subflow_workload_or_acknowledgement() {
     let class = |acks: &str, binds_subflows: bool, header: Header| {
@@ -399,8 +399,8 @@ const FABRICS: [&str; 9] = [
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// However often the fabric is told the time in between, and however late it reads: the log replays to the
-    /// same digest. Another seed, or a log without its last entry, does not.
+    /// However often the fabric advances in between, and however late it reads: the log replays to the same digest.
+    /// Another seed, or a log without its last entry, does not.
     #[test]
     fn a_log_replays_to_the_same_digest(
         kind in 0..FABRICS.len(),

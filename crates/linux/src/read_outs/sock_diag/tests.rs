@@ -48,7 +48,7 @@ fn tcp_info(unsent: u32, ssthresh: u32) -> Vec<u8> {
 
 fn subflow_of(token: u32) -> Vec<u8> {
     let own = attribute(MPTCP_SUBFLOW_ATTR_TOKEN_LOC, &token.to_ne_bytes());
-    // The other end's token comes first, and the kernel marks nests.
+    // The other end's token precedes it, and the kernel marks nests.
     let mptcp = [attribute(1, &[9; 4]), own].concat();
     let upper = [attribute(1, b"mptcp\0"), attribute(INET_ULP_INFO_MPTCP | 0x8000, &mptcp)].concat();
     attribute(INET_DIAG_ULP_INFO, &upper)
@@ -109,8 +109,8 @@ fn what_mptcp_has_handed_to_no_subflow_is_what_it_has_not_sent() {
     assert_eq!(mptcp_unsent(&body(20)), None);
 }
 
-/// What waits in the sockets of a connection whose receiver does not read: the bytes written, and the bytes that the
-/// kernel says are not sent, of each socket with the port of the server.
+/// Returns the bytes that wait in the sockets of a connection whose receiver does not read: the bytes written, and the
+/// bytes that the kernel reports as not sent, of each socket with the port of the server.
 fn stuffed(protocol: Protocol) -> Option<(u64, Vec<TcpSocket>, SockDiag, [Socket; 2])> {
     let any = SocketAddr::from(([127, 0, 0, 1], 0)).into();
     let [listener, client] = [(); 2].map(|()| Socket::new(Domain::IPV4, Type::STREAM, Some(protocol)));
@@ -141,15 +141,15 @@ fn stuffed(protocol: Protocol) -> Option<(u64, Vec<TcpSocket>, SockDiag, [Socket
     Some((written as u64, sockets, diag, [client, accepted]))
 }
 
-/// Reads all that was written, so that nothing waits any more.
+/// Reads all written bytes, so that none waits any more.
 fn drain(written: u64, [client, mut accepted]: [Socket; 2]) {
     drop(client);
     let received = std::iter::from_fn(|| accepted.read(&mut [0; 65_536]).ok().filter(|read| *read > 0));
     assert_eq!(received.map(|read| read as u64).sum::<u64>(), written);
 }
 
-/// A receiver that does not read lets its sender's bytes wait: of the one connection with its port, the kernel says how
-/// many have not been sent, and how it sends.
+/// A receiver that does not read lets its sender's bytes wait: the kernel reports for the one connection with its port
+/// the number of unsent bytes, and its window.
 #[test]
 fn this_kernel_says_what_has_not_been_sent() {
     let Some((written, sockets, _, ends)) = stuffed(Protocol::TCP) else { return };
@@ -162,7 +162,7 @@ fn this_kernel_says_what_has_not_been_sent() {
     drain(written, ends);
 }
 
-/// The same of MPTCP: what no subflow has been handed is the connection's, which its subflow's token finds.
+/// The same of MPTCP: bytes not handed to a subflow belong to the connection, which its subflow's token finds.
 #[test]
 fn this_kernel_says_what_mptcp_has_not_sent() {
     let Some((written, sockets, mut diag, ends)) = stuffed(Protocol::MPTCP) else { return };

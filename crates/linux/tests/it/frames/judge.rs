@@ -1,5 +1,5 @@
-//! What must hold at the edge of a fabric whatever hosts send: none panics, none is lost without being counted, and a
-//! replay of what came in comes to the same.
+//! Properties of the edge of a fabric for any frames of hosts: none panics, none is lost without being counted, and a
+//! replay of the arrivals gives the same digest.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,7 +18,7 @@ pub const HOSTS: u32 = 4;
 /// Bytes of the longest packet.
 const MTU: u32 = 1500;
 
-/// A network's topology and what else is said of it.
+/// A network's topology and the rest of its scenario.
 pub type Fabric = (&'static str, &'static str);
 
 /// One of every kind of queue, pacer, choice of path and fault.
@@ -56,7 +56,7 @@ pub fn model((topology, more): Fabric) -> Model {
     Scenario::parse("frames", &text, Path::new(".")).unwrap().points()[0].model.clone()
 }
 
-/// Hosts that send given frames, 1 us apart, and look at what they get.
+/// Hosts that send given frames, 1 us apart, and record the frames that they receive.
 struct Script {
     now: Time,
     frames: VecDeque<(HostId, Vec<u8>)>,
@@ -92,7 +92,7 @@ impl Devices for &mut Script {
     }
 }
 
-/// What must hold whatever hosts send.
+/// Checks the properties that must hold for any frames of hosts.
 pub fn judge(model: &Model, frames: Vec<(HostId, Vec<u8>)>) {
     let sent = frames.len();
     let mut script = Script { now: Time::ZERO, frames: frames.into(), got: 0 };

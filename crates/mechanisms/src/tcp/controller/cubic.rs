@@ -29,8 +29,8 @@ pub struct Cubic {
     cwnd_prior: f64,
     /// Growth below a byte, not yet given to cwnd.
     carry: f64,
-    /// Whether congestion avoidance next begins at `w_max`: after a timeout, and after a slow start
-    /// that no loss ended.
+    /// True if congestion avoidance next begins at `w_max`: after a timeout, and after a slow start that ended without
+    /// a loss.
     flat_start: bool,
 }
 

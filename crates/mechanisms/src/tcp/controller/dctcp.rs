@@ -6,7 +6,7 @@
 //! on loss:        as Reno (section 3.5)
 //! ```
 //!
-//! # Arithmetic, for a bit-exact twin in C
+//! # Arithmetic, for a bit-exact version in C
 //! All of it is `u64`; alpha and M count 2^-30, g counts 2^-32:
 //!
 //! ```text
@@ -59,7 +59,7 @@ impl Dctcp {
             Cause::Ecn => reduced_window(cut.base, self.alpha),
             Cause::Loss => cut.base / 2,
             Cause::Timeout => {
-                // What is sent next starts a new observation window.
+                // The next data sent starts a new observation window.
                 self.window_end = cut.una;
                 cut.base / 2
             }

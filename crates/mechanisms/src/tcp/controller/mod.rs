@@ -1,6 +1,6 @@
 //! [`Controller`]: the built-in congestion controllers, one file each, and the one from outside.
 //!
-//! A controller from outside implements [`CongestionControl`] and comes in through [`Config::custom`].
+//! A controller from outside implements [`CongestionControl`] and is configured by [`Config::custom`].
 
 mod cubic;
 mod dctcp;
@@ -26,7 +26,7 @@ pub enum Controller {
     Cubic(Cubic),
     /// DCTCP cuts by the share of marked bytes (RFC 8257).
     Dctcp(Dctcp),
-    /// One that is called through its trait, such as those that [`Config::custom`] makes.
+    /// A controller that is called through its trait, such as one that [`Config::custom`] makes.
     Boxed(Box<dyn CongestionControl>),
 }
 
@@ -41,7 +41,7 @@ impl Controller {
         }
     }
 
-    /// Whether the controller sets the window itself.
+    /// Returns whether the controller sets the window itself.
     pub(super) fn sets_window(&self) -> bool {
         match self {
             Controller::Reno | Controller::Cubic(_) | Controller::Dctcp(_) => false,
@@ -49,7 +49,7 @@ impl Controller {
         }
     }
 
-    /// Whether the controller is called through its trait: it may pace, and take account of the path.
+    /// Returns whether the controller is called through its trait: it may pace, and take account of the path.
     pub(super) fn is_boxed(&self) -> bool {
         matches!(self, Controller::Boxed(_))
     }
@@ -97,7 +97,7 @@ impl Controller {
         match self {
             Controller::Reno | Controller::Dctcp(_) => reno::grow(config, window, ack.acked),
             Controller::Cubic(cubic) => cubic.grow(config, window, ack),
-            // A copy: what a call from outside sees stays in registers for the others.
+            // A copy: the other controllers' arguments stay in registers.
             Controller::Boxed(controller) => controller.grow(&config.limits(), window, &{ *ack }),
         }
         window.cwnd = window.cwnd.min(config.max_window);

@@ -10,20 +10,20 @@
 //! timeout                the same; cwnd = min_cwnd from the retransmit_reset-th in a row on
 //! ```
 //!
-//! Windows are in segments. Below one, the sender paces: a segment every RTT / cwnd. The square root is there because
-//! N flows that know nothing of each other make a queue of the order of sqrt(N).
+//! Windows are in segments. Below one, the sender paces: a segment every RTT / cwnd. The square root is there because N
+//! independent flows make a queue of the order of sqrt(N).
 //!
 //! # Departures from the paper
-//! * **One window.** The paper has a second one for the delay in the hosts, and uses the smaller. Simulated hosts take
-//!   no time, so that window would never be the smaller. What hosts do add (the sender's NIC queue, its pacer, and
-//!   receive offload that coalesces) cannot be told apart by a sender and counts as delay in the fabric.
-//! * **A decrease is what counts as one.** Algorithm 1 notes the time of the last decrease also when the window was
-//!   held, by which a flow with more than one ACK a round trip would not decrease again while the delay stays above the
+//! * **One window.** The paper has a second one for the delay in the hosts, and uses the smaller. Simulated hosts
+//!   take no time, so that window would never be the smaller. The delay that hosts do add (the sender's NIC queue, its
+//!   pacer, and receive offload that coalesces) is not visible to a sender as such and counts as delay in the fabric.
+//! * **Only a real decrease counts.** Algorithm 1 notes the time of the last decrease also when the window was held,
+//!   by which a flow with more than one ACK a round trip would not decrease again while the delay stays above the
 //!   target. Here, as in the implementations at hand, only a decrease counts.
 //! * **The smoothed RTT** is the round trip of 'once a round trip' and of the pacer; delays are raw samples.
-//! * **No growth while the application limits** what is sent, unless `app_limited_growth` says otherwise.
-//! * **Hops** are the switches of the shortest path, not what is left of a TTL: a detour does not change them.
-//! * The paper leaves constants to the operator. Each is a key; the defaults are those of public implementations.
+//! * **No growth while the application limits** the sender, unless `app_limited_growth` allows it.
+//! * **Hops** are the switches of the shortest path, not the rest of a TTL: a detour does not change them.
+//! * The paper leaves constants to the operator. Each is a key; the defaults come from public implementations.
 
 use plimsoll_units::{Span, Time};
 use schemars::JsonSchema;
@@ -39,9 +39,9 @@ pub struct SwiftParams {
     /// Target delay of a path without switches and of large windows, more than 0. It has to exceed the RTT of an idle
     /// path. Default 20 us (100 Gb/s).
     pub base_target: Span,
-    /// What each switch on the path adds to the target. Default 1 us.
+    /// The time that each switch on the path adds to the target. Default 1 us.
     pub hop_scale: Span,
-    /// What a small window adds to the target at most. Default 100 us, five times `base_target`; 0 turns flow-based
+    /// The most that a small window adds to the target. Default 100 us, five times `base_target`; 0 turns flow-based
     /// scaling off.
     pub fs_range: Span,
     /// Window at and below which the target is largest: more than 0. Default 0.1.
@@ -127,7 +127,7 @@ pub struct Swift {
     last_decrease: Option<Time>,
     /// Timeouts since the last ACK of new data.
     timeouts: u32,
-    /// What cwnd has below a byte.
+    /// The fraction of a byte of cwnd.
     carry: f64,
 }
 
@@ -148,7 +148,7 @@ impl Swift {
         cwnd as u64
     }
 
-    /// Whether a round trip has passed since the last decrease; if so, this is the last one now.
+    /// Returns whether a round trip has passed since the last decrease; if so, records a decrease now.
     fn may_decrease(&mut self, now: Time, rtt: Span) -> bool {
         let may = self.last_decrease.is_none_or(|last| now.saturating_since(last) >= rtt);
         if may {
@@ -251,10 +251,10 @@ mod tests {
         is(&swift, &window, 10.1);
         swift.on_ack(&LIMITS, &mut window, &ack(31, 21, 2 * 1460));
         is(&swift, &window, 10.1 + 2.0 / 10.1);
-        // Not while the application is what limits it.
+        // Not while the application limits the sender.
         swift.on_ack(&LIMITS, &mut window, &Ack { window_limited: false, ..ack(32, 21, 1460) });
         is(&swift, &window, 10.1 + 2.0 / 10.1);
-        // Nor by what was sent twice, whose round trip nobody knows.
+        // Nor by data that was sent twice, whose round trip is unknown.
         swift.on_ack(&LIMITS, &mut window, &Ack { rtt: None, ..ack(32, 21, 1460) });
         is(&swift, &window, 10.1 + 2.0 / 10.1);
     }

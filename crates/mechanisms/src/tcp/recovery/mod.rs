@@ -1,5 +1,5 @@
-//! Loss recovery: when duplicate ACKs mean a loss, and what ACKs do until it is repaired. One file a
-//! scheme; all of them work on the [`Sender`]'s state.
+//! Loss recovery: when duplicate ACKs mean a loss, and the effect of ACKs until it is repaired. One file a scheme; all
+//! of them work on the [`Sender`]'s state.
 
 mod newreno;
 mod reno;
@@ -34,7 +34,7 @@ impl Sender {
         }
     }
 
-    /// Whether the duplicate ACKs may start a fast retransmit (RFC 6582, section 3.2, step 1).
+    /// Returns whether the duplicate ACKs may start a fast retransmit (RFC 6582, section 3.2, step 1).
     fn may_fast_retransmit(&self, config: &Config) -> bool {
         let beyond = self.recover.is_none_or(|recover| self.una > recover);
         match config.fast_retransmit_guard {

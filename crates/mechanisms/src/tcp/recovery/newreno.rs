@@ -8,14 +8,14 @@ impl Sender {
     /// Handles a full or a partial ACK (RFC 6582, section 3.2, step 3).
     pub(super) fn on_ack_in_recovery_newreno(&mut self, config: &Config, acked: u64) -> (bool, bool) {
         if self.recover.is_none_or(|recover| self.una >= recover) {
-            // Full: no more than one segment above what is still outstanding, to avoid a burst.
+            // Full: at most one segment above the data still outstanding, to avoid a burst.
             let flight = self.nxt - self.una;
             let burst_free = flight.max(config.segment) + config.segment;
             self.set_cwnd_in_recovery(config, self.window.ssthresh.min(burst_free));
             self.phase = Phase::Open;
             return (false, true);
         }
-        // Partial: deflate by what left the network, one segment goes back in.
+        // Partial: deflate by the data that left the network, and add one segment.
         self.resend = true;
         let back = if acked >= config.segment { config.segment } else { 0 };
         self.set_cwnd_in_recovery(config, self.window.cwnd.saturating_sub(acked) + back);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! lost(S)   3 ranges, or more than 2 SMSS bytes, SACKed above S      (3: dup_ack_threshold)
-//! pipe      bytes not SACKed that are not lost, and those sent again
+//! pipe      bytes not SACKed that are not lost, and retransmitted bytes
 //! send      while pipe + SMSS <= cwnd: lost and not sent again, else new data, else other holes
 //! ```
 
@@ -41,7 +41,7 @@ impl Sender {
         let (una, max) = (self.una, self.max);
         let Some(scoreboard) = &mut self.scoreboard else { return };
         let enough = self.dup_acks >= config.dup_ack_threshold || scoreboard.find_lost(config) > una;
-        // Section 5.1: not again for what a timeout or the last recovery is repairing.
+        // Section 5.1: not again for data that a timeout or the last recovery is repairing.
         let beyond = self.recover.is_none_or(|recover| una > recover);
         if self.phase == Phase::Recovery || !enough || !beyond {
             return;

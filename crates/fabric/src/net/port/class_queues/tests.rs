@@ -27,7 +27,7 @@ fn at(ns: u64) -> Time {
 fn push(queues: &mut ClassQueues, ns: u64, to: u32, class: PathClass) {
     let mut packet = Packet::new(HostId(0), HostId(to), to, 1_000);
     packet.set_path_class(class);
-    // The slot's number says where the packet goes.
+    // The slot's number is the packet's destination.
     queues.push(Waiting::new(Slot::new(to), &packet, at(ns), false), &mut packet);
 }
 
@@ -101,7 +101,8 @@ fn path_classes_bind_packets_to_a_switch() {
     assert_eq!(pop(&mut queues, 90_000), Some((1, PathClass::Circuit)));
 }
 
-/// What joined a queue before its destination had a circuit leaves by the packet switch, behind what goes there anyway.
+/// A packet that joined a queue before its destination had a circuit leaves by the packet switch, behind the packets
+/// that must use it.
 #[test]
 fn a_packet_that_is_classified_when_queued_keeps_its_switch() {
     let mut queues = queues_that_classify(Classify::WhenQueued);
