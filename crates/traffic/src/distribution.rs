@@ -481,5 +481,4 @@ fn gamma(rng: &mut impl Rng, shape: f64) -> f64 {
 }
 
 #[cfg(test)]
-#[path = "distribution_tests.rs"]
 mod tests;

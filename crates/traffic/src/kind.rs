@@ -8,8 +8,8 @@ use plimsoll_units::{Bytes, Span, Streams, Time};
 use crate::cdf::CdfTable;
 use crate::check::{Check, Demand};
 use crate::facts::NetworkFacts;
-use crate::flow_list::ListedFlow;
 use crate::hosts::{HostName, Hosts};
+use crate::kinds::flow_list::ListedFlow;
 use crate::record::Supply;
 use crate::source::Source;
 

@@ -1,5 +1,5 @@
 //! The registry of workload kinds: a macro that makes the enum [`crate::Workload`], the names, the schema and the
-//! dispatch to [`crate::Kind`] from a table of one line a kind, which is in `lib.rs`.
+//! dispatch to [`crate::Kind`] from a table of one line a kind, which is in `kinds.rs`.
 
 /// Makes the enum of all kinds from lines `Parameters "name" in module;`, with `(flow)` after the name where messages
 /// are flows, which get no answer.

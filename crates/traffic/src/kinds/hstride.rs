@@ -21,10 +21,10 @@ use crate::draw::stretched;
 use crate::facts::NetworkFacts;
 use crate::hosts::Hosts;
 use crate::kind::{Context, ExpectedRecords, Input, Kind, LoadKey, cdf_inputs, host_count, number};
+use crate::kinds::stride::Chain;
 use crate::one_way::{Flow, FlowSequence, OneWay};
 use crate::record::Supply;
 use crate::source::Source;
-use crate::stride::Chain;
 
 /// A chain of hosts as of `stride`, in which each host opens many flows to its destination, each on a connection of
 /// its own, and then turns to the host one place further: destinations change slowly, flow by flow (BulletTrains).

@@ -15,10 +15,10 @@ use crate::check::{Check, Demand};
 use crate::facts::NetworkFacts;
 use crate::hosts::Hosts;
 use crate::kind::{Context, ExpectedRecords, Kind, LoadKey, host_count, number};
+use crate::kinds::stride::Chain;
 use crate::one_way::{Flow, FlowSequence, OneWay};
 use crate::record::Supply;
 use crate::source::Source;
-use crate::stride::Chain;
 
 /// A chain of hosts as of `stride`, in which all change their destination in unison: in each period every host sends
 /// one flow, in the next period to the host one place further (BulletTrains).
