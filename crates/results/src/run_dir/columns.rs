@@ -227,33 +227,33 @@ impl Field for Split {
 
 /// A column whose largest value means that there is none: the column is then empty, and files of earlier versions have
 /// the largest integer.
-mod empty_if_largest {
-    use super::{Field, Fields, Names, Plain, Writer};
+struct EmptyIfLargest;
 
-    pub(super) fn write<P: Plain<As = u64> + Copy>(value: &P, row: &mut Writer, names: &Names) {
+impl EmptyIfLargest {
+    fn write<P: Plain<As = u64> + Copy>(value: &P, row: &mut Writer, names: &Names) {
         Some(*value).filter(|value| value.to_plain() != u64::MAX).write(row, names);
     }
 
-    pub(super) fn read<P: Plain<As = u64>>(fields: &mut Fields<'_>, names: &Names) -> Result<P, String> {
+    fn read<P: Plain<As = u64>>(fields: &mut Fields<'_>, names: &Names) -> Result<P, String> {
         Ok(Option::read(fields, names)?.unwrap_or_else(|| P::from_plain(u64::MAX)))
     }
 }
 
 /// A last column, which files of earlier versions do not have.
-mod added_later {
-    use super::{Field, Fields, Names, Plain, Writer, parse};
+struct AddedLater;
 
-    pub(super) fn write<P: Plain>(value: &P, row: &mut Writer, names: &Names) {
+impl AddedLater {
+    fn write<P: Plain>(value: &P, row: &mut Writer, names: &Names) {
         value.write(row, names);
     }
 
-    pub(super) fn read<P: Plain + Default>(fields: &mut Fields<'_>, _: &Names) -> Result<P, String> {
+    fn read<P: Plain + Default>(fields: &mut Fields<'_>, _: &Names) -> Result<P, String> {
         fields.fields.next().map_or(Ok(P::default()), parse)
     }
 }
 
 /// Declares the columns of a record: each field with the name and the meaning of its column, or of its columns. `as`
-/// names the module that writes and reads a field in place of [`Field`].
+/// names the type that writes and reads a field in place of [`Field`].
 macro_rules! record {
     (
         $record:ident in $file:literal: $about:literal;
@@ -313,7 +313,7 @@ record! {
     servers: "servers" "servers asked";
     in_deadline: "in_deadline" "responses strictly within the deadline";
     response_mean: "response_mean_ps" "mean completion time over the servers";
-    response_min as empty_if_largest: "response_min_ps"
+    response_min as EmptyIfLargest: "response_min_ps"
         "completion time of the fastest server; empty if none has answered";
 }
 
@@ -421,11 +421,11 @@ record! {
     time: "time_ps" "when";
     connection: "connection" "row of `connections.csv`, from 0";
     cwnd: "cwnd_bytes" "congestion window";
-    ssthresh as empty_if_largest: "ssthresh_bytes" "slow start threshold; empty while slow start has no end";
+    ssthresh as EmptyIfLargest: "ssthresh_bytes" "slow start threshold; empty while slow start has no end";
     alpha: "alpha" "DCTCP's estimate of the marked share; 0 for others";
     rate: "rate_bps" "bits acknowledged per second since the last sample";
-    retransmissions as added_later: "retransmissions" "segments that the sender has retransmitted so far";
-    subflow as added_later: "subflow" "subflow of an MPTCP connection, from 0; 0 for a plain TCP connection";
+    retransmissions as AddedLater: "retransmissions" "segments that the sender has retransmitted so far";
+    subflow as AddedLater: "subflow" "subflow of an MPTCP connection, from 0; 0 for a plain TCP connection";
 }
 
 record! {
