@@ -576,6 +576,9 @@ class TransportParams(TypedDict, total=False):
     connections: Connections
     """Whether connections are `long-lived`, one for each pair of hosts and workload, or made anew `per-message`.
     Default `long-lived`."""
+    priority: int
+    """The 802.1p priority of the packets of workloads that have none in `host.priority`: 0 to 7. Default absent: as
+    `host` says."""
     segment: Bytes
     """Payload of a full segment (SMSS): 1 to 65000 B. Default 1460 B."""
     header: Bytes
@@ -685,16 +688,10 @@ class TransportParams(TypedDict, total=False):
     ece_growth: EceGrowth
     """Whether ACKs with ECE open the window: `never`, or `after-first`, all but the first of a run of them (ns-2).
     Default `never` (RFC 3168, section 6.1.2)."""
-    dctcp_gain: float
-    """DCTCP's gain g: more than 0, at most 1 (RFC 8257, section 4.2). Default 0.0625."""
-    initial_alpha: float
-    """DCTCP's initial alpha: 0 to 1 (RFC 8257, section 3.3: 1; ns-2: 0). Default 1."""
-    cubic_c: float
-    """CUBIC's C, in segments / s^3: more than 0 (RFC 9438, section 5). Default 0.4."""
-    cubic_beta: float
-    """CUBIC's multiplicative decrease: more than 0, less than 1 (RFC 9438, section 4.6). Default 0.7."""
-    fast_convergence: bool
-    """CUBIC's fast convergence (RFC 9438, section 4.7). Default true."""
+    dctcp: DctcpParams
+    """DCTCP's estimator of the share of marked bytes."""
+    cubic: CubicParams
+    """The curve and the cut of CUBIC."""
     swift: SwiftParams
     """Swift's target delay, and how its window follows it."""
     workload: Mapping[str, Kind]
@@ -702,6 +699,24 @@ class TransportParams(TypedDict, total=False):
     `workload.background = "cubic"`. All other keys are for all workloads. Default none."""
     mptcp: MptcpParams
     """MPTCP: connections of several subflows. Default absent: plain TCP."""
+
+
+class DctcpParams(TypedDict, total=False):
+    """The parameters of DCTCP."""
+    gain: float
+    """Gain g of the estimator: more than 0, at most 1 (RFC 8257, section 4.2). Default 0.0625."""
+    initial_alpha: float
+    """Initial alpha: 0 to 1 (RFC 8257, section 3.3: 1; ns-2: 0). Default 1."""
+
+
+class CubicParams(TypedDict, total=False):
+    """The parameters of CUBIC."""
+    c: float
+    """The constant C, in segments / s^3: more than 0 (RFC 9438, section 5). Default 0.4."""
+    beta: float
+    """Multiplicative decrease: more than 0, less than 1 (RFC 9438, section 4.6). Default 0.7."""
+    fast_convergence: bool
+    """Fast convergence (RFC 9438, section 4.7). Default true."""
 
 
 class SwiftParams(TypedDict, total=False):
@@ -815,6 +830,8 @@ class FlowsWorkload(_FlowsWorkload, _FlowsWorkloadFrom, total=False):
     """Time between the starts of one flow and the next."""
     start_within: Span
     """Each flow starts later than `start` and `stagger` say by a time drawn uniformly from zero to this."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _RpcWorkload(TypedDict):
@@ -843,6 +860,8 @@ class RpcWorkload(_RpcWorkload, total=False):
     """Stop after this many requests."""
     start: Span
     """When the first request may come."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _TransferWorkload(TypedDict):
@@ -868,6 +887,8 @@ class TransferWorkload(_TransferWorkload, total=False):
     """Stop after this many transfers."""
     start: Span
     """When the first transfer may come."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _FanOutWorkload(TypedDict):
@@ -894,6 +915,8 @@ class FanOutWorkload(_FanOutWorkload, total=False):
     """Stop after this many queries."""
     start: Span
     """When the first query may come."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _AllToAllWorkload(TypedDict):
@@ -910,6 +933,8 @@ class AllToAllWorkload(_AllToAllWorkload, total=False):
     """Stop after this many flows."""
     start: Span
     """When the first flow may come."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _PermutationWorkload(TypedDict):
@@ -922,6 +947,8 @@ class PermutationWorkload(_PermutationWorkload, total=False):
     """Bytes of each flow; without it the flows send until `run.duration`."""
     start_within: Span
     """Each flow starts at a time uniform in zero to this."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _IncastWorkload(TypedDict):
@@ -943,6 +970,8 @@ class IncastWorkload(_IncastWorkload, _IncastWorkloadFrom, total=False):
     """The number of rounds."""
     start: Span
     """When the first round starts."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _FlowListWorkload(TypedDict):
@@ -954,6 +983,8 @@ class _FlowListWorkload(TypedDict):
 
 class FlowListWorkload(_FlowListWorkload, total=False):
     """Flows listed in a file: start, source, destination, size, class."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _PacketsWorkload(TypedDict):
@@ -982,6 +1013,8 @@ class PacketsWorkload(_PacketsWorkload, _PacketsWorkloadFrom, total=False):
     """Stop after this many packets of each sender."""
     start_within: Span
     """Each sender starts at a time drawn uniformly from zero to this; only without `burst`."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _PingWorkload(TypedDict):
@@ -1010,6 +1043,8 @@ class PingWorkload(_PingWorkload, _PingWorkloadFrom, total=False):
     """Stop after this many pings."""
     start: Span
     """When the first ping may go; with equal intervals it goes then."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _ClosedLoopWorkload(TypedDict):
@@ -1041,6 +1076,8 @@ class ClosedLoopWorkload(_ClosedLoopWorkload, total=False):
     """Stop after this many requests of each client."""
     start: Span
     """When the first requests go."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _ShuffleWorkload(TypedDict):
@@ -1067,6 +1104,8 @@ class ShuffleWorkload(_ShuffleWorkload, total=False):
     """Time from the end of a wave, when all its transfers are done, to the next."""
     start: Span
     """When the first wave starts."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _BarrierWorkload(TypedDict):
@@ -1089,6 +1128,8 @@ class BarrierWorkload(_BarrierWorkload, total=False):
     """Stop after this many rounds."""
     start: Span
     """When the first round starts."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _CommitWorkload(TypedDict):
@@ -1115,6 +1156,8 @@ class CommitWorkload(_CommitWorkload, total=False):
     """Stop after this many transactions."""
     start: Span
     """When the first transactions start."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _PagesWorkload(TypedDict):
@@ -1160,6 +1203,8 @@ class PagesWorkload(_PagesWorkload, total=False):
     """Stop after this many pages of each front-end."""
     start: Span
     """When the first page may begin."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _PtpWorkload(TypedDict):
@@ -1187,6 +1232,8 @@ class PtpWorkload(_PtpWorkload, total=False):
     """When the first `sync` goes."""
     servo: ClockServoParams
     """Steers the clients' clocks by what their exchanges give."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _StrideWorkload(TypedDict):
@@ -1207,6 +1254,8 @@ class StrideWorkload(_StrideWorkload, total=False):
     """The time at which the flows start."""
     start_within: Span
     """Each flow starts later than `start` by a time drawn uniformly from zero to this."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _PstrideWorkload(TypedDict):
@@ -1229,6 +1278,8 @@ class PstrideWorkload(_PstrideWorkload, total=False):
     """Stop after this many periods."""
     start: Span
     """The time at which the first period starts."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _HstrideWorkload(TypedDict):
@@ -1255,6 +1306,8 @@ class HstrideWorkload(_HstrideWorkload, total=False):
     """Stop after this many flows of each host."""
     start: Span
     """The time from which on flows may start."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _FileServiceWorkload(TypedDict):
@@ -1285,6 +1338,8 @@ class FileServiceWorkload(_FileServiceWorkload, total=False):
     """The size of a request. Default 100 B."""
     start: Span
     """The time of the first requests, of all clients."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _ExponentialBytesDistribution(TypedDict):
@@ -2056,6 +2111,9 @@ class TransportParamsPartial(TypedDict, total=False):
     connections: Connections
     """Whether connections are `long-lived`, one for each pair of hosts and workload, or made anew `per-message`.
     Default `long-lived`."""
+    priority: int
+    """The 802.1p priority of the packets of workloads that have none in `host.priority`: 0 to 7. Default absent: as
+    `host` says."""
     segment: Bytes
     """Payload of a full segment (SMSS): 1 to 65000 B. Default 1460 B."""
     header: Bytes
@@ -2165,16 +2223,10 @@ class TransportParamsPartial(TypedDict, total=False):
     ece_growth: EceGrowth
     """Whether ACKs with ECE open the window: `never`, or `after-first`, all but the first of a run of them (ns-2).
     Default `never` (RFC 3168, section 6.1.2)."""
-    dctcp_gain: float
-    """DCTCP's gain g: more than 0, at most 1 (RFC 8257, section 4.2). Default 0.0625."""
-    initial_alpha: float
-    """DCTCP's initial alpha: 0 to 1 (RFC 8257, section 3.3: 1; ns-2: 0). Default 1."""
-    cubic_c: float
-    """CUBIC's C, in segments / s^3: more than 0 (RFC 9438, section 5). Default 0.4."""
-    cubic_beta: float
-    """CUBIC's multiplicative decrease: more than 0, less than 1 (RFC 9438, section 4.6). Default 0.7."""
-    fast_convergence: bool
-    """CUBIC's fast convergence (RFC 9438, section 4.7). Default true."""
+    dctcp: DctcpParamsPartial
+    """DCTCP's estimator of the share of marked bytes."""
+    cubic: CubicParamsPartial
+    """The curve and the cut of CUBIC."""
     swift: SwiftParamsPartial
     """Swift's target delay, and how its window follows it."""
     workload: Mapping[str, Kind]
@@ -2182,6 +2234,24 @@ class TransportParamsPartial(TypedDict, total=False):
     `workload.background = "cubic"`. All other keys are for all workloads. Default none."""
     mptcp: MptcpParamsPartial
     """MPTCP: connections of several subflows. Default absent: plain TCP."""
+
+
+class DctcpParamsPartial(TypedDict, total=False):
+    """The parameters of DCTCP."""
+    gain: float
+    """Gain g of the estimator: more than 0, at most 1 (RFC 8257, section 4.2). Default 0.0625."""
+    initial_alpha: float
+    """Initial alpha: 0 to 1 (RFC 8257, section 3.3: 1; ns-2: 0). Default 1."""
+
+
+class CubicParamsPartial(TypedDict, total=False):
+    """The parameters of CUBIC."""
+    c: float
+    """The constant C, in segments / s^3: more than 0 (RFC 9438, section 5). Default 0.4."""
+    beta: float
+    """Multiplicative decrease: more than 0, less than 1 (RFC 9438, section 4.6). Default 0.7."""
+    fast_convergence: bool
+    """Fast convergence (RFC 9438, section 4.7). Default true."""
 
 
 class SwiftParamsPartial(TypedDict, total=False):
@@ -2292,6 +2362,8 @@ class FlowsWorkloadPartial(_FlowsWorkloadPartialFrom, total=False):
     """Time between the starts of one flow and the next."""
     start_within: Span
     """Each flow starts later than `start` and `stagger` say by a time drawn uniformly from zero to this."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class RpcWorkloadPartial(TypedDict, total=False):
@@ -2317,6 +2389,8 @@ class RpcWorkloadPartial(TypedDict, total=False):
     """Stop after this many requests."""
     start: Span
     """When the first request may come."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class TransferWorkloadPartial(TypedDict, total=False):
@@ -2339,6 +2413,8 @@ class TransferWorkloadPartial(TypedDict, total=False):
     """Stop after this many transfers."""
     start: Span
     """When the first transfer may come."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class FanOutWorkloadPartial(TypedDict, total=False):
@@ -2362,6 +2438,8 @@ class FanOutWorkloadPartial(TypedDict, total=False):
     """Stop after this many queries."""
     start: Span
     """When the first query may come."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class AllToAllWorkloadPartial(TypedDict, total=False):
@@ -2375,6 +2453,8 @@ class AllToAllWorkloadPartial(TypedDict, total=False):
     """Stop after this many flows."""
     start: Span
     """When the first flow may come."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class PermutationWorkloadPartial(TypedDict, total=False):
@@ -2384,6 +2464,8 @@ class PermutationWorkloadPartial(TypedDict, total=False):
     """Bytes of each flow; without it the flows send until `run.duration`."""
     start_within: Span
     """Each flow starts at a time uniform in zero to this."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 _IncastWorkloadPartialFrom = TypedDict("_IncastWorkloadPartialFrom", {"from": "Hosts"}, total=False)
@@ -2402,6 +2484,8 @@ class IncastWorkloadPartial(_IncastWorkloadPartialFrom, total=False):
     """The number of rounds."""
     start: Span
     """When the first round starts."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class FlowListWorkloadPartial(TypedDict, total=False):
@@ -2410,6 +2494,8 @@ class FlowListWorkloadPartial(TypedDict, total=False):
     path: str
     """CSV with the columns start (with unit), source, destination, size (with unit), class; relative to the
     scenario."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 _PacketsWorkloadPartialFrom = TypedDict("_PacketsWorkloadPartialFrom", {"from": "Hosts"}, total=False)
@@ -2435,6 +2521,8 @@ class PacketsWorkloadPartial(_PacketsWorkloadPartialFrom, total=False):
     """Stop after this many packets of each sender."""
     start_within: Span
     """Each sender starts at a time drawn uniformly from zero to this; only without `burst`."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 _PingWorkloadPartialFrom = TypedDict("_PingWorkloadPartialFrom", {"from": "HostName"}, total=False)
@@ -2460,6 +2548,8 @@ class PingWorkloadPartial(_PingWorkloadPartialFrom, total=False):
     """Stop after this many pings."""
     start: Span
     """When the first ping may go; with equal intervals it goes then."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class ClosedLoopWorkloadPartial(TypedDict, total=False):
@@ -2488,6 +2578,8 @@ class ClosedLoopWorkloadPartial(TypedDict, total=False):
     """Stop after this many requests of each client."""
     start: Span
     """When the first requests go."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class ShuffleWorkloadPartial(TypedDict, total=False):
@@ -2511,6 +2603,8 @@ class ShuffleWorkloadPartial(TypedDict, total=False):
     """Time from the end of a wave, when all its transfers are done, to the next."""
     start: Span
     """When the first wave starts."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class BarrierWorkloadPartial(TypedDict, total=False):
@@ -2530,6 +2624,8 @@ class BarrierWorkloadPartial(TypedDict, total=False):
     """Stop after this many rounds."""
     start: Span
     """When the first round starts."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class CommitWorkloadPartial(TypedDict, total=False):
@@ -2553,6 +2649,8 @@ class CommitWorkloadPartial(TypedDict, total=False):
     """Stop after this many transactions."""
     start: Span
     """When the first transactions start."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class PagesWorkloadPartial(TypedDict, total=False):
@@ -2595,6 +2693,8 @@ class PagesWorkloadPartial(TypedDict, total=False):
     """Stop after this many pages of each front-end."""
     start: Span
     """When the first page may begin."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class PtpWorkloadPartial(TypedDict, total=False):
@@ -2619,6 +2719,8 @@ class PtpWorkloadPartial(TypedDict, total=False):
     """When the first `sync` goes."""
     servo: ClockServoParamsPartial
     """Steers the clients' clocks by what their exchanges give."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class StrideWorkloadPartial(TypedDict, total=False):
@@ -2636,6 +2738,8 @@ class StrideWorkloadPartial(TypedDict, total=False):
     """The time at which the flows start."""
     start_within: Span
     """Each flow starts later than `start` by a time drawn uniformly from zero to this."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class PstrideWorkloadPartial(TypedDict, total=False):
@@ -2655,6 +2759,8 @@ class PstrideWorkloadPartial(TypedDict, total=False):
     """Stop after this many periods."""
     start: Span
     """The time at which the first period starts."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class HstrideWorkloadPartial(TypedDict, total=False):
@@ -2678,6 +2784,8 @@ class HstrideWorkloadPartial(TypedDict, total=False):
     """Stop after this many flows of each host."""
     start: Span
     """The time from which on flows may start."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class FileServiceWorkloadPartial(TypedDict, total=False):
@@ -2705,6 +2813,8 @@ class FileServiceWorkloadPartial(TypedDict, total=False):
     """The size of a request. Default 100 B."""
     start: Span
     """The time of the first requests, of all clients."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class ExponentialBytesDistributionPartial(TypedDict, total=False):
@@ -2920,6 +3030,9 @@ class Variant(TypedDict, total=False):
     """What sits between the transport and the wire of a host."""
     transport: TransportParamsPartial
     """The transport that carries every message."""
+    transports: Mapping[str, TransportParamsPartial]
+    """Transports beside `transport`, by name, for workloads that name one: `workload.backup.transport = "bulk"`.
+    Each has all keys of `transport` but `workload`, and those that it leaves out are as `transport` has them."""
     circuits: ControlParamsPartial
     """How the circuits of a `hybrid` topology are scheduled."""
     workload: Mapping[str, WorkloadPartial]
@@ -2953,6 +3066,9 @@ class ScenarioTable(TypedDict, total=False):
     """What sits between the transport and the wire of a host."""
     transport: TransportParams
     """The transport that carries every message."""
+    transports: Mapping[str, TransportParams]
+    """Transports beside `transport`, by name, for workloads that name one: `workload.backup.transport = "bulk"`.
+    Each has all keys of `transport` but `workload`, and those that it leaves out are as `transport` has them."""
     circuits: ControlParams
     """How the circuits of a `hybrid` topology are scheduled."""
     workload: Mapping[str, Workload]
@@ -3056,7 +3172,7 @@ Rank = Literal["remaining", "priority"]
 """What gives a packet its rank."""
 
 Kind = Literal["tcp", "cubic", "dctcp", "swift"]
-"""A congestion controller."""
+"""A kind of transport: a congestion controller."""
 
 Recovery = Literal["reno", "newreno", "sack"]
 """How losses are repaired."""

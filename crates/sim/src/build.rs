@@ -22,7 +22,7 @@ use crate::sim_hooks::{SimFabric, SimHooks};
 use crate::sources::Sources;
 use crate::world::{SAMPLING_CLOCK, World};
 
-/// A world ready to run, and what is needed to read it afterwards.
+/// A world that is ready to run, and the facts that its outcome needs afterwards.
 pub(crate) struct Build {
     pub(crate) world: World,
     workloads: Vec<WorkloadInfo>,
@@ -171,7 +171,7 @@ impl Build {
         }
     }
 
-    /// Returns what the reader must know before trusting the outcome.
+    /// Returns the caveats that a reader needs before trusting the outcome.
     fn warnings(&self, end: Time) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.programs > 0 {

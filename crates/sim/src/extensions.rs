@@ -10,7 +10,7 @@ pub struct Extensions<'a> {
     /// Makes the congestion controller of every end of a connection.
     pub congestion_control: Option<MakeController>,
     /// Makes the queue discipline of a switch port; where it gives `None`, the scenario's own stays. The port's
-    /// `buffer` still limits what waits.
+    /// `buffer` still limits the waiting packets.
     pub queue_discipline: Option<&'a MakeDiscipline<'a>>,
     /// Chooses among shortest paths at every switch.
     pub path_selector: Option<Box<dyn SelectPath>>,

@@ -118,7 +118,7 @@ impl PacketRecorder {
                     _ => (PortId(packet.src.0), Fate::LostByHost),
                 };
                 let from = self.links[port.0 as usize].from;
-                // What a host refuses to send has entered no port.
+                // A packet that a host refuses to send has entered no port.
                 let sent = || Whereabouts {
                     at: from,
                     entered: now,
@@ -232,7 +232,7 @@ impl PacketRecorder {
         };
         let here = (0..alike.len()).filter(|&place| alike[place].at == node);
         let nearest = match packet.flags.has(Flags::SACK) {
-            // It keeps no account. The last one that can be it leaves those that can be any.
+            // Such a packet carries no waiting times. The latest match is taken: earlier ones may belong to others.
             true => here.rev().find(|&place| alike[place].entered <= starts),
             false => here.min_by_key(|&place| (alike[place].entered > starts, off(&alike[place]))),
         };

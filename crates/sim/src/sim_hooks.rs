@@ -1,4 +1,4 @@
-//! [`SimHooks`]: what a simulated world notes of what its fabric does.
+//! [`SimHooks`]: the notes that a simulated world takes of its fabric's events.
 
 use plimsoll_fabric::net::{Packet, PortId};
 use plimsoll_fabric::{Fabric, Hooks, LostAt};
@@ -12,7 +12,7 @@ use crate::packet_recorder::PacketRecorder;
 /// The fabric of a simulated world.
 pub(crate) type SimFabric = Fabric<SimHooks>;
 
-/// What a simulated world notes of what its fabric does.
+/// The notes that a simulated world takes of its fabric's events.
 #[derive(Debug, Default)]
 pub(crate) struct SimHooks {
     /// NICs with room for a transport that waits.

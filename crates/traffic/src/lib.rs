@@ -38,7 +38,7 @@ mod traffic;
 pub use kind::Kind;
 pub use raw_packet::{raw_packet, workload_of_raw};
 pub use source::{Actions, Arrival, ConnectionEnd, Hint, Opened, Reach, Source, Write};
-pub use traffic::{Traffic, TrafficSpec};
+pub use traffic::{Traffic, TrafficSpec, WorkloadSpec};
 
 pub mod all_to_all;
 pub mod barrier;

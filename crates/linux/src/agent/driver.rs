@@ -130,7 +130,7 @@ impl SourceDriver {
     /// Opens the connections that are kept, and waits until workloads begin.
     fn prepare(&mut self) -> io::Result<()> {
         let kept = self.source.kept_connections();
-        let per_message = self.context.transport.connections == Connections::PerMessage;
+        let per_message = self.context.transport.params.connections == Connections::PerMessage;
         // Flows that keep none have a connection each.
         self.keeps_connections = !per_message && (self.source.reach() != Reach::Receiver || !kept.is_empty());
         for opened in kept {

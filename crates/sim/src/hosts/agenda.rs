@@ -32,7 +32,7 @@ pub(super) enum Step {
     Released(u32),
     /// The stack has handed a segment to an end of a connection.
     Segment(u32, End),
-    /// The packet has told the sender at this end of a connection that more was delivered.
+    /// The packet has acknowledged more data to the sender at this end of a connection.
     Acknowledged(u32, End, Packet),
     /// Messages are whole; the application may have to copy them before it receives them.
     Whole(Delivery),

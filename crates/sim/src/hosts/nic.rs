@@ -1,5 +1,5 @@
 //! Receiving NICs that hold packets back: what coalescing gathers reaches the transport in batches, and a reorder
-//! buffer behind it holds what is out of order.
+//! buffer behind it holds packets that are out of order.
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{Flags, HostId, Packet};
@@ -45,7 +45,7 @@ impl Hosts {
         }
     }
 
-    /// The event of a NIC has come, or that of a reorder buffer, whose numbers follow those of the hosts.
+    /// The event of a NIC has come, or that of a reorder buffer, whose numbers follow the hosts' numbers.
     #[cold]
     pub(super) fn on_receive_event(&mut self, now: Time, fabric: &mut SimFabric, number: u32) {
         if let Some(number) = number.checked_sub(STACK_EVENTS) {

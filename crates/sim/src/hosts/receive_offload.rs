@@ -1,4 +1,4 @@
-//! [`ReceiveOffload`]: a host's NIC that gathers what arrives, and merges what it has gathered. Also the
+//! [`ReceiveOffload`]: a host's NIC that gathers arriving packets, and merges them. Also the
 //! other half of a NIC with offloads: [`Half::may_send`], by which trains leave.
 //!
 //! ```text
@@ -89,7 +89,7 @@ impl ReceiveOffload {
         self.nics[packet.dst.0 as usize].on_packet(now, Held { packet: *packet, since: now });
     }
 
-    /// Removes what the NIC of `host` hands over at `now`, as the pieces that receive offload makes of it.
+    /// Removes the packets that the NIC of `host` hands over at `now`, as the pieces of receive offload.
     pub(super) fn take_pieces(&mut self, now: Time, host: HostId) -> Vec<TakenPiece> {
         self.batch.extend(self.nics[host.0 as usize].poll(now).map(|held| held.taken(now)));
         self.merge_batch()

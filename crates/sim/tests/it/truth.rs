@@ -21,4 +21,5 @@ mod queueing;
 mod replay;
 mod standing_queue;
 mod swift;
+mod transports;
 mod wred;

@@ -92,7 +92,7 @@ impl Hosts {
         self.agenda.push(Step::Piece(packets));
     }
 
-    /// TCP has a segment: the application copies what the end has received in order, and sends on.
+    /// TCP has a segment: the application copies the data that the end has received in order, and sends on.
     pub(in crate::hosts) fn on_segment(&mut self, now: Time, fabric: &mut SimFabric, number: u32, end: End) {
         if let (Some(connection), Some(stacks)) = (self.connections.get_mut(number), &mut self.stacks) {
             let (host, received) = (connection.host(end), connection.half(end).endpoint.received());

@@ -158,7 +158,7 @@ impl Hosts {
         }
     }
 
-    /// So many bytes of an end of a connection have left its host.
+    /// A number of bytes of an end of a connection have left its host.
     fn on_left(&mut self, now: Time, fabric: &mut SimFabric, place: u32, bytes: u64) {
         let Some(stacks) = &mut self.stacks else { return };
         let limit = stacks.offloads.output_limit.get();

@@ -493,7 +493,7 @@ fn shipped_examples_run() {
             }
         }
     }
-    assert_eq!(files, 10);
+    assert_eq!(files, 11);
 }
 
 /// Programs are for emulated hosts: a simulation runs the rest, and says that it lacks them.
