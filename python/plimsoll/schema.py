@@ -22,13 +22,13 @@ class Run(TypedDict, total=False):
     seed: int
     """Seed of every random stream; the same file and seed give the same bytes."""
     duration: Span
-    """When traffic stops being generated. Without it a run ends when its workloads have sent all they were told to
-    send (`count`, `size`)."""
+    """When traffic stops being generated. Without it a run ends when its workloads have sent all they have to send
+    (`count`, `size`)."""
     warmup: Span
     """Messages created before this time are carried but not counted; queues are observed from then on."""
     drain: Span
-    """After the last arrival the run goes on until every message is answered, but no longer than this. What is
-    still open then is reported as unfinished."""
+    """After the last arrival the run continues until every message is answered, but no longer than this. Messages
+    that are still open then are reported as unfinished."""
 
 
 class _RackTopology(TypedDict):
@@ -173,11 +173,11 @@ _FaultFrom = TypedDict("_FaultFrom", {"from": "str"})
 
 class Fault(_Fault, _FaultFrom, total=False):
     """A link that is slow or dead for a while. A packet that is being sent when its link gets another rate ends at
-    the old one. With a link that fails go the packets on it, those that wait for it, and those that are sent to
-    it until routing has converged (`paths.convergence_delay`); they are counted as `link_drops`. After that
-    every switch takes the shortest paths, by hops, over the links that are alive; what is for a host that none
-    leads to is dropped there and counted as `no_route_drops`. A host goes on sending to its own dead link; one
-    with `host.backpressure` waits. Pauses of a link that fails, or comes back, are forgotten at both ends: flow
+    the old one. A link that fails loses the packets on it, all that wait for it, and all that are sent to it
+    until routing has converged (`paths.convergence_delay`); they are counted as `link_drops`. After that every
+    switch takes the shortest paths, by hops, over the links that are alive; a packet to a host that none leads
+    to is dropped there and counted as `no_route_drops`. A host still sends to its own dead link; one with
+    `host.backpressure` waits. Pauses of a link that fails, or comes back, are forgotten at both ends: flow
     control promises no losslessness then. A fault from the beginning of the run on is known to routing from the
     beginning."""
     at: Span
@@ -185,7 +185,7 @@ class Fault(_Fault, _FaultFrom, total=False):
     until: Span
     """When the link is as before again: after `at`. Default never."""
     rate: Rate
-    """What is left of the link's rate. Routing does not know of it. Either this or `down`."""
+    """The remaining rate of the link. Routing does not know of it. Either this or `down`."""
     down: bool
     """Whether the link is dead. Default false."""
     direction: Direction
@@ -1535,7 +1535,7 @@ class _Program(TypedDict):
 
 class Program(_Program, total=False):
     """A program that `plimsoll emulate` runs in a host, such as `iperf3 -s`, beside the workloads. A simulation
-    warns that it has none of them. What it prints goes to `program-HOST.log` in the run directory. Needs
+    warns that it has none of them. Its output goes to `program-HOST.log` in the run directory. Needs
     `run.duration`."""
     level: int
     """QJump's level of the sockets that it opens, 0 to 7, without its knowledge; needs `host.qjump`. Default: what
@@ -1557,8 +1557,8 @@ class Observe(TypedDict, total=False):
     goodput_every: Span
     """Pooled goodput per interval."""
     packets: int
-    """Keep the first so many packets that complete a link, for a capture that Wireshark reads: at most 10 million.
-    Only links of the queues watched by `queue`; of every queue if none is watched."""
+    """Keep this number of packets, the first that complete a link, for a capture that Wireshark reads: at most 10
+    million. Only links of the queues watched by `queue`; of every queue if none is watched."""
     links: bool
     """Count for every link, from the warm-up to the end of the sending, its packets, bytes and drops, and how long
     it was paused: for the report's utilisation by tier and its maps of drops and pauses."""
@@ -1581,13 +1581,13 @@ class RunPartial(TypedDict, total=False):
     seed: int
     """Seed of every random stream; the same file and seed give the same bytes."""
     duration: Span
-    """When traffic stops being generated. Without it a run ends when its workloads have sent all they were told to
-    send (`count`, `size`)."""
+    """When traffic stops being generated. Without it a run ends when its workloads have sent all they have to send
+    (`count`, `size`)."""
     warmup: Span
     """Messages created before this time are carried but not counted; queues are observed from then on."""
     drain: Span
-    """After the last arrival the run goes on until every message is answered, but no longer than this. What is
-    still open then is reported as unfinished."""
+    """After the last arrival the run continues until every message is answered, but no longer than this. Messages
+    that are still open then are reported as unfinished."""
 
 
 class RackTopologyPartial(TypedDict, total=False):
@@ -1706,11 +1706,11 @@ _FaultPartialFrom = TypedDict("_FaultPartialFrom", {"from": "str"}, total=False)
 
 class FaultPartial(_FaultPartialFrom, total=False):
     """A link that is slow or dead for a while. A packet that is being sent when its link gets another rate ends at
-    the old one. With a link that fails go the packets on it, those that wait for it, and those that are sent to
-    it until routing has converged (`paths.convergence_delay`); they are counted as `link_drops`. After that
-    every switch takes the shortest paths, by hops, over the links that are alive; what is for a host that none
-    leads to is dropped there and counted as `no_route_drops`. A host goes on sending to its own dead link; one
-    with `host.backpressure` waits. Pauses of a link that fails, or comes back, are forgotten at both ends: flow
+    the old one. A link that fails loses the packets on it, all that wait for it, and all that are sent to it
+    until routing has converged (`paths.convergence_delay`); they are counted as `link_drops`. After that every
+    switch takes the shortest paths, by hops, over the links that are alive; a packet to a host that none leads
+    to is dropped there and counted as `no_route_drops`. A host still sends to its own dead link; one with
+    `host.backpressure` waits. Pauses of a link that fails, or comes back, are forgotten at both ends: flow
     control promises no losslessness then. A fault from the beginning of the run on is known to routing from the
     beginning."""
     to: str
@@ -1720,7 +1720,7 @@ class FaultPartial(_FaultPartialFrom, total=False):
     until: Span
     """When the link is as before again: after `at`. Default never."""
     rate: Rate
-    """What is left of the link's rate. Routing does not know of it. Either this or `down`."""
+    """The remaining rate of the link. Routing does not know of it. Either this or `down`."""
     down: bool
     """Whether the link is dead. Default false."""
     direction: Direction
@@ -2966,7 +2966,7 @@ class ClockServoParamsPartial(TypedDict, total=False):
 
 class ProgramPartial(TypedDict, total=False):
     """A program that `plimsoll emulate` runs in a host, such as `iperf3 -s`, beside the workloads. A simulation
-    warns that it has none of them. What it prints goes to `program-HOST.log` in the run directory. Needs
+    warns that it has none of them. Its output goes to `program-HOST.log` in the run directory. Needs
     `run.duration`."""
     host: HostName
     """The host that it runs in. Its address is 10.0.0.1 for `h0`, 10.0.0.2 for `h1`, and so on."""
@@ -2993,8 +2993,8 @@ class ObservePartial(TypedDict, total=False):
     goodput_every: Span
     """Pooled goodput per interval."""
     packets: int
-    """Keep the first so many packets that complete a link, for a capture that Wireshark reads: at most 10 million.
-    Only links of the queues watched by `queue`; of every queue if none is watched."""
+    """Keep this number of packets, the first that complete a link, for a capture that Wireshark reads: at most 10
+    million. Only links of the queues watched by `queue`; of every queue if none is watched."""
     links: bool
     """Count for every link, from the warm-up to the end of the sending, its packets, bytes and drops, and how long
     it was paused: for the report's utilisation by tier and its maps of drops and pauses."""
@@ -3014,7 +3014,7 @@ class Variant(TypedDict, total=False):
     title: str
     """One line that names the experiment."""
     description: str
-    """What the experiment shows, for the report."""
+    """Description of the experiment, for the report."""
     run: RunPartial
     """How long the run is and which random numbers it draws."""
     topology: TopologyPartial
@@ -3032,7 +3032,7 @@ class Variant(TypedDict, total=False):
     """The transport that carries every message."""
     transports: Mapping[str, TransportParamsPartial]
     """Transports beside `transport`, by name, for workloads that name one: `workload.backup.transport = "bulk"`.
-    Each has all keys of `transport` but `workload`, and those that it leaves out are as `transport` has them."""
+    Each has all keys of `transport` but `workload`, and `transport` gives the keys that it leaves out."""
     circuits: ControlParamsPartial
     """How the circuits of a `hybrid` topology are scheduled."""
     workload: Mapping[str, WorkloadPartial]
@@ -3044,13 +3044,13 @@ class Variant(TypedDict, total=False):
 
 
 class ScenarioTable(TypedDict, total=False):
-    """One concrete run: what a variant and a sweep point make of the file."""
+    """One concrete run: the file with a variant and a sweep point applied."""
     version: int
     """Version of the file format; 1."""
     title: str
     """One line that names the experiment."""
     description: str
-    """What the experiment shows, for the report."""
+    """Description of the experiment, for the report."""
     run: Run
     """How long the run is and which random numbers it draws."""
     topology: Topology
@@ -3068,7 +3068,7 @@ class ScenarioTable(TypedDict, total=False):
     """The transport that carries every message."""
     transports: Mapping[str, TransportParams]
     """Transports beside `transport`, by name, for workloads that name one: `workload.backup.transport = "bulk"`.
-    Each has all keys of `transport` but `workload`, and those that it leaves out are as `transport` has them."""
+    Each has all keys of `transport` but `workload`, and `transport` gives the keys that it leaves out."""
     circuits: ControlParams
     """How the circuits of a `hybrid` topology are scheduled."""
     workload: Mapping[str, Workload]

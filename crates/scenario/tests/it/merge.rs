@@ -192,7 +192,7 @@ fn a_setting_of_a_swept_key_ends_its_sweep() {
     ] {
         assert_eq!(ids(loads, &[setting]), expected, "{setting}");
     }
-    // Without an axis there is no sweep, and the run is that of the value alone.
+    // Without an axis there is no sweep, and the run has the value alone.
     let both = load(&sweep(loads), &set(&["workload.big.load=0.7", "run.seed=3"]));
     assert_eq!(both.points().iter().map(|point| point.id.as_str()).collect::<Vec<_>>(), ["A", "B"]);
     let alone = load("[variant.A]\n", &set(&["workload.big.load=0.7", "run.seed=3"]));

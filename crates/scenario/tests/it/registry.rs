@@ -1,4 +1,4 @@
-//! Mechanisms from outside: how a scenario names them, what is wrong with one, and what enters its digest.
+//! Mechanisms from outside: how a scenario names them, errors, and the digest.
 
 use std::collections::VecDeque;
 use std::path::Path;

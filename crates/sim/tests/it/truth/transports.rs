@@ -17,7 +17,7 @@ fn busy(more: &str, name: impl Fn(usize) -> Option<&'static str>) -> Digest {
     run(&text).digest()
 }
 
-/// Connections that last, and those of a pool, which workloads with equal transports share.
+/// Connections that last, and connections of a pool, which workloads with equal transports share.
 #[test]
 fn transports_with_equal_tables_are_one() {
     for keys in ["", "connections = 'per-message'\npool = 1\n"] {
@@ -45,7 +45,7 @@ fn a_workload_has_the_transport_that_it_names() {
     let mptcp = busy(&format!("[transports.m]\n{table} }}\n"), first("m"));
     assert_eq!(mptcp, busy(&format!("{table}, workloads = ['rpc'] }}\n"), |_| None));
     assert_ne!(mptcp, alone);
-    // Other sizes, and connections that are closed, beside those that last.
+    // Other sizes, and connections that are closed, beside lasting ones.
     let short = busy("[transports.s]\nsegment = '500B'\nconnections = 'per-message'\n", first("s"));
     assert_ne!(short, alone);
 }
