@@ -6,12 +6,13 @@ use plimsoll_fabric::{CircuitLosses, Extensions as FabricExtensions, Fabric, Fab
 use plimsoll_results::outcome::{self, Outcome, WorkloadInfo};
 use plimsoll_results::replay::ReplayWindow;
 use plimsoll_scenario::model::{Fault, Model};
-use plimsoll_traffic::{Traffic, workload_of_raw};
+use plimsoll_traffic::Traffic;
 use plimsoll_units::{Span, Streams, Time};
 
 use crate::error::RunError;
 use crate::extensions::Extensions;
 use crate::hosts::Hosts;
+use crate::hosts::datagram_workload;
 use crate::link_names::LinkNames;
 use crate::look_ahead::LookAhead;
 use crate::observe::Recorder;
@@ -200,6 +201,6 @@ impl Build {
 
     /// Returns the number of the workload that a flow belongs to; of a flow that is unknown, the first.
     pub(crate) fn workload_of(&self, flow: u32) -> u16 {
-        workload_of_raw(flow).unwrap_or_else(|| self.world.hosts.workload_of(flow))
+        datagram_workload(flow).unwrap_or_else(|| self.world.hosts.workload_of(flow))
     }
 }

@@ -14,7 +14,9 @@ mod classes;
 mod connection;
 mod connection_pool;
 mod connection_table;
+mod datagram;
 mod demand;
+mod flow_number;
 mod goodput;
 mod messages;
 mod multipath;
@@ -40,7 +42,7 @@ use plimsoll_scenario::model::{Completion, Model, Topology};
 use plimsoll_traffic::{Actions, Arrival, ConnectionEnd as End, Reach, Source};
 use plimsoll_units::{Bytes, Time};
 
-pub(crate) use agenda::Arrived;
+pub(crate) use flow_number::datagram_workload;
 pub(crate) use messages::Announcement;
 
 use crate::error::RunError;
@@ -48,7 +50,7 @@ use crate::parallel::process::Process;
 use crate::sim_hooks::SimFabric;
 use agenda::{Agenda, Delivery, Step};
 use classes::Classes;
-use connection::{acknowledged, split_of, transit_of};
+use connection::{acknowledged, split_of};
 use connection_pool::ConnectionPool;
 use connection_table::ConnectionTable;
 use demand::DemandReader;
@@ -184,7 +186,7 @@ impl Hosts {
         // List by list: all of them together are 200 bytes, and most are empty.
         actions.opened.drain(..).for_each(|opened| self.open(fabric, workload, opened));
         actions.writes.drain(..).for_each(|write| self.write(now, fabric, write));
-        actions.packets.drain(..).for_each(|packet| self.send_raw(now, fabric, workload, packet));
+        actions.datagrams.drain(..).for_each(|datagram| self.send_datagram(now, fabric, workload, datagram));
     }
 
     /// A packet has reached its host.
@@ -271,13 +273,12 @@ impl Hosts {
 
     /// Returns the next arrival at this instant, when the workload has acted on the one before and its actions have
     /// been sent.
-    pub(crate) fn next_arrival(&mut self, now: Time, fabric: &mut SimFabric) -> Option<Arrived> {
+    pub(crate) fn next_arrival(&mut self, now: Time, fabric: &mut SimFabric) -> Option<(u16, Arrival)> {
         while let Some(step) = self.agenda.pop() {
             let mut arrived = None;
             match step {
-                Step::Raw(workload, packet) => {
-                    let split = transit_of(fabric.network(), &packet);
-                    arrived = Some(Arrived::Packet(workload, packet, split));
+                Step::Datagram(workload, packet) => {
+                    arrived = Some((workload, datagram::arrival_of(fabric.network(), now, &packet)));
                 }
                 Step::Piece(packets) => self.on_piece(now, fabric, packets),
                 Step::Receive(packets) => self.receive_piece(now, fabric, packets),
@@ -319,7 +320,7 @@ impl Hosts {
     }
 
     /// The application receives the next of the messages that have become whole.
-    fn deliver(&mut self, now: Time, fabric: &SimFabric, delivery: Delivery) -> Option<Arrived> {
+    fn deliver(&mut self, now: Time, fabric: &SimFabric, delivery: Delivery) -> Option<(u16, Arrival)> {
         let (number, end) = (delivery.number, delivery.end);
         loop {
             let stream = stream(&mut self.connections, &mut self.multipath, number, end)?;
@@ -331,13 +332,14 @@ impl Hosts {
             let workload = stream.workload;
             let transport = self.transports.of_workload(workload);
             let ideal = ideal_time(network, transport, message.bytes, *packet, spreads);
-            let arrival = Arrival { now, tag: message.tag, split, ideal };
+            let arrival =
+                Arrival { now, tag: message.tag, from: packet.src, bytes: message.bytes, split, ideal };
             if self.awaits_acknowledgement[usize::from(workload)] {
                 stream.peer.await_acknowledgement(&message, arrival);
                 continue;
             }
             self.agenda.extend([Step::Deliver(delivery), Step::Close(number)]);
-            return Some(Arrived::Message(workload, arrival));
+            return Some((workload, arrival));
         }
     }
 
@@ -349,14 +351,14 @@ impl Hosts {
         number: u32,
         end: End,
         packet: Packet,
-    ) -> Option<Arrived> {
+    ) -> Option<(u16, Arrival)> {
         let stream = stream(&mut self.connections, &mut self.multipath, number, end)?;
         let arrival = stream.own.take_acknowledged(stream.acknowledged)?;
         let (workload, spreads) = (stream.workload, stream.has_subflows || self.rules.spreads);
         let transport = self.transports.of_workload(workload);
         let arrival = acknowledged(fabric.network(), transport, now, &packet, arrival, spreads);
         self.agenda.extend([Step::Acknowledged(number, end, packet), Step::Close(number)]);
-        Some(Arrived::Message(workload, arrival))
+        Some((workload, arrival))
     }
 
     fn close_if_idle(&mut self, number: u32) {
@@ -380,22 +382,6 @@ impl Hosts {
             pool.close(record.workload, HostId(record.client), HostId(record.server));
         }
         self.closed.insert(number, record);
-    }
-
-    /// Sends a packet without a transport, through the limiters of its host.
-    fn send_raw(&mut self, now: Time, fabric: &mut SimFabric, workload: u16, mut packet: Packet) {
-        if let Some(classes) = &mut self.classes {
-            let priority = classes.priority(workload, u64::from(packet.size));
-            let bytes = u64::from(packet.len);
-            classes.label(&mut packet, priority, classes.path_class(workload, End::Client), || bytes);
-            if !classes.passes(now, &packet, None) {
-                return fabric.refuse(now, &packet);
-            }
-        }
-        match &mut self.stacks {
-            Some(stacks) => stacks.on_raw_packet(fabric, now, packet),
-            None => fabric.send_unpaced(now, packet),
-        }
     }
 }
 

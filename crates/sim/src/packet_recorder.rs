@@ -13,8 +13,9 @@ use plimsoll_fabric::net::topology::Link;
 use plimsoll_fabric::net::{Ecn, Flags, Network, Node, Packet, PortId, Wait};
 use plimsoll_mechanisms::pfc::{PauseState, Signal};
 use plimsoll_results::replay::{Fate, HOPS_MAX, Hop, PacketKind, ReplayWindow};
-use plimsoll_traffic::workload_of_raw;
 use plimsoll_units::{Span, Time};
+
+use crate::hosts::datagram_workload;
 
 /// Follows all packets from the start of the run, and keeps the hops of the window.
 #[derive(Debug)]
@@ -280,7 +281,7 @@ fn waited(packet: &Packet) -> Span {
 }
 
 fn kind_of(packet: &Packet) -> PacketKind {
-    if workload_of_raw(packet.flow).is_some() {
+    if datagram_workload(packet.flow).is_some() {
         PacketKind::Datagram
     } else if packet.flags.has(Flags::RETRANSMISSION) {
         PacketKind::Retransmission

@@ -3,9 +3,9 @@
 use plimsoll_fabric::net::{Packet, PortId};
 use plimsoll_fabric::{Fabric, Hooks, LostAt};
 use plimsoll_mechanisms::pfc::Signal;
-use plimsoll_traffic::workload_of_raw;
 use plimsoll_units::Time;
 
+use crate::hosts::datagram_workload;
 use crate::packet_capture::PacketCapture;
 use crate::packet_recorder::PacketRecorder;
 
@@ -52,7 +52,7 @@ impl Hooks for SimHooks {
         if let Some(recorder) = &mut self.recorder {
             recorder.on_lost(now, at, packet);
         }
-        self.lost.extend(workload_of_raw(packet.flow));
+        self.lost.extend(datagram_workload(packet.flow));
         self.has_aftermath |= !self.lost.is_empty();
     }
 

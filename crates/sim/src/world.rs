@@ -14,7 +14,7 @@ use plimsoll_traffic::{Actions, Hint, Source};
 use plimsoll_units::Time;
 
 use crate::error::RunError;
-use crate::hosts::{Arrived, Hosts};
+use crate::hosts::Hosts;
 use crate::look_ahead::LookAhead;
 use crate::observe::Recorder;
 use crate::progress::Progress;
@@ -108,15 +108,8 @@ impl World {
 
     /// Has workloads act on the arrivals at `now`, one arrival after the other.
     fn on_arrivals(&mut self, now: Time) {
-        while let Some(arrived) = self.hosts.next_arrival(now, &mut self.fabric) {
-            match arrived {
-                Arrived::Message(workload, arrival) => {
-                    self.act(now, workload, |source, actions| source.on_message(arrival, actions));
-                }
-                Arrived::Packet(workload, packet, split) => {
-                    self.act(now, workload, |source, actions| source.on_packet(now, &packet, split, actions));
-                }
-            }
+        while let Some((workload, arrival)) = self.hosts.next_arrival(now, &mut self.fabric) {
+            self.act(now, workload, |source, actions| source.on_message(arrival, actions));
         }
     }
 
@@ -171,7 +164,7 @@ impl World {
         }
     }
 
-    /// Tells workloads which of their raw packets were lost.
+    /// Reports lost datagrams to their workloads.
     fn on_lost(&mut self, now: Time) {
         while let Some(workload) = self.fabric.hooks_mut().lost.pop() {
             self.sources.workloads[usize::from(workload)].on_lost(now);

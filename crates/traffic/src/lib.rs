@@ -25,7 +25,6 @@ pub mod hdr;
 pub mod hosts;
 pub mod kind;
 mod one_way;
-mod raw_packet;
 pub mod record;
 mod registry;
 mod requests;
@@ -36,8 +35,7 @@ mod testing;
 mod traffic;
 
 pub use kind::Kind;
-pub use raw_packet::{raw_packet, workload_of_raw};
-pub use source::{Actions, Arrival, ConnectionEnd, Hint, Opened, Reach, Source, Write};
+pub use source::{Actions, Arrival, ConnectionEnd, Datagram, Hint, Opened, Reach, Source, Write};
 pub use traffic::{Traffic, TrafficSpec, WorkloadSpec};
 
 pub mod all_to_all;

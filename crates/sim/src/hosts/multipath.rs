@@ -25,6 +25,7 @@ use plimsoll_units::Time;
 use crate::error::RunError;
 use crate::hosts::connection::count;
 use crate::hosts::demand::Unsent;
+use crate::hosts::flow_number::FIRST_SUBFLOW;
 use crate::hosts::messages::{Messages, Stream};
 use plimsoll_traffic::ConnectionEnd as End;
 
@@ -38,9 +39,6 @@ pub(super) struct Multipath {
     /// By flow, from [`FIRST_SUBFLOW`] on: the connection and the subflow; `None` for a number that is not used.
     flows: Vec<Option<(u32, u8)>>,
 }
-
-/// The flow number of the first subflow: above the numbers of connections, and below those of raw packets.
-const FIRST_SUBFLOW: u32 = 1 << 30;
 
 /// How many port numbers are tried for a path of its own.
 const TRIES: u32 = 32;

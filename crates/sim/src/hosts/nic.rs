@@ -3,12 +3,12 @@
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{Flags, HostId, Packet};
-use plimsoll_traffic::workload_of_raw;
 use plimsoll_units::Time;
 
 use super::Hosts;
 use super::agenda::Step;
 use super::stack::STACK_EVENTS;
+use crate::hosts::datagram_workload;
 use crate::sim_hooks::SimFabric;
 
 impl Hosts {
@@ -80,6 +80,6 @@ pub(super) fn schedule_receive(fabric: &mut SimFabric, due: Time, host: HostId) 
 /// The ring of a NIC has no room for a packet: TCP misses it, and a workload learns of it.
 fn on_ring_drop(fabric: &mut SimFabric, packet: &Packet) {
     let hooks = fabric.hooks_mut();
-    hooks.lost.extend(workload_of_raw(packet.flow));
+    hooks.lost.extend(datagram_workload(packet.flow));
     hooks.has_aftermath |= !hooks.lost.is_empty();
 }

@@ -7,13 +7,14 @@
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{HostId, Packet};
-use plimsoll_traffic::{ConnectionEnd as End, Opened, Write, workload_of_raw};
+use plimsoll_traffic::{ConnectionEnd as End, Opened, Write};
 use plimsoll_units::Time;
 
 use super::Hosts;
 use super::agenda::{Delivery, Step};
 use super::classes::Classes;
 use super::connection::{Connection, Half};
+use super::flow_number::datagram_workload;
 use super::messages::Announcement;
 use super::receive_offload::prepend;
 use super::stack::HostStacks;
@@ -84,8 +85,8 @@ impl Hosts {
     /// The transport gets a packet, which receive offload may have merged with those `before` it.
     #[inline(always)] // it has a caller for each, and single packets are all that most runs have
     pub(super) fn receive(&mut self, now: Time, fabric: &mut SimFabric, packet: &Packet, before: &[Packet]) {
-        if let Some(workload) = workload_of_raw(packet.flow) {
-            return self.leave_raw(fabric, workload, packet);
+        if let Some(workload) = datagram_workload(packet.flow) {
+            return self.leave_datagram(fabric, workload, packet);
         }
         let number = packet.flow;
         let Some(connection) = self.connections.get_mut(number) else {
@@ -119,14 +120,8 @@ impl Hosts {
         }
     }
 
-    /// Leaves a raw packet for its workload.
-    #[inline(never)] // this and the next take packets by reference, so that `receive` copies none
-    fn leave_raw(&mut self, fabric: &mut SimFabric, workload: u16, packet: &Packet) {
-        self.leave(fabric, Step::Raw(workload, *packet));
-    }
-
     /// Leaves messages that `packet` has completed for the application.
-    #[inline(never)]
+    #[inline(never)] // it takes the packet by reference, so that `receive` copies none
     fn leave_whole(&mut self, fabric: &mut SimFabric, received: u64, packet: &Packet, before: &[Packet]) {
         let (number, end, packet, before) = (packet.flow, End::receiving(packet), *packet, before.to_vec());
         self.leave(fabric, Step::Whole(Delivery { number, end, received, packet, before }));
