@@ -212,7 +212,7 @@ fn a_workload_may_have_a_controller_from_outside() {
 fn a_named_transport_may_have_a_controller_from_outside() {
     let more = "[transport]\nkind = 'dctcp'\n[transports.own]\nkind = 'fixed-window'\nfixed-window = { gain = 2.0 }\n\
                 [transports.plain]\n[workload.small]\ntransport = 'own'\n";
-    let base = BASE.replace("[workload.small]\n", &format!("{more}"));
+    let base = BASE.replace("[workload.small]\n", more);
     let scenario =
         Scenario::parse_from(&registry("1"), "t", &base, Path::new("."), &Overrides::default()).unwrap();
     let point = &scenario.points()[0];
