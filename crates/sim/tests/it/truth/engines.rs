@@ -41,7 +41,7 @@ proptest! {
     }
 }
 
-/// What the express engine foresees does not count before it happens. These runs end with packets waiting.
+/// An event that the express engine foresees does not count before it happens. These runs end with packets waiting.
 fn assert_same_at_the_end(host: &str, switch: &str, transport: &str, seed: u64, size: &str) {
     let text = format!(
         r#"
