@@ -6,7 +6,7 @@ pub(crate) enum Expression {
     Constant(f64),
     /// The number of a row, or the sum of several: its metric, its figure and series, and each x.
     Rows(String, [String; 2], Vec<String>),
-    /// An operation on two others: `+`, `-`, `*`, `/`, or `m`, the smaller of the two.
+    /// An operation on two others: `+`, `-`, `*`, `/`, `m`, the smaller of the two, or `M`, the larger.
     Of(char, Box<[Expression; 2]>),
 }
 
@@ -44,7 +44,10 @@ impl Expression {
         let interval = rows.first().and_then(|row| row.interval);
         Some(Number {
             value: value_with(None),
-            interval: interval.map(|(low, high)| (value_with(Some(low)), value_with(Some(high)))),
+            interval: interval.map(|(low, high)| {
+                let [one, other] = [low, high].map(|end| value_with(Some(end)));
+                (one.min(other), one.max(other))
+            }),
             is_suspect: rows.iter().any(|row| row.is_suspect),
         })
     }
@@ -74,7 +77,8 @@ impl Expression {
                     '-' => a - b,
                     '*' => a * b,
                     '/' => a / b,
-                    _ => a.min(b),
+                    'm' => a.min(b),
+                    _ => a.max(b),
                 }
             }
         }
@@ -144,15 +148,18 @@ impl Reader<'_> {
             return Ok(Expression::Constant(number));
         }
         if word.is_empty() {
-            return Err(self.wrong("a number, METRIC('FIGURE', 'SERIES', 'X'), min(A, B) or (..)"));
+            return Err(self.wrong("a number, METRIC('FIGURE', 'SERIES', 'X'), min(A, B), max(A, B) or (..)"));
         }
         self.at += length;
         self.expect("(")?;
-        if word == "min" {
+        if word == "min" || word == "max" {
             let first = self.sum()?;
             self.expect(",")?;
             let second = self.sum()?;
-            return self.expect(")").map(|()| Expression::Of('m', Box::new([first, second])));
+            return self.expect(")").map(|()| {
+                let sign = if word == "min" { 'm' } else { 'M' };
+                Expression::Of(sign, Box::new([first, second]))
+            });
         }
         let figure = self.quoted()?;
         self.expect(",")?;
@@ -195,7 +202,7 @@ mod tests {
             ("8 / 2 / 2", 2.0),
             ("100 * (1 - p99('fig 1', 'C', '20') / p99('fig 1', 'A, B', '20'))", 50.0),
             ("p99('fig 1', 'C', '20', '20') / 2", 3.0),
-            ("min(p99('fig 1', 'C', '20'), 2.5)", 2.5),
+            ("min(p99('fig 1', 'C', '20'), 2.5) + max(1, 4)", 6.5),
         ] {
             let number = Expression::read(text).expect(text).number(&find);
             assert_eq!(number.map(|number| number.value), Some(value), "{text}");

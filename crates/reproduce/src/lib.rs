@@ -14,23 +14,21 @@
 
 #![forbid(unsafe_code)]
 
-mod breakdown_kernel;
 mod brief;
-mod bullettrains_kernel;
-mod chronos;
-mod chronos_kernel;
 mod claim;
-mod costs;
-mod detail;
+mod computed;
 mod distribution;
 mod error;
+mod exact;
 mod expression;
 mod hull;
 mod hull_kernel;
 pub mod journal;
 mod kernel;
 pub mod ledger;
+mod machine_model;
 pub mod metric;
+mod models;
 mod ns2;
 mod options;
 mod orderings;
@@ -38,11 +36,11 @@ mod outcomes;
 pub mod page;
 pub mod published;
 mod qjump;
-mod qjump_kernel;
 mod registry;
 pub mod row;
 pub mod row_filter;
 mod run;
+mod simulated;
 mod single_run;
 mod solstice;
 pub mod sources;

@@ -4,12 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_results::outcome::Outcome;
-use plimsoll_results::stats::Estimate;
+use plimsoll_servers::Parameters;
 use plimsoll_units::Span;
+
+pub use plimsoll_servers::{Measured, Task};
 
 use crate::claim::Claims;
 use crate::distribution::Distribution;
 use crate::error::ReproduceError;
+use crate::exact::ExactRun;
 use crate::metric::Metric;
 use crate::ns2::{PairArrivals, RoundRobinTransfers};
 use crate::published::Published;
@@ -25,7 +28,7 @@ pub(crate) type Exact = fn(&Study, seed: u64, folder: &Path) -> Result<Vec<Row>,
 /// Computes rows from all others.
 pub(crate) type Summary = fn(&Study, &[Row]) -> Vec<Row>;
 /// Makes the task of a point; `None` where a series does not have the point.
-pub type MakeTask = fn(&Point<'_>) -> Option<Arc<dyn Task>>;
+pub type MakeTask = Arc<dyn Fn(&Point<'_>) -> Option<Arc<dyn Task>> + Send + Sync>;
 
 /// Functions of a kind, each with the name that a study file has for it.
 pub(crate) type Named<F> = &'static [(&'static str, F)];
@@ -53,9 +56,11 @@ pub struct Study {
     pub(crate) run_rows: Option<RunRows>,
     /// Computes the rows whose value theory or raw data settle exactly.
     pub(crate) exact: Option<Exact>,
+    /// The short runs whose numbers theory settles, after those rows.
+    pub(crate) exact_runs: Vec<ExactRun>,
     /// The rows that its file computes from all others.
     pub(crate) claims: Vec<Claims>,
-    /// Computes rows from all others, after the claims.
+    /// Computes rows from all others, before the claims.
     pub(crate) summary: Option<Summary>,
     /// The figures whose schemes are not compared.
     pub unordered: Vec<String>,
@@ -130,6 +135,10 @@ pub struct Figure {
     pub title: String,
     /// How its points are run.
     pub runs: Runs,
+    /// The parameters of its task.
+    pub(crate) parameters: Parameters,
+    /// How the model of the machine runs its points, if it does.
+    pub(crate) model: Option<Parameters>,
     /// The settings that it runs with.
     pub bases: Vec<Base>,
     /// The label of the x axis.
@@ -172,14 +181,24 @@ pub struct Tolerance {
 }
 
 /// The work of a figure's point.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum Runs {
     /// It runs a network: a scenario, one of the study's files, with the series as its variant.
     Scenario(String),
-    /// It runs a task of the study's own; `None` where a series does not have the point.
+    /// It runs a task, which the registry has by a name.
     Task(MakeTask),
     /// It runs nothing: its rows are made of other figures' runs.
     Nothing,
+}
+
+impl std::fmt::Debug for Runs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Runs::Scenario(name) => write!(f, "Scenario({name})"),
+            Runs::Task(_) => f.write_str("Task"),
+            Runs::Nothing => f.write_str("Nothing"),
+        }
+    }
 }
 
 /// A point of a figure, with all that its task may depend on.
@@ -199,43 +218,6 @@ pub struct Point<'a> {
     pub servers: &'a Path,
     /// Finds a study by the name of its folder.
     pub study: fn(&str) -> Option<&'static Study>,
-}
-
-/// Something that is measured by other means than a scenario: a formula, the model of a server, a server.
-pub trait Task: Send + Sync {
-    /// Returns all that its numbers follow from, its seed as well: tasks of a figure with the same text are the same
-    /// run.
-    fn settings(&self) -> String;
-
-    /// Checks that this system has what the task needs, before anything runs.
-    ///
-    /// # Errors
-    /// What is missing, and what brings it.
-    fn check(&self) -> Result<(), String> {
-        Ok(())
-    }
-
-    /// Measures. A task by the wall's clock has the machine for itself, and calls `goes_on` between its parts; once
-    /// that was false, whatever it returns does not count.
-    ///
-    /// # Errors
-    /// What went wrong, in words.
-    fn measure(&self, goes_on: &dyn Fn() -> bool) -> Result<Vec<Measured>, String>;
-}
-
-/// One number of a task.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Measured {
-    /// The scheme that it is of, where a task measures several in turn; none: the point's.
-    pub series: Option<&'static str>,
-    /// The name of what is measured.
-    pub metric: String,
-    /// The unit of the number.
-    pub unit: String,
-    /// The number, with its interval.
-    pub estimate: Estimate,
-    /// Whether the machine was too slow for it.
-    pub suspect: bool,
 }
 
 /// A point on a figure's x axis.
@@ -291,19 +273,6 @@ impl Explanation {
 }
 
 impl Study {
-    /// Returns whether it has rows that are computed from others.
-    pub(crate) fn computes(&self) -> bool {
-        !self.claims.is_empty() || self.summary.is_some()
-    }
-
-    /// Computes the rows that follow from `rows`.
-    pub(crate) fn computed(&self, rows: &[Row]) -> Vec<Row> {
-        let claims =
-            self.claims.iter().flat_map(|claims| claims.rows(self.bases[0].name(), &self.published, rows));
-        let summary = self.summary.map_or_else(Vec::new, |summary| summary(self, rows));
-        claims.chain(summary).collect()
-    }
-
     /// Returns the text of the scenario `file` with the settings of `base`: of `NAME-BASE.toml` instead of `NAME.toml`
     /// if there is one, else of the file with an include of `source.toml` turned into one of `BASE.toml`.
     pub(crate) fn text(&self, file: &str, base: Base) -> String {
@@ -320,11 +289,6 @@ impl Study {
     /// Returns the figure of that name.
     pub(crate) fn figure(&self, id: &str) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.id == id)
-    }
-
-    /// Returns the places on a figure's x axis; none if there is no such figure.
-    pub(crate) fn xs(&self, figure: &str) -> impl Iterator<Item = &str> {
-        self.figure(figure).into_iter().flat_map(|figure| figure.cases.iter().map(|case| case.x.as_str()))
     }
 
     /// Returns the explanation of a row, if there is one.
@@ -345,19 +309,6 @@ impl Study {
     /// Returns whether its measured runs go by the wall's clock.
     pub fn is_live(&self) -> bool {
         self.bases[0].is_live()
-    }
-
-    /// Measures the rows that are settled exactly: a second of work.
-    ///
-    /// # Errors
-    /// If a shipped scenario does not load.
-    pub fn measure_exact(&self, seed: u64) -> Result<Vec<Row>, ReproduceError> {
-        self.exact_rows(seed, self.laid_out()?.path())
-    }
-
-    /// Measures the same with the scenarios that are in a folder.
-    pub(crate) fn exact_rows(&self, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError> {
-        self.exact.map_or(Ok(Vec::new()), |exact| exact(self, seed, folder))
     }
 
     /// Returns the rows of a run that are beyond its figure's metrics.
@@ -421,6 +372,14 @@ impl Figure {
             Some(row)
         };
         metrics.filter_map(row).collect()
+    }
+
+    /// Returns the first of the servers that take turns with the one of that name.
+    pub(crate) fn first_of(&self, series: &str) -> Option<&str> {
+        let groups =
+            self.parameters.with.get("groups")?.as_array()?.iter().filter_map(|group| group.as_array());
+        let has = |group: &&Vec<toml::Value>| group.iter().any(|name| name.as_str() == Some(series));
+        groups.into_iter().find(has)?.first()?.as_str()
     }
 
     /// Returns whether a quick look has the point.

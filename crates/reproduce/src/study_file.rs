@@ -3,20 +3,23 @@
 //! The structs below are the file's keys. What is wrong is an error that names the file, the key and what is allowed.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use plimsoll_experiment::Measure;
+use plimsoll_servers::Parameters;
 use plimsoll_units::Span;
 use serde::Deserialize;
 
 use crate::claim::Claims;
 use crate::distribution::Distribution;
+use crate::exact::ExactRun;
 use crate::metric::Metric;
 use crate::ns2::{PairArrivals, RoundRobinTransfers};
 use crate::published::Published;
 use crate::registry::{self, EXACT, RUN_ROWS, SUMMARY};
 use crate::row_filter::RowFilter;
 use crate::sources::{self, Source};
-use crate::study::{Base, Case, Explanation, Figure, Runs, Study, StudySources, Table, Tolerance};
+use crate::study::{Base, Case, Explanation, Figure, Point, Runs, Study, StudySources, Table, Tolerance};
 use crate::timeline::Timeline;
 
 /// A study's file that cannot be used: its path, and what is wrong where.
@@ -54,11 +57,17 @@ struct StudyFile {
     /// Rows that are computed by the functions of these names in `registry.rs`.
     #[serde(default)]
     computed: Computed,
+    /// The servers, real or modelled, that the figures' tasks name.
+    #[serde(default)]
+    servers: toml::Table,
     /// The metrics, by the names under which figures ask for them.
     #[serde(default)]
     metrics: BTreeMap<String, MetricFile>,
     /// The figures, in the page's order.
     figure: Vec<FigureFile>,
+    /// The short runs whose numbers theory settles.
+    #[serde(default)]
+    exact: Vec<ExactRun>,
     /// The rows that are computed from others, in their order.
     #[serde(default)]
     claims: Vec<Claims>,
@@ -127,6 +136,16 @@ struct FigureFile {
     scenario: Option<String>,
     /// The task that a point runs instead, by its name in `registry.rs`.
     task: Option<String>,
+    /// The keys for the task; `plimsoll-servers` says how a scheme or a point has its own.
+    #[serde(default)]
+    with: toml::Table,
+    /// The figure of another study that a point of the simulated base runs instead.
+    simulated: Option<toml::Table>,
+    /// How the model of the machine runs the points that are measured.
+    model: Option<toml::Table>,
+    /// The points that a scheme does not have.
+    #[serde(default)]
+    without: BTreeMap<String, Vec<String>>,
     bases: Vec<Base>,
     /// The label of the x axis.
     #[serde(default)]
@@ -288,7 +307,7 @@ fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String
         Ok((key, Metric { name, unit: file.unit, of }))
     });
     let metrics = metrics.collect::<Result<BTreeMap<String, Metric>, String>>()?;
-    let known = Known { metrics: &metrics, scenarios, cdfs, bases: file.bases };
+    let known = Known { metrics: &metrics, servers: &file.servers, scenarios, cdfs, bases: file.bases };
     let figures = figure
         .into_iter()
         .map(|figure| {
@@ -326,6 +345,14 @@ fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String
         run_rows: computed.run_rows.map(|name| registry::find("run-rows", &name, RUN_ROWS)).transpose()?,
         exact: computed.exact.map(|name| registry::find("exact", &name, EXACT)).transpose()?,
         summary: computed.summary.map(|name| registry::find("summary", &name, SUMMARY)).transpose()?,
+        exact_runs: file
+            .exact
+            .into_iter()
+            .map(|run| {
+                one_of("scenario", &run.scenario, scenarios.iter().map(|(name, _)| *name))?;
+                run.checked()
+            })
+            .collect::<Result<_, String>>()?,
         claims: file.claims,
         unordered: file.unordered,
         other_seeds: file.other_seeds,
@@ -353,6 +380,7 @@ fn named_source(key: &str) -> Result<&'static Source, String> {
 /// The names that a figure may use.
 struct Known<'a> {
     metrics: &'a BTreeMap<String, Metric>,
+    servers: &'a toml::Table,
     scenarios: Files,
     cdfs: Files,
     bases: [Base; 2],
@@ -360,13 +388,24 @@ struct Known<'a> {
 
 impl Known<'_> {
     fn figure(&self, mut file: FigureFile) -> Result<Figure, String> {
+        let parameters = |with| Parameters { with, servers: self.servers.clone() };
+        let model = file.model.take().map(parameters);
+        let simulated = file.simulated.take().map(parameters);
+        let parameters = parameters(std::mem::take(&mut file.with));
         let runs = match (file.scenario.take(), file.task.take()) {
             (Some(_), Some(_)) => return Err("it has `scenario` and `task`; allowed: one of them".to_owned()),
             (Some(name), None) => {
                 one_of("scenario", &name, self.scenarios.iter().map(|(name, _)| *name))?;
                 Runs::Scenario(name)
             }
-            (None, Some(name)) => Runs::Task(registry::task(&name)?),
+            (None, Some(name)) => {
+                let make = registry::task(&name, parameters.clone(), simulated)?;
+                let without = std::mem::take(&mut file.without);
+                let has = move |point: &Point<'_>| {
+                    !without.get(point.series).is_some_and(|xs| xs.iter().any(|x| x == point.x))
+                };
+                Runs::Task(Arc::new(move |point| if has(point) { make(point) } else { None }))
+            }
             (None, None) => Runs::Nothing,
         };
         for base in &file.bases {
@@ -394,6 +433,8 @@ impl Known<'_> {
             id: file.id,
             title: file.title,
             runs,
+            parameters,
+            model,
             bases: file.bases,
             axis: file.axis,
             log: file.log,

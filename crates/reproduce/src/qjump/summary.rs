@@ -5,7 +5,7 @@ use crate::published::Kind;
 use crate::row::Row;
 use crate::study::Study;
 
-pub(super) fn rows(study: &Study, rows: &[Row]) -> Vec<Row> {
+pub(crate) fn rows(study: &Study, rows: &[Row]) -> Vec<Row> {
     let of_figure = |row: &&Row| row.figure == "fig9" && row.base == "source";
     let rows: Vec<&Row> = rows.iter().filter(of_figure).collect();
     let find = |series: &str, metric: &str| -> Vec<&Row> {

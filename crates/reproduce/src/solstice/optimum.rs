@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use plimsoll_circuits::{SchedulerKind, Workload};
+use plimsoll_circuits::{SchedulerKind, Switching, Workload};
 use plimsoll_results::stats::mean;
 use plimsoll_text::csv::rows;
 
 use super::plus_plus;
-use super::tasks::{SWITCHING, draw};
 use crate::error::ReproduceError;
 use crate::published::Kind;
 use crate::row::Row;
@@ -26,11 +25,11 @@ pub(crate) fn solved(study: &Study, run_seed: u64, _: &Path) -> Result<Vec<Row>,
             panic!("studies/solstice/optimum.csv, line {}: six numbers", row.line);
         };
         let ports = ports as usize;
-        let demand = draw(&Workload::paper(ports), seed as u64, 0);
-        let mut schedule = SchedulerKind::Solstice.make().schedule(&demand, &SWITCHING);
-        let whole = schedule.total(SWITCHING.night).as_ms_f64();
-        schedule.cut_last_day(&demand, &SWITCHING);
-        let cut = schedule.total(SWITCHING.night).as_ms_f64();
+        let demand = Workload::paper(ports).demand(&Switching::PAPER, seed as u64, 0);
+        let mut schedule = SchedulerKind::Solstice.make().schedule(&demand, &Switching::PAPER);
+        let whole = schedule.total(Switching::PAPER.night).as_ms_f64();
+        schedule.cut_last_day(&demand, &Switching::PAPER);
+        let cut = schedule.total(Switching::PAPER.night).as_ms_f64();
         // The gap that the solver left counts against Solstice.
         let values = [cut / bound, whole / bound, optimum / bound, configurations];
         match sizes.iter_mut().find(|(known, _)| *known == ports) {

@@ -1,10 +1,10 @@
 //! Solstice++ of Fig. 4, of which no source of ours has more than its numbers: they stand beside what any schedule can
 //! have that is no longer than Solstice's of the same demand, as the paper's of Solstice++ are.
 
-use plimsoll_circuits::{Reach, Scheduler as _, Solstice, Workload};
+use plimsoll_circuits::{Reach, Scheduler as _, Solstice, Switching, Workload};
 use plimsoll_results::stats::mean;
 
-use super::tasks::{DEMANDS, SWITCHING, draw};
+use crate::models::DEMANDS;
 use crate::published::Kind;
 use crate::row::Row;
 use crate::study::Study;
@@ -63,8 +63,8 @@ const FIGURE: &str = "plus-plus";
 const FARTHER: &str = "farther end";
 
 fn reach(ports: usize, seed: u64, number: u32) -> Reach {
-    let demand = draw(&Workload::paper(ports), seed, number);
-    let mut schedule = Solstice::default().schedule(&demand, &SWITCHING);
-    schedule.cut_last_day(&demand, &SWITCHING);
-    Reach::of(&demand, &SWITCHING, schedule.total(SWITCHING.night))
+    let demand = Workload::paper(ports).demand(&Switching::PAPER, seed, number);
+    let mut schedule = Solstice::default().schedule(&demand, &Switching::PAPER);
+    schedule.cut_last_day(&demand, &Switching::PAPER);
+    Reach::of(&demand, &Switching::PAPER, schedule.total(Switching::PAPER.night))
 }
