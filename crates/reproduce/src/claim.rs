@@ -12,14 +12,14 @@
 //! Names that change together are one, with `|` between them and between their values: `["a|b", "1|2", "3|4"]`.
 //!
 //! `METRIC('FIGURE', 'SERIES', 'X')` is the number of a row of the same base; of several X, their sum. A row of which a
-//! number is missing is left out. With `interval`, the row has what the interval of the first number makes of it. It is
+//! number is missing is left out. With `interval`, the row's interval follows from that of the first number. It is
 //! as suspect as the numbers behind it.
 
 use plimsoll_results::stats::expression::Operator;
 use serde::Deserialize;
 
-use crate::expression::{Expression, Number};
-use crate::published::{Kind, Published};
+use crate::expression::{Number, RowExpression};
+use crate::published::{Published, PublishedKind};
 use crate::row::Row;
 
 /// Rows that are computed together.
@@ -27,7 +27,7 @@ use crate::row::Row;
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Claims {
     /// A name whose value is a choice.
-    best: Option<Best>,
+    best: Option<BestChoice>,
     /// Names and their values: the rows are computed for each combination, the first name outermost. Without `base`,
     /// they are of the study's first base.
     #[serde(default)]
@@ -42,19 +42,19 @@ pub struct Claims {
 /// A name that has the value for which an expression is the least.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Best {
+struct BestChoice {
     name: String,
     among: Vec<String>,
     least: String,
-    /// Whether there is no choice while a number of a value is missing.
+    /// Whether the choice waits until every value has its number.
     #[serde(default)]
     needs_all: bool,
-    /// The value where there is no choice; without it, there are no rows then.
+    /// The value where there is no choice; without it, the rows are left out then.
     otherwise: Option<String>,
 }
 
 /// A name of `each` and one of its values.
-type Named<'a> = (&'a str, &'a str);
+type NameValue<'a> = (&'a str, &'a str);
 
 /// A row that is computed from others, before its names have values.
 #[derive(Clone, Debug, Deserialize)]
@@ -76,7 +76,7 @@ struct Claim {
     /// An expression whose numbers make the row as suspect as those behind it do.
     doubts: Option<String>,
     /// Whether the published value is the order of two numbers, of which this is the ratio: it holds where the whole
-    /// interval is above 1, and does not where it is below, or where it shows that there is no order.
+    /// interval is above 1, and does not where it is below, or within a tenth of 1.
     #[serde(default)]
     order: bool,
     /// The conditions that the number has to meet, such as `>= 80` or `> published`.
@@ -84,7 +84,7 @@ struct Claim {
     holds: Vec<String>,
     /// The figure, series and x of the published value, where they are not the row's.
     said: Option<[String; 3]>,
-    /// The bases that are held to what is published; all of them if empty.
+    /// The bases that are held to the published values; all of them if empty.
     #[serde(default)]
     held: Vec<String>,
 }
@@ -102,7 +102,7 @@ impl Claims {
         self.check_with(bases, &mut vec![("base", bases[0])])
     }
 
-    fn check_with<'a>(&'a self, bases: [&str; 2], names: &mut Vec<Named<'a>>) -> Result<(), String> {
+    fn check_with<'a>(&'a self, bases: [&str; 2], names: &mut Vec<NameValue<'a>>) -> Result<(), String> {
         let (outer, parts) = (names.len(), |text: &String| text.split('|').count());
         let is_wrong =
             |each: &&Vec<String>| each.len() < 2 || each.iter().any(|value| parts(value) != parts(&each[0]));
@@ -111,9 +111,9 @@ impl Claims {
                 "`each` has {each:?}; allowed: a name and its values, each of as many parts"
             ));
         }
-        if let Some(Best { name, among, least, .. }) = &self.best {
+        if let Some(BestChoice { name, among, least, .. }) = &self.best {
             names.extend(among.first().into_iter().flat_map(|value| named(name, value)));
-            Expression::read(&filled(least, names))?;
+            RowExpression::read(&filled(least, names))?;
         }
         names.extend(self.each.iter().flat_map(|each| named(&each[0], &each[1])));
         let asked = self.each.iter().filter(|each| each[0] == "base").flat_map(|each| &each[1..]);
@@ -127,7 +127,7 @@ impl Claims {
         Ok(())
     }
 
-    /// Computes the rows from those of figures.
+    /// Computes the rows from the rows of figures.
     pub(crate) fn rows(&self, first_base: &str, published: &Published, rows: &[Row]) -> Vec<Row> {
         let mut computed = Vec::new();
         self.walk(rows, &mut vec![("base", first_base)], &mut |claim, names| {
@@ -150,8 +150,8 @@ impl Claims {
     fn walk<'a>(
         &'a self,
         rows: &[Row],
-        names: &mut Vec<Named<'a>>,
-        with: &mut dyn FnMut(&'a Claim, &[Named<'a>]),
+        names: &mut Vec<NameValue<'a>>,
+        with: &mut dyn FnMut(&'a Claim, &[NameValue<'a>]),
     ) {
         let outer = names.len();
         if let Some(best) = &self.best {
@@ -166,8 +166,8 @@ impl Claims {
         &'a self,
         each: &'a [Vec<String>],
         rows: &[Row],
-        names: &mut Vec<Named<'a>>,
-        with: &mut dyn FnMut(&'a Claim, &[Named<'a>]),
+        names: &mut Vec<NameValue<'a>>,
+        with: &mut dyn FnMut(&'a Claim, &[NameValue<'a>]),
     ) {
         let Some((first, rest)) = each.split_first() else {
             self.rows.iter().for_each(|claim| with(claim, names));
@@ -183,11 +183,11 @@ impl Claims {
     }
 }
 
-impl Best {
+impl BestChoice {
     /// Returns the value whose expression is the least, the first of several.
-    fn value(&self, rows: &[Row], names: &[Named<'_>]) -> Option<&str> {
+    fn value(&self, rows: &[Row], names: &[NameValue<'_>]) -> Option<&str> {
         let cost = |value: &String| {
-            let own: Vec<Named<'_>> = names.iter().copied().chain(named(&self.name, value)).collect();
+            let own: Vec<NameValue<'_>> = names.iter().copied().chain(named(&self.name, value)).collect();
             number(&self.least, rows, &own)
         };
         let costs: Vec<(&String, f64)> =
@@ -199,12 +199,12 @@ impl Best {
 }
 
 /// Returns the base of the innermost names.
-fn base<'a>(names: &[Named<'a>]) -> &'a str {
+fn base<'a>(names: &[NameValue<'a>]) -> &'a str {
     names.iter().rev().find(|(name, _)| *name == "base").map_or("", |(_, base)| base)
 }
 
 /// Computes an expression of rows of the names' base; `None` where a row is missing.
-fn number(text: &str, rows: &[Row], names: &[Named<'_>]) -> Option<Number> {
+fn number(text: &str, rows: &[Row], names: &[NameValue<'_>]) -> Option<Number> {
     let base = base(names);
     let find = |metric: &str, [figure, series, x]: [&str; 3]| {
         let is = |row: &&Row| {
@@ -215,12 +215,12 @@ fn number(text: &str, rows: &[Row], names: &[Named<'_>]) -> Option<Number> {
         let row = rows.iter().find(is)?;
         Some(Number { value: row.measured, interval: row.ci, is_suspect: row.suspect })
     };
-    let expression = Expression::read(&filled(text, names)).expect("checked when the study was read");
+    let expression = RowExpression::read(&filled(text, names)).expect("checked when the study was read");
     expression.number(&find).filter(|number| number.value.is_finite())
 }
 
 impl Claim {
-    fn check(&self, names: &[Named<'_>]) -> Result<(), String> {
+    fn check(&self, names: &[NameValue<'_>]) -> Result<(), String> {
         let texts = [&self.figure, &self.series, &self.x, &self.metric, &self.unit, &self.is];
         let texts = texts.into_iter().chain(&self.doubts).chain(self.said.iter().flatten());
         for text in texts {
@@ -229,12 +229,12 @@ impl Claim {
             }
         }
         for text in std::iter::once(&self.is).chain(&self.doubts) {
-            Expression::read(&filled(text, names))?;
+            RowExpression::read(&filled(text, names))?;
         }
         self.holds.iter().try_for_each(|text| condition(text).map(drop))
     }
 
-    fn row(&self, values: &Published, rows: &[Row], names: &[Named<'_>]) -> Option<Row> {
+    fn row(&self, values: &Published, rows: &[Row], names: &[NameValue<'_>]) -> Option<Row> {
         let filled = |text: &str| filled(text, names);
         let base = base(names);
         let doubts = self.doubts.as_ref().and_then(|text| number(text, rows, names));
@@ -252,9 +252,10 @@ impl Claim {
             self.said.as_ref().map_or([figure, series, x], |said| said.each_ref().map(|text| filled(text)));
         let [figure, series, x] = said.each_ref().map(String::as_str);
         let said = |kind| values.value(kind, figure, series, x, &metric);
-        let (about, least, most) = (said(Kind::About), said(Kind::AtLeast), said(Kind::AtMost));
+        let (about, least, most) =
+            (said(PublishedKind::About), said(PublishedKind::AtLeast), said(PublishedKind::AtMost));
         let published = about.or(least).or(most);
-        let mut row = row.compare(published, said(Kind::Original), about.and(self.tolerance));
+        let mut row = row.compare(published, said(PublishedKind::Original), about.and(self.tolerance));
         let measured = row.measured;
         row.order_only = self.order;
         if self.order {
@@ -274,7 +275,7 @@ impl Claim {
 }
 
 /// Pairs names that change together with their values.
-fn named<'a>(names: &'a str, values: &'a str) -> impl Iterator<Item = Named<'a>> {
+fn named<'a>(names: &'a str, values: &'a str) -> impl Iterator<Item = NameValue<'a>> {
     names.split('|').zip(values.split('|'))
 }
 
@@ -288,7 +289,7 @@ fn decided((low, high): (f64, f64)) -> Option<bool> {
 const NEGLIGIBLE: f64 = 1.1;
 
 /// Puts the values of names into a text, also into values; of two names of one spelling, the inner one's.
-fn filled(text: &str, names: &[Named<'_>]) -> String {
+fn filled(text: &str, names: &[NameValue<'_>]) -> String {
     let mut text = text.to_owned();
     // Values have names of others in them, but never their own.
     for _ in names {
@@ -327,7 +328,7 @@ mod tests {
     /// are this.
     fn claimed(ratio: f64, half: f64, is_suspect: bool) -> [Row; 2] {
         let means = ["reader/writer lock", "steering"].map(|series| {
-            // Intervals of the machine, which are wide apart from those of the rounds' ratios.
+            // Intervals of the machine, which are much wider than the intervals of the rounds' ratios.
             let mean = row("fig5.3", series, "latency_us_mean", 200.0, 150.0);
             Row { suspect: is_suspect && series == "reader/writer lock", ..mean }
         });
@@ -381,7 +382,7 @@ mod tests {
         let sweep = study.figure("fig7-wred").expect("the study has the figure");
         for (number, x) in sweep.cases.iter().map(|case| case.x.as_str()).enumerate() {
             assert_eq!(ecn(&rows), [2.0, 3.0, 3.0], "{x} is missing");
-            // The fourth is the best: less is better than none, and more than needed is no gain.
+            // The fourth is the best: less is better than none, and a ratio below 1 gains nothing.
             let times = if number == 3 { 1.5 } else { 2.0 + number as f64 };
             rows.extend(applications("fig7-wred", "ECN", x, 0.8, times));
         }

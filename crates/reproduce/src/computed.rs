@@ -1,4 +1,4 @@
-//! The rows of a study that no run of a figure measures: those that follow from others, and those of theory.
+//! The rows of a study that no run of a figure measures: rows that follow from others, and rows of theory.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ impl Study {
         self.figures.iter().any(|figure| figure.model.is_some())
     }
 
-    /// Computes the rows that follow from `rows`: those of the model of the machine, the summary, and the claims.
+    /// Computes the rows that follow from `rows`: of the model of the machine, of the summary, and of the claims.
     pub(crate) fn computed(&self, rows: &[Row]) -> Vec<Row> {
         let mut computed = if self.has_model() { machine_model::rows(self, rows) } else { Vec::new() };
         let all = [rows, &computed].concat();

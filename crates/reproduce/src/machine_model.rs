@@ -18,7 +18,7 @@ use plimsoll_servers::ratio_name;
 use plimsoll_units::Span;
 use serde::Deserialize;
 
-use crate::models::Gauge;
+use crate::models::ModelGauge;
 use crate::row::Row;
 use crate::study::{Base, Figure, Measured, Study};
 
@@ -30,8 +30,8 @@ struct ModelKeys {
     arrivals: Arrivals,
     #[serde(default = "uniform")]
     popularity: Popularity,
-    gauges: Vec<Gauge>,
-    /// So many requests one after the other are one.
+    gauges: Vec<ModelGauge>,
+    /// The number of requests, one after the other, that count as one.
     chain: Option<usize>,
 }
 
@@ -63,7 +63,7 @@ fn one() -> u32 {
 
 /// Computes the model's numbers wherever this machine's are measured.
 pub(crate) fn rows(study: &Study, rows: &[Row]) -> Vec<Row> {
-    let machine = Machine { study, rows };
+    let machine = MeasuredMachine { study, rows };
     let mut simulated: Vec<Row> = Vec::new();
     for row in rows.iter().filter(|row| row.base == Base::Kernel.name()) {
         let is_done = |other: &&Row| same_point(row, other) && other.series == row.series;
@@ -103,12 +103,12 @@ fn ratio(study: &Study, row: &Row, simulated: &[Row]) -> Option<Row> {
 }
 
 /// The rows that were measured of this machine.
-struct Machine<'a> {
+struct MeasuredMachine<'a> {
     study: &'a Study,
     rows: &'a [Row],
 }
 
-impl Machine<'_> {
+impl MeasuredMachine<'_> {
     fn given(&self, series: &str, x: &str, metric: &str) -> Option<f64> {
         let is = |row: &&Row| {
             (row.figure.as_str(), row.base.as_str()) == ("given", Base::Kernel.name())
@@ -149,7 +149,7 @@ impl Machine<'_> {
         let [mean, p50, p99] = ["latency_us_mean", "latency_us_p50", "latency_us_p99"]
             .map(|metric| Some((self.given(&given, "low load", metric)? - busy_us).max(1.0)));
         let (mean, p50, p99) = (mean?, p50?, p99?);
-        // Of a log-normal distribution, the 99th percentile is so many standard deviations from the median.
+        // Of a log-normal distribution, the 99th percentile is 2.326 standard deviations from the median.
         let sigma = libm::log(p99 / p50).max(0.0) / 2.326_348;
         let sd = mean * libm::sqrt(libm::exp(sigma * sigma) - 1.0);
         let [mean, sd] = [mean, sd].map(|us| Span::from_ns((us * 1e3) as u64));

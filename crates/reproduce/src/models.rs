@@ -12,7 +12,7 @@ use plimsoll_servers::Parameters;
 
 pub(crate) use fan_out::normal_law;
 pub(crate) use schedules::DEMANDS;
-pub(crate) use server::Gauge;
+pub(crate) use server::ModelGauge;
 
 use crate::study::{Point, Task};
 

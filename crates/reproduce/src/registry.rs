@@ -6,23 +6,23 @@ use plimsoll_servers::{Parameters, TaskPoint};
 
 use crate::models;
 use crate::simulated::Simulated;
-use crate::study::{Base, Exact, MakeTask, Named, RunRows, Summary};
+use crate::study::{Base, Exact, MakePointTask, NamedFunctions, RunRows, SummaryRows};
 use crate::{hull, hull_kernel, qjump, solstice};
 
-pub(crate) const RUN_ROWS: Named<RunRows> =
+pub(crate) const RUN_ROWS: NamedFunctions<RunRows> =
     &[("hull.association", hull::association), ("hull-kernel.occupancy", hull_kernel::occupancy)];
 
-pub(crate) const EXACT: Named<Exact> = &[
+pub(crate) const EXACT: NamedFunctions<Exact> = &[
     ("hull.exact", hull::exact),
     ("qjump.theory", qjump::theory),
     ("normal-law", models::normal_law),
     ("solstice.solved", solstice::solved),
 ];
 
-pub(crate) const SUMMARY: Named<Summary> = &[("qjump.summary", qjump::summary)];
+pub(crate) const SUMMARY: NamedFunctions<SummaryRows> = &[("qjump.summary", qjump::summary)];
 
 /// Finds a function by name; the error says which names there are.
-pub(crate) fn find<F: Copy>(what: &str, name: &str, among: Named<F>) -> Result<F, String> {
+pub(crate) fn find<F: Copy>(what: &str, name: &str, among: NamedFunctions<F>) -> Result<F, String> {
     among.iter().find(|(known, _)| *known == name).map(|(_, function)| *function).ok_or_else(|| {
         let known: Vec<&str> = among.iter().map(|(known, _)| *known).collect();
         format!("there is no {what} `{name}`; allowed: {}", known.join(", "))
@@ -38,7 +38,7 @@ pub(crate) fn task(
     name: &str,
     parameters: Parameters,
     simulated: Option<Parameters>,
-) -> Result<MakeTask, String> {
+) -> Result<MakePointTask, String> {
     if let Some((_, task)) = models::TASKS.iter().find(|(known, _)| *known == name) {
         let of_study = "a test makes every task of every study";
         return Ok(Arc::new(move |point| Some(task(&parameters, point).expect(of_study))));
@@ -64,7 +64,7 @@ mod tests {
     use crate::row::Row;
     use crate::studies::every;
 
-    /// Computes the sums of every committed page again; those of chronos-kernel take half a minute of its model.
+    /// Computes the sums of every committed page again; the sums of chronos-kernel take half a minute of its model.
     #[test]
     fn committed_rows_that_are_computed_follow_from_the_others() {
         let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproductions");

@@ -23,7 +23,7 @@ struct SimulatedKeys {
     figure: String,
     x: Value,
     scheme: String,
-    /// Settings beyond those of that point, and those of a quick look.
+    /// Settings beyond the settings of that point, and further ones of a quick look.
     #[serde(default)]
     set: Vec<String>,
     quick_set: Vec<String>,

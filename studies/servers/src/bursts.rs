@@ -1,11 +1,11 @@
 //! TCP's bursts on this kernel: what TCP hands to a device at once, and what that would be on a link of a rate.
 //!
 //! ```text
-//! Arm ──> run: Star (namespaces, veth, bridge), Flows (threads with sockets), PacketSocket at h0 ──> Seen
+//! Arm ──> run: Star (namespaces, veth, bridge), StarFlows (threads with sockets), PacketSocket at h0 ──> RoundSeen
 //!           └── several rounds ──> segments, trains, bytes of an acknowledgement, throughput
 //! ```
 //!
-//! A packet socket sees what is handed to a device before the device cuts it, so lengths of segments are exact. Times
+//! A packet socket sees segments before the device cuts them, so lengths of segments are exact. Times
 //! between them are software's, so trains of segments are joined by a gap above what such times resolve.
 
 mod arm;
@@ -20,7 +20,7 @@ use crate::task::{MakeTask, Measured, Task};
 use arm::Arm;
 use run::Length;
 
-/// Reads what makes the tasks of a figure: the keys are those of an arm.
+/// Reads what makes the tasks of a figure: its keys are an arm's.
 pub(crate) fn read(parameters: Parameters) -> Result<MakeTask, String> {
     Ok(Arc::new(move |point| {
         let mut arm: Arm =

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::parameters::Parameters;
 use crate::plan::{Beside, MANY_ROUNDS, Rounds};
-use crate::rounds::{Reading, in_rounds, medians};
+use crate::rounds::{TurnReading, in_rounds, medians};
 use crate::task::{MakeTask, Measured, Task};
 use crate::turns::{built, installed, two_processors};
 
@@ -85,8 +85,8 @@ impl Controllers {
     }
 }
 
-fn readings() -> [Reading<'static, Turn>; 4] {
-    let of = |metric, unit, read: fn(&Turn) -> f64| Reading {
+fn readings() -> [TurnReading<'static, Turn>; 4] {
+    let of = |metric, unit, read: fn(&Turn) -> f64| TurnReading {
         metric,
         unit,
         is_compared: true,

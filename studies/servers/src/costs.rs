@@ -11,7 +11,7 @@ use crate::parameters::Parameters;
 use crate::task::{MakeTask, Measured, Task};
 
 /// Solstice on demands of the paper's workload.
-struct Schedules {
+struct ScheduleCost {
     ports: usize,
     demands: u32,
     seed: u64,
@@ -21,11 +21,11 @@ struct Schedules {
 pub(crate) fn schedules(_: Parameters) -> Result<MakeTask, String> {
     Ok(Arc::new(|point| {
         let demands = if point.quick { 11 } else { 501 };
-        Some(Arc::new(Schedules { ports: point.x.parse().ok()?, demands, seed: point.seed }))
+        Some(Arc::new(ScheduleCost { ports: point.x.parse().ok()?, demands, seed: point.seed }))
     }))
 }
 
-impl Task for Schedules {
+impl Task for ScheduleCost {
     fn settings(&self) -> String {
         format!("the median time of {} schedules for {} ports", self.demands, self.ports)
     }
@@ -45,7 +45,7 @@ impl Task for Schedules {
 }
 
 /// The eBPF limiter on packets of one level, less an empty program.
-struct Packets {
+struct LimiterCost {
     is_within_epoch: bool,
 }
 
@@ -57,12 +57,12 @@ pub(crate) fn packets(_: Parameters) -> Result<MakeTask, String> {
             "within its epoch by its stamp" => true,
             _ => return None,
         };
-        Some(Arc::new(Packets { is_within_epoch }))
+        Some(Arc::new(LimiterCost { is_within_epoch }))
     }))
 }
 
 #[cfg(all(target_os = "linux", feature = "kernel"))]
-impl Task for Packets {
+impl Task for LimiterCost {
     fn settings(&self) -> String {
         format!("the median of {ROUNDS} times {RUNS} packets, stamped: {}", self.is_within_epoch)
     }
@@ -79,8 +79,8 @@ const ROUNDS: usize = 31;
 const RUNS: u32 = 200_000;
 
 #[cfg(all(target_os = "linux", feature = "kernel"))]
-impl Packets {
-    /// Measures the processor's cycles of a packet beyond those of an empty program, by round.
+impl LimiterCost {
+    /// Measures the processor's cycles of a packet beyond an empty program's, by round.
     fn cycles(&self) -> anyhow::Result<Vec<f64>> {
         use anyhow::Context as _;
         use plimsoll_bpf::{Inputs, Limiter, Packet, Program};
@@ -97,7 +97,7 @@ impl Packets {
         let levels = params.resolve(12, Rate::from_gbps(10))?;
         let limiter = Limiter::load(&levels, Excess::Refuse, false, Inputs::Kernel)?;
         let empty = Program::empty()?;
-        // An Ethernet frame of IPv4: what is in it does not matter to the limiter.
+        // An Ethernet frame of IPv4, whose content does not matter to the limiter.
         let mut frame = [0; 64];
         frame[12..16].copy_from_slice(&[0x08, 0x00, 0x45, 0x00]);
         let packet = Packet { leaves_ns: u64::from(self.is_within_epoch), ..Packet::new(&frame) };
@@ -111,7 +111,7 @@ impl Packets {
 }
 
 #[cfg(not(all(target_os = "linux", feature = "kernel")))]
-impl Task for Packets {
+impl Task for LimiterCost {
     fn settings(&self) -> String {
         format!("packets of the limiter, stamped: {}", self.is_within_epoch)
     }

@@ -15,10 +15,10 @@ pub(crate) struct LockCounter(TempDir);
 
 /// The counts of all threads of a program so far.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct LockCounts {
+pub(crate) struct MutexCounts {
     /// The acquisitions by `pthread_mutex_lock`; `pthread_mutex_trylock`, which never waits, is not counted.
     pub(crate) acquired: u64,
-    /// Of these, those that found the mutex taken.
+    /// The acquisitions among them that found the mutex taken.
     pub(crate) contended: u64,
     /// The time from then until they had it, in ns.
     pub(crate) waited_ns: u64,
@@ -56,10 +56,10 @@ impl LockCounter {
     ///
     /// # Errors
     /// Returns an error if the file cannot be read.
-    pub(crate) fn read(&self) -> anyhow::Result<LockCounts> {
+    pub(crate) fn read(&self) -> anyhow::Result<MutexCounts> {
         let bytes = fs::read(self.file(COUNTS)).context("cannot read the lock counts")?;
         let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
-        Ok(words.chunks(WORDS).fold(LockCounts::default(), |sum, thread| LockCounts {
+        Ok(words.chunks(WORDS).fold(MutexCounts::default(), |sum, thread| MutexCounts {
             acquired: sum.acquired + thread[0],
             contended: sum.contended + thread[1],
             waited_ns: sum.waited_ns + thread[2],
@@ -71,10 +71,10 @@ impl LockCounter {
     }
 }
 
-impl LockCounts {
-    /// Returns what was counted since `earlier`.
-    pub(crate) fn since(self, earlier: LockCounts) -> LockCounts {
-        LockCounts {
+impl MutexCounts {
+    /// Returns the counts since `earlier`.
+    pub(crate) fn since(self, earlier: MutexCounts) -> MutexCounts {
+        MutexCounts {
             acquired: self.acquired - earlier.acquired,
             contended: self.contended - earlier.contended,
             waited_ns: self.waited_ns - earlier.waited_ns,
@@ -147,6 +147,6 @@ mod tests {
         let counts = counter.read().expect("the counts are there");
         assert_eq!((counts.acquired, counts.contended), (1_002, 1));
         assert!(counts.waited_ns > 0, "{counts:?}");
-        assert_eq!(counts.since(counts), LockCounts::default());
+        assert_eq!(counts.since(counts), MutexCounts::default());
     }
 }

@@ -6,12 +6,12 @@ use crate::task::{MakeTask, Measured, Task};
 
 /// Returns what makes a task that this system or this build cannot carry out.
 pub(crate) fn missing(why: &'static str) -> MakeTask {
-    Arc::new(move |_| Some(Arc::new(Missing(why)) as Arc<dyn Task>))
+    Arc::new(move |_| Some(Arc::new(MissingTask(why)) as Arc<dyn Task>))
 }
 
-struct Missing(&'static str);
+struct MissingTask(&'static str);
 
-impl Task for Missing {
+impl Task for MissingTask {
     fn settings(&self) -> String {
         String::new()
     }

@@ -35,16 +35,16 @@ impl Parameters {
     /// Reads the keys at a place on the axis for a scheme.
     ///
     /// # Errors
-    /// Returns an error that names the place and the key, and what is allowed.
+    /// Returns an error that names the place, the key and the allowed values.
     pub fn read<T: DeserializeOwned>(&self, x: &str, series: &str) -> Result<T, String> {
         read(self.table(x, series)).map_err(|problem| format!("with, {series} at {x}: {problem}"))
     }
 
     /// Returns the table of a server. The keys of a server with `like` are paths, such as `costs.locked`, whose values
-    /// replace those of the server that it names.
+    /// replace the values of the server that it names.
     ///
     /// # Errors
-    /// Returns an error if there is no such server, or a path leads nowhere.
+    /// Returns an error if the server is unknown, or a path leads nowhere.
     pub fn server(&self, name: &str) -> Result<Table, String> {
         let Some(Value::Table(own)) = self.servers.get(name) else {
             let known: Vec<&str> = self.servers.keys().map(String::as_str).collect();
@@ -61,7 +61,7 @@ impl Parameters {
 /// Reads a table.
 ///
 /// # Errors
-/// Returns the key that is wrong, and what is allowed.
+/// Returns the wrong key and the allowed values.
 pub fn read<T: DeserializeOwned>(table: Table) -> Result<T, String> {
     table.try_into().map_err(|error: toml::de::Error| error.to_string().trim_end().to_owned())
 }
@@ -69,7 +69,7 @@ pub fn read<T: DeserializeOwned>(table: Table) -> Result<T, String> {
 /// Puts values at their paths, such as `costs.locked`, shorter paths first.
 ///
 /// # Errors
-/// Returns an error if a path leads through something that is no table.
+/// Returns an error if a path leads through a value that has no keys.
 pub fn put_all(table: &mut Table, values: Table) -> Result<(), String> {
     for (path, value) in values {
         let (parents, key) = path.rsplit_once('.').unwrap_or(("", &path));

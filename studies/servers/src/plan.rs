@@ -1,4 +1,4 @@
-//! The servers of a point that take turns, as plain data: what is started, and where requests reach it.
+//! The servers of a point that take turns, as plain data: the programs, and the way of requests to them.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub(crate) struct Side {
     /// Its name in the rows.
     pub(crate) series: &'static str,
     /// The program that is started.
-    pub(crate) program: Program,
+    pub(crate) program: ServerProgram,
     /// Threads of each process.
     pub(crate) threads: u32,
     /// Processes; keys are shared out to them.
@@ -22,7 +22,7 @@ pub(crate) struct Side {
     /// Words of its command line beyond the common ones.
     pub(crate) options: Vec<String>,
     /// The way on which requests reach it.
-    pub(crate) stack: Stack,
+    pub(crate) stack: RequestPath,
     /// Whether a job beside it receives bulk streams during the measurement.
     pub(crate) has_neighbour: bool,
     /// The servers that its numbers are set beside.
@@ -33,7 +33,7 @@ pub(crate) struct Side {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct ServerFile {
-    program: Program,
+    program: ServerProgram,
     #[serde(default = "one")]
     threads: u32,
     #[serde(default = "one")]
@@ -41,14 +41,14 @@ struct ServerFile {
     #[serde(default)]
     options: Vec<String>,
     #[serde(default)]
-    stack: Stack,
+    stack: RequestPath,
     #[serde(default)]
     has_neighbour: bool,
     /// Servers of the same rounds, by the name that ratios have for each; one beside a job is set beside these alone,
     /// any other beside the first server, too.
     #[serde(default)]
     beside: Table,
-    /// Words of the load beyond those of the figure, which only this server gets.
+    /// Words of the load beyond the figure's, for this server alone.
     #[serde(default)]
     words: Vec<String>,
     /// The server as the model of the machine has it, which is read elsewhere.
@@ -61,12 +61,12 @@ fn one() -> u32 {
 }
 
 /// The servers of a study that take turns, in their order, and the words of the load that each has for itself.
-pub(crate) type Group = (Vec<Side>, Vec<Vec<String>>);
+pub(crate) type SideGroup = (Vec<Side>, Vec<Vec<String>>);
 
 /// The way on which requests reach a server.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Stack {
+pub(crate) enum RequestPath {
     /// TCP over the loopback.
     #[default]
     Loopback,
@@ -87,10 +87,10 @@ pub(crate) struct Beside {
     pub(crate) name: &'static str,
 }
 
-impl Stack {
+impl RequestPath {
     /// Returns whether requests come by TCP; by UDP if not.
     pub(crate) fn is_tcp(self) -> bool {
-        matches!(self, Stack::Loopback | Stack::Streams)
+        matches!(self, RequestPath::Loopback | RequestPath::Streams)
     }
 }
 
@@ -102,7 +102,7 @@ impl Beside {
 /// A program that answers memcached's protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Program {
+pub(crate) enum ServerProgram {
     /// memcached, from the system.
     Memcached,
     /// chronos-memcached, from the folder of the servers.
@@ -115,15 +115,15 @@ pub(crate) enum Program {
     SearchLocked,
 }
 
-impl Program {
+impl ServerProgram {
     /// Returns the name of a program of this project; None for memcached.
     pub(crate) fn built(self) -> Option<&'static str> {
         match self {
-            Program::Memcached => None,
-            Program::Chronos => Some("chronos-memcached"),
-            Program::ChronosLocked => Some("chronos-memcached-locked"),
-            Program::Search => Some("chronos-search"),
-            Program::SearchLocked => Some("chronos-search-locked"),
+            ServerProgram::Memcached => None,
+            ServerProgram::Chronos => Some("chronos-memcached"),
+            ServerProgram::ChronosLocked => Some("chronos-memcached-locked"),
+            ServerProgram::Search => Some("chronos-search"),
+            ServerProgram::SearchLocked => Some("chronos-search-locked"),
         }
     }
 }
@@ -133,7 +133,7 @@ impl Side {
     ///
     /// # Errors
     /// Returns an error if a server is not in the study's table, or its keys are wrong.
-    pub(crate) fn groups(parameters: &mut Parameters) -> Result<Vec<Group>, String> {
+    pub(crate) fn groups(parameters: &mut Parameters) -> Result<Vec<SideGroup>, String> {
         let groups = parameters.with.remove("groups").unwrap_or(Value::Array(Vec::new()));
         let groups: Vec<Vec<String>> =
             groups.try_into().map_err(|error: toml::de::Error| format!("groups: {error}"))?;
@@ -179,7 +179,8 @@ impl Side {
         let threads = self.threads.to_string();
         let own = self.options.iter().map(|word| word.replace("{device}", device));
         let listen = format!("{address}:{{port}}");
-        let common: Vec<&str> = if matches!(self.program, Program::Search | Program::SearchLocked) {
+        let common: Vec<&str> = if matches!(self.program, ServerProgram::Search | ServerProgram::SearchLocked)
+        {
             vec!["--listen", &listen, "--preset", "paper", "--threads", &threads]
         } else {
             let (tcp, udp) = if self.stack.is_tcp() { ("{port}", "0") } else { ("0", "{port}") };
@@ -215,7 +216,7 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    /// Returns the rounds of a point: `count` in full, of turns of so many milliseconds in full and in a quick look.
+    /// Returns the rounds of a point: `count` in full, of turns of these milliseconds in full and in a quick look.
     pub(crate) fn of(point: &TaskPoint<'_>, count: u32, (full, quick): (u64, u64)) -> Rounds {
         if point.quick {
             Rounds { count: ROUNDS_QUICK, warm_up_ms: 50, turn_ms: quick }

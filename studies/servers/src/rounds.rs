@@ -1,4 +1,4 @@
-//! Servers in turn, round by round, and what the rounds come to.
+//! Servers in turn, round by round, and the medians of the rounds.
 
 use anyhow::bail;
 use plimsoll_stats as stats;
@@ -7,7 +7,7 @@ use crate::plan::Beside;
 use crate::task::{Measured, ratio_name};
 
 /// A number that is read of a turn.
-pub(crate) struct Reading<'a, T> {
+pub(crate) struct TurnReading<'a, T> {
     pub(crate) metric: &'static str,
     pub(crate) unit: &'static str,
     /// Whether it is set beside another server's.
@@ -41,7 +41,7 @@ pub(crate) fn medians<T>(
     sides: &[(&'static str, &[Beside])],
     turns: &[Vec<T>],
     is_doubted: impl Fn(&T) -> bool,
-    readings: &[Reading<'_, T>],
+    readings: &[TurnReading<'_, T>],
 ) -> Vec<Measured> {
     let mut rows = Vec::new();
     for ((series, beside), of) in sides.iter().zip(turns) {
@@ -55,7 +55,7 @@ pub(crate) fn medians<T>(
                 suspect: 2 * doubted > of.len(),
             }));
         };
-        for Reading { metric, unit, is_compared, read } in readings {
+        for TurnReading { metric, unit, is_compared, read } in readings {
             let values: Vec<f64> = of.iter().map(read).collect();
             push(metric, unit, &values);
             for beside in beside.iter().filter(|_| *is_compared) {
@@ -72,8 +72,8 @@ pub(crate) fn medians<T>(
 mod tests {
     use super::*;
 
-    fn reading(metric: &'static str, is_compared: bool) -> Reading<'static, f64> {
-        Reading { metric, unit: "us", is_compared, read: Box::new(|turn| *turn) }
+    fn reading(metric: &'static str, is_compared: bool) -> TurnReading<'static, f64> {
+        TurnReading { metric, unit: "us", is_compared, read: Box::new(|turn| *turn) }
     }
 
     #[test]

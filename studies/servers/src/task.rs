@@ -11,10 +11,10 @@ pub trait Task: Send + Sync {
     /// run.
     fn settings(&self) -> String;
 
-    /// Checks that this system has what the task needs, before anything runs.
+    /// Checks that this system has all that the task needs, before anything runs.
     ///
     /// # Errors
-    /// Returns what is missing, and how to get it.
+    /// Returns the missing part, and how to get it.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }

@@ -1,23 +1,23 @@
-//! [`Trace`]: what tracing found of the requests of one turn.
+//! [`RequestTrace`]: what tracing found of the requests of one turn.
 
 use plimsoll_breakdown::{Part, Recorder, Report, Request, Unmatched};
 use plimsoll_stats as stats;
 
 /// The requests of a turn, while it lasts.
-pub(crate) struct Requests {
+pub(crate) struct TracedRequests {
     recorder: Recorder,
     /// The latency of each request, and its part that the study counts as the kernel's, in ns.
     times: Vec<(u64, u64)>,
 }
 
 /// What tracing found of the requests of a turn.
-pub(crate) struct Trace {
+pub(crate) struct RequestTrace {
     pub(crate) report: Report,
     /// The time that the study counts as the kernel's with lock contention, of each request in us, in order.
     kernel_us: Vec<f64>,
     /// Its share of the slowest hundredth's time, 0 to 1.
     pub(crate) kernel_of_slowest: f64,
-    /// The requests without a breakdown, other than those that the begin or the end of the trace cut off.
+    /// The requests without a breakdown, except requests that the begin or the end of the trace cut off.
     pub(crate) unmatched: u64,
     /// Records that were lost.
     pub(crate) lost: u64,
@@ -27,9 +27,9 @@ pub(crate) struct Trace {
     pub(crate) ran_ns: u64,
 }
 
-impl Requests {
-    pub(crate) fn new() -> Requests {
-        Requests { recorder: Recorder::new(0), times: Vec::new() }
+impl TracedRequests {
+    pub(crate) fn new() -> TracedRequests {
+        TracedRequests { recorder: Recorder::new(0), times: Vec::new() }
     }
 
     pub(crate) fn add(&mut self, request: Request) {
@@ -38,7 +38,7 @@ impl Requests {
     }
 
     /// Makes the trace of the requests; what else is known of it is 0.
-    pub(crate) fn trace(mut self) -> Trace {
+    pub(crate) fn trace(mut self) -> RequestTrace {
         self.times.sort_unstable();
         let slowest = &self.times[self.times.len() - self.times.len().div_ceil(100)..];
         let sum = |of: fn(&(u64, u64)) -> u64| slowest.iter().map(of).sum::<u64>() as f64;
@@ -47,11 +47,19 @@ impl Requests {
         kernel_us.sort_by(f64::total_cmp);
         // The length of the trace is only in a rate, which is the clients' here.
         let report = self.recorder.report(&Unmatched::default(), 0.0);
-        Trace { report, kernel_us, kernel_of_slowest, unmatched: 0, lost: 0, asleep: (0, 0), ran_ns: 0 }
+        RequestTrace {
+            report,
+            kernel_us,
+            kernel_of_slowest,
+            unmatched: 0,
+            lost: 0,
+            asleep: (0, 0),
+            ran_ns: 0,
+        }
     }
 }
 
-impl Trace {
+impl RequestTrace {
     /// Returns the mean of the kernel's time in us.
     pub(crate) fn kernel_mean(&self) -> f64 {
         stats::mean(&self.kernel_us).unwrap_or(f64::NAN)
@@ -95,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// A request that runs, sleeps at a lock and is sent for so many ns, with some ns that nothing explains.
+    /// A request that runs, sleeps at a lock and is sent for these ns, with some ns that nothing explains.
     fn request(application: u64, blocked: u64, send: u64) -> Request {
         let mut parts = [0; PARTS];
         for (part, ns) in [
@@ -125,7 +133,7 @@ mod tests {
 
     #[test]
     fn the_kernels_part_has_waits_for_locks_and_neither_the_application_nor_what_is_unexplained() {
-        let mut requests = Requests::new();
+        let mut requests = TracedRequests::new();
         (0..99).for_each(|_| requests.add(request(1_000, 0, 8_900)));
         requests.add(request(1_000, 80_000, 18_900));
         let trace = requests.trace();

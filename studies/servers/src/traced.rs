@@ -18,14 +18,14 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use serde::Deserialize;
 
-use crate::lock_counter::{COMPILER, LockCounter, LockCounts};
+use crate::lock_counter::{COMPILER, LockCounter, MutexCounts};
 use crate::parameters::Parameters;
-use crate::plan::{Processors, Program, ROUNDS, Rounds, Side};
-use crate::rounds::{Reading, in_rounds, medians};
+use crate::plan::{Processors, ROUNDS, Rounds, ServerProgram, Side};
+use crate::rounds::{TurnReading, in_rounds, medians};
 use crate::task::{MakeTask, Measured, Task};
-use crate::trace::{Requests, Trace};
+use crate::trace::{RequestTrace, TracedRequests};
 use crate::turns::{FIRST, KEYS, check, installed, load, most, network_tools, two_processors, verify};
-use crate::veth::Network;
+use crate::veth::VethNetwork;
 
 /// The keys of a figure, beside `groups`: the plan without its servers.
 #[derive(Deserialize)]
@@ -33,8 +33,8 @@ use crate::veth::Network;
 struct PlanFile {
     processors: Processors,
     clients: u32,
-    pace: Pace,
-    reads: Reads,
+    pace: TracedPace,
+    reads: TracedReads,
 }
 
 /// Reads what makes the tasks of a figure.
@@ -63,15 +63,15 @@ struct Plan {
     processors: Processors,
     /// Clients, each with a connection.
     clients: u32,
-    pace: Pace,
-    reads: Reads,
+    pace: TracedPace,
+    reads: TracedReads,
 }
 
 /// How requests follow each other.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Pace {
-    /// So many a second come, whatever the server does.
+enum TracedPace {
+    /// Requests come at this rate, whatever the server does.
     Rate(f64),
     /// They come at this share of the server's own highest rate.
     Share(f64),
@@ -82,7 +82,7 @@ enum Pace {
 /// The numbers that are read of a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Reads {
+enum TracedReads {
     /// The parts of a request.
     Parts,
     /// What locks cost.
@@ -110,21 +110,21 @@ struct Traced<'a> {
 }
 
 /// What one turn of a server gave.
-struct Turn {
+struct TracedTurn {
     /// The clients' view without tracing, and with.
     plain: Measure,
     traced: Measure,
-    trace: Trace,
+    trace: RequestTrace,
     /// The locks and the processor time in ns of the turn without tracing.
-    locks: Option<LockCounts>,
+    locks: Option<MutexCounts>,
     ran_ns: u64,
 }
 
 impl TracedTurns {
     fn run(&self, goes_on: &dyn Fn() -> bool) -> anyhow::Result<Vec<Measured>> {
         let cpus = two_processors().map_err(anyhow::Error::msg)?;
-        let network = Network::new(self.plan.sides.len(), 1)?;
-        let counter = (self.plan.reads == Reads::Locks).then(LockCounter::build).transpose()?;
+        let network = VethNetwork::new(self.plan.sides.len(), 1)?;
+        let counter = (self.plan.reads == TracedReads::Locks).then(LockCounter::build).transpose()?;
         // The thread that reads the records is not to take the server's processor.
         let _place = match self.plan.processors {
             Processors::Apart => Some(OnProcessor::new(cpus[1])?),
@@ -135,7 +135,7 @@ impl TracedTurns {
 
     fn run_over(
         &self,
-        network: &Network,
+        network: &VethNetwork,
         counter: Option<&LockCounter>,
         cpus: [usize; 2],
         goes_on: &dyn Fn() -> bool,
@@ -159,13 +159,13 @@ impl TracedTurns {
     fn start<'a>(
         &'a self,
         place: usize,
-        network: &Network,
+        network: &VethNetwork,
         counter: Option<&'a LockCounter>,
         cpus: [usize; 2],
     ) -> anyhow::Result<Traced<'a>> {
         let (side, address) = (&self.plan.sides[place], network.address(place));
         // Our own servers have no pthread mutexes to count.
-        let counter = counter.filter(|_| side.program == Program::Memcached);
+        let counter = counter.filter(|_| side.program == ServerProgram::Memcached);
         let own = side.words(&self.servers, (&address.to_string(), &network.near(place)));
         let counted = counter.iter().flat_map(|counter| counter.prefix());
         let words = network.prefix(place).into_iter().chain(counted).chain(own).collect();
@@ -187,25 +187,26 @@ impl TracedTurns {
 
     fn pace(&self, bench: &Bench, arrivals: Arrivals) -> anyhow::Result<setup::Pace> {
         Ok(match self.plan.pace {
-            Pace::Rate(rate) => setup::Pace::Open(arrivals, rate),
-            Pace::Share(share) => {
+            TracedPace::Rate(rate) => setup::Pace::Open(arrivals, rate),
+            TracedPace::Share(share) => {
                 let most = most(bench, self.plan.clients, Span::from_ms(self.rounds.warm_up_ms))?;
                 setup::Pace::Open(arrivals, share * most)
             }
-            Pace::Closed => setup::Pace::Closed(1),
+            TracedPace::Closed => setup::Pace::Closed(1),
         })
     }
 
-    fn rows(&self, turns: &[Vec<Turn>], cpus: [usize; 2]) -> Vec<Measured> {
+    fn rows(&self, turns: &[Vec<TracedTurn>], cpus: [usize; 2]) -> Vec<Measured> {
         let mut rows = Vec::new();
         for (side, turns) in self.plan.sides.iter().zip(turns) {
             let readings = match self.plan.reads {
-                Reads::Parts => readings_of_parts(),
-                Reads::Locks => readings_of_locks(side),
+                TracedReads::Parts => readings_of_parts(),
+                TracedReads::Locks => readings_of_locks(side),
             };
             // Threads that have no processor each seldom meet at a lock, and the generator needs one as well.
-            let lacks_processors = self.plan.reads == Reads::Locks && (side.threads as usize) >= cpus.len();
-            let is_doubted = |turn: &Turn| {
+            let lacks_processors =
+                self.plan.reads == TracedReads::Locks && (side.threads as usize) >= cpus.len();
+            let is_doubted = |turn: &TracedTurn| {
                 lacks_processors || turn.trace.lost > 0 || !turn.plain.report.suspect.is_empty()
             };
             let turns = std::slice::from_ref(turns);
@@ -217,7 +218,7 @@ impl TracedTurns {
 
 impl Traced<'_> {
     /// Runs the load as it is and traced, in this order or in the other.
-    fn turn(&mut self, [first, second]: [Phase; 2], plain_first: bool) -> anyhow::Result<Turn> {
+    fn turn(&mut self, [first, second]: [Phase; 2], plain_first: bool) -> anyhow::Result<TracedTurn> {
         let ((plain, locks, ran_ns), (traced, trace)) = if plain_first {
             let plain = self.plain(first)?;
             (plain, self.traced(second)?)
@@ -226,10 +227,10 @@ impl Traced<'_> {
             (self.plain(second)?, traced)
         };
         ensure!(trace.report.requests > 0, "no request was matched");
-        Ok(Turn { plain, traced, trace, locks, ran_ns })
+        Ok(TracedTurn { plain, traced, trace, locks, ran_ns })
     }
 
-    fn plain(&self, phase: Phase) -> anyhow::Result<(Measure, Option<LockCounts>, u64)> {
+    fn plain(&self, phase: Phase) -> anyhow::Result<(Measure, Option<MutexCounts>, u64)> {
         let read = || self.counter.map(LockCounter::read).transpose();
         let (before, ran) = (read()?, self.target.processor_ns());
         let measure = self.bench.measure(phase)?;
@@ -240,18 +241,18 @@ impl Traced<'_> {
         Ok((measure, locks, self.target.processor_ns().saturating_sub(ran)))
     }
 
-    fn traced(&mut self, phase: Phase) -> anyhow::Result<(Measure, Trace)> {
+    fn traced(&mut self, phase: Phase) -> anyhow::Result<(Measure, RequestTrace)> {
         let Traced { side, bench, target, session, .. } = self;
-        let mut requests = Requests::new();
+        let mut requests = TracedRequests::new();
         let warm_up = Duration::from_nanos(phase.from.as_ps() / 1_000);
         session.attach()?;
         let (measure, before, ran_ns) = thread::scope(|scope| -> anyhow::Result<_> {
             let load = thread::Builder::new().spawn_scoped(scope, || bench.measure(phase));
             let load = load.context("cannot start a thread for the load")?;
             thread::sleep(warm_up);
-            // What was traced until now does not count.
+            // Requests that were traced until now do not count.
             session.poll()?;
-            let (before, ran) = (Counts::of(session, side), target.processor_ns());
+            let (before, ran) = (SessionCounts::of(session, side), target.processor_ns());
             while !load.is_finished() {
                 thread::sleep(POLL);
                 session.poll()?.into_iter().for_each(|request| requests.add(request));
@@ -262,7 +263,7 @@ impl Traced<'_> {
             Ok((measure, before, ran_ns))
         })?;
         verify(&measure, side.series)?;
-        let now = Counts::of(session, side);
+        let now = SessionCounts::of(session, side);
         let mut trace = requests.trace();
         trace.unmatched = now.unmatched - before.unmatched;
         trace.lost = now.lost - before.lost;
@@ -274,37 +275,42 @@ impl Traced<'_> {
     }
 }
 
-/// What a session has counted since its programs were loaded.
-struct Counts {
+/// The counts of a session since its programs were loaded.
+struct SessionCounts {
     unmatched: u64,
     lost: u64,
     sleeps: u64,
     asleep_ns: u64,
 }
 
-impl Counts {
-    fn of(session: &Session, side: &Side) -> Counts {
+impl SessionCounts {
+    fn of(session: &Session, side: &Side) -> SessionCounts {
         let (sleeps, asleep_ns) = session.locks().sum(lock_operation(side));
-        Counts { unmatched: session.matcher().unmatched().total(), lost: session.lost(), sleeps, asleep_ns }
+        SessionCounts {
+            unmatched: session.matcher().unmatched().total(),
+            lost: session.lost(),
+            sleeps,
+            asleep_ns,
+        }
     }
 }
 
-/// Returns the futex operation in which threads of a server sleep at locks; none if it cannot be told from others, so
-/// that all sleeps count.
+/// Returns the futex operation in which threads of a server sleep at locks; none if no operation is only
+/// of locks, so that all sleeps count.
 fn lock_operation(side: &Side) -> Option<&'static str> {
-    (side.program == Program::Memcached).then_some("FUTEX_WAIT")
+    (side.program == ServerProgram::Memcached).then_some("FUTEX_WAIT")
 }
 
 fn reading(
     metric: &'static str,
     unit: &'static str,
-    read: impl Fn(&Turn) -> f64 + 'static,
-) -> Reading<'static, Turn> {
-    Reading { metric, unit, is_compared: false, read: Box::new(read) }
+    read: impl Fn(&TracedTurn) -> f64 + 'static,
+) -> TurnReading<'static, TracedTurn> {
+    TurnReading { metric, unit, is_compared: false, read: Box::new(read) }
 }
 
-/// Returns the rows of the parts: the clients' view, Table 5.1's rows, and what they consist of.
-fn readings_of_parts() -> Vec<Reading<'static, Turn>> {
+/// Returns the rows of the parts: the clients' view, Table 5.1's rows, and their parts.
+fn readings_of_parts() -> Vec<TurnReading<'static, TracedTurn>> {
     let mut all = readings_of_clients();
     all.extend([
         reading("traced_p50_of_plain", "x", |turn| {
@@ -324,7 +330,7 @@ fn readings_of_parts() -> Vec<Reading<'static, Turn>> {
     ]);
     for (part, [mean, p50, p99]) in SHOWN {
         all.push(reading(mean, "us", move |turn| turn.trace.report.parts[part as usize].time.mean_ns / 1e3));
-        let of = move |turn: &Turn| turn.trace.report.parts[part as usize].time;
+        let of = move |turn: &TracedTurn| turn.trace.report.parts[part as usize].time;
         all.push(reading(p50, "us", move |turn| of(turn).p50_ns as f64 / 1e3));
         all.push(reading(p99, "us", move |turn| of(turn).p99_ns as f64 / 1e3));
     }
@@ -332,11 +338,11 @@ fn readings_of_parts() -> Vec<Reading<'static, Turn>> {
     all
 }
 
-/// Returns the rows of the locks: those that the library counts only where it does.
-fn readings_of_locks(side: &Side) -> Vec<Reading<'static, Turn>> {
+/// Returns the rows of the locks; the library's counts only for the server that it is loaded into.
+fn readings_of_locks(side: &Side) -> Vec<TurnReading<'static, TracedTurn>> {
     let mut all = readings_of_clients();
-    if side.program == Program::Memcached {
-        let of = |turn: &Turn| turn.locks.unwrap_or_default();
+    if side.program == ServerProgram::Memcached {
+        let of = |turn: &TracedTurn| turn.locks.unwrap_or_default();
         all.extend([
             reading("acquisitions_per_request", "", move |turn| {
                 let counts = turn.plain.report.counts;
@@ -357,7 +363,7 @@ fn readings_of_locks(side: &Side) -> Vec<Reading<'static, Turn>> {
 }
 
 /// Returns the rows that the clients measure without tracing.
-fn readings_of_clients() -> Vec<Reading<'static, Turn>> {
+fn readings_of_clients() -> Vec<TurnReading<'static, TracedTurn>> {
     vec![
         reading("requests_per_s", "1/s", |turn| turn.plain.report.rate),
         reading("client_us_mean", "us", |turn| turn.plain.report.latency.mean),
@@ -367,7 +373,7 @@ fn readings_of_clients() -> Vec<Reading<'static, Turn>> {
 }
 
 /// Returns the rows that say how much of the requests was seen.
-fn readings_of_matching() -> [Reading<'static, Turn>; 3] {
+fn readings_of_matching() -> [TurnReading<'static, TracedTurn>; 3] {
     [
         reading("requests_matched", "requests", |turn| turn.trace.report.requests as f64),
         reading("unmatched_percent", "%", |turn| {
@@ -390,7 +396,7 @@ impl Task for TracedTurns {
 
     fn check(&self) -> Result<(), String> {
         check(&self.plan.sides, &self.servers)?;
-        if self.plan.reads == Reads::Locks {
+        if self.plan.reads == TracedReads::Locks {
             installed(COMPILER, "gcc")?;
         }
         network_tools()?;
@@ -402,7 +408,7 @@ impl Task for TracedTurns {
     }
 }
 
-/// Keeps the calling thread, and those that it starts, on one processor as long as this value exists.
+/// Keeps the calling thread and its children on one processor as long as this value exists.
 struct OnProcessor(CpuSet);
 
 impl OnProcessor {

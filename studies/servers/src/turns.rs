@@ -1,4 +1,4 @@
-//! [`Turns`]: servers that run at once and are asked one after the other.
+//! [`ServerTurns`]: servers that run at once and are asked one after the other.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,10 +16,10 @@ use serde::Deserialize;
 use toml::Value;
 
 use crate::parameters::{Parameters, text};
-use crate::plan::{Group, MANY_ROUNDS, Processors, ROUNDS, Rounds, Side, Stack};
-use crate::rounds::{Reading, in_rounds, medians};
+use crate::plan::{MANY_ROUNDS, Processors, ROUNDS, RequestPath, Rounds, Side, SideGroup};
+use crate::rounds::{TurnReading, in_rounds, medians};
 use crate::task::{MakeTask, Measured, Task, TaskPoint};
-use crate::veth::Network;
+use crate::veth::VethNetwork;
 use crate::wake_up::WakeUp;
 
 /// The keys of a figure whose servers take turns, beside `groups`.
@@ -27,14 +27,14 @@ use crate::wake_up::WakeUp;
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct TurnsFile {
     clients: u32,
-    pace: Pace,
-    /// Words of `chronos-load run` beyond those of all loads.
+    pace: LoadPace,
+    /// Words of `chronos-load run` beyond the common ones.
     #[serde(default)]
     words: Vec<Value>,
     /// Milliseconds of a turn, in full and in a quick look.
     #[serde(default = "turn_ms")]
     turn_ms: (u64, u64),
-    gauges: Vec<Gauge>,
+    gauges: Vec<TurnGauge>,
     /// Without it, servers of several threads share their processors with the generator.
     processors: Option<Processors>,
     /// The processes of every server, in place of its own number.
@@ -57,12 +57,12 @@ pub(crate) fn read(mut parameters: Parameters) -> Result<MakeTask, String> {
         let group = groups.iter().find(|(sides, _)| sides[0].series == point.series);
         if let Some((full, quick)) = file.round_trips {
             let rounds = if point.quick { quick } else { full };
-            let is_server = |(sides, _): &Group| sides.iter().any(|side| side.series == point.series);
+            let is_server = |(sides, _): &SideGroup| sides.iter().any(|side| side.series == point.series);
             let is_none = !groups.iter().any(is_server);
             return is_none.then(|| Arc::new(WakeUp { rounds }) as Arc<dyn Task>);
         }
         let (sides, own_words) = group?;
-        Some(Arc::new(Turns::new(file, sides.clone(), own_words.clone(), point)))
+        Some(Arc::new(ServerTurns::new(file, sides.clone(), own_words.clone(), point)))
     }))
 }
 
@@ -75,7 +75,7 @@ struct TurnsPlan {
     /// The requests that they get.
     load: Load,
     /// The numbers that are read.
-    gauges: Vec<Gauge>,
+    gauges: Vec<TurnGauge>,
 }
 
 /// The requests to the servers of a point.
@@ -83,7 +83,7 @@ struct TurnsPlan {
 struct Load {
     /// Clients, each with a connection to every process.
     clients: u32,
-    pace: Pace,
+    pace: LoadPace,
     words: Vec<String>,
     turn_ms: (u64, u64),
 }
@@ -91,10 +91,10 @@ struct Load {
 /// How requests follow each other.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Pace {
+enum LoadPace {
     /// Every client waits for its answer.
     Closed,
-    /// Every client has so many operations under way, so that the server is at work all the time.
+    /// Every client has this number of operations under way, so that the server is at work all the time.
     UnderWay(u32),
     /// A share of the highest rate of the first server, with 32 or more requests outstanding, measured for each point.
     Share(f64),
@@ -103,7 +103,7 @@ enum Pace {
 /// A number that is read of a turn.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Gauge {
+enum TurnGauge {
     Mean,
     P50,
     P99,
@@ -111,7 +111,7 @@ enum Gauge {
     Rate,
     /// Processor time of the server for each operation.
     Cost,
-    /// Requests at the 99th percentile that fit one after the other into so many us.
+    /// Requests at the 99th percentile that fit one after the other into a budget in us.
     Calls(f64),
     /// Of operations, those without an answer.
     Lost,
@@ -120,7 +120,7 @@ enum Gauge {
 }
 
 /// A point whose servers take turns.
-struct Turns {
+struct ServerTurns {
     plan: TurnsPlan,
     /// Words of the load that each server has for itself.
     own_words: Vec<Vec<String>>,
@@ -130,13 +130,13 @@ struct Turns {
     servers: PathBuf,
 }
 
-impl Turns {
+impl ServerTurns {
     fn new(
         file: TurnsFile,
         mut sides: Vec<Side>,
         own_words: Vec<Vec<String>>,
         point: &TaskPoint<'_>,
-    ) -> Turns {
+    ) -> ServerTurns {
         let TurnsFile { clients, pace, words, turn_ms, gauges, processes, .. } = file;
         if let Some(processes) = processes {
             sides.iter_mut().for_each(|side| side.processes = processes);
@@ -150,7 +150,7 @@ impl Turns {
         let rounds = Rounds::of(point, if is_divided { MANY_ROUNDS } else { ROUNDS }, load.turn_ms);
         let plan = TurnsPlan { sides, processors, load, gauges };
         let servers = point.servers.to_owned();
-        Turns { plan, own_words, rounds, seed: point.seed, point: point.name(), servers }
+        ServerTurns { plan, own_words, rounds, seed: point.seed, point: point.name(), servers }
     }
 
     fn load(&self, cpus: [usize; 2], place: usize) -> anyhow::Result<LoadOptions> {
@@ -158,7 +158,7 @@ impl Turns {
         load(self.plan.processors, *clients, self.seed, cpus, words.iter().chain(&self.own_words[place]))
     }
 
-    fn start(&self, place: usize, network: Option<&Network>, cpus: [usize; 2]) -> anyhow::Result<Bench> {
+    fn start(&self, place: usize, network: Option<&VethNetwork>, cpus: [usize; 2]) -> anyhow::Result<Bench> {
         let side = &self.plan.sides[place];
         let recipe = match network {
             None => Recipe::new(side.series, side.words(&self.servers, ("127.0.0.1", "lo"))),
@@ -182,17 +182,17 @@ impl Turns {
 
     fn run(&self, goes_on: &dyn Fn() -> bool) -> anyhow::Result<Vec<Measured>> {
         let sides = &self.plan.sides;
-        if sides.iter().all(|side| side.stack == Stack::Loopback) {
+        if sides.iter().all(|side| side.stack == RequestPath::Loopback) {
             return self.run_over(None, goes_on);
         }
         let queues = sides.iter().map(|side| side.threads).max().unwrap_or(1);
-        let network = Network::new(sides.len(), queues)?;
+        let network = VethNetwork::new(sides.len(), queues)?;
         network.at_clients(|| self.run_over(Some(&network), goes_on))
     }
 
     fn run_over(
         &self,
-        network: Option<&Network>,
+        network: Option<&VethNetwork>,
         goes_on: &dyn Fn() -> bool,
     ) -> anyhow::Result<Vec<Measured>> {
         let cpus = two_processors().map_err(anyhow::Error::msg)?;
@@ -203,9 +203,9 @@ impl Turns {
         let warm_up = Span::from_ms(self.rounds.warm_up_ms);
         let time = Span::from_ms(self.rounds.turn_ms);
         let pace = match self.plan.load.pace {
-            Pace::Closed => setup::Pace::Closed(1),
-            Pace::UnderWay(count) => setup::Pace::Closed(count),
-            Pace::Share(share) => {
+            LoadPace::Closed => setup::Pace::Closed(1),
+            LoadPace::UnderWay(count) => setup::Pace::Closed(count),
+            LoadPace::Share(share) => {
                 let most = most(&benches[0], self.plan.load.clients, warm_up)?;
                 setup::Pace::Open(load.timetable.arrivals, share * most)
             }
@@ -226,21 +226,24 @@ impl Turns {
 
     fn rows(&self, turns: &[Vec<Measure>]) -> Vec<Measured> {
         let sides: Vec<_> = self.plan.sides.iter().map(|side| (side.series, &side.beside[..])).collect();
-        let reading = |gauge: &Gauge| {
+        let reading = |gauge: &TurnGauge| {
             let (gauge, (metric, unit)) = (*gauge, gauge.name());
-            Reading {
+            TurnReading {
                 metric,
                 unit,
-                is_compared: matches!(gauge, Gauge::Mean | Gauge::P99 | Gauge::Rate | Gauge::Cost),
+                is_compared: matches!(
+                    gauge,
+                    TurnGauge::Mean | TurnGauge::P99 | TurnGauge::Rate | TurnGauge::Cost
+                ),
                 read: Box::new(move |turn| gauge.read(turn)),
             }
         };
-        let readings: Vec<Reading<'_, Measure>> = self.plan.gauges.iter().map(reading).collect();
+        let readings: Vec<TurnReading<'_, Measure>> = self.plan.gauges.iter().map(reading).collect();
         medians(&sides, turns, |turn| !turn.report.suspect.is_empty(), &readings)
     }
 }
 
-/// Reads the load of so many clients, with words beyond those of all loads.
+/// Reads the load of a number of clients, with words beyond the common ones.
 pub(crate) fn load<'w>(
     processors: Processors,
     clients: u32,
@@ -283,18 +286,18 @@ pub(crate) fn verify(turn: &Measure, series: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-impl Gauge {
-    /// Returns its name and its unit in the rows; those of the server's model where it has them.
+impl TurnGauge {
+    /// Returns its name and its unit in the rows, which are the server model's where it has them.
     fn name(self) -> (&'static str, &'static str) {
         match self {
-            Gauge::Mean => ("latency_us_mean", "us"),
-            Gauge::P50 => ("latency_us_p50", "us"),
-            Gauge::P99 => ("latency_us_p99", "us"),
-            Gauge::Rate => ("requests_per_s", "1/s"),
-            Gauge::Cost => ("server_us_per_request", "us"),
-            Gauge::Calls(_) => ("calls", "requests"),
-            Gauge::Lost => ("lost_percent", "%"),
-            Gauge::Verified => ("values_verified", "values"),
+            TurnGauge::Mean => ("latency_us_mean", "us"),
+            TurnGauge::P50 => ("latency_us_p50", "us"),
+            TurnGauge::P99 => ("latency_us_p99", "us"),
+            TurnGauge::Rate => ("requests_per_s", "1/s"),
+            TurnGauge::Cost => ("server_us_per_request", "us"),
+            TurnGauge::Calls(_) => ("calls", "requests"),
+            TurnGauge::Lost => ("lost_percent", "%"),
+            TurnGauge::Verified => ("values_verified", "values"),
         }
     }
 
@@ -302,21 +305,21 @@ impl Gauge {
         let report = &turn.report;
         let all = report.counts.due.max(1) as f64;
         match self {
-            Gauge::Mean => report.latency.mean,
-            Gauge::P50 => report.latency.p50,
-            Gauge::P99 => report.latency.p99,
-            Gauge::Rate => report.rate,
-            Gauge::Cost => turn.server_us_per_operation,
-            Gauge::Calls(us) => (us / report.latency.p99.max(1e-3)).floor(),
-            Gauge::Lost => 100.0 * (report.counts.lost + report.counts.unsent) as f64 / all,
-            Gauge::Verified => report.counts.hits as f64,
+            TurnGauge::Mean => report.latency.mean,
+            TurnGauge::P50 => report.latency.p50,
+            TurnGauge::P99 => report.latency.p99,
+            TurnGauge::Rate => report.rate,
+            TurnGauge::Cost => turn.server_us_per_operation,
+            TurnGauge::Calls(us) => (us / report.latency.p99.max(1e-3)).floor(),
+            TurnGauge::Lost => 100.0 * (report.counts.lost + report.counts.unsent) as f64 / all,
+            TurnGauge::Verified => report.counts.hits as f64,
         }
     }
 }
 
-impl Task for Turns {
+impl Task for ServerTurns {
     fn settings(&self) -> String {
-        let Turns { plan, rounds, seed, point, .. } = self;
+        let ServerTurns { plan, rounds, seed, point, .. } = self;
         format!("{point}: {plan:?}, {rounds:?}, {KEYS} keys, neighbour {NEIGHBOUR:?}, seed {seed}")
     }
 
@@ -324,9 +327,9 @@ impl Task for Turns {
         check(&self.plan.sides, &self.servers)?;
         for side in &self.plan.sides {
             match side.stack {
-                Stack::Loopback => {}
-                Stack::Streams | Stack::Kernel => network_tools()?,
-                Stack::Bypassed => {
+                RequestPath::Loopback => {}
+                RequestPath::Streams | RequestPath::Kernel => network_tools()?,
+                RequestPath::Bypassed => {
                     network_tools()?;
                     bypasses(Path::new(&side.words(&self.servers, ("", ""))[0]), &side.options)?;
                 }

@@ -1,4 +1,4 @@
-//! [`Network`]: a veth pair for each server, between a namespace of its own and one of the clients, for the figures
+//! [`VethNetwork`]: a veth pair for each server, between a namespace of its own and one of the clients, for the figures
 //! over UDP and that of the index server.
 //!
 //! ```text
@@ -6,11 +6,11 @@
 //! ```
 //!
 //! A network card interrupts the host that receives. veth does not: what one side sends, its own processor receives for
-//! the other side, unless it is told otherwise. So that each processor pays for its own side:
+//! the other side, by default. So that each processor pays for its own side:
 //!
 //! * the generator's side has its packets received on the generator's processor, by RPS;
 //! * so has the server's side where the kernel's stack receives. Soft interrupts run within the server's time, as long
-//!   as the server has work; those of an idle processor are not counted, to memcached's advantage;
+//!   as the server has work; soft interrupts of an idle processor are not counted, to memcached's advantage;
 //! * an XDP program runs before RPS, in NAPI. It is given a thread of the kernel on the server's processor (threaded
 //!   NAPI), which preempts as an interrupt would. Its time is counted as the server's.
 
@@ -24,24 +24,24 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use crate::plan::Stack;
+use crate::plan::RequestPath;
 
 /// The namespaces and veth pairs of a point's servers, which are removed when this is dropped.
-pub(crate) struct Network {
+pub(crate) struct VethNetwork {
     id: String,
     servers: usize,
 }
 
-impl Network {
-    /// Creates a namespace for the clients and one for each server, joined by veth pairs with so many queues.
+impl VethNetwork {
+    /// Creates a namespace for the clients and one for each server, joined by veth pairs with a number of queues.
     ///
     /// # Errors
     /// Returns an error if the kernel refuses a namespace, a device or an address.
-    pub(crate) fn new(servers: usize, queues: u32) -> anyhow::Result<Network> {
+    pub(crate) fn new(servers: usize, queues: u32) -> anyhow::Result<VethNetwork> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         // Names of devices have 15 letters at most.
         let id = format!("p{:x}{:x}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
-        let network = Network { id, servers };
+        let network = VethNetwork { id, servers };
         let clients = network.clients();
         ip(&format!("netns add {clients}"))?;
         ip(&format!("-n {clients} link set lo up"))?;
@@ -101,12 +101,12 @@ impl Network {
     pub(crate) fn settle(
         &self,
         server: usize,
-        stack: Stack,
+        stack: RequestPath,
         [server_cpu, generator_cpu]: [usize; 2],
     ) -> anyhow::Result<Vec<u32>> {
         let (own, near) = (self.server(server), self.near(server));
         steer(&self.clients(), &self.far(server), generator_cpu)?;
-        if stack != Stack::Bypassed {
+        if stack != RequestPath::Bypassed {
             steer(&own, &near, server_cpu)?;
             return Ok(Vec::new());
         }
@@ -132,9 +132,9 @@ impl Network {
     }
 }
 
-impl Drop for Network {
+impl Drop for VethNetwork {
     fn drop(&mut self) {
-        // The pairs go with the namespaces; those that are missing were never made.
+        // The pairs disappear with the namespaces; missing ones were never made.
         let servers = (0..self.servers).map(|server| self.server(server));
         for namespace in servers.chain([self.clients()]) {
             let mut command = Command::new("ip");

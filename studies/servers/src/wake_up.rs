@@ -1,4 +1,4 @@
-//! [`WakeUp`]: what it takes to wake a thread on the other processor.
+//! [`WakeUp`]: the time to wake a thread on the other processor.
 
 use plimsoll_chronos_load::wake_up::wake_up;
 use plimsoll_stats::Estimate;

@@ -57,7 +57,7 @@ impl Task for FanOutTask {
     }
 }
 
-/// Computes percentiles of the law by tables of the normal distribution, and expected maxima by those of order
+/// Computes percentiles of the law by tables of the normal distribution, and expected maxima by tables of order
 /// statistics.
 pub(crate) fn normal_law(_: &Study, _: u64, _: &Path) -> Result<Vec<Row>, ReproduceError> {
     let row = |x: &str, metric: &str, measured: f64, deviations: f64| {

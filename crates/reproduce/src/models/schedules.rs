@@ -16,7 +16,7 @@ use crate::study::{Base, Measured, Point, Task};
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct SchedulingKeys {
     ports: usize,
-    /// The noise of a flow, in per cent of what a circuit carries in a window; the workload's own without it.
+    /// The noise of a flow, in per cent of what a circuit carries in a window; without it, the workload's own.
     noise_percent: Option<f64>,
     /// The bytes in which demand is counted.
     #[serde(default = "one")]
@@ -71,7 +71,7 @@ pub(super) fn task(all: &Parameters, point: &Point<'_>) -> Result<Arc<dyn Task>,
 pub(crate) const DEMANDS: u32 = 50;
 
 impl Scheme {
-    /// Returns what a series of a figure schedules with.
+    /// Returns the scheduler of a series.
     fn of(series: &str) -> Option<Scheme> {
         match series {
             "iSLIP-1" => Some(Scheme::IslipOnce),
@@ -155,15 +155,15 @@ impl Scheduling {
         }
         let mut schedule = scheduler.schedule(demand, &SWITCHING);
         schedule.cut_last_day(demand, &SWITCHING);
-        evaluate(&mut Fixed(schedule), demand, &SWITCHING)
+        evaluate(&mut FixedSchedule(schedule), demand, &SWITCHING)
     }
 }
 
 /// A schedule that is there already.
 #[derive(Debug)]
-struct Fixed(Schedule);
+struct FixedSchedule(Schedule);
 
-impl Scheduler for Fixed {
+impl Scheduler for FixedSchedule {
     fn schedule(&mut self, _: &Demand, _: &Switching) -> Schedule {
         self.0.clone()
     }

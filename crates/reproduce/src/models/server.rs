@@ -1,4 +1,4 @@
-//! [`ServerTask`]: a run of the model of a server, whose parameters are those of a study's file.
+//! [`ServerTask`]: a run of the model of a server, whose parameters a study's file has.
 
 use std::sync::Arc;
 
@@ -17,21 +17,21 @@ use crate::study::{Base, Measured, Point, Task};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct ServerKeys {
-    /// A server of the study. Its table `standard` has what is different by the standard base.
+    /// A server of the study. Its table `standard` has the paths that differ by the standard base.
     server: String,
-    gauges: Vec<Gauge>,
+    gauges: Vec<ModelGauge>,
     /// Requests of a run, and of a quick one, a tenth of which is the warm-up.
     #[serde(default = "requests")]
     requests: (u64, u64),
     /// The fewest requests of a run, where that is more.
     #[serde(default)]
     least_requests: f64,
-    /// So many clients send at the same instant, at the rate of the arrivals.
+    /// The number of clients that send at the same instant, at the rate of the arrivals.
     in_step: Option<u32>,
-    /// Clients send what is due at the ticks of a timer; each request when it is due if 0.
+    /// The period of a timer at whose ticks clients send all requests that are due; 0 sends each when it is due.
     ticks: Option<Span>,
     /// A chain of requests, by a formula beside the model.
-    chain: Option<Chain>,
+    chain: Option<RequestChain>,
 }
 
 const KEYS: [&str; 7] = ["server", "gauges", "requests", "least-requests", "in-step", "ticks", "chain"];
@@ -43,7 +43,7 @@ fn requests() -> (u64, u64) {
 /// Requests one after the other, by Pollaczek and Khinchine's wait.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Chain {
+struct RequestChain {
     mean_us: f64,
     sd_us: f64,
     load: f64,
@@ -53,7 +53,7 @@ struct Chain {
 /// A measurement of a server.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
-pub(crate) enum Gauge {
+pub(crate) enum ModelGauge {
     Mean,
     /// A percentile, as a share, and its name.
     Percentile(f64, String),
@@ -61,17 +61,17 @@ pub(crate) enum Gauge {
     /// The number of answers per second.
     Rate,
     Lost,
-    /// Of lock requests, those that found the lock taken.
+    /// The share of lock requests that found the lock taken.
     Contended,
     /// Of the threads' time, the part in which they wait for locks.
     Waiting,
-    /// Of latencies, those up to so many us.
+    /// The share of latencies up to a limit in us, and its name.
     UpTo(f64, String),
     /// Mean, median and 99th percentile of a part of the latency.
     Part(LatencyPart),
-    /// Median, mean and 99th percentile of the last of so many answers, each from a server like this one.
+    /// Median, mean and 99th percentile of the last of several answers, each from a server like this one.
     LastOf(u32),
-    /// Requests at the 99th percentile that fit one after the other into so many us.
+    /// Requests at the 99th percentile that fit one after the other into a budget in us.
     Calls(f64),
     /// The mean wait in the queue.
     Wait,
@@ -110,8 +110,8 @@ struct ServerTask {
     seed: u64,
     /// Series and place on the axis: two may have the same server.
     point: String,
-    gauges: Vec<Gauge>,
-    chain: Option<Chain>,
+    gauges: Vec<ModelGauge>,
+    chain: Option<RequestChain>,
 }
 
 /// Makes the task of a point.
@@ -160,7 +160,7 @@ fn in_step(clients: u32, like: &Arrivals) -> Arrivals {
 impl Task for ServerTask {
     fn settings(&self) -> String {
         let ServerTask { model, seed, point, gauges, chain } = self;
-        let chain = chain.map_or_else(String::new, |Chain { mean_us, sd_us, load, budget_us }| {
+        let chain = chain.map_or_else(String::new, |RequestChain { mean_us, sd_us, load, budget_us }| {
             format!("{:?} {load} {budget_us} ", sequential::Server { mean_us, sd_us })
         });
         format!("{chain}{point}: {gauges:?} of {model:?}, seed {seed}")
@@ -171,7 +171,7 @@ impl Task for ServerTask {
         let latencies = Samples::new(vec![outcome.latencies_us()]);
         let mut all: Vec<Measured> =
             self.gauges.iter().flat_map(|gauge| gauge.read(&outcome, &latencies)).collect();
-        if let Some(Chain { mean_us, sd_us, load, budget_us }) = self.chain {
+        if let Some(RequestChain { mean_us, sd_us, load, budget_us }) = self.chain {
             let server = sequential::Server { mean_us, sd_us };
             let of = |name, unit, value| Measured::own(name, unit, Some(Estimate::bare(value, 0)));
             all.extend(of("wait_us_exact", "us", server.wait_us(load)));
@@ -181,36 +181,36 @@ impl Task for ServerTask {
     }
 }
 
-impl TryFrom<String> for Gauge {
+impl TryFrom<String> for ModelGauge {
     type Error = String;
 
     /// Reads `p99` or `last-of(24)`.
-    fn try_from(text: String) -> Result<Gauge, String> {
+    fn try_from(text: String) -> Result<ModelGauge, String> {
         let call = text.strip_suffix(')').and_then(|text| text.split_once('('));
         let (name, argument) = call.unwrap_or((&text, ""));
         let number = || argument.parse().map_err(|_| format!("`{text}` needs a number in brackets"));
-        let percentile = |share| Gauge::Percentile(share, format!("latency_us_{name}"));
+        let percentile = |share| ModelGauge::Percentile(share, format!("latency_us_{name}"));
         Ok(match name {
-            "mean" => Gauge::Mean,
+            "mean" => ModelGauge::Mean,
             "p50" => percentile(0.5),
             "p99" => percentile(0.99),
             "p999" => percentile(0.999),
-            "max" => Gauge::Max,
-            "rate" => Gauge::Rate,
-            "lost" => Gauge::Lost,
-            "contended" => Gauge::Contended,
-            "waiting" => Gauge::Waiting,
-            "up-to" => Gauge::UpTo(number()?, format!("within_{argument}_us_percent")),
-            "kernel" => Gauge::Part(LatencyPart::Kernel),
-            "queue" => Gauge::Part(LatencyPart::Queue),
-            "lock" => Gauge::Part(LatencyPart::Lock),
-            "application" => Gauge::Part(LatencyPart::Application),
-            "total" => Gauge::Part(LatencyPart::Total),
-            "last-of" => Gauge::LastOf(number()? as u32),
-            "calls" => Gauge::Calls(number()?),
-            "wait" => Gauge::Wait,
-            "moves" => Gauge::Moves,
-            "inside" => Gauge::Inside,
+            "max" => ModelGauge::Max,
+            "rate" => ModelGauge::Rate,
+            "lost" => ModelGauge::Lost,
+            "contended" => ModelGauge::Contended,
+            "waiting" => ModelGauge::Waiting,
+            "up-to" => ModelGauge::UpTo(number()?, format!("within_{argument}_us_percent")),
+            "kernel" => ModelGauge::Part(LatencyPart::Kernel),
+            "queue" => ModelGauge::Part(LatencyPart::Queue),
+            "lock" => ModelGauge::Part(LatencyPart::Lock),
+            "application" => ModelGauge::Part(LatencyPart::Application),
+            "total" => ModelGauge::Part(LatencyPart::Total),
+            "last-of" => ModelGauge::LastOf(number()? as u32),
+            "calls" => ModelGauge::Calls(number()?),
+            "wait" => ModelGauge::Wait,
+            "moves" => ModelGauge::Moves,
+            "inside" => ModelGauge::Inside,
             _ => return Err(format!("there is no gauge `{text}`; allowed: {GAUGES}")),
         })
     }
@@ -219,7 +219,7 @@ impl TryFrom<String> for Gauge {
 const GAUGES: &str = "mean, p50, p99, p999, max, rate, lost, contended, waiting, up-to(US), kernel, queue, lock, \
                       application, total, last-of(SERVERS), calls(US), wait, moves, inside";
 
-impl Gauge {
+impl ModelGauge {
     /// Returns the measurement of a run, whose latencies in us are `latencies`.
     pub(crate) fn read(&self, outcome: &ServerOutcome, latencies: &Samples) -> Vec<Measured> {
         let count = latencies.len() as u64;
@@ -232,28 +232,30 @@ impl Gauge {
             Measured::own(metric, "us", samples.estimate(Statistic::Mean))
         };
         let one = match self {
-            Gauge::Mean => latency("latency_us_mean", Statistic::Mean),
-            Gauge::Percentile(share, name) => latency(name, Statistic::Percentile(*share)),
-            Gauge::Max => latencies.sorted().last().and_then(|&max| bare("latency_us_max", "us", max)),
-            Gauge::Rate => bare("requests_per_s", "1/s", outcome.throughput()),
-            Gauge::Lost => {
+            ModelGauge::Mean => latency("latency_us_mean", Statistic::Mean),
+            ModelGauge::Percentile(share, name) => latency(name, Statistic::Percentile(*share)),
+            ModelGauge::Max => latencies.sorted().last().and_then(|&max| bare("latency_us_max", "us", max)),
+            ModelGauge::Rate => bare("requests_per_s", "1/s", outcome.throughput()),
+            ModelGauge::Lost => {
                 let all = outcome.lost + count;
                 bare("lost_percent", "%", 100.0 * outcome.lost as f64 / all.max(1) as f64)
             }
-            Gauge::Contended => bare("contended_percent", "%", 100.0 * outcome.contended()),
-            Gauge::Waiting => bare("waiting_percent", "%", 100.0 * outcome.waiting()),
-            Gauge::UpTo(us, name) => {
+            ModelGauge::Contended => bare("contended_percent", "%", 100.0 * outcome.contended()),
+            ModelGauge::Waiting => bare("waiting_percent", "%", 100.0 * outcome.waiting()),
+            ModelGauge::UpTo(us, name) => {
                 let within = latencies.sorted().partition_point(|latency| latency <= us) as f64;
                 bare(name, "%", 100.0 * within / count.max(1) as f64)
             }
-            Gauge::Part(part) => return read_part(outcome, *part),
-            Gauge::LastOf(servers) => return last_of(latencies, *servers),
-            Gauge::Calls(budget_us) => latencies
+            ModelGauge::Part(part) => return read_part(outcome, *part),
+            ModelGauge::LastOf(servers) => return last_of(latencies, *servers),
+            ModelGauge::Calls(budget_us) => latencies
                 .estimate(Statistic::Percentile(0.99))
                 .and_then(|p99| bare("calls", "requests", calls(p99.value, *budget_us) as f64)),
-            Gauge::Wait => mean("wait_us_simulated", |served| served.queue),
-            Gauge::Inside => mean("application_us_mean", |served| served.application + served.lock),
-            Gauge::Moves => bare("moves_per_s", "1/s", outcome.moves as f64 / outcome.elapsed.as_secs_f64()),
+            ModelGauge::Wait => mean("wait_us_simulated", |served| served.queue),
+            ModelGauge::Inside => mean("application_us_mean", |served| served.application + served.lock),
+            ModelGauge::Moves => {
+                bare("moves_per_s", "1/s", outcome.moves as f64 / outcome.elapsed.as_secs_f64())
+            }
         };
         one.into_iter().collect()
     }

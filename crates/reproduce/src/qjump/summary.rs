@@ -1,7 +1,7 @@
-//! What the rows say together: QJump's tail beside pFabric's, TCP's growth, and where the classes are cut.
+//! Rows that compare others: QJump's tail beside pFabric's, TCP's growth, and where the classes are cut.
 
 use super::SCHEMES;
-use crate::published::Kind;
+use crate::published::PublishedKind;
 use crate::row::Row;
 use crate::study::Study;
 
@@ -71,7 +71,7 @@ fn growth(rows: &[&Row], is_full: &dyn Fn(&Row) -> bool) -> Vec<Row> {
 /// Computes how far the published curve of small flows is from a class: the mean factor over the loads.
 fn distance(study: &Study, series: &str, cut: &str, statistic: &str, rows: &[&Row]) -> Option<Row> {
     let metric = format!("small_{statistic}");
-    let published = |row: &Row| study.published.value(Kind::About, "fig9", series, &row.x, &metric);
+    let published = |row: &Row| study.published.value(PublishedKind::About, "fig9", series, &row.x, &metric);
     let logs: Vec<f64> =
         rows.iter().filter_map(|row| Some((row.measured / published(row)?).ln().abs())).collect();
     let mean = plimsoll_results::stats::mean(&logs)?;

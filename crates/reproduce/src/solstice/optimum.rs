@@ -8,7 +8,7 @@ use plimsoll_text::csv::rows;
 
 use super::plus_plus;
 use crate::error::ReproduceError;
-use crate::published::Kind;
+use crate::published::PublishedKind;
 use crate::row::Row;
 use crate::study::Study;
 
@@ -43,7 +43,7 @@ pub(crate) fn solved(study: &Study, run_seed: u64, _: &Path) -> Result<Vec<Row>,
         let mut add = |base, series, metric, unit, value: Option<f64>| {
             let mut row = Row::new("optimum", base, series, &ports.to_string(), metric, unit);
             row.measured = value.unwrap_or(f64::NAN);
-            let most = study.published.of(Kind::AtMost, &row);
+            let most = study.published.of(PublishedKind::AtMost, &row);
             let mut row = row.compare(most, None, None);
             row.within = most.filter(|_| base == "source").map(|most| row.measured <= most);
             made.push(row);

@@ -1,11 +1,11 @@
-//! Solstice++ of Fig. 4, of which no source of ours has more than its numbers: they stand beside what any schedule can
-//! have that is no longer than Solstice's of the same demand, as the paper's of Solstice++ are.
+//! Solstice++ of Fig. 4, of which our sources have the numbers only: they are beside the reach of any schedule
+//! that is not longer than Solstice's of the same demand, as the paper's of Solstice++ are.
 
 use plimsoll_circuits::{Reach, Scheduler as _, Solstice, Switching, Workload};
 use plimsoll_results::stats::mean;
 
 use crate::models::DEMANDS;
-use crate::published::Kind;
+use crate::published::PublishedKind;
 use crate::row::Row;
 use crate::study::Study;
 
@@ -18,7 +18,7 @@ pub(super) fn rows(study: &Study, seed: u64) -> Vec<Row> {
     let mut made = Vec::new();
     for ports in PORTS {
         let reaches: Vec<Reach> = (0..DEMANDS).map(|number| reach(ports, seed, number)).collect();
-        let numbers: [(&str, &str, Ends); 3] = [
+        let numbers: [(&str, &str, ReachEnds); 3] = [
             ("schedule_time_ms", "ms", |reach| (reach.time.0.as_ms_f64(), reach.time.1.as_ms_f64())),
             ("configurations", "configurations", |reach| {
                 (reach.configurations.0 as f64, reach.configurations.1 as f64)
@@ -37,7 +37,8 @@ pub(super) fn rows(study: &Study, seed: u64) -> Vec<Row> {
                 row.measured = measured;
                 row
             };
-            let published = study.published.value(Kind::About, FIGURE, FARTHER, &ports.to_string(), metric);
+            let published =
+                study.published.value(PublishedKind::About, FIGURE, FARTHER, &ports.to_string(), metric);
             let distance = |end: f64| published.map_or(0.0, |published| (end / published).ln().abs());
             let farther = row(FARTHER, if distance(least) > distance(most) { least } else { most });
             let tolerance = study
@@ -55,9 +56,9 @@ pub(super) fn rows(study: &Study, seed: u64) -> Vec<Row> {
 }
 
 /// The least and the most of a number.
-type Ends = fn(&Reach) -> (f64, f64);
+type ReachEnds = fn(&Reach) -> (f64, f64);
 
-/// The figure under whose name the rows of Solstice++ stand.
+/// The figure that the rows of Solstice++ name.
 const FIGURE: &str = "plus-plus";
 /// The end that is farther from the published number.
 const FARTHER: &str = "farther end";

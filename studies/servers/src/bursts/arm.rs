@@ -1,4 +1,4 @@
-//! [`Arm`]: what is measured in a run, its traffic and offloads.
+//! [`Arm`]: the traffic and the offloads of a run.
 
 use plimsoll_units::Rate;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use super::trains::PACKET_PAYLOAD;
 pub(super) const HOSTS: u32 = 7;
 /// The thesis raised `tcp_limit_output_bytes` from 128 KB to this.
 const OUTPUT_LIMIT: u64 = 2 << 20;
-/// The largest segment of a Linux that is not told otherwise.
+/// The largest segment of Linux by default.
 const SEGMENT: u32 = 65_536;
 /// The flows that a host of `Hstride` has at a time: a choice.
 const FLOWS: u32 = 16;
@@ -33,7 +33,7 @@ pub(super) enum Pattern {
     One,
 }
 
-/// What is measured in one run.
+/// The traffic and the settings of one run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub(super) struct Arm {
@@ -82,12 +82,12 @@ impl Arm {
         self.window.map(|segments| self.window_bytes(segments.max(2)))
     }
 
-    /// Returns the bytes of a window for so many segments: whole packets of each.
+    /// Returns the bytes of a window for a number of segments: whole packets of each.
     pub(super) fn window_bytes(&self, segments: u32) -> i32 {
         let packets = (self.segment_bytes - SEGMENT_HEADERS) / PACKET_PAYLOAD;
         (segments * packets * PACKET_PAYLOAD) as i32
     }
 }
 
-/// What the kernel keeps of the bytes of a segment for headers, at the least.
+/// The bytes of a segment that the kernel keeps for headers, at the least.
 const SEGMENT_HEADERS: u32 = 320;

@@ -1,4 +1,4 @@
-//! [`Flows`]: connections between the hosts of a star, with a thread for each end.
+//! [`StarFlows`]: connections between the hosts of a star, with a thread for each end.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -19,13 +19,13 @@ const SEND: usize = 128 << 10;
 const RECEIVE: usize = 128 << 10;
 /// How long all hosts of `Pstride` have one destination.
 const PERIOD: Duration = Duration::from_millis(100);
-/// What a flow of `Hstride` sends to a destination before it turns to the next.
+/// The bytes that a flow of `Hstride` sends to a destination before it turns to the next.
 const FLOW_BYTES: usize = 2 << 20;
 /// Threads do little but call the kernel.
 const STACK: usize = 128 << 10;
 
 /// Connections that send all the time; gone when dropped.
-pub(super) struct Flows {
+pub(super) struct StarFlows {
     streams: Vec<TcpStream>,
     threads: Vec<JoinHandle<()>>,
     stop: Arc<AtomicBool>,
@@ -34,19 +34,19 @@ pub(super) struct Flows {
 
 /// When a sender turns to its next destination.
 #[derive(Clone, Copy)]
-enum Turn {
+enum DestinationTurn {
     /// It turns at times that are the same for all.
     Periods(Instant),
-    /// It turns after so many bytes.
+    /// It turns after this number of bytes.
     Bytes(usize),
 }
 
-impl Flows {
+impl StarFlows {
     /// Opens the connections of a pattern, and begins to send.
     ///
     /// # Errors
     /// If a host does not listen, connect or accept.
-    pub(super) fn start(star: &Star, arm: &Arm) -> io::Result<Flows> {
+    pub(super) fn start(star: &Star, arm: &Arm) -> io::Result<StarFlows> {
         let Arm { hosts, low_water, .. } = *arm;
         let listen = |host| {
             let listener = star.inside(host, || TcpListener::bind((ipv6(HostId(host)), 0)))?;
@@ -56,7 +56,7 @@ impl Flows {
         };
         let listeners: Vec<TcpListener> = (0..hosts).map(listen).collect::<io::Result<_>>()?;
         let (stop, received) = (Arc::default(), Arc::default());
-        let mut flows = Flows { streams: Vec::new(), threads: Vec::new(), stop, received };
+        let mut flows = StarFlows { streams: Vec::new(), threads: Vec::new(), stop, received };
         let mut senders = Vec::new();
         for (host, destinations, turn) in senders_of(arm, Instant::now()) {
             let mut streams = Vec::new();
@@ -107,15 +107,17 @@ impl Flows {
         Ok(())
     }
 
-    fn send(&mut self, mut streams: Vec<TcpStream>, turn: Turn) -> io::Result<()> {
+    fn send(&mut self, mut streams: Vec<TcpStream>, turn: DestinationTurn) -> io::Result<()> {
         let stop = Arc::clone(&self.stop);
         let work = move || {
             let buffer = vec![0; SEND];
             let mut sent = 0;
             while !stop.load(Ordering::Relaxed) {
                 let turns = match turn {
-                    Turn::Periods(begin) => (begin.elapsed().as_nanos() / PERIOD.as_nanos()) as usize,
-                    Turn::Bytes(each) => sent / each,
+                    DestinationTurn::Periods(begin) => {
+                        (begin.elapsed().as_nanos() / PERIOD.as_nanos()) as usize
+                    }
+                    DestinationTurn::Bytes(each) => sent / each,
                 };
                 let place = turns % streams.len();
                 // An error is the end of the connection, which is that of the run.
@@ -130,7 +132,7 @@ impl Flows {
     }
 }
 
-impl Drop for Flows {
+impl Drop for StarFlows {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for stream in &self.streams {
@@ -144,17 +146,17 @@ impl Drop for Flows {
 }
 
 /// Returns the senders of a pattern: host, destinations in their order, and when it turns to the next.
-fn senders_of(arm: &Arm, begin: Instant) -> Vec<(u32, Vec<u32>, Turn)> {
+fn senders_of(arm: &Arm, begin: Instant) -> Vec<(u32, Vec<u32>, DestinationTurn)> {
     let Arm { hosts, pattern, flows, .. } = *arm;
     let others = |host: u32| (1..hosts).map(move |place| (host + place) % hosts);
-    let never = Turn::Bytes(usize::MAX);
-    let each = |host: u32| -> Vec<(u32, Vec<u32>, Turn)> {
+    let never = DestinationTurn::Bytes(usize::MAX);
+    let each = |host: u32| -> Vec<(u32, Vec<u32>, DestinationTurn)> {
         match pattern {
             Pattern::Stride => vec![(host, vec![(host + 1) % hosts], never)],
-            Pattern::Pstride => vec![(host, others(host).collect(), Turn::Periods(begin))],
-            Pattern::Hstride => {
-                (0..flows).map(|_| (host, others(host).collect(), Turn::Bytes(FLOW_BYTES))).collect()
-            }
+            Pattern::Pstride => vec![(host, others(host).collect(), DestinationTurn::Periods(begin))],
+            Pattern::Hstride => (0..flows)
+                .map(|_| (host, others(host).collect(), DestinationTurn::Bytes(FLOW_BYTES)))
+                .collect(),
             Pattern::AllToAll => others(host).map(|to| (host, vec![to], never)).collect(),
             Pattern::OneToAll if host == 0 => others(host).map(|to| (host, vec![to], never)).collect(),
             Pattern::One if host == 0 => vec![(0, vec![1], never)],

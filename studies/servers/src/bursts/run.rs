@@ -14,7 +14,7 @@ use plimsoll_stats::{self as stats, Samples, Statistic};
 use plimsoll_units::Time;
 
 use super::arm::{Arm, Pattern};
-use super::flows::Flows;
+use super::flows::StarFlows;
 use super::trains::{LINK, PACKET_PAYLOAD, between_us, segments, trains};
 use crate::rounds::in_rounds;
 use crate::task::Measured;
@@ -42,7 +42,7 @@ impl Length {
 }
 
 /// The frames of a round, and its throughput.
-struct Seen {
+struct RoundSeen {
     segments: Vec<f64>,
     trains: Vec<f64>,
     uninterrupted: Vec<f64>,
@@ -57,7 +57,7 @@ struct Seen {
 /// Measures an arm.
 ///
 /// # Errors
-/// If the system refuses what a star, its connections or the packet socket need, or the run is to stop.
+/// If the system refuses the star, its connections or the packet socket, or the run is cancelled.
 pub(super) fn measure(
     arm: &Arm,
     length: Length,
@@ -67,7 +67,7 @@ pub(super) fn measure(
     Ok(rows(arm, &rounds[0]))
 }
 
-fn round(arm: &Arm, length: Length) -> anyhow::Result<Seen> {
+fn round(arm: &Arm, length: Length) -> anyhow::Result<RoundSeen> {
     let star = Star::create(&StarSettings {
         hosts: arm.hosts,
         mtu: PACKET_PAYLOAD + HEADERS,
@@ -80,7 +80,7 @@ fn round(arm: &Arm, length: Length) -> anyhow::Result<Seen> {
         rate: arm.rate,
     })
     .context("cannot join namespaces by a bridge")?;
-    let flows = Flows::start(&star, arm).context("cannot open the connections")?;
+    let flows = StarFlows::start(&star, arm).context("cannot open the connections")?;
     let half = Duration::from_millis(length.warm_up_ms) / 2;
     thread::sleep(half);
     flows.narrow_windows(arm).context("cannot narrow the windows")?;
@@ -106,7 +106,7 @@ fn round(arm: &Arm, length: Length) -> anyhow::Result<Seen> {
         analyser.finish()
     };
     let senders = if matches!(arm.pattern, Pattern::OneToAll | Pattern::One) { 1 } else { arm.hosts };
-    Ok(Seen {
+    Ok(RoundSeen {
         segments: segments(&frames, own),
         trains: trains(&frames, own, link, false),
         uninterrupted: trains(&frames, own, link, true),
@@ -143,14 +143,14 @@ fn capture(socket: &mut PacketSocket, stop: &AtomicBool) -> std::io::Result<Vec<
 const FEW: usize = 64;
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
-fn rows(arm: &Arm, rounds: &[Seen]) -> Vec<Measured> {
+fn rows(arm: &Arm, rounds: &[RoundSeen]) -> Vec<Measured> {
     let suspect = rounds.iter().any(|seen| seen.dropped > 0);
     let mut rows = Vec::new();
     let mut push = |metric: String, unit: &str, estimate: Option<stats::Estimate>| {
         let unit = unit.to_owned();
         rows.extend(estimate.map(|estimate| Measured { series: None, metric, unit, estimate, suspect }));
     };
-    let of_rounds = |lengths: fn(&Seen) -> &Vec<f64>| {
+    let of_rounds = |lengths: fn(&RoundSeen) -> &Vec<f64>| {
         Samples::new(rounds.iter().map(|seen| lengths(seen).clone()).collect())
     };
     let lengths = [
@@ -165,12 +165,12 @@ fn rows(arm: &Arm, rounds: &[Seen]) -> Vec<Measured> {
     }
     let between = of_rounds(|seen| &seen.between_us);
     push("between_us_p50".to_owned(), "us", between.estimate(Statistic::Percentile(0.5)));
-    let median = |of: &dyn Fn(&Seen) -> Option<f64>| {
+    let median = |of: &dyn Fn(&RoundSeen) -> Option<f64>| {
         stats::median(&rounds.iter().filter_map(of).collect::<Vec<f64>>())
     };
     push("ack_kb".to_owned(), "KB", median(&|seen| Some(seen.report.acks.ratio()? / 1e3)));
     push("throughput".to_owned(), "Gb/s", median(&|seen| Some(seen.gbps_each)));
-    let resent = |seen: &Seen| {
+    let resent = |seen: &RoundSeen| {
         let losses = &seen.report.losses.seen;
         Some(100.0 * losses.retransmitted as f64 / losses.segments.max(1) as f64)
     };

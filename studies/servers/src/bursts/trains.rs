@@ -1,4 +1,4 @@
-//! What a host hands to its device, as segments and as trains of them.
+//! The segments that a host hands to its device, and trains of them.
 //!
 //! ```text
 //! handed over   [seg 44]  [seg 44]         [seg 12]           a frame of the packet socket each, not yet cut
@@ -12,12 +12,12 @@ use plimsoll_units::{Rate, Time};
 
 /// Payload of a packet of the MTU: that of the thesis's, 44 of which are a segment of 64 KB.
 pub(super) const PACKET_PAYLOAD: u32 = 1_460;
-/// What the thesis's link carries with each packet: headers of 40 B and the 38 B that Ethernet adds.
+/// The bytes that the thesis's link carries with each packet: headers of 40 B and the 38 B that Ethernet adds.
 const PACKET_HEADERS: u32 = 78;
 /// The rate of the thesis's links.
 pub(super) const LINK: Rate = Rate::from_gbps(10);
-/// A gap in which a link could send so many bytes ends a train: 2 us at 10 Gb/s, above what software's timestamps
-/// resolve (`floor_us`).
+/// A gap in which a link could send this number of bytes ends a train: 2 us at 10 Gb/s, above the resolution of
+/// software's timestamps (`floor_us`).
 const TRAIN_GAP_BYTES: u64 = 2_500;
 
 /// Returns the number of packets that frames with payload from the host `from` are cut to, in their order.
@@ -41,7 +41,7 @@ pub(super) fn between_us(frames: &[Frame], from: Address) -> Vec<f64> {
 }
 
 /// Returns the lengths, in packets with payload, of the trains from the host `from` to one destination, if a link of
-/// that rate had to carry what it hands over: a link is free for a frame when it has sent the ones before. A frame with
+/// that rate had to carry its frames: a link is free for a frame when it has sent the ones before. A frame with
 /// payload to another destination ends a train, as a gap does; if `acks_end`, so does one without. The train that is
 /// under way at the end counts.
 pub(super) fn trains(frames: &[Frame], from: Address, link: Rate, acks_end: bool) -> Vec<f64> {
@@ -120,10 +120,10 @@ mod tests {
             frame(20_000, OWN, 2, 44 * 1_460),
             frame(30_000, other, 1, 9_000),
             frame(40_000, OWN, 3, 0),
-            // 108,338 ns are the end; 1.9 us later the train goes on, 2.1 us after that it does not.
+            // 108,338 ns are the end; 1.9 us later the train continues, 2.1 us after that it does not.
             frame(110_200, OWN, 2, 1_461),
             frame(114_000, OWN, 2, 10),
-            // To another host behind it, and back: what is between two frames to a host ends its train.
+            // To another host behind it, and back: a frame between two frames to a host ends its train.
             frame(114_000, OWN, 3, 10 * 1_460),
             frame(114_000, OWN, 2, 1_460),
             frame(900_000, OWN, 2, 1_460),
