@@ -8,7 +8,8 @@
 //! ```
 //!
 //! A study is data: a figure is an entry of `study.toml` with its values in `published.csv`. A figure's job is a
-//! scenario, or a task by its name in `registry.rs`: a formula, the model of a server, real servers.
+//! scenario, or a task with parameters: a model of `models`, or real servers of `plimsoll-servers`. Rows that follow from
+//! others are claims, by expressions.
 //!
 //! The simulator does not depend on this crate, so nothing in it can know a published value.
 
@@ -21,8 +22,7 @@ mod distribution;
 mod error;
 mod exact;
 mod expression;
-mod hull;
-mod hull_kernel;
+mod functions;
 pub mod journal;
 mod kernel;
 pub mod ledger;
@@ -35,14 +35,12 @@ mod orderings;
 mod outcomes;
 pub mod page;
 pub mod published;
-mod qjump;
 mod registry;
 pub mod row;
 pub mod row_filter;
 mod run;
 mod simulated;
 mod single_run;
-mod solstice;
 pub mod sources;
 mod studies;
 pub mod study;

@@ -4,22 +4,21 @@ use std::sync::Arc;
 
 use plimsoll_servers::{Parameters, TaskPoint};
 
+use crate::functions;
 use crate::models;
 use crate::simulated::Simulated;
 use crate::study::{Base, Exact, MakePointTask, NamedFunctions, RunRows, SummaryRows};
-use crate::{hull, hull_kernel, qjump, solstice};
-
 pub(crate) const RUN_ROWS: NamedFunctions<RunRows> =
-    &[("hull.association", hull::association), ("hull-kernel.occupancy", hull_kernel::occupancy)];
+    &[("pacer-associations", functions::pacer_associations), ("queue-in-time", functions::queue_in_time)];
 
 pub(crate) const EXACT: NamedFunctions<Exact> = &[
-    ("hull.exact", hull::exact),
-    ("qjump.theory", qjump::theory),
+    ("idle-flows", functions::idle_flows),
+    ("idle-requests", functions::idle_requests),
     ("normal-law", models::normal_law),
-    ("solstice.solved", solstice::solved),
+    ("optimum", functions::optimum),
 ];
 
-pub(crate) const SUMMARY: NamedFunctions<SummaryRows> = &[("qjump.summary", qjump::summary)];
+pub(crate) const SUMMARY: NamedFunctions<SummaryRows> = &[("small-flows", functions::small_flows)];
 
 /// Finds a function by name; the error says which names there are.
 pub(crate) fn find<F: Copy>(what: &str, name: &str, among: NamedFunctions<F>) -> Result<F, String> {

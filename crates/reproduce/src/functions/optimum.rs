@@ -6,7 +6,7 @@ use plimsoll_circuits::{SchedulerKind, Switching, Workload};
 use plimsoll_results::stats::mean;
 use plimsoll_text::csv::rows;
 
-use super::plus_plus;
+use super::reach;
 use crate::error::ReproduceError;
 use crate::published::PublishedKind;
 use crate::row::Row;
@@ -16,7 +16,7 @@ use crate::study::Study;
 const OPTIMA: &str = include_str!("../../../../studies/solstice/optimum.csv");
 
 /// Computes how much longer Solstice takes than the optimum, for each number of ports that was solved, and the rows of
-/// [`plus_plus`].
+/// [`reach`].
 pub(crate) fn solved(study: &Study, run_seed: u64, _: &Path) -> Result<Vec<Row>, ReproduceError> {
     let mut sizes: Vec<(usize, Vec<[f64; 4]>)> = Vec::new();
     for row in rows(OPTIMA, None).skip(1) {
@@ -37,7 +37,7 @@ pub(crate) fn solved(study: &Study, run_seed: u64, _: &Path) -> Result<Vec<Row>,
             None => sizes.push((ports, vec![values])),
         }
     }
-    let mut made = plus_plus::rows(study, run_seed);
+    let mut made = reach::rows(study, run_seed);
     for (ports, all) in sizes {
         let of = |at: usize| mean(&all.iter().map(|values| values[at]).collect::<Vec<_>>());
         let mut add = |base, series, metric, unit, value: Option<f64>| {
