@@ -3152,7 +3152,7 @@ MarkAt = Literal["enqueue", "dequeue"]
 WredQueue = Literal["priority", "port"]
 """Chooses the queue that the rule of a priority reads."""
 
-PortEngine = Literal["auto", "express", "general"]
+PortEngine = Literal["auto", "express", "general", "explicit"]
 """Which port engine runs a port."""
 
 PacerForm = Literal["paper", "source"]

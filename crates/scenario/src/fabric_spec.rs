@@ -166,7 +166,8 @@ fn port_spec(port: &Port, discipline: Option<&Outside<DisciplineFactory>>) -> Po
             quantity::BufferLimit::Bytes(buffer) => Some(buffer),
             quantity::BufferLimit::Unlimited | quantity::BufferLimit::Packets(_) => None,
         },
-        general: port.engine == PortEngine::General,
+        general: matches!(port.engine, PortEngine::General | PortEngine::Explicit),
+        explicit_departures: port.engine == PortEngine::Explicit,
     }
 }
 

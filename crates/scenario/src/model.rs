@@ -444,8 +444,10 @@ pub enum PortEngine {
     Auto,
     /// Departures known at admission; an error where the port needs more.
     Express,
-    /// Every departure is an event, and the port keeps its packets until then.
+    /// The port keeps its packets until they leave. Departures are decided late where nothing can tell the difference.
     General,
+    /// As `general`, and every departure is an event: slower, for comparisons.
+    Explicit,
 }
 
 plimsoll_mechanisms::with_host_mechanisms! { table_with_mechanisms! {
