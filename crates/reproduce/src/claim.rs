@@ -353,6 +353,22 @@ mod tests {
     }
 
     #[test]
+    fn rows_without_the_choice_need_no_sweep() {
+        let mut rows = Vec::from(applications("apps", "ideal", "shared", 1.0, 1.0));
+        rows.extend(applications("apps", "hadoop", "shared", 1.0, 1.0));
+        rows.extend(applications("apps", "TCP", "shared", 0.5, 3.0));
+        rows.iter_mut().for_each(|row| row.base = "source".to_owned());
+        let computed = study("qjump").computed(&rows);
+        let fig7: Vec<(&str, f64)> = computed
+            .iter()
+            .filter(|row| row.figure == "fig7")
+            .map(|row| (row.series.as_str(), row.measured))
+            .collect();
+        assert_eq!(fig7, [("contended", 2.0), ("contended", 3.0), ("contended", 3.0)]);
+        assert!(computed.iter().all(|row| row.metric != "wred_min"));
+    }
+
+    #[test]
     fn names_that_change_together_have_as_many_values() {
         let claims = |each: &str| -> Claims {
             toml::from_str(&format!("each = {each}\nrows = []")).expect("the keys are known")

@@ -1,11 +1,11 @@
 //! [`Journal`]: the rows of finished runs, kept so that a stopped reproduction resumes.
 //!
 //! One line of JSON a run, keyed by the digest of the settings of the run's scenario, which hold the seed, and by its
-//! base, which says what carried the packets. Defaults are not in it, so that a journal outlives a new key of the format;
-//! where a default itself changes, the version has to. A line is written in one piece when its run is done, with a
-//! checksum; a last line that was cut short is dropped with a warning, and one that has been changed is an error, or
-//! dropped by a repair. Published values and tolerances are not taken from here: they are set anew
-//! beside the measured numbers.
+//! base, which says what carried the packets. Defaults are not in it, so that a journal outlives a new key of the
+//! format; where a default itself changes, the version has to. A line is written in one piece when its run is done,
+//! with a checksum; a last line that was cut short is dropped with a warning, and one that has been changed is an
+//! error, or dropped by a repair. Published values and tolerances are not taken from here: they are set anew beside the
+//! measured numbers.
 
 use plimsoll_experiment::{Finished, Store, StoreError};
 use serde::{Deserialize, Serialize};

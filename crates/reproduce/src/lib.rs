@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A study is data: a figure is an entry of `study.toml` with its values in `published.csv`. A figure's job is a
-//! scenario, or a task with parameters: a model of `models`, or real servers of `plimsoll-servers`. Rows that follow from
-//! others are claims, by expressions.
+//! scenario, or a task with parameters: a model of `models`, or real servers of `plimsoll-servers`. Rows that follow
+//! from others are claims, by expressions.
 //!
 //! The simulator does not depend on this crate, so nothing in it can know a published value.
 

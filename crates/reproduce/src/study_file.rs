@@ -83,7 +83,7 @@ struct StudyFile {
     /// The rows beside a published value that another figure reproduces: it counts there.
     #[serde(default)]
     repeats: Vec<RowFilter>,
-    /// The rows of mechanisms that are not built: a published value beside a bound, which is open wherever the bound is.
+    /// The rows of mechanisms that are not built: each has a published value beside a bound, and is open in any case.
     #[serde(default)]
     not_built: Vec<RowFilter>,
     /// The rows whose bound or tolerance is ours: the paper says it in words only.
