@@ -22,6 +22,7 @@ mod emulate;
 mod explore;
 mod export;
 mod figure;
+mod files;
 #[cfg(target_os = "linux")]
 mod host;
 mod import;

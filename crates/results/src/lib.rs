@@ -11,6 +11,7 @@ pub mod circuit_curves;
 pub mod curves;
 pub mod digest;
 pub mod hpcc;
+pub mod latencies;
 pub mod link_map;
 pub mod outcome;
 pub mod point;
