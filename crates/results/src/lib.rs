@@ -17,6 +17,7 @@ pub mod outcome;
 pub mod point;
 pub mod replay;
 pub mod run_dir;
+pub mod side_by_side;
 pub mod summary;
 #[cfg(any(test, feature = "synthetic"))]
 pub mod synthetic;
