@@ -113,7 +113,7 @@ pub fn run(args: &Args, _: &Registry) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns what the subcommand prints.
+/// Returns the output of the subcommand.
 pub fn printed(args: &Args) -> Result<String> {
     match &args.what {
         What::Schedule(schedule) => schedule.printed(),

@@ -1,4 +1,4 @@
-//! The files that commands write beside what they print.
+//! The files that commands write beside their output.
 
 use std::path::Path;
 

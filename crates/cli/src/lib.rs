@@ -38,7 +38,7 @@ mod output;
 mod progress;
 mod raster;
 #[cfg(test)]
-mod reference;
+mod reference_tests;
 mod replay;
 mod reproduce;
 mod run;

@@ -50,7 +50,7 @@ pub fn run(args: &Args, _: &Registry) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns what the subcommand prints.
+/// Returns the output of the subcommand.
 pub fn printed(args: &Args) -> anyhow::Result<String> {
     let (table, format) = match &args.model {
         Model::Qjump(qjump) => return qjump.printed(),

@@ -21,7 +21,7 @@ impl Generate {
     }
 }
 
-/// What a generated demand looks like.
+/// The parameters of a generated demand.
 #[derive(clap::Args, Clone)]
 pub(super) struct Keys {
     /// Ports of a generated demand.
@@ -55,7 +55,7 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// Draws so many demands. Each has a stream of its own, so that more of them leave the others as they are.
+    /// Draws this number of demands. Each has a stream of its own, so that more of them leave the others as they are.
     pub(super) fn demands(&self, switching: &Switching, number: u32) -> Result<Vec<Demand>> {
         switching.check(&Demand::new(self.ports))?;
         let workload = self.workload()?;

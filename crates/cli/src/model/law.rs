@@ -83,7 +83,7 @@ enum UnitName {
 /// A distribution, and the line that describes it above a table.
 pub(super) struct DescribedLaw {
     pub(super) law: Law,
-    /// Where it is from and what it is like, without an end of line.
+    /// Its source and its percentiles, without an end of line.
     pub(super) line: String,
 }
 

@@ -1,4 +1,4 @@
-//! Implements `plimsoll model replicas`, `hedge` and `retry`: what a second copy of a request saves and costs.
+//! Implements `plimsoll model replicas`, `hedge` and `retry`: the gain and the cost of a second copy of a request.
 
 use anyhow::Result;
 use plimsoll_models::chain::Chain;
@@ -83,7 +83,7 @@ impl Common {
         [mean, quantile(0.5), quantile(0.99), quantile(0.999), latency.load()]
     }
 
-    /// Makes the row of each policy: its own numbers, and those that all have.
+    /// Makes the row of each policy: its own numbers, and the common ones.
     fn table(
         &self,
         own: &[&'static str],
