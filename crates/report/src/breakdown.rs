@@ -15,7 +15,7 @@ use crate::table::{Grid, Row};
 pub use tables::{csv, reasons};
 pub use timeline::timeline;
 
-/// Makes the sentences, the tables with so many of the slowest requests, and the warnings.
+/// Makes the sentences, the tables with `slowest` requests at most, and the warnings.
 pub fn findings(traced: &Traced, slowest: usize) -> Findings {
     Findings {
         sentence: tables::sentence(traced),
@@ -25,7 +25,7 @@ pub fn findings(traced: &Traced, slowest: usize) -> Findings {
     }
 }
 
-/// Renders the page, with at least so many of the slowest requests in its table.
+/// Renders the page, whose table of the slowest requests has `slowest` rows, or 50 if that is more.
 pub fn page(traced: &Traced, slowest: usize, command: &str, version: &str, commit: Option<&str>) -> String {
     findings(traced, slowest.max(SLOWEST_SHOWN)).to_page(FindingsPage {
         kind: "Plimsoll breakdown",
@@ -61,7 +61,7 @@ pub fn json(traced: &Traced) -> String {
     format!("{}\n", printable_json(&format!("{whole:#}")))
 }
 
-/// Makes the table of what tracing costs, over so many pairs of turns.
+/// Makes the table of the cost of tracing, over this number of pairs of turns.
 pub fn overhead(rises: &[Rise], pairs: u32) -> Grid {
     let row = |rise: &Rise| {
         let interval = format!("{} .. {}", fixed(rise.low, 3), fixed(rise.high, 3));
@@ -75,3 +75,6 @@ pub fn overhead(rises: &[Rise], pairs: u32) -> Grid {
 
 /// The slowest requests on the page, at least.
 const SLOWEST_SHOWN: usize = 50;
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! [`Findings`]: the results of an analysis that is no run of a scenario, as text, as Markdown and as a page.
+//! [`Findings`]: the results of an analysis without a run of a scenario, as text, as Markdown and as a page.
 
 use crate::chart::Schemes;
 use crate::html::{Article, Figure, Section, article};

@@ -2,7 +2,7 @@
 //!
 //! [`table`] is what `plimsoll run` prints, with the sentences of [`verdict`]; [`html`] is `report.html`. [`plots`]
 //! turns an experiment into [`chart`]s, and [`svg`] draws every chart, for the report and for documentation.
-//! [`bursts`], [`breakdown`], [`schedules`] and [`models`] show results that are not those of runs.
+//! [`bursts`], [`breakdown`], [`schedules`] and [`models`] show the results of analyses without runs.
 
 #[cfg(target_os = "linux")]
 pub mod breakdown;

@@ -5,7 +5,7 @@ use plimsoll_units::Span;
 use serde_json::{Value, json};
 
 use crate::chart::{
-    Axis, Body, Chart, Color, Format as AxisFormat, Gantt, GanttRow, GanttSpan, StackPart, StackRow, Stacked,
+    Axis, Body, Chart, Color, Format as AxisFormat, Gantt, GanttRow, GanttSpan, StackPart, StackRow,
 };
 use crate::table::{Format, Listing};
 
@@ -87,7 +87,7 @@ pub fn comparison(comparison: &Comparison, seed: Option<u64>, format: Format) ->
     let never = if is_csv { "" } else { "never" };
     let us = |us: f64| if is_csv { format!("{us:.2}") } else { format!("{us:.1} us") };
     let times = |times: Option<f64>| times.map_or_else(|| none.to_owned(), |times| format!("{times:.3}"));
-    // Each column has its name in CSV, its name elsewhere, and what it writes.
+    // Each column has its name in CSV, its name elsewhere, and its cells.
     let columns: [(&str, &str, &dyn Fn(&Compared) -> String); 9] = [
         ("scheduler", "scheduler", &|each| each.scheduler.to_string()),
         ("circuit_utilisation", "circuits used", &|each| share(each.circuit_utilisation)),
@@ -146,12 +146,7 @@ pub fn of_schedule(kind: SchedulerKind, schedule: &Schedule, switching: &Switchi
 /// Draws the time to serve of each scheduler, above the bounds.
 pub fn of_times(comparison: &Comparison, switching: &Switching) -> Chart {
     let part = |name: &str, color| StackPart { name: name.to_owned(), color };
-    let row = |label: &str, ms: [f64; 4]| StackRow {
-        group: String::new(),
-        label: label.to_owned(),
-        scheme: None,
-        values: ms.map(|ms| ms * 1e3).to_vec(),
-    };
+    let row = |label: &str, ms: [f64; 4]| StackRow::plain(label, ms.map(|ms| ms * 1e3).to_vec());
     let served = comparison.schedulers.iter().filter_map(|each| Some((each, each.time_to_serve_ms?)));
     let served = served.map(|(each, time)| {
         let nights = each.configurations * switching.night.as_ms_f64();
@@ -165,15 +160,8 @@ pub fn of_times(comparison: &Comparison, switching: &Switching) -> Chart {
         part("nights", Color::Scheme(7)),
         part("lower bound", Color::Reference),
     ];
-    Chart {
-        title: format!("Time to serve, {} ports", comparison.ports),
-        note: "LB_c bounds circuits alone, LB_h both switches, LB_f with a night a flow; means over the demands."
-            .to_owned(),
-        body: Body::Stacked(Stacked {
-            x: Axis::from_zero("time to serve", AxisFormat::Time),
-            shares: false,
-            parts,
-            rows: served.chain(bounds).collect(),
-        }),
-    }
+    let note =
+        "LB_c bounds circuits alone, LB_h both switches, LB_f with a night a flow; means over the demands.";
+    let title = format!("Time to serve, {} ports", comparison.ports);
+    Chart::times(title, note, "time to serve", parts, served.chain(bounds).collect())
 }

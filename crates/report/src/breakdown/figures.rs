@@ -3,7 +3,7 @@
 use plimsoll_breakdown::{Layer, LayerReport, Report};
 
 use super::SLOWEST_SHOWN;
-use crate::chart::{Axis, Body, Chart, Color, Format, StackPart, StackRow, Stacked};
+use crate::chart::{Chart, Color, StackPart, StackRow};
 use crate::html::Figure;
 
 /// Makes the figures of the page.
@@ -15,11 +15,8 @@ pub(super) fn figures(report: &Report) -> Vec<Figure> {
 /// Charts the mean request beside the mean of the slowest 1 %.
 fn of_layers(report: &Report) -> Chart {
     let slowest_mean = report.slowest_mean_ns;
-    let row = |label: &str, mean: f64, share: fn(&LayerReport) -> f64| StackRow {
-        group: String::new(),
-        label: label.to_owned(),
-        scheme: None,
-        values: report.layers.iter().map(|layer| share(layer) * mean / 1e3).collect(),
+    let row = |label: &str, mean: f64, share: fn(&LayerReport) -> f64| {
+        StackRow::plain(label, report.layers.iter().map(|layer| share(layer) * mean / 1e3).collect())
     };
     let rows = vec![
         row("all requests", report.latency.mean_ns, |layer| layer.share),
@@ -39,7 +36,7 @@ fn of_slowest(report: &Report) -> Chart {
         for (part, ns) in slow.parts() {
             values[part.layer() as usize] += ns as f64 / 1e3;
         }
-        StackRow { group: String::new(), label: (number + 1).to_string(), scheme: None, values }
+        StackRow::plain(&(number + 1).to_string(), values)
     });
     stacked("The slowest requests", "One bar a request, the slowest first.", rows.collect())
 }
@@ -49,14 +46,5 @@ fn stacked(title: &str, note: &str, rows: Vec<StackRow>) -> Chart {
         name: layer.name().to_owned(),
         color: if layer == Layer::Remainder { Color::Reference } else { Color::Scheme(number) },
     });
-    Chart {
-        title: title.to_owned(),
-        note: note.to_owned(),
-        body: Body::Stacked(Stacked {
-            x: Axis::from_zero("time in the server", Format::Time),
-            shares: false,
-            parts: parts.collect(),
-            rows,
-        }),
-    }
+    Chart::times(title, note, "time in the server", parts.collect(), rows)
 }

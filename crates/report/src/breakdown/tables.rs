@@ -137,7 +137,7 @@ pub(super) fn warnings(traced: &Traced) -> Vec<String> {
     all
 }
 
-/// Makes the tables, with so many of the slowest requests.
+/// Makes the tables, with `slowest` of the slowest requests.
 pub(super) fn grids(traced: &Traced, slowest: usize) -> Vec<Grid> {
     let mut all = vec![parts(&traced.report), layers(traced)];
     if slowest > 0 {
@@ -158,7 +158,7 @@ fn parts(report: &Report) -> Grid {
     Grid::plain("Parts of a request", "part", &COLUMNS, parts.chain([total]))
 }
 
-/// Makes the table of layers, after Table 5.1 of the study: what is given, measured, and left.
+/// Makes the table of layers, after Table 5.1 of the study: given, measured, and the remainder.
 fn layers(traced: &Traced) -> Grid {
     let report = &traced.report;
     let outside = |label: &str, source: &str, mean: Option<f64>| {

@@ -36,7 +36,7 @@ pub fn timeline(traced: &Traced) -> String {
     printable_json(&whole.to_string()).into_owned() + "\n"
 }
 
-/// Makes the slice of a request and those of its parts.
+/// Makes the slice of a request, and one for each of its parts.
 fn slices(request: &SlowRequest, process: u32, track: usize) -> Vec<Value> {
     // The form's unit is the microsecond, with a fraction.
     let slice = |name: &str, from: u64, length: u64, args: Value| {

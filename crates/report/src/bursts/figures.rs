@@ -7,7 +7,7 @@ use crate::chart::{Axis, Body, Chart, Color, Format, Line, Lines, Read};
 use crate::html::Figure;
 use plimsoll_bursts::{Distribution, Report, cdf};
 
-/// The most lines of a figure that are told apart by colour.
+/// The most lines of a figure that have different colours.
 const LINES: usize = 8;
 
 /// Makes the figures of the page.
@@ -77,19 +77,13 @@ fn of_losses(report: &Report) -> Option<Chart> {
     ];
     let lines = (0..).zip(&lines).map(|(number, (name, points))| line(name, number, points));
     let series = lines.map(|line| Line { steps: false, ..line }).collect();
-    Some(Chart {
-        title: "Loss by burst length".to_owned(),
-        note:
-            "A segment counts as lost if its bytes were captured again; its burst is that of the first time."
-                .to_owned(),
-        body: Body::Lines(Lines {
-            x: Axis::log("packets in the burst, at least", Format::Count),
-            y: Axis::from_zero("share", Format::Percent),
-            series,
-            read: Read::AtX,
-            tail_view: false,
-        }),
-    })
+    Some(Chart::lines(
+        "Loss by burst length",
+        "A segment counts as lost if its bytes were captured again; its burst is that of the first time.",
+        Axis::log("packets in the burst, at least", Format::Count),
+        Axis::from_zero("share", Format::Percent),
+        series,
+    ))
 }
 
 fn chart(title: &str, x: Axis, series: Vec<Line>) -> Chart {

@@ -55,7 +55,7 @@ pub fn warnings(report: &Report) -> Vec<String> {
     let allowed = format!("; allowed: {LINK_TYPES}");
     let pairs = count(report.pairs.len() as u64);
     let left_out = format!("not analysed, since of further pairs than a capture may have ({pairs})");
-    // Each has what they are, their number, their name, and what that means for the numbers.
+    // Each has a description, the number, the noun, and the consequence for the numbers.
     let found = [
         (
             "longer than 9,234 bytes, as captured before segmentation or after reassembly",
@@ -92,7 +92,7 @@ pub fn warnings(report: &Report) -> Vec<String> {
     all
 }
 
-/// Makes the tables, with so many pairs at most.
+/// Makes the tables, with at most `pairs` pairs.
 pub(super) fn grids(report: &Report, pairs: usize) -> Vec<Grid> {
     let mut all = vec![distributions(report), by_length(report)];
     if report.acks.pure > 0 || report.losses.seen.segments > 0 {
