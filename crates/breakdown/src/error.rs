@@ -63,7 +63,7 @@ pub enum Error {
     /// A server or a load cannot be run.
     #[error("cannot run {name}: {source}")]
     Running {
-        /// The command.
+        /// The command line that was run.
         name: String,
         /// The error that the system returned.
         source: io::Error,
@@ -71,7 +71,7 @@ pub enum Error {
     /// A server ended before it could be traced.
     #[error("{name} ended before it listened on a port: {status}")]
     EndedEarly {
-        /// The command.
+        /// The command line that was run.
         name: String,
         /// The exit status, or the signal.
         status: ExitStatus,
@@ -79,7 +79,7 @@ pub enum Error {
     /// A load gave no numbers.
     #[error("`{command}` {reason}")]
     Load {
-        /// The command.
+        /// The command line that was run.
         command: String,
         /// The reason, with what was expected.
         reason: String,

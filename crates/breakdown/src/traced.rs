@@ -7,9 +7,9 @@ use crate::{Lock, ProfileReport, Report, SlowRequest, Target};
 /// A report with everything else that is known about its trace.
 #[derive(Clone, Debug)]
 pub struct Traced {
-    /// The requests.
+    /// The breakdown of the requests.
     pub report: Report,
-    /// The server.
+    /// The server that was traced.
     pub target: Target,
     /// The rate of the link in bits per second, where it is known.
     pub link_bps: Option<u64>,
@@ -68,8 +68,9 @@ pub struct Rise {
     pub with_us: f64,
     /// The median of the ratios, with to without, of the pairs.
     pub median: f64,
-    /// The least ratio. From the least to the largest is, for six pairs or more, a 95 % interval of the median or wider.
+    /// The least ratio. For six pairs or more, from the least to the largest ratio is a 95 % interval of the median or
+    /// wider.
     pub low: f64,
-    /// The largest ratio.
+    /// The largest ratio of the pairs.
     pub high: f64,
 }

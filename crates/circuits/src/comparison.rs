@@ -23,7 +23,7 @@ pub struct Comparison {
 /// The means of one scheduler over the demands.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Compared {
-    /// The scheduler.
+    /// The scheduler that is compared.
     pub scheduler: SchedulerKind,
     /// The share of what all circuits could carry that they did, 0 to 1.
     pub circuit_utilisation: f64,

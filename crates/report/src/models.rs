@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::table::{Format, Listing, ListingColumn};
 
-/// A table of numbers.
+/// A table of numbers, by its columns.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NumberTable {
     /// An explanation above the numbers, which only a terminal has.

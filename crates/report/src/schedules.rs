@@ -88,7 +88,7 @@ pub fn comparison(comparison: &Comparison, seed: Option<u64>, format: Format) ->
     let us = |us: f64| if is_csv { format!("{us:.2}") } else { format!("{us:.1} us") };
     let times = |times: Option<f64>| times.map_or_else(|| none.to_owned(), |times| format!("{times:.3}"));
     // Each column has its name in CSV, its name elsewhere, and its cells.
-    let columns: [(&str, &str, &dyn Fn(&Compared) -> String); 9] = [
+    let columns: [(&str, &str, Cell<'_>); 9] = [
         ("scheduler", "scheduler", &|each| each.scheduler.to_string()),
         ("circuit_utilisation", "circuits used", &|each| share(each.circuit_utilisation)),
         ("packet_utilisation", "packets used", &|each| share(each.packet_utilisation)),
@@ -114,6 +114,9 @@ pub fn comparison(comparison: &Comparison, seed: Option<u64>, format: Format) ->
     let names = columns.map(|(csv, words, _)| if is_csv { csv } else { words });
     Listing::labelled(&names, rows).written(format)
 }
+
+/// A function that writes a cell of a scheduler.
+type Cell<'a> = &'a dyn Fn(&Compared) -> String;
 
 /// The names of the bounds, in the order of [`Comparison::bounds_ms`].
 const BOUNDS: [&str; 3] = ["LB_c", "LB_h", "LB_f"];

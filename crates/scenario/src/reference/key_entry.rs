@@ -11,7 +11,7 @@ pub struct KeyEntry {
     pub values: String,
     /// The default; `required` where there is none, empty where the key may be missing.
     pub default: String,
-    /// The explanation.
+    /// The explanation of the key.
     pub meaning: String,
     /// The values that have an explanation of their own, such as the kinds of a topology: value and explanation.
     pub choices: Vec<(String, String)>,
