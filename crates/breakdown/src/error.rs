@@ -1,6 +1,7 @@
 //! [`Error`] reports why a server cannot be traced.
 
 use std::io;
+use std::process::ExitStatus;
 
 /// The reason why a server cannot be traced.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +60,33 @@ pub enum Error {
         /// The error that the system returned.
         source: io::Error,
     },
+    /// A server or a load cannot be run.
+    #[error("cannot run {name}: {source}")]
+    Running {
+        /// The command line that was run.
+        name: String,
+        /// The error that the system returned.
+        source: io::Error,
+    },
+    /// A server ended before it could be traced.
+    #[error("{name} ended before it listened on a port: {status}")]
+    EndedEarly {
+        /// The command line that was run.
+        name: String,
+        /// The exit status, or the signal.
+        status: ExitStatus,
+    },
+    /// A load gave no numbers.
+    #[error("`{command}` {reason}")]
+    Load {
+        /// The command line that was run.
+        command: String,
+        /// The reason, with what was expected.
+        reason: String,
+    },
+    /// The caller wanted the work to stop.
+    #[error("stopped by a signal")]
+    Stopped,
     /// The programs cannot be loaded or read.
     #[cfg(feature = "kernel")]
     #[error(transparent)]
@@ -66,6 +94,13 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns a closure for `map_err` that names the command that cannot be run.
+    #[cfg(feature = "kernel")]
+    pub(crate) fn running(name: &str) -> impl FnOnce(io::Error) -> Error {
+        let name = name.to_owned();
+        move |source| Error::Running { name, source }
+    }
+
     /// Returns a closure for `map_err` that names the file that cannot be read.
     pub(crate) fn reading(what: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
         let what = what.into();

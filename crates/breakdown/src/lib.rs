@@ -14,6 +14,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(all(target_os = "linux", feature = "kernel"))]
+mod cost;
 mod datagrams;
 mod error;
 mod event;
@@ -21,6 +23,8 @@ mod exchange;
 #[cfg(target_os = "linux")]
 mod locks;
 mod matcher;
+#[cfg(all(target_os = "linux", feature = "kernel"))]
+mod overhead;
 mod part;
 #[cfg(target_os = "linux")]
 pub mod privileges;
@@ -32,13 +36,21 @@ mod request;
 #[cfg(all(target_os = "linux", feature = "kernel"))]
 mod sampler;
 #[cfg(all(target_os = "linux", feature = "kernel"))]
+mod server;
+#[cfg(all(target_os = "linux", feature = "kernel"))]
 mod session;
+#[cfg(all(target_os = "linux", feature = "kernel"))]
+mod slices;
 mod sorter;
 #[cfg(target_os = "linux")]
 mod symbols;
 #[cfg(target_os = "linux")]
 pub mod target;
 mod threads;
+#[cfg(all(target_os = "linux", feature = "kernel"))]
+mod trace;
+#[cfg(target_os = "linux")]
+mod traced;
 
 pub use error::Error;
 
@@ -46,14 +58,18 @@ pub use event::{Event, Flow, Kind, Packet, Protocol, Thread};
 #[cfg(target_os = "linux")]
 pub use locks::{Lock, Locks, Sleep};
 pub use matcher::Matcher;
+#[cfg(all(target_os = "linux", feature = "kernel"))]
+pub use overhead::{Overhead, OverheadOptions, Turn};
 pub use part::{Layer, PARTS, Part, Span};
 #[cfg(target_os = "linux")]
-pub use profile::{HotFunction, ProfileReport, SampledPlace};
+pub use profile::{HERTZ, HotFunction, ProfileReport, SampledPlace};
 pub use recorder::Recorder;
 pub use report::{LayerReport, PartReport, Quantiles, Report, SlowRequest, UnmatchedReport};
 pub use request::{Reason, Request, Unmatched};
 #[cfg(all(target_os = "linux", feature = "kernel"))]
-pub use sampler::{HERTZ, Sampler};
+pub use sampler::Sampler;
+#[cfg(all(target_os = "linux", feature = "kernel"))]
+pub use server::Server;
 #[cfg(all(target_os = "linux", feature = "kernel"))]
 pub use session::Session;
 pub use sorter::Sorter;
@@ -61,3 +77,7 @@ pub use sorter::Sorter;
 pub use symbols::{Symbol, Symbols};
 #[cfg(target_os = "linux")]
 pub use target::{Port, Target};
+#[cfg(all(target_os = "linux", feature = "kernel"))]
+pub use trace::{Trace, TraceOptions};
+#[cfg(target_os = "linux")]
+pub use traced::{Cost, Rise, Traced};

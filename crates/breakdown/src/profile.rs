@@ -72,6 +72,10 @@ impl ProfileReport {
 /// Name for all functions of a file that it does not name.
 const UNNAMED: &str = "(no symbol)";
 
+/// Samples a second of a processor's time. It is no multiple of what timers are set to, so that samples do not fall in
+/// step with the work.
+pub const HERTZ: u64 = 499;
+
 #[cfg(test)]
 mod tests {
     use super::*;

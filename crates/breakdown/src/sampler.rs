@@ -2,7 +2,7 @@
 
 use plimsoll_bpf::Profile;
 
-use crate::profile::{ProfileReport, SampledPlace};
+use crate::profile::{HERTZ, ProfileReport, SampledPlace};
 use crate::symbols::Symbols;
 use crate::{Error, Target};
 
@@ -41,7 +41,3 @@ impl Sampler {
         Ok(ProfileReport::new(&places, self.0.lost()?, most, symbols))
     }
 }
-
-/// Samples per second of a processor's time. Timers have other periods than its multiples, so that samples do not fall
-/// in step with the work.
-pub const HERTZ: u64 = 499;

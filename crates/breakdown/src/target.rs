@@ -112,6 +112,19 @@ impl Target {
         Ok(self)
     }
 
+    /// Returns the rate in bits per second that the only device with a rate reports, in the server's network namespace.
+    pub fn link_bps(&self) -> Option<u64> {
+        let folder = format!("/proc/{}/root/sys/class/net", self.processes.first()?);
+        let rates = fs::read_dir(folder).ok()?.filter_map(|entry| {
+            let text = fs::read_to_string(entry.ok()?.path().join("speed")).ok()?;
+            text.trim().parse::<u64>().ok().filter(|mbps| *mbps > 0)
+        });
+        match rates.collect::<Vec<u64>>()[..] {
+            [mbps] => mbps.checked_mul(1_000_000),
+            _ => None,
+        }
+    }
+
     /// Returns whether a process of the server still runs. A zombie does not.
     pub fn is_alive(&self) -> bool {
         self.processes.iter().any(|process| is_running(*process))

@@ -16,6 +16,7 @@
 mod assignment;
 mod bits;
 mod bvn;
+mod comparison;
 mod control;
 mod demand;
 mod eclipse;
@@ -37,6 +38,7 @@ mod tms;
 mod workload;
 
 pub use bvn::Bvn;
+pub use comparison::{Compared, Comparison};
 pub use control::{Controller, Instruction};
 pub use demand::Demand;
 pub use eclipse::Eclipse;

@@ -1,26 +1,14 @@
 //! Implements `plimsoll breakdown`, which shows where the time of a running server's requests goes.
 
 #[cfg(feature = "kernel")]
-mod cost;
-#[cfg(feature = "kernel")]
 mod live;
 #[cfg(not(feature = "kernel"))]
-#[path = "breakdown/without_programs.rs"]
-mod live;
-#[cfg(feature = "kernel")]
-mod overhead;
-#[cfg(feature = "kernel")]
-mod page;
-#[cfg(feature = "kernel")]
-mod server;
-#[cfg(feature = "kernel")]
-mod shown;
-#[cfg(feature = "kernel")]
-mod slices;
-#[cfg(feature = "kernel")]
-mod tables;
-#[cfg(feature = "kernel")]
-mod timeline;
+mod live {
+    /// Returns the error that says what this build lacks.
+    pub(super) fn run(_: &super::Args) -> crate::output::Done {
+        Err(anyhow::anyhow!(crate::output::NO_PROGRAMS))
+    }
+}
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,24 +1,23 @@
 //! Implements `plimsoll bursts`, which analyses packet captures.
 
-mod figure;
 mod input;
 #[cfg(target_os = "linux")]
 mod live;
-mod page;
-mod tables;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
 use clap::ValueEnum;
 use plimsoll_bursts::{Analyser, Framing, Options, Report, Stamp};
 use plimsoll_process::note;
+use plimsoll_report::{FindingsPage, bursts as shown};
 use plimsoll_scenario::Registry;
 use plimsoll_text::{csv_cell, printable_json};
 use plimsoll_units::{Rate, Span, whole};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
+use crate::files;
 use crate::output::{self, Done, Format};
 use crate::signals::Interrupt;
 use crate::source::quoted;
@@ -50,19 +49,19 @@ pub struct Args {
     #[arg(long, short, value_name = "DEV", conflicts_with = "captures")]
     interface: Option<String>,
     /// End a live capture after so long.
-    #[arg(long, value_name = "SPAN", value_parser = quantity::<Span>)]
+    #[arg(long, value_name = "SPAN")]
     time: Option<Span>,
     /// End a live capture after so many packets.
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..))]
     packets: Option<u64>,
     /// Rate of the captured link.
-    #[arg(long, value_name = "RATE", default_value = "10Gbps", value_parser = quantity::<Rate>)]
+    #[arg(long, value_name = "RATE", default_value = "10Gbps")]
     rate: Rate,
     /// Threshold of bursts: a gap of so long or longer ends a burst. By default the time of 50 bytes, 40 ns at 10 Gb/s.
-    #[arg(long, value_name = "SPAN", value_parser = quantity::<Span>)]
+    #[arg(long, value_name = "SPAN")]
     gap: Option<Span>,
     /// Maximum inter-car gap: a longer gap ends a train.
-    #[arg(long, value_name = "SPAN", default_value = "1ms", value_parser = quantity::<Span>)]
+    #[arg(long, value_name = "SPAN", default_value = "1ms")]
     train_gap: Span,
     /// The instant of a frame that its timestamp is of. By default the start, as hardware stamps it; the end for a
     /// simulated run.
@@ -104,14 +103,9 @@ enum Instant {
     End,
 }
 
-/// Parses an option that is a quantity with its unit.
-fn quantity<T: std::str::FromStr>(text: &str) -> Result<T, T::Err> {
-    text.parse()
-}
-
 pub fn run(args: &Args, _: &Registry) -> Done {
-    check_extension("--figure", args.figure.as_deref(), "svg")?;
-    check_extension("--out", args.out.as_deref(), "html")?;
+    files::check_extension("--figure", args.figure.as_deref(), "svg")?;
+    files::check_extension("--out", args.out.as_deref(), "html")?;
     if args.rate.as_bps() < 1_000 {
         return Err(anyhow!("invalid value \"{}\" for --rate: expected at least 1Kbps", args.rate));
     }
@@ -217,88 +211,57 @@ fn show(args: &Args, all: &[&Analysed], is_stopped: bool) -> anyhow::Result<()> 
     let pairs = args.pairs as usize;
     let last = all.len() - 1;
     let reason = |place: usize| all[place].reason(is_stopped && place == last);
-    let heading = |names: &[String], mark: &str| match all.len() {
-        1 => String::new(),
-        _ => format!("{mark}{}\n\n", names.join(", ")),
+    let each = |mark: &str, written: &dyn Fn(&Report) -> String| {
+        let one = |one: &&Analysed| match all.len() {
+            1 => written(&one.report),
+            _ => format!("{mark}{}\n\n{}", one.names.join(", "), written(&one.report)),
+        };
+        all.iter().map(one).collect::<Vec<_>>().join("\n")
     };
     let printed = match args.format {
         Format::Json => {
-            let reports = all
-                .iter()
-                .enumerate()
-                .map(|(place, one)| as_json(&one.report, &one.names, reason(place).as_deref()));
-            let mut reports = reports.collect::<anyhow::Result<Vec<Value>>>()?;
+            let json = |(place, one): (usize, &&Analysed)| {
+                shown::json(&one.report, &one.names, reason(place).as_deref())
+            };
+            let mut reports: Vec<Value> = all.iter().enumerate().map(json).collect();
             let whole = if last == 0 { reports.remove(0) } else { Value::Array(reports) };
             format!("{}\n", printable_json(&format!("{whole:#}")))
         }
-        Format::Csv if last == 0 => tables::csv(&all[0].report),
+        Format::Csv if last == 0 => shown::csv(&all[0].report),
         Format::Csv => {
             let named =
-                |one: &&Analysed| (csv_cell(&one.names.join(" ")).into_owned(), tables::csv(&one.report));
-            tables::joined_csv(all.iter().map(named))
+                |one: &&Analysed| (csv_cell(&one.names.join(" ")).into_owned(), shown::csv(&one.report));
+            shown::joined_csv(all.iter().map(named))
         }
-        Format::Table => {
-            let table = |one: &&Analysed| {
-                let mut text = heading(&one.names, "") + &tables::sentence(&one.report) + "\n\n";
-                for grid in tables::grids(&one.report, pairs) {
-                    text += &(grid.to_terminal(&output::style()) + "\n");
-                }
-                let warnings = tables::warnings(&one.report);
-                warnings.iter().for_each(|warning| text += &format!("warning: {warning}\n"));
-                text
-            };
-            all.iter().map(table).collect::<Vec<_>>().join("\n")
-        }
-        Format::Md => {
-            let table = |one: &&Analysed| {
-                let grids = tables::grids(&one.report, pairs);
-                let grids: Vec<String> =
-                    grids.iter().map(plimsoll_report::table::Grid::to_markdown).collect();
-                let warnings =
-                    tables::warnings(&one.report).into_iter().map(|text| format!("\n**Warning:** {text}\n"));
-                let (head, warnings) = (heading(&one.names, "## "), warnings.collect::<String>());
-                format!("{head}{}\n\n{}{warnings}", tables::sentence(&one.report), grids.join("\n"))
-            };
-            all.iter().map(table).collect::<Vec<_>>().join("\n")
-        }
+        Format::Table => each("", &|report| shown::findings(report, pairs).to_terminal(&output::style())),
+        Format::Md => each("## ", &|report| shown::findings(report, pairs).to_markdown()),
     };
     if args.format == Format::Csv {
         for one in all {
             let of = if last == 0 { String::new() } else { format!("{}: ", one.names.join(" ")) };
-            tables::warnings(&one.report).iter().for_each(|warning| note!("warning: {of}{warning}"));
+            shown::warnings(&one.report).iter().for_each(|warning| note!("warning: {of}{warning}"));
         }
     }
     output::print(&printed)?;
+    let Analysed { names, report, .. } = all[0];
     if let Some(path) = &args.figure {
-        let chart = figure::of_packets(&all[0].report, pairs);
-        output::write_whole(
-            path,
-            &plimsoll_report::svg::render(&chart, plimsoll_report::svg::Size::default()),
-        )?;
+        files::write_svg(path, &shown::of_packets(report, pairs))?;
     }
     if let Some(path) = &args.out {
-        let Analysed { names, report, .. } = all[0];
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        output::write_whole(
-            path,
-            &page::render(report, &names, &command(args), pairs, reason(0).as_deref()),
-        )?;
+        let mut findings = shown::findings(report, pairs);
+        findings.warnings.extend(reason(0).map(|ended| format!("analysed up to there: {ended}")));
+        let page = findings.to_page(FindingsPage {
+            kind: "Plimsoll bursts",
+            title: &format!("Bursts of {}", names.join(", ")),
+            figures: shown::figures(report, pairs),
+            command: &command(args),
+            version: output::VERSION,
+            commit: output::commit(),
+        });
+        output::write_whole(path, &page)?;
         note!("Page     {}", path.display());
     }
     Ok(())
-}
-
-/// Returns the report as JSON, after the names of the captures; `ended` says why a capture was not read to its end.
-fn as_json(report: &Report, names: &[String], ended: Option<&str>) -> anyhow::Result<Value> {
-    let mut whole = Map::new();
-    whole.insert("captures".to_owned(), json!(names));
-    whole.insert("ended".to_owned(), json!(ended));
-    whole.insert("warnings".to_owned(), json!(tables::warnings(report)));
-    whole.insert("ack_ratio_bytes".to_owned(), json!(report.acks.ratio()));
-    if let Value::Object(numbers) = serde_json::to_value(report).context("the report is no JSON object")? {
-        whole.extend(numbers);
-    }
-    Ok(Value::Object(whole))
 }
 
 fn options(args: &Args, is_simulated: bool) -> Options {
@@ -321,15 +284,6 @@ fn options(args: &Args, is_simulated: bool) -> Options {
         framing,
         decapsulate: args.decapsulate,
         ..Options::default()
-    }
-}
-
-fn check_extension(option: &str, path: Option<&Path>, wanted: &str) -> anyhow::Result<()> {
-    match path {
-        Some(path) if path.extension().is_none_or(|extension| extension != wanted) => {
-            Err(anyhow!("{option} {}: allowed: a name that ends in .{wanted}", path.display()))
-        }
-        _ => Ok(()),
     }
 }
 

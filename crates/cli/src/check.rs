@@ -78,17 +78,6 @@ fn section(name: &str, features: &[Feature]) -> String {
     text
 }
 
-/// Returns a feature without which the command cannot work.
-fn required(name: &'static str, needed_for: &str, lacks: Option<String>) -> Feature {
-    let found = lacks.is_none();
-    Feature { name, needed_for: needed_for.to_owned(), required: true, found, fix: lacks.unwrap_or_default() }
-}
-
-/// Returns a feature without which a part of the command does not work.
-fn optional(name: &'static str, needed_for: &str, found: bool, fix: &str) -> Feature {
-    Feature { name, needed_for: needed_for.to_owned(), required: false, found, fix: fix.to_owned() }
-}
-
 /// Returns why `ip` and `tc` do not run, if they do not.
 fn lacks_iproute2() -> Option<String> {
     match runs("ip").and_then(|ip| Ok(ip && runs("tc")?)) {
@@ -103,56 +92,56 @@ fn host() -> Vec<Feature> {
     let unless = |found: bool, fix: &str| (!found).then(|| fix.to_owned());
     let capability = |name, bit| {
         let found = has_capability(bit) || bit != CAP_NET_ADMIN && has_capability(CAP_SYS_ADMIN);
-        required(name, "programs, devices and routes", unless(found, "run it as root, with sudo"))
+        Feature::required(name, "programs, devices and routes", unless(found, "run it as root, with sudo"))
     };
     vec![
-        required("eBPF programs", "every mechanism", lacks_programs()),
+        Feature::required("eBPF programs", "every mechanism", lacks_programs()),
         capability("CAP_NET_ADMIN", CAP_NET_ADMIN),
         capability("CAP_BPF", CAP_BPF),
         capability("CAP_PERFMON", CAP_PERFMON),
-        required("ip, tc (iproute2)", "devices, queues and routes", lacks_iproute2()),
-        required(
+        Feature::required("ip, tc (iproute2)", "devices, queues and routes", lacks_iproute2()),
+        Feature::required(
             "BPF file system",
             "programs that stay when the command has ended",
             unless(Host.has_pins(), "mount -t bpf bpf /sys/fs/bpf"),
         ),
-        optional(
+        Feature::optional(
             "links at devices (tcx)",
             "programs at devices; without them, filters of a clsact queue",
             Host.has_tcx(),
             "Linux 6.6 or later",
         ),
-        optional(
+        Feature::optional(
             "links of struct_ops",
             "[dctcp] by eBPF; without them, only the kernel's own",
             Host.has_struct_ops_links(),
             "Linux 6.4 or later",
         ),
-        optional(
+        Feature::optional(
             "dctcp",
             "[dctcp] where eBPF's cannot be registered",
             Host.has_dctcp(),
             "a kernel with CONFIG_TCP_CONG_DCTCP",
         ),
-        optional(
+        Feature::optional(
             "fq",
             "[pacer] by departure times; without it, by a TBF",
             Host.has_fq(),
             "a kernel with CONFIG_NET_SCH_FQ",
         ),
-        optional(
+        Feature::optional(
             "HTB and TBF",
             "[pacer] where there is no fq",
             Host.has_shapers(),
             "a kernel with CONFIG_NET_SCH_HTB and CONFIG_NET_SCH_TBF",
         ),
-        optional(
+        Feature::optional(
             "cgroups (version 2)",
             "levels of cgroups and units, and `plimsoll run-at-level`",
             Host.cgroups().is_some(),
             "mount -t cgroup2 none /sys/fs/cgroup",
         ),
-        optional(
+        Feature::optional(
             "systemd",
             "levels of units, and policies that are applied at boot",
             Path::new("/run/systemd/system").exists(),
@@ -165,13 +154,13 @@ fn host() -> Vec<Feature> {
 fn breakdown() -> Vec<Feature> {
     let no_types = || format!("a kernel with CONFIG_DEBUG_INFO_BTF, which has {KERNEL_TYPES}");
     let mut all = vec![
-        required("eBPF programs", "all tracing", lacks_programs()),
-        required(
+        Feature::required("eBPF programs", "all tracing", lacks_programs()),
+        Feature::required(
             "capabilities",
             "events, and sockets of other users' processes",
             privileges::check().err().map(|error| error.to_string()),
         ),
-        required("BTF", "the kernel's types", (!Path::new(KERNEL_TYPES).exists()).then(no_types)),
+        Feature::required("BTF", "the kernel's types", (!Path::new(KERNEL_TYPES).exists()).then(no_types)),
     ];
     all.extend(tracing_programs());
     all
@@ -186,8 +175,8 @@ fn tracing_programs() -> Vec<Feature> {
     let lacks = |udp| plimsoll_breakdown::Session::try_programs(udp).err().map(|error| error.to_string());
     let udp = lacks(true);
     vec![
-        required("tracepoints", "servers over TCP", lacks(false)),
-        optional("tracepoints of UDP", "servers over UDP", udp.is_none(), &udp.unwrap_or_default()),
+        Feature::required("tracepoints", "servers over TCP", lacks(false)),
+        Feature::optional("tracepoints of UDP", "servers over UDP", udp.is_none(), &udp.unwrap_or_default()),
     ]
 }
 
@@ -212,9 +201,9 @@ mod tests {
     #[test]
     fn a_missing_requirement_has_its_fix_below_it_and_decides_the_verdict() {
         let features = [
-            required("tun", "TAP devices", None),
-            optional("bbr", "BBR", false, "modprobe tcp_bbr"),
-            required("ip", "addresses", Some("apt-get install iproute2".to_owned())),
+            Feature::required("tun", "TAP devices", None),
+            Feature::optional("bbr", "BBR", false, "modprobe tcp_bbr"),
+            Feature::required("ip", "addresses", Some("apt-get install iproute2".to_owned())),
         ];
         let expected = "\n`plimsoll emulate` does not work here: one requirement is missing\n\
                         \x20 tun  found      TAP devices\n\

@@ -1,6 +1,6 @@
 //! Implements `plimsoll compare`, which compares each variant with itself in the first run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,15 +9,16 @@ use anyhow::{Context, bail};
 use plimsoll_process::note;
 use plimsoll_report::html;
 use plimsoll_results::curves::{Curves, Detail};
-use plimsoll_results::summary::Options;
-use plimsoll_results::{Digest, PointKey, PointOutcome, RunDir, Summary};
+use plimsoll_results::side_by_side::Samples;
+use plimsoll_results::{PointKey, PointOutcome, RunDir, Summary};
 use plimsoll_scenario::{Overrides, Registry, Scenario};
-use serde_json::{Map, Value};
 
 use crate::job;
 use crate::memory::{Budget, Work};
 use crate::output::{self, Done, Shown};
 use crate::source::quoted;
+
+pub use plimsoll_results::side_by_side::side_by_side;
 
 /// Compare run directories: each variant of the first with the same variant of the others.
 ///
@@ -59,11 +60,11 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     let runs: Vec<RunDir> = paths.iter().map(|path| output::open_run(path)).collect::<anyhow::Result<_>>()?;
     let mut samples = Samples::default();
     let mut points: Vec<Vec<PointOutcome>> = Vec::new();
-    let mut worlds: Vec<Option<World>> = Vec::new();
+    let mut scenarios: Vec<Option<Scenario>> = Vec::new();
     for (run, path) in runs.iter().zip(&paths) {
         let scenario = scenario(registry, run, path)?;
-        worlds.push(scenario.as_ref().and_then(World::of));
-        points.push(samples.new_ones(scenario.as_ref(), run, path)?);
+        points.push(new_ones(&mut samples, scenario.as_ref(), run, path)?);
+        scenarios.push(scenario);
     }
     // A run directory that only repeats others has no column of its own.
     let kept: Vec<usize> = (0..runs.len()).filter(|&at| at == 0 || !points[at].is_empty()).collect();
@@ -71,8 +72,8 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     let points: Vec<Vec<PointOutcome>> = kept.iter().map(|&at| std::mem::take(&mut points[at])).collect();
     let names = names(&kept.iter().map(|&at| paths[at]).collect::<Vec<_>>());
     for (&at, name) in kept.iter().zip(&names).skip(1) {
-        if let [Some(first), Some(other)] = [&worlds[0], &worlds[at]]
-            && let Some(why) = first.differs_from(other)
+        if let [Some(first), Some(other)] = [&scenarios[0], &scenarios[at]]
+            && let Some(why) = first.shares_nothing_with(other)
         {
             bail!("{name} cannot be compared with {}: {why}", names[0]);
         }
@@ -151,59 +152,24 @@ fn page(
     })
 }
 
-/// The samples of the run directories so far, each with the first directory that contains it.
-#[derive(Default)]
-struct Samples(BTreeMap<Sample, PathBuf>);
-
-/// The identity of a sample: its input and its result. The input alone is not enough, since another build or an
-/// emulated run may have another result; neither is the result, which two scenarios may share.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Sample {
-    input: String,
-    variant: String,
-    sweep: Vec<(String, String)>,
-    seed: u64,
-    result: Digest,
-}
-
-impl Samples {
-    /// Returns the points of a run directory that none before it contains; reports how many others it has, and where.
-    fn new_ones(
-        &mut self,
-        scenario: Option<&Scenario>,
-        run: &RunDir,
-        path: &Path,
-    ) -> anyhow::Result<Vec<PointOutcome>> {
-        let inputs = inputs(scenario, run);
-        let all = output::read_points(run)?;
-        let count = all.len();
-        let mut again: BTreeMap<PathBuf, usize> = BTreeMap::new();
-        let mut new = Vec::new();
-        for point in all {
-            let sample = Sample {
-                input: inputs.get(&point.key).cloned().unwrap_or_default(),
-                variant: point.key.variant.clone(),
-                sweep: point.key.sweep.clone(),
-                seed: point.seed,
-                result: point.digest,
-            };
-            match self.0.get(&sample) {
-                Some(first) => *again.entry(first.clone()).or_default() += 1,
-                None => {
-                    self.0.insert(sample, path.to_owned());
-                    new.push(point);
-                }
-            }
-        }
-        for (first, repeated) in again {
-            let (path, first) = (path.display(), first.display());
-            note!(
-                "warning: {repeated} of {count} runs in {path} are those of {first} (the same scenario and seed, \
-                 the same result); each counts once, in {first}"
-            );
-        }
-        Ok(new)
+/// Returns the points of a run directory that none before it contains; reports how many others it has, and where.
+fn new_ones(
+    samples: &mut Samples,
+    scenario: Option<&Scenario>,
+    run: &RunDir,
+    path: &Path,
+) -> anyhow::Result<Vec<PointOutcome>> {
+    let all = output::read_points(run)?;
+    let count = all.len();
+    let (new, again) = samples.new_ones(&inputs(scenario, run), all, path);
+    for (first, repeated) in again {
+        let (path, first) = (path.display(), first.display());
+        note!(
+            "warning: {repeated} of {count} runs in {path} are those of {first} (the same scenario and seed, the same \
+             result); each counts once, in {first}"
+        );
     }
+    Ok(new)
 }
 
 /// Returns the scenario of a run directory; `None` where this version cannot read it.
@@ -224,99 +190,6 @@ fn inputs(scenario: Option<&Scenario>, run: &RunDir) -> BTreeMap<PointKey, Strin
             manifest.points.iter().map(|planned| (planned.key.clone(), whole.clone())).collect()
         }
     }
-}
-
-/// The network and the workloads of a run, as its scenario has them.
-struct World {
-    topology: Value,
-    workloads: Map<String, Value>,
-}
-
-impl World {
-    fn of(scenario: &Scenario) -> Option<World> {
-        let model = serde_json::to_value(&scenario.points().first()?.model).ok()?;
-        let workloads = model.get("workload")?.as_object()?.clone();
-        Some(World { topology: model.get("topology")?.clone(), workloads })
-    }
-
-    /// Returns why nothing of the other run can be compared, if neither the network nor any workload is the same.
-    fn differs_from(&self, other: &World) -> Option<String> {
-        let shared: Vec<&str> = self
-            .workloads
-            .keys()
-            .map(String::as_str)
-            .filter(|name| other.workloads.contains_key(*name))
-            .collect();
-        let is_same = |name: &&str| self.workloads.get(*name) == other.workloads.get(*name);
-        let differs = self.topology != other.topology && !shared.is_empty() && !shared.iter().any(is_same);
-        differs.then(|| {
-            format!(
-                "they are of different networks, and of the workloads that both name ({}) none has the same parameters",
-                shared.join(", ")
-            )
-        })
-    }
-}
-
-/// Merges all runs into one summary, with each variant named after its run and compared with the same variant in the
-/// first run that has it. Returns it with the points behind it.
-///
-/// # Errors
-/// Returns an error that says why, if a run has nothing in common with the first one.
-pub fn side_by_side(
-    runs: Vec<Vec<PointOutcome>>,
-    names: &[String],
-) -> anyhow::Result<(Summary, Vec<PointOutcome>)> {
-    for (run, name) in runs.iter().zip(names).skip(1) {
-        if let Some(why) = in_common(&runs[0], run) {
-            bail!("{name} cannot be compared with {}: {why}", names[0]);
-        }
-    }
-    let mut variants: Vec<String> = Vec::new();
-    for point in runs.iter().flatten() {
-        if !variants.contains(&point.key.variant) {
-            variants.push(point.key.variant.clone());
-        }
-    }
-    let mut by_variant: Vec<Vec<PointOutcome>> = variants.iter().map(|_| Vec::new()).collect();
-    for (points, name) in runs.into_iter().zip(names) {
-        for mut point in points {
-            let group = variants.iter().position(|variant| *variant == point.key.variant).unwrap_or(0);
-            point.key.variant = format!("{} ({name})", point.key.variant);
-            by_variant[group].push(point);
-        }
-    }
-    let options = Options::default();
-    let comparisons: Vec<_> =
-        by_variant.iter().flat_map(|points| Summary::of(points, &options).comparisons).collect();
-    let all: Vec<PointOutcome> = by_variant.into_iter().flatten().collect();
-    Ok((Summary { comparisons, ..Summary::of(&all, &options) }, all))
-}
-
-/// Returns why two runs have nothing in common, if that is so: no workload, or other swept keys.
-fn in_common(first: &[PointOutcome], other: &[PointOutcome]) -> Option<String> {
-    fn workloads(points: &[PointOutcome]) -> BTreeSet<&str> {
-        points.iter().flat_map(|point| &point.outcome.workloads).map(|workload| &*workload.name).collect()
-    }
-    fn swept(points: &[PointOutcome]) -> BTreeSet<&str> {
-        points.iter().flat_map(|point| &point.key.sweep).map(|(key, _)| &**key).collect()
-    }
-    let listed = |names: BTreeSet<&str>| match names.is_empty() {
-        true => "none".to_owned(),
-        false => names.into_iter().collect::<Vec<_>>().join(", "),
-    };
-    if first.is_empty() || other.is_empty() {
-        return None;
-    }
-    let [ours, theirs] = [first, other].map(workloads);
-    if ours.is_disjoint(&theirs) {
-        let (ours, theirs) = (listed(ours), listed(theirs));
-        return Some(format!("no workload is in both; the first has {ours}, the other {theirs}"));
-    }
-    let [ours, theirs] = [first, other].map(swept);
-    (ours != theirs).then(|| {
-        format!("they sweep different keys; the first sweeps {}, the other {}", listed(ours), listed(theirs))
-    })
 }
 
 /// Returns the folders' names, or the whole paths where two folders have the same name.

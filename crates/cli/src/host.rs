@@ -139,6 +139,7 @@ struct MetricsArgs {
 }
 
 /// The name of a policy, or a file that contains it.
+#[cfg_attr(not(feature = "kernel"), expect(dead_code, reason = "a build without the programs only plans"))]
 #[derive(Clone, Debug)]
 struct Subject(PolicyName);
 
@@ -160,16 +161,8 @@ pub fn run(args: &Args, _: &Registry) -> Done {
     }
     let folders = StateFolders::default();
     match (&args.action, &args.plan) {
-        (None, Some(plan)) | (Some(Action::Plan(plan)), _) => show(&plan.policy, &folders),
-        (Some(Action::Apply(apply)), _) => kernel::apply(apply, &folders),
-        (Some(Action::Status(status)), _) => show_status(status, &folders),
-        (Some(Action::Confirm(name)), _) => kernel::confirm(&name.policy.0, &folders),
-        (Some(Action::Rollback(args)), _) => kernel::rollback(args, &folders),
-        (Some(Action::AttachUnit(AttachUnitArgs { policy, unit })), _) => {
-            kernel::attach_unit(policy, unit, &folders)
-        }
-        (Some(Action::Pace(pace)), _) => kernel::pace(pace, &folders),
-        (Some(Action::ServeMetrics(metrics)), _) => kernel::serve(metrics, &folders),
+        (None, Some(plan)) => show(&plan.policy, &folders),
+        (Some(action), _) => kernel::run(action, &folders),
         (None, None) => Err(anyhow!("no policy given; write `plimsoll host POLICY.toml`")),
     }
 }
@@ -193,20 +186,5 @@ fn show(path: &Path, folders: &StateFolders) -> Done {
         None => note!("nothing was changed; to apply the policy: plimsoll host apply {}", path.display()),
         Some(lacks) => note!("nothing was changed, and the policy cannot be applied: {lacks}"),
     }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn show_status(args: &StatusArgs, folders: &StateFolders) -> Done {
-    let statuses = kernel::statuses(args.policy.as_ref().map(|subject| &subject.0), folders)?;
-    let text = if args.json {
-        format!("{}\n", serde_json::to_string_pretty(&statuses)?)
-    } else if args.metrics {
-        plimsoll_host::open_metrics(&statuses)
-    } else if statuses.is_empty() {
-        "no policy is applied\n".to_owned()
-    } else {
-        statuses.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-    };
-    output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -22,6 +22,7 @@ mod emulate;
 mod explore;
 mod export;
 mod figure;
+mod files;
 #[cfg(target_os = "linux")]
 mod host;
 mod import;
@@ -37,7 +38,7 @@ mod output;
 mod progress;
 mod raster;
 #[cfg(test)]
-mod reference;
+mod reference_tests;
 mod replay;
 mod reproduce;
 mod run;

@@ -1,8 +1,6 @@
 //! `report.html` of a search: the verdict, the knee of every variant, and the loads behind it.
 
-use plimsoll_report::chart::{
-    Around, Axis, Body, Chart, Color, Format, Line, Lines as ChartLines, Read, Schemes, Shape, Stroke,
-};
+use plimsoll_report::chart::{Around, Axis, Chart, Color, Format, Line, Schemes, Shape, Stroke};
 use plimsoll_report::html::{self, Article, Figure, Section};
 
 use crate::lines::Lines;
@@ -141,12 +139,13 @@ impl Lines {
             log: log(left, right),
             ..Axis::default()
         };
-        Chart {
-            title: format!("{} against the load", slo.subject()),
-            note: "The loads that were run, with 95 % intervals. Dashed: the limit, and each variant's line."
-                .to_owned(),
-            body: Body::Lines(ChartLines { x, y, series, read: Read::AtX, tail_view: false }),
-        }
+        Chart::lines(
+            format!("{} against the load", slo.subject()),
+            "The loads that were run, with 95 % intervals. Dashed: the limit, and each variant's line.",
+            x,
+            y,
+            series,
+        )
     }
 }
 

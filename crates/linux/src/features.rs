@@ -26,6 +26,21 @@ pub struct Feature {
     pub fix: String,
 }
 
+impl Feature {
+    /// Makes a feature without which nothing works; `lacks` says what brings it, where it is missing.
+    pub fn required(name: &'static str, needed_for: &str, lacks: Option<String>) -> Feature {
+        let found = lacks.is_none();
+        let (needed_for, fix) = (needed_for.to_owned(), lacks.unwrap_or_default());
+        Feature { name, needed_for, required: true, found, fix }
+    }
+
+    /// Makes a feature without which a part does not work.
+    pub fn optional(name: &'static str, needed_for: &str, found: bool, fix: &str) -> Feature {
+        let (needed_for, fix) = (needed_for.to_owned(), fix.to_owned());
+        Feature { name, needed_for, required: false, found, fix }
+    }
+}
+
 /// Bits of the effective capabilities (linux/capability.h).
 const CAP_NET_ADMIN: u32 = 12;
 const CAP_SYS_ADMIN: u32 = 21;
@@ -60,7 +75,7 @@ pub fn runs(program: &str) -> io::Result<bool> {
 
 /// Everything that a live run may need.
 pub fn features() -> Vec<Feature> {
-    let optional = |name, needed_for: &str, found, fix: &str| feature(name, needed_for, false, found, fix);
+    let optional = Feature::optional;
     let by_release = |needs: Needs, needed_for| {
         optional(needs.name(), needed_for, needs.is_here(), &format!("{} or later", needs.since()))
     };
@@ -120,12 +135,10 @@ fn there(path: &str) -> bool {
     fs::exists(path).unwrap_or(false)
 }
 
-fn feature(name: &'static str, needed_for: &str, required: bool, found: bool, fix: &str) -> Feature {
-    Feature { name, needed_for: needed_for.to_owned(), required, found, fix: fix.to_owned() }
-}
-
 fn required(ip: &io::Result<bool>) -> Vec<Feature> {
-    let required = |name, needed_for, found, fix| feature(name, needed_for, true, found, fix);
+    let required = |name, needed_for, found: bool, fix: &str| {
+        Feature::required(name, needed_for, (!found).then(|| fix.to_owned()))
+    };
     let root = "run it as root, with sudo";
     let refused = ip.as_ref().err().map(ToString::to_string);
     vec![

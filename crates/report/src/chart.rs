@@ -37,6 +37,31 @@ pub enum Body {
 }
 
 impl Chart {
+    /// Makes a chart of lines that a reader compares at the same x.
+    pub fn lines(
+        title: impl Into<String>,
+        note: impl Into<String>,
+        x: Axis,
+        y: Axis,
+        series: Vec<Line>,
+    ) -> Chart {
+        let lines = Lines { x, y, series, read: Read::AtX, tail_view: false };
+        Chart { title: title.into(), note: note.into(), body: Body::Lines(lines) }
+    }
+
+    /// Makes a chart of bars whose lengths are times.
+    pub fn times(
+        title: impl Into<String>,
+        note: &str,
+        time: &str,
+        parts: Vec<StackPart>,
+        rows: Vec<StackRow>,
+    ) -> Chart {
+        let x = Axis::from_zero(time, Format::Time);
+        let body = Body::Stacked(Stacked { x, shares: false, parts, rows });
+        Chart { title: title.into(), note: note.to_owned(), body }
+    }
+
     /// Adds a dashed line at a limit of the vertical axis; `None` if that axis has other quantities than `format`
     /// writes.
     pub fn with_limit(mut self, name: &str, limit: f64, format: Format) -> Option<Chart> {
@@ -487,6 +512,13 @@ pub struct StackRow {
     pub scheme: Option<Color>,
     /// The size of each component.
     pub values: Vec<f64>,
+}
+
+impl StackRow {
+    /// Makes a bar that is of no group and no scheme.
+    pub fn plain(label: &str, values: Vec<f64>) -> StackRow {
+        StackRow { group: String::new(), label: label.to_owned(), scheme: None, values }
+    }
 }
 
 /// Points with intervals.

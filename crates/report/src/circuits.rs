@@ -11,14 +11,13 @@ use plimsoll_results::summary::{CircuitSummary, FILLED_ENOUGH};
 use plimsoll_results::{Curves, Summary};
 
 use crate::chart::{
-    Axis, Body, Chart, Color, Format, Line, Lines, RECEIVERS, Read, StackPart, Stroke, Timetable,
-    TimetableBar,
+    Axis, Body, Chart, Color, Format, Line, RECEIVERS, StackPart, Stroke, Timetable, TimetableBar,
 };
 use crate::figures::{self, SIZES, Unit};
 use crate::plots;
 use crate::table::blocks::{PERCENT, cell_label};
 use crate::table::numbers::{Numbers, assemble};
-use crate::table::{Cell, Column, Grid, Row};
+use crate::table::{Grid, Row};
 
 /// The receivers that have colours of their own, in the order of their numbers.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -129,17 +128,13 @@ pub fn bytes_by_week(curves: &CircuitCurves, receivers: &Receivers) -> Chart {
         1 => " Without the pair that circuits carried the fewest bytes of.".to_owned(),
         others => format!(" Without {others} pairs that circuits carried fewer bytes of."),
     };
-    Chart {
-        title: format!("Bytes by circuits of {}, week by week", curves.variant),
-        note: format!("Bytes of each pair of hosts, its packets' headers included.{mean}{others}"),
-        body: Body::Lines(Lines {
-            x: Axis { label: "week".to_owned(), format: Format::Count, ..Axis::default() },
-            y: Axis::from_zero("bytes a week", Format::Size),
-            series,
-            read: Read::AtX,
-            tail_view: false,
-        }),
-    }
+    Chart::lines(
+        format!("Bytes by circuits of {}, week by week", curves.variant),
+        format!("Bytes of each pair of hosts, its packets' headers included.{mean}{others}"),
+        Axis { label: "week".to_owned(), format: Format::Count, ..Axis::default() },
+        Axis::from_zero("bytes a week", Format::Size),
+        series,
+    )
 }
 
 /// The most rows of the table of pairs.
@@ -172,37 +167,26 @@ pub fn pairs_grid(curves: &CircuitCurves) -> Grid {
             figures::size(sum.bytes as f64),
             figures::fixed(100.0 * filled, 1),
         ];
-        Row { label: pair_name(*sender, *receiver), scheme: None, cells: cells.map(Cell::plain).into() }
+        Row::plain(pair_name(*sender, *receiver), cells)
     });
-    let columns = ["circuits", "time", "bytes", "filled %"].map(|name| Column::new("", name));
-    Grid {
-        title: format!("Pairs of {}", at_point(curves)),
-        corner: format!("weeks {} to {}", curves.first_week, curves.first_week + curves.weeks.max(1) - 1),
-        columns: columns.into(),
-        rows: rows.collect(),
-        notes: if others > 0 { vec![format!("{others} further pairs carried less.")] } else { Vec::new() },
-    }
+    let weeks = format!("weeks {} to {}", curves.first_week, curves.first_week + curves.weeks.max(1) - 1);
+    let columns = ["circuits", "time", "bytes", "filled %"];
+    let mut grid = Grid::plain(format!("Pairs of {}", at_point(curves)), &weeks, &columns, rows);
+    grid.notes.extend((others > 0).then(|| format!("{others} further pairs carried less.")));
+    grid
 }
 
 /// Makes the table of the bytes of each pair by week.
 pub fn weeks_grid(curves: &CircuitCurves) -> Grid {
-    let columns =
-        curves.pairs.iter().map(|pair| Column::new("", &pair_name(pair.sender, pair.receiver))).collect();
+    let pairs: Vec<String> = curves.pairs.iter().map(|pair| pair_name(pair.sender, pair.receiver)).collect();
+    let columns: Vec<&str> = pairs.iter().map(String::as_str).collect();
     let weeks = curves.pairs.first().map_or(&[][..], |pair| &pair.week);
     let rows = weeks.iter().enumerate().map(|(number, week)| {
-        let bytes = |pair: &PairBytes| {
-            Cell::plain(pair.bytes.get(number).map_or_else(String::new, |bytes| figures::size(*bytes)))
-        };
-        let label = format!("{week}");
-        Row { label, scheme: None, cells: curves.pairs.iter().map(bytes).collect() }
+        let bytes =
+            |pair: &PairBytes| pair.bytes.get(number).map_or_else(String::new, |bytes| figures::size(*bytes));
+        Row::plain(week.to_string(), curves.pairs.iter().map(bytes))
     });
-    Grid {
-        title: format!("Bytes a week of {}", at_point(curves)),
-        corner: "week".to_owned(),
-        columns,
-        rows: rows.collect(),
-        notes: Vec::new(),
-    }
+    Grid::plain(format!("Bytes a week of {}", at_point(curves)), "week", &columns, rows)
 }
 
 fn pair_name(sender: u32, receiver: u32) -> String {

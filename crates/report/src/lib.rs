@@ -2,17 +2,25 @@
 //!
 //! [`table`] is what `plimsoll run` prints, with the sentences of [`verdict`]; [`html`] is `report.html`. [`plots`]
 //! turns an experiment into [`chart`]s, and [`svg`] draws every chart, for the report and for documentation.
+//! [`bursts`], [`breakdown`], [`schedules`] and [`models`] show the results of analyses without runs.
 
+#[cfg(target_os = "linux")]
+pub mod breakdown;
+pub mod bursts;
 pub mod chart;
 pub mod circuits;
 mod escape;
 pub mod figures;
+mod findings;
 pub mod html;
+pub mod models;
 pub mod plots;
 mod processors;
 pub mod queues;
+pub mod schedules;
 pub mod svg;
 pub mod table;
 pub mod verdict;
 
+pub use findings::{Findings, FindingsPage};
 pub use table::{Format, Style};

@@ -9,7 +9,7 @@ use plimsoll_results::summary::{Distribution, QueueSummary, Summary, WAITING_FOR
 
 use crate::chart::{
     Around, Axis, Body, Chart, Color, DotRow, Dots, Format, Line, Lines, Part, Read, Schemes, Shape,
-    StackPart, StackRow, Stacked, Whisker,
+    StackPart, StackRow, Whisker,
 };
 use crate::queues::QueueName;
 use crate::verdict;
@@ -95,11 +95,9 @@ pub fn time_split(summary: &Summary, workload: &str, point: &Point) -> Option<Ch
         .iter()
         .map(|&part| StackPart { name: first.parts[part].clone(), color: Color::Part(color(part)) })
         .collect();
-    Some(Chart {
-        title: format!("Where the time of {workload} went"),
-        note: "The parts of a message's completion time; they sum to the whole.".to_owned(),
-        body: Body::Stacked(Stacked { x: Axis::from_zero("time", Format::Time), shares: false, parts, rows }),
-    })
+    let title = format!("Where the time of {workload} went");
+    let note = "The parts of a message's completion time; they sum to the whole.";
+    Some(Chart::times(title, note, "time", parts, rows))
 }
 
 /// Returns the colour of the n-th component of a breakdown with `tiers` switch tiers.
@@ -137,19 +135,13 @@ pub fn timeline(summary: &Summary, curves: &Curves, queue: QueueName<'_>, point:
             }
         })
         .collect();
-    Chart {
-        title: format!("Delay in the queue {} ({})", queue.name, queue.port),
-        note:
-            "Mean of each interval; the band reaches from the least to the greatest value. First replicate."
-                .to_owned(),
-        body: Body::Lines(Lines {
-            x: Axis { format: Format::Time, label: "time".to_owned(), ..Axis::default() },
-            y: Axis::from_zero("queueing delay", Format::Time),
-            series,
-            read: Read::AtX,
-            tail_view: false,
-        }),
-    }
+    Chart::lines(
+        format!("Delay in the queue {} ({})", queue.name, queue.port),
+        "Mean of each interval; the band reaches from the least to the greatest value. First replicate.",
+        Axis { format: Format::Time, label: "time".to_owned(), ..Axis::default() },
+        Axis::from_zero("queueing delay", Format::Time),
+        series,
+    )
 }
 
 /// Charts the paired ratio of every variant to the one that it is compared with, for every workload. `None` where
@@ -279,17 +271,13 @@ pub fn slowdown(summary: &Summary, curves: &Curves, workload: &str, point: &Poin
         })
         .collect();
     let (_, name) = SHARES[share];
-    Chart {
-        title: format!("{name} slowdown of {workload} by size"),
-        note: "Completion time over that on idle links.".to_owned(),
-        body: Body::Lines(Lines {
-            x: Axis::log("size", Format::Size),
-            y: Axis { min: Some(1.0), ..Axis::log("slowdown", Format::Ratio) },
-            series,
-            read: Read::AtX,
-            tail_view: false,
-        }),
-    }
+    Chart::lines(
+        format!("{name} slowdown of {workload} by size"),
+        "Completion time over that on idle links.",
+        Axis::log("size", Format::Size),
+        Axis { min: Some(1.0), ..Axis::log("slowdown", Format::Ratio) },
+        series,
+    )
 }
 
 /// Charts the delay of a queue over the sweep, one line a variant.
@@ -355,8 +343,7 @@ fn sweep_chart(
         y.min = if y.log { Some(low / 1.05) } else { y.min };
         title = format!("{title}, {}", point_name(&panel.at));
     }
-    let (note, x) = ("With 95 % confidence intervals.".to_owned(), panel.x.clone());
-    Chart { title, note, body: Body::Lines(Lines { x, y, series, read: Read::AtX, tail_view: false }) }
+    Chart::lines(title, "With 95 % confidence intervals.", panel.x.clone(), y, series)
 }
 
 /// Returns the axis of a swept key and the position of each of its values: numbers where the values are ascending

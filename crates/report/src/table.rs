@@ -9,6 +9,7 @@
 pub(crate) mod blocks;
 mod differences;
 mod grid;
+mod listing;
 pub(crate) mod numbers;
 mod style;
 mod tidy;
@@ -20,6 +21,7 @@ use plimsoll_text::{printable, printable_lines};
 use crate::verdict;
 pub use differences::differences;
 pub use grid::{Cell, Column, Grid, Row, bold, dim, escape_markdown};
+pub use listing::{Listing, ListingColumn};
 pub use style::{Style, folded};
 pub use tidy::line as csv_line;
 

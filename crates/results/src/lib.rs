@@ -11,12 +11,14 @@ pub mod circuit_curves;
 pub mod curves;
 pub mod digest;
 pub mod hpcc;
+pub mod latencies;
 pub mod link_map;
 pub mod outcome;
 mod plain;
 pub mod point;
 pub mod replay;
 pub mod run_dir;
+pub mod side_by_side;
 pub mod summary;
 #[cfg(any(test, feature = "synthetic"))]
 pub mod synthetic;

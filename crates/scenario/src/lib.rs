@@ -40,7 +40,7 @@ pub use plimsoll_traffic::cdf::{CdfError, CdfTable};
 pub use plimsoll_traffic::distribution;
 pub use plimsoll_traffic::hosts::UnknownHost;
 pub use plimsoll_units::quantity;
-pub use reference::reference;
+pub use reference::{KeyEntry, find_keys, keys, nearest_keys, reference};
 pub use registry::{Parameters, Registry};
 pub use scenario::{Overrides, Point, Scenario, replicate_seed};
 pub use schema::schema;

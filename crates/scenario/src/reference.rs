@@ -1,5 +1,7 @@
-//! The reference of all keys as Markdown, made from the JSON Schema; docs/reference/scenario.md is
-//! this.
+//! The reference of all keys, made from the JSON Schema: as Markdown, which docs/reference/scenario.md is, and as a
+//! list of [`KeyEntry`].
+
+mod key_entry;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -8,6 +10,9 @@ use plimsoll_mechanisms::{Engine, TABLES};
 use serde_json::{Map, Value};
 
 use crate::schema::schema;
+use key_entry::plain;
+
+pub use key_entry::{KeyEntry, find_keys, nearest_keys};
 
 /// The most columns of a line of prose.
 const COLUMNS: usize = 120;
@@ -16,10 +21,20 @@ const BLOCK_MARKS: [&str; 7] = ["-", "+", "*", ">", "|", "=", "#"];
 
 /// The text of docs/reference/scenario.md.
 pub fn reference() -> String {
+    written().0
+}
+
+/// Lists all keys in the order of the reference.
+pub fn keys() -> Vec<KeyEntry> {
+    written().1
+}
+
+fn written() -> (String, Vec<KeyEntry>) {
     let schema = schema();
     let mut writer = Writer {
         schema: &schema,
         text: format!("{HEAD}{}", mechanisms()),
+        keys: Vec::new(),
         done: BTreeSet::new(),
         waiting: Vec::new(),
     };
@@ -38,7 +53,7 @@ pub fn reference() -> String {
         let (title, schema) = writer.waiting.remove(0);
         writer.section(&title, &schema);
     }
-    writer.text
+    (writer.text, writer.keys)
 }
 
 const HEAD: &str = "# Scenario file: all keys
@@ -86,6 +101,7 @@ const FILE: &str =
 struct Writer<'a> {
     schema: &'a Value,
     text: String,
+    keys: Vec<KeyEntry>,
     /// Definitions that have a section.
     done: BTreeSet<String>,
     waiting: Vec<(String, Value)>,
@@ -117,7 +133,9 @@ impl Writer<'_> {
                 };
                 self.line(format!("\n### {title}, kind = {name}\n"));
                 self.line(wrapped(&text_of(&kind), ""));
-                self.rows(title, kind.as_object().unwrap_or(&Map::new()));
+                let name = name.trim_matches('"');
+                KeyEntry::of_kinds(&mut self.keys, table_of(title)).add_choice(name, &text_of(&kind));
+                self.rows(title, Some(name), kind.as_object().unwrap_or(&Map::new()));
             }
         } else if let Some(table) = schema.as_object() {
             self.table(title, table);
@@ -131,10 +149,11 @@ impl Writer<'_> {
 
     fn table(&mut self, title: &str, table: &Map<String, Value>) {
         self.heading(title, &Value::Object(table.clone()));
-        self.rows(title, table);
+        self.rows(title, None, table);
     }
 
-    fn rows(&mut self, title: &str, table: &Map<String, Value>) {
+    /// The keys of a table, or of one kind of it.
+    fn rows(&mut self, title: &str, of_kind: Option<&str>, table: &Map<String, Value>) {
         let Some(Value::Object(properties)) = table.get("properties") else { return };
         let required: Vec<&str> = match table.get("required") {
             Some(Value::Array(keys)) => keys.iter().filter_map(Value::as_str).collect(),
@@ -161,7 +180,16 @@ impl Writer<'_> {
             } else {
                 default
             };
-            self.line(format!("| `{key}` | {kind} | {default} | {} |", text_of(schema).replace('|', "\\|")));
+            let meaning = text_of(schema);
+            self.line(format!("| `{key}` | {kind} | {default} | {} |", meaning.replace('|', "\\|")));
+            self.keys.push(KeyEntry {
+                path: key_entry::joined(table_of(title), key),
+                kind: of_kind.map(str::to_owned),
+                values: plain(&kind),
+                default: plain(&default),
+                meaning: plain(&meaning),
+                choices: Vec::new(),
+            });
         }
         if let Some(other) = table.get("additionalProperties").filter(|other| other.is_object()) {
             let kind = self.type_of(&format!("{path}.NAME"), other, &mut choices);
@@ -170,9 +198,14 @@ impl Writer<'_> {
         for (key, values) in choices {
             self.line(format!("\nValues of `{key}`:\n"));
             let Some(values) = values.as_array() else { continue };
+            let path = key_entry::joined(table_of(title), &key);
             for value in values {
                 let name = value.get("const").map(Value::to_string).unwrap_or_default();
                 self.line(wrapped(&format!("* `{name}`: {}", text_of(value)), "  "));
+                let known = self.keys.iter_mut().find(|k| k.path == path && k.kind.as_deref() == of_kind);
+                if let Some(known) = known {
+                    known.add_choice(name.trim_matches('"'), &text_of(value));
+                }
             }
         }
     }
@@ -263,6 +296,16 @@ impl Writer<'_> {
         if self.done.insert(name.to_owned()) {
             self.waiting.push((title, definition));
         }
+    }
+}
+
+/// The table of a section in paths of keys.
+fn table_of(title: &str) -> &str {
+    match title {
+        "The file" => "",
+        "Distribution of sizes" => key_entry::SIZE,
+        "Distribution of times" => key_entry::TIME,
+        name => name.trim_matches('`'),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod builder;
 mod numbered;
+mod shared;
 mod twice;
 
 use std::collections::BTreeMap;

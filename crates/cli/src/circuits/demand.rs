@@ -1,10 +1,10 @@
 //! Implements `plimsoll circuits demand`, which generates a demand.
 
 use anyhow::{Result, anyhow};
-use plimsoll_circuits::{Demand, PORTS_MAX, Placement, Workload};
-use plimsoll_units::whole;
+use plimsoll_circuits::{Demand, PORTS_MAX, Placement, Switching, Workload};
+use plimsoll_units::{Streams, whole};
 
-use super::common::{Switches, share, stream};
+use super::Switches;
 
 /// Print a generated demand as CSV, in bytes: the workload of Solstice's paper, or one by its keys.
 #[derive(clap::Args)]
@@ -17,18 +17,16 @@ pub(super) struct Generate {
 
 impl Generate {
     pub(super) fn printed(&self) -> Result<String> {
-        let switching = self.switches.switching();
-        switching.check(&Demand::new(self.keys.ports))?;
-        Ok(self.keys.workload()?.draw(&switching, &mut stream(self.keys.seed, 0)).to_csv())
+        Ok(self.keys.demands(&self.switches.switching(), 1)?[0].to_csv())
     }
 }
 
-/// What a generated demand looks like.
+/// The parameters of a generated demand.
 #[derive(clap::Args, Clone)]
 pub(super) struct Keys {
     /// Ports of a generated demand.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = whole::<usize>(2..=PORTS_MAX))]
-    pub(super) ports: usize,
+    ports: usize,
     /// Seed of a generated demand.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(..))]
     pub(super) seed: u64,
@@ -57,7 +55,15 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    pub(super) fn workload(&self) -> Result<Workload> {
+    /// Draws this number of demands. Each has a stream of its own, so that more of them leave the others as they are.
+    pub(super) fn demands(&self, switching: &Switching, number: u32) -> Result<Vec<Demand>> {
+        switching.check(&Demand::new(self.ports))?;
+        let workload = self.workload()?;
+        let stream = |number| Streams::new(self.seed).stream(&format!("circuits/demand/{number}"));
+        Ok((0..number).map(|number| workload.draw(switching, &mut stream(number))).collect())
+    }
+
+    fn workload(&self) -> Result<Workload> {
         let paper = Workload::paper(self.ports);
         let workload = Workload {
             large: self.large.unwrap_or(paper.large),
@@ -80,6 +86,14 @@ impl Keys {
         }
         Ok(workload)
     }
+}
+
+/// Parses a share of one: `4%`, or `0.04`.
+fn share(text: &str) -> Result<f64, String> {
+    let share = plimsoll_units::parse_share(text).ok();
+    share
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "write a share from 0% to 100%".to_owned())
 }
 
 /// Parses a skew, the exponent of popularity.

@@ -14,7 +14,21 @@ use super::*;
 /// The reason why this build cannot apply a policy.
 pub const LACKS: Option<&str> = None;
 
-pub fn apply(args: &ApplyArgs, folders: &StateFolders) -> Done {
+/// Carries out an action.
+pub fn run(action: &Action, folders: &StateFolders) -> Done {
+    match action {
+        Action::Plan(args) => show(&args.policy, folders),
+        Action::Apply(args) => apply(args, folders),
+        Action::Status(args) => show_status(args, folders),
+        Action::Confirm(args) => confirm(&args.policy.0, folders),
+        Action::Rollback(args) => rollback(args, folders),
+        Action::AttachUnit(args) => attach_unit(&args.policy, &args.unit, folders),
+        Action::Pace(args) => pace(args, folders),
+        Action::ServeMetrics(args) => serve(args, folders),
+    }
+}
+
+fn apply(args: &ApplyArgs, folders: &StateFolders) -> Done {
     let policy = Policy::read(&args.policy)?;
     let name = policy.name().clone();
     if args.confirm_within.is_some() {
@@ -99,7 +113,7 @@ fn ended_by(signal: &AtomicUsize) -> ExitCode {
     }
 }
 
-/// Watches the signals that would otherwise end this process within a change; 0 stands for none yet.
+/// Watches the signals that would otherwise end this process within a change; 0 means none yet.
 fn watched() -> Result<Arc<AtomicUsize>> {
     let caught = Arc::new(AtomicUsize::new(0));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -108,7 +122,7 @@ fn watched() -> Result<Arc<AtomicUsize>> {
     Ok(caught)
 }
 
-pub fn confirm(name: &PolicyName, folders: &StateFolders) -> Done {
+fn confirm(name: &PolicyName, folders: &StateFolders) -> Done {
     let begun = Instant::now();
     let lock = locked(folders, &mut || begun.elapsed() < PATIENCE)?;
     if !plimsoll_host::confirm(&lock, name)? {
@@ -119,7 +133,7 @@ pub fn confirm(name: &PolicyName, folders: &StateFolders) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn rollback(args: &RollbackArgs, folders: &StateFolders) -> Done {
+fn rollback(args: &RollbackArgs, folders: &StateFolders) -> Done {
     let name = &args.policy.0;
     let lock = locked(folders, &mut || true)?;
     let rollback = if args.gone { plimsoll_host::rollback_rest } else { plimsoll_host::rollback };
@@ -146,7 +160,22 @@ fn rolled_back(name: &PolicyName, back: &RolledBack) -> String {
     }
 }
 
-pub fn statuses(name: Option<&PolicyName>, folders: &StateFolders) -> Result<Vec<Status>, Error> {
+fn show_status(args: &StatusArgs, folders: &StateFolders) -> Done {
+    let statuses = statuses(args.policy.as_ref().map(|subject| &subject.0), folders)?;
+    let text = if args.json {
+        format!("{}\n", serde_json::to_string_pretty(&statuses)?)
+    } else if args.metrics {
+        plimsoll_host::open_metrics(&statuses)
+    } else if statuses.is_empty() {
+        "no policy is applied\n".to_owned()
+    } else {
+        statuses.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    };
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn statuses(name: Option<&PolicyName>, folders: &StateFolders) -> Result<Vec<Status>, Error> {
     if let Some(name) = name {
         return Ok(vec![plimsoll_host::observe(&Journal::applied(folders, name)?)?]);
     }
@@ -155,21 +184,21 @@ pub fn statuses(name: Option<&PolicyName>, folders: &StateFolders) -> Result<Vec
     applied.map(|applied| plimsoll_host::observe(&applied?)).collect()
 }
 
-pub fn serve(args: &MetricsArgs, folders: &StateFolders) -> Done {
+fn serve(args: &MetricsArgs, folders: &StateFolders) -> Done {
     let listener = plimsoll_host::bind(&args.listen)?;
     note!("metrics at {}, path /metrics", listener.address());
     plimsoll_host::serve(&listener, &|| Ok(plimsoll_host::open_metrics(&statuses(None, folders)?)))?;
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn attach_unit(name: &PolicyName, unit: &UnitName, folders: &StateFolders) -> Done {
+fn attach_unit(name: &PolicyName, unit: &UnitName, folders: &StateFolders) -> Done {
     if !plimsoll_host::attach_unit(name, unit, folders)? {
         note!("policy {name} has no level for {unit}");
     }
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn pace(args: &PaceArgs, folders: &StateFolders) -> Done {
+fn pace(args: &PaceArgs, folders: &StateFolders) -> Done {
     let name = &args.policy.0;
     let applied = Journal::applied(folders, name)?;
     if args.stop {

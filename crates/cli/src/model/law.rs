@@ -6,13 +6,12 @@ use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
 use plimsoll_files::Origin;
 use plimsoll_models::measured::{self, Hints, Unit};
-use plimsoll_models::{Law, Policy, PolicyError, Redundant, chain};
+use plimsoll_models::{Empirical, Law, Policy, PolicyError, Redundant, chain};
 use plimsoll_process::note;
+use plimsoll_results::latencies::Latencies;
 use plimsoll_text::printable_lines;
 use plimsoll_units::{Span, whole};
 
-use super::quantity::quantity;
-use super::run_latencies;
 use crate::output;
 
 /// The distribution of the latency of one request.
@@ -22,10 +21,10 @@ pub(super) struct LawOptions {
     #[arg(long, value_enum, conflicts_with = "from")]
     law: Option<LawName>,
     /// Mean of the distribution, unless it is `rtts`.
-    #[arg(long, default_value = "90us", value_parser = quantity::<Span>, conflicts_with = "from")]
+    #[arg(long, default_value = "90us", conflicts_with = "from")]
     mean: Span,
     /// Standard deviation of the distribution; an exponential one has its mean.
-    #[arg(long, default_value = "50us", value_parser = quantity::<Span>, conflicts_with = "from")]
+    #[arg(long, default_value = "50us", conflicts_with = "from")]
     sd: Span,
     #[command(flatten)]
     measured: MeasuredOptions,
@@ -84,7 +83,7 @@ enum UnitName {
 /// A distribution, and the line that describes it above a table.
 pub(super) struct DescribedLaw {
     pub(super) law: Law,
-    /// Where it is from and what it is like, without an end of line.
+    /// Its source and its percentiles, without an end of line.
     pub(super) line: String,
 }
 
@@ -124,8 +123,7 @@ impl MeasuredOptions {
                     "--from {name}: a run directory has neither --unit nor --column nor --tag"
                 ));
             }
-            run_latencies::read(path, self.workload.as_deref(), self.point.as_deref())
-                .with_context(|| format!("--from {name}"))?
+            self.of_run(path).with_context(|| format!("--from {name}"))?
         } else {
             self.read(path)?
         };
@@ -145,6 +143,21 @@ impl MeasuredOptions {
             }
         }
         Ok(Some(DescribedLaw { law, line }))
+    }
+
+    /// Reads the completion times of a workload from a run directory.
+    fn of_run(&self, path: &Path) -> Result<measured::Measured> {
+        let points = output::read_points(&output::open_run(path)?)?;
+        let Latencies { us, unfinished } =
+            Latencies::of(&points, self.workload.as_deref(), self.point.as_deref())?;
+        if unfinished > 0 {
+            note!(
+                "warning: {unfinished} of {} messages were unfinished when the run ended, and are left out",
+                unfinished + us.len() as u64
+            );
+        }
+        let samples = Some(us.len() as u64);
+        Ok(measured::Measured { distribution: Empirical::of_samples(us), samples, suspect: Vec::new() })
     }
 
     fn read(&self, path: &Path) -> Result<measured::Measured> {
@@ -175,7 +188,7 @@ pub(super) struct PolicyOptions {
     #[arg(long, value_name = "SHARE", group = "policy", value_parser = share)]
     hedge_at: Option<f64>,
     /// Give a request up after this time and send it again.
-    #[arg(long, value_name = "SPAN", group = "policy", value_parser = quantity::<Span>)]
+    #[arg(long, value_name = "SPAN", group = "policy")]
     timeout: Option<Span>,
     /// The most requests after the first with --timeout; the last is waited for.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "timeout", value_parser = whole::<u32>(..))]
@@ -193,6 +206,11 @@ impl PolicyOptions {
         };
         Redundant::new(law, policy).map_err(named)
     }
+}
+
+/// Rejects an option with a zero among its numbers.
+pub(super) fn at_least_one(option: &str, numbers: &[u32]) -> Result<()> {
+    if numbers.contains(&0) { Err(anyhow!("{option} 0: expected 1 or more")) } else { Ok(()) }
 }
 
 /// Names the option whose value a policy cannot have.

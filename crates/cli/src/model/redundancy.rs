@@ -1,14 +1,12 @@
-//! Implements `plimsoll model replicas`, `hedge` and `retry`: what a second copy of a request saves and costs.
+//! Implements `plimsoll model replicas`, `hedge` and `retry`: the gain and the cost of a second copy of a request.
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use plimsoll_models::chain::Chain;
 use plimsoll_models::{Law, Policy, Redundant};
 use plimsoll_units::{Span, whole};
 
-use super::law::{LawName, LawOptions, named, share};
-use super::quantity::quantity;
-use super::table::Table;
-use crate::output::Format;
+use super::law::{DescribedLaw, LawName, LawOptions, at_least_one, named, share};
+use plimsoll_report::models::NumberTable;
 
 /// Compute the latency of requests that go to several servers at once, where the first reply counts.
 ///
@@ -36,7 +34,7 @@ pub(super) struct Hedge {
         value_parser = share)]
     at: Vec<f64>,
     /// Send the copy after this time instead.
-    #[arg(long, value_name = "SPAN", value_delimiter = ',', value_parser = quantity::<Span>, conflicts_with = "at")]
+    #[arg(long, value_name = "SPAN", value_delimiter = ',', conflicts_with = "at")]
     after: Vec<Span>,
     /// The most copies, the first among them; each follows the one before after the same time.
     #[arg(long, value_name = "K", default_value_t = 2, value_parser = whole::<u32>(..))]
@@ -54,7 +52,7 @@ pub(super) struct Hedge {
 pub(super) struct Retry {
     /// Timeouts of a request.
     #[arg(long = "timeout", value_name = "SPAN", value_delimiter = ',',
-        default_values = ["500us", "1ms", "2ms", "5ms", "10ms"], value_parser = quantity::<Span>)]
+        default_values = ["500us", "1ms", "2ms", "5ms", "10ms"])]
     timeouts: Vec<Span>,
     /// The most requests after the first.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(..))]
@@ -71,23 +69,12 @@ struct Common {
     servers: u32,
     #[command(flatten)]
     law: LawOptions,
-    /// Form of the printed table.
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
 }
 
 /// The columns that all three have.
 const COLUMNS: [&str; 5] = ["mean_us", "p50_us", "p99_us", "p999_us", "load"];
 
 impl Common {
-    fn checked(&self) -> Result<(Law, String)> {
-        if self.servers == 0 {
-            return Err(anyhow!("--servers 0: expected 1 or more"));
-        }
-        let described = self.law.law(LawName::Rtts)?;
-        Ok((described.law, described.line + "\n\n"))
-    }
-
     /// Computes the numbers of the columns that all three have.
     fn numbers(&self, latency: &Redundant) -> [f64; 5] {
         let mean =
@@ -96,13 +83,14 @@ impl Common {
         [mean, quantile(0.5), quantile(0.99), quantile(0.999), latency.load()]
     }
 
-    /// Prints the row of each policy: its own numbers, and those that all have.
-    fn printed(
+    /// Makes the row of each policy: its own numbers, and the common ones.
+    fn table(
         &self,
         own: &[&'static str],
         policies: impl FnOnce(&Law) -> Vec<(Vec<f64>, Policy)>,
-    ) -> Result<String> {
-        let (law, note) = self.checked()?;
+    ) -> Result<NumberTable> {
+        at_least_one("--servers", &[self.servers])?;
+        let DescribedLaw { law, line } = self.law.law(LawName::Rtts)?;
         let mut rows = Vec::new();
         for (mut row, policy) in policies(&law) {
             let latency = Redundant::new(law.clone(), policy).map_err(named)?;
@@ -114,21 +102,21 @@ impl Common {
         if rows.first().is_some_and(|row| row.len() > head.len()) {
             head.push("timed_out_percent");
         }
-        Table { note, head, rows }.printed(self.format)
+        Ok(NumberTable { note: line + "\n\n", head, rows })
     }
 }
 
 impl Replicas {
-    pub(super) fn printed(&self) -> Result<String> {
-        self.common.printed(&["copies"], |_| {
+    pub(super) fn table(&self) -> Result<NumberTable> {
+        self.common.table(&["copies"], |_| {
             self.copies.iter().map(|&copies| (vec![f64::from(copies)], Policy::Replicas { copies })).collect()
         })
     }
 }
 
 impl Hedge {
-    pub(super) fn printed(&self) -> Result<String> {
-        self.common.printed(&["replies_by_then", "after_us"], |law| {
+    pub(super) fn table(&self) -> Result<NumberTable> {
+        self.common.table(&["replies_by_then", "after_us"], |law| {
             let after: Vec<f64> = if self.after.is_empty() {
                 self.at.iter().map(|&share| law.quantile(share).max(0.0)).collect()
             } else {
@@ -143,73 +131,11 @@ impl Hedge {
 }
 
 impl Retry {
-    pub(super) fn printed(&self) -> Result<String> {
-        self.common.printed(&["timeout_us"], |_| {
+    pub(super) fn table(&self) -> Result<NumberTable> {
+        self.common.table(&["timeout_us"], |_| {
             let timeouts = self.timeouts.iter().map(|timeout| timeout.as_us_f64());
             let of = |timeout_us| (vec![timeout_us], Policy::Retry { timeout_us, retries: self.retries });
             timeouts.map(of).collect()
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-
-    #[derive(Parser)]
-    enum Line {
-        Replicas(Replicas),
-        Hedge(Hedge),
-        Retry(Retry),
-    }
-
-    fn printed(words: &str) -> Result<String> {
-        let words = ["model"].into_iter().chain(words.split_whitespace());
-        match Line::try_parse_from(words).expect("the arguments are known") {
-            Line::Replicas(replicas) => replicas.printed(),
-            Line::Hedge(hedge) => hedge.printed(),
-            Line::Retry(retry) => retry.printed(),
-        }
-    }
-
-    fn rows(words: &str) -> serde_json::Value {
-        let json = printed(&format!("{words} --law exponential --mean 100us --format json"));
-        serde_json::from_str(&json.expect("it prints")).expect("it is JSON")
-    }
-
-    /// Of exponential latencies, the formulas are short.
-    #[test]
-    fn exponential_latencies() {
-        let near = |value: &serde_json::Value, to: f64| {
-            let value = value.as_f64().expect("a number");
-            assert!((value / to - 1.0).abs() < 1e-4, "{value} {to}");
-        };
-        let json = rows("replicas --copies 1,4");
-        near(&json[0]["mean_us"], 100.0);
-        near(&json[1]["mean_us"], 25.0);
-        near(&json[1]["load"], 4.0);
-        let json = rows("hedge --at 95%");
-        near(&json[0]["load"], 1.05);
-        near(&json[0]["after_us"], 100.0 * 20f64.ln());
-        let json = rows("retry --timeout 100us --retries 1");
-        near(&json[0]["timed_out_percent"], 100.0 * (-2f64).exp());
-        near(&json[0]["load"], 1.0 + (-1f64).exp());
-        // The last of two: 1.5 times the mean.
-        near(&rows("replicas --copies 1 --servers 2")[0]["mean_us"], 150.0);
-    }
-
-    #[test]
-    fn bad_input_says_what_is_allowed() {
-        for (words, part) in [
-            ("replicas --copies 0", "--copies 0: expected 1 to 64"),
-            ("hedge --servers 0", "--servers 0: expected 1 or more"),
-            ("retry --timeout 0us", "--timeout 0: expected more than 0 us"),
-            ("retry --retries 65", "--retries 65: expected 0 to 64"),
-        ] {
-            let error = printed(words).expect_err("it cannot be").to_string();
-            assert!(error.contains(part), "{error}");
-        }
     }
 }

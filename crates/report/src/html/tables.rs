@@ -11,7 +11,7 @@ use crate::plots;
 use crate::queues::QueueName;
 use crate::table::blocks::{PERCENT, cell_label};
 use crate::table::numbers::{Footnote, Numbers, assemble};
-use crate::table::{Cell, Column, Grid, Row};
+use crate::table::{Column, Grid, Row};
 
 /// Makes the table of a workload's percentiles at every sweep point.
 pub(super) fn percentiles(summary: &Summary, workload: &str) -> Grid {
@@ -55,8 +55,8 @@ pub(super) fn times(summary: &Summary, workload: &str) -> Grid {
         }
         for (which, us) in [("slowest 1 %", &split.slowest_us), ("mean of all", &split.mean_us)] {
             let (name, scheme) = cell_label(summary, cell);
-            let cells = us.iter().map(|&us| Cell::plain(figures::number(us))).collect();
-            rows.push(Row { label: format!("{name}, {which}"), scheme, cells });
+            let cells = us.iter().map(|&us| figures::number(us));
+            rows.push(Row { scheme, ..Row::plain(format!("{name}, {which}"), cells) });
         }
     }
     let title = format!("Where the time of {workload} went");
@@ -92,23 +92,16 @@ pub(super) fn queue(summary: &Summary, name: QueueName<'_>) -> Grid {
 /// Makes the table of a percentile of a workload's slowdown by size at every sweep point.
 pub(super) fn slowdowns(summary: &Summary, curves: &Curves, workload: &str, share: usize) -> Grid {
     let (_, name) = SHARES[share];
-    let columns = ["messages", name].map(|name| Column::new("", name)).to_vec();
     let schemes = plots::schemes(summary);
     let mut rows = Vec::new();
     for slowdown in curves.slowdowns.iter().filter(|slowdown| slowdown.workload == workload) {
         for bucket in &slowdown.buckets {
-            let ratio = |value: Option<f64>| Cell::plain(value.map_or_else(String::new, figures::number));
+            let ratio = bucket.slowdown[share].map_or_else(String::new, figures::number);
             let label = plots::with_point(&slowdown.variant, &slowdown.sweep);
-            let cells = vec![Cell::plain(figures::count(bucket.messages)), ratio(bucket.slowdown[share])];
             let label = format!("{label}: up to {}", figures::size(bucket.up_to as f64));
-            rows.push(Row { label, scheme: schemes.find(&slowdown.variant), cells });
+            let row = Row::plain(label, [figures::count(bucket.messages), ratio]);
+            rows.push(Row { scheme: schemes.find(&slowdown.variant), ..row });
         }
     }
-    Grid {
-        title: format!("Slowdown of {workload}"),
-        corner: "variant and size".to_owned(),
-        columns,
-        rows,
-        notes: Vec::new(),
-    }
+    Grid::plain(format!("Slowdown of {workload}"), "variant and size", &["messages", name], rows)
 }

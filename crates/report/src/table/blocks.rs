@@ -7,7 +7,7 @@ use plimsoll_results::summary::{
     Cell as PointCell, Distribution, ExtraTotals, QueueSummary, WorkloadSummary,
 };
 
-use super::grid::{Cell, Column, Grid, Row};
+use super::grid::{Column, Grid, Row};
 use super::numbers::{Footnote, Numbers, assemble};
 use crate::chart::Color;
 use crate::circuits;
@@ -220,10 +220,10 @@ pub(crate) fn time_grid(summary: &Summary, workload: &str, cells: &[&PointCell])
     let rows = splits
         .iter()
         .map(|(variant, split)| {
-            let mut cells = vec![Cell::plain(figures::number(total(&split.slowest_us) / unit.size))];
+            let mean = figures::number(total(&split.slowest_us) / unit.size);
             let shares = kept.iter().map(|&part| figures::fixed(share(&split.slowest_us, part), 1));
-            cells.extend(shares.map(Cell::plain));
-            Row { label: (*variant).to_owned(), scheme: schemes.find(variant), cells }
+            let row = Row::plain(*variant, [mean].into_iter().chain(shares));
+            Row { scheme: schemes.find(variant), ..row }
         })
         .collect();
     let title = format!("Where the slowest 1 % of {workload} spent their time");

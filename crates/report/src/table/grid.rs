@@ -70,6 +70,14 @@ impl Cell {
     }
 }
 
+impl Row {
+    /// Makes a row of these texts that is of no scheme.
+    pub fn plain<T: Into<String>>(label: impl Into<String>, cells: impl IntoIterator<Item = T>) -> Row {
+        let cells = cells.into_iter().map(Cell::plain).collect();
+        Row { label: label.into(), scheme: None, cells }
+    }
+}
+
 /// The widths of a column: of its numbers, and of the intervals after them.
 #[derive(Clone, Copy)]
 struct Width {
@@ -88,6 +96,22 @@ const GAP: usize = 2;
 const GROUP_GAP: usize = 4;
 
 impl Grid {
+    /// Makes a table whose columns are in no groups, without footnotes.
+    pub fn plain(
+        title: impl Into<String>,
+        corner: &str,
+        columns: &[&str],
+        rows: impl IntoIterator<Item = Row>,
+    ) -> Grid {
+        Grid {
+            title: title.into(),
+            corner: corner.to_owned(),
+            columns: columns.iter().map(|name| Column::new("", name)).collect(),
+            rows: rows.into_iter().collect(),
+            notes: Vec::new(),
+        }
+    }
+
     /// Writes the table as aligned text. Groups that do not fit beside each other are below, with the labels repeated.
     pub fn to_terminal(&self, style: &Style) -> String {
         self.printable().draw(style)

@@ -1,41 +1,46 @@
-//! [`Server`] is a server that `plimsoll breakdown -- COMMAND` runs itself.
+//! [`Server`]: a server that is run to be traced.
 
 use std::ffi::OsString;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, anyhow};
-use plimsoll_breakdown::Target;
+use crate::{Error, Target};
 
-use crate::signals::Interrupt;
-
-/// A server that this command started. It ends with this value.
-pub(super) struct Server {
+/// A server that this process started. It ends with this value.
+#[derive(Debug)]
+pub struct Server {
     child: Child,
     name: String,
 }
 
 impl Server {
-    /// Starts the command with its output on stderr.
-    pub(super) fn start(command: &[OsString]) -> anyhow::Result<Server> {
+    /// Starts the command, which has at least one word, with its output on stderr.
+    ///
+    /// # Errors
+    /// Returns [`Error::Reading`] where it cannot be run.
+    pub fn start(command: &[OsString]) -> Result<Server, Error> {
         let name = command[0].to_string_lossy().into_owned();
         // Results go to stdout, so what the server prints goes to stderr.
-        let stderr = rustix::io::dup(std::io::stderr()).context("cannot share stderr")?;
+        let stderr =
+            rustix::io::dup(std::io::stderr()).map_err(|error| Error::running(&name)(error.into()))?;
         let child = Command::new(&command[0])
             .args(&command[1..])
             .stdin(Stdio::null())
             .stdout(Stdio::from(stderr))
             .spawn()
-            .with_context(|| format!("cannot run {name}"))?;
+            .map_err(Error::running(&name))?;
         Ok(Server { child, name })
     }
 
-    /// Waits until the server listens.
-    pub(super) fn target(&mut self, port: Option<u16>, interrupt: &Interrupt) -> anyhow::Result<Target> {
+    /// Waits until the server listens, at `port` if that is named.
+    ///
+    /// # Errors
+    /// Returns an error if it ends before, does not listen in time, or `is_stopped`.
+    pub fn target(&mut self, port: Option<u16>, is_stopped: impl Fn() -> bool) -> Result<Target, Error> {
         let begin = Instant::now();
         loop {
-            if let Some(status) = self.child.try_wait().context("cannot wait for the server")? {
-                return Err(anyhow!("{} ended before it listened on a port: {status}", self.name));
+            if let Some(status) = self.child.try_wait().map_err(Error::running(&self.name))? {
+                return Err(Error::EndedEarly { name: self.name.clone(), status });
             }
             let found = Target::of_process(self.child.id());
             let found = found.and_then(|target| match port {
@@ -44,8 +49,8 @@ impl Server {
             });
             match found {
                 Ok(target) => return Ok(target),
-                Err(error) if begin.elapsed() > START => return Err(error.into()),
-                Err(_) if interrupt.signal().is_some() => return Err(anyhow!("stopped by a signal")),
+                Err(error) if begin.elapsed() > START => return Err(error),
+                Err(_) if is_stopped() => return Err(Error::Stopped),
                 Err(_) => std::thread::sleep(POLL),
             }
         }
@@ -72,6 +77,6 @@ impl Drop for Server {
 }
 
 /// How often records are read and processes looked at. The ring buffer holds half a second of 400,000 records a second.
-pub(super) const POLL: Duration = Duration::from_millis(10);
+pub(crate) const POLL: Duration = Duration::from_millis(10);
 /// How long a server may take to listen, or to end.
 const START: Duration = Duration::from_secs(10);

@@ -1,14 +1,13 @@
-//! The tables of `plimsoll breakdown`, and its CSV.
+//! The tables of breakdowns, and their CSV.
 
-use plimsoll_breakdown::{HERTZ, Layer, Lock, ProfileReport, Quantiles, Report, SlowRequest};
-use plimsoll_report::figures::{self, count, fixed, number, time};
-use plimsoll_report::table::{Cell, Column, Grid, Row, csv_line};
+use plimsoll_breakdown::{HERTZ, Layer, Lock, ProfileReport, Quantiles, Report, SlowRequest, Traced};
 
-use super::shown::Shown;
+use crate::figures::{self, count, fixed, number, time};
+use crate::table::{Grid, Row, csv_line};
 
 /// Returns the findings: how many requests, how long they took, and which layer owns the slowest ones.
-pub(super) fn sentence(shown: &Shown) -> String {
-    let report = &shown.report;
+pub(super) fn sentence(traced: &Traced) -> String {
+    let report = &traced.report;
     let mut text = format!(
         "{} requests in {} of tracing ({} a second): median {}, 99th percentile {} in the server.",
         count(report.requests),
@@ -46,7 +45,7 @@ fn owner(layer: Layer) -> &'static str {
 }
 
 /// Returns the reasons of unmatched requests with their numbers; none without such requests.
-pub(super) fn reasons(report: &Report) -> Option<String> {
+pub fn reasons(report: &Report) -> Option<String> {
     let mut all: Vec<String> = report
         .unmatched
         .by_reason
@@ -60,13 +59,13 @@ pub(super) fn reasons(report: &Report) -> Option<String> {
 }
 
 /// Returns a sentence on what tracing cost.
-pub(super) fn cost(shown: &Shown) -> String {
-    match shown.cost {
+pub(super) fn cost(traced: &Traced) -> String {
+    match traced.cost {
         Some(cost) if cost.server_ns > 0.0 => format!(
             "While it was on, for {} of the time, tracing took {} of processor time a request at packets and sockets \
              ({} runs of programs), {} of the {} that the server takes without it; of one processor, {} at the \
              scheduler and {} to join the records.",
-            percent(shown.duty),
+            percent(traced.duty),
             time(cost.kernel_ns / 1e3),
             number(cost.runs),
             percent(cost.share()),
@@ -79,8 +78,8 @@ pub(super) fn cost(shown: &Shown) -> String {
 }
 
 /// Returns what limits the validity of the numbers.
-pub(super) fn warnings(shown: &Shown) -> Vec<String> {
-    let report = &shown.report;
+pub(super) fn warnings(traced: &Traced) -> Vec<String> {
+    let report = &traced.report;
     let mut all = Vec::new();
     if report.unmatched.requests > 0 {
         all.push(format!(
@@ -91,19 +90,19 @@ pub(super) fn warnings(shown: &Shown) -> Vec<String> {
             reasons(report).unwrap_or_default()
         ));
     }
-    if shown.lost_records > 0 {
+    if traced.lost_records > 0 {
         all.push(format!(
             "{} of {} records were lost or late, so requests of these moments are missing: trace fewer with --sample",
-            count(shown.lost_records),
-            count(shown.records + shown.lost_records)
+            count(traced.lost_records),
+            count(traced.records + traced.lost_records)
         ));
     }
-    if let Some(cost) = shown.cost.filter(|cost| cost.share() * shown.duty > COST_MAX) {
+    if let Some(cost) = traced.cost.filter(|cost| cost.share() * traced.duty > COST_MAX) {
         let duty = (100.0 * COST_MAX / cost.share()).floor().max(1.0);
         all.push(format!(
             "tracing took {} of the server's processor time: `--duty {duty}%` traces for less of the time, for \
              about {}",
-            percent(cost.share() * shown.duty),
+            percent(cost.share() * traced.duty),
             percent(COST_MAX)
         ));
     }
@@ -121,7 +120,7 @@ pub(super) fn warnings(shown: &Shown) -> Vec<String> {
             percent(remainder.share)
         ));
     }
-    if report.unmatched.cut_off > report.requests / 100 && shown.duty < 1.0 {
+    if report.unmatched.cut_off > report.requests / 100 && traced.duty < 1.0 {
         all.push(format!(
             "{} requests were cut off by the begin or the end of a slice of 0.5 s: slow ones are missing, and \
              `--duty 100%` traces without a pause",
@@ -129,146 +128,102 @@ pub(super) fn warnings(shown: &Shown) -> Vec<String> {
         ));
     }
     all.extend(
-        shown.profile.as_ref().err().map(|error| format!("the use of processors was not sampled: {error}")),
+        traced.profile.as_ref().err().map(|error| format!("the use of processors was not sampled: {error}")),
     );
-    if let Some(profile) = shown.profile.as_ref().ok().filter(|profile| profile.lost > 0) {
+    if let Some(profile) = traced.profile.as_ref().ok().filter(|profile| profile.lost > 0) {
         all.push(format!("{} samples of processors found no room", count(profile.lost)));
     }
-    all.extend(shown.ended.as_ref().map(|ended| format!("the trace is shorter than asked for: {ended}")));
+    all.extend(traced.ended.as_ref().map(|ended| format!("the trace is shorter than asked for: {ended}")));
     all
 }
 
-/// Makes the tables, with so many of the slowest requests.
-pub(super) fn grids(shown: &Shown, slowest: usize) -> Vec<Grid> {
-    let mut all = vec![parts(&shown.report), layers(shown)];
+/// Makes the tables, with `slowest` of the slowest requests.
+pub(super) fn grids(traced: &Traced, slowest: usize) -> Vec<Grid> {
+    let mut all = vec![parts(&traced.report), layers(traced)];
     if slowest > 0 {
-        all.push(slow(&shown.report, slowest));
+        all.push(slow(&traced.report, slowest));
     }
-    if !shown.locks.is_empty() {
-        all.push(locks(shown));
+    if !traced.locks.is_empty() {
+        all.push(locks(traced));
     }
-    all.extend(shown.profile.as_ref().ok().filter(|profile| profile.samples > 0).map(functions));
+    all.extend(traced.profile.as_ref().ok().filter(|profile| profile.samples > 0).map(functions));
     all
 }
 
 fn parts(report: &Report) -> Grid {
-    let row = |label: &str, source: &str, times: &Quantiles, shares: [f64; 2]| Row {
-        label: label.to_owned(),
-        scheme: None,
-        cells: cells(source, Some(times), shares),
-    };
-    let mut rows: Vec<Row> = report
-        .parts
-        .iter()
-        .map(|part| row(part.name, part.source, &part.time, [part.share, part.share_of_slowest]))
-        .collect();
-    rows.push(row("total", "measured", &report.latency, [1.0, 1.0]));
-    Grid {
-        title: "Parts of a request".to_owned(),
-        corner: "part".to_owned(),
-        columns: columns(),
-        rows,
-        notes: vec![],
-    }
+    let parts = report.parts.iter();
+    let parts =
+        parts.map(|part| timed(part.name, part.source, &part.time, [part.share, part.share_of_slowest]));
+    let total = timed("total", "measured", &report.latency, [1.0, 1.0]);
+    Grid::plain("Parts of a request", "part", &COLUMNS, parts.chain([total]))
 }
 
-/// Makes the table of layers, after Table 5.1 of the study: what is given, measured, and left.
-fn layers(shown: &Shown) -> Grid {
-    let report = &shown.report;
+/// Makes the table of layers, after Table 5.1 of the study: given, measured, and the remainder.
+fn layers(traced: &Traced) -> Grid {
+    let report = &traced.report;
     let outside = |label: &str, source: &str, mean: Option<f64>| {
-        let mut cells: Vec<Cell> = vec![Cell::plain(source)];
-        cells.resize(columns().len(), Cell::plain(""));
-        if let Some(ns) = mean {
-            cells[1] = Cell::plain(time(ns / 1e3));
-        }
-        Row { label: label.to_owned(), scheme: None, cells }
+        let mut cells = vec![String::new(); COLUMNS.len()];
+        source.clone_into(&mut cells[0]);
+        cells[1] = mean.map_or_else(String::new, |ns| time(ns / 1e3));
+        Row::plain(label, cells)
     };
-    let mut rows = vec![outside("wire, switches, DMA", "not visible", None)];
-    rows.push(match shown.rate {
-        Some(rate) => outside(
-            &format!("serialisation at {}", figures::rate(rate.as_bps() as f64 / 1e6)),
+    let serialisation = match traced.link_bps {
+        Some(bps) => outside(
+            &format!("serialisation at {}", figures::rate(bps as f64 / 1e6)),
             "given",
-            Some(report.serialisation_ns(rate.as_bps())),
+            Some(report.serialisation_ns(bps)),
         ),
         None => outside("serialisation", "needs --rate", None),
+    };
+    let layers = report.layers.iter().map(|layer| {
+        let source = if layer.layer == Layer::Remainder { "remainder" } else { "measured" };
+        timed(layer.name, source, &layer.time, [layer.share, layer.share_of_slowest])
     });
-    rows.extend(report.layers.iter().map(|layer| Row {
-        label: layer.name.to_owned(),
-        scheme: None,
-        cells: cells(
-            if layer.layer == Layer::Remainder { "remainder" } else { "measured" },
-            Some(&layer.time),
-            [layer.share, layer.share_of_slowest],
-        ),
-    }));
-    rows.push(Row {
-        label: "total in the server".to_owned(),
-        scheme: None,
-        cells: cells("measured", Some(&report.latency), [1.0, 1.0]),
-    });
-    Grid { title: "Layers".to_owned(), corner: "layer".to_owned(), columns: columns(), rows, notes: vec![] }
+    let mut rows = vec![outside("wire, switches, DMA", "not visible", None), serialisation];
+    rows.extend(layers);
+    rows.push(timed("total in the server", "measured", &report.latency, [1.0, 1.0]));
+    Grid::plain("Layers", "layer", &COLUMNS, rows)
 }
 
-fn columns() -> Vec<Column> {
-    ["source", "mean", "median", "p99", "max", "% of time", "% of slowest 1 %"]
-        .map(|name| Column::new("", name))
-        .into()
-}
+/// The columns of the tables of parts and layers.
+const COLUMNS: [&str; 7] = ["source", "mean", "median", "p99", "max", "% of time", "% of slowest 1 %"];
 
-fn cells(source: &str, times: Option<&Quantiles>, shares: [f64; 2]) -> Vec<Cell> {
-    let mut cells = vec![Cell::plain(source)];
-    if let Some(times) = times {
-        cells.push(Cell::plain(time(times.mean_ns / 1e3)));
-        cells.extend([times.p50_ns, times.p99_ns, times.max_ns].map(|ns| Cell::plain(us(ns))));
-    }
-    cells.extend(shares.map(|share| Cell::plain(fixed(100.0 * share, 1))));
-    cells
+/// Makes a row of [`COLUMNS`].
+fn timed(label: &str, source: &str, times: &Quantiles, shares: [f64; 2]) -> Row {
+    let mut cells = vec![source.to_owned(), time(times.mean_ns / 1e3)];
+    cells.extend([times.p50_ns, times.p99_ns, times.max_ns].map(us));
+    cells.extend(shares.map(|share| fixed(100.0 * share, 1)));
+    Row::plain(label, cells)
 }
 
 /// Makes the table of the slowest requests, each with its largest parts.
 fn slow(report: &Report, slowest: usize) -> Grid {
     let begin = report.slowest.iter().map(|slow| slow.received_ns).min().unwrap_or(0);
     let rows = report.slowest.iter().take(slowest).enumerate().map(|(number, slow)| {
-        let cells = vec![
-            Cell::plain(us(slow.latency_ns)),
-            Cell::plain(time((slow.received_ns - begin) as f64 / 1e3)),
-            Cell::plain(slow.client.clone()),
-            Cell::plain(largest(slow)),
-        ];
-        Row { label: (number + 1).to_string(), scheme: None, cells }
+        let at = time((slow.received_ns - begin) as f64 / 1e3);
+        let cells = [us(slow.latency_ns), at, slow.client.clone(), largest(slow)];
+        Row::plain((number + 1).to_string(), cells)
     });
-    Grid {
-        title: "Slowest requests".to_owned(),
-        corner: "rank".to_owned(),
-        columns: ["latency", "at", "client", "largest parts"].map(|name| Column::new("", name)).into(),
-        rows: rows.collect(),
-        notes: vec![],
-    }
+    Grid::plain("Slowest requests", "rank", &["latency", "at", "client", "largest parts"], rows)
 }
 
 /// Makes the table of the futexes at which threads slept.
-fn locks(shown: &Shown) -> Grid {
-    let rows = shown.locks.iter().map(|lock| {
+fn locks(traced: &Traced) -> Grid {
+    let rows = traced.locks.iter().map(|lock| {
         let cells = [
             lock.operation.to_owned(),
             count(lock.waits),
-            number(lock.waits as f64 / shown.report.requests.max(1) as f64),
+            number(lock.waits as f64 / traced.report.requests.max(1) as f64),
             time(lock.total_ns as f64 / 1e3 / lock.waits.max(1) as f64),
             us(lock.max_ns),
             time(lock.total_ns as f64 / 1e3),
             callers(lock),
         ];
         let place = if lock.place.is_empty() { "?" } else { &lock.place };
-        Row { label: format!("{} {place}", lock.address), scheme: None, cells: cells.map(Cell::plain).into() }
+        Row::plain(format!("{} {place}", lock.address), cells)
     });
     let columns = ["operation", "sleeps", "a request", "mean", "max", "sum", "called from"];
-    Grid {
-        title: "Sleeps at futexes: locks, conditions, idle threads".to_owned(),
-        corner: "address".to_owned(),
-        columns: columns.map(|name| Column::new("", name)).into(),
-        rows: rows.collect(),
-        notes: vec![],
-    }
+    Grid::plain("Sleeps at futexes: locks, conditions, idle threads", "address", &columns, rows)
 }
 
 /// Lists the functions that called a futex, the innermost first.
@@ -281,39 +236,34 @@ fn callers(lock: &Lock) -> String {
 fn functions(profile: &ProfileReport) -> Grid {
     let rows = profile.hottest.iter().map(|hot| {
         let cells = [hot.symbol.module.clone(), count(hot.samples), fixed(100.0 * hot.share, 1)];
-        Row { label: hot.symbol.function.clone(), scheme: None, cells: cells.map(Cell::plain).into() }
+        Row::plain(&hot.symbol.function, cells)
     });
-    Grid {
-        title: format!(
-            "Processor use by function: {} samples at {HERTZ} a second, {} in the kernel",
-            count(profile.samples),
-            percent(profile.kernel_share)
-        ),
-        corner: "function".to_owned(),
-        columns: ["in", "samples", "% of samples"].map(|name| Column::new("", name)).into(),
-        rows: rows.collect(),
-        notes: vec![],
-    }
+    let title = format!(
+        "Processor use by function: {} samples at {HERTZ} a second, {} in the kernel",
+        count(profile.samples),
+        percent(profile.kernel_share)
+    );
+    Grid::plain(title, "function", &["in", "samples", "% of samples"], rows)
 }
 
 /// Lists the largest parts of a request, up to nine tenths of its latency, at most two.
 fn largest(slow: &SlowRequest) -> String {
     let mut parts = slow.parts();
     parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
-    let mut told = 0;
+    let mut covered = 0;
     let mut text: Vec<String> = Vec::new();
     for (part, ns) in parts.into_iter().take(2).filter(|(_, ns)| *ns > 0) {
-        if told * 10 >= slow.latency_ns * 9 {
+        if covered * 10 >= slow.latency_ns * 9 {
             break;
         }
-        told += ns;
+        covered += ns;
         text.push(format!("{} {}", part.name(), us(ns)));
     }
     text.join(", ")
 }
 
 /// Writes the parts and the total as CSV, times in ns.
-pub(super) fn csv(report: &Report) -> String {
+pub fn csv(report: &Report) -> String {
     let mut text = csv_line(&CSV_COLUMNS.map(str::to_owned));
     let mut line = |name: &str, layer: &str, source: &str, times: &Quantiles, shares: [f64; 2]| {
         let ns = [times.p50_ns, times.p90_ns, times.p99_ns, times.p999_ns, times.max_ns];

@@ -1,10 +1,11 @@
-//! The tables of `plimsoll bursts`, and its CSV.
+//! The tables of bursts, and their CSV.
 
 use std::collections::BTreeMap;
 
 use plimsoll_bursts::{Distribution, LINK_TYPES, PairReport, Report, quantile};
-use plimsoll_report::figures::{self, count, counted, fixed, number, size, time};
-use plimsoll_report::table::{Cell, Column, Grid, Row, csv_line};
+
+use crate::figures::{self, count, counted, fixed, number, size, time};
+use crate::table::{Column, Grid, Row, csv_line};
 
 /// Returns one sentence about the capture and the thresholds.
 pub(super) fn sentence(report: &Report) -> String {
@@ -22,7 +23,7 @@ pub(super) fn sentence(report: &Report) -> String {
 }
 
 /// Returns what limits the validity of the numbers.
-pub(super) fn warnings(report: &Report) -> Vec<String> {
+pub fn warnings(report: &Report) -> Vec<String> {
     let stamps = &report.timestamps;
     let mut all = Vec::new();
     let percent = |share: f64| format!("{} %", number(100.0 * share));
@@ -49,62 +50,49 @@ pub(super) fn warnings(report: &Report) -> Vec<String> {
             counted(report.unresolved.frames, "frame"),
         ));
     }
-    if report.large_frames > 0 {
-        all.push(format!(
-            "longer than 9,234 bytes, as captured before segmentation or after reassembly: {}; lengths are in such \
-             pieces and not in packets of the wire",
-            counted(report.large_frames, "frame")
-        ));
-    }
-    if stamps.backwards > 0 {
-        all.push(format!("before the previous one: {}", counted(stamps.backwards, "timestamp")));
-    }
-    if stamps.jumps > 0 {
-        all.push(format!(
-            "more than an hour before the first frame or more than 213 days after it: {}; each counts as one day \
-             after the one ahead of it, so the length of the capture and its longest gaps are not true",
-            counted(stamps.jumps, "timestamp")
-        ));
-    }
-    if report.unknown_frames > 0 {
-        all.push(format!(
-            "not analysed, since cut or not IP on a link without the addresses of both hosts: {}",
-            counted(report.unknown_frames, "frame")
-        ));
-    }
-    if report.unsupported_frames > 0 {
-        let types: Vec<String> = report.unsupported_link_types.iter().map(u32::to_string).collect();
-        all.push(format!(
-            "left out, since of interfaces with link type {}: {}; allowed: {LINK_TYPES}",
-            types.join(", "),
-            counted(report.unsupported_frames, "frame")
-        ));
-    }
-    if report.untimed_frames > 0 {
-        all.push(format!(
-            "left out, since without a timestamp (simple packet blocks): {}",
-            counted(report.untimed_frames, "frame")
-        ));
-    }
-    if report.left_out_frames > 0 {
-        all.push(format!(
-            "not analysed, since of further pairs than a capture may have ({}): {}",
-            count(report.pairs.len() as u64),
-            counted(report.left_out_frames, "frame")
-        ));
-    }
-    let copies = report.losses.seen.copies;
-    if copies > 0 {
-        all.push(format!(
-            "captured twice, as by a mirror of several ports: {}; bursts and bytes count both, acknowledgements and \
-             retransmissions one",
-            counted(copies, "frame")
-        ));
-    }
+    let types: Vec<String> = report.unsupported_link_types.iter().map(u32::to_string).collect();
+    let unsupported = format!("left out, since of interfaces with link type {}", types.join(", "));
+    let allowed = format!("; allowed: {LINK_TYPES}");
+    let pairs = count(report.pairs.len() as u64);
+    let left_out = format!("not analysed, since of further pairs than a capture may have ({pairs})");
+    // Each has a description, the number, the noun, and the consequence for the numbers.
+    let found = [
+        (
+            "longer than 9,234 bytes, as captured before segmentation or after reassembly",
+            report.large_frames,
+            "frame",
+            "; lengths are in such pieces and not in packets of the wire",
+        ),
+        ("before the previous one", stamps.backwards, "timestamp", ""),
+        (
+            "more than an hour before the first frame or more than 213 days after it",
+            stamps.jumps,
+            "timestamp",
+            "; each counts as one day after the one ahead of it, so the length of the capture and its longest gaps are \
+             not true",
+        ),
+        (
+            "not analysed, since cut or not IP on a link without the addresses of both hosts",
+            report.unknown_frames,
+            "frame",
+            "",
+        ),
+        (&unsupported, report.unsupported_frames, "frame", &allowed),
+        ("left out, since without a timestamp (simple packet blocks)", report.untimed_frames, "frame", ""),
+        (&left_out, report.left_out_frames, "frame", ""),
+        (
+            "captured twice, as by a mirror of several ports",
+            report.losses.seen.copies,
+            "frame",
+            "; bursts and bytes count both, acknowledgements and retransmissions one",
+        ),
+    ];
+    let found = found.into_iter().filter(|(_, number, ..)| *number > 0);
+    all.extend(found.map(|(what, number, noun, so)| format!("{what}: {}{so}", counted(number, noun))));
     all
 }
 
-/// Makes the tables, with so many pairs at most.
+/// Makes the tables, with at most `pairs` pairs.
 pub(super) fn grids(report: &Report, pairs: usize) -> Vec<Grid> {
     let mut all = vec![distributions(report), by_length(report)];
     if report.acks.pure > 0 || report.losses.seen.segments > 0 {
@@ -120,10 +108,8 @@ fn distributions(report: &Report) -> Grid {
     let trains = &report.trains;
     let row = |label: &str, of: &Distribution, shown: fn(f64) -> String| {
         let values = [of.mean, of.p50, of.p90, of.p99, of.max];
-        let values =
-            values.map(|value| Cell::plain(if of.count == 0 { String::new() } else { shown(value) }));
-        let cells = [Cell::plain(count(of.count))].into_iter().chain(values).collect();
-        Row { label: label.to_owned(), scheme: None, cells }
+        let values = values.map(|value| if of.count == 0 { String::new() } else { shown(value) });
+        Row::plain(label, [count(of.count)].into_iter().chain(values))
     };
     let lengths = |map: &BTreeMap<u64, u64>| {
         let at = |share| quantile(map, share).unwrap_or(0) as f64;
@@ -139,11 +125,11 @@ fn distributions(report: &Report) -> Grid {
         }
     };
     let ns = |value: f64| time(value / 1e3);
-    Grid {
-        title: "Distributions".to_owned(),
-        corner: "quantity".to_owned(),
-        columns: ["number", "mean", "median", "p90", "p99", "max"].map(|name| Column::new("", name)).into(),
-        rows: vec![
+    Grid::plain(
+        "Distributions",
+        "quantity",
+        &["number", "mean", "median", "p90", "p99", "max"],
+        [
             row("burst, packets", &lengths(&report.lengths_packets), number),
             row("burst, bytes", &lengths(&report.lengths_bytes), size),
             row("burst, time (on)", &report.on_ns, ns),
@@ -154,8 +140,7 @@ fn distributions(report: &Report) -> Grid {
             row("inter-car", &trains.inter_car_ns, ns),
             row("inter-train (off)", &trains.inter_train_ns, ns),
         ],
-        notes: Vec::new(),
-    }
+    )
 }
 
 /// Makes the table of burst lengths in powers of two, with losses where the capture shows any.
@@ -172,14 +157,14 @@ fn by_length(report: &Report) -> Grid {
     }
     let mut up_to = 0;
     let percent = |part: u64, whole: u64| {
-        Cell::plain(if whole == 0 { String::new() } else { fixed(100.0 * part as f64 / whole as f64, 2) })
+        if whole == 0 { String::new() } else { fixed(100.0 * part as f64 / whole as f64, 2) }
     };
     let rows = bins.into_iter().map(|(bin, bursts, packets)| {
         up_to += bursts;
         let from = 1u64 << bin;
         let to = from * 2 - 1;
         let mut cells = vec![
-            Cell::plain(count(bursts)),
+            count(bursts),
             percent(bursts, report.bursts),
             percent(up_to, report.bursts),
             percent(packets, frames),
@@ -188,40 +173,31 @@ fn by_length(report: &Report) -> Grid {
             let loss = report.losses.by_length.iter().find(|loss| loss.from == from).copied();
             let loss = loss.unwrap_or_default();
             cells.extend([
-                Cell::plain(count(loss.bursts)),
+                count(loss.bursts),
                 percent(loss.bursts_with_loss, loss.bursts),
                 percent(loss.retransmitted, loss.segments),
             ]);
         }
-        Row {
-            label: if from == to { from.to_string() } else { format!("{from} to {to}") },
-            scheme: None,
-            cells,
-        }
+        Row::plain(if from == to { from.to_string() } else { format!("{from} to {to}") }, cells)
     });
-    let rows = rows.collect();
-    let mut columns =
-        ["bursts", "% of bursts", "% up to here", "% of frames"].map(|name| Column::new("", name)).to_vec();
+    let columns = ["bursts", "% of bursts", "% up to here", "% of frames"];
+    let mut grid = Grid::plain("Burst lengths", "packets", &columns, rows);
     if shows_loss {
         let loss = ["bursts", "% with a loss", "% of segments lost"];
-        columns.extend(loss.map(|name| Column::new("with TCP payload", name)));
+        grid.columns.extend(loss.map(|name| Column::new("with TCP payload", name)));
     }
-    Grid { title: "Burst lengths".to_owned(), corner: "packets".to_owned(), columns, rows, notes: Vec::new() }
+    grid
 }
 
 /// Makes the table of acknowledgements and retransmissions.
 fn tcp(report: &Report) -> Grid {
     let (acks, seen) = (&report.acks, &report.losses.seen);
-    let row = |label: &str, value: String| Row {
-        label: label.to_owned(),
-        scheme: None,
-        cells: vec![Cell::plain(value)],
-    };
-    Grid {
-        title: "TCP".to_owned(),
-        corner: "quantity".to_owned(),
-        columns: vec![Column::new("", "value")],
-        rows: vec![
+    let row = |label: &str, value: String| Row::plain(label, [value]);
+    Grid::plain(
+        "TCP",
+        "quantity",
+        &["value"],
+        [
             row("bytes acknowledged by a pure ACK", acks.ratio().map_or_else(String::new, size)),
             row("pure ACKs", count(acks.pure)),
             row("pure ACKs of new bytes", count(acks.advancing)),
@@ -233,8 +209,7 @@ fn tcp(report: &Report) -> Grid {
             row("retransmitted, burst not known", count(seen.unknown_burst)),
             row("filled a hole", count(seen.filled)),
         ],
-        notes: Vec::new(),
-    }
+    )
 }
 
 /// Names a pair, with its interface where the capture has several.
@@ -251,15 +226,14 @@ pub(super) fn name(report: &Report, pair: &PairReport) -> String {
 }
 
 fn of_pairs(report: &Report, pairs: usize) -> Grid {
-    let shown =
-        |value: Option<f64>, form: fn(f64) -> String| Cell::plain(value.map_or_else(String::new, form));
+    let shown = |value: Option<f64>, form: fn(f64) -> String| value.map_or_else(String::new, form);
     let ns = |value: f64| time(value / 1e3);
     let rows = report.pairs.iter().take(pairs).map(|pair| {
         let at = |share| quantile(&pair.lengths_packets, share).map(|length| length as f64);
         let cells = vec![
-            Cell::plain(count(pair.frames)),
-            Cell::plain(size(pair.bytes as f64)),
-            Cell::plain(count(pair.bursts)),
+            count(pair.frames),
+            size(pair.bytes as f64),
+            count(pair.bursts),
             shown(at(0.5), number),
             shown(at(0.99), number),
             shown(at(1.0), number),
@@ -268,9 +242,9 @@ fn of_pairs(report: &Report, pairs: usize) -> Grid {
             shown(pair.mean_inter_car_ns, ns),
             shown(pair.mean_inter_train_ns, ns),
             shown(pair.acks.ratio(), size),
-            Cell::plain(count(pair.losses.retransmitted)),
+            count(pair.losses.retransmitted),
         ];
-        Row { label: name(report, pair), scheme: None, cells }
+        Row::plain(name(report, pair), cells)
     });
     let columns = [
         ("", "frames"),
@@ -299,7 +273,7 @@ fn of_pairs(report: &Report, pairs: usize) -> Grid {
 }
 
 /// Writes the number of bursts of each length, of all pairs and of each.
-pub(super) fn csv(report: &Report) -> String {
+pub fn csv(report: &Report) -> String {
     let head = ["interface", "source", "destination", "packets", "bursts"];
     let mut out = csv_line(&head.map(str::to_owned));
     let mut rows = |first: [String; 3], lengths: &BTreeMap<u64, u64>| {
@@ -317,7 +291,7 @@ pub(super) fn csv(report: &Report) -> String {
 }
 
 /// Joins the CSV of several captures, whose names are a column before the others.
-pub(super) fn joined_csv(captures: impl Iterator<Item = (String, String)>) -> String {
+pub fn joined_csv(captures: impl Iterator<Item = (String, String)>) -> String {
     let mut out = String::new();
     for (name, csv) in captures {
         for (number, line) in csv.lines().enumerate() {

@@ -1,17 +1,29 @@
-//! The figures of `plimsoll bursts`.
+//! The figures of bursts.
 
 use std::collections::BTreeMap;
 
-use plimsoll_bursts::{Distribution, Report, cdf};
-use plimsoll_report::chart::{Axis, Body, Chart, Color, Format, Line, Lines, Read};
-
 use super::tables::name;
+use crate::chart::{Axis, Body, Chart, Color, Format, Line, Lines, Read};
+use crate::html::Figure;
+use plimsoll_bursts::{Distribution, Report, cdf};
 
-/// The most lines of a figure that are told apart by colour.
+/// The most lines of a figure that have different colours.
 const LINES: usize = 8;
 
+/// Makes the figures of the page.
+pub fn figures(report: &Report, pairs: usize) -> Vec<Figure> {
+    let charts = [
+        ("packets", Some(of_packets(report, pairs))),
+        ("bytes", Some(of_bytes(report))),
+        ("times", Some(of_times(report))),
+        ("losses", of_losses(report)),
+    ];
+    let figure = |(id, chart): (&str, Option<Chart>)| Some(Figure::new(id.to_owned(), chart?, Vec::new()));
+    charts.into_iter().filter_map(figure).collect()
+}
+
 /// Charts the distribution of burst lengths in packets: of all bursts, and of the pairs with the most bytes.
-pub(super) fn of_packets(report: &Report, pairs: usize) -> Chart {
+pub fn of_packets(report: &Report, pairs: usize) -> Chart {
     let mut series = vec![line("all pairs", 0, &cdf(&report.lengths_packets))];
     if report.pairs.len() > 1 {
         let shown = report.pairs.iter().filter(|pair| pair.bursts > 0).take(pairs.min(LINES - 1));
@@ -24,14 +36,14 @@ pub(super) fn of_packets(report: &Report, pairs: usize) -> Chart {
 }
 
 /// Charts the distribution of burst lengths in bytes.
-pub(super) fn of_bytes(report: &Report) -> Chart {
+fn of_bytes(report: &Report) -> Chart {
     let bursts = line("bursts", 0, &cdf(&report.lengths_bytes));
     let trains = line("trains", 1, &report.trains.bytes.cdf);
     chart("Bytes of bursts and trains", Axis::log("bytes", Format::Size), vec![bursts, trains])
 }
 
 /// Charts the distributions of times.
-pub(super) fn of_times(report: &Report) -> Chart {
+fn of_times(report: &Report) -> Chart {
     let of = |name, number, distribution: &Distribution| {
         // Microseconds; a logarithmic axis has no zero.
         let points: Vec<(f64, f64)> =
@@ -48,39 +60,30 @@ pub(super) fn of_times(report: &Report) -> Chart {
 }
 
 /// Charts the share of bursts of which a segment was retransmitted, by length; `None` where none was.
-pub(super) fn of_losses(report: &Report) -> Option<Chart> {
+fn of_losses(report: &Report) -> Option<Chart> {
     if report.losses.seen.retransmitted == 0 {
         return None;
     }
-    let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
-    let bins = &report.losses.by_length;
     let points = |of: fn(&plimsoll_bursts::LossBin) -> (u64, u64)| {
-        let points = bins.iter().map(|bin| {
+        let points = report.losses.by_length.iter().map(|bin| {
             let (part, whole) = of(bin);
-            (bin.from as f64, share(part, whole))
+            (bin.from as f64, part as f64 / whole.max(1) as f64)
         });
         points.collect::<Vec<_>>()
     };
-    let bursts = points(|bin| (bin.bursts_with_loss, bin.bursts));
-    let segments = points(|bin| (bin.retransmitted, bin.segments));
-    let series = [("bursts with a loss", bursts), ("segments lost", segments)];
-    let series = series
-        .iter()
-        .enumerate()
-        .map(|(number, (name, points))| Line { steps: false, ..line(name, number, points) });
-    Some(Chart {
-        title: "Loss by burst length".to_owned(),
-        note:
-            "A segment counts as lost if its bytes were captured again; its burst is that of the first time."
-                .to_owned(),
-        body: Body::Lines(Lines {
-            x: Axis::log("packets in the burst, at least", Format::Count),
-            y: Axis::from_zero("share", Format::Percent),
-            series: series.collect(),
-            read: Read::AtX,
-            tail_view: false,
-        }),
-    })
+    let lines = [
+        ("bursts with a loss", points(|bin| (bin.bursts_with_loss, bin.bursts))),
+        ("segments lost", points(|bin| (bin.retransmitted, bin.segments))),
+    ];
+    let lines = (0..).zip(&lines).map(|(number, (name, points))| line(name, number, points));
+    let series = lines.map(|line| Line { steps: false, ..line }).collect();
+    Some(Chart::lines(
+        "Loss by burst length",
+        "A segment counts as lost if its bytes were captured again; its burst is that of the first time.",
+        Axis::log("packets in the burst, at least", Format::Count),
+        Axis::from_zero("share", Format::Percent),
+        series,
+    ))
 }
 
 fn chart(title: &str, x: Axis, series: Vec<Line>) -> Chart {

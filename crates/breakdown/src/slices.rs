@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use plimsoll_breakdown::{Request, Session};
+use crate::{Error, Request, Session};
 
 /// The slices of a trace: tracing, and a pause after each.
 #[derive(Debug)]
-pub(super) struct Slices {
+pub(crate) struct Slices {
     /// The length of a slice; `None` without pauses.
     slice: Option<Duration>,
     pause: Duration,
@@ -16,14 +16,14 @@ pub(super) struct Slices {
 
 impl Slices {
     /// Attaches the programs for the first slice.
-    pub(super) fn begin(duty: f64, session: &mut Session) -> anyhow::Result<Slices> {
+    pub(crate) fn begin(duty: f64, session: &mut Session) -> Result<Slices, Error> {
         session.attach()?;
         let slice = (duty < 1.0).then_some(SLICE);
         Ok(Slices { slice, pause: SLICE.mul_f64(1.0 / duty - 1.0), traces: true, since: Instant::now() })
     }
 
     /// Reads the requests since the last call, and ends the slice or the pause if it is time.
-    pub(super) fn poll(&mut self, session: &mut Session) -> anyhow::Result<Vec<Request>> {
+    pub(crate) fn poll(&mut self, session: &mut Session) -> Result<Vec<Request>, Error> {
         let elapsed = self.since.elapsed();
         if !self.traces {
             if elapsed >= self.pause {
@@ -34,11 +34,11 @@ impl Slices {
         }
         if self.slice.is_some_and(|slice| elapsed >= slice) {
             (self.traces, self.since) = (false, Instant::now());
-            return Ok(session.finish()?);
+            return session.finish();
         }
-        Ok(session.poll()?)
+        session.poll()
     }
 }
 
 /// A request that takes longer than a slice is never whole in one.
-pub(super) const SLICE: Duration = Duration::from_millis(500);
+pub(crate) const SLICE: Duration = Duration::from_millis(500);

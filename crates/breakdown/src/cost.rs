@@ -2,33 +2,9 @@
 
 use std::time::Duration;
 
-use plimsoll_breakdown::target::processor_ns;
-use plimsoll_breakdown::{Recorder, Session, Target};
-use serde::Serialize;
-
-/// What tracing cost while it was measured.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Cost {
-    /// The requests, matched or not, in that time.
-    pub(super) requests: u64,
-    /// Runs of the kernel's programs at packets and sockets, a request.
-    pub(super) runs: f64,
-    /// Their processor time a request, in ns. Some of it is the clients' where these are on the same machine.
-    pub(super) kernel_ns: f64,
-    /// The processors that the programs at the scheduler took, 1 for one. They also run for other processes.
-    pub(super) scheduler_processors: f64,
-    /// The server's processor time a request, in ns, which includes most of that.
-    pub(super) server_ns: f64,
-    /// The processors that this command used to join the records, 1 for one.
-    pub(super) own_processors: f64,
-}
-
-impl Cost {
-    /// Returns the programs' time as a share of the server's time without them.
-    pub(super) fn share(&self) -> f64 {
-        self.kernel_ns / (self.server_ns - self.kernel_ns).max(1.0)
-    }
-}
+use crate::target::processor_ns;
+use crate::traced::Cost;
+use crate::{Error, Recorder, Session, Target};
 
 /// The state at the begin of the measurement.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +17,7 @@ struct Begin {
 
 /// Measures for most of the first slice, at most [`LONGEST`].
 #[derive(Debug)]
-pub(super) struct Meter {
+pub(crate) struct Meter {
     from: Duration,
     until: Duration,
     begin: Option<Begin>,
@@ -51,19 +27,19 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    pub(super) fn new(slice: Duration) -> Meter {
+    pub(crate) fn new(slice: Duration) -> Meter {
         let from = slice / 20;
         Meter { from, until: from + (slice * 4 / 5).min(LONGEST), begin: None, denied: false, cost: None }
     }
 
     /// Begins or ends the measurement if it is time.
-    pub(super) fn poll(
+    pub(crate) fn poll(
         &mut self,
         now: Duration,
         session: &mut Session,
         recorder: &Recorder,
         target: &Target,
-    ) -> anyhow::Result<()> {
+    ) -> Result<(), Error> {
         if self.denied || self.cost.is_some() || now < self.from || (self.begin.is_some() && now < self.until)
         {
             return Ok(());
@@ -98,7 +74,7 @@ impl Meter {
     }
 
     /// Returns the cost; none where the trace ended before, or had no request meanwhile.
-    pub(super) fn cost(&self) -> Option<Cost> {
+    pub(crate) fn cost(&self) -> Option<Cost> {
         self.cost.filter(|cost| cost.requests > 0)
     }
 }
