@@ -21,8 +21,8 @@ use serde_json::{Map, Value, json};
 
 use crate::output::{self, Done, Format};
 use crate::signals::Interrupt;
-use crate::source::quoted;
 use input::Input;
+use plimsoll_experiment::question::quoted;
 
 /// Find bursts, trains, acknowledgements and losses in a packet capture.
 ///

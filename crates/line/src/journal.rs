@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 
 use plimsoll_experiment::{Finished, Store, StoreError};
+use plimsoll_results::run_dir::Existing;
 use serde::{Deserialize, Serialize};
 
 use crate::measure::Run;
@@ -40,14 +41,13 @@ impl Finished for Entry {
 pub(crate) struct Journal(Mutex<Store<Entry>>);
 
 impl Journal {
-    /// Opens the journal of a run directory. It drops all entries if `anew`, and damaged entries if it is to be
-    /// repaired.
-    pub(crate) fn open(dir: &Path, anew: bool, repair: bool) -> Result<Journal, StoreError> {
+    /// Opens the journal of a run directory, without the runs that `existing` drops: all, or those that are damaged.
+    pub(crate) fn open(dir: &Path, existing: Existing) -> Result<Journal, StoreError> {
         let path = dir.join(FILE);
-        if repair {
+        if existing == Existing::Repair {
             Store::<Entry>::repair(&path)?;
         }
-        let store = if anew { Store::open_anew(&path) } else { Store::open(&path) };
+        let store = if existing == Existing::Replace { Store::open_anew(&path) } else { Store::open(&path) };
         store.map(|store| Journal(Mutex::new(store)))
     }
 

@@ -1,5 +1,6 @@
 //! `report.html` of a search: the verdict, the knee of every variant, and the loads behind it.
 
+use plimsoll_experiment::slo::Metric;
 use plimsoll_report::chart::{
     Around, Axis, Body, Chart, Color, Format, Line, Lines as ChartLines, Read, Schemes, Shape, Stroke,
 };
@@ -7,7 +8,6 @@ use plimsoll_report::html::{self, Article, Figure, Section};
 
 use crate::lines::Lines;
 use crate::over::Unit;
-use crate::slo::Metric;
 
 /// The texts of the page beside the lines.
 #[derive(Clone, Copy, Debug)]

@@ -19,7 +19,7 @@ use super::slices::{SLICE, Slices};
 use super::{Args, overhead, page, tables, timeline};
 use crate::output::{self, Done, Format};
 use crate::signals::Interrupt;
-use crate::source::quoted;
+use plimsoll_experiment::question::quoted;
 
 /// Traces the server and shows the report.
 pub(super) fn run(args: &Args) -> Done {
