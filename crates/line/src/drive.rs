@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plimsoll_experiment::slo::Metric;
-use plimsoll_experiment::{Bench, BenchWatch, StoreError};
+use plimsoll_experiment::{Bench, BenchWatch, Store, StoreError};
 use plimsoll_results::outcome::Supply;
 use plimsoll_results::run_dir::Existing;
 use plimsoll_results::stats;
@@ -16,7 +16,7 @@ use plimsoll_sim::{Progress, RunError};
 use plimsoll_stats::search::{self, Objectives};
 use plimsoll_units::Span;
 
-use crate::journal::{Journal, Key};
+use crate::journal::{self, Entry, Key};
 use crate::lines::{self, Lines, Searched, Versus};
 use crate::measure::{Run, Sample, slow_when_idle, strain};
 use crate::question::Asked;
@@ -102,7 +102,7 @@ struct Driver<'a> {
     asked: &'a Asked<'a>,
     room: Room,
     watch: &'a dyn Watch,
-    journal: Journal,
+    journal: Mutex<Store<Entry>>,
     variants: Vec<Variant>,
     /// The settings laid over the scenario beside the load.
     length: Option<String>,
@@ -124,8 +124,8 @@ pub fn draw(
     watch: &dyn Watch,
 ) -> Result<Lines, Stopped> {
     let journal = match dir {
-        Some(dir) => Journal::open(dir, existing)?,
-        None => Journal::default(),
+        Some(dir) => journal::open(dir, existing)?,
+        None => Store::in_memory(),
     };
     let Asked { scenario, slos, over, question, .. } = asked;
     let mut variants = variants(scenario.points(), &over.key);
@@ -133,10 +133,11 @@ pub fn draw(
         variants.retain(|variant| question.variants.contains(&variant.name));
     }
     let so_far = Mutex::new(SoFar { there: journal.len(), ..SoFar::default() });
+    let (dropped, journal) = (journal.dropped().map(str::to_owned), Mutex::new(journal));
     let mut driver =
         Driver { asked, room, watch, journal, variants, length: None, models: BTreeMap::new(), so_far };
     driver.tell(&News::Begin);
-    driver.journal.dropped().iter().for_each(|warning| driver.tell(&News::Warning(warning)));
+    dropped.iter().for_each(|warning| driver.tell(&News::Warning(warning)));
     let start = asked.at.unwrap_or(over.today);
     driver.length = driver.length(rounded(start.clamp(over.low, over.high)))?;
     let range = Range {
@@ -175,6 +176,10 @@ fn variants(points: &[Point], key: &str) -> Vec<Variant> {
 impl Driver<'_> {
     fn so_far(&self) -> MutexGuard<'_, SoFar> {
         self.so_far.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn journal(&self) -> MutexGuard<'_, Store<Entry>> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tell(&self, news: &News<'_>) {
@@ -382,7 +387,7 @@ impl Driver<'_> {
         };
         let keys: Vec<Key> = wanted.iter().map(key).collect();
         let mut todo: Vec<usize> =
-            (0..wanted.len()).filter(|&index| self.journal.get(&keys[index]).is_none()).collect();
+            (0..wanted.len()).filter(|&index| self.journal().get(&keys[index]).is_none()).collect();
         self.so_far().on_round(left.saturating_sub(wanted.len() - todo.len()), lines);
         self.tell(&News::Round);
         // The longest first, so that no core waits long for the last.
@@ -398,7 +403,7 @@ impl Driver<'_> {
         let Room { threads, memory_max } = self.room;
         let ended = Bench { threads, memory_max, watch: self }.run(&models, |index, outcome| {
             let run = Run::of(&outcome, &self.asked.slos, is_endless(models[index]));
-            Ok(self.journal.keep(keys[todo[index]].clone(), run)?)
+            Ok(self.journal().keep(Entry { key: keys[todo[index]].clone(), run })?)
         });
         match ended {
             _ if !self.watch.goes_on() => return Err(Stopped::Cancelled),
@@ -411,7 +416,9 @@ impl Driver<'_> {
                 });
             }
         }
-        Ok(keys.iter().map(|key| self.journal.get(key).expect("it has just been kept")).collect())
+        let journal = self.journal();
+        let run = |key: &Key| journal.get(key).expect("it has just been kept").run.clone();
+        Ok(keys.iter().map(run).collect())
     }
 }
 
