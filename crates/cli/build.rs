@@ -26,7 +26,8 @@ fn main() {
 
 /// Returns the folder with git's files; in a linked work tree, a file there names it.
 fn checkout() -> Option<PathBuf> {
-    let root = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR")?).join("../..");
+    let package = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR")?);
+    let root = package.ancestors().skip(1).take(2).find(|folder| folder.join(".git").exists())?;
     let git = root.join(".git");
     if git.is_dir() {
         return Some(git);

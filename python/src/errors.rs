@@ -1,8 +1,10 @@
 //! The exceptions, one class for each kind of error.
 
+use std::error::Error;
+use std::iter;
+
 use plimsoll_line::Stopped;
 use plimsoll_reproduce::ReproduceError;
-use plimsoll_results::run_dir;
 use plimsoll_scenario::{Report, ScenarioError as Wrong};
 use plimsoll_sim::RunError as Failed;
 use plimsoll_sim::batch::BatchError;
@@ -144,23 +146,19 @@ pub(crate) fn batch(py: Python<'_>, error: BatchError) -> PyErr {
 }
 
 /// Creates the exception of a run directory that cannot be used.
-pub(crate) fn run_directory(error: &anyhow::Error) -> PyErr {
+pub(crate) fn run_directory(error: &dyn Error) -> PyErr {
     RunDirectoryError::new_err(in_python(&chain(error)))
 }
 
-/// Creates the exception of a run directory that cannot be used.
-pub(crate) fn run_dir(error: &run_dir::Error) -> PyErr {
-    RunDirectoryError::new_err(in_python(&error.to_string()))
-}
-
 /// Creates the exception of an objective or a load that is not allowed.
-pub(crate) fn objective(error: &anyhow::Error) -> PyErr {
+pub(crate) fn objective(error: &dyn Error) -> PyErr {
     ObjectiveError::new_err(in_python(&chain(error)))
 }
 
 /// Creates the exception of a parameter of a model that is not allowed. The last line of a usage error, which points to
 /// `--help`, is left out.
-pub(crate) fn model(error: &anyhow::Error) -> PyErr {
+#[cfg(feature = "command")]
+pub(crate) fn model(error: &dyn Error) -> PyErr {
     let text = chain(error);
     ModelError::new_err(in_python(text.split("\n\nFor more information").next().unwrap_or_default()))
 }
@@ -186,9 +184,9 @@ pub(crate) fn study(py: Python<'_>, error: ReproduceError) -> PyErr {
 }
 
 /// Returns an error with its causes.
-fn chain(error: &anyhow::Error) -> String {
+fn chain(error: &dyn Error) -> String {
     let mut text = String::new();
-    for cause in error.chain().map(ToString::to_string).filter(|cause| !cause.is_empty()) {
+    for cause in iter::successors(Some(error), |&error| error.source()).map(ToString::to_string) {
         if text.is_empty() {
             text = cause;
         } else if !text.contains(&cause) {

@@ -14,12 +14,16 @@ mod reproduce;
 mod runs;
 mod scenario;
 mod tables;
+mod version;
 mod watch;
 
+#[cfg(feature = "command")]
 use std::ffi::OsString;
+#[cfg(feature = "command")]
 use std::process::ExitCode;
 
 use plimsoll_memory::LargePages;
+#[cfg(feature = "command")]
 use plimsoll_scenario::Registry;
 use pyo3::prelude::*;
 
@@ -28,6 +32,7 @@ static ALLOCATOR: LargePages = LargePages;
 
 /// Runs the command line of these words, the first of which is the name of the program, and returns the exit status.
 /// The words `--help`, and an error in the words, end the process.
+#[cfg(feature = "command")]
 #[pyfunction]
 fn main(py: Python<'_>, words: Vec<OsString>) -> u8 {
     let ended = py.detach(|| plimsoll_cli::main_of(&Registry::new(), words));
@@ -36,10 +41,11 @@ fn main(py: Python<'_>, words: Vec<OsString>) -> u8 {
 }
 
 /// Returns what `plimsoll model` and `plimsoll circuits` print for these words.
+#[cfg(feature = "command")]
 #[pyfunction]
 fn printed(py: Python<'_>, words: Vec<String>) -> PyResult<String> {
-    let printed = py.detach(|| plimsoll_cli::library::printed(&words));
-    printed.map_err(|error| errors::model(&error))
+    let printed = py.detach(|| plimsoll_cli::printed(&words));
+    printed.map_err(|error| errors::model(error.as_ref()))
 }
 
 /// Returns the names of the built-in scenarios and of the files that they include.
@@ -51,7 +57,7 @@ fn built_in() -> Vec<String> {
 /// The module's classes, functions and exceptions.
 #[pymodule]
 fn _plimsoll(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("version", plimsoll_cli::library::VERSION)?;
+    module.add("version", version::VERSION)?;
     module.add_class::<scenario::Scenario>()?;
     module.add_class::<controllers::Window>()?;
     module.add_class::<controllers::Ack>()?;
@@ -62,8 +68,11 @@ fn _plimsoll(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<runs::Compared>()?;
     module.add_class::<tables::Table>()?;
     module.add_class::<line::Lines>()?;
-    module.add_function(wrap_pyfunction!(main, module)?)?;
-    module.add_function(wrap_pyfunction!(printed, module)?)?;
+    #[cfg(feature = "command")]
+    {
+        module.add_function(wrap_pyfunction!(main, module)?)?;
+        module.add_function(wrap_pyfunction!(printed, module)?)?;
+    }
     module.add_function(wrap_pyfunction!(built_in, module)?)?;
     module.add_function(wrap_pyfunction!(runs::run, module)?)?;
     module.add_function(wrap_pyfunction!(runs::load, module)?)?;

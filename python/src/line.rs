@@ -1,20 +1,17 @@
 //! The search for the load line.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use plimsoll_cli::library::{self, Question};
+use plimsoll_experiment::{BenchWatch as _, bench, memory, points};
 use plimsoll_line::search::Line;
-use plimsoll_line::{Options, Round, Watch};
+use plimsoll_line::{LineQuestion, News, Room, SoFar, Watch};
 use plimsoll_report::Style;
-use plimsoll_results::run_dir::Existing;
 use pyo3::prelude::*;
 
-use crate::errors;
-use crate::mechanisms::Failure;
 use crate::runs::{form, json, place};
 use crate::scenario::Scenario;
 use crate::watch::{Board, supervise};
+use crate::{errors, version};
 
 /// The lines of all variants.
 #[pyclass(frozen, module = "plimsoll._plimsoll")]
@@ -43,68 +40,48 @@ pub(crate) fn line(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Lines> {
     let question =
-        Question { slo, over, at, within, precision, replicates_max, messages, variant: Vec::new() };
-    let checked = &scenario.scenario;
-    let asked = || -> anyhow::Result<_> {
-        let over = question.over(checked)?;
-        let options = question.options(&over, library::threads(threads))?;
-        Ok((question.objectives(checked)?, over, Options { anew: force, ..options }))
-    };
-    let (slos, over, options) = asked().map_err(|error| errors::objective(&error))?;
-    let command = scenario.command("line", out.as_deref());
-    let plan = library::line_plan(&question, checked, &slos, &over, command);
+        LineQuestion { slo, over, at, within, precision, replicates_max, messages, variants: Vec::new() };
+    let asked = question.ask(&scenario.scenario).map_err(|error| errors::objective(&error))?;
+    let plan = asked.plan(scenario.command("line", out.as_deref()), version::commit());
     let (folder, temporary) = place(out.as_deref())?;
-    let existing = if force { Existing::Replace } else { Existing::Resume };
-    let dir = library::create(&folder, &plan, existing).map_err(|error| errors::run_directory(&error))?;
-    let board = SearchBoard {
-        board: Board::default(),
-        memory_max: memory_max.unwrap_or_else(library::default_limit),
-        done: AtomicUsize::new(0),
-        over: &over,
-        failure: &scenario.failure,
+    let existing = points::existing(force, false);
+    let dir = points::create(&folder, &plan, existing).map_err(|error| errors::run_directory(&error))?;
+    let room = Room {
+        threads: bench::threads(threads),
+        memory_max: memory_max.unwrap_or_else(memory::default_limit),
     };
-    let draw = || plimsoll_line::draw(checked, &over, &slos, &options, Some(dir.path()), &board);
+    let board = SearchBoard { board: Board::of(0, &scenario.failure), over: &asked.over };
+    let draw = || plimsoll_line::draw(&asked, Some(dir.path()), existing, room, &board);
     let ended = supervise(py, &board.board, progress, draw);
     if let Some(raised) = scenario.failure.take() {
         return Err(raised);
     }
     let lines = ended?.map_err(|error| errors::search(py, error))?;
-    let page = library::keep_lines(&dir, checked, &lines).map_err(|error| errors::run_directory(&error))?;
+    let page = lines.keep(&dir, &scenario.scenario).map_err(|error| errors::run_directory(&error))?;
     drop(temporary);
     Ok(Lines { lines, page })
 }
 
 struct SearchBoard<'a> {
-    board: Board,
-    memory_max: u64,
-    done: AtomicUsize,
+    board: Board<'a>,
     over: &'a plimsoll_line::Over,
-    failure: &'a Failure,
 }
 
 impl Watch for SearchBoard<'_> {
-    fn on_begin(&self, there: usize) {
-        self.done.store(there, Ordering::Relaxed);
-        self.board.count(there, 0, 0);
-    }
-
-    fn on_round(&self, round: &Round<'_>) {
+    fn on_news(&self, _news: &News<'_>, so_far: &SoFar) {
         let known =
             |(name, line): &(String, Line)| format!("{name} {}", line.brief(|load| self.over.shown(load)));
-        self.board.say(round.lines.iter().map(known).collect::<Vec<_>>().join(", "));
+        let lines = if so_far.compares { &[][..] } else { &so_far.lines };
+        self.board.say(lines.iter().map(known).collect::<Vec<_>>().join(", "));
+        self.board.count(so_far.kept(), 0, 0);
     }
 
-    fn on_run(&self, _run: usize) {
-        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        self.board.count(done, 0, 0);
-    }
-
-    fn memory_max(&self) -> u64 {
-        self.memory_max
+    fn on_progress(&self, so_far: &SoFar) {
+        self.board.count(so_far.kept(), 0, 0);
     }
 
     fn goes_on(&self) -> bool {
-        self.board.goes_on() && !self.failure.is_set()
+        self.board.goes_on()
     }
 }
 

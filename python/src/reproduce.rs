@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use plimsoll_cli::library;
+use plimsoll_experiment::bench;
 use plimsoll_reproduce::{Journal, Ledger, Options, Part, every, page};
 use plimsoll_scenario::did_you_mean;
 use pyo3::prelude::*;
 
 use crate::errors::{self, RunDirectoryError, StudyError};
+use crate::mechanisms::Failure;
 use crate::runs::{json, place};
+use crate::version;
 use crate::watch::{Board, supervise};
 
 /// A reproduction as Python sees it: the rows as JSON, the published values that are held, explained and open, and the
@@ -46,13 +48,14 @@ pub(crate) fn reproduce(
     let parts = only.iter().map(|part| part.parse::<Part>().unwrap_or_else(|never| match never {}));
     let options = Options {
         quick,
-        threads: library::threads(threads),
+        threads: bench::threads(threads),
         seed,
         only: parts.collect(),
         servers: servers.unwrap_or_default(),
-        commit: library::commit().map(str::to_owned),
+        commit: version::commit().map(str::to_owned),
     };
-    let board = Board::default();
+    let failure = Failure::default();
+    let board = Board::of(0, &failure);
     let counts = |done: usize, of: usize, packet_hops: u64| board.count(done, of, packet_hops);
     let run = || plimsoll_reproduce::reproduce(study, &options, &mut journal, &counts);
     let reproduction = supervise(py, &board, progress, run)?.map_err(|error| errors::study(py, error))?;

@@ -3,25 +3,24 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use plimsoll_cli::library::{self, Shard};
+use plimsoll_results::side_by_side::side_by_side;
+use plimsoll_experiment::question::{Shard, key};
+use plimsoll_experiment::{Bench, Question, bench, memory, points};
 use plimsoll_report::{Format, Style, html, table, verdict};
 use plimsoll_results::curves::{Curves, Detail};
-use plimsoll_results::run_dir::{self, Columns, Existing, Plan};
+use plimsoll_results::run_dir::{self, Columns, Plan};
 use plimsoll_results::summary::Options;
-use plimsoll_results::{Digest, Outcome, PointKey, PointOutcome, RunDir, Summary};
+use plimsoll_results::{Digest, PointKey, PointOutcome, RunDir, Summary};
 use plimsoll_scenario::Point;
 use plimsoll_scenario::model::Model;
-use plimsoll_sim::batch::{self, Watch};
-use plimsoll_sim::{Progress, RunError};
 use pyo3::prelude::*;
 
-use crate::errors;
-use crate::mechanisms::Failure;
 use crate::scenario::Scenario;
 use crate::tables::{self, Table};
 use crate::watch::{Board, supervise};
+use crate::{errors, version};
 
 /// A run as Python sees it: variant, swept keys with their values, replicate, seed and digest.
 type Run = (String, Vec<(String, String)>, u32, u64, String);
@@ -54,42 +53,48 @@ pub(crate) fn run(
     command: Option<String>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Outcomes> {
-    let points = scenario.scenario.points();
+    let checked = &scenario.scenario;
     let shard = shard.map(Shard::from_str).transpose().map_err(errors::PlimsollError::new_err)?;
-    library::check_variants(points, &variants)
+    let question = Question::new(checked, shard, &variants)
         .map_err(|error| errors::PlimsollError::new_err(error.to_string()))?;
-    let share = library::share(points, shard, &variants);
+    let share = question.share();
     let command = command.unwrap_or_else(|| scenario.command("run", out.as_deref()));
-    let plan = library::plan(&scenario.scenario, command, shard);
-    let existing = if force { Existing::Replace } else { Existing::Resume };
-    let dir = out.as_deref().map(|out| library::create(out, &plan, existing));
+    let plan = Plan { command, ..question.plan(String::new(), version::commit()) };
+    let existing = points::existing(force, false);
+    let dir = out.as_deref().map(|out| points::create(out, &plan, existing));
     let dir = dir.transpose().map_err(|error| errors::run_directory(&error))?;
     let todo = match &dir {
-        Some(dir) => library::missing(dir, &share, false).map_err(|error| errors::run_directory(&error))?,
-        None => share.clone(),
+        Some(dir) => points::missing(dir, &share, false).map_err(|error| errors::run_directory(&error))?,
+        None => share,
     };
     let models: Vec<&Model> = todo.iter().map(|point| &point.model).collect();
-    let board = Board::of(todo.len());
-    let keeper = Keeper {
-        board: &board,
-        points: &todo,
-        dir: dir.as_ref(),
-        memory_max: memory_max.unwrap_or_else(library::default_limit),
-        kept: Mutex::default(),
-        failure: &scenario.failure,
+    let board = Board::of(todo.len(), &scenario.failure);
+    let bench = Bench {
+        threads: bench::threads(threads),
+        memory_max: memory_max.unwrap_or_else(memory::default_limit),
+        watch: &board,
     };
-    let threads = library::threads(threads);
-    let ended = supervise(py, &board, progress, || batch::run_all(&models, threads, &keeper));
+    let kept = Mutex::new(BTreeMap::new());
+    let keep = |index: usize, outcome| {
+        let point: &Point = todo[index];
+        let outcome = match &dir {
+            Some(dir) => points::keep(dir, point, outcome)?,
+            None => PointOutcome::new(key(point), point.seed, outcome),
+        };
+        kept.lock().unwrap_or_else(PoisonError::into_inner).insert(outcome.key.clone(), outcome);
+        Ok(())
+    };
+    let ended = supervise(py, &board, progress, || bench.run(&models, keep));
     if let Some(dir) = &dir {
         // Complete points are noted however the runs ended.
-        dir.finish().map_err(|error| errors::run_dir(&error))?;
+        dir.finish().map_err(|error| errors::run_directory(&error))?;
     }
     if let Some(raised) = scenario.failure.take() {
         return Err(raised);
     }
     ended?.map_err(|error| errors::batch(py, error))?;
-    let kept = keeper.kept.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    py.detach(|| conclude(dir, plan, points, kept))
+    let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+    py.detach(|| conclude(dir, plan, checked.points(), kept))
 }
 
 /// Puts points in the scenario's order, with those that the run directory had before, and summarizes them.
@@ -100,14 +105,14 @@ fn conclude(
     mut kept: BTreeMap<PointKey, PointOutcome>,
 ) -> PyResult<Outcomes> {
     let Some(dir) = dir else {
-        let order = points.iter().filter_map(|point| kept.remove(&library::key(point)));
+        let order = points.iter().filter_map(|point| kept.remove(&key(point)));
         let points: Vec<PointOutcome> = order.collect();
         let missing = plan.points.len() - points.len();
         let summary = Summary::of(&points, &Options::default());
         return Ok(Outcomes { points: Arc::new(points), summary, about: plan, path: None, missing });
     };
     let finished = finished(&dir, kept)?;
-    let summary = library::conclude_points(&dir, &finished).map_err(|error| errors::run_directory(&error))?;
+    let summary = points::conclude(&dir, &finished).map_err(|error| errors::run_directory(&error))?;
     Ok(Outcomes {
         missing: dir.missing().len(),
         points: Arc::new(finished),
@@ -124,61 +129,19 @@ fn finished(dir: &RunDir, mut kept: BTreeMap<PointKey, PointOutcome>) -> PyResul
         if let Some(point) = kept.remove(&planned.key) {
             points.push(point);
         } else if let run_dir::Status::Done(_) = status {
-            points.push(dir.read_point(&planned.key).map_err(|error| errors::run_dir(&error))?);
+            points.push(dir.read_point(&planned.key).map_err(|error| errors::run_directory(&error))?);
         }
     }
     Ok(points)
-}
-
-/// Keeps the outcomes of a batch in memory, and in a run directory if there is one.
-struct Keeper<'a> {
-    board: &'a Board,
-    points: &'a [&'a Point],
-    dir: Option<&'a RunDir>,
-    memory_max: u64,
-    kept: Mutex<BTreeMap<PointKey, PointOutcome>>,
-    failure: &'a Failure,
-}
-
-impl Watch for Keeper<'_> {
-    fn on_progress(&self, index: usize, progress: Progress) -> bool {
-        self.board.on_progress(index, progress) && !self.failure.is_set()
-    }
-
-    fn memory_max(&self) -> u64 {
-        self.memory_max
-    }
-
-    fn on_done(
-        &self,
-        index: usize,
-        outcome: Outcome,
-    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        if self.failure.is_set() {
-            return Err(Box::new(RunError::Cancelled));
-        }
-        let point = self.points[index];
-        let packet_hops = outcome.counters.packet_hops;
-        let outcome = match self.dir {
-            Some(dir) => library::keep(dir, point, outcome)?,
-            None => PointOutcome::new(library::key(point), point.seed, outcome),
-        };
-        self.kept
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-            .insert(outcome.key.clone(), outcome);
-        self.board.on_done(index, packet_hops);
-        if self.board.goes_on() { Ok(()) } else { Err(Box::new(RunError::Cancelled)) }
-    }
 }
 
 /// Reads the finished points of a run directory.
 #[pyfunction]
 pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<Outcomes> {
     py.detach(|| {
-        let dir = RunDir::open(&path).map_err(|error| errors::run_dir(&error))?;
-        let points = dir.read_points().map_err(|error| errors::run_dir(&error))?;
-        let scenario = dir.scenario().map_err(|error| errors::run_dir(&error))?;
+        let dir = RunDir::open(&path).map_err(|error| errors::run_directory(&error))?;
+        let points = dir.read_points().map_err(|error| errors::run_directory(&error))?;
+        let scenario = dir.scenario().map_err(|error| errors::run_directory(&error))?;
         Ok(loaded(&dir, points, scenario))
     })
 }
@@ -212,7 +175,8 @@ fn loaded(dir: &RunDir, points: Vec<PointOutcome>, scenario: String) -> Outcomes
 /// that have a point must agree on it.
 #[pyfunction]
 pub(crate) fn merge(py: Python<'_>, out: PathBuf, parts: Vec<PathBuf>) -> PyResult<()> {
-    py.detach(|| run_dir::merge(&out, &parts, Columns::Csv)).map_err(|error| errors::run_dir(&error))?;
+    py.detach(|| run_dir::merge(&out, &parts, Columns::Csv))
+        .map_err(|error| errors::run_directory(&error))?;
     Ok(())
 }
 
@@ -247,8 +211,7 @@ impl Outcomes {
     /// The digest of all runs in their order: the same digest means the same results.
     #[getter]
     fn digest(&self) -> String {
-        let digests = self.summary.cells.iter().flat_map(|cell| &cell.runs).map(|run| run.digest.to_string());
-        Digest::of_text(&digests.collect::<String>()).to_string()
+        points::digest(&self.summary).to_string()
     }
 
     #[getter]
@@ -328,7 +291,7 @@ pub(crate) fn compare(
             seen.extend(new.iter().map(|point| (&point.key, point.seed, point.digest)));
             runs.push(new.into_iter().cloned().collect());
         }
-        let compared = library::side_by_side(runs, &names);
+        let compared = side_by_side(runs, &names);
         let (summary, _) = compared.map_err(|error| errors::PlimsollError::new_err(error.to_string()))?;
         Ok(Compared { summary })
     })

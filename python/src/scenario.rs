@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use plimsoll_cli::library::{self, Source};
+use plimsoll_experiment::question;
 use plimsoll_scenario::{Overrides, ScenarioError};
 use pyo3::prelude::*;
 
@@ -17,8 +17,8 @@ type Point = (String, Vec<(String, String)>, u32, u64, String, String);
 #[pyclass(frozen, module = "plimsoll._plimsoll")]
 pub(crate) struct Scenario {
     pub(crate) scenario: plimsoll_scenario::Scenario,
-    /// The file or the built-in scenario, and the overrides; a scenario of a text, or with files from Python, has none.
-    source: Option<Source>,
+    /// The file or the built-in scenario; a scenario of a text, or with files from Python, has none.
+    path: Option<PathBuf>,
     /// The first exception of a mechanism in Python.
     pub(crate) failure: Failure,
 }
@@ -39,11 +39,10 @@ impl Scenario {
     ) -> PyResult<Scenario> {
         let failure = Failure::default();
         let registry = mechanisms::registry(py, &mechanisms, &failure)?;
-        let overrides = Overrides { set: set.clone(), seed, replicates: replicates.unwrap_or(0), files };
+        let overrides = Overrides { set, seed, replicates: replicates.unwrap_or(0), files };
         let loaded = py.detach(|| plimsoll_shipped::load(&registry, &path, &overrides));
-        let source = Source { path, set, seed, replicates };
-        let source = Some(source).filter(|_| overrides.files.is_empty());
-        Scenario::checked(py, loaded, &mechanisms, source, failure)
+        let path = Some(path).filter(|_| overrides.files.is_empty());
+        Scenario::checked(py, loaded, &mechanisms, path, failure)
     }
 
     /// Checks a text; paths in it are relative to `folder`.
@@ -113,7 +112,7 @@ impl Scenario {
 
     /// Returns the text that a run directory records, which repeats the run anywhere.
     fn recorded(&self) -> String {
-        library::plan(&self.scenario, String::new(), None).scenario
+        question::record(&self.scenario)
     }
 
     /// Returns a point as it is run: every key, and the source of its value.
@@ -130,22 +129,23 @@ impl Scenario {
         py: Python<'_>,
         checked: Result<plimsoll_scenario::Scenario, Vec<ScenarioError>>,
         mechanisms: &Mechanisms,
-        source: Option<Source>,
+        path: Option<PathBuf>,
         failure: Failure,
     ) -> PyResult<Scenario> {
         let scenario = checked.map_err(|errors| errors::scenario(py, &errors))?;
         mechanisms::check(py, &scenario, mechanisms)?;
-        Ok(Scenario { scenario, source, failure })
+        Ok(Scenario { scenario, path, failure })
     }
 
     /// Returns the command that repeats a run or a search of the scenario, whose run directory is `out`.
     pub(crate) fn command(&self, subcommand: &str, out: Option<&Path>) -> String {
-        match &self.source {
-            Some(source) => source.command_of(subcommand, self.scenario.points()),
+        let Scenario { scenario, path, .. } = self;
+        match path {
+            Some(path) => question::command(subcommand, path, scenario.overrides(), scenario.points()),
             // The scenario that is recorded there has its overrides and its seed.
             None => {
                 let recorded = out.unwrap_or(Path::new(".")).join("scenario.toml");
-                format!("plimsoll {subcommand} {}", library::quoted(&recorded.to_string_lossy()))
+                format!("plimsoll {subcommand} {}", question::quoted(&recorded.to_string_lossy()))
             }
         }
     }

@@ -7,15 +7,17 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use plimsoll_experiment::BenchWatch;
 use plimsoll_sim::Progress;
-use plimsoll_units::Time;
 use pyo3::prelude::*;
 
 use crate::errors::{Cancelled, DefectError};
+use crate::mechanisms::Failure;
 
 /// The progress of some runs, and whether they are to end.
-#[derive(Default)]
-pub(crate) struct Board {
+pub(crate) struct Board<'a> {
+    /// The first exception of a mechanism in Python, which ends the runs.
+    failure: &'a Failure,
     is_cancelled: AtomicBool,
     done: AtomicUsize,
     /// The number of runs; 0 where it is unknown.
@@ -26,37 +28,43 @@ pub(crate) struct Board {
     message: Mutex<String>,
 }
 
-impl Board {
-    pub(crate) fn of(runs: usize) -> Board {
-        Board { of: AtomicUsize::new(runs), ..Board::default() }
-    }
-
-    /// Returns false if the work is to end.
-    pub(crate) fn goes_on(&self) -> bool {
-        !self.is_cancelled.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn on_progress(&self, index: usize, progress: Progress) -> bool {
-        let share = match progress.horizon {
-            Time::MAX => 0.0,
-            horizon => progress.now.as_ps() as f64 / horizon.as_ps().max(1) as f64,
-        };
-        let now = (index, share.min(1.0), progress.packet_hops);
+impl BenchWatch for Board<'_> {
+    fn on_progress(&self, run: usize, share: Option<f64>, progress: Progress) {
+        let now = (run, share.unwrap_or(0.0), progress.packet_hops);
         if let Ok(mut running) = self.running.lock() {
-            match running.iter_mut().find(|(known, ..)| *known == index) {
+            match running.iter_mut().find(|(known, ..)| *known == run) {
                 Some(run) => *run = now,
                 None => running.push(now),
             }
         }
-        self.goes_on()
     }
 
-    pub(crate) fn on_done(&self, index: usize, packet_hops: u64) {
+    fn on_run(&self, run: usize, packet_hops: u64) {
         if let Ok(mut running) = self.running.lock() {
-            running.retain(|(known, ..)| *known != index);
+            running.retain(|(known, ..)| *known != run);
         }
         self.packet_hops.fetch_add(packet_hops, Ordering::Relaxed);
         self.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns false if the work is to end.
+    fn goes_on(&self) -> bool {
+        !self.is_cancelled.load(Ordering::Relaxed) && !self.failure.is_set()
+    }
+}
+
+impl Board<'_> {
+    /// Returns the board of so many runs, or of a number that is unknown yet: 0.
+    pub(crate) fn of(runs: usize, failure: &Failure) -> Board<'_> {
+        Board {
+            failure,
+            is_cancelled: AtomicBool::default(),
+            done: AtomicUsize::default(),
+            of: AtomicUsize::new(runs),
+            packet_hops: AtomicU64::default(),
+            running: Mutex::default(),
+            message: Mutex::default(),
+        }
     }
 
     /// Notes how many of how many runs are done, where somebody else counts them.
@@ -95,12 +103,12 @@ impl Board {
     }
 }
 
-/// Does `work` on a thread of its own, and returns what it returns. `work` has to end soon once [`Board::goes_on`]
+/// Does `work` on a thread of its own, and returns what it returns. `work` has to end soon once `goes_on`
 /// returns false, which happens if the progress function raises or returns False, or a signal handler raises, as that
 /// of Ctrl-C does; that exception is then returned.
 pub(crate) fn supervise<T: Send>(
     py: Python<'_>,
-    board: &Board,
+    board: &Board<'_>,
     progress: Option<Py<PyAny>>,
     work: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {

@@ -20,8 +20,8 @@ use serde_json::Value;
 use crate::files;
 use crate::output::{self, Done, Format};
 use crate::signals::Interrupt;
-use crate::source::quoted;
 use input::Input;
+use plimsoll_experiment::question::quoted;
 
 /// Find bursts, trains, acknowledgements and losses in a packet capture.
 ///

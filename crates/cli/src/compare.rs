@@ -6,19 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use plimsoll_experiment::question::{key, quoted};
 use plimsoll_process::note;
 use plimsoll_report::html;
 use plimsoll_results::curves::{Curves, Detail};
-use plimsoll_results::side_by_side::Samples;
+use plimsoll_results::side_by_side::{Samples, side_by_side};
 use plimsoll_results::{PointKey, PointOutcome, RunDir, Summary};
 use plimsoll_scenario::{Overrides, Registry, Scenario};
 
-use crate::job;
 use crate::memory::{Budget, Work};
 use crate::output::{self, Done, Shown};
-use crate::source::quoted;
-
-pub use plimsoll_results::side_by_side::side_by_side;
 
 /// Compare run directories: each variant of the first with the same variant of the others.
 ///
@@ -181,9 +178,7 @@ fn scenario(registry: &Registry, run: &RunDir, path: &Path) -> anyhow::Result<Op
 /// Returns the input of each point: the digest of its model, or that of the whole scenario where that cannot be read.
 fn inputs(scenario: Option<&Scenario>, run: &RunDir) -> BTreeMap<PointKey, String> {
     match scenario {
-        Some(scenario) => {
-            scenario.points().iter().map(|p| (job::key(p), format!("{:016x}", p.digest))).collect()
-        }
+        Some(scenario) => scenario.points().iter().map(|p| (key(p), format!("{:016x}", p.digest))).collect(),
         None => {
             let manifest = run.manifest();
             let whole = manifest.scenario_digest.to_string();

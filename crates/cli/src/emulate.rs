@@ -8,6 +8,8 @@ use std::process::ExitCode;
 use std::str::FromStr;
 
 use anyhow::{Context, anyhow};
+use plimsoll_experiment::question::{self, key, label, objectives, quoted};
+use plimsoll_experiment::{Question, points as kept};
 use plimsoll_linux::{CaptureTo, Emulated, MultipathCounts, Options, ProgramEnd, Readings, rough};
 use plimsoll_process::note;
 use plimsoll_results::PointOutcome;
@@ -15,13 +17,11 @@ use plimsoll_results::run_dir::{Plan, point_id};
 use plimsoll_scenario::{Point, Registry, Scenario, model};
 use plimsoll_units::{Span, whole};
 
-use crate::batch::Stopped;
-use crate::job::{self, Job, key, label};
 use crate::memory::{self, Work};
 use crate::output::{self, Done, Shown};
+use crate::run::{self, Stopped};
 use crate::signals::Interrupt;
-use crate::source::{Source, quoted};
-use crate::{batch, run};
+use crate::source::Source;
 
 /// Run a scenario between network namespaces on this kernel: its TCP, real programs, the simulator's fabric.
 ///
@@ -124,8 +124,9 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         args.source.clone().ok_or_else(|| anyhow!("no scenario given; write `plimsoll emulate SCENARIO`"))?;
     source.set.extend(args.duration.iter().map(|duration| format!("run.duration={duration}")));
     let scenario = source.load(registry)?;
-    let job = Job::new(&source, &scenario, None, &args.variant)?;
-    let points = job.share();
+    let asked = Question::new(&scenario, None, &args.variant)?;
+    objectives(&scenario, &[])?;
+    let points = asked.share();
     // All invalid options are rejected before anything is created.
     let mut options: Vec<Options> =
         points.iter().map(|point| options(args, point)).collect::<Result<_, _>>()?;
@@ -140,13 +141,13 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     }
     memory::begin(Work::Emulate);
     let interrupt = Interrupt::watch_all().context("cannot watch for Ctrl-C")?;
-    let plan = plan(args, &source, &job);
+    let plan = plan(args, &source, &asked, &scenario);
     let out = args.out.clone().unwrap_or_else(|| default_dir(&scenario, &plan));
-    let dir = run::create(&out, &plan, run::existing(args.force, args.repair))?;
-    let missing = run::missing(&dir, &points, args.repair)?;
+    let dir = kept::create(&out, &plan, kept::existing(args.force, args.repair))?;
+    let missing = kept::missing(&dir, &points, args.repair)?;
     // A shell always gets a run, even if the point is finished.
     let todo = if args.shell.is_some() { points.clone() } else { missing };
-    run::tell_what_is_there(&dir, points.len(), todo.len());
+    run::note_finished(&dir, points.len(), todo.len());
     let is_asked = |point: &Point| todo.iter().any(|asked| key(asked) == key(point));
     let mut is_another = false;
     for (point, options) in points.iter().zip(&mut options).filter(|(point, _)| is_asked(point)) {
@@ -173,7 +174,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         dir.write_point(&PointOutcome::new(key(point), point.seed, emulated.outcome))?;
     }
     memory::begin(Work::Summary);
-    let summary = batch::conclude(&dir, false)?;
+    let summary = kept::conclude(&dir, &output::read_points(&dir)?)?;
     let printed = output::print_summary(&summary, &[&dir], args.shown);
     if !args.quiet {
         output::note_places(dir.path(), args.shown);
@@ -251,15 +252,12 @@ fn addresses(point: &Point) -> String {
     format!("hosts: h0 {} to h{last} {}", of(0), of(last))
 }
 
-fn plan(args: &Args, source: &Source, job: &Job<'_>) -> Plan {
-    let mut plan = job.plan().clone();
+fn plan(args: &Args, source: &Source, asked: &Question<'_>, scenario: &Scenario) -> Plan {
     // Options that change the measurement select another run directory.
     let measured = measured(args);
+    let command = source.command_of("emulate", scenario.points()) + &measured;
+    let mut plan = asked.plan(command, output::commit());
     plan.carrier = format!("this kernel{measured}");
-    plan.command = source.command_of("emulate", job.points()) + &measured;
-    for variant in &args.variant {
-        plan.command.push_str(&format!(" --variant {}", quoted(variant)));
-    }
     if args.spin_us != SPIN_US {
         plan.command.push_str(&format!(" --spin-us {}", args.spin_us));
     }
@@ -296,7 +294,7 @@ fn measured(args: &Args) -> String {
 }
 
 fn default_dir(scenario: &Scenario, plan: &Plan) -> PathBuf {
-    job::default_dir("emulate-", scenario, &format!("{}\n{}", plan.carrier, plan.scenario), "")
+    question::default_dir("emulate-", scenario, &format!("{}\n{}", plan.carrier, plan.scenario), "")
 }
 
 /// Prints measurements that only a live run has to stderr.

@@ -7,14 +7,15 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
+use plimsoll_experiment::question;
 use plimsoll_process::note;
 use plimsoll_results::run_dir::point_id;
 use plimsoll_results::{PointKey, RunDir, hpcc};
 use plimsoll_scenario::model::Topology;
 use plimsoll_scenario::{Overrides, Registry, Scenario};
 
+use crate::memory;
 use crate::output::{self, Done};
-use crate::{job, memory};
 
 /// Write the results of a run in the format of another simulator.
 #[derive(clap::Args)]
@@ -71,7 +72,7 @@ fn topologies(
         let first = errors.first().map(ToString::to_string).unwrap_or_default();
         anyhow!("the scenario that is recorded in {} cannot be read: {first}", path.display())
     })?;
-    Ok(scenario.points().iter().map(|point| (job::key(point), point.model.topology.clone())).collect())
+    Ok(scenario.points().iter().map(|point| (question::key(point), point.model.topology.clone())).collect())
 }
 
 /// Returns a host's number in the other simulator: that of its name, which an import keeps.

@@ -1,11 +1,10 @@
 //! The `plimsoll` command as a library, with one file a subcommand and no simulation logic in any of them.
-//! [`main_with`] runs it with mechanisms from outside (`docs/extending.md`), [`main_of`] with words that are not those
-//! of this process, and [`library`] has what the Python package shares with it.
+//! [`main_with`] runs it with mechanisms from outside (`docs/extending.md`), [`main_of`] and [`printed`] with words
+//! that are not those of this process.
 //!
 //! Results go to stdout; everything else goes to stderr. The exit status is 0, 1 (a finding: a figure is off, a load is
 //! above its line), 2 (an error), or 128 plus the signal's number after Ctrl-C.
 
-mod batch;
 #[cfg(target_os = "linux")]
 mod breakdown;
 mod bursts;
@@ -26,14 +25,11 @@ mod files;
 #[cfg(target_os = "linux")]
 mod host;
 mod import;
-mod job;
-pub mod library;
 mod line;
 mod man;
 mod memory;
 mod merge;
 mod model;
-mod objectives;
 mod output;
 mod progress;
 mod raster;
@@ -54,6 +50,7 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, Parser, Subcommand};
+use plimsoll_experiment::question;
 use plimsoll_process::note;
 use plimsoll_scenario::Registry;
 use plimsoll_text::shortened;
@@ -171,7 +168,7 @@ pub fn main_of(registry: &Registry, words: impl IntoIterator<Item = OsString>) -
     memory::end_where_refused();
     signals::outlive_file_size_limit();
     let words: Vec<OsString> = words.into_iter().collect();
-    source::called(words.first().map_or("plimsoll".as_ref(), OsString::as_os_str));
+    question::called(words.first().map_or("plimsoll".as_ref(), OsString::as_os_str));
     let cli = Cli::try_parse_from(&words).unwrap_or_else(|said| {
         let said = with_suggestion(said, &words);
         plimsoll_process::end(said.print(), said.exit_code())
@@ -188,6 +185,25 @@ pub fn main_of(registry: &Registry, words: impl IntoIterator<Item = OsString>) -
         }
         ExitCode::from(output::ERROR)
     })
+}
+
+/// Returns what a subcommand of `model` or `circuits` prints, for the Python package. `words` are those after the name
+/// of the program.
+///
+/// # Errors
+/// Returns an error for words that the command line rejects, and where the subcommand fails.
+pub fn printed(words: &[String]) -> anyhow::Result<String> {
+    let words = std::iter::once("plimsoll").chain(words.iter().map(String::as_str));
+    let cli = Cli::try_parse_from(words).map_err(|error| {
+        let text = error.to_string();
+        let message = text.split("\n\nUsage:").next().unwrap_or_default();
+        anyhow::anyhow!("{}", message.strip_prefix("error: ").unwrap_or(message).trim_end())
+    })?;
+    match &cli.command {
+        Command::Model(args) => model::printed(args),
+        Command::Circuits(args) => circuits::printed(args),
+        _ => Err(anyhow::anyhow!("only `model` and `circuits` have results without a run")),
+    }
 }
 
 /// Adds the nearest subcommand to an error about an unknown one: clap itself does not find `run` for `rnu`.

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use plimsoll_experiment::points;
 use plimsoll_process::note;
 use plimsoll_results::run_dir;
 use plimsoll_scenario::Registry;
 
-use crate::batch;
 use crate::columns::Columns;
 use crate::memory::{Budget, Work};
 use crate::output::{self, Done, Shown};
@@ -39,7 +39,7 @@ pub struct Args {
 pub fn run(args: &Args, _: &Registry) -> Done {
     args.budget.watch(Work::Other)?;
     let merged = run_dir::merge(&args.out, &args.parts, args.columns.into()).map_err(output::with_repair)?;
-    let summary = batch::conclude(&merged, false)?;
+    let summary = points::conclude(&merged, &output::read_points(&merged)?)?;
     let printed = output::print_summary(&summary, &[&merged], args.shown);
     if !args.quiet {
         output::note_places(merged.path(), args.shown);

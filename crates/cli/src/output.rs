@@ -7,14 +7,14 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
+use plimsoll_experiment::points;
+use plimsoll_experiment::question::quoted;
 use plimsoll_files::Origin;
 use plimsoll_process::note;
 use plimsoll_report::{Style, table};
-use plimsoll_results::{Digest, PointOutcome, RunDir, Summary, run_dir};
+use plimsoll_results::{PointOutcome, RunDir, Summary, run_dir};
 use plimsoll_text::printable_json;
 use serde_json::{Map, Value, json};
-
-use crate::source::quoted;
 
 /// The exit status of a finding: a load is above its line, a feature is missing.
 pub const FINDING: u8 = 1;
@@ -244,16 +244,10 @@ pub fn as_json(summary: &Summary, runs: &[&RunDir]) -> anyhow::Result<String> {
         })
         .collect();
     let mut whole = Map::new();
-    whole.insert("digest".to_owned(), json!(digest(summary)));
+    whole.insert("digest".to_owned(), json!(points::digest(summary)));
     whole.insert("of".to_owned(), Value::Array(about));
     whole.extend(numbers);
     Ok(format!("{}\n", printable_json(&format!("{:#}", Value::Object(whole)))))
-}
-
-/// Returns one digest for all runs of a summary, in their order.
-pub fn digest(summary: &Summary) -> Digest {
-    let runs = summary.cells.iter().flat_map(|cell| &cell.runs);
-    Digest::of_text(&runs.map(|run| run.digest.to_string()).collect::<String>())
 }
 
 /// Returns the table style for this stdout.

@@ -1,17 +1,22 @@
 //! The progress of a batch, on stderr: a bar on a terminal, a line a finished point elsewhere.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use plimsoll_experiment::BenchWatch;
+use plimsoll_experiment::bench::duration;
+use plimsoll_experiment::question::label;
 use plimsoll_process::note;
 use plimsoll_scenario::Point;
 use plimsoll_sim::Progress;
 use plimsoll_units::Time;
 
-use crate::job::label;
+use crate::memory::Memory;
+use crate::signals::Interrupt;
 
 /// The interval at which a long point reports its progress where there is no bar.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
@@ -36,6 +41,13 @@ pub struct Board<'a> {
     bar: ProgressBar,
     began: Instant,
     state: Mutex<State>,
+    pub interrupt: Interrupt,
+    memory: Memory,
+}
+
+thread_local! {
+    /// The point that this thread runs, for the message of a panic.
+    pub static POINT: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 #[derive(Debug, Default)]
@@ -49,13 +61,14 @@ struct State {
 struct Running {
     began: Instant,
     said: Instant,
+    share: Option<f64>,
     now: Time,
     hops: u64,
 }
 
 impl<'a> Board<'a> {
     /// Creates the display of these points.
-    pub fn new(points: &'a [&'a Point], show: Show) -> Board<'a> {
+    pub fn new(points: &'a [&'a Point], show: Show, interrupt: Interrupt, memory: Memory) -> Board<'a> {
         let target = match show.quiet || !std::io::stderr().is_terminal() {
             true => ProgressDrawTarget::hidden(),
             false => ProgressDrawTarget::stderr(),
@@ -63,49 +76,7 @@ impl<'a> Board<'a> {
         let bar = ProgressBar::with_draw_target(Some(points.len() as u64 * STEPS as u64), target);
         let style = ProgressStyle::with_template("{bar:24.cyan/dim} {wide_msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━╸─"));
-        Board { points, show, bar, began: Instant::now(), state: Mutex::default() }
-    }
-
-    /// Records that point `index` has started.
-    pub fn on_start(&self, index: usize) {
-        let now = Instant::now();
-        let running = Running { began: now, said: now, now: Time::ZERO, hops: 0 };
-        let mut state = self.state();
-        state.running.insert(index, running);
-        self.draw(&state);
-    }
-
-    /// Records the progress of point `index`.
-    pub fn on_progress(&self, index: usize, progress: Progress) {
-        let mut state = self.state();
-        let Some(running) = state.running.get_mut(&index) else { return };
-        running.now = progress.now;
-        running.hops = progress.packet_hops;
-        if self.has_no_bar() && running.said.elapsed() >= SIGN_OF_LIFE {
-            running.said = Instant::now();
-            self.say(&format!("{} is at {}", self.name(index), self.so_far(index, progress.now)));
-        }
-        self.draw(&state);
-    }
-
-    /// Records that point `index` is finished and written.
-    pub fn on_done(&self, index: usize, packet_hops: u64) {
-        let mut state = self.state();
-        let Some(running) = state.running.remove(&index) else { return };
-        state.done += 1;
-        state.done_hops += packet_hops;
-        let took = running.began.elapsed();
-        if self.show.verbose || self.has_no_bar() {
-            self.say(&format!(
-                "[{}/{}] {}: {}, {}",
-                state.done,
-                self.points.len(),
-                self.name(index),
-                duration(took),
-                speed(packet_hops, took)
-            ));
-        }
-        self.draw(&state);
+        Board { points, show, bar, began: Instant::now(), state: Mutex::default(), interrupt, memory }
     }
 
     /// Removes the bar; printed lines stay.
@@ -140,7 +111,7 @@ impl<'a> Board<'a> {
         if self.has_no_bar() {
             return;
         }
-        let shares: f64 = state.running.iter().filter_map(|(&i, r)| self.share(i, r.now)).sum();
+        let shares: f64 = state.running.values().filter_map(|running| running.share).sum();
         let done = state.done as f64 + shares;
         let took = self.began.elapsed();
         let hops = state.done_hops + state.running.values().map(|running| running.hops).sum::<u64>();
@@ -150,22 +121,59 @@ impl<'a> Board<'a> {
             message.push_str(&format!(" · {} left", duration(left)));
         }
         if let Some((&index, running)) = state.running.first_key_value() {
-            message.push_str(&format!(" · {} of {}", self.so_far(index, running.now), self.name(index)));
+            message.push_str(&format!(" · {} of {}", running.so_far(), self.name(index)));
         }
         self.bar.set_position((done * STEPS) as u64);
         self.bar.set_message(message);
     }
+}
 
-    /// Returns the finished share of a point; `None` where it ends when its work is done.
-    fn share(&self, index: usize, now: Time) -> Option<f64> {
-        let end = self.points.get(index)?.model.run.duration?;
-        Some((now.as_ps() as f64 / end.as_ps().max(1) as f64).min(1.0))
+impl BenchWatch for Board<'_> {
+    fn on_start(&self, run: usize) {
+        POINT.with_borrow_mut(|name| *name = self.name(run));
+        let now = Instant::now();
+        let running = Running { began: now, said: now, share: None, now: Time::ZERO, hops: 0 };
+        let mut state = self.state();
+        state.running.insert(run, running);
+        self.draw(&state);
     }
 
-    fn so_far(&self, index: usize, now: Time) -> String {
-        match self.share(index, now) {
+    fn on_progress(&self, run: usize, share: Option<f64>, progress: Progress) {
+        let mut state = self.state();
+        let Some(running) = state.running.get_mut(&run) else { return };
+        running.share = share;
+        running.now = progress.now;
+        running.hops = progress.packet_hops;
+        if self.has_no_bar() && running.said.elapsed() >= SIGN_OF_LIFE {
+            running.said = Instant::now();
+            self.say(&format!("{} is at {}", self.name(run), running.so_far()));
+        }
+        self.draw(&state);
+    }
+
+    fn on_run(&self, run: usize, packet_hops: u64) {
+        let mut state = self.state();
+        let Some(running) = state.running.remove(&run) else { return };
+        state.done += 1;
+        state.done_hops += packet_hops;
+        let took = running.began.elapsed();
+        if self.show.verbose || self.has_no_bar() {
+            let (done, of, name) = (state.done, self.points.len(), self.name(run));
+            self.say(&format!("[{done}/{of}] {name}: {}, {}", duration(took), speed(packet_hops, took)));
+        }
+        self.draw(&state);
+    }
+
+    fn goes_on(&self) -> bool {
+        self.interrupt.signal().is_none() && !self.memory.is_exceeded()
+    }
+}
+
+impl Running {
+    fn so_far(&self) -> String {
+        match self.share {
             Some(share) => format!("{:.0} %", share * 100.0),
-            None => format!("{:.3} s simulated", now.as_secs_f64()),
+            None => format!("{:.3} s simulated", self.now.as_secs_f64()),
         }
     }
 }
@@ -174,15 +182,4 @@ impl<'a> Board<'a> {
 fn speed(hops: u64, took: Duration) -> String {
     let seconds = took.as_secs_f64().max(1e-6);
     format!("{:.1} M packet-hops/s", hops as f64 / seconds / 1e6)
-}
-
-/// Formats a duration for people.
-pub fn duration(took: Duration) -> String {
-    match took.as_secs() {
-        0 => format!("{} ms", took.as_millis()),
-        1..10 => format!("{:.1} s", took.as_secs_f64()),
-        10..120 => format!("{:.0} s", took.as_secs_f64()),
-        seconds @ 120..7_200 => format!("{} min", seconds / 60),
-        seconds => format!("{} h {:02} min", seconds / 3_600, seconds / 60 % 60),
-    }
 }

@@ -5,21 +5,21 @@ use std::process::ExitCode;
 use std::str::FromStr;
 
 use anyhow::{Context, anyhow, bail};
+use plimsoll_experiment::question::{key, label, quoted};
+use plimsoll_experiment::replay::{Drawn, LENGTH, page, record, worst};
 use plimsoll_process::note;
-use plimsoll_report::html;
+use plimsoll_results::PointOutcome;
 use plimsoll_results::replay::{Recording, ReplayWindow};
 use plimsoll_results::run_dir::Status;
-use plimsoll_results::{Digest, Outcome, PointOutcome};
 use plimsoll_scenario::model::Model;
 use plimsoll_scenario::{Point, Registry, Scenario, did_you_mean};
 use plimsoll_sim::{Extent, Progress, RecordError, RunError, estimate};
 use plimsoll_units::{Span, Time, whole};
 
-use crate::job::{self, key};
 use crate::memory::{Budget, Work};
 use crate::output::{self, Done};
 use crate::signals::Interrupt;
-use crate::source::{Source, quoted};
+use crate::source::Source;
 
 /// Draw the packets of a moment of a run on one page: on the links, in the queues, marked, dropped and paused.
 ///
@@ -69,7 +69,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     let memory = args.budget.watch(Work::Replay)?;
     let scenario = scenario_of(&args.source).load(registry)?;
     let point = choose(args, &scenario)?;
-    estimate::check(&point.model, memory.limit()).with_context(|| job::label(point))?;
+    estimate::check(&point.model, memory.limit()).with_context(|| label(point))?;
     if args.length.is_some_and(Span::is_zero) {
         bail!("--for 0s: expected a length above zero, such as 200us");
     }
@@ -81,7 +81,9 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         .and_then(|window| record(&point.model, window, extent, args.length.is_none(), &mut goes_on));
     drop(asked);
     let (recording, outcome) = match recorded {
-        Err(RecordError::Run(RunError::Cancelled)) if memory.is_exceeded() => return Err(memory.error()),
+        Err(RecordError::Run(RunError::Cancelled)) if memory.is_exceeded() => {
+            return Err(memory.error().into());
+        }
         Err(RecordError::Run(RunError::Cancelled)) => {
             return Ok(ExitCode::from(128 + interrupt.signal().unwrap_or_default()));
         }
@@ -101,40 +103,15 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         recording: &recording,
         command: &command(args, &scenario, point, &recording),
         digest: outcome.map(|outcome| outcome.digest),
+        commit: output::commit(),
     });
     output::write_whole(&args.out, &page)?;
     let packets = recording.packets.size.len();
     let [from, length] = [recording.from, recording.length].map(Span::from_ps);
     let hops = recording.hops.packet.len();
-    note!("{packets} packets on {hops} hops of {}, from {from} for {length}", job::label(point));
+    note!("{packets} packets on {hops} hops of {}, from {from} for {length}", label(point));
     output::print(&format!("{}\n", args.out.display()))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// What a page of a replay is made from.
-pub struct Drawn<'a> {
-    pub scenario: &'a Scenario,
-    pub point: &'a Point,
-    pub recording: &'a Recording,
-    /// The command that makes the page again.
-    pub command: &'a str,
-    /// The digest of the run, if it was repeated whole.
-    pub digest: Option<Digest>,
-}
-
-/// Renders the page of a recording.
-pub fn page(drawn: &Drawn<'_>) -> String {
-    let digest = drawn.digest.map(|digest| digest.to_string());
-    html::replay(&html::ReplayPage {
-        title: drawn.scenario.title(),
-        run: &job::label(drawn.point),
-        recording: drawn.recording,
-        command: drawn.command,
-        seed: drawn.point.seed,
-        digest: digest.as_deref(),
-        version: env!("CARGO_PKG_VERSION"),
-        commit: output::commit(),
-    })
 }
 
 /// Returns the source with the scenario of a run directory in its place.
@@ -196,51 +173,6 @@ fn window(
         None => worst(&plimsoll_sim::run(model, goes_on)?).unwrap_or_else(|| named(model.run.warmup)),
     };
     Ok(ReplayWindow { length: args.length.unwrap_or(window.length), ..window })
-}
-
-/// The length that is drawn by default, and the least around a message.
-const LENGTH: Span = Span::from_us(200);
-
-/// The most time before a message that is drawn with it.
-const BEFORE: Span = Span::from_us(20);
-
-/// Returns the window around the message that took longest by its time on idle links, of those created after the
-/// warm-up; `None` if none has completed.
-pub fn worst(outcome: &Outcome) -> Option<ReplayWindow> {
-    let counted = outcome.messages.iter().filter(|message| message.created >= Time::ZERO + outcome.warmup);
-    let (_, latency, created) = counted
-        .filter_map(|message| {
-            let latency = message.latency()?;
-            let slowdown = latency.as_us_f64() / message.ideal.as_us_f64().max(f64::MIN_POSITIVE);
-            Some((slowdown, latency, message.created))
-        })
-        .max_by(|(a, ..), (b, ..)| a.total_cmp(b))?;
-    let before = BEFORE.min(latency / 10);
-    let whole_us = |span: Span| Span::from_us(span.as_ps() / 1_000_000);
-    let from = Time::ZERO + whole_us((created.saturating_since(Time::ZERO)).saturating_sub(before));
-    let until = created + latency + before;
-    Some(ReplayWindow { from, length: LENGTH.max(whole_us(until.saturating_since(from)) + Span::from_us(1)) })
-}
-
-/// Records a window. One that has too many packets is shortened, if it may be.
-///
-/// # Errors
-/// Fails as [`plimsoll_sim::record`] does.
-pub fn record(
-    model: &Model,
-    mut window: ReplayWindow,
-    extent: Extent,
-    may_shorten: bool,
-    goes_on: &mut dyn FnMut(Progress) -> bool,
-) -> Result<(Recording, Option<Outcome>), RecordError> {
-    loop {
-        match plimsoll_sim::record(model, window, extent, goes_on) {
-            Err(RecordError::TooMany { fits, .. }) if may_shorten && fits < window.length => {
-                window.length = fits;
-            }
-            recorded => return recorded,
-        }
-    }
 }
 
 /// Compares the digest of the repeated run with that in its run directory, if it is from one.

@@ -11,6 +11,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use indicatif::{ProgressBar, ProgressStyle};
+use plimsoll_experiment::bench;
 use plimsoll_files::Origin;
 use plimsoll_process::note;
 use plimsoll_reproduce::{
@@ -20,7 +21,6 @@ use plimsoll_scenario::Registry;
 use plimsoll_text::{csv_cell, printable_json, printable_lines};
 use plimsoll_units::whole;
 
-use crate::batch;
 use crate::memory::{Budget, Memory, Work};
 use crate::output::{self, Done, Format};
 use crate::raster::{self, Kind};
@@ -210,7 +210,7 @@ fn measure(study: &'static Study, args: &Args, memory: Memory, folder: &Path) ->
     }
     let mut journal = Journal::open(&path)?;
     journal.dropped().into_iter().for_each(|warning| note!("warning: {warning}"));
-    let threads = batch::threads(args.threads.map(usize::from));
+    let threads = bench::threads(args.threads.map(usize::from));
     let servers = args.server_dir.clone().or_else(beside_this_program).unwrap_or_default();
     let commit = output::commit().map(str::to_owned);
     let options =
@@ -254,8 +254,7 @@ fn measure(study: &'static Study, args: &Args, memory: Memory, folder: &Path) ->
             Ok(Ended::Whole(Box::new(reproduction)))
         }
         (Err(_), Some(signal)) => Ok(Ended::Cancelled(signal)),
-        (Err(_), None) if memory.is_exceeded() => Err(memory
-            .error()
+        (Err(_), None) if memory.is_exceeded() => Err(anyhow::Error::from(memory.error())
             .context(format!("stopped; the finished runs are kept in {}", folder.display()))),
         (Err(error @ ReproduceError::Batch(_)), None) => Err(anyhow::Error::from(error)
             .context(format!("stopped; the finished runs are kept in {}", folder.display()))),

@@ -1,23 +1,28 @@
 //! Implements `plimsoll run`, which runs all points of a scenario into a run directory, and prints a table.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
+use plimsoll_experiment::question::{Shard, key, label, objectives};
+use plimsoll_experiment::{Bench, Question, bench, points};
 use plimsoll_process::note;
-use plimsoll_results::run_dir::{self, Existing, Plan, Status};
-use plimsoll_results::{PointKey, RunDir};
+use plimsoll_results::capture::perfetto;
+use plimsoll_results::run_dir::{Plan, Status, point_id};
+use plimsoll_results::{PointKey, PointOutcome, RunDir};
+use plimsoll_scenario::model::Model;
 use plimsoll_scenario::{Point, Registry};
-use plimsoll_sim::estimate;
+use plimsoll_sim::batch::BatchError;
+use plimsoll_sim::{RunError, estimate};
 use plimsoll_units::whole;
 
-use crate::batch::{self, Stopped};
 use crate::columns::Columns;
-use crate::job::{self, Job, Shard, key};
-use crate::memory::{self, Budget, Work};
+use crate::memory::{self, Budget, Memory, Work};
 use crate::output::{self, Done, Shown};
-use crate::progress::Show;
+use crate::progress::{Board, POINT, Show};
+use crate::signals::Interrupt;
 use crate::source::Source;
 
 /// Run every variant, sweep point and replicate of a scenario, and compare them.
@@ -78,25 +83,27 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     let memory = args.budget.watch(Work::Points)?;
     let source = with_capture(args);
     let scenario = source.load(registry)?;
-    let job = Job::new(&source, &scenario, args.shard, &args.variant)?;
-    let out = args.out.clone().unwrap_or_else(|| job.default_dir());
+    let question = Question::new(&scenario, args.shard, &args.variant)?;
+    objectives(&scenario, &[])?;
+    let out = args.out.clone().unwrap_or_else(|| question.default_dir());
     if args.list {
-        return list(&job, &out);
+        return list(&question, &out);
     }
-    let share = job.share();
+    let share = question.share();
     for point in &share {
-        estimate::check(&point.model, memory.limit()).with_context(|| job::label(point))?;
+        estimate::check(&point.model, memory.limit()).with_context(|| label(point))?;
     }
-    let dir = open(args, &job, &out)?;
-    let todo = missing(&dir, &share, args.repair)?;
+    let plan = question.plan(source.command_of("run", scenario.points()), output::commit());
+    let dir = open(args, Plan { columns: args.columns.into(), ..plan }, &out)?;
+    let todo = points::missing(&dir, &share, args.repair)?;
     if !args.quiet {
-        tell_what_is_there(&dir, share.len(), todo.len());
+        note_finished(&dir, share.len(), todo.len());
     }
     if let Some(warning) = dir.other_build() {
         note!("warning: {warning}");
     }
     let show = Show { quiet: args.quiet, verbose: args.verbose };
-    let ended = batch::run(&dir, &todo, batch::threads(args.threads.map(usize::from)), memory, show);
+    let ended = run_points(&dir, &todo, bench::threads(args.threads.map(usize::from)), memory, show);
     if let Err(stopped) = ended {
         // On a full disk this fails as the write before did; complete points are reported anyway.
         let noted = dir.finish().context("cannot note what is complete");
@@ -104,13 +111,72 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         return noted.and(said);
     }
     memory::begin(Work::Summary);
-    let summary = batch::conclude(&dir, args.perfetto)?;
+    let finished = output::read_points(&dir)?;
+    let summary = points::conclude(&dir, &finished)?;
+    if args.perfetto {
+        for PointOutcome { key, outcome, .. } in &finished {
+            let path = dir.path().join("perfetto").join(format!("{}.json", point_id(key)));
+            points::write_file(&path, |out| perfetto::write(outcome, out))?;
+        }
+    }
     // All results are on disk by now, and the notes say where: a full stdout prevents neither.
     let printed = output::print_summary(&summary, &[&dir], args.shown);
     if !args.quiet {
-        closing_notes(args, &job, &dir);
+        closing_notes(args, scenario.points().len(), &dir);
     }
     printed.map(|()| ExitCode::SUCCESS)
+}
+
+/// Runs `points` and writes each to the run directory as soon as it is finished.
+fn run_points(
+    dir: &RunDir,
+    points: &[&Point],
+    threads: usize,
+    memory: Memory,
+    show: Show,
+) -> Result<(), Stopped> {
+    let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C");
+    let interrupt = interrupt.map_err(|error| Stopped::Error(error, Vec::new()))?;
+    let board = Board::new(points, show, interrupt, memory);
+    name_the_point_in_panics();
+    let models: Vec<&Model> = points.iter().map(|point| &point.model).collect();
+    let asked = memory.asked();
+    let ended = Bench { threads, memory_max: memory.limit(), watch: &board }
+        .run(&models, |index, outcome| Ok(points::keep(dir, points[index], outcome).map(drop)?));
+    drop(asked);
+    board.clear();
+    let Err(error) = ended else { return Ok(()) };
+    let error = match (error, board.interrupt.signal()) {
+        (BatchError::Owner(error), _) => anyhow!(error),
+        (_, Some(signal)) => return Err(Stopped::Signal(signal)),
+        (BatchError::Run(RunError::Cancelled), _) if memory.is_exceeded() => memory.error().into(),
+        (BatchError::Run(error), _) => error.into(),
+    };
+    Err(Stopped::Error(error, board.under_way()))
+}
+
+/// The reason why not all points were run.
+#[derive(Debug)]
+pub enum Stopped {
+    /// The process received this signal.
+    Signal(u8),
+    /// A point failed with this error, while these points were running.
+    Error(anyhow::Error, Vec<String>),
+}
+
+/// Makes a panic, which is a defect of the simulator, report its point and that finished points are safe.
+fn name_the_point_in_panics() {
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        usual(info);
+        let point = POINT.with_borrow(Clone::clone);
+        if !point.is_empty() {
+            note!(
+                "error: plimsoll has a defect that shows at the point `{point}`; please report it with the \
+                 scenario. Finished points are kept"
+            );
+        }
+    }));
 }
 
 /// Makes the capture part of the scenario, so that it is repeated with the run.
@@ -126,69 +192,15 @@ fn with_capture(args: &Args) -> Source {
 const CAPTURED_PACKETS: u64 = 100_000;
 
 /// Opens the run directory, and checks its free space and its run before anything is run.
-fn open(args: &Args, job: &Job<'_>, out: &Path) -> anyhow::Result<RunDir> {
+fn open(args: &Args, plan: Plan, out: &Path) -> anyhow::Result<RunDir> {
     if args.resume && RunDir::open(out).is_err() {
         return Err(anyhow!("{} holds no run to resume; omit `--resume` to start one", out.display()));
     }
-    let plan = Plan { columns: args.columns.into(), ..job.plan().clone() };
-    create(out, &plan, existing(args.force, args.repair))
-}
-
-/// Returns how to treat an existing run.
-pub fn existing(force: bool, repair: bool) -> Existing {
-    match (force, repair) {
-        (true, _) => Existing::Replace,
-        (false, true) => Existing::Repair,
-        (false, false) => Existing::Resume,
-    }
-}
-
-/// Creates a run directory; where it holds another run, the error names the flags that help.
-pub fn create(out: &Path, plan: &Plan, existing: Existing) -> anyhow::Result<RunDir> {
-    RunDir::create(out, plan, existing, 0).map_err(|error| match error {
-        run_dir::Error::Conflict { path, why } => anyhow!(
-            "{} holds another run: {why}. Choose another place with `--out DIR`, or remove that run and \
-             begin anew with `--force`",
-            path.display()
-        ),
-        damaged @ run_dir::Error::Damaged { .. } => anyhow!("{damaged}; {REPAIR}"),
-        other => other.into(),
-    })
-}
-
-/// The advice after damage.
-const REPAIR: &str = "the same command with `--repair` runs only the damaged points again";
-
-/// Returns the points that must be run.
-///
-/// # Errors
-/// Returns an error if finished points are damaged, unless they are to be repaired; the error names their files.
-pub fn missing<'a>(dir: &RunDir, share: &[&'a Point], repair: bool) -> anyhow::Result<Vec<&'a Point>> {
-    let statuses: BTreeMap<&PointKey, Status> =
-        dir.verify().into_iter().map(|(point, status)| (&point.key, status)).collect();
-    let mut damaged = Vec::new();
-    let mut todo = Vec::new();
-    for &point in share {
-        match statuses.get(&key(point)) {
-            Some(Status::Done(_)) => continue,
-            Some(Status::Damaged(what)) if !repair => damaged.push(what.as_str()),
-            Some(Status::Damaged(what) | Status::Cut(what)) => {
-                note!("warning: {}: {what}; it runs again", job::label(point));
-            }
-            Some(Status::Missing) | None => {}
-        }
-        todo.push(point);
-    }
-    if damaged.is_empty() {
-        return Ok(todo);
-    }
-    let more = if damaged.len() > NAMED_AT_MOST { "\n  ..." } else { "" };
-    let named = &damaged[..damaged.len().min(NAMED_AT_MOST)];
-    Err(anyhow!("finished points have been changed since:\n  {}{more}\n{REPAIR}", named.join("\n  ")))
+    Ok(points::create(out, &plan, points::existing(args.force, args.repair))?)
 }
 
 /// Prints how many points were finished before, if any.
-pub fn tell_what_is_there(dir: &RunDir, share: usize, todo: usize) {
+pub fn note_finished(dir: &RunDir, share: usize, todo: usize) {
     let there = share - todo;
     if there == 0 {
         return;
@@ -207,10 +219,8 @@ pub fn stop(stopped: Stopped, dir: &RunDir, share: &[&Point]) -> Done {
     let complete: Vec<&Point> = share.iter().copied().filter(|point| done.contains(&key(point))).collect();
     let mut notes = format!("{} of {} points are complete", complete.len(), share.len());
     if !complete.is_empty() {
-        let names: Vec<String> = complete.iter().map(|point| job::label(point)).collect();
-        let named: Vec<&str> = names.iter().take(NAMED_AT_MOST).map(String::as_str).collect();
-        let more = if names.len() > named.len() { "\n  ..." } else { "" };
-        notes.push_str(&format!(" and kept in {}:\n  {}{more}", dir.path().display(), named.join("\n  ")));
+        let names = points::first(complete.iter().map(|point| label(point)).collect());
+        notes.push_str(&format!(" and kept in {}:\n  {}", dir.path().display(), names.join("\n  ")));
     }
     match stopped {
         Stopped::Signal(signal) => {
@@ -228,15 +238,11 @@ pub fn stop(stopped: Stopped, dir: &RunDir, share: &[&Point]) -> Done {
     }
 }
 
-/// The most finished points that are listed when a run stops; `--list` lists all.
-const NAMED_AT_MOST: usize = 20;
-
-fn closing_notes(args: &Args, job: &Job<'_>, dir: &RunDir) {
+fn closing_notes(args: &Args, all: usize, dir: &RunDir) {
     output::note_places(dir.path(), args.shown);
-    note!("Repeat   {}", job.plan().command);
+    note!("Repeat   {}", dir.manifest().command);
     let open = dir.missing().len();
-    let all = job.points().len();
-    if open > 0 && !job.variants().is_empty() {
+    if open > 0 && !args.variant.is_empty() {
         note!(
             "{open} of {all} points belong to other variants; without `--variant` the same command runs them too"
         );
@@ -246,20 +252,20 @@ fn closing_notes(args: &Args, job: &Job<'_>, dir: &RunDir) {
 }
 
 /// Prints one line a point: its name, the digest of its input, whether it is finished, and a description.
-fn list(job: &Job<'_>, out: &Path) -> Done {
-    let run = RunDir::open(out).ok().filter(|run| job.is_of(run));
+fn list(question: &Question<'_>, out: &Path) -> Done {
+    let run = RunDir::open(out).ok().filter(|run| question.is_of(run));
     let statuses = run.as_ref().map(RunDir::verify).unwrap_or_default();
     let statuses: BTreeMap<&PointKey, Status> =
         statuses.into_iter().map(|(point, status)| (&point.key, status)).collect();
     let mut rows = Vec::new();
-    for point in job.share() {
+    for point in question.share() {
         let state = match statuses.get(&key(point)) {
             Some(Status::Done(_)) => "done",
             Some(Status::Cut(_)) => "cut",
             Some(Status::Damaged(_)) => "damaged",
             Some(Status::Missing) | None => "open",
         };
-        rows.push((point.id.clone(), format!("{:016x}", point.digest), state, job::label(point)));
+        rows.push((point.id.clone(), format!("{:016x}", point.digest), state, label(point)));
     }
     let width = rows.iter().map(|(id, ..)| id.len()).max().unwrap_or(0).max(2);
     let mut text = format!("{:<width$}  {:<16}  {:<7}  what\n", "id", "digest", "state");

@@ -8,13 +8,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
+use plimsoll_experiment::Question;
+use plimsoll_experiment::question::{objectives, quoted};
 use plimsoll_process::note;
 use plimsoll_scenario::Registry;
 use plimsoll_units::whole;
 
-use crate::job::Job;
 use crate::output::{self, Done};
-use crate::source::{Source, quoted};
+use crate::source::Source;
 
 /// Print a script that runs the points of a scenario as an array of Slurm jobs, and merges them.
 ///
@@ -42,13 +43,14 @@ pub struct Args {
 
 pub fn run(args: &Args, registry: &Registry) -> Done {
     let scenario = args.source.load(registry)?;
-    let job = Job::new(&args.source, &scenario, None, &[])?;
+    let question = Question::new(&scenario, None, &[])?;
+    objectives(&scenario, &[])?;
     let array = Array {
-        points: job.points().len(),
+        points: scenario.points().len(),
         per_task: args.points_per_task as usize,
         name: scenario_name(scenario.name()),
-        command: args.source.command_as_given(),
-        out: args.out.clone().unwrap_or_else(|| job.default_dir()).to_string_lossy().into_owned(),
+        command: args.source.command_of("run", &[]),
+        out: args.out.clone().unwrap_or_else(|| question.default_dir()).to_string_lossy().into_owned(),
         cpus: args.cpus,
         options: &args.options,
     };

@@ -7,13 +7,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
 use clap::Subcommand;
+use plimsoll_experiment::question::{key, label, objectives};
 use plimsoll_process::note;
 use plimsoll_scenario::{Overrides, Point, Registry, did_you_mean};
 use plimsoll_text::{printable, printable_json};
 
-use crate::job::{key, label};
 use crate::memory;
-use crate::objectives::check_objectives;
 use crate::output::{self, Done};
 use crate::source::Source;
 
@@ -113,7 +112,7 @@ fn list(registry: &Registry) -> Done {
 
 fn check(source: &Source, registry: &Registry) -> Done {
     let scenario = source.load(registry)?;
-    check_objectives(&scenario)?;
+    objectives(&scenario, &[])?;
     let points = scenario.points();
     let mut text = format!("{}\n{}\n", printable(scenario.title()), counted(points.len()));
     for point in points {

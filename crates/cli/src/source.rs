@@ -1,11 +1,10 @@
 //! The scenario of a command, and the overrides on its command line.
 
-use std::ffi::OsStr;
 use std::fmt;
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::path::PathBuf;
 
 use clap::Args;
+use plimsoll_experiment::question;
 use plimsoll_process::note;
 use plimsoll_scenario::{Overrides, Point, Registry, Scenario, ScenarioError};
 use plimsoll_text::counted;
@@ -44,8 +43,7 @@ impl Source {
     /// # Errors
     /// [`BadScenario`], with all its errors.
     pub fn load_with(&self, registry: &Registry, replicates: u32) -> anyhow::Result<Scenario> {
-        let overrides =
-            Overrides { set: self.set.clone(), seed: self.seed, replicates, ..Overrides::default() };
+        let overrides = Overrides { replicates, ..self.overrides() };
         let scenario = plimsoll_shipped::load(registry, &self.path, &overrides)
             .map_err(|errors| BadScenario::new(self.path.display().to_string(), "run", errors))?;
         for warning in scenario.warnings() {
@@ -55,54 +53,15 @@ impl Source {
     }
 
     /// Returns the command that repeats what a subcommand did with the `points` of this scenario, quoted for a shell.
-    /// It has their seed, except where seeds are swept: one on the command line would end that.
+    /// Without points it has the seed that was given, else theirs.
     pub fn command_of(&self, subcommand: &str, points: &[Point]) -> String {
-        let sweeps_seeds = points.iter().flat_map(|point| &point.sweep).any(|(key, _)| key == "run.seed");
-        let seed = points.first().map(|first| first.seed).filter(|_| !sweeps_seeds);
-        self.words(subcommand, seed.or(self.seed))
+        question::command(subcommand, &self.path, &self.overrides(), points)
     }
 
-    /// Returns the command that runs this scenario with the overrides that were given, quoted for a shell.
-    pub fn command_as_given(&self) -> String {
-        self.words("run", self.seed)
+    fn overrides(&self) -> Overrides {
+        let replicates = self.replicates.unwrap_or(0);
+        Overrides { set: self.set.clone(), seed: self.seed, replicates, ..Overrides::default() }
     }
-
-    fn words(&self, subcommand: &str, seed: Option<u64>) -> String {
-        let mut words = vec![quoted(program()), subcommand.to_owned(), quoted(&self.path.to_string_lossy())];
-        for set in &self.set {
-            words.extend(["--set".to_owned(), quoted(set)]);
-        }
-        if let Some(seed) = seed {
-            words.extend(["--seed".to_owned(), seed.to_string()]);
-        }
-        if let Some(replicates) = self.replicates {
-            words.extend(["--replicates".to_owned(), replicates.to_string()]);
-        }
-        words.join(" ")
-    }
-}
-
-/// The name by which the command line was called: `plimsoll`, or a program that registers its own mechanisms.
-static PROGRAM: OnceLock<String> = OnceLock::new();
-
-/// Notes how the command line was called, for commands that repeat a run.
-pub fn called(program: &OsStr) {
-    let name = Path::new(program).file_name().unwrap_or("plimsoll".as_ref());
-    PROGRAM.get_or_init(|| name.to_string_lossy().into_owned());
-}
-
-/// Returns the name by which the command line was called, and `plimsoll` where a program uses it as a library.
-fn program() -> &'static str {
-    PROGRAM.get().map_or("plimsoll", String::as_str)
-}
-
-/// Quotes a word for a shell.
-pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// All errors of a scenario, or of a file to convert into one.
@@ -146,22 +105,3 @@ impl std::error::Error for BadScenario {}
 
 /// The most errors of a file that are shown.
 const SHOWN_MAX: usize = 20;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn commands_survive_a_shell() {
-        let cases = [
-            ("a.toml", "a.toml"),
-            ("run.duration=1s", "run.duration=1s"),
-            ("my file.toml", "'my file.toml'"),
-            ("it's", r"'it'\''s'"),
-            ("", "''"),
-        ];
-        for (word, expected) in cases {
-            assert_eq!(quoted(word), expected);
-        }
-    }
-}

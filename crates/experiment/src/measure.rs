@@ -8,7 +8,6 @@ mod bursts;
 mod circuits;
 mod hosts;
 mod links;
-mod packets;
 mod quantity;
 mod samples;
 mod windows;
@@ -183,7 +182,7 @@ impl Measure {
     /// none where the run has no such subject.
     pub fn samples(&self, outcome: &Outcome, warmup: Span) -> Vec<f64> {
         let Measure { subject, arguments, time_unit, .. } = self;
-        (self.quantity.samples)(&Asked {
+        self.quantity.samples.of(&Asked {
             outcome,
             warmup,
             subject: &subject.text,

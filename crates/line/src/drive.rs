@@ -2,85 +2,65 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use plimsoll_experiment::StoreError;
-use plimsoll_results::outcome::{Outcome, Supply};
+use plimsoll_experiment::slo::Metric;
+use plimsoll_experiment::{Bench, BenchWatch, Store, StoreError};
+use plimsoll_results::outcome::Supply;
+use plimsoll_results::run_dir::Existing;
 use plimsoll_results::stats;
 use plimsoll_scenario::model::{Model, Run as RunTimes};
-use plimsoll_scenario::{Overrides, Point, Scenario, ScenarioError, replicate_seed};
-use plimsoll_sim::batch::{self, BatchError};
+use plimsoll_scenario::{Overrides, Point, ScenarioError, replicate_seed};
+use plimsoll_sim::batch::BatchError;
 use plimsoll_sim::{Progress, RunError};
 use plimsoll_stats::search::{self, Objectives};
 use plimsoll_units::Span;
 
-use crate::journal::{Journal, Key};
+use crate::journal::{self, Entry, Key};
 use crate::lines::{self, Lines, Searched, Versus};
 use crate::measure::{Run, Sample, slow_when_idle, strain};
-use crate::over::Over;
+use crate::question::Asked;
 use crate::reach::Reach;
 use crate::search::{Ask, FirstLook, Line, Range, Search, Slos, State, rounded};
-use crate::slo::{Metric, Slo};
+use crate::so_far::{Judged, SoFar};
 
 /// How often a run without a message is made ten times as long, to learn how many messages there are.
 const LENGTHENED: u32 = 5;
 
-/// The options of a search.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Options {
-    /// The variants to search, by name; none stands for all.
-    pub variants: Vec<String>,
-    /// The wanted width of a line's interval, as a share of the load.
-    pub precision: f64,
-    /// Most runs of one load.
-    pub replicates_max: u32,
-    /// Messages of each objective's workload that a run shall have; the scenario's own run length if
-    /// `None`.
-    pub messages: Option<u64>,
-    /// The load to be judged beside the line, in the unit of the load; today's if `None`.
-    pub at: Option<f64>,
-    /// The number of runs at the same time.
-    pub threads: usize,
-    /// Forget the runs that the directory holds.
-    pub anew: bool,
-    /// Forget those runs of the directory that are damaged.
-    pub repair: bool,
-}
-
-/// The calls that a search makes while it works; `goes_on` and `on_run` are called from any thread.
+/// The calls that a search makes while it works, from any thread.
 pub trait Watch: Sync {
-    /// The search calls this with the number of runs that the directory held already.
-    fn on_begin(&self, _there: usize) {}
-    /// The search calls this when the directory held something that it does not use.
-    fn on_warning(&self, _warning: &str) {}
-    /// The search calls this when a variant at a load has been judged by so many runs.
-    fn on_judged(&self, _variant: &str, _load: &str, _verdict: &str, _runs: usize) {}
-    /// The search calls this when a first look, of one run a load, has bracketed the lines.
-    fn on_first_look(&self, _lines: &[(String, Line)]) {}
-    /// The search calls this before it makes several runs, with the lines so far.
-    fn on_round(&self, _round: &Round<'_>) {}
-    /// The search calls this when a run of the round has progressed; `share` is the part that is done, 0 to 1.
-    fn on_progress(&self, _run: usize, _share: f64) {}
-    /// The search calls this when run number `run` of the round is done and kept.
-    fn on_run(&self, _run: usize) {}
-    /// Returns the number of bytes that the runs in progress may need together.
-    fn memory_max(&self) -> u64 {
-        u64::MAX
-    }
+    /// The search calls this when it has news.
+    fn on_news(&self, _news: &News<'_>, _so_far: &SoFar) {}
+    /// The search calls this when a run has progressed, or is done and kept.
+    fn on_progress(&self, _so_far: &SoFar) {}
     /// Returns false to stop the search.
     fn goes_on(&self) -> bool {
         true
     }
 }
 
-/// Runs that are made beside each other.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Round<'a> {
-    /// The number of these runs that are not kept yet.
-    pub runs: usize,
-    /// An estimate of the number of runs until all lines are known, these included.
-    pub left: usize,
-    /// The lines so far, by variant; none while variants are compared.
-    pub lines: &'a [(String, Line)],
+/// The news of a search.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum News<'a> {
+    /// The search begins; the directory may have finished runs already.
+    Begin,
+    /// The directory held something that the search does not use.
+    Warning(&'a str),
+    /// A variant at a load has been judged.
+    Judged(&'a Judged),
+    /// A first look, of one run a load, has bracketed the lines.
+    FirstLook,
+    /// Several runs begin, and the lines may be other ones.
+    Round,
+}
+
+/// The place of a search: its threads, and the memory that its runs under way may need together, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Room {
+    /// The number of runs at the same time.
+    pub threads: usize,
+    /// The number of bytes that all runs under way may need.
+    pub memory_max: u64,
 }
 
 /// The reasons why a search ends without lines.
@@ -119,61 +99,53 @@ struct Variant {
 }
 
 struct Driver<'a> {
-    scenario: &'a Scenario,
-    over: &'a Over,
-    slos: &'a [Slo],
-    options: &'a Options,
+    asked: &'a Asked<'a>,
+    room: Room,
     watch: &'a dyn Watch,
-    journal: Journal,
+    journal: Mutex<Store<Entry>>,
     variants: Vec<Variant>,
     /// The settings laid over the scenario beside the load.
     length: Option<String>,
     /// For each load as it is written, a model for each variant.
     models: BTreeMap<String, Vec<Model>>,
+    so_far: Mutex<SoFar>,
 }
 
-/// Finds the line of every variant. Finished runs are kept in the folder `dir`, if any, and those that are there
-/// already are not run again.
+/// Finds the line of every variant. Finished runs are kept in the folder `dir`, if any. Those that are there already
+/// are not run again, unless `existing` says otherwise.
 ///
 /// # Errors
 /// If a run fails, or cannot be kept, or the search is cancelled.
 pub fn draw(
-    scenario: &Scenario,
-    over: &Over,
-    slos: &[Slo],
-    options: &Options,
+    asked: &Asked<'_>,
     dir: Option<&Path>,
+    existing: Existing,
+    room: Room,
     watch: &dyn Watch,
 ) -> Result<Lines, Stopped> {
     let journal = match dir {
-        Some(dir) => Journal::open(dir, options.anew, options.repair)?,
-        None => Journal::default(),
+        Some(dir) => journal::open(dir, existing)?,
+        None => Store::in_memory(),
     };
-    watch.on_begin(journal.len());
-    journal.dropped().iter().for_each(|warning| watch.on_warning(warning));
+    let Asked { scenario, slos, over, question, .. } = asked;
     let mut variants = variants(scenario.points(), &over.key);
-    if !options.variants.is_empty() {
-        variants.retain(|variant| options.variants.contains(&variant.name));
+    if !question.variants.is_empty() {
+        variants.retain(|variant| question.variants.contains(&variant.name));
     }
-    let mut driver = Driver {
-        scenario,
-        over,
-        slos,
-        options,
-        watch,
-        journal,
-        variants,
-        length: None,
-        models: BTreeMap::new(),
-    };
-    let start = options.at.unwrap_or(over.today);
+    let so_far = Mutex::new(SoFar { there: journal.len(), ..SoFar::default() });
+    let (dropped, journal) = (journal.dropped().map(str::to_owned), Mutex::new(journal));
+    let mut driver =
+        Driver { asked, room, watch, journal, variants, length: None, models: BTreeMap::new(), so_far };
+    driver.tell(&News::Begin);
+    dropped.iter().for_each(|warning| driver.tell(&News::Warning(warning)));
+    let start = asked.at.unwrap_or(over.today);
     driver.length = driver.length(rounded(start.clamp(over.low, over.high)))?;
     let range = Range {
         low: over.low.min(start),
         start,
         high: over.high,
-        precision: options.precision,
-        replicates_max: options.replicates_max,
+        precision: question.precision,
+        replicates_max: question.replicates_max,
     };
     let reaches = driver.reaches()?;
     let mut searches: Vec<Search<'_>> = reaches.iter().map(|reach| reach.search(Slos(slos), range)).collect();
@@ -183,7 +155,7 @@ pub fn draw(
     let labels: Vec<&str> = driver.variants.iter().map(|variant| variant.label.as_str()).collect();
     let found = labels.into_iter().zip(&searches).zip(&reaches).zip(versus);
     let found = found.map(|(((name, search), reach), versus)| Searched { name, search, reach, versus });
-    Ok(lines::assemble(scenario, over, slos, options, found))
+    Ok(lines::assemble(asked, found))
 }
 
 /// Returns each variant once, without the key that is searched.
@@ -202,9 +174,21 @@ fn variants(points: &[Point], key: &str) -> Vec<Variant> {
 }
 
 impl Driver<'_> {
+    fn so_far(&self) -> MutexGuard<'_, SoFar> {
+        self.so_far.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn journal(&self) -> MutexGuard<'_, Store<Entry>> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, news: &News<'_>) {
+        self.watch.on_news(news, &self.so_far());
+    }
+
     /// Computes the loads that offer enough goodput, for each variant.
     fn reaches(&mut self) -> Result<Vec<Reach>, Stopped> {
-        let (over, slos) = (self.over, self.slos);
+        let Asked { over, slos, .. } = self.asked;
         if slos.iter().all(|slo| slo.metric != Metric::Goodput) {
             return Ok(vec![Reach::default(); self.variants.len()]);
         }
@@ -217,16 +201,17 @@ impl Driver<'_> {
     /// no first look.
     fn first_look(&mut self, reaches: &[Reach], range: Range) -> Result<(), Stopped> {
         let mut to_come: Vec<Search<'_>> =
-            reaches.iter().map(|reach| reach.search(Slos(self.slos), range)).collect();
-        if self.options.threads >= to_come.iter_mut().map(|search| search.asks().len()).sum() {
+            reaches.iter().map(|reach| reach.search(Slos(&self.asked.slos), range)).collect();
+        if self.room.threads >= to_come.iter_mut().map(|search| search.asks().len()).sum() {
             return Ok(());
         }
         let rest = to_come.iter().map(Search::runs_left).sum();
         let range = FirstLook::range(range);
         let mut looks: Vec<search::Search<FirstLook<'_>>> =
-            reaches.iter().map(|reach| reach.search(FirstLook(Slos(self.slos)), range)).collect();
+            reaches.iter().map(|reach| reach.search(FirstLook(Slos(&self.asked.slos)), range)).collect();
         self.search(&mut looks, " by a first run", rest)?;
-        self.watch.on_first_look(&self.known(&looks));
+        self.so_far().lines = self.known(&looks);
+        self.tell(&News::FirstLook);
         Ok(())
     }
 
@@ -247,7 +232,7 @@ impl Driver<'_> {
                 return Ok(());
             }
             let left = rest + searches.iter().map(search::Search::runs_left).sum::<usize>();
-            let runs = self.run(&wanted, left, &self.known(searches))?;
+            let runs = self.run(&wanted, left, Some(self.known(searches)))?;
             let mut asked: Vec<(usize, f64)> = Vec::new();
             for ((variant, ask), run) in wanted.into_iter().zip(runs) {
                 searches[variant].take(ask, run);
@@ -256,7 +241,7 @@ impl Driver<'_> {
                 }
             }
             for search in searches.iter_mut() {
-                if slow_when_idle(search, self.slos).is_some() {
+                if slow_when_idle(search, &self.asked.slos).is_some() {
                     search.rule_out();
                 }
             }
@@ -280,8 +265,10 @@ impl Driver<'_> {
             State::Open => "too near to tell",
         };
         let runs = search.loads().find(|(known, ..)| *known == load).map_or(0, |(_, _, runs)| runs.len());
-        let label = &self.variants[variant].label;
-        self.watch.on_judged(label, &self.over.shown(load), &format!("{verdict}{by}"), runs);
+        let (variant, load) = (self.variants[variant].label.clone(), self.asked.over.shown(load));
+        let judged = Judged { variant, load, verdict: format!("{verdict}{by}"), runs };
+        self.so_far().judged.push(judged.clone());
+        self.tell(&News::Judged(&judged));
     }
 
     /// Compares variants whose intervals overlap run by run, at one load between their lines, against the first
@@ -301,12 +288,12 @@ impl Driver<'_> {
                 }
             };
             let binding = base.binding().or(line.binding()).unwrap_or(0);
-            let replicates = self.options.replicates_max;
+            let replicates = self.asked.question.replicates_max;
             let asks = |of: usize| (0..replicates).map(move |replicate| (of, Ask { load: place, replicate }));
             let wanted: Vec<(usize, Ask)> = asks(0).chain(asks(variant)).collect();
-            let runs = self.run(&wanted, wanted.len(), &[])?;
+            let runs = self.run(&wanted, wanted.len(), None)?;
             let (ours, theirs) = runs.split_at(replicates as usize);
-            let slo = &self.slos[binding];
+            let slo = &self.asked.slos[binding];
             let at = |run: &Run| strain(slo, &[run.samples.get(binding)?]);
             let pairs: Vec<f64> =
                 ours.iter().zip(theirs).filter_map(|(base, other)| Some(at(other)? - at(base)?)).collect();
@@ -326,7 +313,7 @@ impl Driver<'_> {
     /// Computes the length of a run that gives as many messages as wanted, as `--set` takes it: by the first variant at
     /// the load where the search begins.
     fn length(&mut self, load: f64) -> Result<Option<String>, Stopped> {
-        let Some(wanted) = self.options.messages else { return Ok(None) };
+        let Some(wanted) = self.asked.question.messages else { return Ok(None) };
         let model = &self.models_at(load)?[0].clone();
         let Some(duration) = model.run.duration else { return Err(Stopped::NoDuration) };
         self.length_from(model, duration, wanted, LENGTHENED)
@@ -345,8 +332,9 @@ impl Driver<'_> {
         let outcome = plimsoll_sim::run(model, &mut |_| self.watch.goes_on())
             .map_err(|error| if self.watch.goes_on() { error.into() } else { Stopped::Cancelled })?;
         let counted = (duration - model.run.warmup).as_secs_f64();
-        let run = Run::of(&outcome, self.slos, is_endless(model));
-        let of_messages = run.samples.iter().zip(self.slos).filter(|(_, slo)| slo.metric != Metric::Number);
+        let run = Run::of(&outcome, &self.asked.slos, is_endless(model));
+        let of_messages =
+            run.samples.iter().zip(&self.asked.slos).filter(|(_, slo)| slo.metric != Metric::Number);
         let fewest = of_messages.min_by_key(|(Sample { messages, .. }, _)| *messages);
         let warmup = model.run.warmup.as_secs_f64();
         self.models.clear();
@@ -364,15 +352,16 @@ impl Driver<'_> {
     }
 
     fn models_at(&mut self, load: f64) -> Result<&[Model], Stopped> {
-        let written = self.over.written(load);
+        let Asked { scenario, over, .. } = self.asked;
+        let written = over.written(load);
         if !self.models.contains_key(&written) {
-            let mut overrides = Overrides { replicates: 1, ..self.scenario.overrides().clone() };
-            overrides.set.push(format!("{}={written}", self.over.key));
+            let mut overrides = Overrides { replicates: 1, ..scenario.overrides().clone() };
+            overrides.set.push(format!("{}={written}", over.key));
             overrides.set.extend(self.length.clone());
-            let scenario = self.scenario.with_overrides(&overrides).map_err(Stopped::Scenario)?;
+            let scenario = scenario.with_overrides(&overrides).map_err(Stopped::Scenario)?;
             let of = |variant: &Variant| {
                 let mine = |point: &&Point| {
-                    let swept = point.sweep.iter().filter(|(key, _)| *key != self.over.key);
+                    let swept = point.sweep.iter().filter(|(key, _)| *key != over.key);
                     point.variant == variant.name && swept.eq(&variant.sweep)
                 };
                 scenario.points().iter().find(mine).map(|point| point.model.clone())
@@ -383,27 +372,24 @@ impl Driver<'_> {
         Ok(&self.models[&written])
     }
 
-    /// Returns the runs that are needed, in their order: from the journal, or else run now. `left` and `lines` are
-    /// those of [`Round`].
+    /// Returns the runs that are needed, in their order: from the journal, or else run now. `left` runs are expected
+    /// until all lines are known, these included; `lines` are those so far, or `None` while variants are compared.
     fn run(
         &mut self,
         wanted: &[(usize, Ask)],
         left: usize,
-        lines: &[(String, Line)],
+        lines: Option<Vec<(String, Line)>>,
     ) -> Result<Vec<Run>, Stopped> {
         let key = |(variant, ask): &(usize, Ask)| Key {
             variant: self.variants[*variant].label.clone(),
-            load: self.over.written(ask.load),
+            load: self.asked.over.written(ask.load),
             replicate: ask.replicate,
         };
         let keys: Vec<Key> = wanted.iter().map(key).collect();
         let mut todo: Vec<usize> =
-            (0..wanted.len()).filter(|&index| self.journal.get(&keys[index]).is_none()).collect();
-        self.watch.on_round(&Round {
-            runs: todo.len(),
-            left: left.saturating_sub(wanted.len() - todo.len()),
-            lines,
-        });
+            (0..wanted.len()).filter(|&index| self.journal().get(&keys[index]).is_none()).collect();
+        self.so_far().on_round(left.saturating_sub(wanted.len() - todo.len()), lines);
+        self.tell(&News::Round);
         // The longest first, so that no core waits long for the last.
         todo.sort_by(|&a, &b| wanted[b].1.load.total_cmp(&wanted[a].1.load).then(a.cmp(&b)));
         let mut models = Vec::with_capacity(todo.len());
@@ -414,8 +400,12 @@ impl Driver<'_> {
             models.push(model);
         }
         let models: Vec<&Model> = models.iter().collect();
-        let keeper = Keeper { driver: self, keys: &keys, todo: &todo, models: &models };
-        match batch::run_all(&models, self.options.threads, &keeper) {
+        let Room { threads, memory_max } = self.room;
+        let ended = Bench { threads, memory_max, watch: self }.run(&models, |index, outcome| {
+            let run = Run::of(&outcome, &self.asked.slos, is_endless(models[index]));
+            Ok(self.journal().keep(Entry { key: keys[todo[index]].clone(), run })?)
+        });
+        match ended {
             _ if !self.watch.goes_on() => return Err(Stopped::Cancelled),
             Ok(()) => {}
             Err(BatchError::Run(error)) => return Err(error.into()),
@@ -426,40 +416,27 @@ impl Driver<'_> {
                 });
             }
         }
-        Ok(keys.iter().map(|key| self.journal.get(key).expect("it has just been kept")).collect())
+        let journal = self.journal();
+        let run = |key: &Key| journal.get(key).expect("it has just been kept").run.clone();
+        Ok(keys.iter().map(run).collect())
     }
 }
 
-/// Appends the runs of a batch to the journal as they are done.
-struct Keeper<'a> {
-    driver: &'a Driver<'a>,
-    keys: &'a [Key],
-    todo: &'a [usize],
-    models: &'a [&'a Model],
-}
-
-impl batch::Watch for Keeper<'_> {
-    fn on_progress(&self, index: usize, progress: Progress) -> bool {
-        if let Some(duration) = self.models[index].run.duration {
-            let share = progress.now.as_secs_f64() / duration.as_secs_f64();
-            self.driver.watch.on_progress(index, share.min(1.0));
-        }
-        self.driver.watch.goes_on()
+impl BenchWatch for Driver<'_> {
+    fn on_progress(&self, run: usize, share: Option<f64>, _: Progress) {
+        let mut so_far = self.so_far();
+        share.into_iter().for_each(|share| so_far.on_progress(run, share));
+        self.watch.on_progress(&so_far);
     }
 
-    fn memory_max(&self) -> u64 {
-        self.driver.watch.memory_max()
+    fn on_run(&self, run: usize, _: u64) {
+        let mut so_far = self.so_far();
+        so_far.on_run(run);
+        self.watch.on_progress(&so_far);
     }
 
-    fn on_done(
-        &self,
-        index: usize,
-        outcome: Outcome,
-    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        let run = Run::of(&outcome, self.driver.slos, is_endless(self.models[index]));
-        self.driver.journal.keep(self.keys[self.todo[index]].clone(), run)?;
-        self.driver.watch.on_run(index);
-        if self.driver.watch.goes_on() { Ok(()) } else { Err(Box::new(RunError::Cancelled)) }
+    fn goes_on(&self) -> bool {
+        self.watch.goes_on()
     }
 }
 

@@ -1,9 +1,9 @@
 //! The finished runs of a search, so that one which was killed repeats none.
 
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard};
 
 use plimsoll_experiment::{Finished, Store, StoreError};
+use plimsoll_results::run_dir::Existing;
 use serde::{Deserialize, Serialize};
 
 use crate::measure::Run;
@@ -20,11 +20,12 @@ pub(crate) struct Key {
     pub(crate) replicate: u32,
 }
 
+/// A finished run with its key.
 #[derive(Serialize, Deserialize)]
-struct Entry {
+pub(crate) struct Entry {
     #[serde(flatten)]
-    key: Key,
-    run: Run,
+    pub(crate) key: Key,
+    pub(crate) run: Run,
 }
 
 impl Finished for Entry {
@@ -35,41 +36,11 @@ impl Finished for Entry {
     }
 }
 
-/// The finished runs, which all threads of a batch keep.
-#[derive(Default)]
-pub(crate) struct Journal(Mutex<Store<Entry>>);
-
-impl Journal {
-    /// Opens the journal of a run directory. It drops all entries if `anew`, and damaged entries if it is to be
-    /// repaired.
-    pub(crate) fn open(dir: &Path, anew: bool, repair: bool) -> Result<Journal, StoreError> {
-        let path = dir.join(FILE);
-        if repair {
-            Store::<Entry>::repair(&path)?;
-        }
-        let store = if anew { Store::open_anew(&path) } else { Store::open(&path) };
-        store.map(|store| Journal(Mutex::new(store)))
+/// Opens the runs of a run directory, without those that `existing` drops: all, or the damaged ones.
+pub(crate) fn open(dir: &Path, existing: Existing) -> Result<Store<Entry>, StoreError> {
+    let path = dir.join(FILE);
+    if existing == Existing::Repair {
+        Store::<Entry>::repair(&path)?;
     }
-
-    /// Returns the warning that an unfinished line was dropped when the journal was opened.
-    pub(crate) fn dropped(&self) -> Option<String> {
-        self.store().dropped().map(str::to_owned)
-    }
-
-    pub(crate) fn get(&self, key: &Key) -> Option<Run> {
-        self.store().get(key).map(|entry| entry.run.clone())
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.store().len()
-    }
-
-    /// Appends a finished run.
-    pub(crate) fn keep(&self, key: Key, run: Run) -> Result<(), StoreError> {
-        self.store().keep(Entry { key, run })
-    }
-
-    fn store(&self) -> MutexGuard<'_, Store<Entry>> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
+    if existing == Existing::Replace { Store::open_anew(&path) } else { Store::open(&path) }
 }

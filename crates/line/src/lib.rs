@@ -1,8 +1,8 @@
 //! The load line: the highest load at which every objective is met.
 //!
 //! ```text
-//! Scenario, objectives ──> Over (which load) ──> one Search a variant
-//! Search ──Ask (load, replicate)──> drive: models with common seeds ──> sim::batch on all cores
+//! LineQuestion, Scenario ──> Asked (objectives, load) ──> one Search a variant
+//! Search ──Ask (load, replicate)──> drive: models with common seeds, without those in the journal ──> Bench
 //! Outcome ──> Run (a few numbers an objective) ──> journal ──> Search
 //! Search ──Run by Run──> verdict at each load (interval over replicates) ──> bracket, bisection ──> Line
 //! Lines ──> table, JSON, CSV, Markdown, report.html
@@ -17,14 +17,16 @@ mod journal;
 pub mod lines;
 pub mod measure;
 pub mod over;
-pub mod pace;
 pub mod page;
+pub mod question;
 mod reach;
 pub mod search;
-pub mod slo;
+pub mod so_far;
 mod text;
 
-pub use drive::{Options, Round, Stopped, Watch, draw};
+pub use drive::{News, Room, Stopped, Watch, draw};
 pub use lines::Lines;
 pub use over::Over;
-pub use slo::Slo;
+pub use plimsoll_experiment::Slo;
+pub use question::{Asked, LineQuestion};
+pub use so_far::SoFar;

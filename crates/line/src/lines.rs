@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use plimsoll_experiment::slo::{Metric, Slo};
 use plimsoll_report::figures;
 use plimsoll_results::stats::{Estimate, Interval};
-use plimsoll_scenario::{Scenario, Warning};
+use plimsoll_scenario::Warning;
 use serde::{Deserialize, Serialize};
 
-use crate::drive::Options;
 use crate::measure::{Run, Sample, estimate, slow_when_idle, strain};
 use crate::over::Over;
+use crate::question::Asked;
 use crate::reach::Reach;
 use crate::search::{Found, Line, Search, State};
-use crate::slo::{Metric, Slo};
 
 /// The lines of all variants.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -287,14 +287,9 @@ pub(crate) struct Searched<'a> {
     pub(crate) versus: Option<Versus>,
 }
 
-pub(crate) fn assemble<'a>(
-    scenario: &Scenario,
-    over: &Over,
-    slos: &[Slo],
-    options: &Options,
-    found: impl Iterator<Item = Searched<'a>>,
-) -> Lines {
-    let at = crate::search::rounded(options.at.unwrap_or(over.today));
+pub(crate) fn assemble<'a>(asked: &Asked<'_>, found: impl Iterator<Item = Searched<'a>>) -> Lines {
+    let Asked { scenario, slos, over, question, .. } = asked;
+    let at = crate::search::rounded(asked.at.unwrap_or(over.today));
     let variants = found.map(|Searched { name, search, reach, versus }| {
         let line = search.line();
         let binding = line.binding().or((!slos.is_empty()).then_some(0));
@@ -315,10 +310,10 @@ pub(crate) fn assemble<'a>(
     Lines {
         title: scenario.title().to_owned(),
         over: over.clone(),
-        slos: slos.to_vec(),
+        slos: slos.clone(),
         at,
-        precision: options.precision,
-        replicates_max: options.replicates_max,
+        precision: question.precision,
+        replicates_max: question.replicates_max,
         variants: variants.collect(),
         warnings: scenario.warnings().iter().map(Warning::brief).collect(),
     }

@@ -6,14 +6,13 @@
 //! has no jumps, and a message that never completed is simply over the limit. Neighbouring messages of one run
 //! are not independent, but runs with different seeds are.
 
+use plimsoll_experiment::slo::{Metric, Slo};
 use plimsoll_results::outcome::Outcome;
 use plimsoll_results::stats::{self, Estimate, Interval};
 use plimsoll_results::summary::one_run::OneRun;
 use plimsoll_stats::search::{Objectives, Search};
 use plimsoll_stats::verdict::{self, Share, Verdict};
 use serde::{Deserialize, Serialize};
-
-use crate::slo::{Metric, Slo};
 
 /// The measurements of one run, for every objective.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]

@@ -1,11 +1,11 @@
 //! `report.html` of a search: the verdict, the knee of every variant, and the loads behind it.
 
+use plimsoll_experiment::slo::Metric;
 use plimsoll_report::chart::{Around, Axis, Chart, Color, Format, Line, Schemes, Shape, Stroke};
 use plimsoll_report::html::{self, Article, Figure, Section};
 
 use crate::lines::Lines;
 use crate::over::Unit;
-use crate::slo::Metric;
 
 /// The texts of the page beside the lines.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,7 @@
 //! [`Reach`]: what goodput a range of loads offers. An objective above it is met at no load, and one on the searched
 //! workload itself is met at no load that offers less.
 
+use plimsoll_experiment::slo::{Metric, Slo};
 use plimsoll_scenario::model::Model;
 use plimsoll_stats::search::{self, Objectives};
 use plimsoll_traffic::facts::NetworkFacts;
@@ -8,7 +9,6 @@ use plimsoll_units::Rate;
 
 use crate::over::{Over, shared_link_bps};
 use crate::search::{Range, rounded};
-use crate::slo::{Metric, Slo};
 
 /// The loads of a range that offer enough for every goodput objective.
 #[derive(Clone, PartialEq, Debug, Default)]

@@ -1,12 +1,12 @@
 //! The search for a variant's line ([`plimsoll_stats::search`]), by the objectives of a scenario.
 
+use plimsoll_experiment::slo::Slo;
 use plimsoll_stats::search;
 use plimsoll_stats::verdict::Verdict;
 
 pub use plimsoll_stats::search::{Ask, Found, Line, Range, State, rounded};
 
 use crate::measure::{Run, Sample, confirms, judge, may_decide, strain};
-use crate::slo::Slo;
 
 /// The search of one variant.
 pub type Search<'a> = search::Search<Slos<'a>>;

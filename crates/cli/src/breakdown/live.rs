@@ -17,7 +17,7 @@ use super::Args;
 use crate::files;
 use crate::output::{self, Done, FINDING, Format};
 use crate::signals::Interrupt;
-use crate::source::quoted;
+use plimsoll_experiment::question::quoted;
 
 /// Traces the server and shows the report.
 pub(super) fn run(args: &Args) -> Done {

@@ -2,18 +2,19 @@
 //! then. Each load that is decided has a line of its own.
 
 use std::io::IsTerminal;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use plimsoll_line::pace::Pace;
-use plimsoll_line::search::Line;
-use plimsoll_line::{Over, Round, Watch};
+use plimsoll_experiment::bench::duration;
+use plimsoll_line::so_far::Judged;
+use plimsoll_line::{News, Over, SoFar, Watch};
 use plimsoll_process::note;
 use plimsoll_text::printable;
 
 use crate::memory::Memory;
-use crate::progress::{Show, duration};
+use crate::progress::Show;
 use crate::signals::Interrupt;
 
 /// The progress of a search.
@@ -22,19 +23,12 @@ pub struct Board<'a> {
     show: Show,
     pub bar: ProgressBar,
     began: Instant,
-    state: Mutex<State>,
+    /// The time of the latest line or redrawing.
+    drawn: Mutex<Instant>,
+    /// The number of runs that are kept.
+    kept: AtomicUsize,
     pub interrupt: Interrupt,
     pub memory: Memory,
-}
-
-struct State {
-    pace: Pace,
-    /// The number of runs that were kept before.
-    there: usize,
-    /// The lines so far, in words.
-    lines: String,
-    /// The time of the latest line or redrawing.
-    drawn: Instant,
 }
 
 /// The interval at which a terminal is redrawn.
@@ -51,18 +45,21 @@ impl<'a> Board<'a> {
         let style = ProgressStyle::with_template("{spinner:.cyan} {wide_msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
         let began = Instant::now();
-        let state = State { pace: Pace::default(), there: 0, lines: String::new(), drawn: began };
-        Board { over, show, bar, began, state: Mutex::new(state), interrupt, memory }
+        Board {
+            over,
+            show,
+            bar,
+            began,
+            drawn: Mutex::new(began),
+            kept: AtomicUsize::new(0),
+            interrupt,
+            memory,
+        }
     }
 
     /// Returns the number of runs that are kept.
     pub fn runs(&self) -> usize {
-        let state = self.state();
-        state.there + state.pace.done()
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.load(Ordering::Relaxed)
     }
 
     fn say(&self, line: &str) {
@@ -71,16 +68,52 @@ impl<'a> Board<'a> {
         }
     }
 
+    fn in_words(&self, so_far: &SoFar) -> String {
+        let known = so_far
+            .lines
+            .iter()
+            .map(|(name, line)| format!("{} {}", printable(name), line.brief(|load| self.over.shown(load))));
+        known.collect::<Vec<_>>().join(" · ")
+    }
+}
+
+impl Watch for Board<'_> {
+    fn on_news(&self, news: &News<'_>, so_far: &SoFar) {
+        let took = || duration(self.began.elapsed());
+        match news {
+            News::Warning(warning) => self.bar.suspend(|| note!("warning: {warning}")),
+            News::Begin => {
+                self.kept.store(so_far.kept(), Ordering::Relaxed);
+                if so_far.there > 0 {
+                    self.say(&format!(
+                        "{} runs are finished already; `--force` runs them again",
+                        so_far.there
+                    ));
+                }
+            }
+            News::Judged(Judged { variant, load, verdict, runs }) => {
+                let s = if *runs == 1 { "" } else { "s" };
+                self.say(&format!("{variant} at {load}: {verdict} ({runs} run{s}; {})", took()));
+            }
+            News::FirstLook => {
+                self.say(&format!("first look, with one run a load: {} ({})", self.in_words(so_far), took()));
+            }
+            News::Round => {}
+        }
+    }
+
     /// Draws how far the search is, unless that has just been done.
-    fn draw(&self) {
+    fn on_progress(&self, so_far: &SoFar) {
+        self.kept.store(so_far.kept(), Ordering::Relaxed);
         let interval = if self.bar.is_hidden() { SIGN_OF_LIFE } else { FRAME };
-        let mut state = self.state();
-        if state.drawn.elapsed() < interval {
+        let Ok(mut drawn) = self.drawn.lock() else { return };
+        if drawn.elapsed() < interval {
             return;
         }
-        state.drawn = Instant::now();
-        let text = self.so_far(&state);
-        drop(state);
+        *drawn = Instant::now();
+        let lines = if so_far.compares { "comparing variants".to_owned() } else { self.in_words(so_far) };
+        let lines = if lines.is_empty() { lines } else { lines + " · " };
+        let text = format!("{lines}{} runs kept, {}", so_far.kept(), so_far.rest(self.began.elapsed()));
         if self.bar.is_hidden() {
             self.say(&text);
         } else {
@@ -89,68 +122,7 @@ impl<'a> Board<'a> {
         }
     }
 
-    fn so_far(&self, state: &State) -> String {
-        let left = state.pace.time_left(self.began.elapsed());
-        let left = left.map_or_else(String::new, |left| format!(", about {} left", duration(left)));
-        let lines = if state.lines.is_empty() { "" } else { " · " };
-        let (kept, rest) = (state.there + state.pace.done(), state.pace.runs_left());
-        format!("{}{lines}{kept} runs kept, about {rest} to go{left}", state.lines)
-    }
-
-    fn in_words(&self, lines: &[(String, Line)]) -> String {
-        let known = |(name, line): &(String, Line)| {
-            format!("{} {}", printable(name), line.brief(|load| self.over.shown(load)))
-        };
-        lines.iter().map(known).collect::<Vec<_>>().join(" · ")
-    }
-}
-
-impl Watch for Board<'_> {
-    fn on_warning(&self, warning: &str) {
-        self.bar.suspend(|| note!("warning: {warning}"));
-    }
-
-    fn on_begin(&self, there: usize) {
-        self.state().there = there;
-        if there > 0 {
-            self.say(&format!("{there} runs are finished already; `--force` runs them again"));
-        }
-    }
-
-    fn on_judged(&self, variant: &str, load: &str, verdict: &str, runs: usize) {
-        let (took, s) = (duration(self.began.elapsed()), if runs == 1 { "" } else { "s" });
-        self.say(&format!("{variant} at {load}: {verdict} ({runs} run{s}; {took})"));
-    }
-
-    fn on_first_look(&self, lines: &[(String, Line)]) {
-        let took = duration(self.began.elapsed());
-        self.say(&format!("first look, with one run a load: {} ({took})", self.in_words(lines)));
-    }
-
-    fn on_round(&self, round: &Round<'_>) {
-        let mut state = self.state();
-        state.pace.on_round(round);
-        state.lines = match round.lines.is_empty() {
-            true => "comparing variants".to_owned(),
-            false => self.in_words(round.lines),
-        };
-    }
-
-    fn on_progress(&self, run: usize, share: f64) {
-        self.state().pace.on_progress(run, share);
-    }
-
-    fn on_run(&self, run: usize) {
-        self.state().pace.on_run(run);
-    }
-
     fn goes_on(&self) -> bool {
-        // The display changes here, without a thread.
-        self.draw();
         self.interrupt.signal().is_none() && !self.memory.is_exceeded()
-    }
-
-    fn memory_max(&self) -> u64 {
-        self.memory.limit()
     }
 }

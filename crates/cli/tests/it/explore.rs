@@ -316,7 +316,10 @@ fn line_and_replay_are_drawn_on_request() {
     assert!(page.contains(&drawn), "{drawn}");
     assert_eq!(server.post("/line", &json!({ "slo": "p99(small) < 1ms" })).0, 200);
     server.wait_for("the line", |state| state["line"].as_u64() > Some(1) && state["line_state"] == "");
-    assert!(server.get("/line").contains("The knee"));
+    let page = server.get("/line");
+    assert!(page.contains("The knee"));
+    // A search chooses its replicates, so its command has none.
+    assert!(page.contains("plimsoll line scenario.toml") && !page.contains("--replicates"), "{page}");
 }
 
 /// A search for a line keeps its runs in memory, so that a killed process leaves nothing on the disk.

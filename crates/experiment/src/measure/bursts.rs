@@ -5,101 +5,88 @@
 //! link   |pkt|pkt|pkt|....|pkt|pkt|      two bursts, if the dots take 40 ns or more
 //! ```
 //!
-//! [`bursts`] are those of a link, and their lengths are in packets of the link's largest size; [`pair_bursts`] are
-//! those from one host to another, in packets, as in `plimsoll bursts`.
+//! Lengths of the bursts of a link are in packets of the link's largest size; those of bursts from one host to another
+//! are in packets, as in `plimsoll bursts`.
 
 use std::collections::BTreeMap;
 
-use plimsoll_bursts::{Run, Runs, scaled_gap};
+use plimsoll_bursts::{Runs, scaled_gap};
 use plimsoll_results::capture::PacketRecord;
-use plimsoll_results::outcome::{Outcome, Queue};
+use plimsoll_results::outcome::Queue;
 use plimsoll_units::{Rate, Span, Time};
 
-/// A burst of packets on a link.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Burst {
-    /// The time from its first bit to its last, in us.
-    pub(super) us: f64,
-    /// Its bytes over the size of the largest packet of the link.
-    pub(super) packets: f64,
+use super::asked::Asked;
+
+/// Returns the lengths of a link's bursts in time.
+pub(super) fn lengths(of: &Asked<'_>) -> Vec<f64> {
+    bursts(of).into_iter().map(|(us, _)| of.us(us)).collect()
 }
 
-/// Returns the bursts of the link of the watched queue `name` that begin after the `warmup`, but for the last one,
-/// whose end the run may have cut.
-pub(super) fn bursts(outcome: &Outcome, name: &str, warmup: Span) -> impl Iterator<Item = Burst> {
-    let queue = outcome.queues.iter().find(|queue| queue.name == name);
-    let interface = queue.and_then(|queue| outcome.capture.ports.iter().position(|port| *port == queue.port));
-    let of_link = |packet: &PacketRecord<'_>| Some(packet.interface as usize) == interface;
-    let all = outcome.capture.packets.iter().map(|packet| packet.record());
-    let packets: Vec<PacketRecord<'_>> = all.filter(of_link).collect();
-    let largest = packets.iter().map(|packet| packet.size).max().unwrap_or(1);
+/// Returns the bytes of a link's bursts over the size of the largest packet of the link.
+pub(super) fn packets(of: &Asked<'_>) -> Vec<f64> {
+    bursts(of).into_iter().map(|(_, packets)| packets).collect()
+}
+
+/// Returns the bursts of a link that begin after the warm-up, but for the last one, whose end the run may have cut: the
+/// time from its first bit to its last in us, and its length in packets.
+fn bursts(of: &Asked<'_>) -> Vec<(f64, f64)> {
+    let Some((queue, packets)) = captured(of) else { return Vec::new() };
+    let packets: Vec<PacketRecord<'_>> = packets.collect();
+    let largest = f64::from(packets.iter().map(|packet| packet.size).max().unwrap_or(1));
     let gap = scaled_gap(Rate::from_gbps(10));
     let mut runs = Runs::default();
-    let finished: Vec<Run> = packets
+    let finished = packets
         .iter()
-        .filter_map(|packet| {
-            let time = queue.map_or(Span::ZERO, |queue| queue.rate.byte_time().span(u64::from(packet.size)));
-            let begins = Time::from_ps(packet.time.as_ps().saturating_sub(time.as_ps()));
-            runs.on_frame(begins, packet.time, u64::from(packet.size), gap)
-        })
-        .collect();
-    let begun = finished.into_iter().filter(move |run| run.start.as_ps() >= warmup.as_ps());
-    begun.map(move |run| Burst {
-        us: run.duration().as_us_f64(),
-        packets: run.bytes as f64 / f64::from(largest),
-    })
+        .filter_map(|packet| runs.on_frame(begin(queue, packet), packet.time, u64::from(packet.size), gap));
+    let begun = finished.filter(|run| run.start.as_ps() >= of.warmup.as_ps());
+    begun.map(|run| (run.duration().as_us_f64(), run.bytes as f64 / largest)).collect()
 }
 
-/// Returns the lengths, in packets, of the bursts from one host to another that pass the link of the watched queue
-/// `name` and begin after the warm-up, but for the last one of each pair. With `data_only`, packets without data do not
-/// count: they neither are bursts nor end any.
-pub(super) fn pair_bursts(outcome: &Outcome, name: &str, warmup: Span, data_only: bool) -> Vec<u64> {
-    let Some((queue, interface)) = watched(outcome, name) else { return Vec::new() };
+pub(super) fn of_pairs(of: &Asked<'_>) -> Vec<f64> {
+    pairs(of, |_| true)
+}
+
+/// Returns the bursts of pairs without packets that have no data: these neither are bursts nor end any.
+pub(super) fn of_pairs_with_data(of: &Asked<'_>) -> Vec<f64> {
+    pairs(of, has_data)
+}
+
+/// Returns the lengths, in packets, of the bursts from one host to another that pass a link and begin after the
+/// warm-up, but for the last one of each pair.
+fn pairs(of: &Asked<'_>, counts: fn(&PacketRecord<'_>) -> bool) -> Vec<f64> {
+    let Some((queue, packets)) = captured(of) else { return Vec::new() };
     let gap = scaled_gap(queue.rate);
-    let begin = outcome.warmup.max(warmup);
+    let warmup = of.outcome.warmup.max(of.warmup);
     let mut pairs: BTreeMap<(u32, u32), Runs> = BTreeMap::new();
-    let packets = outcome.capture.packets.iter().map(|packet| packet.record());
-    let counted =
-        packets.filter(|packet| packet.interface == interface && (!data_only || packet.payload > 0));
-    let finished = counted.filter_map(|packet| {
-        let time = queue.rate.byte_time().span(u64::from(packet.size));
-        let begins = Time::from_ps(packet.time.as_ps().saturating_sub(time.as_ps()));
+    let finished = packets.filter(counts).filter_map(|packet| {
         let runs = pairs.entry((packet.source, packet.destination)).or_default();
-        runs.on_frame(begins, packet.time, u64::from(packet.size), gap)
+        runs.on_frame(begin(queue, &packet), packet.time, u64::from(packet.size), gap)
     });
-    finished.filter(|run| run.start.as_ps() >= begin.as_ps()).map(|run| run.packets).collect()
+    finished.filter(|run| run.start.as_ps() >= warmup.as_ps()).map(|run| run.packets as f64).collect()
 }
 
-/// Returns the mean number of data bytes that a pure acknowledgement on the link of the watched queue `name`
-/// acknowledges anew, after the warm-up; `None` if there is none.
-pub(super) fn ack_ratio(outcome: &Outcome, name: &str) -> Option<f64> {
-    let (_, interface) = watched(outcome, name)?;
+/// Returns the mean number of data kilobytes that a pure acknowledgement on a link acknowledges anew, after the
+/// warm-up; `None` if there is none.
+pub(super) fn ack_ratio(of: &Asked<'_>) -> Option<f64> {
     // By connection and sender: the first and the last number, and how many acknowledged something new.
     let mut flows: BTreeMap<(u64, u32), (u64, u64, u64)> = BTreeMap::new();
-    for packet in outcome.capture.packets.iter().map(|packet| packet.record()) {
-        let counts = packet.interface == interface
-            && packet.payload == 0
-            && packet.time.as_ps() >= outcome.warmup.as_ps();
-        if let (true, Some(ack)) = (counts, packet.ack) {
-            let (_, last, count) = flows.entry((packet.flow, packet.source)).or_insert((ack, ack, 0));
-            *count += u64::from(ack > *last);
-            *last = ack.max(*last);
-        }
+    for packet in captured(of)?.1.filter(|packet| packet.payload == 0 && is_warm(of, packet.time)) {
+        let Some(ack) = packet.ack else { continue };
+        let (_, last, count) = flows.entry((packet.flow, packet.source)).or_insert((ack, ack, 0));
+        *count += u64::from(ack > *last);
+        *last = ack.max(*last);
     }
     let (bytes, count) =
         flows.values().fold((0, 0), |(bytes, count), of| (bytes + of.1 - of.0, count + of.2));
-    (count > 0).then(|| bytes as f64 / count as f64)
+    (count > 0).then(|| bytes as f64 / count as f64 * 1e-3)
 }
 
-/// Returns how many percent of the packets on the link of the watched queue `name`, after the warm-up, are to one of
-/// the `entries` destinations that were used last; `None` if there is no packet.
-pub(super) fn path_cache_percent(outcome: &Outcome, name: &str, entries: usize) -> Option<f64> {
-    let (_, interface) = watched(outcome, name)?;
-    let (mut cache, mut hits, mut packets) = (Vec::with_capacity(entries), 0u64, 0u64);
-    for packet in outcome.capture.packets.iter().map(|packet| packet.record()) {
-        if packet.interface != interface || packet.time.as_ps() < outcome.warmup.as_ps() {
-            continue;
-        }
+/// Returns how many percent of the packets on a link, after the warm-up, are to one of the destinations that were used
+/// last, of which the argument is the number; `None` if there is no packet.
+pub(super) fn path_cache(of: &Asked<'_>) -> Option<f64> {
+    let entries = of.count(0) as usize;
+    let (mut cache, mut hits, mut packets) = (Vec::new(), 0u64, 0u64);
+    for packet in captured(of)?.1.filter(|packet| is_warm(of, packet.time)) {
         let held = cache.iter().position(|destination| *destination == packet.destination);
         hits += u64::from(held.is_some());
         packets += 1;
@@ -110,18 +97,16 @@ pub(super) fn path_cache_percent(outcome: &Outcome, name: &str, entries: usize) 
     (packets > 0).then(|| 100.0 * hits as f64 / packets as f64)
 }
 
-/// Returns how many pauses of a connection there are in each megabyte of data on the link of the watched queue `name`,
-/// after the warm-up, that exceed `gap` from one packet with data to the next: where a switch that selects paths by
-/// flowlets of that gap may change the path. `None` if there is no data.
-pub(super) fn path_changes_per_mb(outcome: &Outcome, name: &str, gap: Span) -> Option<f64> {
-    let (_, interface) = watched(outcome, name)?;
+/// Returns how many pauses of a connection there are in each megabyte of data on a link, after the warm-up, that exceed
+/// the argument from one packet with data to the next: where a switch that selects paths by flowlets of that gap may
+/// change the path. `None` if there is no data.
+pub(super) fn path_changes(of: &Asked<'_>) -> Option<f64> {
     // By connection and sender: the time of the last packet.
     let mut flows: BTreeMap<(u64, u32), Time> = BTreeMap::new();
-    let (mut changes, mut bytes) = (0u64, 0u64);
-    let packets = outcome.capture.packets.iter().map(|packet| packet.record());
-    for packet in packets.filter(|packet| packet.interface == interface && packet.payload > 0) {
+    let (gap, mut changes, mut bytes) = (of.span(0), 0u64, 0u64);
+    for packet in captured(of)?.1.filter(has_data) {
         let last = flows.insert((packet.flow, packet.source), packet.time);
-        if packet.time.as_ps() >= outcome.warmup.as_ps() {
+        if is_warm(of, packet.time) {
             changes += u64::from(last.is_some_and(|last| packet.time.saturating_since(last) > gap));
             bytes += u64::from(packet.payload);
         }
@@ -129,22 +114,19 @@ pub(super) fn path_changes_per_mb(outcome: &Outcome, name: &str, gap: Span) -> O
     (bytes > 0).then(|| 1e6 * changes as f64 / bytes as f64)
 }
 
-/// Returns how far each day of a host's circuit would be filled by what passes the link of the watched queue `name`
-/// after the warm-up, in percent of the link's rate. The host has one circuit: it opens to where the next packet with
-/// data goes as that begins to leave, and stands for `day`; data to other destinations does not fill it. The last day,
-/// which the run may have cut, does not count.
-pub(super) fn days_filled_percent(outcome: &Outcome, name: &str, day: Span) -> Vec<f64> {
-    let Some((queue, interface)) = watched(outcome, name) else { return Vec::new() };
+/// Returns how far each day of a host's circuit would be filled by what passes a link after the warm-up, in percent of
+/// the link's rate. The host has one circuit: it opens to where the next packet with data goes as that begins to leave,
+/// and stays for the argument's time; data to other destinations does not fill it. The last day, which the run may have
+/// cut, does not count.
+pub(super) fn day_filled(of: &Asked<'_>) -> Vec<f64> {
+    let Some((queue, packets)) = captured(of) else { return Vec::new() };
+    let day = of.span(0);
     // The end of the day, the destination of its circuit, and how long data to that has taken.
     let mut today: Option<(Time, u32, Span)> = None;
     let mut filled = Vec::new();
-    let packets = outcome.capture.packets.iter().map(|packet| packet.record());
-    for packet in packets.filter(|packet| packet.interface == interface && packet.payload > 0) {
+    for packet in packets.filter(|packet| has_data(packet) && is_warm(of, begin(queue, packet))) {
+        let begins = begin(queue, &packet);
         let time = queue.rate.byte_time().span(u64::from(packet.size));
-        let begins = Time::from_ps(packet.time.as_ps().saturating_sub(time.as_ps()));
-        if begins.as_ps() < outcome.warmup.as_ps() {
-            continue;
-        }
         if let Some((ends, destination, used)) = &mut today
             && begins < *ends
         {
@@ -160,18 +142,39 @@ pub(super) fn days_filled_percent(outcome: &Outcome, name: &str, day: Span) -> V
     filled
 }
 
-/// Returns the watched queue `name` and the number of its link's interface in the capture.
-fn watched<'a>(outcome: &'a Outcome, name: &str) -> Option<(&'a Queue, u32)> {
-    let queue = outcome.queues.iter().find(|queue| queue.name == name)?;
-    let interface = outcome.capture.ports.iter().position(|port| *port == queue.port)?;
-    Some((queue, interface as u32))
+/// Returns the watched queue, and the captured packets of its link.
+fn captured<'a>(of: &Asked<'a>) -> Option<(&'a Queue, impl Iterator<Item = PacketRecord<'a>>)> {
+    let (queue, capture) = (of.queue()?, &of.outcome.capture);
+    let interface = capture.ports.iter().position(|port| *port == queue.port)? as u32;
+    let packets = capture.packets.iter().map(|packet| packet.record());
+    Some((queue, packets.filter(move |packet| packet.interface == interface)))
+}
+
+/// Returns when the first bit of a packet was on the link.
+fn begin(queue: &Queue, packet: &PacketRecord<'_>) -> Time {
+    let time = queue.rate.byte_time().span(u64::from(packet.size));
+    Time::from_ps(packet.time.as_ps().saturating_sub(time.as_ps()))
+}
+
+fn has_data(packet: &PacketRecord<'_>) -> bool {
+    packet.payload > 0
+}
+
+/// Returns whether a time is after the warm-up of the run.
+fn is_warm(of: &Asked<'_>, time: Time) -> bool {
+    time.as_ps() >= of.outcome.warmup.as_ps()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Measure;
     use plimsoll_results::capture::{Capture, CapturedPacket, Ecn, Flags};
-    use plimsoll_results::outcome::Queue;
+    use plimsoll_results::outcome::Outcome;
+
+    fn samples(outcome: &Outcome, text: &str) -> Vec<f64> {
+        Measure::parse(text).unwrap().samples(outcome, Span::ZERO)
+    }
 
     #[test]
     fn packets_close_together_are_a_burst() {
@@ -219,10 +222,11 @@ mod tests {
         ];
         let capture = Capture { ports: vec!["other".to_owned(), "nic".to_owned()], packets };
         let outcome = Outcome { queues: vec![queue("other"), queue("nic")], capture, ..Outcome::default() };
-        let seen: Vec<Burst> = bursts(&outcome, "nic", Span::ZERO).collect();
-        assert_eq!(seen, [Burst { us: 3.039, packets: 2.5 }, Burst { us: 1.2, packets: 1.0 }]);
-        assert_eq!(bursts(&outcome, "nic", Span::from_ns(3_500)).count(), 1);
-        assert_eq!(bursts(&outcome, "none", Span::ZERO).count(), 0);
+        assert_eq!(samples(&outcome, "burst.mean(queue.nic)"), [3.039, 1.2]);
+        assert_eq!(samples(&outcome, "burst_packets.mean(queue.nic)"), [2.5, 1.0]);
+        let burst = Measure::parse("burst.mean(queue.nic)").unwrap();
+        assert_eq!(burst.samples(&outcome, Span::from_ns(3_500)), [1.2]);
+        assert_eq!(samples(&outcome, "burst.mean(queue.none)"), [0.0; 0]);
     }
 
     /// Host 0 sends to 1, 1, 2, an acknowledgement to 3, and to 2; 1500 B take 1200 ns, 100 B 80 ns.
@@ -273,23 +277,24 @@ mod tests {
         let capture = Capture { ports: vec!["nic".to_owned()], packets };
         let outcome = Outcome { queues: vec![queue], capture, ..Outcome::default() };
         // Two to 1, one to 2 on each side of the acknowledgement.
-        assert_eq!(pair_bursts(&outcome, "nic", Span::ZERO, true), [1, 2, 1]);
-        assert_eq!(pair_bursts(&outcome, "nic", Span::ZERO, false), [1, 1, 2, 1, 2]);
+        let samples = |text: &str| samples(&outcome, text);
+        assert_eq!(samples("pair_data_burst.mean(queue.nic)"), [1.0, 2.0, 1.0]);
+        assert_eq!(samples("pair_burst.mean(queue.nic)"), [1.0, 1.0, 2.0, 1.0, 2.0]);
         // From 1,000 to 7,000 by two acknowledgements that are new.
-        assert_eq!(ack_ratio(&outcome, "nic"), Some(3_000.0));
+        assert_eq!(samples("ack_ratio(queue.nic)"), [3.0]);
         // 1; then 2 after 3; then 3 once more: of ten packets.
-        assert_eq!(path_cache_percent(&outcome, "nic", 1), Some(20.0));
-        assert_eq!(path_cache_percent(&outcome, "nic", 3), Some(70.0));
-        assert_eq!(ack_ratio(&outcome, "other"), None);
+        assert_eq!(samples("path_cache(queue.nic, 1)"), [20.0]);
+        assert_eq!(samples("path_cache(queue.nic, 3)"), [70.0]);
+        assert_eq!(samples("ack_ratio(queue.other)"), [0.0; 0]);
         // The flow to 1 has gaps of 1.2 and 6.6 us, that to 2 of 1.28 and 7.12 us, in six packets of 1,422 B.
-        let changes = |ns| path_changes_per_mb(&outcome, "nic", Span::from_ns(ns)).expect("there is data");
+        let changes = |ns: u64| samples(&format!("path_changes(queue.nic, {ns}ns)"))[0];
         let counts = [1_000, 1_250, 6_599, 6_600, 8_000].map(|ns| (changes(ns) * 6.0 * 1_422e-6).round());
         assert_eq!(counts, [4.0, 3.0, 2.0, 1.0, 0.0]);
-        assert_eq!(path_changes_per_mb(&outcome, "other", Span::ZERO), None);
+        assert_eq!(samples("path_changes(queue.other, 0ns)"), [0.0; 0]);
         // Days to 1 from 0 us on, of which two packets fill 2,400 ns; then to 2 from 3.68 us on; to 1; to 2.
-        assert_eq!(days_filled_percent(&outcome, "nic", Span::from_ns(3_000)), [80.0, 40.0, 40.0]);
+        assert_eq!(samples("day_filled.mean(queue.nic, 3000ns)"), [80.0, 40.0, 40.0]);
         // Of a packet that the end of a day cuts, a part counts: 600 of 1,200 ns in the first, 520 ns in the second.
-        let filled = days_filled_percent(&outcome, "nic", Span::from_ns(1_800));
+        let filled = samples("day_filled.mean(queue.nic, 1800ns)");
         assert_eq!(filled.iter().map(|percent| percent.round()).collect::<Vec<_>>(), [100.0, 96.0, 67.0]);
     }
 }

@@ -23,38 +23,38 @@ pub(super) fn percent(of: &Asked<'_>) -> Vec<f64> {
     percent.collect()
 }
 
-pub(super) fn rate(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn rate(of: &Asked<'_>) -> Option<f64> {
     let (to, week, weeks) = (of.host(), of.span(0), of.numbers(1));
     let weekly = |circuit: &&CircuitUse| circuit.receiver.0 == to && weeks.contains(&circuit.week);
     let bytes: u64 = of.outcome.circuits.iter().filter(weekly).map(|circuit| circuit.bytes).sum();
     let us = week.as_us_f64() * weeks.end.saturating_sub(weeks.start) as f64;
-    vec![bytes as f64 * 8.0 / us]
+    Some(bytes as f64 * 8.0 / us)
 }
 
-pub(super) fn filled(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn filled(of: &Asked<'_>) -> Option<f64> {
     share(of, |summary| summary.filled)
 }
 
-pub(super) fn wasted(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn wasted(of: &Asked<'_>) -> Option<f64> {
     share(of, |summary| summary.wasted)
 }
 
-fn share(of: &Asked<'_>, pick: fn(&CircuitSummary) -> f64) -> Vec<f64> {
-    summarise(&[of.outcome]).map(|summary| 100.0 * pick(&summary)).into_iter().collect()
+fn share(of: &Asked<'_>, pick: fn(&CircuitSummary) -> f64) -> Option<f64> {
+    summarise(&[of.outcome]).map(|summary| 100.0 * pick(&summary))
 }
 
-pub(super) fn packet_switch(of: &Asked<'_>) -> Vec<f64> {
-    vec![of.outcome.circuit_weeks.iter().map(|week| week.packet_bytes as f64 * 1e-6).sum()]
+pub(super) fn packet_switch(of: &Asked<'_>) -> Option<f64> {
+    Some(of.outcome.circuit_weeks.iter().map(|week| week.packet_bytes as f64 * 1e-6).sum())
 }
 
 pub(super) fn known(of: &Asked<'_>) -> Vec<f64> {
     counted_weeks(of.outcome).map(|week| week.known_bytes as f64 * 1e-3).collect()
 }
 
-pub(super) fn known_sent(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn known_sent(of: &Asked<'_>) -> Option<f64> {
     let known: u64 = counted_weeks(of.outcome).map(|week| week.known_bytes).sum();
     let sent: u64 = counted_weeks(of.outcome).map(|week| week.known_sent_bytes).sum();
-    (known > 0).then(|| 100.0 * sent as f64 / known as f64).into_iter().collect()
+    (known > 0).then(|| 100.0 * sent as f64 / known as f64)
 }
 
 /// The times of a reaction, in ms.

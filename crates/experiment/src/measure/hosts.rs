@@ -1,27 +1,12 @@
 //! What the stacks of hosts have done: throughput, and the use of their processors.
 
-use plimsoll_results::outcome::{Outcome, ProcessorTotals};
+use plimsoll_results::outcome::Outcome;
 
 use super::asked::Asked;
 
-pub(super) fn processor(of: &Asked<'_>) -> Vec<f64> {
-    processor_percent(of.outcome, of.host()).into_iter().collect()
-}
-
-pub(super) fn processor_per_kb(of: &Asked<'_>) -> Vec<f64> {
-    processor_ns_per_kb(of.outcome, of.host()).into_iter().collect()
-}
-
-pub(super) fn ring_drops(of: &Asked<'_>) -> Vec<f64> {
-    lost_in_rings(of.outcome).into_iter().collect()
-}
-
-pub(super) fn delivered(of: &Asked<'_>) -> Vec<f64> {
-    delivered_gbps(of.outcome, of.count(0) as u32).into_iter().collect()
-}
-
 /// Returns how busy the busiest core of a host's processor was after the warm-up, in percent.
-fn processor_percent(outcome: &Outcome, host: u32) -> Option<f64> {
+pub(super) fn processor(of: &Asked<'_>) -> Option<f64> {
+    let (outcome, host) = (of.outcome, of.host());
     let totals = outcome.processors.iter().find(|totals| totals.host == host)?;
     let seconds = outcome.end.as_secs_f64() - outcome.warmup.as_secs_f64();
     let busiest = totals.busy.iter().max()?;
@@ -30,7 +15,8 @@ fn processor_percent(outcome: &Outcome, host: u32) -> Option<f64> {
 
 /// Returns the time that all cores of a host's processor worked for each kilobyte that was delivered anywhere after the
 /// warm-up, in ns.
-fn processor_ns_per_kb(outcome: &Outcome, host: u32) -> Option<f64> {
+pub(super) fn processor_per_kb(of: &Asked<'_>) -> Option<f64> {
+    let (outcome, host) = (of.outcome, of.host());
     let totals = outcome.processors.iter().find(|totals| totals.host == host)?;
     let seconds = outcome.end.as_secs_f64() - outcome.warmup.as_secs_f64();
     let busy: f64 = totals.busy.iter().map(|core| core.as_secs_f64()).sum();
@@ -39,9 +25,13 @@ fn processor_ns_per_kb(outcome: &Outcome, host: u32) -> Option<f64> {
 }
 
 /// Returns how many packets were lost for want of room in receive rings; `None` where hosts have no processors.
-fn lost_in_rings(outcome: &Outcome) -> Option<f64> {
-    let lost = |totals: &ProcessorTotals| totals.ring_drops;
-    (!outcome.processors.is_empty()).then(|| outcome.processors.iter().map(lost).sum::<u64>() as f64)
+pub(super) fn ring_drops(of: &Asked<'_>) -> Option<f64> {
+    let lost = of.outcome.processors.iter().map(|totals| totals.ring_drops);
+    lost.reduce(|sum, one| sum + one).map(|sum| sum as f64)
+}
+
+pub(super) fn delivered(of: &Asked<'_>) -> Option<f64> {
+    delivered_gbps(of.outcome, of.count(0) as u32)
 }
 
 /// Returns the payload that was delivered in the whole intervals after the warm-up, in Gb/s for each of so many
@@ -63,10 +53,11 @@ fn delivered_gbps(outcome: &Outcome, senders: u32) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_results::outcome::GoodputInterval;
+    use plimsoll_results::outcome::{GoodputInterval, ProcessorTotals};
     use plimsoll_units::{Bytes, Span, Time};
 
     use super::*;
+    use crate::Measure;
 
     #[test]
     fn only_whole_intervals_after_the_warm_up_count() {
@@ -92,12 +83,14 @@ mod tests {
         ];
         let end = at(3) + Span::from_us(500);
         let outcome = Outcome { goodput, processors, end, warmup: Span::from_ms(1), ..Outcome::default() };
+        let samples = |text: &str| Measure::parse(text).unwrap().samples(&outcome, Span::ZERO);
         // 2.5 MB in 2 ms, of two senders.
-        assert_eq!(delivered_gbps(&outcome, 2), Some(5.0));
-        assert_eq!(processor_percent(&outcome, 1), Some(40.0));
+        assert_eq!(samples("delivered(2)"), [5.0]);
+        assert_eq!(samples("processor(host.1)"), [40.0]);
         // 1.5 ms of work in 2.5 ms, at 1,250 KB/ms.
-        assert_eq!(processor_ns_per_kb(&outcome, 1).map(f64::round), Some(480.0));
-        assert_eq!((processor_percent(&outcome, 3), lost_in_rings(&outcome)), (None, Some(7.0)));
-        assert_eq!(lost_in_rings(&Outcome::default()), None);
+        assert_eq!(samples("processor_per_kb(host.1)")[0].round(), 480.0);
+        assert_eq!((samples("processor(host.3)"), samples("ring_drops()")), (vec![], vec![7.0]));
+        let ring_drops = Measure::parse("ring_drops()").unwrap();
+        assert_eq!(ring_drops.samples(&Outcome::default(), Span::ZERO), [0.0; 0]);
     }
 }

@@ -1,21 +1,17 @@
 //! How the links between tiers are used.
 
 use plimsoll_results::outcome::LinkTotals;
-use plimsoll_units::Span;
 
 use super::asked::Asked;
 
-pub(super) fn most_used(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn most_used(of: &Asked<'_>) -> Option<f64> {
     let bytes: Vec<u64> = of_tier(of).map(|link| link.bytes).collect();
     let (sum, most) = (bytes.iter().sum::<u64>(), bytes.iter().max());
-    let used = most.filter(|_| sum > 0).map(|most| *most as f64 * bytes.len() as f64 / sum as f64);
-    used.into_iter().collect()
+    most.filter(|_| sum > 0).map(|most| *most as f64 * bytes.len() as f64 / sum as f64)
 }
 
-pub(super) fn pause_time(of: &Asked<'_>) -> Vec<f64> {
-    let paused: Vec<Span> = of_tier(of).map(|link| link.paused).collect();
-    let sum = || paused.iter().fold(Span::ZERO, |sum, one| sum + *one);
-    if paused.is_empty() { Vec::new() } else { vec![of.time(sum())] }
+pub(super) fn pause_time(of: &Asked<'_>) -> Option<f64> {
+    of_tier(of).map(|link| link.paused).reduce(|sum, one| sum + one).map(|sum| of.time(sum))
 }
 
 fn of_tier<'a>(of: &Asked<'a>) -> impl Iterator<Item = &'a LinkTotals> {
@@ -26,7 +22,7 @@ fn of_tier<'a>(of: &Asked<'a>) -> impl Iterator<Item = &'a LinkTotals> {
 #[cfg(test)]
 mod tests {
     use plimsoll_results::outcome::Outcome;
-    use plimsoll_units::Rate;
+    use plimsoll_units::{Rate, Span};
 
     use super::*;
     use crate::Measure;

@@ -4,7 +4,7 @@ use plimsoll_stats::expression::{BadExpression, Word};
 use plimsoll_units::{Rate, Span, parse_share};
 
 use super::asked::{ALL, Asked, QUEUE, Size, Value, number_of_host, pair_of_hosts};
-use super::{circuits, hosts, links, packets, samples, windows};
+use super::{bursts, circuits, hosts, links, samples, windows};
 
 /// Something that a run has samples of.
 pub struct Quantity {
@@ -20,7 +20,23 @@ pub struct Quantity {
     pub needs_end: bool,
     pub(super) of: Of,
     pub(super) arguments: &'static [Argument],
-    pub(super) samples: fn(&Asked<'_>) -> Vec<f64>,
+    pub(super) samples: Samples,
+}
+
+/// The function that answers a question.
+#[derive(Clone, Copy)]
+pub(super) enum Samples {
+    One(fn(&Asked<'_>) -> Option<f64>),
+    Many(fn(&Asked<'_>) -> Vec<f64>),
+}
+
+impl Samples {
+    pub(super) fn of(self, asked: &Asked<'_>) -> Vec<f64> {
+        match self {
+            Samples::One(number) => number(asked).into_iter().collect(),
+            Samples::Many(samples) => samples(asked),
+        }
+    }
 }
 
 impl std::fmt::Debug for Quantity {
@@ -203,11 +219,13 @@ impl Argument {
 }
 
 const fn many(name: &'static str, of: Of, unit: Unit, samples: fn(&Asked<'_>) -> Vec<f64>) -> Quantity {
+    let samples = Samples::Many(samples);
     Quantity { name, doc: "", unit, is_one: false, needs_end: false, of, arguments: &[], samples }
 }
 
-const fn one(name: &'static str, of: Of, unit: Unit, samples: fn(&Asked<'_>) -> Vec<f64>) -> Quantity {
-    Quantity { is_one: true, ..many(name, of, unit, samples) }
+const fn one(name: &'static str, of: Of, unit: Unit, number: fn(&Asked<'_>) -> Option<f64>) -> Quantity {
+    let samples = Samples::One(number);
+    Quantity { name, doc: "", unit, is_one: true, needs_end: false, of, arguments: &[], samples }
 }
 
 impl Quantity {
@@ -217,6 +235,10 @@ impl Quantity {
 
     const fn doc(self, doc: &'static str) -> Quantity {
         Quantity { doc, ..self }
+    }
+
+    const fn one(self) -> Quantity {
+        Quantity { is_one: true, ..self }
     }
 
     const fn complete(self) -> Quantity {
@@ -283,7 +305,7 @@ pub static QUANTITIES: &[Quantity] = &[
         .doc("means over intervals of a watched queue, as delay, from its first packet to its last"),
     many("delay_until_done", Of::Queue, Unit::Time, samples::delay_until_done)
         .doc("the same, of all intervals until the last message was complete"),
-    one("throughput", Of::WorkloadOrQueue, MBPS, samples::throughput).doc(
+    many("throughput", Of::WorkloadOrQueue, MBPS, samples::throughput).one().doc(
         "what passed a watched queue; or, of *, what all workloads sent for the first time, by interval",
     ),
     one("drops", Of::Queue, Unit::Count, samples::drops).doc("packets that found no room in a watched queue"),
@@ -291,23 +313,23 @@ pub static QUANTITIES: &[Quantity] = &[
     one("time_up_to", Of::Queue, PERCENT, samples::time_up_to)
         .with(&[Argument::Bytes])
         .doc("the time in which at most so many bytes waited in a watched queue"),
-    many("burst", Of::Queue, Unit::Time, packets::burst)
+    many("burst", Of::Queue, Unit::Time, bursts::lengths)
         .doc("bursts of a link: packets with less than 40 ns between them; needs captured packets"),
-    many("burst_packets", Of::Queue, Unit::Count, packets::burst_packets)
+    many("burst_packets", Of::Queue, Unit::Count, bursts::packets)
         .doc("the same bursts, in packets of full size"),
-    many("pair_burst", Of::Queue, Unit::Count, packets::pair_burst)
+    many("pair_burst", Of::Queue, Unit::Count, bursts::of_pairs)
         .doc("bursts from one host to another on a link, in packets; needs captured packets"),
-    many("pair_data_burst", Of::Queue, Unit::Count, packets::pair_data_burst)
+    many("pair_data_burst", Of::Queue, Unit::Count, bursts::of_pairs_with_data)
         .doc("the same bursts of packets with data alone"),
-    one("ack_ratio", Of::Queue, KB, packets::ack_ratio)
+    one("ack_ratio", Of::Queue, KB, bursts::ack_ratio)
         .doc("what a pure acknowledgement on a link acknowledges anew; needs captured packets"),
-    one("path_cache", Of::Queue, PERCENT, packets::path_cache)
+    one("path_cache", Of::Queue, PERCENT, bursts::path_cache)
         .with(&[Argument::Count])
         .doc("packets on a link to one of so many destinations that were used last; needs captured packets"),
-    one("path_changes", Of::Queue, Unit::Fixed("/MB"), packets::path_changes).with(&[Argument::Span]).doc(
+    one("path_changes", Of::Queue, Unit::Fixed("/MB"), bursts::path_changes).with(&[Argument::Span]).doc(
         "pauses of connections longer than this, for each megabyte of data on a link; needs captured packets",
     ),
-    many("day_filled", Of::Queue, PERCENT, packets::day_filled).with(&[Argument::Span]).doc(
+    many("day_filled", Of::Queue, PERCENT, bursts::day_filled).with(&[Argument::Span]).doc(
         "how far days of this length would be filled by data to one destination; needs captured packets",
     ),
     // Of links between tiers.

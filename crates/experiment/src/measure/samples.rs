@@ -60,26 +60,22 @@ pub(super) fn slowdown(of: &Asked<'_>) -> Vec<f64> {
     of.outcome.messages.iter().filter(counts).filter_map(slowdown).collect()
 }
 
-pub(super) fn deadline(of: &Asked<'_>) -> Vec<f64> {
-    let late = OneRun::new(of.subject, of.outcome).and_then(|run| run.late());
-    let met = |late: plimsoll_results::summary::one_run::Missed| {
-        (late.of > 0).then(|| 100.0 * (1.0 - late.missed as f64 / late.of as f64))
-    };
-    late.and_then(met).into_iter().collect()
+pub(super) fn deadline(of: &Asked<'_>) -> Option<f64> {
+    let late = OneRun::new(of.subject, of.outcome)?.late()?;
+    (late.of > 0).then(|| 100.0 * (1.0 - late.missed as f64 / late.of as f64))
 }
 
-pub(super) fn goodput(of: &Asked<'_>) -> Vec<f64> {
-    let run = OneRun::new(of.subject, of.outcome);
-    run.and_then(|run| run.goodput_mbps()).into_iter().collect()
+pub(super) fn goodput(of: &Asked<'_>) -> Option<f64> {
+    OneRun::new(of.subject, of.outcome)?.goodput_mbps()
 }
 
-pub(super) fn payload(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn payload(of: &Asked<'_>) -> Option<f64> {
     let bits = |message: &Message| (message.completed, message.bytes as f64 * 8e-9);
     let messages = of.outcome.messages.iter().filter(|message| of.has(message.workload));
     until_last_creation(of.outcome, messages.map(bits))
 }
 
-pub(super) fn per_second(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn per_second(of: &Asked<'_>) -> Option<f64> {
     let queries = of.outcome.queries.iter().filter(|query| of.has(query.workload));
     let mut done: Vec<Option<Time>> = queries.map(|query| query.completed).collect();
     if done.is_empty() {
@@ -90,36 +86,34 @@ pub(super) fn per_second(of: &Asked<'_>) -> Vec<f64> {
 }
 
 /// Divides the sum of what was done from the warm-up to the last creation of any message by that time.
-fn until_last_creation(outcome: &Outcome, done: impl Iterator<Item = (Option<Time>, f64)>) -> Vec<f64> {
-    let Some(end) = outcome.messages.iter().map(|message| message.created).max() else { return Vec::new() };
+fn until_last_creation(outcome: &Outcome, done: impl Iterator<Item = (Option<Time>, f64)>) -> Option<f64> {
+    let end = outcome.messages.iter().map(|message| message.created).max()?;
     let length = end.as_ps().saturating_sub(outcome.warmup.as_ps()) as f64 * 1e-12;
     let amount: f64 = done.filter(|(done, _)| done.is_some_and(|done| done <= end)).map(|(_, one)| one).sum();
-    if length > 0.0 { vec![amount / length] } else { Vec::new() }
+    (length > 0.0).then(|| amount / length)
 }
 
-pub(super) fn recovered(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn recovered(of: &Asked<'_>) -> Option<f64> {
     let messages: Vec<&Message> =
         of.outcome.messages.iter().filter(|message| of.has(message.workload)).collect();
     let waited = |message: &&&Message| message.completed.is_none() || message.split.recovery > Span::ZERO;
     let percent = 100.0 * messages.iter().filter(waited).count() as f64 / messages.len() as f64;
-    if messages.is_empty() { Vec::new() } else { vec![percent] }
+    (!messages.is_empty()).then_some(percent)
 }
 
-pub(super) fn retransmissions(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn retransmissions(of: &Asked<'_>) -> Option<f64> {
+    Some(of_connections(of, of.outcome.counters.retransmissions, |connection| connection.retransmissions))
+}
+
+pub(super) fn timeouts(of: &Asked<'_>) -> Option<f64> {
+    Some(of_connections(of, of.outcome.counters.timeouts, |connection| connection.timeouts))
+}
+
+/// Returns the sum over the connections of a workload, or the count `of_all` of the whole run.
+fn of_connections(of: &Asked<'_>, of_all: u64, count: fn(&Connection) -> u64) -> f64 {
     if of.is_all() {
-        return vec![of.outcome.counters.retransmissions as f64];
+        return of_all as f64;
     }
-    vec![of_connections(of, |connection| connection.retransmissions)]
-}
-
-pub(super) fn timeouts(of: &Asked<'_>) -> Vec<f64> {
-    if of.is_all() {
-        return vec![of.outcome.counters.timeouts as f64];
-    }
-    vec![of_connections(of, |connection| connection.timeouts)]
-}
-
-fn of_connections(of: &Asked<'_>, count: fn(&Connection) -> u64) -> f64 {
     let connections = of.outcome.connections.iter().filter(|connection| of.has(connection.workload));
     connections.map(count).sum::<u64>() as f64
 }
@@ -159,16 +153,16 @@ pub(super) fn throughput(of: &Asked<'_>) -> Vec<f64> {
     if seconds > 0.0 { vec![queue.bytes as f64 * 8e-6 / seconds] } else { Vec::new() }
 }
 
-pub(super) fn drops(of: &Asked<'_>) -> Vec<f64> {
-    of.queue().map(|queue| queue.drops as f64).into_iter().collect()
+pub(super) fn drops(of: &Asked<'_>) -> Option<f64> {
+    Some(of.queue()?.drops as f64)
 }
 
-pub(super) fn marks(of: &Asked<'_>) -> Vec<f64> {
-    of.queue().map(|queue| queue.marks as f64).into_iter().collect()
+pub(super) fn marks(of: &Asked<'_>) -> Option<f64> {
+    Some(of.queue()?.marks as f64)
 }
 
-pub(super) fn time_up_to(of: &Asked<'_>) -> Vec<f64> {
-    of.queue().and_then(|queue| percent_up_to(queue, of.bytes(0))).into_iter().collect()
+pub(super) fn time_up_to(of: &Asked<'_>) -> Option<f64> {
+    percent_up_to(of.queue()?, of.bytes(0))
 }
 
 /// Computes in how many percent of the time at most `bytes` waited, rounded up to a bin.

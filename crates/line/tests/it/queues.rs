@@ -11,8 +11,10 @@
 
 use std::path::Path;
 
+use plimsoll_experiment::bench;
 use plimsoll_line::search::Found;
-use plimsoll_line::{Options, Over, Slo, Watch, draw};
+use plimsoll_line::{LineQuestion, Room, Watch, draw};
+use plimsoll_results::run_dir::Existing;
 use plimsoll_scenario::Scenario;
 
 /// Mean service time in us.
@@ -36,27 +38,22 @@ fn line(size: &str, objective: &str, today: f64) -> (f64, f64, f64) {
         Path::new("."),
     )
     .unwrap();
-    let slos = [Slo::parse(objective).unwrap()];
-    slos[0].check(scenario.points().iter().map(|point| &point.model)).unwrap();
-    let over = Over::find(scenario.points(), None).unwrap().within(0.5e9, 0.95e9).unwrap();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let options = Options {
+    let question = LineQuestion {
+        slo: vec![objective.to_owned()],
+        within: Some("500Mbps..950Mbps".to_owned()),
         precision: 0.02,
-        variants: Vec::new(),
         replicates_max: 16,
-        messages: None,
-        at: None,
-        threads,
-        anew: false,
-        repair: false,
+        ..LineQuestion::default()
     };
+    let asked = question.ask(&scenario).unwrap();
+    let room = Room { threads: bench::threads(None), memory_max: u64::MAX };
     let dir = std::env::temp_dir().join(format!(
         "plimsoll-queues-{}-{objective}-{}",
         std::process::id(),
         size.len()
     ));
     std::fs::create_dir_all(&dir).unwrap();
-    let lines = draw(&scenario, &over, &slos, &options, Some(&dir), &Silent).unwrap();
+    let lines = draw(&asked, Some(&dir), Existing::Resume, room, &Silent).unwrap();
     std::fs::remove_dir_all(&dir).unwrap();
     let line = &lines.variants[0].line;
     assert_eq!(line.found(), Found::Line);

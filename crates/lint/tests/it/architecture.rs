@@ -86,12 +86,17 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "units",
         ],
     ),
-    // The measures of runs.
-    ("experiment", &["bursts", "files", "results", "scenario", "stats", "units"]),
+    // Questions to runs, the bench that makes them, and the store of those that are finished.
     (
-        "line",
-        &["experiment", "files", "report", "results", "scenario", "sim", "stats", "text", "traffic", "units"],
+        "experiment",
+        &[
+            "bursts", "files", "memory", "process", "report", "results", "scenario", "sim", "stats", "text",
+            "units",
+        ],
     ),
+    ("line", &["experiment", "report", "results", "scenario", "sim", "stats", "text", "traffic", "units"]),
+    // A page on which one turns a scenario's keys, with its server.
+    ("explore", &["experiment", "http", "line", "report", "results", "scenario", "sim", "units"]),
     // The kernel's programs are compared with the mechanisms, not the other way round.
     ("bpf", &["mechanisms", "units"]),
     // These are servers: a runtime, and its users. They reach the network only by sockets.
@@ -108,10 +113,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "breakdown",
             "bursts",
             "circuits",
+            "experiment",
+            "explore",
             "fabric",
             "files",
             "host",
-            "http",
             "line",
             "linux",
             "mechanisms",

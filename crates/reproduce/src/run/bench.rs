@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{self, AtomicUsize};
 use std::thread;
 
+use plimsoll_experiment::bench::{self, BenchWatch as _};
 use plimsoll_results::digest::Digest;
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::Overrides;
 use plimsoll_scenario::model::Model;
-use plimsoll_sim::batch;
 use plimsoll_units::Span;
 
 use super::gather::Gather;
@@ -224,14 +224,18 @@ impl Bench<'_> {
                 Work::Task(task) => tasks.push((jobs, task)),
             }
         }
-        let gather = Gather::new(self, &networks, of, progress, journal);
-        batch::run_all(&models, self.options.threads, &gather)?;
+        let gather = Gather::new(of, progress, journal);
+        let threads = self.options.threads;
+        bench::Bench { threads, memory_max: u64::MAX, watch: &gather }.run(&models, |index, outcome| {
+            let entries = networks[index].iter().map(|job| self.entry(job, &outcome));
+            Ok(gather.keep(entries.collect())?)
+        })?;
         self.run_tasks(&tasks, &gather)?;
         // By the wall's clock: one after the other, and nothing beside it.
         for job in live {
             let entries = match &job.work {
-                Work::Network(model) => vec![self.carry(job, model, &|| gather.tell())?],
-                Work::Task(task) => self.perform(&[job], task.as_ref(), &|| gather.tell())?,
+                Work::Network(model) => vec![self.carry(job, model, &|| gather.goes_on())?],
+                Work::Task(task) => self.perform(&[job], task.as_ref(), &|| gather.goes_on())?,
             };
             gather.keep(entries).map_err(ReproduceError::Journal)?;
         }
@@ -247,10 +251,10 @@ impl Bench<'_> {
         let next = AtomicUsize::new(0);
         let work = || {
             while let Some((jobs, task)) = tasks.get(next.fetch_add(1, atomic::Ordering::Relaxed)) {
-                if !gather.tell() {
+                if !gather.goes_on() {
                     return Err(ReproduceError::Cancelled);
                 }
-                let entries = self.perform(jobs, task.as_ref(), &|| gather.tell())?;
+                let entries = self.perform(jobs, task.as_ref(), &|| gather.goes_on())?;
                 gather.keep(entries).map_err(ReproduceError::Journal)?;
             }
             Ok(())

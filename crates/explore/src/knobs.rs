@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use plimsoll_report::html::{Control, Knob};
 use plimsoll_scenario::Point;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// Keys that name things, or whose change makes another scenario of the file.
 const LEFT_OUT: [&str; 8] =
@@ -26,10 +26,11 @@ pub fn knobs(points: &[&Point], schema: &Value) -> Vec<Knob> {
     let mut leaves: Vec<(Vec<String>, Value, Vec<&str>)> = Vec::new();
     let mut differing: BTreeSet<Vec<String>> = BTreeSet::new();
     let mut set: BTreeSet<String> = BTreeSet::new();
-    for point in points {
+    let model = |point: &&Point| serde_json::to_value(&point.model).unwrap_or_default();
+    let models: Vec<Value> = points.iter().map(model).collect();
+    for (point, model) in points.iter().zip(&models) {
         set.extend(point.settings().lines().filter_map(|line| Some(line.split_once(" = ")?.0.to_owned())));
-        let model = serde_json::to_value(&point.model).unwrap_or_default();
-        collect(&mut Vec::new(), &model, &mut |path, value| match leaves
+        collect(&mut Vec::new(), model, &mut |path, value| match leaves
             .iter_mut()
             .find(|(known, ..)| known == path)
         {
@@ -52,12 +53,12 @@ pub fn knobs(points: &[&Point], schema: &Value) -> Vec<Knob> {
         if path[0] == "port" && !["switch", "host"].contains(&path[1].as_str()) {
             let of_switch: Vec<String> =
                 ["port", "switch"].into_iter().map(str::to_owned).chain(path[2..].iter().cloned()).collect();
-            if points.iter().any(|point| value_at(point, &of_switch).as_ref() == Some(&value)) {
+            if models.iter().any(|model| at(model, &of_switch) == Some(&value)) {
                 continue;
             }
         }
         let key = dotted(&path);
-        let Some((found, help)) = find(schema, &path, points) else { continue };
+        let Some((found, help)) = find(schema, &path, &models) else { continue };
         let Some((control, value)) = control(&key, &found, &value, schema) else { continue };
         let all = variants.len() == points.len();
         knobs.push(Knob {
@@ -118,9 +119,7 @@ fn group(path: &[String]) -> String {
 }
 
 /// Returns the schema of a key, and what it says that the key means.
-fn find(schema: &Value, path: &[String], points: &[&Point]) -> Option<(Value, String)> {
-    let models: Vec<Value> =
-        points.iter().filter_map(|point| serde_json::to_value(&point.model).ok()).collect();
+fn find(schema: &Value, path: &[String], models: &[Value]) -> Option<(Value, String)> {
     let model = models.iter().find(|model| at(model, path).is_some())?;
     let mut here = schema.clone();
     let mut help = String::new();
@@ -136,10 +135,6 @@ fn find(schema: &Value, path: &[String], points: &[&Point]) -> Option<(Value, St
     Some((here, help))
 }
 
-fn value_at(point: &Point, path: &[String]) -> Option<Value> {
-    at(&serde_json::to_value(&point.model).ok()?, path).cloned()
-}
-
 fn at<'a>(model: &'a Value, path: &[String]) -> Option<&'a Value> {
     path.iter().try_fold(model, |value, key| value.get(key))
 }
@@ -148,8 +143,7 @@ fn at<'a>(model: &'a Value, path: &[String]) -> Option<&'a Value> {
 fn resolve(schema: &Value, here: &Value, value: Option<&Value>) -> Value {
     let mut here = here.clone();
     for _ in 0..8 {
-        let name = here.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix("#/$defs/"));
-        if let Some(definition) = name.and_then(|name| schema.get("$defs")?.get(name)) {
+        if let Some(definition) = definition(schema, &here) {
             here = definition.clone();
             continue;
         }
@@ -195,7 +189,8 @@ fn control(key: &str, found: &Value, value: &Value, schema: &Value) -> Option<(C
             let quantity = quantity(text);
             Some((quantity.unwrap_or(Control::Text), text.clone()))
         }
-        Value::Array(_) => Some((Control::Text, literal(value))),
+        // Lists, texts and numbers of JSON are TOML too.
+        Value::Array(_) => Some((Control::Text, value.to_string())),
         Value::Null | Value::Object(_) => None,
     }
 }
@@ -232,10 +227,7 @@ fn quantity(text: &str) -> Option<Control> {
 
 /// Returns the words that a schema allows, if it allows nothing else.
 fn choices(schema: &Value, found: &Value) -> Vec<String> {
-    let found = match found.get("$ref") {
-        Some(_) => resolve_reference(schema, found),
-        None => found.clone(),
-    };
+    let found = definition(schema, found).unwrap_or(found);
     let text = |value: &Value| value.as_str().map(str::to_owned);
     if let Some(Value::Array(words)) = found.get("enum") {
         return words.iter().filter_map(text).collect();
@@ -253,12 +245,7 @@ fn choices(schema: &Value, found: &Value) -> Vec<String> {
     words
 }
 
-fn resolve_reference(schema: &Value, found: &Value) -> Value {
-    let name = found.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix("#/$defs/"));
-    name.and_then(|name| schema.get("$defs")?.get(name)).cloned().unwrap_or(Value::Object(Map::new()))
-}
-
-/// Writes a value as TOML; JSON's lists, texts and numbers are TOML too.
-fn literal(value: &Value) -> String {
-    value.to_string()
+/// Returns the definition to which a schema refers, if it does.
+fn definition<'a>(schema: &'a Value, here: &Value) -> Option<&'a Value> {
+    schema.get("$defs")?.get(here.get("$ref")?.as_str()?.strip_prefix("#/$defs/")?)
 }

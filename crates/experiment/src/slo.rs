@@ -1,11 +1,11 @@
 //! [`Slo`]: one objective, such as `p99(query) < 1ms`: a [`Measure`], an operator and a limit.
 
-use plimsoll_experiment::Measure;
-use plimsoll_experiment::measure::Unit;
 use plimsoll_report::chart::Format;
 use plimsoll_scenario::model::Model;
 use plimsoll_stats::expression::{Aggregate, BadExpression, Operator, Word};
 use serde::{Deserialize, Serialize};
+
+use crate::measure::{Measure, Unit};
 
 /// The number that an objective limits, by how it is judged.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -140,7 +140,7 @@ impl Slo {
     }
 
     /// Returns whether a completion time in us is over the limit.
-    pub(crate) fn is_over(&self, us: f64) -> bool {
+    pub fn is_over(&self, us: f64) -> bool {
         !self.operator.holds(us, self.limit)
     }
 }

@@ -11,30 +11,30 @@
 //! with further replicates as long as intervals are missing. What is shown is always a whole scenario with its digest.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use plimsoll_experiment::points::digest;
+use plimsoll_experiment::question::{self, key, quoted};
+use plimsoll_experiment::replay::{self, Drawn};
+use plimsoll_experiment::{Bench, BenchWatch, Memory, Slo};
 use plimsoll_line::page::About;
-use plimsoll_line::{Lines, Options as LineOptions, Over, Slo, Stopped};
+use plimsoll_line::{LineQuestion, Room, Stopped};
 use plimsoll_report::html;
 use plimsoll_results::curves::Detail;
-use plimsoll_results::outcome::Outcome;
 use plimsoll_results::replay::ReplayWindow;
+use plimsoll_results::run_dir::Existing;
 use plimsoll_results::summary::{Options, Warning};
 use plimsoll_results::{Curves, PointOutcome, Summary};
 use plimsoll_scenario::model::Model;
 use plimsoll_scenario::{Overrides, Point, Scenario, ScenarioError};
-use plimsoll_sim::batch::{self, BatchError, Watch};
+use plimsoll_sim::batch::BatchError;
 use plimsoll_sim::{Extent, Progress, RunError, estimate};
 use plimsoll_units::{Span, Time};
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::line_watch::LineWatch;
-use crate::job::key;
-use crate::memory::Memory;
-use crate::output;
-use crate::replay::{self, Drawn};
-use crate::source::{Source, quoted};
+use crate::line_watch::LineWatch;
 
 /// What the first look at a turn may take.
 const FIRST_LOOK: Duration = Duration::from_millis(350);
@@ -50,10 +50,13 @@ const REPLICATES_MAX: u32 = 8;
 
 /// The scenario of a page, what its reader wants, and what has been found.
 pub struct Session {
-    source: Source,
+    /// The path of the scenario, as commands name it.
+    path: PathBuf,
     scenario: Scenario,
     threads: usize,
     memory: Memory,
+    /// The commit of this build, where known.
+    commit: Option<&'static str>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -116,32 +119,7 @@ struct Page {
     state: String,
 }
 
-/// The answer to a question for the state, for the page's script.
-#[derive(Serialize)]
-pub struct StateAnswer {
-    version: u64,
-    /// The reader's changes.
-    set: Vec<String>,
-    /// The results are those of the latest turn.
-    current: bool,
-    busy: bool,
-    stage: String,
-    more: String,
-    progress: f64,
-    error: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    html: Option<String>,
-    digest: String,
-    command: String,
-    /// By variant, the begin and the length of the window around the message that was delayed most.
-    delayed: BTreeMap<String, [String; 2]>,
-    line: u64,
-    line_state: String,
-    replay: u64,
-    replay_state: String,
-}
-
-/// What the worker is to do next.
+/// The next job of the worker.
 enum Job {
     Look(Look, Vec<String>),
     Line(Box<Slo>, Vec<String>),
@@ -156,9 +134,15 @@ enum Failure {
 }
 
 impl Session {
-    pub fn new(source: Source, scenario: Scenario, threads: usize, memory: Memory) -> Session {
+    pub fn new(
+        path: PathBuf,
+        scenario: Scenario,
+        threads: usize,
+        memory: Memory,
+        commit: Option<&'static str>,
+    ) -> Session {
         let state = Mutex::new(State { next: Some(Look::FIRST), ..State::default() });
-        Session { source, scenario, threads, memory, state, changed: Condvar::new() }
+        Session { path, scenario, threads, memory, commit, state, changed: Condvar::new() }
     }
 
     /// Takes the reader's changes. Whatever is under way is cancelled.
@@ -211,43 +195,45 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the state, with the results if they are newer than version `since`.
-    pub fn answer(&self, since: Option<u64>) -> StateAnswer {
+    /// Returns the state for the script of the page, with the results if they are newer than version `since`. Times are
+    /// those of the window around the message that was delayed most, by variant.
+    pub fn answer(&self, since: Option<u64>) -> Value {
         let state = self.state();
         let shown = state.shown.as_ref();
-        let current = shown.is_some_and(|shown| shown.turn == state.turn);
-        let fresh = shown.is_some() && since != Some(state.version);
-        let is_working = state.next.is_some() || state.wanted_line.is_some() || state.wanted_replay.is_some();
-        let (stage, more) = match shown.filter(|_| current) {
-            _ if state.error.is_some() => ("This cannot be run".to_owned(), String::new()),
-            Some(shown) => (shown.stage.clone(), shown.more.clone()),
-            None => ("Running".to_owned(), "a first look comes at once".to_owned()),
+        let of_turn = shown.filter(|shown| shown.turn == state.turn);
+        let busy = state.next.is_some() || state.wanted_line.is_some() || state.wanted_replay.is_some();
+        let (stage, more) = match of_turn {
+            _ if state.error.is_some() => ("This cannot be run", ""),
+            Some(shown) => (shown.stage.as_str(), if busy { shown.more.as_str() } else { "" }),
+            None => ("Running", "a first look comes at once"),
         };
-        StateAnswer {
-            version: state.version,
-            set: state.set.clone(),
-            current,
-            busy: is_working,
-            stage,
-            more: if is_working || !current { more } else { String::new() },
-            progress: state.progress,
-            error: state.error.clone(),
-            html: shown.filter(|_| fresh).map(|shown| shown.html.clone()),
-            digest: shown.map(|shown| shown.digest.clone()).unwrap_or_default(),
-            command: shown.map(|shown| shown.command.clone()).unwrap_or_default(),
-            delayed: shown
-                .iter()
-                .flat_map(|shown| &shown.delayed)
-                .map(|(variant, window)| {
-                    let from = window.from.saturating_since(Time::ZERO);
-                    (variant.clone(), [from, window.length].map(|span| span.to_string()))
-                })
-                .collect(),
-            line: state.line.number,
-            line_state: state.line.state.clone(),
-            replay: state.replay.number,
-            replay_state: state.replay.state.clone(),
+        let times = |(variant, window): (&String, &ReplayWindow)| {
+            let from = window.from.saturating_since(Time::ZERO);
+            (variant.clone(), [from, window.length].map(|span| span.to_string()))
+        };
+        let delayed: BTreeMap<String, [String; 2]> =
+            shown.iter().flat_map(|shown| &shown.delayed).map(times).collect();
+        let mut answer = json!({
+            "version": state.version,
+            "set": state.set,
+            "current": of_turn.is_some(),
+            "busy": busy,
+            "stage": stage,
+            "more": more,
+            "progress": state.progress,
+            "error": state.error,
+            "digest": shown.map_or("", |shown| &shown.digest),
+            "command": shown.map_or("", |shown| &shown.command),
+            "delayed": delayed,
+            "line": state.line.number,
+            "line_state": state.line.state,
+            "replay": state.replay.number,
+            "replay_state": state.replay.state,
+        });
+        if let Some(shown) = shown.filter(|_| since != Some(state.version)) {
+            answer["html"] = json!(shown.html);
         }
+        answer
     }
 
     /// Returns the shown scenario with all that it depends on, as a file.
@@ -393,21 +379,21 @@ impl Session {
     fn run(&self, turn: u64, scenario: &Scenario) -> Result<Vec<PointOutcome>, Failure> {
         let points = first_points(scenario);
         let models: Vec<&Model> = points.iter().map(|point| &point.model).collect();
-        let keeper = Keeper {
-            session: self,
-            turn,
-            points: &points,
-            done: Mutex::default(),
-            progress: Mutex::default(),
-        };
-        match batch::run_all(&models, self.threads, &keeper) {
-            Ok(()) => {}
-            Err(BatchError::Run(RunError::Cancelled)) => return Err(self.cancelled()),
-            Err(error) => return Err(Failure::Failed(error.to_string())),
+        let done = Mutex::new(BTreeMap::new());
+        let gives_way = self.state().shown.as_ref().is_some_and(|shown| shown.turn == turn);
+        let shares = Mutex::new(vec![0.0; points.len()]);
+        let watch = LookWatch { session: self, turn, gives_way, shares };
+        let bench = Bench { threads: self.threads, memory_max: self.memory.limit(), watch: &watch };
+        let ended = bench.run(&models, |index, outcome| {
+            let outcome = PointOutcome::new(key(points[index]), points[index].seed, outcome);
+            done.lock().unwrap_or_else(PoisonError::into_inner).insert(index, outcome);
+            Ok(())
+        });
+        match ended {
+            Ok(()) => Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()),
+            Err(BatchError::Run(RunError::Cancelled)) => Err(self.cancelled()),
+            Err(error) => Err(Failure::Failed(error.to_string())),
         }
-        let mut done = keeper.done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        done.sort_by_key(|(index, _)| *index);
-        Ok(done.into_iter().map(|(_, outcome)| outcome).collect())
     }
 
     /// Returns what the page shows of a look, and whether further replicates would give intervals that are missing.
@@ -433,8 +419,8 @@ impl Session {
         let shown = Shown {
             turn,
             html: html::results(&summary, &curves, !is_whole),
-            digest: output::digest(&summary).to_string(),
-            command: self.command(&scenario),
+            digest: digest(&summary).to_string(),
+            command: self.command("run", &scenario),
             delayed: outcomes
                 .iter()
                 .filter(|point| point.key.replicate == 0)
@@ -447,39 +433,32 @@ impl Session {
         (shown, wants_more)
     }
 
-    /// Returns the command that repeats the shown runs.
-    fn command(&self, scenario: &Scenario) -> String {
-        let overrides = scenario.overrides();
-        let replicates = (overrides.replicates > 0).then_some(overrides.replicates);
-        let source = Source { set: overrides.set.clone(), replicates, ..self.source.clone() };
-        source.command_of("run", scenario.points())
+    /// Returns the command that repeats by `subcommand` what is shown. A search chooses its replicates itself.
+    fn command(&self, subcommand: &str, scenario: &Scenario) -> String {
+        let mut overrides = scenario.overrides().clone();
+        if subcommand == "line" {
+            overrides.replicates = 0;
+        }
+        question::command(subcommand, &self.path, &overrides, scenario.points())
     }
 
     /// Searches the load line of the reader's scenario.
     fn line(&self, turn: u64, slo: Slo, set: &[String]) {
         let found = self.scenario_with(set, &Look { share: Some(1.0), replicates: 1 }).and_then(|scenario| {
-            let over =
-                Over::find(scenario.points(), None).map_err(|error| Failure::Failed(error.to_string()))?;
-            let options = LineOptions {
-                variants: Vec::new(),
-                precision: 0.05,
-                replicates_max: 32,
-                messages: None,
-                at: None,
-                threads: self.threads,
-                anew: false,
-                repair: false,
-            };
-            let command = format!(
-                "{} --slo {} --over {}",
-                self.command(&scenario).replacen(" run ", " line ", 1),
-                quoted(&slo.text),
-                over.key
-            );
-            let watch = LineWatch::new((self, turn), &scenario, (&over, &slo), &command);
-            let slos = [slo.clone()];
-            match plimsoll_line::draw(&scenario, &over, &slos, &options, None, &watch) {
-                Ok(lines) => Ok(line_page(&scenario, &lines, &command)),
+            let asked = LineQuestion { slo: vec![slo.text], ..LineQuestion::default() };
+            let asked = asked.ask(&scenario).map_err(|error| Failure::Failed(error.to_string()))?;
+            let plan = asked.plan(self.command("line", &scenario), self.commit);
+            let watch = LineWatch::new((self, turn), &asked, &plan);
+            let room = Room { threads: self.threads, memory_max: self.memory.limit() };
+            match plimsoll_line::draw(&asked, None, Existing::Resume, room, &watch) {
+                Ok(lines) => Ok(lines.page(&About {
+                    description: "",
+                    command: &plan.command,
+                    seed: plan.seed,
+                    version: &plan.version,
+                    commit: self.commit,
+                    scenario: "",
+                })),
                 Err(Stopped::Cancelled) => Err(self.cancelled()),
                 Err(error) => Err(Failure::Failed(error.to_string())),
             }
@@ -492,7 +471,7 @@ impl Session {
     }
 
     /// Shows how far the search for a line is, and the loads that it has decided where there are new ones.
-    pub(super) fn show_line(&self, turn: u64, page: Option<String>, so_far: String) {
+    pub(crate) fn show_line(&self, turn: u64, page: Option<String>, so_far: String) {
         let mut state = self.state();
         if state.turn == turn {
             if let Some(page) = page {
@@ -500,11 +479,6 @@ impl Session {
             }
             state.line.state = so_far;
         }
-    }
-
-    /// Returns the memory that runs may need together, in bytes.
-    pub(super) fn memory_limit(&self) -> u64 {
-        self.memory.limit()
     }
 
     /// Draws a replay of the reader's scenario.
@@ -520,7 +494,7 @@ impl Session {
                 Ok((recording, _)) => {
                     let command = format!(
                         "{} --variant {} --from {} --for {}",
-                        self.command(&scenario).replacen(" run ", " replay ", 1),
+                        self.command("replay", &scenario),
                         quoted(variant),
                         Span::from_ps(recording.from),
                         Span::from_ps(recording.length)
@@ -531,6 +505,7 @@ impl Session {
                         recording: &recording,
                         command: &command,
                         digest: None,
+                        commit: self.commit,
                     };
                     Ok(replay::page(&drawn))
                 }
@@ -556,7 +531,7 @@ impl Session {
     }
 
     /// Returns whether a job of `turn` is still wanted. A look that is not the first one gives way to a button.
-    pub(super) fn goes_on(&self, turn: u64, gives_way: bool) -> bool {
+    pub(crate) fn goes_on(&self, turn: u64, gives_way: bool) -> bool {
         let state = self.state();
         let asked = state.wanted_line.is_some() || state.wanted_replay.is_some();
         let is_latest = state.turn == turn && !state.ends;
@@ -618,62 +593,35 @@ fn rounded(span: Span) -> String {
     Span::from_us(((us / digits).round() * digits) as u64).to_string()
 }
 
-fn line_page(scenario: &Scenario, lines: &Lines, command: &str) -> String {
-    lines.page(&About {
-        description: "",
-        command,
-        seed: scenario.points().first().map_or(0, |point| point.seed),
-        version: env!("CARGO_PKG_VERSION"),
-        commit: output::commit(),
-        scenario: "",
-    })
-}
-
-/// Gathers the outcomes of a look.
-struct Keeper<'a> {
+/// The watch of a look's runs.
+struct LookWatch<'a> {
     session: &'a Session,
     turn: u64,
-    points: &'a [&'a Point],
-    done: Mutex<Vec<(usize, PointOutcome)>>,
-    progress: Mutex<Vec<f64>>,
+    /// Whether the look ends when a button is pressed. The first one does not, since both buttons need its results.
+    gives_way: bool,
+    /// The finished part of each run, 0 to 1.
+    shares: Mutex<Vec<f64>>,
 }
 
-impl Watch for Keeper<'_> {
-    fn on_progress(&self, index: usize, progress: Progress) -> bool {
-        let share = if progress.horizon == Time::MAX {
-            0.0
-        } else {
-            // A run may end long before its horizon, which has room for what is still to be answered.
-            let end = self.points[index].model.run.duration.unwrap_or(Span::MAX).as_secs_f64();
-            (progress.now.as_secs_f64() / end.min(progress.horizon.as_secs_f64())).min(1.0)
-        };
-        self.note(index, share);
-        self.session.goes_on(self.turn, true)
+impl BenchWatch for LookWatch<'_> {
+    fn on_progress(&self, run: usize, share: Option<f64>, _: Progress) {
+        self.note(run, share.unwrap_or(0.0));
     }
 
-    fn memory_max(&self) -> u64 {
-        self.session.memory.limit()
+    fn on_run(&self, run: usize, _: u64) {
+        self.note(run, 1.0);
     }
 
-    fn on_done(
-        &self,
-        index: usize,
-        outcome: Outcome,
-    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        let point = self.points[index];
-        let outcome = PointOutcome::new(key(point), point.seed, outcome);
-        self.done.lock().unwrap_or_else(PoisonError::into_inner).push((index, outcome));
-        self.note(index, 1.0);
-        Ok(())
+    fn goes_on(&self) -> bool {
+        self.session.goes_on(self.turn, self.gives_way)
     }
 }
 
-impl Keeper<'_> {
-    fn note(&self, index: usize, share: f64) {
-        let mut all = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        all.resize(self.points.len(), 0.0);
-        all[index] = share;
-        let progress = all.iter().sum::<f64>() / all.len() as f64;
+impl LookWatch<'_> {
+    fn note(&self, run: usize, share: f64) {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        shares[run] = share;
+        let progress = shares.iter().sum::<f64>() / shares.len() as f64;
         let mut state = self.session.state();
         if state.turn == self.turn {
             state.progress = progress;

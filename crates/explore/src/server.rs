@@ -15,8 +15,8 @@
 use plimsoll_http::{Answer, Limits, Listener, PATIENCE, Request};
 use serde::Deserialize;
 
-use super::gate::{Credentials, Gate};
-use super::session::Session;
+use crate::gate::{Credentials, Gate};
+use crate::session::Session;
 
 /// All keys of a large scenario are some kilobytes, and a browser asks from six connections, with some in reserve.
 const LIMITS: Limits = Limits { body: 64 << 10, connections: 32, patience: PATIENCE };
@@ -78,10 +78,7 @@ fn answer(request: &Request, gate: &Gate, session: &Session, page: &str) -> Answ
         ("GET", "/") => of_kind(HTML, page),
         ("GET", "/state") => {
             let since = request.parameter("since").and_then(|text| text.parse().ok());
-            match serde_json::to_string(&session.answer(since)) {
-                Ok(json) => of_kind(JSON, json),
-                Err(error) => Answer::text("500 Internal Server Error", error.to_string()),
-            }
+            of_kind(JSON, session.answer(since).to_string())
         }
         ("GET", "/line") => of_kind(HTML, session.line_page()),
         ("GET", "/replay") => of_kind(HTML, session.replay_page()),
