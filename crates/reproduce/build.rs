@@ -12,15 +12,15 @@ fn main() -> io::Result<()> {
     fs::write(out.join("files.rs"), list)
 }
 
-/// Returns the folders in a folder, by name.
+/// Returns the folders of studies in a folder, by name.
 fn folders(parent: &Path) -> io::Result<Vec<PathBuf>> {
     println!("cargo::rerun-if-changed={}", parent.display());
     let mut folders = sorted(parent)?;
-    folders.retain(|path| path.is_dir());
+    folders.retain(|path| path.join("study.toml").is_file());
     Ok(folders)
 }
 
-/// Returns what is in a folder, by name.
+/// Returns the entries of a folder, by name.
 fn sorted(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
     paths.sort();

@@ -22,13 +22,13 @@ class Run(TypedDict, total=False):
     seed: int
     """Seed of every random stream; the same file and seed give the same bytes."""
     duration: Span
-    """When traffic stops being generated. Without it a run ends when its workloads have sent all they were told to
-    send (`count`, `size`)."""
+    """When traffic stops being generated. Without it a run ends when its workloads have sent all they have to send
+    (`count`, `size`)."""
     warmup: Span
     """Messages created before this time are carried but not counted; queues are observed from then on."""
     drain: Span
-    """After the last arrival the run goes on until every message is answered, but no longer than this. What is
-    still open then is reported as unfinished."""
+    """After the last arrival the run continues until every message is answered, but no longer than this. Messages
+    that are still open then are reported as unfinished."""
 
 
 class _RackTopology(TypedDict):
@@ -101,8 +101,7 @@ class _ClosTopology(TypedDict):
 
 class ClosTopology(_ClosTopology, total=False):
     """Three tiers of switches in pods, with more or fewer links upwards than down: `edge`, `aggregation`, `core`.
-    Each aggregation switch has cores of its own, which connect it with the aggregation switches of the same
-    number in other pods."""
+    Each aggregation switch has cores of its own, which connect it with those of the same number in other pods."""
 
 
 class _DumbbellTopology(TypedDict):
@@ -174,11 +173,11 @@ _FaultFrom = TypedDict("_FaultFrom", {"from": "str"})
 
 class Fault(_Fault, _FaultFrom, total=False):
     """A link that is slow or dead for a while. A packet that is being sent when its link gets another rate ends at
-    the old one. With a link that fails go the packets on it, those that wait for it, and those that are sent to
-    it until routing has converged (`paths.convergence_delay`); they are counted as `link_drops`. After that
-    every switch takes the shortest paths, by hops, over the links that are alive; what is for a host that none
-    leads to is dropped there and counted as `no_route_drops`. A host goes on sending to its own dead link; one
-    with `host.backpressure` waits. Pauses of a link that fails, or comes back, are forgotten at both ends: flow
+    the old one. A link that fails loses the packets on it, all that wait for it, and all that are sent to it
+    until routing has converged (`paths.convergence_delay`); they are counted as `link_drops`. After that every
+    switch takes the shortest paths, by hops, over the links that are alive; a packet to a host that none leads
+    to is dropped there and counted as `no_route_drops`. A host still sends to its own dead link; one with
+    `host.backpressure` waits. Pauses of a link that fails, or comes back, are forgotten at both ends: flow
     control promises no losslessness then. A fault from the beginning of the run on is known to routing from the
     beginning."""
     at: Span
@@ -186,7 +185,7 @@ class Fault(_Fault, _FaultFrom, total=False):
     until: Span
     """When the link is as before again: after `at`. Default never."""
     rate: Rate
-    """What is left of the link's rate. Routing does not know of it. Either this or `down`."""
+    """The remaining rate of the link. Routing does not know of it. Either this or `down`."""
     down: bool
     """Whether the link is dead. Default false."""
     direction: Direction
@@ -221,8 +220,8 @@ class SprayParams(TypedDict, total=False):
 class FlowletParams(TypedDict, total=False):
     """Every switch sends flowlets by paths of their own."""
     gap: Span
-    """The pause after which a flow may change its path, more than 0. It should exceed the difference of the paths'
-    delays, queues included. Default 500 us (an assumption)."""
+    """The pause after which a flow may change its path, more than 0. It should exceed what the paths differ in
+    delay, queues included. Default 500 us (an assumption)."""
     entries: int
     """Entries of a switch's table, 1 to 2^24; flows that fall on the same one share a path. Default 65536 (an
     assumption)."""
@@ -250,7 +249,7 @@ class Port(TypedDict, total=False):
     and `buffer` and `order` do not count."""
     pfc: Union[PfcParams, Literal["off"]]
     """Priority flow control on the links into the switch: no packet is lost for lack of room. `buffer`, in bytes,
-    then limits the packets that arrive by one link, and is shared among the priorities in use."""
+    is then what arrives by one link may take, and is shared among the priorities in use."""
     ecn: Union[EcnParams, Literal["off"]]
     """Mark ECN at a threshold on the instantaneous queue."""
     red: Union[RedParams, Literal["off"]]
@@ -276,26 +275,25 @@ class PfabricParams(TypedDict, total=False):
     """When the buffer is full, counting the arriving packet: `more` than `limit`, or `at-least` `limit` (the
     authors' ns-2 code, where 36 KB hold 23 full packets). Default `more`."""
     eviction: Eviction
-    """The packets that are dropped then: `as-needed`, packets by falling rank until the rest fits; `one`, the one
-    packet of the largest rank whose removal makes the rest fit (the authors' ns-2 code). They differ only if
+    """What is dropped then: `as-needed`, packets by falling rank until the rest fits; `one`, the one packet of the
+    largest rank among those whose removal makes the rest fit (the authors' ns-2 code). They differ only if
     packet sizes do. Default `as-needed`."""
 
 
 class PfcParams(TypedDict, total=False):
-    """Flow control on the links into a switch. It needs a buffer for each link and priority. A pause is sent when
-    the packet in transmission towards the sender has ended; the frame takes its 84 B of time to arrive, and none
-    from the data."""
+    """Flow control on the links into a switch. It needs a buffer for each link and priority. A pause goes out when
+    the packet that is being sent its way has ended; the frame takes its 84 B of time to arrive, and none from
+    the data."""
     scope: PauseScope
-    """The scope of a pause: one `priority` (802.1Qbb), or the whole `link` (802.3x). Default `priority`."""
+    """What is paused: one `priority` (802.1Qbb), or the whole `link` (802.3x). Default `priority`."""
     xoff: Bytes
     """The bytes held of one priority (of one link) from which its sender is paused: more than 0. Default as much as
     the buffer allows."""
     xon: Bytes
-    """The bytes held at which the sender may resume: at most `xoff`. Default half of `xoff` (our choice)."""
+    """The bytes held at which the sender may go on: at most `xoff`. Default half of `xoff` (our choice)."""
     headroom: Bytes
-    """The room kept for packets that arrive after a pause is decided. The default is as much as the link needs so
-    that nothing is ever lost: 2 MTU + the pause frame + the bytes of a round trip and `response`. Less may lose
-    packets."""
+    """The room kept for what arrives after a pause is decided. Default what the link needs so that nothing is ever
+    lost: 2 MTU + the pause frame + what arrives in a round trip and `response`. Less may lose packets."""
     response: Span
     """How long a sender takes to obey a pause that has arrived, at most 1 ms; it ends the packet that it is sending
     in any case. Default 0 s (802.3, Annex 31B allows a port a time that depends on its speed, of the order of a
@@ -332,8 +330,8 @@ class RedParams(TypedDict, total=False):
     """The weight of each arrival in the average queue: more than 0, at most 1. 1 means the instantaneous queue.
     Default 1."""
     mean_packet: Bytes
-    """The bytes that count as one packet with `bytes`, and the packet size at which the average decays while the
-    queue is idle: more than 0. Default 1000 B."""
+    """What `bytes` counts as one packet, and the packet size at which the average decays while the queue is idle:
+    more than 0. Default 1000 B."""
     bytes: bool
     """Whether the distance between marks is counted in bytes over `mean_packet` (rounded down) and the probability
     is scaled by packet size, rather than counting packets. Default true (ns-2)."""
@@ -350,10 +348,10 @@ class RedParams(TypedDict, total=False):
 
 
 class WredParams(TypedDict, total=False):
-    """Random early detection by priority. Packets of a priority without a rule are never marked, and dropped only
-    when the buffer is full."""
+    """Random early detection by priority. Packets of a priority that has no rule are never marked and only dropped
+    for want of room."""
     queue: WredQueue
-    """The queue whose length counts. Default `priority`."""
+    """Which queue is judged. Default `priority`."""
     priority: Mapping[str, RedParams]
     """The rule of a priority such as `"5"`, or of several such as `"0..4"`, the last one included. Priorities are 0
     to 7, and each has one rule at most. Each rule is that of `red`: `weight = 1.0` judges the instantaneous
@@ -364,7 +362,7 @@ class PhantomQueueParams(TypedDict, total=False):
     """A phantom queue on a port: marks packets as if the link were slower than it is, so that senders stop before a
     real queue forms. Replaces the port's own ECN threshold. Marks only packets that can carry a mark (ECT)."""
     drain: float
-    """The share of the link's rate at which the phantom queue drains: more than 0, at most 1. The rest is the
+    """The share of the link's rate at which the phantom queue drains: more than 0, at most 1. What is left is the
     bandwidth given up for latency. Default 0.95 (HULL; its static-flow experiments were reproduced with 0.9)."""
     threshold: Bytes
     """The phantom length above which a packet is marked: at most 16 MB. Default 1 KB (HULL), which at 950 B
@@ -374,13 +372,13 @@ class PhantomQueueParams(TypedDict, total=False):
 class SharedBufferParams(TypedDict, total=False):
     """A buffer memory that all ports of a switch share, instead of a fixed buffer per port."""
     total: Bytes
-    """The whole memory, at least the sum of `reserved` over all ports. Default 4 MB, as in the 1 Gb/s switches of
-    the DCTCP paper's testbed."""
+    """The whole memory, at least what is `reserved` for all ports. Default 4 MB, as in the 1 Gb/s switches of the
+    DCTCP paper's testbed."""
     alpha: float
-    """The largest share of the shared memory that one port may hold, relative to the free part: more than 0, at
-    most 1024. One port alone gets `alpha / (1 + alpha)` of it. Default 1."""
+    """How much of the free shared memory one port may take, relative to what is left: more than 0, at most 1024.
+    One port alone gets `alpha / (1 + alpha)` of it. Default 1."""
     reserved: Bytes
-    """The memory that every port has for itself. Default 0 B: all is shared."""
+    """What every port has for itself. Default 0 B: all is shared."""
 
 
 class Host(TypedDict, total=False):
@@ -395,14 +393,13 @@ class Host(TypedDict, total=False):
     bursts: Union[NicBurstParams, Literal["off"]]
     """Segmentation offload, interrupt coalescing and receive offload; off by default."""
     qjump: Union[QjumpParams, Literal["off"]]
-    """QJump: each priority may send a limited number of bytes in a network epoch. A workload's level is its
-    `priority`."""
+    """QJump: each priority may send so much in a network epoch. A workload's level is its `priority`."""
     tdma: Union[TdmaParams, Literal["off"]]
     """Day and night: a timer pauses and resumes all NICs."""
     reorder_buffer: Union[ReorderBufferParams, Literal["off"]]
     """The receiver's reorder buffer, which hides reordering from TCP for a limited time."""
     processor: Union[ProcessorParams, Literal["off"]]
-    """The processor: the costs of the host's network stack, by frame, segment and byte."""
+    """The processor: what the host's network stack costs, by frame, segment and byte."""
     priority: Mapping[str, int]
     """The 802.1p priority of a workload's packets, by its name: 0 (the default, the lowest) to 7."""
     priority_by_size: Sequence[Bytes]
@@ -421,7 +418,7 @@ class PacerParams(TypedDict, total=False):
     between the NIC queue and the link, where a held packet blocks all behind it, as in the reproduction's ns-2
     code. Default `paper`."""
     bucket: Bytes
-    """The token bucket: the bytes that may leave back to back, at least one packet. Default 3 KB (HULL)."""
+    """The token bucket: what may leave back to back, at least one packet. Default 3 KB (HULL)."""
     eta: float
     """The weight of the newest interval in the rate: 0.0001 to 1. Default 0.125 (HULL)."""
     beta: float
@@ -460,11 +457,11 @@ class NicBurstParams(TypedDict, total=False):
     """The largest frame that the NIC itself merges in-order segments of a flow into, before the host sees them
     (LRO): at most 1 MB. Default 0 B: the NIC does not merge."""
     output_limit: Bytes
-    """Limit of a connection's bytes between TCP and the link; TCP resumes sending when fewer are there (Linux's
+    """How many bytes of a connection may be on their way from TCP to the link; TCP sends on when less are (Linux's
     `tcp_limit_output_bytes`). Default 0 B: no limit."""
     max_burst: int
-    """The most segments that TCP sends on an acknowledgement or another event (MaxBurst). Segments that the window
-    permits beyond that wait for the next event. Default 0: no limit."""
+    """How many segments TCP sends at most on an acknowledgement or another event (MaxBurst). What the window
+    permits beyond that waits for the next. Default 0: no limit."""
     queues: int
     """How many transmit queues the NIC has, 1 to 1024. Connections are divided among them, and they send in turn,
     piece by piece. Default 1 (multiqueue off)."""
@@ -478,7 +475,7 @@ class NicBurstParams(TypedDict, total=False):
 
 
 class QjumpParams(TypedDict, total=False):
-    """QJump at the hosts: limits of the bytes that each level may send in a network epoch."""
+    """QJump at the hosts: what each level may send in a network epoch."""
     hosts: int
     """n: how many hosts may send to one at the same time, 1 or more. Default all hosts of the topology. A smaller
     number assumes less contention (of four hosts, 4:1 is the worst case; 2:1 lets all send twice as much, 1:1
@@ -492,38 +489,37 @@ class QjumpParams(TypedDict, total=False):
     epoch: Span
     """The network epoch, more than 0 and at most 1000 s, in place of Eq. 2's. Default by Eq. 2."""
     levels: Sequence[LevelShare]
-    """The bytes that each level may send in an epoch, level 0 (the lowest) first: 1 to 8 levels, each at least one
-    `packet`. `"6x"` is a factor f: f packets; `"5Gbps"` is a target rate T, for f = n T / R (Eq. 4); `"9750B"`
-    is a number of bytes; `"line"` has no limit. Default `["line", "64x", "32x", "16x", "8x", "4x", "2x", "1x"]`
-    (our choice; the paper's 144-host simulation had 144, 100, 20, 10, 5, 3, 2 and 1)."""
+    """What each level may send in an epoch, level 0 (the lowest) first: 1 to 8 levels, each at least one `packet`.
+    `"6x"` is a factor f: f packets; `"5Gbps"` is a target rate T, for f = n T / R (Eq. 4); `"9750B"` is a number
+    of bytes; `"line"` has no limit. Default `["line", "64x", "32x", "16x", "8x", "4x", "2x", "1x"]` (our choice;
+    the paper's 144-host simulation had 144, 100, 20, 10, 5, 3, 2 and 1)."""
     refill: Refill
     """When a bucket is full again: `on-packet`, at the first packet after an epoch (the kernel module, per host and
     level); `periodic`, once an epoch by a timer per connection that starts with its flow (the simulation of the
     paper's Fig. 9). Default `on-packet`."""
     excess: Excess
-    """The action for a packet beyond its level's share: `refuse`, the sender gets an error, as by ENOBUFS, and
-    keeps the packet; `drop`, it is lost without notice. Default `refuse`."""
+    """What becomes of a packet beyond its level's share: `refuse`, the sender is told, as by ENOBUFS, and keeps the
+    packet; `drop`, it is lost without notice. Default `refuse`."""
 
 
 class TdmaParams(TypedDict, total=False):
-    """Days and nights of the hosts' NICs: at night they hold the paused priorities. The first day begins with the
-    run."""
+    """Days and nights of the hosts' NICs: at night they hold what is paused. The first day begins with the run."""
     day: Span
     """How long NICs send: more than 0, at most 1000 s. Default 500 us (REACToR's study)."""
     night: Span
-    """How long they then hold the paused priorities: at most 1000 s; with `"0s"` nights have no length. A NIC ends
-    the packet that it is sending. Default 100 us (an assumption)."""
+    """How long they then hold what is paused: at most 1000 s; with `"0s"` there is no night. A NIC ends the packet
+    that it is sending. Default 100 us (an assumption)."""
     priorities: Sequence[int]
     """The 802.1p priorities that are paused, each 0 to 7. Default all eight. With `ack_priority = 1` and
     `port.host.order = "priorities"`, `[0]` pauses data and lets acknowledgements pass, and `[1]` does the
-    opposite; in a NIC without priorities a paused packet delays all packets behind it."""
+    opposite; in a NIC without priorities a packet that is paused holds up those behind it."""
 
 
 class ReorderBufferParams(TypedDict, total=False):
     """The receiver's reorder buffer, between the NIC and TCP: one for each direction of a connection. It hides
     reordering from TCP, and delays the recovery from a loss by up to `timeout`."""
     timeout: Span
-    """How long the first data behind a gap waits for the missing data: more than 0, at most 1 s. Default 50 us (an
+    """How long the first data behind a gap waits for what is missing: more than 0, at most 1 s. Default 50 us (an
     assumption; longer than the paths differ, shorter than a retransmission takes)."""
     bytes: Bytes
     """The most payload held of a connection's direction: at least 1 B, at most 1 GB. Data that does not fit
@@ -532,11 +528,11 @@ class ReorderBufferParams(TypedDict, total=False):
 
 class ProcessorParams(TypedDict, total=False):
     """The processor that runs a host's network stack. Without this table the stack takes no time. Data that it
-    holds counts as waiting in the NIC. It hands data to the NIC piece by piece, as `host.bursts` says."""
+    holds counts as waiting in the NIC. What sends goes to the NIC piece by piece, as `host.bursts` says."""
     cores: int
     """The number of cores: 1, or 2 where interrupts and the stack have one and applications the other. Default 1."""
     interrupt: Span
-    """The cost of an interrupt, with any number of frames: at most 1 ms. Default 1 us (an assumption)."""
+    """The cost of an interrupt, whatever it finds: at most 1 ms. Default 1 us (an assumption)."""
     budget: int
     """How many frames the stack takes from the NIC at a time before other work has its turn: 1 to 65536. Default 64
     (NAPI's weight)."""
@@ -544,12 +540,12 @@ class ProcessorParams(TypedDict, total=False):
     """How many packets the NIC holds until the stack takes them, 1 to 65536; a packet that finds no room is lost.
     Default 512 (the receive ring of Linux's ixgbe)."""
     send_call: Span
-    """The cost of each time that TCP sends data, on an acknowledgement, a timer or a call of the application, for
-    any number of segments: at most 1 ms. Default 0 s."""
+    """The cost of each time that TCP sends data, on an acknowledgement, a timer or a call of the application,
+    whatever it sends then: at most 1 ms. Default 0 s."""
     send: StackCosts
-    """The costs of sending."""
+    """The costs of what the host sends."""
     receive: StackCosts
-    """The costs of receiving."""
+    """The costs of what the host receives."""
 
 
 class StackCosts(TypedDict, total=False):
@@ -573,13 +569,16 @@ class TransportParams(TypedDict, total=False):
     6675). Default `sack`."""
     growth: Growth
     """How the window opens, for `tcp` and `dctcp`: `fraction` adds `segment^2 / cwnd` bytes an ACK in congestion
-    avoidance and at most the acknowledged bytes in slow start (RFC 5681, equations 2 and 3); `count` adds one
+    avoidance and at most what the ACK covers in slow start (RFC 5681, equations 2 and 3); `count` adds one
     segment after every `cwnd` ACKs and one an ACK in slow start (ns-2, windowOption 0); `acked` adds all that
     the ACK covers in slow start, and as many `segment / cwnd` of it in congestion avoidance, so that delayed
     ACKs slow nothing down (RFC 3465 without its limit; Linux). Default `fraction`."""
     connections: Connections
     """Whether connections are `long-lived`, one for each pair of hosts and workload, or made anew `per-message`.
     Default `long-lived`."""
+    priority: int
+    """The 802.1p priority of the packets of workloads that have none in `host.priority`: 0 to 7. Default absent: as
+    `host` says."""
     segment: Bytes
     """Payload of a full segment (SMSS): 1 to 65000 B. Default 1460 B."""
     header: Bytes
@@ -589,8 +588,8 @@ class TransportParams(TypedDict, total=False):
     initial_window: int
     """Initial window in segments: 1 or more, at most `max_window` (RFC 6928). Default 10."""
     max_window: int
-    """Largest window in segments: 1 or more. It caps the outstanding data, as the advertised window does. Default
-    65536."""
+    """Largest window in segments: 1 or more. It caps what may be outstanding, as the advertised window does.
+    Default 65536."""
     min_window: int
     """Floor of cwnd after a cut for a mark, in segments: 1 or more. 1 is RFC 8257's (section 3.3), where a window
     of one segment waits for a delayed ACK (`ack_every`), which starves a flow among many; Linux has 2
@@ -601,14 +600,14 @@ class TransportParams(TypedDict, total=False):
     """Initial ssthresh in segments: 1 or more; slow start has no end if absent (RFC 5681, section 3.1). Default
     absent."""
     window_unit: WindowUnit
-    """`bytes`: windows are exact. `segments`: the limit of the outstanding data, and ssthresh after a cut, are
-    rounded down to whole segments, as where windows are counted in packets (ns-2). Default `bytes`."""
+    """`bytes`: windows are exact. `segments`: what may be outstanding, and ssthresh after a cut, are rounded down
+    to whole segments, as where windows are counted in packets (ns-2). Default `bytes`."""
     cut_from: CutBase
-    """The value that a loss cuts: the `flight` (RFC 5681, equation 4) or the `window`, the smaller of cwnd and
-    `max_window` (ns-2; Linux). With `window`, every timeout cuts ssthresh again; with `flight` only the first of
-    a series (RFC 5681, section 3.1). Default `flight`."""
+    """What a loss cuts: the `flight` (RFC 5681, equation 4) or the `window`, the smaller of cwnd and `max_window`
+    (ns-2; Linux). With `window`, every timeout cuts ssthresh again; with `flight` only the first of a series
+    (RFC 5681, section 3.1). Default `flight`."""
     app_limited_growth: bool
-    """Whether the window also grows while the application, not the window, limits the sender. RFC 7661 and Linux:
+    """Whether the window also grows while the application, not the window, limits what is sent. RFC 7661 and Linux:
     false; ns-2: true. Default false."""
     idle_restart: bool
     """Whether cwnd falls back to the initial window after an idle time longer than the RTO (RFC 5681, section 4.1).
@@ -631,14 +630,14 @@ class TransportParams(TypedDict, total=False):
     rto_granularity: Span
     """Clock granularity G: RTO = SRTT + max(G, 4 RTTVAR) (RFC 6298, section 2.3). Default 1 ms."""
     rtt_sampling: RttSampling
-    """The segments that are timed: `every-ack` (as with timestamps, RFC 7323) or `one-per-window` (RFC 6298,
-    section 3; ns-2). Retransmitted data is never timed (Karn). Default `every-ack`."""
+    """Which segments are timed: `every-ack` (as with timestamps, RFC 7323) or `one-per-window` (RFC 6298, section
+    3; ns-2). Retransmitted data is never timed (Karn). Default `every-ack`."""
     rtt_error: RttError
     """Arithmetic of the estimator's error term: `exact`, or `int16`, which wraps it at 2^15 units of
     `rto_granularity` as the 16-bit variable of ns-2 does. Default `exact`."""
     backoff_reset: BackoffReset
-    """The event that ends exponential backoff: a new RTT `sample` (RFC 6298, section 5.7) or any `ack` of new data
-    (ns-2, Linux). Default `sample`."""
+    """What ends exponential backoff: a new RTT `sample` (RFC 6298, section 5.7) or any `ack` of new data (ns-2,
+    Linux). Default `sample`."""
     syn_loss_rto: Span
     """RTO with which data starts if the SYN had to be sent again (RFC 6298, section 5.7). Default 3 s."""
     dup_ack_threshold: int
@@ -652,15 +651,15 @@ class TransportParams(TypedDict, total=False):
     """Consecutive timeouts, with nothing received in between, from which on only one byte is sent per RTO, until
     anything arrives; 0 for never. RFC 6298: never; pFabric's MinTCP: 5. Default 0."""
     fast_retransmit_guard: FastRetransmitGuard
-    """When a further loss may start a fast retransmit: `recover` once the ACK has passed the data outstanding at
+    """When a further loss may start a fast retransmit: `recover` once the ACK has passed what was outstanding at
     the last one or at the last timeout (RFC 6582, section 3.2); `after-timeout` the same, but only a timeout
     blocks, and blocked duplicate ACKs still inflate the window (ns-2 FullTcp); `off` always. For `reno` and
     `newreno`. Default `recover`."""
     limited_transmit: bool
     """Whether the first two duplicate ACKs each release a new segment (RFC 3042). Default true."""
     loss_after_ecn: LossAfterEcn
-    """The effect of a loss if the last cut was for a mark: `cut` as for any loss; `keep-ssthresh` leaves ssthresh:
-    a timeout sets cwnd to one segment, a fast retransmit within the window of that cut halves cwnd (ns-2; in the
+    """What a loss does if the last cut was for a mark: `cut` as any loss does; `keep-ssthresh` leaves ssthresh: a
+    timeout sets cwnd to one segment, a fast retransmit within the window of that cut halves cwnd (ns-2; in the
     spirit of RFC 3168, section 6.1.2). Default `cut`."""
     ack_every: int
     """Segments per ACK in order: 1 or more (RFC 5681, section 4.2: at most 2). With `swift` every segment has its
@@ -689,16 +688,10 @@ class TransportParams(TypedDict, total=False):
     ece_growth: EceGrowth
     """Whether ACKs with ECE open the window: `never`, or `after-first`, all but the first of a run of them (ns-2).
     Default `never` (RFC 3168, section 6.1.2)."""
-    dctcp_gain: float
-    """DCTCP's gain g: more than 0, at most 1 (RFC 8257, section 4.2). Default 0.0625."""
-    initial_alpha: float
-    """DCTCP's initial alpha: 0 to 1 (RFC 8257, section 3.3: 1; ns-2: 0). Default 1."""
-    cubic_c: float
-    """CUBIC's C, in segments / s^3: more than 0 (RFC 9438, section 5). Default 0.4."""
-    cubic_beta: float
-    """CUBIC's multiplicative decrease: more than 0, less than 1 (RFC 9438, section 4.6). Default 0.7."""
-    fast_convergence: bool
-    """CUBIC's fast convergence (RFC 9438, section 4.7). Default true."""
+    dctcp: DctcpParams
+    """DCTCP's estimator of the share of marked bytes."""
+    cubic: CubicParams
+    """The curve and the cut of CUBIC."""
     swift: SwiftParams
     """Swift's target delay, and how its window follows it."""
     workload: Mapping[str, Kind]
@@ -708,15 +701,33 @@ class TransportParams(TypedDict, total=False):
     """MPTCP: connections of several subflows. Default absent: plain TCP."""
 
 
+class DctcpParams(TypedDict, total=False):
+    """The parameters of DCTCP."""
+    gain: float
+    """Gain g of the estimator: more than 0, at most 1 (RFC 8257, section 4.2). Default 0.0625."""
+    initial_alpha: float
+    """Initial alpha: 0 to 1 (RFC 8257, section 3.3: 1; ns-2: 0). Default 1."""
+
+
+class CubicParams(TypedDict, total=False):
+    """The parameters of CUBIC."""
+    c: float
+    """The constant C, in segments / s^3: more than 0 (RFC 9438, section 5). Default 0.4."""
+    beta: float
+    """Multiplicative decrease: more than 0, less than 1 (RFC 9438, section 4.6). Default 0.7."""
+    fast_convergence: bool
+    """Fast convergence (RFC 9438, section 4.7). Default true."""
+
+
 class SwiftParams(TypedDict, total=False):
     """The parameters of Swift (`transport.kind = "swift"`). Windows are counted in segments."""
     base_target: Span
     """Target delay of a path without switches and of large windows, more than 0. It has to exceed the RTT of an
     idle path. Default 20 us (100 Gb/s)."""
     hop_scale: Span
-    """The time that each switch on the path adds to the target. Default 1 us."""
+    """What each switch on the path adds to the target. Default 1 us."""
     fs_range: Span
-    """The most that a small window adds to the target. Default 100 us, five times `base_target`; 0 turns flow-based
+    """What a small window adds to the target at most. Default 100 us, five times `base_target`; 0 turns flow-based
     scaling off."""
     fs_min_cwnd: float
     """Window at and below which the target is largest: more than 0. Default 0.1."""
@@ -743,60 +754,59 @@ class MptcpParams(TypedDict, total=False):
     """How the congestion windows of the subflows depend on each other: `lia` (RFC 6356, for `kind = "tcp"`) or
     `uncoupled`, where each subflow has the controller that `kind` names to itself. Default `lia`."""
     scheduler: Scheduler
-    """The subflow that sends the next segment, among the ones with room in their windows: `default` the one with
-    the lowest RTT, `round-robin` each in turn, `active-path` only the one whose path is active: the circuit's
-    while one is open, else the packet switch's (with `paths = "classes"`). Default `default`."""
+    """Which subflow sends the next segment, of those that have room in their windows: `default` the one with the
+    lowest RTT, `round-robin` each in turn, `active-path` only that whose path is active: the circuit's while one
+    is open, else the packet switch's (with `paths = "classes"`). Default `default`."""
     paths: SubflowPaths
     """How subflows get different paths: `hash` gives each a port number of its own, which may hash to another's
     path; `distinct` chooses the port numbers so that the paths share as few links between switches as can be;
     `classes` binds, in a hybrid network, subflow 0 to the packet switch and subflow 1 to the circuits. Default
     `hash`."""
     workloads: Sequence[str]
-    """The workloads whose connections are MPTCP's; all others have plain TCP. Default all."""
+    """The workloads whose connections are MPTCP's; those of all others are plain TCP's. Default all."""
 
 
 class ControlParams(TypedDict, total=False):
-    """The control loop of a hybrid network: the input of its schedules, and the time of each of its steps. The
-    defaults are the values of REACToR's prototype of eight hosts."""
+    """The control loop of a hybrid network: what it schedules by, and how long each of its steps takes. The
+    defaults are those of REACToR's prototype of eight hosts."""
     scheduler: SchedulerKind
-    """The algorithm that makes a schedule of the demand."""
+    """What makes a schedule of the demand."""
     week: Span
     """The accumulation period of demand, for which one schedule is made; 1.5 ms in REACToR's prototype, 3 ms in
     Solstice's evaluation."""
     reconfiguration: Span
-    """Time for which the circuit switch is dark while it changes its matching."""
+    """How long the circuit switch is dark while it changes its matching."""
     drain: Span
-    """Time for which the circuits still hold after the hosts have paused sending by them. Default: the time that a
-    frame of full size takes from a host to the circuit switch if it has just started when the pause comes. Less
-    loses packets."""
+    """How long the circuits still stand after the hosts have paused what they send by them. Default: what a frame
+    of full size takes from a host to the circuit switch if it has just started when the pause comes. Less loses
+    packets."""
     lead: Span
-    """Time before the begin of a week at which its demand is read. It must leave time for `demand_loop`,
-    `demand_packet` and `computation`."""
+    """How long before a week begins its demand is read. It must leave time for `demand_loop`, `demand_packet` and
+    `computation`."""
     demand_loop: Span
-    """Time that a host takes to sum up its demand."""
+    """How long a host takes to sum up its demand."""
     demand_packet: Span
-    """Time that a host's demand takes to the controller."""
+    """How long a host's demand takes to the controller."""
     computation: Span
-    """Time that the controller takes to compute a schedule."""
+    """How long the controller takes to compute a schedule."""
     estimator: Estimator
     """Where a host's demand is read."""
     socket_buffer: Bytes
     """The most bytes of a connection that a socket buffer shows to `socket_buffers` and `slow_socket_buffers`."""
     poll: Span
-    """Interval at which `slow_socket_buffers` reads the buffers."""
+    """How often `slow_socket_buffers` reads the buffers."""
     residue: ResidueRate
-    """The rate at which hosts may send the residue of a schedule by the packet switch."""
+    """How fast hosts may send the residue of a schedule by the packet switch."""
     residue_share: float
     """The share of the packet switch's rate that a `scheduled` residue may take, above 0 and at most 1. The rest is
-    for traffic without a schedule: acknowledgements, `packet_only` workloads, and data that arrives between two
-    readings."""
+    for what has no schedule: acknowledgements, `packet_only` workloads, and what comes between two readings."""
     classify: Classify
     """When a host decides by which switch a packet travels that may take either."""
     acks: AckPath
-    """The switch by which pure acknowledgements travel."""
+    """By which switch pure acknowledgements travel."""
     packet_only: Sequence[str]
-    """Workloads whose packets go by the packet switch only, such as requests that cannot wait for a circuit.
-    `NAME.client` and `NAME.server` mean the packets that one end of its connections sends."""
+    """Workloads whose packets go by the packet switch only, as requests that cannot wait for a circuit.
+    `NAME.client` and `NAME.server` mean what one end of its connections sends."""
     circuit_only: Sequence[str]
     """Workloads, or ends of their connections, whose packets go by circuits only."""
 
@@ -820,6 +830,8 @@ class FlowsWorkload(_FlowsWorkload, _FlowsWorkloadFrom, total=False):
     """Time between the starts of one flow and the next."""
     start_within: Span
     """Each flow starts later than `start` and `stagger` say by a time drawn uniformly from zero to this."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _RpcWorkload(TypedDict):
@@ -829,17 +841,17 @@ class _RpcWorkload(TypedDict):
     response: BytesDistribution
     """The size of a response."""
     load: Load
-    """Response bytes requested per second: a rate, or a share of the client's link."""
+    """Response bytes asked for per second: a rate, or a share of the client's link."""
 
 
 class RpcWorkload(_RpcWorkload, total=False):
     """Open-loop requests of one client to many servers; each gets a response."""
     client: HostName
-    """The host that sends the requests; default `client`."""
+    """The host that asks; default `client`."""
     servers: Hosts
     """The hosts that answer; default: all others."""
     pick: Pick
-    """The server that is asked next."""
+    """Which server is asked next."""
     service: SpanDistribution
     """Time a server takes to answer; it serves one request at a time."""
     deadline: Span
@@ -847,7 +859,9 @@ class RpcWorkload(_RpcWorkload, total=False):
     count: int
     """Stop after this many requests."""
     start: Span
-    """When the first request may be sent."""
+    """When the first request may come."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _TransferWorkload(TypedDict):
@@ -862,17 +876,19 @@ class TransferWorkload(_TransferWorkload, total=False):
     """Open-loop bulk transfers to one client: like `rpc`, for large responses, with a load in bytes per second
     rather than requests."""
     client: HostName
-    """The host that sends the requests; default `client`."""
+    """The host that asks; default `client`."""
     servers: Hosts
     """The hosts that send; default: all others."""
     request: Bytes
-    """Size of the request for a transfer."""
+    """Size of the request that asks for a transfer."""
     pick: Pick
-    """The server that is asked next."""
+    """Which server is asked next."""
     count: int
     """Stop after this many transfers."""
     start: Span
-    """When the first transfer may start."""
+    """When the first transfer may come."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _FanOutWorkload(TypedDict):
@@ -888,7 +904,7 @@ class _FanOutWorkload(TypedDict):
 class FanOutWorkload(_FanOutWorkload, total=False):
     """Queries that ask every server at once and wait for the slowest."""
     client: HostName
-    """The host that sends the queries; default `client`."""
+    """The host that asks; default `client`."""
     servers: Hosts
     """The hosts that answer; default: all others."""
     service: SpanDistribution
@@ -898,7 +914,9 @@ class FanOutWorkload(_FanOutWorkload, total=False):
     count: int
     """Stop after this many queries."""
     start: Span
-    """When the first query may start."""
+    """When the first query may come."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _AllToAllWorkload(TypedDict):
@@ -914,7 +932,9 @@ class AllToAllWorkload(_AllToAllWorkload, total=False):
     count: int
     """Stop after this many flows."""
     start: Span
-    """When the first flow may start."""
+    """When the first flow may come."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _PermutationWorkload(TypedDict):
@@ -927,6 +947,8 @@ class PermutationWorkload(_PermutationWorkload, total=False):
     """Bytes of each flow; without it the flows send until `run.duration`."""
     start_within: Span
     """Each flow starts at a time uniform in zero to this."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _IncastWorkload(TypedDict):
@@ -948,6 +970,8 @@ class IncastWorkload(_IncastWorkload, _IncastWorkloadFrom, total=False):
     """The number of rounds."""
     start: Span
     """When the first round starts."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _FlowListWorkload(TypedDict):
@@ -959,6 +983,8 @@ class _FlowListWorkload(TypedDict):
 
 class FlowListWorkload(_FlowListWorkload, total=False):
     """Flows listed in a file: start, source, destination, size, class."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _PacketsWorkload(TypedDict):
@@ -987,6 +1013,8 @@ class PacketsWorkload(_PacketsWorkload, _PacketsWorkloadFrom, total=False):
     """Stop after this many packets of each sender."""
     start_within: Span
     """Each sender starts at a time drawn uniformly from zero to this; only without `burst`."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _PingWorkload(TypedDict):
@@ -1001,20 +1029,22 @@ _PingWorkloadFrom = TypedDict("_PingWorkloadFrom", {"from": "HostName"}, total=F
 
 
 class PingWorkload(_PingWorkload, _PingWorkloadFrom, total=False):
-    """Small messages that come back at once; their round-trip time is measured."""
+    """Small messages that come back at once; their round-trip time is what is measured."""
     size: Bytes
-    """Payload each way; `transport.header` is added to every packet."""
+    """Payload each way; `transport.header` comes on top of every packet."""
     arrivals: Arrivals
     """Equal or exponential intervals."""
     one_at_a_time: bool
-    """The next ping waits for the echo of the last one (or its loss) where that is later. Default: pings are sent
-    without waiting for earlier ones."""
+    """The next ping waits for the echo of the last one (or its loss) where that is later. Default: pings go out
+    whatever became of those before."""
     over: PingOver
-    """The carrier: single packets, or a connection of the scenario's transport."""
+    """As single packets, or on a connection of the scenario's transport."""
     count: int
     """Stop after this many pings."""
     start: Span
-    """When the first ping may be sent; with equal intervals it is sent then."""
+    """When the first ping may go; with equal intervals it goes then."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _ClosedLoopWorkload(TypedDict):
@@ -1035,7 +1065,7 @@ class ClosedLoopWorkload(_ClosedLoopWorkload, total=False):
     response: BytesDistribution
     """The size of a response."""
     pick: Pick
-    """The server that is asked next."""
+    """Which server is asked next."""
     service: SpanDistribution
     """Time a server's thread takes for a request."""
     threads: int
@@ -1045,7 +1075,9 @@ class ClosedLoopWorkload(_ClosedLoopWorkload, total=False):
     count: int
     """Stop after this many requests of each client."""
     start: Span
-    """When the first requests are sent."""
+    """When the first requests go."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _ShuffleWorkload(TypedDict):
@@ -1062,9 +1094,9 @@ class ShuffleWorkload(_ShuffleWorkload, total=False):
     reducers: Hosts
     """The hosts that fetch them; default: all."""
     request: BytesDistribution
-    """Size of the request for it."""
+    """Size of the request that asks for it."""
     parallel: int
-    """Transfers that a reducer has under way at once; each reducer requests from the mappers in its own order,
+    """Transfers that a reducer has under way at once; each reducer goes through the mappers in an order of its own,
     drawn for each wave."""
     waves: int
     """Number of waves; without it waves follow each other until `run.duration`."""
@@ -1072,6 +1104,8 @@ class ShuffleWorkload(_ShuffleWorkload, total=False):
     """Time from the end of a wave, when all its transfers are done, to the next."""
     start: Span
     """When the first wave starts."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _BarrierWorkload(TypedDict):
@@ -1083,7 +1117,7 @@ class BarrierWorkload(_BarrierWorkload, total=False):
     workers: Hosts
     """The hosts that synchronise; default: all but the coordinator, or all where there is none."""
     pattern: BarrierPattern
-    """The pattern of the reports between hosts."""
+    """Which hosts report to which."""
     coordinator: HostName
     """The host that all report to, in the pattern `coordinator`; default `client`."""
     size: Bytes
@@ -1094,6 +1128,8 @@ class BarrierWorkload(_BarrierWorkload, total=False):
     """Stop after this many rounds."""
     start: Span
     """When the first round starts."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _CommitWorkload(TypedDict):
@@ -1108,18 +1144,20 @@ class CommitWorkload(_CommitWorkload, total=False):
     participants: Hosts
     """The hosts that take part; default: all others."""
     message: Bytes
-    """Payload of each of the four messages; in single packets `transport.header` is added to it."""
+    """Payload of each of the four messages; in single packets `transport.header` comes on top."""
     over: CommitOver
-    """The transport of the messages."""
+    """What carries the messages."""
     timeout: Span
-    """After this time without an answer, `datagram` sends a message again, and `broadcast` gives its transaction
-    up, which then counts as unfinished."""
+    """After so long without an answer, `datagram` sends a message again, and `broadcast` gives its transaction up,
+    which then counts as unfinished."""
     depth: int
     """Transactions under way at once."""
     count: int
     """Stop after this many transactions."""
     start: Span
     """When the first transactions start."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _PagesWorkload(TypedDict):
@@ -1136,7 +1174,7 @@ class PagesWorkload(_PagesWorkload, total=False):
     back_ends: Hosts
     """The hosts that hold the parts; default: all that make no pages."""
     order: PageOrder
-    """The order of the retrievals."""
+    """Which retrievals wait for which."""
     retrievals: int
     """Retrievals of a page; for the orders `sequential` and `parallel`."""
     levels: Sequence[int]
@@ -1144,7 +1182,7 @@ class PagesWorkload(_PagesWorkload, total=False):
     request: BytesDistribution
     """The size of a request."""
     size: BytesDistribution
-    """Size of a retrieval; this or `sizes`."""
+    """Size of what is retrieved; this or `sizes`."""
     sizes: Sequence[Bytes]
     """Sizes of which each retrieval draws one, all equally likely; this or `size`. Default: 2, 4, 8, 16 and 32 KB,
     DeTail's."""
@@ -1153,18 +1191,20 @@ class PagesWorkload(_PagesWorkload, total=False):
     threads: int
     """Threads of each back-end; requests are served first come first served."""
     deadline: Span
-    """How long a page waits for a retrieval. It is then rendered without it: the page is partial, and the share of
-    its retrievals that met the deadline measures its completeness."""
+    """How long a page waits for a retrieval. It then goes on without it: the page is partial, and the share of its
+    retrievals that met the deadline tells by how much."""
     timeout: Span
-    """Ask again, of the next back-ends, when a retrieval has taken this long since it was last asked for."""
+    """Ask again, of the next back-ends, when a retrieval has taken so long since it was last asked for."""
     retries: int
-    """The most repetitions of a request."""
+    """How often to ask again at most."""
     replicas: int
     """Back-ends asked at once for each retrieval; the first answer counts."""
     count: int
     """Stop after this many pages of each front-end."""
     start: Span
     """When the first page may begin."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _PtpWorkload(TypedDict):
@@ -1174,24 +1214,26 @@ class _PtpWorkload(TypedDict):
 class PtpWorkload(_PtpWorkload, total=False):
     """Clocks compared by two-way timestamps, as the Precision Time Protocol does (IEEE 1588). Without `servo` all
     clocks are perfect, so that the estimated offset is the asymmetry of the two directions: `(forward -
-    backward) / 2`. With it the result is the error of a client's clock when its exchange ends. Timestamps are
-    taken by software: the waits in NICs count. The server sends `sync`; the client answers with a delay request
-    as soon as it has it; the server's delay response contains the time at which that came. All three are single
+    backward) / 2`. With it what counts is how far a client's clock is off when its exchange ends. Timestamps are
+    those of software: the waits in NICs count. The server sends `sync`; the client answers with a delay request
+    as soon as it has it; the server's delay response tells the client when that came. All three are single
     packets, and a lost one is a lost exchange."""
     server: HostName
     """The host whose clock is right; default `client`, the first host."""
     clients: Hosts
     """The hosts that follow it; default: all others."""
     size: Bytes
-    """Payload of each of the three packets; `transport.header` is added to it."""
+    """Payload of each of the three packets; `transport.header` comes on top."""
     interval: Span
     """Time from one `sync` to the next. Clients take turns within it, in equal steps."""
     count: int
     """Stop after this many exchanges of each client."""
     start: Span
-    """When the first `sync` is sent."""
+    """When the first `sync` goes."""
     servo: ClockServoParams
-    """Steers the clients' clocks by the results of their exchanges."""
+    """Steers the clients' clocks by what their exchanges give."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _StrideWorkload(TypedDict):
@@ -1212,6 +1254,8 @@ class StrideWorkload(_StrideWorkload, total=False):
     """The time at which the flows start."""
     start_within: Span
     """Each flow starts later than `start` by a time drawn uniformly from zero to this."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _PstrideWorkload(TypedDict):
@@ -1219,7 +1263,7 @@ class _PstrideWorkload(TypedDict):
     period: Span
     """The length of a period, after which all hosts change their destination."""
     load: Load
-    """Bytes that each host sends per second: a rate, or a share of its link. A flow has the bytes of the load in a
+    """Bytes that each host sends per second: a rate, or a share of its link. A flow is what the load comes to in a
     period."""
 
 
@@ -1234,6 +1278,8 @@ class PstrideWorkload(_PstrideWorkload, total=False):
     """Stop after this many periods."""
     start: Span
     """The time at which the first period starts."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _HstrideWorkload(TypedDict):
@@ -1260,6 +1306,8 @@ class HstrideWorkload(_HstrideWorkload, total=False):
     """Stop after this many flows of each host."""
     start: Span
     """The time from which on flows may start."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _FileServiceWorkload(TypedDict):
@@ -1269,26 +1317,29 @@ class _FileServiceWorkload(TypedDict):
 
 
 class FileServiceWorkload(_FileServiceWorkload, total=False):
-    """Clients that copy a file each from one server, read by read, all from the same instant on. A message is the
-    data that the server sends at once, from then until the client has it."""
+    """Clients that copy a file each from one server, read by read, all from the same instant on. A message is what
+    the server sends at once, from then until the client has it."""
     clients: Hosts
     """The hosts that copy; default: all others."""
     size: Bytes
     """The size of each client's file; without it, clients read until `run.duration`."""
     read: Bytes
-    """Bytes that a client requests at a time: 1 B to 1 GB. Default 1 MB (the most of the NFS client of the study)."""
+    """How much a client asks for with a request: 1 B to 1 GB. Default 1 MB (the most of the NFS client of the
+    study)."""
     outstanding: int
-    """Requests that a client has under way, 1 to 1000. Default 2 (an assumption: reads are pipelined)."""
+    """How many requests a client has under way, 1 to 1000. Default 2 (an assumption: reads are pipelined)."""
     read_ahead: Bytes
-    """Bytes that the disk reads at a time, for one client after the other: 1 B to 1 GB. Default 128 KB (Linux)."""
+    """How much the disk reads at a time, for one client after the other: 1 B to 1 GB. Default 128 KB (Linux)."""
     disk: Rate
-    """The rate at which the disk reads. Default 1.2 Gb/s (an assumption: 150 MB/s)."""
+    """How fast the disk reads. Default 1.2 Gb/s (an assumption: 150 MB/s)."""
     send: SendWhen
-    """When the server sends the data that the disk has read. Default `read`."""
+    """When the server sends what the disk has read. Default `read`."""
     request: Bytes
     """The size of a request. Default 100 B."""
     start: Span
     """The time of the first requests, of all clients."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class _ExponentialBytesDistribution(TypedDict):
@@ -1312,7 +1363,7 @@ class _GammaBytesDistribution(TypedDict):
 class GammaBytesDistribution(_GammaBytesDistribution, total=False):
     """Gamma, shifted by `offset`; the mean is `shape x scale + offset`."""
     offset: Bytes
-    """Added to every draw; default 0."""
+    """Added to every draw; default: nothing."""
 
 
 class _LognormalBytesDistribution(TypedDict):
@@ -1352,13 +1403,13 @@ class _ParetoBytesDistribution(TypedDict):
 class ParetoBytesDistribution(_ParetoBytesDistribution, total=False):
     """Pareto: the share of draws above x is `(min / x)^shape`."""
     max: Bytes
-    """The largest value, at which the tail is cut (a bounded Pareto)."""
+    """Where the tail is cut (a bounded Pareto)."""
 
 
 class _CdfBytesDistribution(TypedDict):
     cdf: str
     """A bundled one by name (`websearch`, `datamining`, `facebook-hadoop`, `homa-w1`, ...), or a CSV file beside
-    the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also a file of HdrHistogram: an
+    the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also what HdrHistogram writes: an
     interval log or a histogram in base64 in ns, or percentiles as text in us."""
 
 
@@ -1396,7 +1447,7 @@ class _GammaSpanDistribution(TypedDict):
 class GammaSpanDistribution(_GammaSpanDistribution, total=False):
     """Gamma, shifted by `offset`; the mean is `shape x scale + offset`."""
     offset: Span
-    """Added to every draw; default 0."""
+    """Added to every draw; default: nothing."""
 
 
 class _LognormalSpanDistribution(TypedDict):
@@ -1436,13 +1487,13 @@ class _ParetoSpanDistribution(TypedDict):
 class ParetoSpanDistribution(_ParetoSpanDistribution, total=False):
     """Pareto: the share of draws above x is `(min / x)^shape`."""
     max: Span
-    """The largest value, at which the tail is cut (a bounded Pareto)."""
+    """Where the tail is cut (a bounded Pareto)."""
 
 
 class _CdfSpanDistribution(TypedDict):
     cdf: str
     """A bundled one by name (`websearch`, `datamining`, `facebook-hadoop`, `homa-w1`, ...), or a CSV file beside
-    the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also a file of HdrHistogram: an
+    the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also what HdrHistogram writes: an
     interval log or a histogram in base64 in ns, or percentiles as text in us."""
 
 
@@ -1460,9 +1511,8 @@ class CdfSpanDistribution(_CdfSpanDistribution, total=False):
 
 
 class ClockServoParams(TypedDict, total=False):
-    """The servo that steers a client's clock, and the error of the clock without it. The defaults are ptpd's
-    (`servo:kp`, `servo:ki`, `servo:delayfilter_stiffness`), which linuxptp has for timestamps of software as
-    well."""
+    """What steers a client's clock, and how wrong the clock is without it. The defaults are ptpd's (`servo:kp`,
+    `servo:ki`, `servo:delayfilter_stiffness`), which linuxptp has for timestamps of software as well."""
     proportional: float
     """The share of an offset that one interval takes back."""
     integral: float
@@ -1485,7 +1535,7 @@ class _Program(TypedDict):
 
 class Program(_Program, total=False):
     """A program that `plimsoll emulate` runs in a host, such as `iperf3 -s`, beside the workloads. A simulation
-    warns that it has none of them. What it prints goes to `program-HOST.log` in the run directory. Needs
+    warns that it has none of them. Its output goes to `program-HOST.log` in the run directory. Needs
     `run.duration`."""
     level: int
     """QJump's level of the sockets that it opens, 0 to 7, without its knowledge; needs `host.qjump`. Default: what
@@ -1507,8 +1557,8 @@ class Observe(TypedDict, total=False):
     goodput_every: Span
     """Pooled goodput per interval."""
     packets: int
-    """Keep the first so many packets that complete a link, for a capture that Wireshark reads: at most 10 million.
-    Only links of the queues watched by `queue`; of every queue if none is watched."""
+    """Keep this number of packets, the first that complete a link, for a capture that Wireshark reads: at most 10
+    million. Only links of the queues watched by `queue`; of every queue if none is watched."""
     links: bool
     """Count for every link, from the warm-up to the end of the sending, its packets, bytes and drops, and how long
     it was paused: for the report's utilisation by tier and its maps of drops and pauses."""
@@ -1531,13 +1581,13 @@ class RunPartial(TypedDict, total=False):
     seed: int
     """Seed of every random stream; the same file and seed give the same bytes."""
     duration: Span
-    """When traffic stops being generated. Without it a run ends when its workloads have sent all they were told to
-    send (`count`, `size`)."""
+    """When traffic stops being generated. Without it a run ends when its workloads have sent all they have to send
+    (`count`, `size`)."""
     warmup: Span
     """Messages created before this time are carried but not counted; queues are observed from then on."""
     drain: Span
-    """After the last arrival the run goes on until every message is answered, but no longer than this. What is
-    still open then is reported as unfinished."""
+    """After the last arrival the run continues until every message is answered, but no longer than this. Messages
+    that are still open then are reported as unfinished."""
 
 
 class RackTopologyPartial(TypedDict, total=False):
@@ -1583,8 +1633,7 @@ class FatTreeTopologyPartial(TypedDict, total=False):
 
 class ClosTopologyPartial(TypedDict, total=False):
     """Three tiers of switches in pods, with more or fewer links upwards than down: `edge`, `aggregation`, `core`.
-    Each aggregation switch has cores of its own, which connect it with the aggregation switches of the same
-    number in other pods."""
+    Each aggregation switch has cores of its own, which connect it with those of the same number in other pods."""
     kind: Literal["clos"]
     pods: int
     """Number of pods."""
@@ -1657,11 +1706,11 @@ _FaultPartialFrom = TypedDict("_FaultPartialFrom", {"from": "str"}, total=False)
 
 class FaultPartial(_FaultPartialFrom, total=False):
     """A link that is slow or dead for a while. A packet that is being sent when its link gets another rate ends at
-    the old one. With a link that fails go the packets on it, those that wait for it, and those that are sent to
-    it until routing has converged (`paths.convergence_delay`); they are counted as `link_drops`. After that
-    every switch takes the shortest paths, by hops, over the links that are alive; what is for a host that none
-    leads to is dropped there and counted as `no_route_drops`. A host goes on sending to its own dead link; one
-    with `host.backpressure` waits. Pauses of a link that fails, or comes back, are forgotten at both ends: flow
+    the old one. A link that fails loses the packets on it, all that wait for it, and all that are sent to it
+    until routing has converged (`paths.convergence_delay`); they are counted as `link_drops`. After that every
+    switch takes the shortest paths, by hops, over the links that are alive; a packet to a host that none leads
+    to is dropped there and counted as `no_route_drops`. A host still sends to its own dead link; one with
+    `host.backpressure` waits. Pauses of a link that fails, or comes back, are forgotten at both ends: flow
     control promises no losslessness then. A fault from the beginning of the run on is known to routing from the
     beginning."""
     to: str
@@ -1671,7 +1720,7 @@ class FaultPartial(_FaultPartialFrom, total=False):
     until: Span
     """When the link is as before again: after `at`. Default never."""
     rate: Rate
-    """What is left of the link's rate. Routing does not know of it. Either this or `down`."""
+    """The remaining rate of the link. Routing does not know of it. Either this or `down`."""
     down: bool
     """Whether the link is dead. Default false."""
     direction: Direction
@@ -1706,8 +1755,8 @@ class SprayParamsPartial(TypedDict, total=False):
 class FlowletParamsPartial(TypedDict, total=False):
     """Every switch sends flowlets by paths of their own."""
     gap: Span
-    """The pause after which a flow may change its path, more than 0. It should exceed the difference of the paths'
-    delays, queues included. Default 500 us (an assumption)."""
+    """The pause after which a flow may change its path, more than 0. It should exceed what the paths differ in
+    delay, queues included. Default 500 us (an assumption)."""
     entries: int
     """Entries of a switch's table, 1 to 2^24; flows that fall on the same one share a path. Default 65536 (an
     assumption)."""
@@ -1735,7 +1784,7 @@ class PortPartial(TypedDict, total=False):
     and `buffer` and `order` do not count."""
     pfc: Union[PfcParamsPartial, Literal["off"]]
     """Priority flow control on the links into the switch: no packet is lost for lack of room. `buffer`, in bytes,
-    then limits the packets that arrive by one link, and is shared among the priorities in use."""
+    is then what arrives by one link may take, and is shared among the priorities in use."""
     ecn: Union[EcnParamsPartial, Literal["off"]]
     """Mark ECN at a threshold on the instantaneous queue."""
     red: Union[RedParamsPartial, Literal["off"]]
@@ -1761,26 +1810,25 @@ class PfabricParamsPartial(TypedDict, total=False):
     """When the buffer is full, counting the arriving packet: `more` than `limit`, or `at-least` `limit` (the
     authors' ns-2 code, where 36 KB hold 23 full packets). Default `more`."""
     eviction: Eviction
-    """The packets that are dropped then: `as-needed`, packets by falling rank until the rest fits; `one`, the one
-    packet of the largest rank whose removal makes the rest fit (the authors' ns-2 code). They differ only if
+    """What is dropped then: `as-needed`, packets by falling rank until the rest fits; `one`, the one packet of the
+    largest rank among those whose removal makes the rest fit (the authors' ns-2 code). They differ only if
     packet sizes do. Default `as-needed`."""
 
 
 class PfcParamsPartial(TypedDict, total=False):
-    """Flow control on the links into a switch. It needs a buffer for each link and priority. A pause is sent when
-    the packet in transmission towards the sender has ended; the frame takes its 84 B of time to arrive, and none
-    from the data."""
+    """Flow control on the links into a switch. It needs a buffer for each link and priority. A pause goes out when
+    the packet that is being sent its way has ended; the frame takes its 84 B of time to arrive, and none from
+    the data."""
     scope: PauseScope
-    """The scope of a pause: one `priority` (802.1Qbb), or the whole `link` (802.3x). Default `priority`."""
+    """What is paused: one `priority` (802.1Qbb), or the whole `link` (802.3x). Default `priority`."""
     xoff: Bytes
     """The bytes held of one priority (of one link) from which its sender is paused: more than 0. Default as much as
     the buffer allows."""
     xon: Bytes
-    """The bytes held at which the sender may resume: at most `xoff`. Default half of `xoff` (our choice)."""
+    """The bytes held at which the sender may go on: at most `xoff`. Default half of `xoff` (our choice)."""
     headroom: Bytes
-    """The room kept for packets that arrive after a pause is decided. The default is as much as the link needs so
-    that nothing is ever lost: 2 MTU + the pause frame + the bytes of a round trip and `response`. Less may lose
-    packets."""
+    """The room kept for what arrives after a pause is decided. Default what the link needs so that nothing is ever
+    lost: 2 MTU + the pause frame + what arrives in a round trip and `response`. Less may lose packets."""
     response: Span
     """How long a sender takes to obey a pause that has arrived, at most 1 ms; it ends the packet that it is sending
     in any case. Default 0 s (802.3, Annex 31B allows a port a time that depends on its speed, of the order of a
@@ -1817,8 +1865,8 @@ class RedParamsPartial(TypedDict, total=False):
     """The weight of each arrival in the average queue: more than 0, at most 1. 1 means the instantaneous queue.
     Default 1."""
     mean_packet: Bytes
-    """The bytes that count as one packet with `bytes`, and the packet size at which the average decays while the
-    queue is idle: more than 0. Default 1000 B."""
+    """What `bytes` counts as one packet, and the packet size at which the average decays while the queue is idle:
+    more than 0. Default 1000 B."""
     bytes: bool
     """Whether the distance between marks is counted in bytes over `mean_packet` (rounded down) and the probability
     is scaled by packet size, rather than counting packets. Default true (ns-2)."""
@@ -1835,10 +1883,10 @@ class RedParamsPartial(TypedDict, total=False):
 
 
 class WredParamsPartial(TypedDict, total=False):
-    """Random early detection by priority. Packets of a priority without a rule are never marked, and dropped only
-    when the buffer is full."""
+    """Random early detection by priority. Packets of a priority that has no rule are never marked and only dropped
+    for want of room."""
     queue: WredQueue
-    """The queue whose length counts. Default `priority`."""
+    """Which queue is judged. Default `priority`."""
     priority: Mapping[str, RedParamsPartial]
     """The rule of a priority such as `"5"`, or of several such as `"0..4"`, the last one included. Priorities are 0
     to 7, and each has one rule at most. Each rule is that of `red`: `weight = 1.0` judges the instantaneous
@@ -1849,7 +1897,7 @@ class PhantomQueueParamsPartial(TypedDict, total=False):
     """A phantom queue on a port: marks packets as if the link were slower than it is, so that senders stop before a
     real queue forms. Replaces the port's own ECN threshold. Marks only packets that can carry a mark (ECT)."""
     drain: float
-    """The share of the link's rate at which the phantom queue drains: more than 0, at most 1. The rest is the
+    """The share of the link's rate at which the phantom queue drains: more than 0, at most 1. What is left is the
     bandwidth given up for latency. Default 0.95 (HULL; its static-flow experiments were reproduced with 0.9)."""
     threshold: Bytes
     """The phantom length above which a packet is marked: at most 16 MB. Default 1 KB (HULL), which at 950 B
@@ -1859,13 +1907,13 @@ class PhantomQueueParamsPartial(TypedDict, total=False):
 class SharedBufferParamsPartial(TypedDict, total=False):
     """A buffer memory that all ports of a switch share, instead of a fixed buffer per port."""
     total: Bytes
-    """The whole memory, at least the sum of `reserved` over all ports. Default 4 MB, as in the 1 Gb/s switches of
-    the DCTCP paper's testbed."""
+    """The whole memory, at least what is `reserved` for all ports. Default 4 MB, as in the 1 Gb/s switches of the
+    DCTCP paper's testbed."""
     alpha: float
-    """The largest share of the shared memory that one port may hold, relative to the free part: more than 0, at
-    most 1024. One port alone gets `alpha / (1 + alpha)` of it. Default 1."""
+    """How much of the free shared memory one port may take, relative to what is left: more than 0, at most 1024.
+    One port alone gets `alpha / (1 + alpha)` of it. Default 1."""
     reserved: Bytes
-    """The memory that every port has for itself. Default 0 B: all is shared."""
+    """What every port has for itself. Default 0 B: all is shared."""
 
 
 class HostPartial(TypedDict, total=False):
@@ -1880,14 +1928,13 @@ class HostPartial(TypedDict, total=False):
     bursts: Union[NicBurstParamsPartial, Literal["off"]]
     """Segmentation offload, interrupt coalescing and receive offload; off by default."""
     qjump: Union[QjumpParamsPartial, Literal["off"]]
-    """QJump: each priority may send a limited number of bytes in a network epoch. A workload's level is its
-    `priority`."""
+    """QJump: each priority may send so much in a network epoch. A workload's level is its `priority`."""
     tdma: Union[TdmaParamsPartial, Literal["off"]]
     """Day and night: a timer pauses and resumes all NICs."""
     reorder_buffer: Union[ReorderBufferParamsPartial, Literal["off"]]
     """The receiver's reorder buffer, which hides reordering from TCP for a limited time."""
     processor: Union[ProcessorParamsPartial, Literal["off"]]
-    """The processor: the costs of the host's network stack, by frame, segment and byte."""
+    """The processor: what the host's network stack costs, by frame, segment and byte."""
     priority: Mapping[str, int]
     """The 802.1p priority of a workload's packets, by its name: 0 (the default, the lowest) to 7."""
     priority_by_size: Sequence[Bytes]
@@ -1906,7 +1953,7 @@ class PacerParamsPartial(TypedDict, total=False):
     between the NIC queue and the link, where a held packet blocks all behind it, as in the reproduction's ns-2
     code. Default `paper`."""
     bucket: Bytes
-    """The token bucket: the bytes that may leave back to back, at least one packet. Default 3 KB (HULL)."""
+    """The token bucket: what may leave back to back, at least one packet. Default 3 KB (HULL)."""
     eta: float
     """The weight of the newest interval in the rate: 0.0001 to 1. Default 0.125 (HULL)."""
     beta: float
@@ -1945,11 +1992,11 @@ class NicBurstParamsPartial(TypedDict, total=False):
     """The largest frame that the NIC itself merges in-order segments of a flow into, before the host sees them
     (LRO): at most 1 MB. Default 0 B: the NIC does not merge."""
     output_limit: Bytes
-    """Limit of a connection's bytes between TCP and the link; TCP resumes sending when fewer are there (Linux's
+    """How many bytes of a connection may be on their way from TCP to the link; TCP sends on when less are (Linux's
     `tcp_limit_output_bytes`). Default 0 B: no limit."""
     max_burst: int
-    """The most segments that TCP sends on an acknowledgement or another event (MaxBurst). Segments that the window
-    permits beyond that wait for the next event. Default 0: no limit."""
+    """How many segments TCP sends at most on an acknowledgement or another event (MaxBurst). What the window
+    permits beyond that waits for the next. Default 0: no limit."""
     queues: int
     """How many transmit queues the NIC has, 1 to 1024. Connections are divided among them, and they send in turn,
     piece by piece. Default 1 (multiqueue off)."""
@@ -1963,7 +2010,7 @@ class NicBurstParamsPartial(TypedDict, total=False):
 
 
 class QjumpParamsPartial(TypedDict, total=False):
-    """QJump at the hosts: limits of the bytes that each level may send in a network epoch."""
+    """QJump at the hosts: what each level may send in a network epoch."""
     hosts: int
     """n: how many hosts may send to one at the same time, 1 or more. Default all hosts of the topology. A smaller
     number assumes less contention (of four hosts, 4:1 is the worst case; 2:1 lets all send twice as much, 1:1
@@ -1977,38 +2024,37 @@ class QjumpParamsPartial(TypedDict, total=False):
     epoch: Span
     """The network epoch, more than 0 and at most 1000 s, in place of Eq. 2's. Default by Eq. 2."""
     levels: Sequence[LevelShare]
-    """The bytes that each level may send in an epoch, level 0 (the lowest) first: 1 to 8 levels, each at least one
-    `packet`. `"6x"` is a factor f: f packets; `"5Gbps"` is a target rate T, for f = n T / R (Eq. 4); `"9750B"`
-    is a number of bytes; `"line"` has no limit. Default `["line", "64x", "32x", "16x", "8x", "4x", "2x", "1x"]`
-    (our choice; the paper's 144-host simulation had 144, 100, 20, 10, 5, 3, 2 and 1)."""
+    """What each level may send in an epoch, level 0 (the lowest) first: 1 to 8 levels, each at least one `packet`.
+    `"6x"` is a factor f: f packets; `"5Gbps"` is a target rate T, for f = n T / R (Eq. 4); `"9750B"` is a number
+    of bytes; `"line"` has no limit. Default `["line", "64x", "32x", "16x", "8x", "4x", "2x", "1x"]` (our choice;
+    the paper's 144-host simulation had 144, 100, 20, 10, 5, 3, 2 and 1)."""
     refill: Refill
     """When a bucket is full again: `on-packet`, at the first packet after an epoch (the kernel module, per host and
     level); `periodic`, once an epoch by a timer per connection that starts with its flow (the simulation of the
     paper's Fig. 9). Default `on-packet`."""
     excess: Excess
-    """The action for a packet beyond its level's share: `refuse`, the sender gets an error, as by ENOBUFS, and
-    keeps the packet; `drop`, it is lost without notice. Default `refuse`."""
+    """What becomes of a packet beyond its level's share: `refuse`, the sender is told, as by ENOBUFS, and keeps the
+    packet; `drop`, it is lost without notice. Default `refuse`."""
 
 
 class TdmaParamsPartial(TypedDict, total=False):
-    """Days and nights of the hosts' NICs: at night they hold the paused priorities. The first day begins with the
-    run."""
+    """Days and nights of the hosts' NICs: at night they hold what is paused. The first day begins with the run."""
     day: Span
     """How long NICs send: more than 0, at most 1000 s. Default 500 us (REACToR's study)."""
     night: Span
-    """How long they then hold the paused priorities: at most 1000 s; with `"0s"` nights have no length. A NIC ends
-    the packet that it is sending. Default 100 us (an assumption)."""
+    """How long they then hold what is paused: at most 1000 s; with `"0s"` there is no night. A NIC ends the packet
+    that it is sending. Default 100 us (an assumption)."""
     priorities: Sequence[int]
     """The 802.1p priorities that are paused, each 0 to 7. Default all eight. With `ack_priority = 1` and
     `port.host.order = "priorities"`, `[0]` pauses data and lets acknowledgements pass, and `[1]` does the
-    opposite; in a NIC without priorities a paused packet delays all packets behind it."""
+    opposite; in a NIC without priorities a packet that is paused holds up those behind it."""
 
 
 class ReorderBufferParamsPartial(TypedDict, total=False):
     """The receiver's reorder buffer, between the NIC and TCP: one for each direction of a connection. It hides
     reordering from TCP, and delays the recovery from a loss by up to `timeout`."""
     timeout: Span
-    """How long the first data behind a gap waits for the missing data: more than 0, at most 1 s. Default 50 us (an
+    """How long the first data behind a gap waits for what is missing: more than 0, at most 1 s. Default 50 us (an
     assumption; longer than the paths differ, shorter than a retransmission takes)."""
     bytes: Bytes
     """The most payload held of a connection's direction: at least 1 B, at most 1 GB. Data that does not fit
@@ -2017,11 +2063,11 @@ class ReorderBufferParamsPartial(TypedDict, total=False):
 
 class ProcessorParamsPartial(TypedDict, total=False):
     """The processor that runs a host's network stack. Without this table the stack takes no time. Data that it
-    holds counts as waiting in the NIC. It hands data to the NIC piece by piece, as `host.bursts` says."""
+    holds counts as waiting in the NIC. What sends goes to the NIC piece by piece, as `host.bursts` says."""
     cores: int
     """The number of cores: 1, or 2 where interrupts and the stack have one and applications the other. Default 1."""
     interrupt: Span
-    """The cost of an interrupt, with any number of frames: at most 1 ms. Default 1 us (an assumption)."""
+    """The cost of an interrupt, whatever it finds: at most 1 ms. Default 1 us (an assumption)."""
     budget: int
     """How many frames the stack takes from the NIC at a time before other work has its turn: 1 to 65536. Default 64
     (NAPI's weight)."""
@@ -2029,12 +2075,12 @@ class ProcessorParamsPartial(TypedDict, total=False):
     """How many packets the NIC holds until the stack takes them, 1 to 65536; a packet that finds no room is lost.
     Default 512 (the receive ring of Linux's ixgbe)."""
     send_call: Span
-    """The cost of each time that TCP sends data, on an acknowledgement, a timer or a call of the application, for
-    any number of segments: at most 1 ms. Default 0 s."""
+    """The cost of each time that TCP sends data, on an acknowledgement, a timer or a call of the application,
+    whatever it sends then: at most 1 ms. Default 0 s."""
     send: StackCostsPartial
-    """The costs of sending."""
+    """The costs of what the host sends."""
     receive: StackCostsPartial
-    """The costs of receiving."""
+    """The costs of what the host receives."""
 
 
 class StackCostsPartial(TypedDict, total=False):
@@ -2058,13 +2104,16 @@ class TransportParamsPartial(TypedDict, total=False):
     6675). Default `sack`."""
     growth: Growth
     """How the window opens, for `tcp` and `dctcp`: `fraction` adds `segment^2 / cwnd` bytes an ACK in congestion
-    avoidance and at most the acknowledged bytes in slow start (RFC 5681, equations 2 and 3); `count` adds one
+    avoidance and at most what the ACK covers in slow start (RFC 5681, equations 2 and 3); `count` adds one
     segment after every `cwnd` ACKs and one an ACK in slow start (ns-2, windowOption 0); `acked` adds all that
     the ACK covers in slow start, and as many `segment / cwnd` of it in congestion avoidance, so that delayed
     ACKs slow nothing down (RFC 3465 without its limit; Linux). Default `fraction`."""
     connections: Connections
     """Whether connections are `long-lived`, one for each pair of hosts and workload, or made anew `per-message`.
     Default `long-lived`."""
+    priority: int
+    """The 802.1p priority of the packets of workloads that have none in `host.priority`: 0 to 7. Default absent: as
+    `host` says."""
     segment: Bytes
     """Payload of a full segment (SMSS): 1 to 65000 B. Default 1460 B."""
     header: Bytes
@@ -2074,8 +2123,8 @@ class TransportParamsPartial(TypedDict, total=False):
     initial_window: int
     """Initial window in segments: 1 or more, at most `max_window` (RFC 6928). Default 10."""
     max_window: int
-    """Largest window in segments: 1 or more. It caps the outstanding data, as the advertised window does. Default
-    65536."""
+    """Largest window in segments: 1 or more. It caps what may be outstanding, as the advertised window does.
+    Default 65536."""
     min_window: int
     """Floor of cwnd after a cut for a mark, in segments: 1 or more. 1 is RFC 8257's (section 3.3), where a window
     of one segment waits for a delayed ACK (`ack_every`), which starves a flow among many; Linux has 2
@@ -2086,14 +2135,14 @@ class TransportParamsPartial(TypedDict, total=False):
     """Initial ssthresh in segments: 1 or more; slow start has no end if absent (RFC 5681, section 3.1). Default
     absent."""
     window_unit: WindowUnit
-    """`bytes`: windows are exact. `segments`: the limit of the outstanding data, and ssthresh after a cut, are
-    rounded down to whole segments, as where windows are counted in packets (ns-2). Default `bytes`."""
+    """`bytes`: windows are exact. `segments`: what may be outstanding, and ssthresh after a cut, are rounded down
+    to whole segments, as where windows are counted in packets (ns-2). Default `bytes`."""
     cut_from: CutBase
-    """The value that a loss cuts: the `flight` (RFC 5681, equation 4) or the `window`, the smaller of cwnd and
-    `max_window` (ns-2; Linux). With `window`, every timeout cuts ssthresh again; with `flight` only the first of
-    a series (RFC 5681, section 3.1). Default `flight`."""
+    """What a loss cuts: the `flight` (RFC 5681, equation 4) or the `window`, the smaller of cwnd and `max_window`
+    (ns-2; Linux). With `window`, every timeout cuts ssthresh again; with `flight` only the first of a series
+    (RFC 5681, section 3.1). Default `flight`."""
     app_limited_growth: bool
-    """Whether the window also grows while the application, not the window, limits the sender. RFC 7661 and Linux:
+    """Whether the window also grows while the application, not the window, limits what is sent. RFC 7661 and Linux:
     false; ns-2: true. Default false."""
     idle_restart: bool
     """Whether cwnd falls back to the initial window after an idle time longer than the RTO (RFC 5681, section 4.1).
@@ -2116,14 +2165,14 @@ class TransportParamsPartial(TypedDict, total=False):
     rto_granularity: Span
     """Clock granularity G: RTO = SRTT + max(G, 4 RTTVAR) (RFC 6298, section 2.3). Default 1 ms."""
     rtt_sampling: RttSampling
-    """The segments that are timed: `every-ack` (as with timestamps, RFC 7323) or `one-per-window` (RFC 6298,
-    section 3; ns-2). Retransmitted data is never timed (Karn). Default `every-ack`."""
+    """Which segments are timed: `every-ack` (as with timestamps, RFC 7323) or `one-per-window` (RFC 6298, section
+    3; ns-2). Retransmitted data is never timed (Karn). Default `every-ack`."""
     rtt_error: RttError
     """Arithmetic of the estimator's error term: `exact`, or `int16`, which wraps it at 2^15 units of
     `rto_granularity` as the 16-bit variable of ns-2 does. Default `exact`."""
     backoff_reset: BackoffReset
-    """The event that ends exponential backoff: a new RTT `sample` (RFC 6298, section 5.7) or any `ack` of new data
-    (ns-2, Linux). Default `sample`."""
+    """What ends exponential backoff: a new RTT `sample` (RFC 6298, section 5.7) or any `ack` of new data (ns-2,
+    Linux). Default `sample`."""
     syn_loss_rto: Span
     """RTO with which data starts if the SYN had to be sent again (RFC 6298, section 5.7). Default 3 s."""
     dup_ack_threshold: int
@@ -2137,15 +2186,15 @@ class TransportParamsPartial(TypedDict, total=False):
     """Consecutive timeouts, with nothing received in between, from which on only one byte is sent per RTO, until
     anything arrives; 0 for never. RFC 6298: never; pFabric's MinTCP: 5. Default 0."""
     fast_retransmit_guard: FastRetransmitGuard
-    """When a further loss may start a fast retransmit: `recover` once the ACK has passed the data outstanding at
+    """When a further loss may start a fast retransmit: `recover` once the ACK has passed what was outstanding at
     the last one or at the last timeout (RFC 6582, section 3.2); `after-timeout` the same, but only a timeout
     blocks, and blocked duplicate ACKs still inflate the window (ns-2 FullTcp); `off` always. For `reno` and
     `newreno`. Default `recover`."""
     limited_transmit: bool
     """Whether the first two duplicate ACKs each release a new segment (RFC 3042). Default true."""
     loss_after_ecn: LossAfterEcn
-    """The effect of a loss if the last cut was for a mark: `cut` as for any loss; `keep-ssthresh` leaves ssthresh:
-    a timeout sets cwnd to one segment, a fast retransmit within the window of that cut halves cwnd (ns-2; in the
+    """What a loss does if the last cut was for a mark: `cut` as any loss does; `keep-ssthresh` leaves ssthresh: a
+    timeout sets cwnd to one segment, a fast retransmit within the window of that cut halves cwnd (ns-2; in the
     spirit of RFC 3168, section 6.1.2). Default `cut`."""
     ack_every: int
     """Segments per ACK in order: 1 or more (RFC 5681, section 4.2: at most 2). With `swift` every segment has its
@@ -2174,16 +2223,10 @@ class TransportParamsPartial(TypedDict, total=False):
     ece_growth: EceGrowth
     """Whether ACKs with ECE open the window: `never`, or `after-first`, all but the first of a run of them (ns-2).
     Default `never` (RFC 3168, section 6.1.2)."""
-    dctcp_gain: float
-    """DCTCP's gain g: more than 0, at most 1 (RFC 8257, section 4.2). Default 0.0625."""
-    initial_alpha: float
-    """DCTCP's initial alpha: 0 to 1 (RFC 8257, section 3.3: 1; ns-2: 0). Default 1."""
-    cubic_c: float
-    """CUBIC's C, in segments / s^3: more than 0 (RFC 9438, section 5). Default 0.4."""
-    cubic_beta: float
-    """CUBIC's multiplicative decrease: more than 0, less than 1 (RFC 9438, section 4.6). Default 0.7."""
-    fast_convergence: bool
-    """CUBIC's fast convergence (RFC 9438, section 4.7). Default true."""
+    dctcp: DctcpParamsPartial
+    """DCTCP's estimator of the share of marked bytes."""
+    cubic: CubicParamsPartial
+    """The curve and the cut of CUBIC."""
     swift: SwiftParamsPartial
     """Swift's target delay, and how its window follows it."""
     workload: Mapping[str, Kind]
@@ -2193,15 +2236,33 @@ class TransportParamsPartial(TypedDict, total=False):
     """MPTCP: connections of several subflows. Default absent: plain TCP."""
 
 
+class DctcpParamsPartial(TypedDict, total=False):
+    """The parameters of DCTCP."""
+    gain: float
+    """Gain g of the estimator: more than 0, at most 1 (RFC 8257, section 4.2). Default 0.0625."""
+    initial_alpha: float
+    """Initial alpha: 0 to 1 (RFC 8257, section 3.3: 1; ns-2: 0). Default 1."""
+
+
+class CubicParamsPartial(TypedDict, total=False):
+    """The parameters of CUBIC."""
+    c: float
+    """The constant C, in segments / s^3: more than 0 (RFC 9438, section 5). Default 0.4."""
+    beta: float
+    """Multiplicative decrease: more than 0, less than 1 (RFC 9438, section 4.6). Default 0.7."""
+    fast_convergence: bool
+    """Fast convergence (RFC 9438, section 4.7). Default true."""
+
+
 class SwiftParamsPartial(TypedDict, total=False):
     """The parameters of Swift (`transport.kind = "swift"`). Windows are counted in segments."""
     base_target: Span
     """Target delay of a path without switches and of large windows, more than 0. It has to exceed the RTT of an
     idle path. Default 20 us (100 Gb/s)."""
     hop_scale: Span
-    """The time that each switch on the path adds to the target. Default 1 us."""
+    """What each switch on the path adds to the target. Default 1 us."""
     fs_range: Span
-    """The most that a small window adds to the target. Default 100 us, five times `base_target`; 0 turns flow-based
+    """What a small window adds to the target at most. Default 100 us, five times `base_target`; 0 turns flow-based
     scaling off."""
     fs_min_cwnd: float
     """Window at and below which the target is largest: more than 0. Default 0.1."""
@@ -2228,60 +2289,59 @@ class MptcpParamsPartial(TypedDict, total=False):
     """How the congestion windows of the subflows depend on each other: `lia` (RFC 6356, for `kind = "tcp"`) or
     `uncoupled`, where each subflow has the controller that `kind` names to itself. Default `lia`."""
     scheduler: Scheduler
-    """The subflow that sends the next segment, among the ones with room in their windows: `default` the one with
-    the lowest RTT, `round-robin` each in turn, `active-path` only the one whose path is active: the circuit's
-    while one is open, else the packet switch's (with `paths = "classes"`). Default `default`."""
+    """Which subflow sends the next segment, of those that have room in their windows: `default` the one with the
+    lowest RTT, `round-robin` each in turn, `active-path` only that whose path is active: the circuit's while one
+    is open, else the packet switch's (with `paths = "classes"`). Default `default`."""
     paths: SubflowPaths
     """How subflows get different paths: `hash` gives each a port number of its own, which may hash to another's
     path; `distinct` chooses the port numbers so that the paths share as few links between switches as can be;
     `classes` binds, in a hybrid network, subflow 0 to the packet switch and subflow 1 to the circuits. Default
     `hash`."""
     workloads: Sequence[str]
-    """The workloads whose connections are MPTCP's; all others have plain TCP. Default all."""
+    """The workloads whose connections are MPTCP's; those of all others are plain TCP's. Default all."""
 
 
 class ControlParamsPartial(TypedDict, total=False):
-    """The control loop of a hybrid network: the input of its schedules, and the time of each of its steps. The
-    defaults are the values of REACToR's prototype of eight hosts."""
+    """The control loop of a hybrid network: what it schedules by, and how long each of its steps takes. The
+    defaults are those of REACToR's prototype of eight hosts."""
     scheduler: SchedulerKind
-    """The algorithm that makes a schedule of the demand."""
+    """What makes a schedule of the demand."""
     week: Span
     """The accumulation period of demand, for which one schedule is made; 1.5 ms in REACToR's prototype, 3 ms in
     Solstice's evaluation."""
     reconfiguration: Span
-    """Time for which the circuit switch is dark while it changes its matching."""
+    """How long the circuit switch is dark while it changes its matching."""
     drain: Span
-    """Time for which the circuits still hold after the hosts have paused sending by them. Default: the time that a
-    frame of full size takes from a host to the circuit switch if it has just started when the pause comes. Less
-    loses packets."""
+    """How long the circuits still stand after the hosts have paused what they send by them. Default: what a frame
+    of full size takes from a host to the circuit switch if it has just started when the pause comes. Less loses
+    packets."""
     lead: Span
-    """Time before the begin of a week at which its demand is read. It must leave time for `demand_loop`,
-    `demand_packet` and `computation`."""
+    """How long before a week begins its demand is read. It must leave time for `demand_loop`, `demand_packet` and
+    `computation`."""
     demand_loop: Span
-    """Time that a host takes to sum up its demand."""
+    """How long a host takes to sum up its demand."""
     demand_packet: Span
-    """Time that a host's demand takes to the controller."""
+    """How long a host's demand takes to the controller."""
     computation: Span
-    """Time that the controller takes to compute a schedule."""
+    """How long the controller takes to compute a schedule."""
     estimator: Estimator
     """Where a host's demand is read."""
     socket_buffer: Bytes
     """The most bytes of a connection that a socket buffer shows to `socket_buffers` and `slow_socket_buffers`."""
     poll: Span
-    """Interval at which `slow_socket_buffers` reads the buffers."""
+    """How often `slow_socket_buffers` reads the buffers."""
     residue: ResidueRate
-    """The rate at which hosts may send the residue of a schedule by the packet switch."""
+    """How fast hosts may send the residue of a schedule by the packet switch."""
     residue_share: float
     """The share of the packet switch's rate that a `scheduled` residue may take, above 0 and at most 1. The rest is
-    for traffic without a schedule: acknowledgements, `packet_only` workloads, and data that arrives between two
-    readings."""
+    for what has no schedule: acknowledgements, `packet_only` workloads, and what comes between two readings."""
     classify: Classify
     """When a host decides by which switch a packet travels that may take either."""
     acks: AckPath
-    """The switch by which pure acknowledgements travel."""
+    """By which switch pure acknowledgements travel."""
     packet_only: Sequence[str]
-    """Workloads whose packets go by the packet switch only, such as requests that cannot wait for a circuit.
-    `NAME.client` and `NAME.server` mean the packets that one end of its connections sends."""
+    """Workloads whose packets go by the packet switch only, as requests that cannot wait for a circuit.
+    `NAME.client` and `NAME.server` mean what one end of its connections sends."""
     circuit_only: Sequence[str]
     """Workloads, or ends of their connections, whose packets go by circuits only."""
 
@@ -2302,13 +2362,15 @@ class FlowsWorkloadPartial(_FlowsWorkloadPartialFrom, total=False):
     """Time between the starts of one flow and the next."""
     start_within: Span
     """Each flow starts later than `start` and `stagger` say by a time drawn uniformly from zero to this."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class RpcWorkloadPartial(TypedDict, total=False):
     """Open-loop requests of one client to many servers; each gets a response."""
     kind: Literal["rpc"]
     client: HostName
-    """The host that sends the requests; default `client`."""
+    """The host that asks; default `client`."""
     servers: Hosts
     """The hosts that answer; default: all others."""
     request: Bytes
@@ -2316,9 +2378,9 @@ class RpcWorkloadPartial(TypedDict, total=False):
     response: BytesDistributionPartial
     """The size of a response."""
     load: Load
-    """Response bytes requested per second: a rate, or a share of the client's link."""
+    """Response bytes asked for per second: a rate, or a share of the client's link."""
     pick: Pick
-    """The server that is asked next."""
+    """Which server is asked next."""
     service: SpanDistributionPartial
     """Time a server takes to answer; it serves one request at a time."""
     deadline: Span
@@ -2326,7 +2388,9 @@ class RpcWorkloadPartial(TypedDict, total=False):
     count: int
     """Stop after this many requests."""
     start: Span
-    """When the first request may be sent."""
+    """When the first request may come."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class TransferWorkloadPartial(TypedDict, total=False):
@@ -2334,28 +2398,30 @@ class TransferWorkloadPartial(TypedDict, total=False):
     rather than requests."""
     kind: Literal["transfer"]
     client: HostName
-    """The host that sends the requests; default `client`."""
+    """The host that asks; default `client`."""
     servers: Hosts
     """The hosts that send; default: all others."""
     request: Bytes
-    """Size of the request for a transfer."""
+    """Size of the request that asks for a transfer."""
     size: BytesDistributionPartial
     """The size of a transfer."""
     load: Load
     """Bytes transferred per second: a rate, or a share of the client's link."""
     pick: Pick
-    """The server that is asked next."""
+    """Which server is asked next."""
     count: int
     """Stop after this many transfers."""
     start: Span
-    """When the first transfer may start."""
+    """When the first transfer may come."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class FanOutWorkloadPartial(TypedDict, total=False):
     """Queries that ask every server at once and wait for the slowest."""
     kind: Literal["fan-out"]
     client: HostName
-    """The host that sends the queries; default `client`."""
+    """The host that asks; default `client`."""
     servers: Hosts
     """The hosts that answer; default: all others."""
     request: Bytes
@@ -2371,7 +2437,9 @@ class FanOutWorkloadPartial(TypedDict, total=False):
     count: int
     """Stop after this many queries."""
     start: Span
-    """When the first query may start."""
+    """When the first query may come."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class AllToAllWorkloadPartial(TypedDict, total=False):
@@ -2384,7 +2452,9 @@ class AllToAllWorkloadPartial(TypedDict, total=False):
     count: int
     """Stop after this many flows."""
     start: Span
-    """When the first flow may start."""
+    """When the first flow may come."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class PermutationWorkloadPartial(TypedDict, total=False):
@@ -2394,6 +2464,8 @@ class PermutationWorkloadPartial(TypedDict, total=False):
     """Bytes of each flow; without it the flows send until `run.duration`."""
     start_within: Span
     """Each flow starts at a time uniform in zero to this."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 _IncastWorkloadPartialFrom = TypedDict("_IncastWorkloadPartialFrom", {"from": "Hosts"}, total=False)
@@ -2412,6 +2484,8 @@ class IncastWorkloadPartial(_IncastWorkloadPartialFrom, total=False):
     """The number of rounds."""
     start: Span
     """When the first round starts."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class FlowListWorkloadPartial(TypedDict, total=False):
@@ -2420,6 +2494,8 @@ class FlowListWorkloadPartial(TypedDict, total=False):
     path: str
     """CSV with the columns start (with unit), source, destination, size (with unit), class; relative to the
     scenario."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 _PacketsWorkloadPartialFrom = TypedDict("_PacketsWorkloadPartialFrom", {"from": "Hosts"}, total=False)
@@ -2445,31 +2521,35 @@ class PacketsWorkloadPartial(_PacketsWorkloadPartialFrom, total=False):
     """Stop after this many packets of each sender."""
     start_within: Span
     """Each sender starts at a time drawn uniformly from zero to this; only without `burst`."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 _PingWorkloadPartialFrom = TypedDict("_PingWorkloadPartialFrom", {"from": "HostName"}, total=False)
 
 
 class PingWorkloadPartial(_PingWorkloadPartialFrom, total=False):
-    """Small messages that come back at once; their round-trip time is measured."""
+    """Small messages that come back at once; their round-trip time is what is measured."""
     kind: Literal["ping"]
     to: HostName
     """The host that echoes."""
     size: Bytes
-    """Payload each way; `transport.header` is added to every packet."""
+    """Payload each way; `transport.header` comes on top of every packet."""
     interval: Span
     """Time from one ping to the next; the mean, where they are Poisson."""
     arrivals: Arrivals
     """Equal or exponential intervals."""
     one_at_a_time: bool
-    """The next ping waits for the echo of the last one (or its loss) where that is later. Default: pings are sent
-    without waiting for earlier ones."""
+    """The next ping waits for the echo of the last one (or its loss) where that is later. Default: pings go out
+    whatever became of those before."""
     over: PingOver
-    """The carrier: single packets, or a connection of the scenario's transport."""
+    """As single packets, or on a connection of the scenario's transport."""
     count: int
     """Stop after this many pings."""
     start: Span
-    """When the first ping may be sent; with equal intervals it is sent then."""
+    """When the first ping may go; with equal intervals it goes then."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class ClosedLoopWorkloadPartial(TypedDict, total=False):
@@ -2487,7 +2567,7 @@ class ClosedLoopWorkloadPartial(TypedDict, total=False):
     response: BytesDistributionPartial
     """The size of a response."""
     pick: Pick
-    """The server that is asked next."""
+    """Which server is asked next."""
     service: SpanDistributionPartial
     """Time a server's thread takes for a request."""
     threads: int
@@ -2497,7 +2577,9 @@ class ClosedLoopWorkloadPartial(TypedDict, total=False):
     count: int
     """Stop after this many requests of each client."""
     start: Span
-    """When the first requests are sent."""
+    """When the first requests go."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class ShuffleWorkloadPartial(TypedDict, total=False):
@@ -2511,9 +2593,9 @@ class ShuffleWorkloadPartial(TypedDict, total=False):
     size: BytesDistributionPartial
     """The size of a transfer."""
     request: BytesDistributionPartial
-    """Size of the request for it."""
+    """Size of the request that asks for it."""
     parallel: int
-    """Transfers that a reducer has under way at once; each reducer requests from the mappers in its own order,
+    """Transfers that a reducer has under way at once; each reducer goes through the mappers in an order of its own,
     drawn for each wave."""
     waves: int
     """Number of waves; without it waves follow each other until `run.duration`."""
@@ -2521,6 +2603,8 @@ class ShuffleWorkloadPartial(TypedDict, total=False):
     """Time from the end of a wave, when all its transfers are done, to the next."""
     start: Span
     """When the first wave starts."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class BarrierWorkloadPartial(TypedDict, total=False):
@@ -2529,7 +2613,7 @@ class BarrierWorkloadPartial(TypedDict, total=False):
     workers: Hosts
     """The hosts that synchronise; default: all but the coordinator, or all where there is none."""
     pattern: BarrierPattern
-    """The pattern of the reports between hosts."""
+    """Which hosts report to which."""
     coordinator: HostName
     """The host that all report to, in the pattern `coordinator`; default `client`."""
     size: Bytes
@@ -2540,6 +2624,8 @@ class BarrierWorkloadPartial(TypedDict, total=False):
     """Stop after this many rounds."""
     start: Span
     """When the first round starts."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class CommitWorkloadPartial(TypedDict, total=False):
@@ -2551,18 +2637,20 @@ class CommitWorkloadPartial(TypedDict, total=False):
     participants: Hosts
     """The hosts that take part; default: all others."""
     message: Bytes
-    """Payload of each of the four messages; in single packets `transport.header` is added to it."""
+    """Payload of each of the four messages; in single packets `transport.header` comes on top."""
     over: CommitOver
-    """The transport of the messages."""
+    """What carries the messages."""
     timeout: Span
-    """After this time without an answer, `datagram` sends a message again, and `broadcast` gives its transaction
-    up, which then counts as unfinished."""
+    """After so long without an answer, `datagram` sends a message again, and `broadcast` gives its transaction up,
+    which then counts as unfinished."""
     depth: int
     """Transactions under way at once."""
     count: int
     """Stop after this many transactions."""
     start: Span
     """When the first transactions start."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class PagesWorkloadPartial(TypedDict, total=False):
@@ -2576,7 +2664,7 @@ class PagesWorkloadPartial(TypedDict, total=False):
     pages_per_second: float
     """Pages that each front-end begins per second (Poisson)."""
     order: PageOrder
-    """The order of the retrievals."""
+    """Which retrievals wait for which."""
     retrievals: int
     """Retrievals of a page; for the orders `sequential` and `parallel`."""
     levels: Sequence[int]
@@ -2584,7 +2672,7 @@ class PagesWorkloadPartial(TypedDict, total=False):
     request: BytesDistributionPartial
     """The size of a request."""
     size: BytesDistributionPartial
-    """Size of a retrieval; this or `sizes`."""
+    """Size of what is retrieved; this or `sizes`."""
     sizes: Sequence[Bytes]
     """Sizes of which each retrieval draws one, all equally likely; this or `size`. Default: 2, 4, 8, 16 and 32 KB,
     DeTail's."""
@@ -2593,26 +2681,28 @@ class PagesWorkloadPartial(TypedDict, total=False):
     threads: int
     """Threads of each back-end; requests are served first come first served."""
     deadline: Span
-    """How long a page waits for a retrieval. It is then rendered without it: the page is partial, and the share of
-    its retrievals that met the deadline measures its completeness."""
+    """How long a page waits for a retrieval. It then goes on without it: the page is partial, and the share of its
+    retrievals that met the deadline tells by how much."""
     timeout: Span
-    """Ask again, of the next back-ends, when a retrieval has taken this long since it was last asked for."""
+    """Ask again, of the next back-ends, when a retrieval has taken so long since it was last asked for."""
     retries: int
-    """The most repetitions of a request."""
+    """How often to ask again at most."""
     replicas: int
     """Back-ends asked at once for each retrieval; the first answer counts."""
     count: int
     """Stop after this many pages of each front-end."""
     start: Span
     """When the first page may begin."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class PtpWorkloadPartial(TypedDict, total=False):
     """Clocks compared by two-way timestamps, as the Precision Time Protocol does (IEEE 1588). Without `servo` all
     clocks are perfect, so that the estimated offset is the asymmetry of the two directions: `(forward -
-    backward) / 2`. With it the result is the error of a client's clock when its exchange ends. Timestamps are
-    taken by software: the waits in NICs count. The server sends `sync`; the client answers with a delay request
-    as soon as it has it; the server's delay response contains the time at which that came. All three are single
+    backward) / 2`. With it what counts is how far a client's clock is off when its exchange ends. Timestamps are
+    those of software: the waits in NICs count. The server sends `sync`; the client answers with a delay request
+    as soon as it has it; the server's delay response tells the client when that came. All three are single
     packets, and a lost one is a lost exchange."""
     kind: Literal["ptp"]
     server: HostName
@@ -2620,15 +2710,17 @@ class PtpWorkloadPartial(TypedDict, total=False):
     clients: Hosts
     """The hosts that follow it; default: all others."""
     size: Bytes
-    """Payload of each of the three packets; `transport.header` is added to it."""
+    """Payload of each of the three packets; `transport.header` comes on top."""
     interval: Span
     """Time from one `sync` to the next. Clients take turns within it, in equal steps."""
     count: int
     """Stop after this many exchanges of each client."""
     start: Span
-    """When the first `sync` is sent."""
+    """When the first `sync` goes."""
     servo: ClockServoParamsPartial
-    """Steers the clients' clocks by the results of their exchanges."""
+    """Steers the clients' clocks by what their exchanges give."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class StrideWorkloadPartial(TypedDict, total=False):
@@ -2646,6 +2738,8 @@ class StrideWorkloadPartial(TypedDict, total=False):
     """The time at which the flows start."""
     start_within: Span
     """Each flow starts later than `start` by a time drawn uniformly from zero to this."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class PstrideWorkloadPartial(TypedDict, total=False):
@@ -2659,12 +2753,14 @@ class PstrideWorkloadPartial(TypedDict, total=False):
     period: Span
     """The length of a period, after which all hosts change their destination."""
     load: Load
-    """Bytes that each host sends per second: a rate, or a share of its link. A flow has the bytes of the load in a
+    """Bytes that each host sends per second: a rate, or a share of its link. A flow is what the load comes to in a
     period."""
     periods: int
     """Stop after this many periods."""
     start: Span
     """The time at which the first period starts."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class HstrideWorkloadPartial(TypedDict, total=False):
@@ -2688,11 +2784,13 @@ class HstrideWorkloadPartial(TypedDict, total=False):
     """Stop after this many flows of each host."""
     start: Span
     """The time from which on flows may start."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class FileServiceWorkloadPartial(TypedDict, total=False):
-    """Clients that copy a file each from one server, read by read, all from the same instant on. A message is the
-    data that the server sends at once, from then until the client has it."""
+    """Clients that copy a file each from one server, read by read, all from the same instant on. A message is what
+    the server sends at once, from then until the client has it."""
     kind: Literal["file-service"]
     server: HostName
     """The host that has the files."""
@@ -2701,19 +2799,22 @@ class FileServiceWorkloadPartial(TypedDict, total=False):
     size: Bytes
     """The size of each client's file; without it, clients read until `run.duration`."""
     read: Bytes
-    """Bytes that a client requests at a time: 1 B to 1 GB. Default 1 MB (the most of the NFS client of the study)."""
+    """How much a client asks for with a request: 1 B to 1 GB. Default 1 MB (the most of the NFS client of the
+    study)."""
     outstanding: int
-    """Requests that a client has under way, 1 to 1000. Default 2 (an assumption: reads are pipelined)."""
+    """How many requests a client has under way, 1 to 1000. Default 2 (an assumption: reads are pipelined)."""
     read_ahead: Bytes
-    """Bytes that the disk reads at a time, for one client after the other: 1 B to 1 GB. Default 128 KB (Linux)."""
+    """How much the disk reads at a time, for one client after the other: 1 B to 1 GB. Default 128 KB (Linux)."""
     disk: Rate
-    """The rate at which the disk reads. Default 1.2 Gb/s (an assumption: 150 MB/s)."""
+    """How fast the disk reads. Default 1.2 Gb/s (an assumption: 150 MB/s)."""
     send: SendWhen
-    """When the server sends the data that the disk has read. Default `read`."""
+    """When the server sends what the disk has read. Default `read`."""
     request: Bytes
     """The size of a request. Default 100 B."""
     start: Span
     """The time of the first requests, of all clients."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
 
 
 class ExponentialBytesDistributionPartial(TypedDict, total=False):
@@ -2731,7 +2832,7 @@ class GammaBytesDistributionPartial(TypedDict, total=False):
     scale: Bytes
     """The scale parameter, in the unit of the draws."""
     offset: Bytes
-    """Added to every draw; default 0."""
+    """Added to every draw; default: nothing."""
 
 
 class LognormalBytesDistributionPartial(TypedDict, total=False):
@@ -2762,7 +2863,7 @@ class ParetoBytesDistributionPartial(TypedDict, total=False):
     shape: float
     """The tail index, more than 1 (so that there is a mean) unless `max` is given."""
     max: Bytes
-    """The largest value, at which the tail is cut (a bounded Pareto)."""
+    """Where the tail is cut (a bounded Pareto)."""
 
 
 class CdfBytesDistributionPartial(TypedDict, total=False):
@@ -2770,7 +2871,7 @@ class CdfBytesDistributionPartial(TypedDict, total=False):
     kind: Literal["cdf"]
     cdf: str
     """A bundled one by name (`websearch`, `datamining`, `facebook-hadoop`, `homa-w1`, ...), or a CSV file beside
-    the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also a file of HdrHistogram: an
+    the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also what HdrHistogram writes: an
     interval log or a histogram in base64 in ns, or percentiles as text in us."""
     tag: str
     """The tag of the intervals that count, where `cdf` is an interval log with several tags; an empty tag is of
@@ -2797,7 +2898,7 @@ class GammaSpanDistributionPartial(TypedDict, total=False):
     scale: Span
     """The scale parameter, in the unit of the draws."""
     offset: Span
-    """Added to every draw; default 0."""
+    """Added to every draw; default: nothing."""
 
 
 class LognormalSpanDistributionPartial(TypedDict, total=False):
@@ -2828,7 +2929,7 @@ class ParetoSpanDistributionPartial(TypedDict, total=False):
     shape: float
     """The tail index, more than 1 (so that there is a mean) unless `max` is given."""
     max: Span
-    """The largest value, at which the tail is cut (a bounded Pareto)."""
+    """Where the tail is cut (a bounded Pareto)."""
 
 
 class CdfSpanDistributionPartial(TypedDict, total=False):
@@ -2836,7 +2937,7 @@ class CdfSpanDistributionPartial(TypedDict, total=False):
     kind: Literal["cdf"]
     cdf: str
     """A bundled one by name (`websearch`, `datamining`, `facebook-hadoop`, `homa-w1`, ...), or a CSV file beside
-    the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also a file of HdrHistogram: an
+    the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also what HdrHistogram writes: an
     interval log or a histogram in base64 in ns, or percentiles as text in us."""
     tag: str
     """The tag of the intervals that count, where `cdf` is an interval log with several tags; an empty tag is of
@@ -2849,9 +2950,8 @@ class CdfSpanDistributionPartial(TypedDict, total=False):
 
 
 class ClockServoParamsPartial(TypedDict, total=False):
-    """The servo that steers a client's clock, and the error of the clock without it. The defaults are ptpd's
-    (`servo:kp`, `servo:ki`, `servo:delayfilter_stiffness`), which linuxptp has for timestamps of software as
-    well."""
+    """What steers a client's clock, and how wrong the clock is without it. The defaults are ptpd's (`servo:kp`,
+    `servo:ki`, `servo:delayfilter_stiffness`), which linuxptp has for timestamps of software as well."""
     proportional: float
     """The share of an offset that one interval takes back."""
     integral: float
@@ -2866,7 +2966,7 @@ class ClockServoParamsPartial(TypedDict, total=False):
 
 class ProgramPartial(TypedDict, total=False):
     """A program that `plimsoll emulate` runs in a host, such as `iperf3 -s`, beside the workloads. A simulation
-    warns that it has none of them. What it prints goes to `program-HOST.log` in the run directory. Needs
+    warns that it has none of them. Its output goes to `program-HOST.log` in the run directory. Needs
     `run.duration`."""
     host: HostName
     """The host that it runs in. Its address is 10.0.0.1 for `h0`, 10.0.0.2 for `h1`, and so on."""
@@ -2893,8 +2993,8 @@ class ObservePartial(TypedDict, total=False):
     goodput_every: Span
     """Pooled goodput per interval."""
     packets: int
-    """Keep the first so many packets that complete a link, for a capture that Wireshark reads: at most 10 million.
-    Only links of the queues watched by `queue`; of every queue if none is watched."""
+    """Keep this number of packets, the first that complete a link, for a capture that Wireshark reads: at most 10
+    million. Only links of the queues watched by `queue`; of every queue if none is watched."""
     links: bool
     """Count for every link, from the warm-up to the end of the sending, its packets, bytes and drops, and how long
     it was paused: for the report's utilisation by tier and its maps of drops and pauses."""
@@ -2914,7 +3014,7 @@ class Variant(TypedDict, total=False):
     title: str
     """One line that names the experiment."""
     description: str
-    """What the experiment shows, for the report."""
+    """Description of the experiment, for the report."""
     run: RunPartial
     """How long the run is and which random numbers it draws."""
     topology: TopologyPartial
@@ -2930,6 +3030,9 @@ class Variant(TypedDict, total=False):
     """What sits between the transport and the wire of a host."""
     transport: TransportParamsPartial
     """The transport that carries every message."""
+    transports: Mapping[str, TransportParamsPartial]
+    """Transports beside `transport`, by name, for workloads that name one: `workload.backup.transport = "bulk"`.
+    Each has all keys of `transport` but `workload`, and `transport` gives the keys that it leaves out."""
     circuits: ControlParamsPartial
     """How the circuits of a `hybrid` topology are scheduled."""
     workload: Mapping[str, WorkloadPartial]
@@ -2941,13 +3044,13 @@ class Variant(TypedDict, total=False):
 
 
 class ScenarioTable(TypedDict, total=False):
-    """One concrete run: what a variant and a sweep point make of the file."""
+    """One concrete run: the file with a variant and a sweep point applied."""
     version: int
     """Version of the file format; 1."""
     title: str
     """One line that names the experiment."""
     description: str
-    """What the experiment shows, for the report."""
+    """Description of the experiment, for the report."""
     run: Run
     """How long the run is and which random numbers it draws."""
     topology: Topology
@@ -2963,6 +3066,9 @@ class ScenarioTable(TypedDict, total=False):
     """What sits between the transport and the wire of a host."""
     transport: TransportParams
     """The transport that carries every message."""
+    transports: Mapping[str, TransportParams]
+    """Transports beside `transport`, by name, for workloads that name one: `workload.backup.transport = "bulk"`.
+    Each has all keys of `transport` but `workload`, and `transport` gives the keys that it leaves out."""
     circuits: ControlParams
     """How the circuits of a `hybrid` topology are scheduled."""
     workload: Mapping[str, Workload]
@@ -3046,11 +3152,11 @@ MarkAt = Literal["enqueue", "dequeue"]
 WredQueue = Literal["priority", "port"]
 """Chooses the queue that the rule of a priority reads."""
 
-PortEngine = Literal["auto", "express", "general"]
+PortEngine = Literal["auto", "express", "general", "explicit"]
 """Which port engine runs a port."""
 
 PacerForm = Literal["paper", "source"]
-"""The place of the pacer, and the packets that it holds."""
+"""Where the pacer sits and what it holds."""
 
 LevelShare = str
 """What a level may send in an epoch: a factor such as "6x", a rate such as "5Gbps", a size such as "9750B", or
@@ -3060,13 +3166,13 @@ Refill = Literal["on-packet", "periodic"]
 """The time at which a bucket is full again."""
 
 Excess = Literal["refuse", "drop"]
-"""The action for a packet beyond its level's share."""
+"""What becomes of a packet beyond its level's share."""
 
 Rank = Literal["remaining", "priority"]
 """What gives a packet its rank."""
 
 Kind = Literal["tcp", "cubic", "dctcp", "swift"]
-"""A congestion controller."""
+"""A kind of transport: a congestion controller."""
 
 Recovery = Literal["reno", "newreno", "sack"]
 """How losses are repaired."""
@@ -3081,22 +3187,22 @@ WindowUnit = Literal["bytes", "segments"]
 """The unit in which windows are counted."""
 
 CutBase = Literal["flight", "window"]
-"""The value from which a cut for a loss starts."""
+"""What a cut for a loss starts from."""
 
 RttSampling = Literal["every-ack", "one-per-window"]
-"""The segments that are timed."""
+"""Which segments are timed."""
 
 RttError = Literal["exact", "int16"]
 """Arithmetic of the RTT estimator's error term."""
 
 BackoffReset = Literal["sample", "ack"]
-"""The event that ends exponential backoff."""
+"""What ends exponential backoff."""
 
 FastRetransmitGuard = Literal["recover", "after-timeout", "off"]
 """When a fast retransmit may follow another."""
 
 LossAfterEcn = Literal["cut", "keep-ssthresh"]
-"""The effect of a loss on ssthresh after a cut for a mark."""
+"""What a loss does to ssthresh after a cut for a mark."""
 
 EcnMode = Literal["auto", "on", "off"]
 """Whether ECN is used."""
@@ -3108,7 +3214,7 @@ Coupling = Literal["lia", "uncoupled"]
 """How the congestion windows of a connection's subflows depend on each other."""
 
 Scheduler = Literal["default", "round-robin", "active-path"]
-"""The rule by which a subflow is chosen for the next segment, among the ones with room in their windows."""
+"""Which subflow sends the next segment, of those that have room in their windows."""
 
 SubflowPaths = Literal["hash", "distinct", "classes"]
 """How the subflows of a connection get different paths."""
@@ -3120,13 +3226,13 @@ Estimator = Literal["socket_buffers", "nic_queues", "switch_counters", "slow_soc
 """Where a host's demand is read."""
 
 ResidueRate = Literal["free", "scheduled"]
-"""The rate at which hosts may send the residue of a schedule by the packet switch."""
+"""How fast hosts may send the residue of a schedule by the packet switch."""
 
 Classify = Literal["when_sent", "when_queued"]
 """When a host decides by which switch a packet travels that may take either."""
 
 AckPath = Literal["as_data", "packet", "circuit"]
-"""The switch by which pure acknowledgements travel."""
+"""By which switch pure acknowledgements travel."""
 
 Workload = Union[
     "FlowsWorkload",
@@ -3171,7 +3277,7 @@ BytesDistribution = Union[
 """A constant, written plainly (`"100us"`, `"900B"`), or a table whose `kind` names a distribution."""
 
 Interpolate = Literal["linear", "step"]
-"""The rule for draws between the points of a CDF."""
+"""How to draw between the points of a CDF."""
 
 Load = Union[float, str]
 """A share of the link, such as 0.2 or "20%", or a rate, such as "200Mbps"."""
@@ -3197,7 +3303,7 @@ PingOver = Literal["datagram", "tcp"]
 """The carrier of a ping."""
 
 BarrierPattern = Literal["coordinator", "all-to-all"]
-"""The pattern of the reports by which hosts learn that all have reached the barrier."""
+"""Which hosts report that they have reached the barrier, and to which."""
 
 CommitOver = Literal["tcp", "datagram", "broadcast"]
 """The carrier of the messages of a commit."""
@@ -3206,7 +3312,7 @@ PageOrder = Literal["sequential", "parallel", "graph"]
 """The order of the retrievals of a page."""
 
 SendWhen = Literal["read", "read-ahead"]
-"""When a file server sends the data that its disk has read."""
+"""When a file server sends what its disk has read."""
 
 Completion = Literal["delivered", "acknowledged"]
 """When a message is complete."""

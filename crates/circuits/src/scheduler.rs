@@ -48,6 +48,14 @@ pub enum SwitchingError {
 }
 
 impl Switching {
+    /// The switches of Solstice's evaluation.
+    pub const PAPER: Switching = Switching {
+        circuit_rate: Rate::from_gbps(100),
+        packet_rate: Rate::from_gbps(10),
+        night: Span::from_us(20),
+        window: Span::from_ms(3),
+    };
+
     /// Checks that a schedule of this demand is possible.
     ///
     /// # Errors

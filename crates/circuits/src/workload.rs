@@ -4,6 +4,7 @@
 //! about n/16 and 3n/16. Together they fill 96 % of a circuit's capacity in a window; every flow differs by up to 0.3 %
 //! of the same, the noise.
 
+use plimsoll_units::Streams;
 use rand::Rng;
 use rand_pcg::Pcg64;
 
@@ -57,6 +58,14 @@ impl Workload {
             placement: Placement::Equal,
             sparsity: 0.0,
         }
+    }
+
+    /// Draws the demand of a seed and a number.
+    ///
+    /// # Panics
+    /// As [`Workload::draw`].
+    pub fn demand(&self, switching: &Switching, seed: u64, number: u32) -> Demand {
+        self.draw(switching, &mut Streams::new(seed).stream(&format!("circuits/demand/{number}")))
     }
 
     /// Draws a demand.

@@ -89,7 +89,7 @@ pub struct Fabric<H> {
 pub enum Handled<'a> {
     /// A packet has reached its host.
     Delivered(&'a Packet),
-    /// Ports have sent or may send, so that senders may find room in their NIC.
+    /// A NIC has sent, or a NIC may send again, so that senders may find room in it.
     Served,
     /// The caller need not do anything more for the event.
     Done,
@@ -137,7 +137,12 @@ impl<H: Hooks> Fabric<H> {
                 self.on_pacer_due(now, HostId(number));
                 return Handled::Done;
             }
-            OwnerKind::Port => self.ports[number as usize].on_due(PortId(number), now, &mut self.links),
+            OwnerKind::Port => {
+                self.ports[number as usize].on_due(PortId(number), now, &mut self.links);
+                if number >= self.links.hosts {
+                    return Handled::Done;
+                }
+            }
             OwnerKind::Pause => self.on_pause_due(now, PortId(number)),
             OwnerKind::Clock if number == FAULTS_CLOCK => self.on_faults_due(now),
             OwnerKind::Clock if number == CIRCUITS_CLOCK => {
@@ -155,7 +160,10 @@ impl<H: Hooks> Fabric<H> {
     /// The first packet of the link of `port` has reached the far end. It is moved to `arrived`.
     #[inline(always)]
     fn on_link<'a>(&mut self, now: Time, port: PortId, arrived: &'a mut Packet) -> Handled<'a> {
-        let (slot, found) = self.links.lanes.take_first(port, &mut self.links.events);
+        let (slot, found, waits) = self.links.lanes.take_first(port, &mut self.links.events);
+        if waits {
+            self.settle_port(port, now);
+        }
         if self.inspects_hops {
             return self.on_inspected_link(now, port, slot, arrived);
         }
@@ -189,6 +197,12 @@ impl<H: Hooks> Fabric<H> {
             return links.dropped(now, port, slot);
         }
         self.hand_to_port(now, port, slot);
+    }
+
+    /// Carries out the departures of `port` that are due at `now`.
+    #[inline(never)]
+    fn settle_port(&mut self, port: PortId, now: Time) {
+        self.ports[port.0 as usize].settle(port, now, &mut self.links);
     }
 
     /// The packet in `slot` is to leave by `port`, which decides at each departure or leads to another logical process.

@@ -207,6 +207,11 @@ impl<H: Hooks> Sink for Links<H> {
     }
 
     #[inline]
+    fn waits(&mut self, port: PortId) {
+        self.lanes.note_waiting(port);
+    }
+
+    #[inline]
     fn marked(&mut self, _: PortId, _: Slot) {
         self.counters.marks += 1;
     }

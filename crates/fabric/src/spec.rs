@@ -89,6 +89,8 @@ pub struct PortSpec {
     pub link_buffer: Option<Bytes>,
     /// The general engine serves the port even where the express engine could.
     pub general: bool,
+    /// Every departure of the general engine is an event, even where nothing can tell the difference.
+    pub explicit_departures: bool,
 }
 
 impl PortSpec {
@@ -108,6 +110,7 @@ impl Default for PortSpec {
             mechanisms: PortMechanisms::default(),
             link_buffer: None,
             general: false,
+            explicit_departures: false,
         }
     }
 }

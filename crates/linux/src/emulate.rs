@@ -153,13 +153,16 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     if !model.transport.workload.is_empty() || !model.outside.workload_controllers.is_empty() {
         return refuse("transport.workload", "a congestion controller of single workloads");
     }
+    if !model.transports.is_empty() {
+        return refuse("transports", "several transports");
+    }
     if model.transport.pacing_rate.is_some() {
         return refuse("transport.pacing_rate", "a pacing rate of all connections");
     }
     multipath::check_scenario(model)?;
     let options = &with_multipath(model, options);
     let transport = resolved(model)?;
-    if transport.recovery == Recovery::Sack
+    if transport.params.recovery == Recovery::Sack
         && model.transport.dup_ack_threshold != TransportParams::default().dup_ack_threshold
     {
         let problem = "with selective acknowledgements Linux finds losses by time (RACK), not by so many duplicate \

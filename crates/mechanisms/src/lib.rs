@@ -12,7 +12,6 @@ pub mod ecn;
 mod invalid;
 pub mod loss;
 mod mechanism;
-pub mod mptcp;
 pub mod nic_burst;
 pub mod pacer;
 pub mod partition_balancer;
@@ -25,14 +24,15 @@ pub mod qjump;
 pub mod red;
 pub mod reorder_buffer;
 pub mod shared_buffer;
-pub mod tcp;
 pub mod tdma;
 pub mod transmit_queues;
+pub mod transports;
 pub mod wred;
 
 pub use depth::{Depth, ParseDepthError};
 pub use invalid::InvalidParam;
 pub use mechanism::{Active, Engine, Marking, Mechanism, Section, Table};
+pub use transports::{mptcp, tcp};
 
 mechanism::registry! { $
     /// The mechanisms of one kind of output queue that are on.

@@ -21,6 +21,7 @@ use plimsoll_fabric::engine::{EventQueue, Owner, OwnerKind};
 use plimsoll_mechanisms::InvalidParam;
 use plimsoll_traffic::distribution::{Sampler, TimeDistribution, exponential, uniform};
 use plimsoll_units::{Span, Stream, Streams, Time};
+use serde::Deserialize;
 
 /// Servers with the same data, and their requests.
 #[derive(Clone, PartialEq, Debug)]
@@ -42,7 +43,8 @@ pub struct ClusterModel {
 }
 
 /// The times at which copies of a request are sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Sending {
     /// A request is sent once.
     Once,

@@ -8,7 +8,7 @@
 //!
 //! Arguments are settings that hold in all runs, as `--set` takes them.
 //!
-//! The costs are those of a packet, the same for sending and receiving, of a sent segment and of a call that sends; a
+//! The costs are of a packet, the same for sending and receiving, of a sent segment and of a call that sends; a
 //! second fit does without the last. A pattern search multiplies and divides each cost by a factor, from 2 on, of which
 //! it takes the square root where that no longer helps, down to 1.02. It minimises the sum of the squared logarithms of
 //! simulated / published, all four alike. Nothing is drawn: the result is the same on every machine.

@@ -1,4 +1,4 @@
-//! [`Distribution`]: a figure by percentile, made of the runs of another figure.
+//! [`PercentileFigure`]: a figure by percentile, made of the runs of another figure.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::study::FinishedRun;
 /// A distribution of what another figure's runs measured.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Distribution {
+pub struct PercentileFigure {
     /// The figure whose runs it shows.
     pub of: String,
     /// A measure of the samples that are distributed.
@@ -28,7 +28,7 @@ pub struct Distribution {
     pub series: BTreeMap<String, String>,
 }
 
-impl Distribution {
+impl PercentileFigure {
     /// Returns the rows that a run gives.
     pub(crate) fn rows(&self, figure: &str, run: &FinishedRun<'_>) -> Vec<Row> {
         let Some(series) = self.series.get(run.series) else { return Vec::new() };

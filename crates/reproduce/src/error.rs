@@ -1,8 +1,8 @@
-//! [`ReproduceError`]: why there is no reproduction.
+//! [`ReproduceError`]: the reason why a reproduction failed.
 
 use plimsoll_sim::batch::BatchError;
 
-/// Why there is no reproduction.
+/// The reason why a reproduction failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReproduceError {
     /// A shipped scenario is wrong: a defect of this crate.
@@ -34,7 +34,7 @@ pub enum ReproduceError {
         scheme: String,
         /// The point on the axis that it is of.
         x: String,
-        /// The reason: what is missing or went wrong.
+        /// The reason, in words.
         problem: String,
     },
     /// A run by the wall's clock was cancelled.
@@ -43,7 +43,7 @@ pub enum ReproduceError {
     /// The journal could not be written.
     #[error("{0}")]
     Journal(plimsoll_experiment::StoreError),
-    /// A page has rows, so many, that no run of today measures.
+    /// A page has rows that no run of the study measures any more; the field is their number.
     #[error(
         "the page has {0} rows of runs that the study does not have any more; a call without `--keep` runs all"
     )]

@@ -1,13 +1,13 @@
-//! [`Expression`]: arithmetic over the numbers of rows: `p99('fig1', 'HULL', '20') / p99('fig1', 'TCP', '20')`.
+//! [`RowExpression`]: arithmetic over the numbers of rows: `p99('fig1', 'HULL', '20') / p99('fig1', 'TCP', '20')`.
 
 /// An expression, with the operations in their order.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Expression {
+pub(crate) enum RowExpression {
     Constant(f64),
     /// The number of a row, or the sum of several: its metric, its figure and series, and each x.
     Rows(String, [String; 2], Vec<String>),
-    /// An operation on two others: `+`, `-`, `*`, `/`, or `m`, the smaller of the two.
-    Of(char, Box<[Expression; 2]>),
+    /// An operation on two others: `+`, `-`, `*`, `/`, `m`, the smaller of the two, or `M`, the larger.
+    Of(char, Box<[RowExpression; 2]>),
 }
 
 /// The number of a row, and how far it can be trusted.
@@ -21,18 +21,18 @@ pub(crate) struct Number {
 /// Finds the number of a row by its metric, and its figure, series and x.
 type Find<'a> = &'a dyn Fn(&str, [&str; 3]) -> Option<Number>;
 
-impl Expression {
+impl RowExpression {
     /// Reads an expression.
     ///
     /// # Errors
-    /// Returns what is wrong, and where.
-    pub(crate) fn read(text: &str) -> Result<Expression, String> {
-        let mut reader = Reader { text, at: 0 };
+    /// Returns the error and its place.
+    pub(crate) fn read(text: &str) -> Result<RowExpression, String> {
+        let mut reader = ExpressionReader { text, at: 0 };
         let sum = reader.sum()?;
         if reader.peek().is_some() { Err(reader.wrong("an operator")) } else { Ok(sum) }
     }
 
-    /// Computes the number; `None` where a row is missing. The interval is what the first row's makes of it.
+    /// Computes the number; `None` where a row is missing. The interval follows from that of the first row.
     pub(crate) fn number(&self, find: Find<'_>) -> Option<Number> {
         let mut rows = Vec::new();
         self.rows(find, &mut rows)?;
@@ -44,7 +44,10 @@ impl Expression {
         let interval = rows.first().and_then(|row| row.interval);
         Some(Number {
             value: value_with(None),
-            interval: interval.map(|(low, high)| (value_with(Some(low)), value_with(Some(high)))),
+            interval: interval.map(|(low, high)| {
+                let [one, other] = [low, high].map(|end| value_with(Some(end)));
+                (one.min(other), one.max(other))
+            }),
             is_suspect: rows.iter().any(|row| row.is_suspect),
         })
     }
@@ -52,41 +55,42 @@ impl Expression {
     /// Finds the rows, in the order of the text.
     fn rows(&self, find: Find<'_>, rows: &mut Vec<Number>) -> Option<()> {
         match self {
-            Expression::Constant(_) => {}
-            Expression::Rows(metric, [figure, series], xs) => {
+            RowExpression::Constant(_) => {}
+            RowExpression::Rows(metric, [figure, series], xs) => {
                 for x in xs {
                     rows.push(find(metric, [figure, series, x])?);
                 }
             }
-            Expression::Of(_, of) => of.iter().try_for_each(|of| of.rows(find, rows))?,
+            RowExpression::Of(_, of) => of.iter().try_for_each(|of| of.rows(find, rows))?,
         }
         Some(())
     }
 
     fn value(&self, rows: &mut dyn Iterator<Item = f64>) -> f64 {
         match self {
-            Expression::Constant(value) => *value,
-            Expression::Rows(.., xs) => xs.iter().map(|_| rows.next().expect("all rows were found")).sum(),
-            Expression::Of(operator, of) => {
+            RowExpression::Constant(value) => *value,
+            RowExpression::Rows(.., xs) => xs.iter().map(|_| rows.next().expect("all rows were found")).sum(),
+            RowExpression::Of(operator, of) => {
                 let [a, b] = of.each_ref().map(|of| of.value(rows));
                 match operator {
                     '+' => a + b,
                     '-' => a - b,
                     '*' => a * b,
                     '/' => a / b,
-                    _ => a.min(b),
+                    'm' => a.min(b),
+                    _ => a.max(b),
                 }
             }
         }
     }
 }
 
-struct Reader<'a> {
+struct ExpressionReader<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl Reader<'_> {
+impl ExpressionReader<'_> {
     fn peek(&mut self) -> Option<char> {
         let rest = self.text[self.at..].trim_start();
         self.at = self.text.len() - rest.len();
@@ -109,28 +113,28 @@ impl Reader<'_> {
         format!("`{}`: `{rest}` is wrong here; allowed: {allowed}", self.text)
     }
 
-    fn sum(&mut self) -> Result<Expression, String> {
-        self.chain("+-", Reader::product)
+    fn sum(&mut self) -> Result<RowExpression, String> {
+        self.chain("+-", ExpressionReader::product)
     }
 
-    fn product(&mut self) -> Result<Expression, String> {
-        self.chain("*/", Reader::term)
+    fn product(&mut self) -> Result<RowExpression, String> {
+        self.chain("*/", ExpressionReader::term)
     }
 
     /// Reads operands with operators of one rank between them, from the left.
     fn chain(
         &mut self,
         signs: &str,
-        operand: fn(&mut Self) -> Result<Expression, String>,
-    ) -> Result<Expression, String> {
+        operand: fn(&mut Self) -> Result<RowExpression, String>,
+    ) -> Result<RowExpression, String> {
         let mut left = operand(self)?;
         while let Some(sign) = self.take(signs) {
-            left = Expression::Of(sign, Box::new([left, operand(self)?]));
+            left = RowExpression::Of(sign, Box::new([left, operand(self)?]));
         }
         Ok(left)
     }
 
-    fn term(&mut self) -> Result<Expression, String> {
+    fn term(&mut self) -> Result<RowExpression, String> {
         if self.take("(").is_some() {
             let inside = self.sum()?;
             return self.expect(")").map(|()| inside);
@@ -141,18 +145,21 @@ impl Reader<'_> {
         let word = &rest[..length];
         if let Ok(number) = word.parse() {
             self.at += length;
-            return Ok(Expression::Constant(number));
+            return Ok(RowExpression::Constant(number));
         }
         if word.is_empty() {
-            return Err(self.wrong("a number, METRIC('FIGURE', 'SERIES', 'X'), min(A, B) or (..)"));
+            return Err(self.wrong("a number, METRIC('FIGURE', 'SERIES', 'X'), min(A, B), max(A, B) or (..)"));
         }
         self.at += length;
         self.expect("(")?;
-        if word == "min" {
+        if word == "min" || word == "max" {
             let first = self.sum()?;
             self.expect(",")?;
             let second = self.sum()?;
-            return self.expect(")").map(|()| Expression::Of('m', Box::new([first, second])));
+            return self.expect(")").map(|()| {
+                let sign = if word == "min" { 'm' } else { 'M' };
+                RowExpression::Of(sign, Box::new([first, second]))
+            });
         }
         let figure = self.quoted()?;
         self.expect(",")?;
@@ -163,7 +170,7 @@ impl Reader<'_> {
             xs.push(self.quoted()?);
         }
         self.expect(")")?;
-        Ok(Expression::Rows(word.to_owned(), [figure, series], xs))
+        Ok(RowExpression::Rows(word.to_owned(), [figure, series], xs))
     }
 
     fn quoted(&mut self) -> Result<String, String> {
@@ -195,18 +202,18 @@ mod tests {
             ("8 / 2 / 2", 2.0),
             ("100 * (1 - p99('fig 1', 'C', '20') / p99('fig 1', 'A, B', '20'))", 50.0),
             ("p99('fig 1', 'C', '20', '20') / 2", 3.0),
-            ("min(p99('fig 1', 'C', '20'), 2.5)", 2.5),
+            ("min(p99('fig 1', 'C', '20'), 2.5) + max(1, 4)", 6.5),
         ] {
-            let number = Expression::read(text).expect(text).number(&find);
+            let number = RowExpression::read(text).expect(text).number(&find);
             assert_eq!(number.map(|number| number.value), Some(value), "{text}");
         }
-        let missing = Expression::read("p99('fig 2', 'C', '20') + 1").expect("it is an expression");
+        let missing = RowExpression::read("p99('fig 2', 'C', '20') + 1").expect("it is an expression");
         assert_eq!(missing.number(&find), None);
     }
 
     #[test]
     fn the_interval_is_that_of_the_first_row_and_doubt_is_of_all() {
-        let ratio = Expression::read("p99('fig 1', 'A, B', '20') / p99('fig 1', 'C', '20')");
+        let ratio = RowExpression::read("p99('fig 1', 'A, B', '20') / p99('fig 1', 'C', '20')");
         let number = ratio.expect("it is an expression").number(&find).expect("both are there");
         assert_eq!(number, Number { value: 2.0, interval: Some((5.0 / 3.0, 8.0 / 3.0)), is_suspect: true });
     }
@@ -221,7 +228,7 @@ mod tests {
             ("1 2", "an operator"),
             ("p99", "`(`"),
         ] {
-            let error = Expression::read(text).expect_err(text);
+            let error = RowExpression::read(text).expect_err(text);
             assert!(error.contains(part), "{error}");
         }
     }

@@ -1,11 +1,11 @@
-//! [`Journal`]: the rows of finished runs, kept so that a reproduction that was stopped goes on where it was.
+//! [`Journal`]: the rows of finished runs, kept so that a stopped reproduction resumes.
 //!
-//! One line of JSON a run, keyed by the digest of what the run's scenario sets, which holds the seed, and by its base,
-//! which says what carried the packets. Defaults are not in it, so that a journal outlives a new key of the format;
-//! where a default itself changes, the version has to. A line is written in one piece when its run is done, with a
-//! checksum; a last line that was cut short is dropped with a warning, and one that has been changed is an error, or
-//! dropped by a repair. What was published and how close a number must be are not taken from here: they are set anew
-//! beside the measured numbers.
+//! One line of JSON a run, keyed by the digest of the settings of the run's scenario, which hold the seed, and by its
+//! base, which says what carried the packets. Defaults are not in it, so that a journal outlives a new key of the
+//! format; where a default itself changes, the version has to. A line is written in one piece when its run is done,
+//! with a checksum; a last line that was cut short is dropped with a warning, and one that has been changed is an
+//! error, or dropped by a repair. Published values and tolerances are not taken from here: they are set anew beside the
+//! measured numbers.
 
 use plimsoll_experiment::{Finished, Store, StoreError};
 use serde::{Deserialize, Serialize};
@@ -16,15 +16,15 @@ use crate::row::Row;
 /// A finished run, a line of the journal.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Entry {
-    /// Of what the run's scenario sets, as text: the same digest means the same run.
+    /// The digest of the settings of the run's scenario, as text: the same digest means the same run.
     pub digest: String,
     /// The version of the program that ran it.
     pub version: String,
     /// The commit that it was built from, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// The digest of what the simulator made of its scenario then, by the committed table: a run from before a change
-    /// of results does not count. None of what is not simulated, or from before this was kept.
+    /// The digest of the outcomes of its scenario at that time, by the committed table: a run from before a change
+    /// of results does not count. None where nothing was simulated, or from before this was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcomes: Option<String>,
     /// The seed that the run was made with.
@@ -51,7 +51,7 @@ pub type Journal = Store<Entry>;
 pub(crate) type Key = (String, [String; 4]);
 
 impl Entry {
-    /// Returns the digest of what the run was told, with that of what the simulator made of its scenario.
+    /// Returns the digest of the run's settings, with the digest of the outcomes of its scenario.
     pub fn identity(&self) -> String {
         identity(&self.digest, self.outcomes.as_deref())
     }
@@ -68,10 +68,10 @@ impl Finished for Entry {
     /// Lines of another version of the program do not count.
     fn read(json: &str) -> Result<Option<Entry>, String> {
         #[derive(Deserialize)]
-        struct Head {
+        struct EntryHead {
             version: String,
         }
-        let head: Head = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        let head: EntryHead = serde_json::from_str(json).map_err(|error| error.to_string())?;
         if head.version != VERSION {
             return Ok(None);
         }

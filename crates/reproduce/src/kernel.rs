@@ -3,7 +3,7 @@
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::Model;
 
-/// Checks that this system can carry `model`; the error says what it or the model lacks.
+/// Checks that this system can carry `model`; the error names the missing part.
 #[cfg(target_os = "linux")]
 pub(crate) fn check(model: &Model) -> Result<(), String> {
     plimsoll_linux::check(model, &options()).map_err(|error| error.to_string())

@@ -8,43 +8,39 @@
 //! ```
 //!
 //! A study is data: a figure is an entry of `study.toml` with its values in `published.csv`. A figure's job is a
-//! scenario, or a task by its name in `registry.rs`: a formula, the model of a server, real servers.
+//! scenario, or a task with parameters: a model of `models`, or real servers of `plimsoll-servers`. Rows that follow
+//! from others are claims, by expressions.
 //!
 //! The simulator does not depend on this crate, so nothing in it can know a published value.
 
 #![forbid(unsafe_code)]
 
-mod breakdown_kernel;
 mod brief;
-mod bullettrains_kernel;
-mod chronos;
-mod chronos_kernel;
 mod claim;
-mod costs;
-mod detail;
+mod computed;
 mod distribution;
 mod error;
+mod exact;
 mod expression;
-mod hull;
-mod hull_kernel;
+mod functions;
 pub mod journal;
 mod kernel;
 pub mod ledger;
+mod machine_model;
 pub mod metric;
+mod models;
 mod ns2;
 mod options;
 mod orderings;
 mod outcomes;
 pub mod page;
 pub mod published;
-mod qjump;
-mod qjump_kernel;
 mod registry;
 pub mod row;
 pub mod row_filter;
 mod run;
+mod simulated;
 mod single_run;
-mod solstice;
 pub mod sources;
 mod studies;
 pub mod study;

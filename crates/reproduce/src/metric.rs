@@ -1,4 +1,4 @@
-//! [`Metric`]: a [`Measure`] under the name that rows have for it.
+//! [`FigureMetric`]: a [`Measure`] under the name that rows have for it.
 
 use plimsoll_experiment::Measure;
 use plimsoll_results::outcome::Outcome;
@@ -7,7 +7,7 @@ use plimsoll_units::Span;
 
 /// A measure, and how rows name it.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Metric {
+pub struct FigureMetric {
     /// The name that rows have for it.
     pub name: String,
     /// The unit of the number.
@@ -16,7 +16,7 @@ pub struct Metric {
     pub of: Measure,
 }
 
-impl Metric {
+impl FigureMetric {
     /// Measures; `warmup` is cut from the beginning.
     pub fn measure(&self, outcome: &Outcome, warmup: Span) -> Option<Estimate> {
         self.of.estimate(outcome, warmup)

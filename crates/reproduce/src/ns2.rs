@@ -1,7 +1,7 @@
 //! The flows that ns-2 scripts start, recomputed from their seeds.
 //!
-//! [`PairArrivals`]: pFabric's scripts, and those of every study that took them over, because what they do to the flows
-//! is no Poisson process.
+//! [`PairArrivals`]: pFabric's scripts, which other studies have taken over, because their flows
+//! are not a Poisson process.
 //!
 //! Every ordered pair (i, j) of hosts has two generators: gaps are drawn with the seed 17 i + 1244 j, sizes with
 //! 33 i + 4369 j. ns-2 writes a seed into all six words of MRG32k3a's state, and the generator is linear: its k-th
@@ -11,7 +11,7 @@
 //! times as often as they would by chance.
 //!
 //! [`RoundRobinTransfers`]: the transfers of HULL's semester project, because a run of 100 s has so few of them that
-//! their percentiles are those of the draw. Its scripts take all from ns-2's default generator, whose seed is 1, in
+//! their percentiles depend on the draw. Its scripts take all from ns-2's default generator, whose seed is 1, in
 //! this order: two numbers for each TCP agent (six agents a server), the gaps between all queries, the gaps between all
 //! transfers, the gaps between all small requests. The rule of two numbers an agent is the only one that gives the
 //! numbers of requests in the study's raw data (Table II: 1868 and 1892 transfers, 9366 and 9493 small requests).
@@ -84,7 +84,7 @@ impl Mrg32k3a {
 }
 
 /// A pair's generators, and when its next flow starts.
-struct Pair {
+struct PairGenerators {
     source: u64,
     destination: u64,
     gaps: Mrg32k3a,
@@ -108,7 +108,7 @@ impl PairArrivals {
                 let sizes = Mrg32k3a::new(33 * source + 4369 * destination);
                 let next = -mean_gap * libm::log(gaps.uniform());
                 due.push(Reverse((picoseconds(next), pairs.len())));
-                pairs.push(Pair { source, destination, gaps, sizes, next });
+                pairs.push(PairGenerators { source, destination, gaps, sizes, next });
             }
         }
         let mut list = "start,source,destination,size,class\n".to_owned();
@@ -240,7 +240,7 @@ mod tests {
         }
     }
 
-    /// What the page says of them: sizes have the right mean, and large flows meet at their destination.
+    /// The statements of the page: sizes have the right mean, and large flows meet at their destination.
     #[test]
     fn large_flows_meet_at_their_destinations() {
         let list = web_search(0.5, 100_000);

@@ -1,4 +1,4 @@
-//! What the simulator makes of a study's scenarios today, as the committed table of digests has it.
+//! The outcomes of a study's scenarios in today's simulator, as the committed table of digests has them.
 //!
 //! A test holds the table to the simulator, so a change of results changes its rows. A finished run keeps the digest of
 //! the rows of its scenario: where they have changed since, the run counts no more, and a page with its numbers is old.

@@ -5,7 +5,7 @@
 //! fig3,TCP,20,latency_us_p99,about,1246/3.9,"over 300x better at the tail"
 //! ```
 //!
-//! An empty series or x stands for any. A value is a number, or a quotient of two that the paper gives. The text
+//! An empty series or x fits any. A value is a number, or a quotient of two that the paper gives. The text
 //! quotes the paper, or says how the number was read.
 
 use plimsoll_text::csv::rows;
@@ -14,7 +14,7 @@ use crate::row::Row;
 
 /// How the paper gives a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum PublishedKind {
     /// It is this number, or about this number.
     About,
     /// It is at least this number.
@@ -28,29 +28,29 @@ pub enum Kind {
 /// The values of a study's paper.
 #[derive(Clone, Default, Debug)]
 pub struct Published {
-    values: Vec<Value>,
+    values: Vec<PublishedValue>,
 }
 
 #[derive(Clone, Debug)]
-struct Value {
+struct PublishedValue {
     /// Figure, series, x and metric.
     of: [String; 4],
-    kind: Kind,
+    kind: PublishedKind,
     value: f64,
 }
 
 const COLUMNS: [&str; 7] = ["figure", "series", "x", "metric", "kind", "value", "text"];
 
-impl Kind {
-    const ALL: [(&str, Kind); 4] = [
-        ("about", Kind::About),
-        ("at least", Kind::AtLeast),
-        ("at most", Kind::AtMost),
-        ("original", Kind::Original),
+impl PublishedKind {
+    const ALL: [(&str, PublishedKind); 4] = [
+        ("about", PublishedKind::About),
+        ("at least", PublishedKind::AtLeast),
+        ("at most", PublishedKind::AtMost),
+        ("original", PublishedKind::Original),
     ];
 
-    fn of(name: &str) -> Option<Kind> {
-        Kind::ALL.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
+    fn of(name: &str) -> Option<PublishedKind> {
+        PublishedKind::ALL.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
     }
 }
 
@@ -58,7 +58,7 @@ impl Published {
     /// Reads a table.
     ///
     /// # Errors
-    /// Names the line that is wrong, and what is allowed there.
+    /// Names the line that is wrong, and the allowed values.
     pub fn parse(text: &str) -> Result<Published, String> {
         let mut rows = rows(text, None);
         if rows.next().is_none_or(|header| header.cells() != COLUMNS) {
@@ -71,10 +71,11 @@ impl Published {
             let [figure, series, x, metric, kind, value, _] = cells[..] else {
                 return Err(wrong(format!("{} cells; allowed: {}", cells.len(), COLUMNS.len())));
             };
-            let kinds = Kind::ALL.map(|(name, _)| name).join(", ");
-            values.push(Value {
+            let kinds = PublishedKind::ALL.map(|(name, _)| name).join(", ");
+            values.push(PublishedValue {
                 of: [figure, series, x, metric].map(str::to_owned),
-                kind: Kind::of(kind).ok_or_else(|| wrong(format!("kind `{kind}`; allowed: {kinds}")))?,
+                kind: PublishedKind::of(kind)
+                    .ok_or_else(|| wrong(format!("kind `{kind}`; allowed: {kinds}")))?,
                 value: number(value).ok_or_else(|| {
                     wrong(format!("value `{value}`; allowed: a number, or a quotient of two numbers"))
                 })?,
@@ -84,8 +85,15 @@ impl Published {
     }
 
     /// Returns the first value of a kind that the table has for a number.
-    pub fn value(&self, kind: Kind, figure: &str, series: &str, x: &str, metric: &str) -> Option<f64> {
-        let is_it = |value: &&Value| {
+    pub fn value(
+        &self,
+        kind: PublishedKind,
+        figure: &str,
+        series: &str,
+        x: &str,
+        metric: &str,
+    ) -> Option<f64> {
+        let is_it = |value: &&PublishedValue| {
             let [of_figure, of_series, of_x, of_metric] = value.of.each_ref().map(String::as_str);
             let is_any_or = |of: &str, is: &str| of.is_empty() || of == is;
             value.kind == kind
@@ -96,14 +104,15 @@ impl Published {
         self.values.iter().find(is_it).map(|value| value.value)
     }
 
-    /// Returns what the table has for a row, or `None`.
-    pub(crate) fn of(&self, kind: Kind, row: &Row) -> Option<f64> {
+    /// Returns the value of the table for a row, or `None`.
+    pub(crate) fn of(&self, kind: PublishedKind, row: &Row) -> Option<f64> {
         self.value(kind, &row.figure, &row.series, &row.x, &row.metric)
     }
 
     /// Sets a row beside the number and the original's that the table has for it.
     pub(crate) fn beside(&self, row: Row, tolerance: Option<f64>) -> Row {
-        let [about, original] = [Kind::About, Kind::Original].map(|kind| self.of(kind, &row));
+        let [about, original] =
+            [PublishedKind::About, PublishedKind::Original].map(|kind| self.of(kind, &row));
         row.compare(about, original, tolerance)
     }
 
@@ -136,11 +145,11 @@ mod tests {
         let rows =
             "fig3,\"a, b\",1,mean,about,1.5,\nfig3,TCP,,mean,at least,1246/3.9,\"over 300x, they say\"\n";
         let table = parsed(rows).expect("it is a table");
-        assert_eq!(table.value(Kind::About, "fig3", "a, b", "1", "mean"), Some(1.5));
-        assert_eq!(table.value(Kind::About, "fig3", "a, b", "2", "mean"), None);
-        assert_eq!(table.value(Kind::About, "fig3", "TCP", "1", "mean"), None);
-        assert_eq!(table.value(Kind::AtLeast, "fig3", "TCP", "7", "mean"), Some(1246.0 / 3.9));
-        assert_eq!(table.value(Kind::AtLeast, "fig3", "TCP", "7", "p99"), None);
+        assert_eq!(table.value(PublishedKind::About, "fig3", "a, b", "1", "mean"), Some(1.5));
+        assert_eq!(table.value(PublishedKind::About, "fig3", "a, b", "2", "mean"), None);
+        assert_eq!(table.value(PublishedKind::About, "fig3", "TCP", "1", "mean"), None);
+        assert_eq!(table.value(PublishedKind::AtLeast, "fig3", "TCP", "7", "mean"), Some(1246.0 / 3.9));
+        assert_eq!(table.value(PublishedKind::AtLeast, "fig3", "TCP", "7", "p99"), None);
     }
 
     #[test]

@@ -1,54 +1,58 @@
 //! The functions that a `study.toml` names: what cannot be said as data.
 
-use crate::study::{Exact, MakeTask, Named, RunRows, Summary};
-use crate::{
-    breakdown_kernel, bullettrains_kernel, chronos, chronos_kernel, costs, detail, hull, hull_kernel, qjump,
-    qjump_kernel, solstice,
-};
+use std::sync::Arc;
 
-pub(crate) const RUN_ROWS: Named<RunRows> =
-    &[("hull.association", hull::association), ("hull-kernel.occupancy", hull_kernel::occupancy)];
+use plimsoll_servers::{Parameters, TaskPoint};
 
-pub(crate) const EXACT: Named<Exact> = &[
-    ("hull.exact", hull::exact),
-    ("qjump.theory", qjump::theory),
-    ("detail.theory", detail::theory),
-    ("chronos.normal-law", chronos::normal_law),
-    ("solstice.solved", solstice::solved),
+use crate::functions;
+use crate::models;
+use crate::simulated::Simulated;
+use crate::study::{Base, Exact, MakePointTask, NamedFunctions, RunRows, SummaryRows};
+pub(crate) const RUN_ROWS: NamedFunctions<RunRows> =
+    &[("pacer-associations", functions::pacer_associations), ("queue-in-time", functions::queue_in_time)];
+
+pub(crate) const EXACT: NamedFunctions<Exact> = &[
+    ("idle-flows", functions::idle_flows),
+    ("idle-requests", functions::idle_requests),
+    ("normal-law", models::normal_law),
+    ("optimum", functions::optimum),
 ];
 
-pub(crate) const SUMMARY: Named<Summary> = &[
-    ("qjump.summary", qjump::summary),
-    ("qjump-kernel.summary", qjump_kernel::summary),
-    ("chronos-kernel.summary", chronos_kernel::summary),
-    ("breakdown-kernel.summary", breakdown_kernel::summary),
-    ("solstice.claims", solstice::claims),
-];
-
-const TASKS: [Named<MakeTask>; 6] = [
-    breakdown_kernel::TASKS,
-    bullettrains_kernel::TASKS,
-    chronos::TASKS,
-    chronos_kernel::TASKS,
-    costs::TASKS,
-    solstice::TASKS,
-];
+pub(crate) const SUMMARY: NamedFunctions<SummaryRows> = &[("small-flows", functions::small_flows)];
 
 /// Finds a function by name; the error says which names there are.
-pub(crate) fn find<F: Copy>(what: &str, name: &str, among: Named<F>) -> Result<F, String> {
+pub(crate) fn find<F: Copy>(what: &str, name: &str, among: NamedFunctions<F>) -> Result<F, String> {
     among.iter().find(|(known, _)| *known == name).map(|(_, function)| *function).ok_or_else(|| {
         let known: Vec<&str> = among.iter().map(|(known, _)| *known).collect();
         format!("there is no {what} `{name}`; allowed: {}", known.join(", "))
     })
 }
 
-/// Finds a task by name; the error says which names there are.
-pub(crate) fn task(name: &str) -> Result<MakeTask, String> {
-    let all = TASKS.concat();
-    all.iter().find(|(known, _)| *known == name).map(|(_, make)| *make).ok_or_else(|| {
-        let known: Vec<&str> = all.iter().map(|(known, _)| *known).collect();
-        format!("there is no task `{name}`; allowed: {}", known.join(", "))
-    })
+/// Returns what makes the tasks of a figure: of a model by its name, of the same figure of another study for the
+/// simulated base, or of `plimsoll-servers`.
+///
+/// # Errors
+/// Returns an error if no task has the name, or if its parameters do not fit it.
+pub(crate) fn task(
+    name: &str,
+    parameters: Parameters,
+    simulated: Option<Parameters>,
+) -> Result<MakePointTask, String> {
+    if let Some((_, task)) = models::TASKS.iter().find(|(known, _)| *known == name) {
+        let of_study = "a test makes every task of every study";
+        return Ok(Arc::new(move |point| Some(task(&parameters, point).expect(of_study))));
+    }
+    let make = plimsoll_servers::read(name, parameters).map_err(|problem| {
+        let known = models::TASKS.map(|(known, _)| known).join(", ");
+        format!("{problem}, {known}")
+    })?;
+    Ok(Arc::new(move |point| match &simulated {
+        Some(simulated) if point.base == Base::Simulated => Simulated::task(simulated, point),
+        _ => {
+            let crate::study::Point { x, series, quick, seed, servers, .. } = *point;
+            make(&TaskPoint { x, series, quick, seed, servers })
+        }
+    }))
 }
 
 #[cfg(test)]
@@ -59,7 +63,7 @@ mod tests {
     use crate::row::Row;
     use crate::studies::every;
 
-    /// Computes the sums of every committed page again; those of chronos-kernel take half a minute of its model.
+    /// Computes the sums of every committed page again; the sums of chronos-kernel take half a minute of its model.
     #[test]
     fn committed_rows_that_are_computed_follow_from_the_others() {
         let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproductions");

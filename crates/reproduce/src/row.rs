@@ -15,7 +15,7 @@ pub struct Row {
     pub series: String,
     /// The value on the figure's x axis.
     pub x: String,
-    /// The name of what is measured.
+    /// The name of the quantity.
     pub metric: String,
     /// The unit of all its numbers.
     pub unit: String,

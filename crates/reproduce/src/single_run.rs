@@ -26,7 +26,7 @@ pub(crate) fn run_once(
     outcome.map_err(|error| ReproduceError::Batch(error.into()))
 }
 
-/// Reads the scenario `text`, which is named `name`, with these overrides; it finds what it includes in `folder`.
+/// Reads the scenario `text`, which is named `name`, with these overrides; it finds included files in `folder`.
 pub(crate) fn load(
     name: &str,
     text: &str,

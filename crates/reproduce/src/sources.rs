@@ -11,7 +11,7 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Source {
     /// Its kind, by which references are written.
-    pub kind: Kind,
+    pub kind: SourceKind,
     /// The authors, each as "family name, given names".
     pub authors: Vec<String>,
     /// The title of the publication.
@@ -20,7 +20,7 @@ pub struct Source {
     pub venue: String,
     /// The year of publication.
     pub year: Option<u16>,
-    /// What is known of the date of a source without a year.
+    /// A remark about the date of a source without a year.
     pub undated: Option<String>,
     /// The Digital Object Identifier.
     pub doi: Option<String>,
@@ -32,7 +32,7 @@ pub struct Source {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "the names say it all")]
-pub enum Kind {
+pub enum SourceKind {
     Article,
     Blog,
     ConferencePaper,
@@ -90,12 +90,12 @@ pub fn citation_file() -> String {
     for source in SOURCES.values() {
         let Source { kind, authors, title, venue, year, undated, doi, url } = source;
         let (kind, venue_key) = match kind {
-            Kind::Article => ("article", "journal"),
-            Kind::Blog => ("blog", "publisher"),
-            Kind::ConferencePaper => ("conference-paper", "conference"),
-            Kind::Report => ("report", "institution"),
-            Kind::Standard => ("standard", "institution"),
-            Kind::Thesis => ("thesis", "institution"),
+            SourceKind::Article => ("article", "journal"),
+            SourceKind::Blog => ("blog", "publisher"),
+            SourceKind::ConferencePaper => ("conference-paper", "conference"),
+            SourceKind::Report => ("report", "institution"),
+            SourceKind::Standard => ("standard", "institution"),
+            SourceKind::Thesis => ("thesis", "institution"),
         };
         let mut line = |text: String| {
             let _ = writeln!(file, "{text}");

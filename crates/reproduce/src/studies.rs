@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use plimsoll_shipped::{FOLDERS as SCENARIOS, Folder};
 
 use crate::study::Study;
-use crate::study_file::{self, Files};
+use crate::study_file::{self, StudyFiles};
 
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
@@ -51,7 +51,7 @@ pub fn study(id: &str) -> &'static Study {
 /// Reads a study whose files are part of the program; a test reads every one.
 fn shipped(id: &str) -> Study {
     let files = |folders: &[Folder], name: &str| {
-        folders.iter().find(|folder| folder.name == name).map_or::<Files, _>(&[], |folder| folder.files)
+        folders.iter().find(|folder| folder.name == name).map_or::<StudyFiles, _>(&[], |folder| folder.files)
     };
     let study = study_file::load(id, files(STUDIES, id), files(SCENARIOS, id), files(SCENARIOS, "cdf"));
     study.unwrap_or_else(|error| panic!("{error}"))

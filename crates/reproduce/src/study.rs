@@ -1,43 +1,47 @@
-//! [`Study`]: what the reproduction of one paper consists of, as its folder under `studies/` says.
+//! [`Study`]: the reproduction of one paper, from its folder under `studies/`.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_results::outcome::Outcome;
-use plimsoll_results::stats::Estimate;
+use plimsoll_servers::Parameters;
 use plimsoll_units::Span;
+use serde::Deserialize;
+
+pub use plimsoll_servers::{Measured, Task};
 
 use crate::claim::Claims;
-use crate::distribution::Distribution;
+use crate::distribution::PercentileFigure;
 use crate::error::ReproduceError;
-use crate::metric::Metric;
+use crate::exact::ExactRun;
+use crate::metric::FigureMetric;
 use crate::ns2::{PairArrivals, RoundRobinTransfers};
 use crate::published::Published;
 use crate::row::Row;
 use crate::row_filter::RowFilter;
 use crate::sources::Source;
-use crate::timeline::Timeline;
+use crate::timeline::TimelineFigure;
 
 /// Computes rows of a finished run beyond its figure's metrics.
 pub(crate) type RunRows = fn(&Study, &FinishedRun<'_>) -> Vec<Row>;
 /// Computes rows whose value theory or raw data settle, with the scenarios in a folder.
 pub(crate) type Exact = fn(&Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError>;
 /// Computes rows from all others.
-pub(crate) type Summary = fn(&Study, &[Row]) -> Vec<Row>;
+pub(crate) type SummaryRows = fn(&Study, &[Row]) -> Vec<Row>;
 /// Makes the task of a point; `None` where a series does not have the point.
-pub type MakeTask = fn(&Point<'_>) -> Option<Arc<dyn Task>>;
+pub type MakePointTask = Arc<dyn Fn(&Point<'_>) -> Option<Arc<dyn Task>> + Send + Sync>;
 
 /// Functions of a kind, each with the name that a study file has for it.
-pub(crate) type Named<F> = &'static [(&'static str, F)];
+pub(crate) type NamedFunctions<F> = &'static [(&'static str, F)];
 
-/// A paper's evaluation: its figures, its published values, and what is known about the differences.
+/// A paper's evaluation: its figures, its published values, and the known reasons for differences.
 #[derive(Debug)]
 pub struct Study {
     /// The name of its folder, of its page and of the folder of its figures.
     pub id: String,
     /// The words that ask for it on the command line, after `plimsoll reproduce`.
     pub command: String,
-    /// What it is about, for the command's help; none where another study of the same word says it.
+    /// Its subject, for the command's help; none where another study of the same word has it.
     pub about: Option<String>,
     /// The base that is held to the published values, and the one printed beside it.
     pub bases: [Base; 2],
@@ -53,23 +57,25 @@ pub struct Study {
     pub(crate) run_rows: Option<RunRows>,
     /// Computes the rows whose value theory or raw data settle exactly.
     pub(crate) exact: Option<Exact>,
+    /// The short runs whose numbers theory settles, after those rows.
+    pub(crate) exact_runs: Vec<ExactRun>,
     /// The rows that its file computes from all others.
     pub(crate) claims: Vec<Claims>,
-    /// Computes rows from all others, after the claims.
-    pub(crate) summary: Option<Summary>,
+    /// Computes rows from all others, before the claims.
+    pub(crate) summary: Option<SummaryRows>,
     /// The figures whose schemes are not compared.
     pub unordered: Vec<String>,
     /// The number of seeds beside the first with which an experiment that is off is run.
     pub other_seeds: u64,
     /// The tables that are no figure of the study.
-    pub tables: Vec<Table>,
+    pub tables: Vec<PageTable>,
     /// Whether rows have the value of an original paper that the study repeats.
     pub has_original: bool,
     /// The rows whose published value was given to a model or is a formula's.
     pub inputs: Vec<RowFilter>,
     /// The rows beside a published value that another figure reproduces: it counts there.
     pub repeats: Vec<RowFilter>,
-    /// The rows of what is not built: their published values are open, whatever bound stands beside them.
+    /// The rows of mechanisms that are not built: their published values are open, whatever bound is beside them.
     pub not_built: Vec<RowFilter>,
     /// The rows whose bound or tolerance is ours: the paper says it in words only.
     pub bounds_of_ours: Vec<RowFilter>,
@@ -77,7 +83,7 @@ pub struct Study {
     pub explanations: Vec<Explanation>,
     /// The deviations that are not understood.
     pub open: Vec<Explanation>,
-    /// The page's title and what the study is about.
+    /// The page's title and the study's subject.
     pub head: String,
     /// The section before the figures, which says how to read the page.
     pub reading: String,
@@ -94,13 +100,14 @@ pub struct StudySources {
     pub of: &'static Source,
     /// The part of it that is reproduced, if not all.
     pub part: Option<String>,
-    /// The papers that describe what is evaluated.
+    /// The papers that describe the evaluated system.
     pub papers: Vec<&'static Source>,
 }
 
-/// A table of the page that is no figure of the study.
-#[derive(Clone, Debug)]
-pub struct Table {
+/// A table of the page beside the figures of the study.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PageTable {
     /// The figure that its rows name.
     pub figure: String,
     /// The heading above it.
@@ -108,7 +115,7 @@ pub struct Table {
 }
 
 /// The settings that an experiment runs with.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Base {
     /// The settings of the study's own scripts.
@@ -130,6 +137,10 @@ pub struct Figure {
     pub title: String,
     /// How its points are run.
     pub runs: Runs,
+    /// The parameters of its task.
+    pub(crate) parameters: Parameters,
+    /// How the model of the machine runs its points, if it does.
+    pub(crate) model: Option<Parameters>,
     /// The settings that it runs with.
     pub bases: Vec<Base>,
     /// The label of the x axis.
@@ -145,15 +156,15 @@ pub struct Figure {
     /// The schemes, as variants of the scenario.
     pub series: Vec<String>,
     /// The metrics measured in the outcome of a scenario; a task names its own.
-    pub metrics: Vec<Metric>,
+    pub metrics: Vec<FigureMetric>,
     /// The metrics measured in the same outcome whose rows have another x.
-    pub also: Vec<(String, Vec<Metric>)>,
+    pub also: Vec<(String, Vec<FigureMetric>)>,
     /// The figure in whose runs `also` is measured; `None` for the figure's own.
     pub of: Option<String>,
     /// The distribution, of another figure's runs, that the figure shows.
-    pub distribution: Option<Distribution>,
+    pub distribution: Option<PercentileFigure>,
     /// What another figure's runs observed over time, if the figure shows that.
-    pub timeline: Option<Timeline>,
+    pub timeline: Option<TimelineFigure>,
     /// The metrics that are worth a picture.
     pub drawn: Vec<String>,
     /// The factors within which rows count as reproduced: the first that fits a row holds.
@@ -172,14 +183,24 @@ pub struct Tolerance {
 }
 
 /// The work of a figure's point.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum Runs {
     /// It runs a network: a scenario, one of the study's files, with the series as its variant.
     Scenario(String),
-    /// It runs a task of the study's own; `None` where a series does not have the point.
-    Task(MakeTask),
+    /// It runs a task, which the registry has by a name.
+    Task(MakePointTask),
     /// It runs nothing: its rows are made of other figures' runs.
     Nothing,
+}
+
+impl std::fmt::Debug for Runs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Runs::Scenario(name) => write!(f, "Scenario({name})"),
+            Runs::Task(_) => f.write_str("Task"),
+            Runs::Nothing => f.write_str("Nothing"),
+        }
+    }
 }
 
 /// A point of a figure, with all that its task may depend on.
@@ -201,43 +222,6 @@ pub struct Point<'a> {
     pub study: fn(&str) -> Option<&'static Study>,
 }
 
-/// Something that is measured by other means than a scenario: a formula, the model of a server, a server.
-pub trait Task: Send + Sync {
-    /// Returns all that its numbers follow from, its seed as well: tasks of a figure with the same text are the same
-    /// run.
-    fn settings(&self) -> String;
-
-    /// Checks that this system has what the task needs, before anything runs.
-    ///
-    /// # Errors
-    /// What is missing, and what brings it.
-    fn check(&self) -> Result<(), String> {
-        Ok(())
-    }
-
-    /// Measures. A task by the wall's clock has the machine for itself, and calls `goes_on` between its parts; once
-    /// that was false, whatever it returns does not count.
-    ///
-    /// # Errors
-    /// What went wrong, in words.
-    fn measure(&self, goes_on: &dyn Fn() -> bool) -> Result<Vec<Measured>, String>;
-}
-
-/// One number of a task.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Measured {
-    /// The scheme that it is of, where a task measures several in turn; none: the point's.
-    pub series: Option<&'static str>,
-    /// The name of what is measured.
-    pub metric: String,
-    /// The unit of the number.
-    pub unit: String,
-    /// The number, with its interval.
-    pub estimate: Estimate,
-    /// Whether the machine was too slow for it.
-    pub suspect: bool,
-}
-
 /// A point on a figure's x axis.
 #[derive(Clone, Debug, Default)]
 pub struct Case {
@@ -253,22 +237,23 @@ pub struct Case {
     pub duration: Option<(Span, Span)>,
     /// How many flows there are in the whole figure, and in a quick look, where the rows say so.
     pub flows: Option<(u64, u64)>,
-    /// Where the workload `flows` has those of the study, recomputed; without it the scenario's own, of which
-    /// there are so many.
+    /// The flows of the study, recomputed, in place of the workload `flows`; without it the scenario's own, in the
+    /// number that `flows` has.
     pub arrivals: Option<PairArrivals>,
     /// Where the workload `background` has the transfers of the study, recomputed.
     pub transfers: Option<RoundRobinTransfers>,
 }
 
 /// A deviation and its mechanism.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Explanation {
     /// Its short name, the heading on the page.
     pub title: String,
-    /// The rows that it explains: those that fit any of these.
+    /// The rows that it explains: any that fit one of these filters.
     pub rows: Vec<RowFilter>,
     /// The smallest and the largest ratio to the published number that the mechanism accounts for (the number itself
-    /// where none is published): what was seen here, and somewhat more. A row beyond is not explained.
+    /// where none is published): the range that was seen here, and somewhat more. A row beyond is not explained.
     pub reach: (f64, f64),
     /// The mechanism, and the run that shows it.
     pub text: String,
@@ -291,19 +276,6 @@ impl Explanation {
 }
 
 impl Study {
-    /// Returns whether it has rows that are computed from others.
-    pub(crate) fn computes(&self) -> bool {
-        !self.claims.is_empty() || self.summary.is_some()
-    }
-
-    /// Computes the rows that follow from `rows`.
-    pub(crate) fn computed(&self, rows: &[Row]) -> Vec<Row> {
-        let claims =
-            self.claims.iter().flat_map(|claims| claims.rows(self.bases[0].name(), &self.published, rows));
-        let summary = self.summary.map_or_else(Vec::new, |summary| summary(self, rows));
-        claims.chain(summary).collect()
-    }
-
     /// Returns the text of the scenario `file` with the settings of `base`: of `NAME-BASE.toml` instead of `NAME.toml`
     /// if there is one, else of the file with an include of `source.toml` turned into one of `BASE.toml`.
     pub(crate) fn text(&self, file: &str, base: Base) -> String {
@@ -320,11 +292,6 @@ impl Study {
     /// Returns the figure of that name.
     pub(crate) fn figure(&self, id: &str) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.id == id)
-    }
-
-    /// Returns the places on a figure's x axis; none if there is no such figure.
-    pub(crate) fn xs(&self, figure: &str) -> impl Iterator<Item = &str> {
-        self.figure(figure).into_iter().flat_map(|figure| figure.cases.iter().map(|case| case.x.as_str()))
     }
 
     /// Returns the explanation of a row, if there is one.
@@ -347,19 +314,6 @@ impl Study {
         self.bases[0].is_live()
     }
 
-    /// Measures the rows that are settled exactly: a second of work.
-    ///
-    /// # Errors
-    /// If a shipped scenario does not load.
-    pub fn measure_exact(&self, seed: u64) -> Result<Vec<Row>, ReproduceError> {
-        self.exact_rows(seed, self.laid_out()?.path())
-    }
-
-    /// Measures the same with the scenarios that are in a folder.
-    pub(crate) fn exact_rows(&self, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError> {
-        self.exact.map_or(Ok(Vec::new()), |exact| exact(self, seed, folder))
-    }
-
     /// Returns the rows of a run that are beyond its figure's metrics.
     pub(crate) fn further_rows(&self, run: &FinishedRun<'_>) -> Vec<Row> {
         let mut rows = Vec::new();
@@ -374,7 +328,7 @@ impl Study {
         rows
     }
 
-    /// Writes the shipped scenarios to a temporary folder, where they find what they include.
+    /// Writes the shipped scenarios to a temporary folder, where they find included files.
     pub(crate) fn laid_out(&self) -> std::io::Result<tempfile::TempDir> {
         let folder = tempfile::tempdir()?;
         for (name, text) in self.scenarios {
@@ -415,12 +369,20 @@ impl Figure {
             && self.series.iter().any(|series| series == run.series);
         let also = self.also.iter().filter(|_| is_of);
         let metrics = also.flat_map(|(x, metrics)| metrics.iter().map(move |metric| (x, metric)));
-        let row = |(x, metric): (&String, &Metric)| {
+        let row = |(x, metric): (&String, &FigureMetric)| {
             let mut row = Row::new(&self.id, run.base.name(), run.series, x, &metric.name, &metric.unit);
             row.set_measured(&metric.measure(run.outcome, Span::ZERO)?);
             Some(row)
         };
         metrics.filter_map(row).collect()
+    }
+
+    /// Returns the first of the servers that take turns with the one of that name.
+    pub(crate) fn first_of(&self, series: &str) -> Option<&str> {
+        let groups =
+            self.parameters.with.get("groups")?.as_array()?.iter().filter_map(|group| group.as_array());
+        let has = |group: &&Vec<toml::Value>| group.iter().any(|name| name.as_str() == Some(series));
+        groups.into_iter().find(has)?.first()?.as_str()
     }
 
     /// Returns whether a quick look has the point.

@@ -1,25 +1,28 @@
 //! Reads `study.toml`, `published.csv` and the sections of the page into a [`Study`].
 //!
-//! The structs below are the file's keys. What is wrong is an error that names the file, the key and what is allowed.
+//! The structs below are the file's keys. Errors name the file, the key and the allowed values.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use plimsoll_experiment::Measure;
+use plimsoll_servers::Parameters;
 use plimsoll_units::Span;
 use serde::Deserialize;
 
 use crate::claim::Claims;
-use crate::distribution::Distribution;
-use crate::metric::Metric;
+use crate::distribution::PercentileFigure;
+use crate::exact::ExactRun;
+use crate::metric::FigureMetric;
 use crate::ns2::{PairArrivals, RoundRobinTransfers};
 use crate::published::Published;
 use crate::registry::{self, EXACT, RUN_ROWS, SUMMARY};
 use crate::row_filter::RowFilter;
 use crate::sources::{self, Source};
-use crate::study::{Base, Case, Explanation, Figure, Runs, Study, StudySources, Table, Tolerance};
-use crate::timeline::Timeline;
+use crate::study::{Base, Case, Explanation, Figure, PageTable, Point, Runs, Study, StudySources, Tolerance};
+use crate::timeline::TimelineFigure;
 
-/// A study's file that cannot be used: its path, and what is wrong where.
+/// A study's file that cannot be used: its path, and the error with its place.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {problem}")]
 pub struct StudyError {
@@ -28,7 +31,7 @@ pub struct StudyError {
 }
 
 /// The files of a folder, by name.
-pub(crate) type Files = &'static [(&'static str, &'static str)];
+pub(crate) type StudyFiles = &'static [(&'static str, &'static str)];
 
 /// The keys of `study.toml`.
 #[derive(Deserialize)]
@@ -36,7 +39,7 @@ pub(crate) type Files = &'static [(&'static str, &'static str)];
 struct StudyFile {
     /// The words that ask for it on the command line, after `plimsoll reproduce`.
     command: String,
-    /// What it is about, for the command's help; none where another study of the same word says it.
+    /// Its subject, for the command's help; none where another study of the same word has it.
     about: Option<String>,
     /// The base that is held to the published values, and the one printed beside it.
     bases: [Base; 2],
@@ -54,27 +57,33 @@ struct StudyFile {
     /// Rows that are computed by the functions of these names in `registry.rs`.
     #[serde(default)]
     computed: Computed,
+    /// The servers, real or modelled, that the figures' tasks name.
+    #[serde(default)]
+    servers: toml::Table,
     /// The metrics, by the names under which figures ask for them.
     #[serde(default)]
     metrics: BTreeMap<String, MetricFile>,
     /// The figures, in the page's order.
     figure: Vec<FigureFile>,
+    /// The short runs whose numbers theory settles.
+    #[serde(default)]
+    exact: Vec<ExactRun>,
     /// The rows that are computed from others, in their order.
     #[serde(default)]
     claims: Vec<Claims>,
     /// The tables of rows that belong to no figure.
     #[serde(default)]
-    table: Vec<TableFile>,
+    table: Vec<PageTable>,
     /// The known deviations.
     #[serde(default)]
-    explanation: Vec<ExplanationFile>,
+    explanation: Vec<Explanation>,
     /// The rows whose published value was given to a model or is a formula's.
     #[serde(default)]
     inputs: Vec<RowFilter>,
     /// The rows beside a published value that another figure reproduces: it counts there.
     #[serde(default)]
     repeats: Vec<RowFilter>,
-    /// The rows of what is not built: a bound stands beside the published value, which is open wherever the bound is.
+    /// The rows of mechanisms that are not built: each has a published value beside a bound, and is open in any case.
     #[serde(default)]
     not_built: Vec<RowFilter>,
     /// The rows whose bound or tolerance is ours: the paper says it in words only.
@@ -82,7 +91,7 @@ struct StudyFile {
     bounds_of_ours: Vec<RowFilter>,
     /// The deviations that are not understood.
     #[serde(default)]
-    open: Vec<ExplanationFile>,
+    open: Vec<Explanation>,
 }
 
 #[derive(Deserialize)]
@@ -92,7 +101,7 @@ struct SourceFile {
     of: String,
     /// The part of it that is reproduced, if not all.
     part: Option<String>,
-    /// The papers that describe what is evaluated.
+    /// The papers that describe the evaluated system.
     #[serde(default)]
     papers: Vec<String>,
 }
@@ -127,6 +136,16 @@ struct FigureFile {
     scenario: Option<String>,
     /// The task that a point runs instead, by its name in `registry.rs`.
     task: Option<String>,
+    /// The keys for the task; `plimsoll-servers` says how a scheme or a point has its own.
+    #[serde(default)]
+    with: toml::Table,
+    /// The figure of another study that a point of the simulated base runs instead.
+    simulated: Option<toml::Table>,
+    /// How the model of the machine runs the points that are measured.
+    model: Option<toml::Table>,
+    /// The points that a scheme does not have.
+    #[serde(default)]
+    without: BTreeMap<String, Vec<String>>,
     bases: Vec<Base>,
     /// The label of the x axis.
     #[serde(default)]
@@ -177,12 +196,12 @@ struct FigureFile {
     /// The figure in whose runs `also` is measured, where this one runs nothing.
     of: Option<String>,
     /// The distribution that the figure shows of another figure's runs.
-    distribution: Option<Distribution>,
+    distribution: Option<PercentileFigure>,
     /// What another figure's runs observed over time.
-    timeline: Option<Timeline>,
+    timeline: Option<TimelineFigure>,
 }
 
-/// A point, whose keys come before those of its figure.
+/// A point, whose keys replace the figure's.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct PointFile {
@@ -232,28 +251,16 @@ struct AlsoFile {
     metrics: Vec<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct TableFile {
-    figure: String,
-    title: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct ExplanationFile {
-    title: String,
-    rows: Vec<RowFilter>,
-    /// The smallest and the largest ratio that the mechanism accounts for.
-    reach: (f64, f64),
-    text: String,
-}
-
 /// Reads the study `id` from the files of its folder, with its scenarios and the bundled distributions.
 ///
 /// # Errors
 /// At the first file, key or name that is wrong.
-pub(crate) fn load(id: &str, files: Files, scenarios: Files, cdfs: Files) -> Result<Study, StudyError> {
+pub(crate) fn load(
+    id: &str,
+    files: StudyFiles,
+    scenarios: StudyFiles,
+    cdfs: StudyFiles,
+) -> Result<Study, StudyError> {
     let find = |name: &str| files.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
     let wrong = |name: &str, problem: String| StudyError { file: format!("studies/{id}/{name}"), problem };
     let text = find(STUDY).ok_or_else(|| wrong(STUDY, "the file is missing".to_owned()))?;
@@ -280,15 +287,15 @@ const STUDY: &str = "study.toml";
 const PUBLISHED: &str = "published.csv";
 const NOTHING_PUBLISHED: &str = "figure,series,x,metric,kind,value,text\n";
 
-fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String> {
+fn build(file: StudyFile, scenarios: StudyFiles, cdfs: StudyFiles) -> Result<Study, String> {
     let StudyFile { computed, metrics, figure, table, explanation, open, source, .. } = file;
     let metrics = metrics.into_iter().map(|(key, file)| {
         let of = file.of.in_unit(&file.unit).map_err(|problem| format!("metric `{key}`: {problem}"))?;
         let name = file.name.unwrap_or_else(|| key.clone());
-        Ok((key, Metric { name, unit: file.unit, of }))
+        Ok((key, FigureMetric { name, unit: file.unit, of }))
     });
-    let metrics = metrics.collect::<Result<BTreeMap<String, Metric>, String>>()?;
-    let known = Known { metrics: &metrics, scenarios, cdfs, bases: file.bases };
+    let metrics = metrics.collect::<Result<BTreeMap<String, FigureMetric>, String>>()?;
+    let known = KnownNames { metrics: &metrics, servers: &file.servers, scenarios, cdfs, bases: file.bases };
     let figures = figure
         .into_iter()
         .map(|figure| {
@@ -305,11 +312,6 @@ fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String
         .iter()
         .try_for_each(|claims| claims.check(bases))
         .map_err(|problem| format!("claims: {problem}"))?;
-    let explained = |list: Vec<ExplanationFile>| {
-        let explanation =
-            |ExplanationFile { title, rows, reach, text }| Explanation { title, rows, reach, text };
-        list.into_iter().map(explanation).collect()
-    };
     Ok(Study {
         id: String::new(),
         command: file.command,
@@ -326,17 +328,25 @@ fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String
         run_rows: computed.run_rows.map(|name| registry::find("run-rows", &name, RUN_ROWS)).transpose()?,
         exact: computed.exact.map(|name| registry::find("exact", &name, EXACT)).transpose()?,
         summary: computed.summary.map(|name| registry::find("summary", &name, SUMMARY)).transpose()?,
+        exact_runs: file
+            .exact
+            .into_iter()
+            .map(|run| {
+                one_of("scenario", &run.scenario, scenarios.iter().map(|(name, _)| *name))?;
+                run.checked()
+            })
+            .collect::<Result<_, String>>()?,
         claims: file.claims,
         unordered: file.unordered,
         other_seeds: file.other_seeds,
-        tables: table.into_iter().map(|TableFile { figure, title }| Table { figure, title }).collect(),
+        tables: table,
         has_original: file.has_original,
         inputs: file.inputs,
         repeats: file.repeats,
         not_built: file.not_built,
         bounds_of_ours: file.bounds_of_ours,
-        explanations: explained(explanation),
-        open: explained(open),
+        explanations: explanation,
+        open,
         head: String::new(),
         reading: String::new(),
         closing: String::new(),
@@ -351,22 +361,34 @@ fn named_source(key: &str) -> Result<&'static Source, String> {
 }
 
 /// The names that a figure may use.
-struct Known<'a> {
-    metrics: &'a BTreeMap<String, Metric>,
-    scenarios: Files,
-    cdfs: Files,
+struct KnownNames<'a> {
+    metrics: &'a BTreeMap<String, FigureMetric>,
+    servers: &'a toml::Table,
+    scenarios: StudyFiles,
+    cdfs: StudyFiles,
     bases: [Base; 2],
 }
 
-impl Known<'_> {
+impl KnownNames<'_> {
     fn figure(&self, mut file: FigureFile) -> Result<Figure, String> {
+        let parameters = |with| Parameters { with, servers: self.servers.clone() };
+        let model = file.model.take().map(parameters);
+        let simulated = file.simulated.take().map(parameters);
+        let parameters = parameters(std::mem::take(&mut file.with));
         let runs = match (file.scenario.take(), file.task.take()) {
             (Some(_), Some(_)) => return Err("it has `scenario` and `task`; allowed: one of them".to_owned()),
             (Some(name), None) => {
                 one_of("scenario", &name, self.scenarios.iter().map(|(name, _)| *name))?;
                 Runs::Scenario(name)
             }
-            (None, Some(name)) => Runs::Task(registry::task(&name)?),
+            (None, Some(name)) => {
+                let make = registry::task(&name, parameters.clone(), simulated)?;
+                let without = std::mem::take(&mut file.without);
+                let has = move |point: &Point<'_>| {
+                    !without.get(point.series).is_some_and(|xs| xs.iter().any(|x| x == point.x))
+                };
+                Runs::Task(Arc::new(move |point| if has(point) { make(point) } else { None }))
+            }
             (None, None) => Runs::Nothing,
         };
         for base in &file.bases {
@@ -394,6 +416,8 @@ impl Known<'_> {
             id: file.id,
             title: file.title,
             runs,
+            parameters,
+            model,
             bases: file.bases,
             axis: file.axis,
             log: file.log,
@@ -411,7 +435,7 @@ impl Known<'_> {
         })
     }
 
-    fn metrics(&self, keys: &[String]) -> Result<Vec<Metric>, String> {
+    fn metrics(&self, keys: &[String]) -> Result<Vec<FigureMetric>, String> {
         let metric = |key: &String| {
             one_of("metric", key, self.metrics.keys().map(String::as_str))?;
             Ok(self.metrics[key].clone())
@@ -456,7 +480,7 @@ fn number_of_load(x: &str) -> Result<f64, String> {
     x.parse().map_err(|_| format!("x `{x}` is no load; allowed: a number"))
 }
 
-/// Checks that a name is one of those that are known.
+/// Checks that a name is known.
 fn one_of<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Result<(), String> {
     let known: Vec<&str> = known.collect();
     if known.contains(&name) {
@@ -495,7 +519,7 @@ warmup = "1s"
     fn read(from: &str, to: &str) -> Result<Study, StudyError> {
         assert!(STUDY_FILE.contains(from), "{from}");
         let text: &'static str = STUDY_FILE.replacen(from, to, 1).leak();
-        let files: Files = vec![("study.toml", text), ("head.md", "# One\n")].leak();
+        let files: StudyFiles = vec![("study.toml", text), ("head.md", "# One\n")].leak();
         load("one", files, &[("one.toml", "")], &[])
     }
 

@@ -1,4 +1,4 @@
-//! [`Timeline`]: a figure over time, made of the runs of another figure.
+//! [`TimelineFigure`]: a figure over time, made of the runs of another figure.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use serde::Deserialize;
 use crate::row::Row;
 use crate::study::FinishedRun;
 
-/// What a workload of another figure's runs observed, over time: how far clocks were off.
+/// The observations of a workload of another figure's runs over time, such as the offsets of clocks.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Timeline {
+pub struct TimelineFigure {
     /// The figure whose runs it shows.
     pub of: String,
     /// The workload that observed.
@@ -25,7 +25,7 @@ pub struct Timeline {
     pub series: BTreeMap<String, String>,
 }
 
-impl Timeline {
+impl TimelineFigure {
     /// Returns the rows that a run gives, in us.
     pub(crate) fn rows(&self, figure: &str, run: &FinishedRun<'_>) -> Vec<Row> {
         let Some(series) = self.series.get(run.series) else { return Vec::new() };

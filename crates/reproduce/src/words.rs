@@ -1,5 +1,9 @@
 //! Names of figures and metrics in words, for the titles of figures: rows and files have short names.
 
+use std::sync::LazyLock;
+
+use plimsoll_text::csv;
+
 /// Writes the name of a figure or a table of a paper: `Fig. 2b` for `fig2b`; `None` for a figure that no paper has.
 pub fn figure(id: &str) -> Option<String> {
     let of = |prefix: &str, word: &str| {
@@ -14,7 +18,7 @@ pub fn figure(id: &str) -> Option<String> {
 pub fn metric(name: &str) -> Option<String> {
     let statistic = STATISTICS.iter().find_map(|(end, words)| Some((name.strip_suffix(end)?, *words)));
     let (quantity, statistic) = statistic.unwrap_or((name, ""));
-    let (_, quantity) = QUANTITIES.iter().find(|(known, _)| *known == quantity)?;
+    let (_, quantity) = QUANTITIES.iter().find(|(known, _)| known == quantity)?;
     Some(capitalised(&format!("{statistic}{quantity}")))
 }
 
@@ -35,62 +39,14 @@ const STATISTICS: [(&str, &str); 8] = [
     ("_rms", "root mean square of the "),
 ];
 
-/// The quantities that figures draw.
-const QUANTITIES: [(&str, &str); 53] = [
-    ("ack_kb", "bytes that one ACK acknowledges"),
-    ("application_us", "time in the application"),
-    ("background_ms", "completion time of background flows"),
-    ("bkg_fct_ms", "completion time of background flows"),
-    ("burst_us", "duration of a burst"),
-    ("calls", "requests in a chain within the budget"),
-    ("calls_exact", "requests in a chain within the budget, exactly"),
-    ("circuit_util_pct", "utilisation of the circuits"),
-    ("commits_per_s", "commits per second"),
-    ("completion_us", "completion time"),
-    ("configurations", "configurations of the circuit switch"),
-    ("data_burst", "length of bursts of data packets"),
-    ("data_burst_packets", "lengths of bursts of data packets"),
-    ("filled", "share of a circuit's day that is filled"),
-    ("flow_ms", "completion time of a flow"),
-    ("goodput", "goodput"),
-    ("goodput_mbps", "goodput"),
-    ("hadoop_gbps", "throughput of Hadoop"),
-    ("hits", "hits of the path cache"),
-    ("job_ms", "completion time of a job"),
-    ("kernel_percent_of_slowest", "kernel's share of the slowest requests"),
-    ("kernel_us", "time in the kernel"),
-    ("large", "slowdown of large flows"),
-    ("latency", "latency"),
-    ("latency_us", "latency"),
-    ("load", "requests sent"),
-    ("lossy_bursts", "bursts that recovered a loss"),
-    ("memcached_us", "latency of memcached"),
-    ("offset_us", "clock offset"),
-    ("one_way_us", "one-way latency"),
-    ("packet_util_pct", "utilisation of the packet switch"),
-    ("page_ms", "completion time of a page"),
-    ("path_changes", "changes of path per megabyte"),
-    ("processor", "processor use"),
-    ("ptp_us", "clock offset of PTP"),
-    ("query_ms", "completion time of a query"),
-    ("queue_packets", "queue length"),
-    ("queue_us", "queueing delay"),
-    ("reaction_ms", "reaction time"),
-    ("requests_per_s", "requests per second"),
-    ("resp_ms", "completion time of a response"),
-    ("retransmissions", "retransmissions"),
-    ("rtt_us", "round-trip time"),
-    ("schedule_time_ms", "time to serve the demand"),
-    ("segment", "length of a segment"),
-    ("server_us_per_request", "server time per request"),
-    ("small", "slowdown of small flows"),
-    ("small_fct_us", "completion time of small flows"),
-    ("throughput", "throughput"),
-    ("train", "length of a train"),
-    ("transfer_ms", "completion time of a transfer"),
-    ("uninterrupted", "length of a train that no other packet interrupts"),
-    ("victim_us", "completion time of the victim"),
-];
+/// The quantities that figures draw: the begin of a metric's name, and its words in a title.
+static QUANTITIES: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
+    let pair = |row: csv::Row<'_>| match row.cells()[..] {
+        [quantity, title] => (quantity.to_owned(), title.to_owned()),
+        _ => panic!("quantities.csv, line {}: it has two columns", row.line),
+    };
+    csv::rows(include_str!("quantities.csv"), None).skip(1).map(pair).collect()
+});
 
 #[cfg(test)]
 mod tests {
@@ -104,7 +60,7 @@ mod tests {
                 for name in &figure.drawn {
                     assert!(
                         metric(name).is_some(),
-                        "{}: {} draws `{name}`: name it here",
+                        "{}: {} draws `{name}`: name it in quantities.csv",
                         study.id,
                         figure.id
                     );

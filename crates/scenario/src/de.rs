@@ -2,8 +2,8 @@
 //!
 //! Two conventions of the file format live here. A type that is an enum with content is a table
 //! whose `kind` names the variant; the remaining keys are the content (a lone key that is the name
-//! of a variant may stand for `kind`: `{ cdf = "websearch" }`). Where a variant is called
-//! `constant`, its bare content may stand for the table: `"100us"`. serde's own tagged enums buffer
+//! of a variant may replace `kind`: `{ cdf = "websearch" }`). Where a variant is called
+//! `constant`, its bare content may replace the table: `"100us"`. serde's own tagged enums buffer
 //! their content and so lose the places; the model therefore derives `Deserialize` for the untagged
 //! shape and this module does the rest.
 
@@ -22,7 +22,7 @@ use crate::source::{Layer, Origin, Sources};
 /// The key that names the variant of an enum.
 const KIND: &str = "kind";
 
-/// Deserialises `root` into `T`. On failure reports as many errors as can be told apart: after each
+/// Deserialises `root` into `T`. On failure reports as many errors as can be distinguished: after each
 /// one the culprit is taken out and the rest is tried again.
 pub(crate) fn deserialize<T: de::DeserializeOwned>(sources: &Sources, root: &Node) -> Result<T, Vec<Report>> {
     let mut tree = root.clone();
@@ -297,7 +297,7 @@ impl<'de> SeqAccess<'de> for ArrayAccess<'de> {
     }
 }
 
-/// The variant whose bare content may stand for its table.
+/// The variant whose bare content may replace its table.
 const CONSTANT: &str = "constant";
 
 struct KindAccess<'a> {

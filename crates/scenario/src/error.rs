@@ -1,4 +1,4 @@
-//! [`ScenarioError`] and [`Warning`]: what is wrong, where, what would be right, and the source line
+//! [`ScenarioError`] and [`Warning`]: the problem, its place, the allowed values, and the source line
 //! with a caret under the culprit.
 
 use std::fmt;
@@ -65,7 +65,7 @@ pub struct Report {
     pub column: usize,
     /// The dotted key; empty for an error of syntax.
     pub key: String,
-    /// What is wrong, with the bad value.
+    /// The problem, with the invalid value.
     pub message: String,
     /// The values that are allowed here, if they can be listed.
     pub allowed: Option<String>,
@@ -133,7 +133,7 @@ impl Report {
         self
     }
 
-    /// With the message of a quantity that could not be parsed: what follows `; write` is what is allowed, and the
+    /// With the message of a quantity that could not be parsed: the text after `; write` is the allowed form, and the
     /// `(did you mean ...?)` before it is advice.
     pub(crate) fn quantity(mut self, message: &str) -> Report {
         let (message, allowed) = match message.split_once("; write ") {
@@ -235,7 +235,7 @@ struct Excerpt {
 }
 
 impl Report {
-    /// Returns the source line, of which a long one is cut to what is around the place.
+    /// Returns the source line, of which a long one is cut to the part around the place.
     fn excerpt(&self) -> Excerpt {
         let characters: Vec<char> = self.source_line.chars().collect();
         let (start, end) = (self.column - 1, self.column - 1 + self.underlined);
@@ -246,7 +246,7 @@ impl Report {
             let part = characters.get(from.min(characters.len())..until.min(characters.len()));
             printable(&part.unwrap_or_default().iter().collect::<String>()).into_owned()
         };
-        // What is escaped takes more room, and the carets are to stay below the culprit; they may point behind the end.
+        // Escaped characters take more room, and the carets must stay below the value; they may point behind the end.
         let missing = |end: usize| end.saturating_sub(characters.len());
         let before = shown(from, start).chars().count() + missing(start) + marks[0].len();
         let end = if until < characters.len() { end.min(until) } else { end };

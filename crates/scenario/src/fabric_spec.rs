@@ -9,6 +9,7 @@ use plimsoll_mechanisms::qjump::{Levels, QjumpParams};
 use plimsoll_mechanisms::tcp::{Config, Kind, MakeController, TransportParams};
 use plimsoll_units::Time;
 
+use crate::keys::TRANSPORTS;
 use crate::model::{BufferCounts, Direction, Fault, Model, Port, PortEngine, ServiceOrder, Topology};
 use crate::quantity;
 use crate::registry::Outside;
@@ -18,9 +19,9 @@ impl Model {
     /// numbers.
     ///
     /// # Errors
-    /// Fails if a graph file was not read, or if a fault or a watched queue names what the topology does not have.
+    /// Fails if a graph file was not read, or if a fault or a watched queue names a host or a tier that the topology
+    /// lacks.
     pub fn fabric_spec(&self) -> Result<FabricSpec, Unbuildable> {
-        let transport = self.transport_config()?;
         let mut network = self.topology.network()?;
         let faults = self.link_faults(&mut network)?;
         let watched = self.watched_queues(&network)?;
@@ -35,7 +36,7 @@ impl Model {
             tdma: self.host.tdma().cloned(),
             backpressure: self.host.backpressure,
             pacers_wait: true,
-            full_size: transport.segment + u64::from(transport.header_bytes),
+            full_size: self.packet_bytes(),
             priorities_in_use: self.priorities_in_use(),
             paths: self.paths.mechanisms(),
             path_selector: outside.selector.as_ref().map(|outside| outside.factory.clone()),
@@ -49,46 +50,41 @@ impl Model {
         })
     }
 
-    /// Resolves the transport's parameters.
+    /// Resolves the parameters of the transport that carries a workload.
     ///
     /// # Errors
-    /// Fails at the first key of `transport` that is out of range.
-    pub fn transport_config(&self) -> Result<Config, Unbuildable> {
-        self.config_with(self.transport.kind, self.outside.controller.as_ref())
+    /// Fails at the first key of the transport's table that is out of range.
+    pub fn transport_config(&self, workload: &str) -> Result<Config, Unbuildable> {
+        let (kind, outside) = self.controller_of(workload);
+        let params = TransportParams { kind, ..self.transport_of(workload).clone() };
+        let mut config = params.resolve().map_err(|invalid| {
+            let name = self.carried_by.get(workload);
+            let section = name.map_or("transport".to_owned(), |name| format!("{TRANSPORTS}.{name}"));
+            Unbuildable::new(format!("{section}.{}", invalid.key), invalid)
+        })?;
+        config.custom = outside.map(|outside| outside.factory.clone());
+        Ok(config)
     }
 
-    /// Resolves the transport's parameters for the connections of `workload`, which may have a controller of its own.
-    ///
-    /// # Errors
-    /// Fails at the first key of `transport` that is out of range.
-    pub fn transport_config_of(&self, workload: &str) -> Result<Config, Unbuildable> {
-        match (self.outside.workload_controllers.get(workload), self.transport.workload.get(workload)) {
-            (Some(outside), _) => self.config_with(Kind::Tcp, Some(outside)),
-            (None, Some(kind)) => self.config_with(*kind, None),
-            (None, None) => self.transport_config(),
+    /// Returns the kind of a workload's congestion controller, and the controller from outside that takes its place.
+    pub fn controller_of(&self, workload: &str) -> (Kind, Option<&Outside<MakeController>>) {
+        let (params, outside) = (self.transport_of(workload), &self.outside);
+        if let Some(name) = self.carried_by.get(workload) {
+            return (params.kind, outside.transport_controllers.get(name));
+        }
+        match (outside.workload_controllers.get(workload), params.workload.get(workload)) {
+            (None, None) => (params.kind, outside.controller.as_ref()),
+            (own, kind) => (kind.copied().unwrap_or(params.kind), own),
         }
     }
 
     /// Resolves the parameters of MPTCP for the connections of `workload`; `None` if they are plain TCP's.
     ///
     /// # Errors
-    /// Fails at the first key of `transport` that is out of range.
-    pub fn mptcp_config_of(&self, workload: &str) -> Result<Option<mptcp::Config>, Unbuildable> {
-        let params = self.transport.mptcp.as_ref().filter(|params| params.is_for(workload));
-        params.map(|params| Ok(params.resolve(self.transport_config_of(workload)?))).transpose()
-    }
-
-    fn config_with(
-        &self,
-        kind: Kind,
-        outside: Option<&Outside<MakeController>>,
-    ) -> Result<Config, Unbuildable> {
-        let invalid = |invalid: plimsoll_mechanisms::InvalidParam| {
-            Unbuildable::new(format!("transport.{}", invalid.key), invalid)
-        };
-        let mut config = TransportParams { kind, ..self.transport.clone() }.resolve().map_err(invalid)?;
-        config.custom = outside.map(|outside| outside.factory.clone());
-        Ok(config)
+    /// Fails at the first key of the transport's table that is out of range.
+    pub fn mptcp_config(&self, workload: &str) -> Result<Option<mptcp::Config>, Unbuildable> {
+        let params = self.transport_of(workload).mptcp.as_ref().filter(|params| params.is_for(workload));
+        params.map(|params| Ok(params.resolve(self.transport_config(workload)?))).transpose()
     }
 
     /// Returns the part of the run that is measured: from the warm-up to the end of the sending.
@@ -170,7 +166,8 @@ fn port_spec(port: &Port, discipline: Option<&Outside<DisciplineFactory>>) -> Po
             quantity::BufferLimit::Bytes(buffer) => Some(buffer),
             quantity::BufferLimit::Unlimited | quantity::BufferLimit::Packets(_) => None,
         },
-        general: port.engine == PortEngine::General,
+        general: matches!(port.engine, PortEngine::General | PortEngine::Explicit),
+        explicit_departures: port.engine == PortEngine::Explicit,
     }
 }
 

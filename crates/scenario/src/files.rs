@@ -1,4 +1,4 @@
-//! [`Files`]: what a scenario reads beside itself, from the disk or from its own table `files`; and
+//! [`Files`]: the files that a scenario reads, from the disk or from its own table `files`; and
 //! the text that needs no other file.
 //!
 //! Files are embedded under the names that the scenario has for them, and nothing is merged: the
@@ -21,7 +21,7 @@ pub(crate) struct Files {
     /// Names are relative to this folder.
     base_dir: PathBuf,
     embedded: BTreeMap<String, String>,
-    /// What the caller gives in place of files on the disk.
+    /// The texts that the caller gives in place of files on the disk.
     given: BTreeMap<String, String>,
     read: RefCell<BTreeMap<String, String>>,
 }
@@ -110,7 +110,7 @@ pub(crate) fn read_scenario(path: &Path) -> io::Result<String> {
 }
 
 /// Where a text that another file names begins with something else than one of `keys`: the number of that
-/// line. Such a file is not meant for us, whatever it is, and no error may quote what is in it: a scenario that
+/// line. Such a file is not meant for us, whatever it is, and no error may quote its content: a scenario that
 /// includes `/etc/shadow` or a private key would print it.
 pub(crate) fn foreign_start(text: &str, keys: &[&str]) -> Option<usize> {
     let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim).zip(1..);
@@ -128,10 +128,10 @@ pub(crate) fn foreign_start(text: &str, keys: &[&str]) -> Option<usize> {
     (!goes_on || !keys.contains(&key)).then_some(number)
 }
 
-/// What the command line asked for, as keys of the file.
+/// The flags of the command line, as keys of the file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Flags {
-    /// `set`: those of the file, those of the command line, and the seed.
+    /// `set`: the settings of the file, of the command line, and the seed.
     pub(crate) set: Option<Vec<String>>,
     /// The value of `replicates`, if the command line sets it.
     pub(crate) replicates: Option<u32>,
@@ -142,8 +142,8 @@ pub fn with_files(text: &str, files: &BTreeMap<String, String>) -> String {
     self_contained(text, &[], &Flags::default(), files)
 }
 
-/// A scenario with flags and files put into its text. `places` are those of the keys `set` and
-/// `replicates` in it, which make way for those of `flags`.
+/// A scenario with flags and files put into its text. `places` are the places of the keys `set` and
+/// `replicates` in it, which the keys of `flags` replace.
 pub(crate) fn self_contained(
     text: &str,
     places: &[(&str, Range<usize>)],

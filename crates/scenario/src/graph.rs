@@ -44,7 +44,7 @@ struct LinkInFile {
     delay: Span,
 }
 
-/// Reads the text of the graph file `name`; the error lists what is wrong with it.
+/// Reads the text of the graph file `name`; the error lists its problems.
 pub(crate) fn parse(name: &str, text: &str) -> Result<Graph, Vec<Report>> {
     if let Some(line) = foreign_start(text, GRAPH_KEYS) {
         let message = "this is no graph: it begins with none of its keys";
@@ -61,7 +61,7 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Graph, Vec<Report>> {
     if reports.is_empty() { Ok(graph) } else { Err(reports) }
 }
 
-/// A run keeps the next hops from every switch to every other: 800 MB for so many.
+/// A run keeps the next hops from every switch to every other: 800 MB for this number.
 const SWITCHES_MAX: usize = 10_000;
 
 struct Reader<'a> {

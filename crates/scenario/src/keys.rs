@@ -6,7 +6,10 @@ pub(crate) const DISCIPLINE: &str = "discipline";
 /// The key of `transport` under which a workload has a controller of its own.
 pub(crate) const WORKLOAD: &str = "workload";
 
-/// The keys of a file beside those of the model.
+/// The key of the tables of transports beside `transport`.
+pub(crate) const TRANSPORTS: &str = "transports";
+
+/// The keys of a file that the model does not have.
 pub(crate) const OUTER_KEYS: &[&str] = &["include", "set", "replicates", "variant", "sweep", "slo", "files"];
 
 /// The keys among [`OUTER_KEYS`] that `--set` may set; a file alone has the others.

@@ -21,6 +21,7 @@ mod graph;
 pub mod import;
 mod keys;
 pub mod model;
+mod moved;
 mod node;
 mod overlay;
 mod ports;
@@ -31,6 +32,7 @@ mod scenario;
 mod schema;
 mod show;
 mod source;
+mod transports;
 
 pub use error::{Report, ScenarioError, Warning, did_you_mean};
 pub use files::with_files;

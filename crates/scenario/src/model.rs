@@ -10,9 +10,10 @@ pub use plimsoll_circuits::{AckPath, ControlParams};
 pub use plimsoll_fabric::net::topology::Topology;
 pub use plimsoll_fabric::net::topology::file::{Graph, GraphLink};
 use plimsoll_mechanisms::tcp::{Connections, TransportParams};
+use plimsoll_mechanisms::transports::{Family, Feature};
 use plimsoll_mechanisms::{HostMechanisms, PathMechanisms, PortMechanisms};
-use plimsoll_traffic::TrafficSpec;
 pub use plimsoll_traffic::Workload;
+use plimsoll_traffic::{TrafficSpec, WorkloadSpec};
 use plimsoll_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -24,7 +25,7 @@ pub use crate::registry::{Outside, OutsideMechanisms};
 pub use plimsoll_traffic::flow_list::ListedFlow;
 pub use plimsoll_traffic::hosts::{HostName, Hosts};
 
-/// One concrete run: what a variant and a sweep point make of the file.
+/// One concrete run: the file with a variant and a sweep point applied.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
@@ -32,7 +33,7 @@ pub struct Model {
     pub version: u32,
     /// One line that names the experiment.
     pub title: String,
-    /// What the experiment shows, for the report.
+    /// Description of the experiment, for the report.
     #[serde(default)]
     pub description: String,
     /// How long the run is and which random numbers it draws.
@@ -56,6 +57,10 @@ pub struct Model {
     /// The transport that carries every message.
     #[serde(default)]
     pub transport: TransportParams,
+    /// Transports beside `transport`, by name, for workloads that name one: `workload.backup.transport = "bulk"`. Each
+    /// has all keys of `transport` but `workload`, and `transport` gives the keys that it leaves out.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub transports: IndexMap<String, TransportParams>,
     /// How the circuits of a `hybrid` topology are scheduled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub circuits: Option<ControlParams>,
@@ -68,23 +73,67 @@ pub struct Model {
     /// What to record beyond the messages themselves.
     #[serde(default)]
     pub observe: Observe,
-    /// The mechanisms from outside, which stand in the tables of their sections.
+    /// The mechanisms from outside, whose tables are in their sections.
     #[serde(skip)]
     pub outside: OutsideMechanisms,
+    /// By workload: the name of its transport, where that is one of `transports`.
+    #[serde(skip)]
+    pub carried_by: IndexMap<String, String>,
 }
 
 impl Model {
-    /// Returns what the sources of the run's traffic are built from.
+    /// Returns the specification of the run's traffic.
     pub fn traffic_spec(&self) -> TrafficSpec<'_> {
         TrafficSpec {
-            workloads: self.workload.iter().map(|(name, workload)| (name.as_str(), workload)).collect(),
+            workloads: self
+                .workload
+                .iter()
+                .map(|(name, workload)| self.workload_spec(name, workload))
+                .collect(),
             facts: &self.topology,
             duration: self.run.duration,
             warmup: self.run.warmup,
             drain: self.run.drain,
-            header: self.transport.header,
-            keeps_connections: self.transport.connections == Connections::LongLived,
         }
+    }
+
+    fn workload_spec<'a>(&'a self, name: &'a str, workload: &'a Workload) -> WorkloadSpec<'a> {
+        let transport = self.transport_of(name);
+        let keeps_connections = transport.connections == Connections::LongLived;
+        WorkloadSpec { name, workload, header: transport.header, keeps_connections }
+    }
+
+    /// Returns the parameters of the transport that carries a workload's messages.
+    pub fn transport_of(&self, workload: &str) -> &TransportParams {
+        let named = self.carried_by.get(workload).and_then(|name| self.transports.get(name));
+        named.unwrap_or(&self.transport)
+    }
+
+    /// Returns the parameters of the transports that carry workloads; `transport` where there are none.
+    pub fn carriers(&self) -> impl Iterator<Item = &TransportParams> {
+        let base = self.workload.is_empty().then_some(&self.transport);
+        self.workload.keys().map(|name| self.transport_of(name)).chain(base)
+    }
+
+    /// Returns the size of the largest packet, header included.
+    pub fn packet_bytes(&self) -> u64 {
+        let packets = self.carriers().map(|of| of.segment.get().saturating_add(of.header.get()));
+        packets.max().unwrap_or_default()
+    }
+
+    /// Returns the priority of a workload, where the scenario gives it one by its name or its transport's.
+    pub fn priority_of(&self, workload: &str) -> Option<u8> {
+        self.host.priority.get(workload).copied().or(self.transport_of(workload).priority)
+    }
+
+    /// Returns the transport families of the run.
+    pub fn families(&self) -> impl Iterator<Item = &'static Family> {
+        self.carriers().flat_map(TransportParams::families)
+    }
+
+    /// Returns a family of the run that excludes `feature`, with the reason.
+    pub fn excludes(&self, feature: Feature) -> Option<(&'static Family, &'static str)> {
+        self.families().find_map(|family| Some((family, family.excludes(feature)?)))
     }
 
     /// Whether some switch pauses its neighbours, so that every port may be paused.
@@ -114,7 +163,7 @@ impl Model {
         general.next().map(|active| active.table.path())
     }
 
-    /// Whether links change while the run goes on, or are dead.
+    /// Whether links change during the run, or are dead.
     pub fn has_scheduled_faults(&self) -> bool {
         self.fault.iter().any(Fault::is_scheduled)
     }
@@ -129,7 +178,8 @@ impl Model {
         let host = &self.host;
         let mut used = [false; 8];
         let by_size = (0..8u8).filter(|level| usize::from(*level) < host.priority_by_size.len());
-        let named = host.priority.values().copied().chain(host.ack_priority);
+        let of_transports = self.carriers().filter_map(|transport| transport.priority);
+        let named = host.priority.values().copied().chain(host.ack_priority).chain(of_transports);
         for priority in by_size.map(|level| 7 - level).chain(named).chain([0]) {
             used[usize::from(priority & 7)] = true;
         }
@@ -144,13 +194,13 @@ pub struct Run {
     /// Seed of every random stream; the same file and seed give the same bytes.
     pub seed: u64,
     /// When traffic stops being generated. Without it a run ends when its workloads have sent all
-    /// they were told to send (`count`, `size`).
+    /// they have to send (`count`, `size`).
     pub duration: Option<Span>,
     /// Messages created before this time are carried but not counted; queues are observed from
     /// then on.
     pub warmup: Span,
-    /// After the last arrival the run goes on until every message is answered, but no longer than
-    /// this. What is still open then is reported as unfinished.
+    /// After the last arrival the run continues until every message is answered, but no longer than
+    /// this. Messages that are still open then are reported as unfinished.
     pub drain: Span,
 }
 
@@ -161,10 +211,10 @@ impl Default for Run {
 }
 
 /// A link that is slow or dead for a while. A packet that is being sent when its link gets another rate ends at
-/// the old one. With a link that fails go the packets on it, those that wait for it, and those that are sent to
+/// the old one. A link that fails loses the packets on it, all that wait for it, and all that are sent to
 /// it until routing has converged (`paths.convergence_delay`); they are counted as `link_drops`. After that every
-/// switch takes the shortest paths, by hops, over the links that are alive; what is for a host that none leads to
-/// is dropped there and counted as `no_route_drops`. A host goes on sending to its own dead link; one with
+/// switch takes the shortest paths, by hops, over the links that are alive; a packet to a host that none leads to
+/// is dropped there and counted as `no_route_drops`. A host still sends to its own dead link; one with
 /// `host.backpressure` waits. Pauses of a link that fails, or comes back, are forgotten at both ends: flow control
 /// promises no losslessness then. A fault from the beginning of the run on is known to routing from the beginning.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -180,7 +230,7 @@ pub struct Fault {
     /// When the link is as before again: after `at`. Default never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Span>,
-    /// What is left of the link's rate. Routing does not know of it. Either this or `down`.
+    /// The remaining rate of the link. Routing does not know of it. Either this or `down`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// Whether the link is dead. Default false.
@@ -192,7 +242,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Whether the link changes while the run goes on, or is dead: what is only slow all the time is a slower
+    /// Whether the link changes during the run, or is dead: one that is only slow all the time is a slower
     /// link.
     pub fn is_scheduled(&self) -> bool {
         self.down || !self.at.is_zero() || self.until.is_some()
@@ -394,8 +444,10 @@ pub enum PortEngine {
     Auto,
     /// Departures known at admission; an error where the port needs more.
     Express,
-    /// Every departure is an event, and the port keeps its packets until then.
+    /// The port keeps its packets until they leave. Departures are decided late where nothing can tell the difference.
     General,
+    /// As `general`, and every departure is an event: slower, for comparisons.
+    Explicit,
 }
 
 plimsoll_mechanisms::with_host_mechanisms! { table_with_mechanisms! {
@@ -446,7 +498,7 @@ pub struct Observe {
     pub completion: Completion,
     /// Pooled goodput per interval.
     pub goodput_every: Option<Span>,
-    /// Keep the first so many packets that complete a link, for a capture that Wireshark reads: at
+    /// Keep this number of packets, the first that complete a link, for a capture that Wireshark reads: at
     /// most 10 million. Only links of the queues watched by `queue`; of every queue if none is
     /// watched.
     pub packets: Option<u64>,
@@ -463,7 +515,7 @@ pub enum Completion {
     /// When its last byte has been delivered.
     #[default]
     Delivered,
-    /// When the sender has been told so, an acknowledgement later (the completion times of the pFabric and
+    /// When the sender has its acknowledgement (the completion times of the pFabric and
     /// QJump studies). For flows (`flows`, `all-to-all`, `permutation`, `incast`, `flow-list`); what
     /// is answered is complete when it is delivered.
     Acknowledged,

@@ -7,10 +7,10 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::Report;
-use crate::keys::{DISCIPLINE, WORKLOAD};
+use crate::keys::{DISCIPLINE, TRANSPORTS, WORKLOAD};
 use crate::source::{Layer, Origin, Sources};
 
-/// A value, where it stands and where its key stands.
+/// A value with its place and that of its key.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Node {
     pub(crate) value: Value,
@@ -38,7 +38,7 @@ pub(crate) type Table = IndexMap<String, Node>;
 const DEPTH_MAX: usize = 32;
 
 impl Node {
-    /// A table with nothing in it that nobody wrote.
+    /// An empty table without a place in a file.
     pub(crate) fn empty_table() -> Node {
         Node { value: Value::Table(Table::new()), origin: Origin::start(), key: Origin::start() }
     }
@@ -139,7 +139,7 @@ impl Node {
         }
     }
 
-    /// The value without the quotes of a string: what a table of results shows.
+    /// The value without the quotes of a string, as tables of results show it.
     pub(crate) fn text(&self) -> String {
         match &self.value {
             Value::String(text) => text.clone(),
@@ -163,7 +163,7 @@ pub(crate) fn float_text(number: f64) -> String {
 }
 
 /// Lays `over` over `base`: tables merge key by key; everything else, and a table that is one
-/// mechanism, one distribution or of another `kind`, replaces what was there.
+/// mechanism, one distribution or of another `kind`, replaces the former value.
 pub(crate) fn merge(base: &mut Node, over: Node, path: &mut Vec<String>) {
     let whole = replaces_whole(base, &over, path);
     let Node { value, origin, key } = over;
@@ -193,6 +193,7 @@ pub(crate) fn is_mechanism(path: &[String]) -> bool {
         [section, _, key] if section == "port" && key == DISCIPLINE => true,
         [section, _] if section == "paths" => true,
         [section, key] if section == "transport" => key != WORKLOAD,
+        [section, _, _] if section == TRANSPORTS => true,
         _ => TABLES.iter().any(|table| table.is_at(path)),
     }
 }

@@ -1,9 +1,9 @@
-//! What is laid over the file: variants, sweep points and `--set`.
+//! The layers over the file: variants, sweep points and `--set`.
 
 use std::sync::Arc;
 
 use crate::error::{Report, did_you_mean};
-use crate::keys::OUTER_KEYS;
+use crate::keys::{OUTER_KEYS, TRANSPORTS};
 use crate::node::{self, Node, Table, Value, dotted, merge};
 use crate::registry::Registry;
 use crate::source::{Layer, Origin, Sources};
@@ -88,7 +88,7 @@ pub(crate) fn apply(sources: &Sources, registry: &Registry, tree: &mut Node, set
 /// Names in these tables are the user's own.
 fn names_what_exists(path: &[String]) -> bool {
     match path {
-        [first, _] => first == "workload" || first == "variant",
+        [first, _] => ["workload", TRANSPORTS, "variant"].contains(&first.as_str()),
         [first, second, _] => first == "observe" && second == "queue",
         _ => false,
     }
@@ -288,7 +288,7 @@ pub(crate) fn replaces(
     known.peek().is_some() && !known.any(|stays| stays)
 }
 
-/// Lays a setting of a key within swept tables over those that have the key, so that the labels of points are true.
+/// Lays a setting of a key within swept tables over the tables that have the key, so that labels of points are true.
 pub(crate) fn set_within(axis: &mut Axis, setting: &Setting) {
     let Some(inner) = setting.path.strip_prefix(&axis.path[..]) else { return };
     for value in &mut axis.values {
@@ -299,7 +299,7 @@ pub(crate) fn set_within(axis: &mut Axis, setting: &Setting) {
     }
 }
 
-/// Parses `key=value` of `--set`. The value is TOML; what is not TOML is taken as a text, so that
+/// Parses `key=value` of `--set`. The value is TOML; any other value is taken as a text, so that
 /// `--set transport.kind=dctcp` needs no second pair of quotes. `place` is where a file has it.
 pub(crate) fn parse_set(
     sources: &mut Sources,

@@ -26,7 +26,7 @@ pub(crate) fn resolve(sources: &Sources, root: &mut Node, reports: &mut Vec<Repo
     for name in unknown {
         let Some(node) = ports.shift_remove(&name) else { continue };
         if node.origin.layer.rank() < topology_rank && Topology::is_tier(&name) {
-            // A variant took another topology; what the base says of its own tiers is of no use there.
+            // A variant took another topology, where the base's settings of its own tiers do not apply.
             continue;
         }
         let allowed: Vec<&str> = ["host", "switch"].iter().chain(tiers).copied().collect();

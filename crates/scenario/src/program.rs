@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use plimsoll_traffic::hosts::HostName;
 
 /// A program that `plimsoll emulate` runs in a host, such as `iperf3 -s`, beside the workloads. A simulation warns
-/// that it has none of them. What it prints goes to `program-HOST.log` in the run directory. Needs `run.duration`.
+/// that it has none of them. Its output goes to `program-HOST.log` in the run directory. Needs `run.duration`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
@@ -28,7 +28,7 @@ pub struct Program {
     pub stop: Option<Span>,
 }
 
-/// The program and its arguments that `command` names; none if there is no program, or a quote has no end.
+/// The program and its arguments that `command` names; none if it is empty, or a quote has no end.
 pub fn words(command: &str) -> Option<Vec<String>> {
     shlex::split(command).filter(|words| words.first().is_some_and(|program| !program.is_empty()))
 }

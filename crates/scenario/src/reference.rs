@@ -65,7 +65,7 @@ where each value comes from.
 
 ";
 
-/// What the mechanisms say about themselves: one row each.
+/// Returns the table of mechanisms from their descriptions: one row each.
 fn mechanisms() -> String {
     let mut text = "| table | where it is `\"off\"` | port engine |\n|---|---|---|\n".to_owned();
     for table in TABLES {

@@ -33,10 +33,11 @@ use serde_json::{Map, Value as Json};
 
 use crate::de;
 use crate::error::{Report, did_you_mean};
-use crate::keys::{DISCIPLINE, WORKLOAD};
+use crate::keys::{DISCIPLINE, TRANSPORTS, WORKLOAD};
 use crate::model::{Model, Paths};
 use crate::node::{Node, Table, dotted};
 use crate::source::Sources;
+use crate::transports;
 
 /// The parameters of a mechanism from outside, which are its table in a scenario.
 ///
@@ -87,6 +88,8 @@ pub struct Outside<F> {
 pub struct OutsideMechanisms {
     /// The congestion controller, in place of `transport.kind`.
     pub controller: Option<Outside<MakeController>>,
+    /// The congestion controllers by the name of a table of `transports`, in place of its `kind`.
+    pub transport_controllers: IndexMap<String, Outside<MakeController>>,
     /// The congestion controllers by workload, in place of `transport.workload`.
     pub workload_controllers: IndexMap<String, Outside<MakeController>>,
     /// The queue disciplines by tier; `host` is the NIC.
@@ -157,7 +160,7 @@ impl Registry {
     }
 
     /// Registers a queue discipline, which a scenario gives to ports by `port.TIER.discipline.NAME = {..}`. `make` is
-    /// called for each port with the link that it sends on. The port's `buffer` limits what waits.
+    /// called for each port with the link that it sends on. The port's `buffer` limits the waiting packets.
     ///
     /// # Panics
     /// Panics as [`Registry::congestion_controller`].
@@ -208,7 +211,7 @@ impl Registry {
         }
     }
 
-    /// Takes the mechanisms from outside out of the tree of one run, whose other keys are then those of a [`Model`].
+    /// Takes the mechanisms from outside out of the tree of one run, whose other keys are then keys of a [`Model`].
     pub(crate) fn take(
         &self,
         sources: &Sources,
@@ -216,24 +219,33 @@ impl Registry {
         reports: &mut Vec<Report>,
     ) -> OutsideMechanisms {
         let mut taker = Taker { sources, reports };
-        let controller = self.take_controller(&mut taker, tree, &["transport", "kind"]);
+        let controller = self.take_controller(&mut taker, tree, &["transport"], &["kind"]);
         let workload_controllers = self.take_workload_controllers(&mut taker, tree);
+        let mut transport_controllers = IndexMap::new();
+        let transports = transports::names(tree);
+        for name in &transports {
+            let outside = self.take_controller(&mut taker, tree, &[TRANSPORTS, name], &["kind"]);
+            transport_controllers.extend(outside.map(|outside| (name.clone(), outside)));
+        }
         // The parameters of a controller that no key chooses are kept for a variant that chooses it.
         for name in self.controllers.keys() {
             tree.remove(&["transport", name]);
+            transports.iter().for_each(|transport| drop(tree.remove(&[TRANSPORTS, transport, name])));
         }
         let disciplines = self.take_disciplines(&mut taker, tree);
         let selector = self.take_selector(&mut taker, tree);
-        OutsideMechanisms { controller, workload_controllers, disciplines, selector }
+        OutsideMechanisms { controller, transport_controllers, workload_controllers, disciplines, selector }
     }
 
-    /// Takes the controller that the key at `path` names, if it is registered.
+    /// Takes the controller that a key of the table at `section` names, if it is registered.
     fn take_controller(
         &self,
         taker: &mut Taker<'_>,
         tree: &mut Node,
-        path: &[&str],
+        section: &[&str],
+        key: &[&str],
     ) -> Option<Outside<MakeController>> {
+        let path = &[section, key].concat();
         let kind = tree.at(path).filter(|_| !self.controllers.is_empty())?.clone();
         let name = kind.as_str().filter(|name| Kind::ALL.iter().all(|kind| kind.name() != *name))?;
         tree.remove(path);
@@ -244,9 +256,10 @@ impl Registry {
             taker.unknown(&kind, &dotted(path), message, name, &names);
             return None;
         };
-        let table = tree.at(&["transport", name]).cloned();
+        let place = [section, &[name]].concat();
+        let table = tree.at(&place).cloned();
         let table = table.unwrap_or_else(|| Node { key: kind.key.clone(), ..Node::empty_table() });
-        taker.prepare(&["transport", name], name, registered, &table)
+        taker.prepare(&place, name, registered, &table)
     }
 
     fn take_workload_controllers(
@@ -257,7 +270,7 @@ impl Registry {
         let table = tree.at(&["transport", WORKLOAD]).and_then(Node::as_table);
         let workloads: Vec<String> = table.map_or_else(Vec::new, |table| table.keys().cloned().collect());
         let take = |workload: String| {
-            let outside = self.take_controller(taker, tree, &["transport", WORKLOAD, &workload])?;
+            let outside = self.take_controller(taker, tree, &["transport"], &[WORKLOAD, &workload])?;
             Some((workload, outside))
         };
         workloads.into_iter().filter_map(take).collect()
@@ -273,7 +286,7 @@ impl Registry {
             .get("port")
             .and_then(Node::as_table)
             .map_or_else(Vec::new, |ports| ports.keys().cloned().collect());
-        // `port.switch` has been laid below each tier; what is wrong with it is reported there.
+        // `port.switch` has been laid below each tier; its errors are reported there.
         let several = tiers.iter().any(|tier| !["host", "switch"].contains(&tier.as_str()));
         for tier in tiers {
             let Some(node) = tree.remove(&["port", &tier, DISCIPLINE]) else { continue };
@@ -440,6 +453,10 @@ impl OutsideMechanisms {
             put(&["transport"], "kind", Json::String(name.clone()));
             put(&["transport"], name, Json::Object(params.clone()));
         }
+        for (transport, Outside { name, params, .. }) in &self.transport_controllers {
+            put(&[TRANSPORTS, transport], "kind", Json::String(name.clone()));
+            put(&[TRANSPORTS, transport], name, Json::Object(params.clone()));
+        }
         for (workload, Outside { name, params, .. }) in &self.workload_controllers {
             put(&["transport", WORKLOAD], workload, Json::String(name.clone()));
             put(&["transport"], name, Json::Object(params.clone()));
@@ -457,13 +474,16 @@ impl OutsideMechanisms {
     pub fn named(&self) -> Vec<(String, &str, &str)> {
         let controller =
             self.controller.iter().map(|own| ("transport".to_owned(), &*own.name, &*own.version));
+        let of_transports = self.transport_controllers.iter();
+        let of_transports =
+            of_transports.map(|(of, own)| (format!("{TRANSPORTS}.{of}"), &*own.name, &*own.version));
         let of_workloads = self.workload_controllers.iter();
         let of_workloads =
             of_workloads.map(|(of, own)| (format!("transport.{of}"), &*own.name, &*own.version));
         let disciplines = self.disciplines.iter();
         let disciplines = disciplines.map(|(tier, own)| (format!("port.{tier}"), &*own.name, &*own.version));
         let selector = self.selector.iter().map(|own| ("paths".to_owned(), &*own.name, &*own.version));
-        controller.chain(of_workloads).chain(disciplines).chain(selector).collect()
+        controller.chain(of_transports).chain(of_workloads).chain(disciplines).chain(selector).collect()
     }
 }
 
@@ -471,5 +491,6 @@ impl OutsideMechanisms {
 pub(crate) fn written(model: &Model) -> Option<Map<String, Json>> {
     let Ok(Json::Object(mut table)) = serde_json::to_value(model) else { return None };
     model.outside.write_into(&mut table);
+    transports::write_into(&model.carried_by, &mut table);
     Some(table)
 }

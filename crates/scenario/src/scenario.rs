@@ -1,4 +1,4 @@
-//! [`Scenario`]: a file, what is laid over it, and the runs that come of it.
+//! [`Scenario`]: a file, the layers over it, and the runs that result.
 
 mod builder;
 mod numbered;
@@ -20,11 +20,11 @@ use crate::{digest, show};
 use builder::Builder;
 pub use numbered::replicate_seed;
 
-/// What the command line lays over a file.
+/// The settings that the command line lays over a file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Overrides {
-    /// `key=value`, in order, after those of the file's own `set`; the value is TOML, and what is not
-    /// TOML is a text.
+    /// `key=value`, in order, after those of the file's own `set`; the value is TOML, and any other value
+    /// is a text.
     pub set: Vec<String>,
     /// The seed that replaces `run.seed`.
     pub seed: Option<u64>,
@@ -64,7 +64,7 @@ pub struct Point {
     pub model: Model,
     /// Unique within the scenario, stable, and fit for a file name.
     pub id: String,
-    /// Of the merged file in its canonical form and of what it reads (graphs, distributions, flow
+    /// Digest of the merged file in its canonical form and of the files that it reads (graphs, distributions, flow
     /// lists): the same digest means the same run.
     pub digest: u64,
     tree: Arc<Node>,
@@ -82,12 +82,12 @@ impl Point {
         show::render(&self.model, None)
     }
 
-    /// What the file sets, one key a line, in canonical form: the seed, and no defaults.
+    /// The settings of the file, one key a line, in canonical form: the seed, and no defaults.
     pub fn settings(&self) -> String {
         show::settings(&self.model, &self.tree)
     }
 
-    /// A digest of what the file sets and of what it reads, and not of defaults: unlike [`Point::digest`], it
+    /// A digest of the settings and the inputs of the file, and not of defaults: unlike [`Point::digest`], it
     /// stays when the format gains a key. The same digest means the same run for as long as no default changes.
     pub fn settings_digest(&self) -> u64 {
         digest::digest(&self.model, &self.settings())
@@ -205,7 +205,7 @@ impl Scenario {
         Scenario::parse_from(&self.registry, &self.name, &self.text, &self.base_dir, overrides)
     }
 
-    /// What the file was called.
+    /// The name of the file.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -243,7 +243,7 @@ impl Scenario {
         &self.objectives
     }
 
-    /// What is allowed and probably not meant.
+    /// The warnings: values that are allowed and probably not intended.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }

@@ -13,6 +13,16 @@ pub fn schema() -> Value {
         Some(Value::Object(definitions)) => definitions,
         _ => Map::new(),
     };
+    if let Some(Value::Array(kinds)) =
+        definitions.get_mut("Workload").and_then(|kinds| kinds.get_mut("oneOf"))
+    {
+        for kind in kinds {
+            kind["properties"]["transport"] = json!({
+                "type": "string",
+                "description": "The table of `transports` that carries the messages. Default `transport`."
+            });
+        }
+    }
     let mut variant = schema.clone();
     if let Some(variant) = variant.as_object_mut() {
         for key in ["$schema", "$defs", "title"] {

@@ -1,22 +1,31 @@
 //! The merged file of one point as TOML, with a comment after each value saying where it comes
-//! from. The same text without comments is the canonical form that a point's digest is taken of;
-//! it parses back to the same model.
+//! from. The same text without comments is the canonical form; it parses back to the same model, and
+//! with the former names of keys that have moved, a point's digest is computed over it.
 
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
 use crate::model::Model;
+use crate::moved;
 use crate::node::{Node, dotted, float_text, is_mechanism, quoted_key, toml_string};
 use crate::registry::written;
 use crate::source::{Layer, Origin, Sources};
 
 /// With comments, where `tree` and its sources are given.
 pub(crate) fn render(model: &Model, places: Option<(&Node, &Sources)>) -> String {
+    let table = written(model).unwrap_or_default();
     let mut text = String::new();
-    if let Some(table) = written(model) {
-        Writer { places, text: &mut text }.table(&mut Vec::new(), &table);
-    }
+    Writer { places, text: &mut text }.table(&mut Vec::new(), &table);
+    text
+}
+
+/// Returns the text that a point's digest is computed over.
+pub(crate) fn digested(model: &Model) -> String {
+    let mut table = written(model).unwrap_or_default();
+    moved::restore(&mut table);
+    let mut text = String::new();
+    Writer { places: None, text: &mut text }.table(&mut Vec::new(), &table);
     text
 }
 
@@ -25,7 +34,7 @@ pub(crate) fn render(model: &Model, places: Option<(&Node, &Sources)>) -> String
 const FORMER_DEFAULTS: [(&[&str], &str); 2] =
     [(&["port", "host", "order"], "\"fifo\""), (&["transport", "min_window"], "1")];
 
-/// What the file sets and nothing else, in canonical form, one key a line: defaults are not in it, so that
+/// The settings of the file and nothing else, in canonical form, one key a line: defaults are not in it, so that
 /// a new key with a default leaves it as it is. Title and description change no run and are not in it.
 pub(crate) fn settings(model: &Model, tree: &Node) -> String {
     let mut text = format!("run.seed = {}\n", model.run.seed);
@@ -61,7 +70,7 @@ fn set_below(text: &mut String, tree: &Node, path: &mut Vec<String>, table: &Map
             (Value::Null, _) => {}
             _ if *path == ["run", "seed"] || is_former(path, value, node) => {}
             (Value::Object(_), Some(_)) => text.push_str(&format!("[{}]\n", dotted(path))),
-            _ => text.push_str(&format!("{} = {}\n", dotted(path), literal(value))),
+            _ => text.push_str(&format!("{} = {}\n", dotted(&moved::former(path)), literal(value))),
         }
         path.pop();
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub(crate) enum Layer {
     /// No layer sets the value: it is the default.
     Default,
-    /// A file; 0 is the scenario itself, 1 what it includes, and so on.
+    /// A file; 0 is the scenario itself, 1 its include, and so on.
     File(usize),
     /// The variant whose table is `[variant.NAME]`.
     Variant(Arc<str>),
@@ -49,13 +49,13 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// The start of the scenario file, for what is missing altogether.
+    /// The start of the scenario file, the place of missing keys.
     pub(crate) fn start() -> Origin {
         Origin { source: 0, span: 0..0, layer: Layer::Default }
     }
 }
 
-/// All texts of one scenario: the file, what it includes, and each `--set`.
+/// All texts of one scenario: the file, its includes, and each `--set`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sources(Vec<Source>);
 

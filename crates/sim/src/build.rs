@@ -6,11 +6,12 @@ use plimsoll_fabric::{CircuitLosses, Fabric, FabricSpec, port_name};
 use plimsoll_results::outcome::{self, Outcome, WorkloadInfo};
 use plimsoll_results::replay::ReplayWindow;
 use plimsoll_scenario::model::{Fault, Model};
-use plimsoll_traffic::{Traffic, workload_of_raw};
+use plimsoll_traffic::Traffic;
 use plimsoll_units::{Span, Streams, Time};
 
 use crate::error::RunError;
 use crate::hosts::Hosts;
+use crate::hosts::datagram_workload;
 use crate::link_names::LinkNames;
 use crate::look_ahead::LookAhead;
 use crate::observe::Recorder;
@@ -21,7 +22,7 @@ use crate::sim_hooks::{SimFabric, SimHooks};
 use crate::sources::Sources;
 use crate::world::{SAMPLING_CLOCK, World};
 
-/// A world ready to run, and what is needed to read it afterwards.
+/// A world that is ready to run, and the facts that its outcome needs afterwards.
 pub(crate) struct Build {
     pub(crate) world: World,
     workloads: Vec<WorkloadInfo>,
@@ -162,7 +163,7 @@ impl Build {
         }
     }
 
-    /// Returns what the reader must know before trusting the outcome.
+    /// Returns the caveats that a reader needs before trusting the outcome.
     fn warnings(&self, end: Time) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.programs > 0 {
@@ -191,6 +192,6 @@ impl Build {
 
     /// Returns the number of the workload that a flow belongs to; of a flow that is unknown, the first.
     pub(crate) fn workload_of(&self, flow: u32) -> u16 {
-        workload_of_raw(flow).unwrap_or_else(|| self.world.hosts.workload_of(flow))
+        datagram_workload(flow).unwrap_or_else(|| self.world.hosts.workload_of(flow))
     }
 }

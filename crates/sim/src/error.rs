@@ -5,7 +5,7 @@ use plimsoll_units::Time;
 
 use crate::estimate;
 
-/// Why there is no outcome.
+/// The reason why a run has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The progress callback stopped the run.
@@ -26,7 +26,7 @@ pub enum RunError {
         estimate::about(*total), estimate::about(*bytes), estimate::about(*limit as f64)
     )]
     TooLarge {
-        /// What the run would keep, in the plural.
+        /// The things that the run would keep, in the plural.
         what: &'static str,
         /// The dotted key of the scenario that asks for it.
         key: String,
@@ -44,7 +44,7 @@ pub enum RunError {
     Build {
         /// The dotted key of the scenario.
         key: String,
-        /// What is wrong with its value.
+        /// The problem of its value.
         problem: String,
     },
 }

@@ -1,11 +1,11 @@
-//! [`needs`]: what a run will keep in memory, as far as its scenario says so before it runs.
+//! [`needs`]: the memory that a run will use, as far as its scenario determines it before the run.
 //!
 //! ```text
 //! samples  = length of the run / interval * ports or connections
 //! messages = (run.duration - warmup) * arrivals per second, `count` at most
 //! ```
 //!
-//! Only what is certain is counted: arrivals of open loops, rounds that have a number, intervals of a run that has a
+//! Only certain numbers are counted: arrivals of open loops, rounds that have a number, intervals of a run that has a
 //! length. So a run that is refused for its needs could not have been finished; one that is not may still need more
 //! (queues that grow, loops that go as fast as the network lets them), which the progress shows while it runs.
 
@@ -20,7 +20,7 @@ use crate::error::RunError;
 /// One thing that a run keeps.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Need {
-    /// What it is, in the plural: `queue samples`.
+    /// The name of the things, in the plural: `queue samples`.
     pub what: &'static str,
     /// The number of these things that the run keeps.
     pub count: f64,
@@ -37,7 +37,7 @@ pub struct Need {
 enum Less {
     /// A longer interval; the run has the length.
     Interval { every: Span, of: Span },
-    /// A shorter run; so much of it comes before what is counted.
+    /// A shorter run; `uncounted` of it precedes the time that counts.
     Duration { uncounted: Span, counted: Span },
     /// A smaller number of them.
     Number,
@@ -81,7 +81,7 @@ fn round_up(number: f64) -> f64 {
     [1.0, 2.0, 5.0].into_iter().map(|digit| digit * power).find(|&round| round >= number).unwrap_or(number)
 }
 
-/// Returns what the run of a checked model will keep, the largest first.
+/// Returns the memory that the run of a checked model will use, the largest need first.
 pub fn needs(model: &Model) -> Vec<Need> {
     let mut needs = vec![network(model)];
     if let Some(duration) = model.run.duration {
@@ -97,7 +97,7 @@ pub fn needs(model: &Model) -> Vec<Need> {
 /// Returns how many bytes the run of a checked model will keep, as far as that is known.
 ///
 /// # Errors
-/// If they are more than `limit`; says what they are for and what to change.
+/// Fails if they exceed `limit`; the error names their purpose and the keys to change.
 pub fn check(model: &Model, limit: u64) -> Result<f64, RunError> {
     let needs = needs(model);
     let total: f64 = needs.iter().map(|need| need.bytes).sum();
@@ -132,7 +132,7 @@ fn network(model: &Model) -> Need {
     }
 }
 
-/// What is sampled at intervals of a run that has a length.
+/// Adds the samples that are taken at intervals of a run that has a length.
 fn samples(model: &Model, duration: Span, needs: &mut Vec<Need>) {
     let observe = &model.observe;
     let mut add = |what, key: String, every: Span, of: Span, each: f64, bytes: f64| {
@@ -152,9 +152,11 @@ fn samples(model: &Model, duration: Span, needs: &mut Vec<Need>) {
         add("goodput samples", "observe.goodput_every".to_owned(), every, duration, each, bytes);
     }
     if let Some(every) = observe.flow_series {
-        let kept = model.transport.connections == Connections::LongLived;
-        let lasting = |workload: &Workload| workload.params().lasting_connections(&model.topology, kept);
-        let each: f64 = model.workload.values().map(lasting).sum();
+        let lasting = |(name, workload): (&String, &Workload)| {
+            let kept = model.transport_of(name).connections == Connections::LongLived;
+            workload.params().lasting_connections(&model.topology, kept)
+        };
+        let each: f64 = model.workload.iter().map(lasting).sum();
         let bytes = size_of::<SeriesPoint>() as f64;
         add("samples of connections", "observe.flow_series".to_owned(), every, duration, each, bytes);
     }

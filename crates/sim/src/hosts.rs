@@ -14,7 +14,9 @@ mod classes;
 mod connection;
 mod connection_pool;
 mod connection_table;
+mod datagram;
 mod demand;
+mod flow_number;
 mod goodput;
 mod messages;
 mod multipath;
@@ -25,6 +27,7 @@ mod receive_offload;
 mod reorder;
 mod stack;
 mod tcp;
+mod transports;
 mod wire;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -33,13 +36,12 @@ use plimsoll_circuits::Demand;
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{Flags, HostId, Packet, ideal_time};
 use plimsoll_mechanisms::nic_burst::{NicBurstParams, SegmentationOffload};
-use plimsoll_mechanisms::tcp::{Config, Connections};
 use plimsoll_results::outcome;
 use plimsoll_scenario::model::{Completion, Model, Topology};
 use plimsoll_traffic::{Actions, Arrival, ConnectionEnd as End, Reach, Source};
 use plimsoll_units::{Bytes, Time};
 
-pub(crate) use agenda::Arrived;
+pub(crate) use flow_number::datagram_workload;
 pub(crate) use messages::Announcement;
 
 use crate::error::RunError;
@@ -47,7 +49,7 @@ use crate::parallel::process::Process;
 use crate::sim_hooks::SimFabric;
 use agenda::{Agenda, Delivery, Step};
 use classes::Classes;
-use connection::{acknowledged, split_of, transit_of};
+use connection::{acknowledged, split_of};
 use connection_pool::ConnectionPool;
 use connection_table::ConnectionTable;
 use demand::DemandReader;
@@ -57,22 +59,20 @@ use multipath::Multipath;
 use receive_offload::ReceiveOffload;
 use reorder::ReorderBuffers;
 use stack::HostStacks;
+use transports::Transports;
 
 /// The transports of all hosts.
 #[derive(Debug)]
 pub(crate) struct Hosts {
     rules: HostRules,
-    /// The parameters of every transport.
-    transport: Config,
-    /// By workload: the parameters that its connections are opened with, which differ in the congestion controller.
-    opening: Vec<Config>,
+    transports: Transports,
     /// By workload: a message that has arrived is complete only when its acknowledgement has, too.
     awaits_acknowledgement: Vec<bool>,
     /// The connections by number.
     connections: ConnectionTable,
     /// The connections of MPTCP, where some workload has such.
     multipath: Option<Box<Multipath>>,
-    /// The open connections of each pair of hosts, where they stay open between messages.
+    /// The open connections of each pair of hosts, where some stay open between messages.
     pool: Option<Box<ConnectionPool>>,
     goodput: GoodputMeter,
     /// The records of the connections that were closed before the end, by number.
@@ -81,11 +81,11 @@ pub(crate) struct Hosts {
     receive_offload: Option<Box<ReceiveOffload>>,
     /// The reorder buffers behind the receiving NICs, where hosts have them.
     reorder_buffers: Option<Box<ReorderBuffers>>,
-    /// What lies between applications, TCP and NICs, where that costs time or is limited. `classes` is there then, too.
+    /// The stacks between applications, TCP and NICs, where they cost time or are limited. `classes` is present, too.
     stacks: Option<Box<HostStacks>>,
     /// The priorities and limits of packets, where they differ.
     classes: Option<Box<Classes>>,
-    /// What reads the demand of hosts, in a hybrid network.
+    /// The reader of the hosts' demand, in a hybrid network.
     demand: Option<Box<DemandReader>>,
     /// By host: the ends that wait for room in its NIC queue, in the order of their turns. Empty without
     /// backpressure.
@@ -97,7 +97,7 @@ pub(crate) struct Hosts {
     process: Option<Box<Process>>,
 }
 
-/// What the scenario says about all hosts.
+/// The settings of the scenario that apply to all hosts.
 #[derive(Clone, Copy, Debug)]
 struct HostRules {
     /// Something but the window keeps ends from sending: backpressure, segmentation offload, or limits.
@@ -106,12 +106,14 @@ struct HostRules {
     holds_received: bool,
     /// The transport waits for room in the NIC queue.
     backpressure: bool,
-    /// Connections are closed when they fall idle.
+    /// Some connections are closed when they fall idle.
     close_when_idle: bool,
     /// A message is complete when its delivery has been acknowledged to its sender.
     completes_acknowledged: bool,
     /// Packets of a flow may take several paths at a time.
     spreads: bool,
+    /// The reason why a family of the scenario keeps a run on one thread.
+    one_thread: Option<&'static str>,
     /// Senders wait for a piece worth handing to the NIC.
     segmentation: Option<SegmentationOffload>,
 }
@@ -126,8 +128,7 @@ impl Hosts {
         let network = fabric.network();
         let count = network.hosts();
         let stacks = HostStacks::new(model, network);
-        let opening = model.workload.keys().map(|name| model.transport_config_of(name));
-        let pool = Some(model.transport.pool).filter(|pool| *pool > 0);
+        let transports = Transports::new(model)?;
         let bursts = model.host.bursts().copied().unwrap_or(NicBurstParams::off());
         let receive_offload = ReceiveOffload::new(&bursts, count, stacks.is_some());
         let reorder_buffers =
@@ -143,20 +144,20 @@ impl Hosts {
                 holds_back: backpressure || segmentation.is_some() || classes.is_some(),
                 holds_received: receive_offload.is_some() || reorder_buffers.is_some(),
                 backpressure,
-                close_when_idle: model.transport.connections == Connections::PerMessage,
+                close_when_idle: transports.close_when_idle(),
                 completes_acknowledged,
                 spreads: fabric.selector().is_some_and(|selector| selector.spreads()),
+                one_thread: model.families().find_map(|family| family.one_thread),
                 segmentation,
             },
-            transport: model.transport_config()?,
-            opening: opening.collect::<Result<_, _>>()?,
+            transports,
             awaits_acknowledgement: sources
                 .iter()
                 .map(|source| completes_acknowledged && source.reach() == Reach::Receiver)
                 .collect(),
             connections: ConnectionTable::default(),
             multipath: Multipath::new(model)?,
-            pool: pool.map(|pool| Box::new(ConnectionPool::new(pool))),
+            pool: ConnectionPool::new(model),
             goodput: GoodputMeter::new(model.workload.len(), model.observe.goodput_every),
             closed: BTreeMap::new(),
             receive_offload: receive_offload.map(Box::new),
@@ -176,12 +177,12 @@ impl Hosts {
         self.connections.len() as u32
     }
 
-    /// Sends what a workload asks for, and leaves the lists of its actions empty.
+    /// Sends the packets and messages of a workload's actions, and leaves the lists of its actions empty.
     pub(crate) fn send(&mut self, now: Time, fabric: &mut SimFabric, workload: u16, actions: &mut Actions) {
         // List by list: all of them together are 200 bytes, and most are empty.
         actions.opened.drain(..).for_each(|opened| self.open(fabric, workload, opened));
         actions.writes.drain(..).for_each(|write| self.write(now, fabric, write));
-        actions.packets.drain(..).for_each(|packet| self.send_raw(now, fabric, workload, packet));
+        actions.datagrams.drain(..).for_each(|datagram| self.send_datagram(now, fabric, workload, datagram));
     }
 
     /// A packet has reached its host.
@@ -206,9 +207,9 @@ impl Hosts {
         self.leave_steps(fabric);
     }
 
-    /// Packets and ends that wait for room in a NIC get their turn: first what a pacer holds, then the ends, one
-    /// after the other. In a hybrid network an end that finds no room stays ahead of those that have sent; elsewhere it
-    /// falls behind them, as docs/internals/plan.md says.
+    /// Packets and ends that wait for room in a NIC get their turn: first the packets of a pacer, then the ends, one
+    /// after the other. In a hybrid network an end that finds no room stays ahead of the ends that have sent; elsewhere
+    /// it falls behind them, as docs/internals/plan.md says.
     #[inline]
     pub(crate) fn on_room(&mut self, now: Time, fabric: &mut SimFabric) {
         let keeps_turns = self.demand.is_some();
@@ -268,13 +269,12 @@ impl Hosts {
 
     /// Returns the next arrival at this instant, when the workload has acted on the one before and its actions have
     /// been sent.
-    pub(crate) fn next_arrival(&mut self, now: Time, fabric: &mut SimFabric) -> Option<Arrived> {
+    pub(crate) fn next_arrival(&mut self, now: Time, fabric: &mut SimFabric) -> Option<(u16, Arrival)> {
         while let Some(step) = self.agenda.pop() {
             let mut arrived = None;
             match step {
-                Step::Raw(workload, packet) => {
-                    let split = transit_of(fabric.network(), &packet);
-                    arrived = Some(Arrived::Packet(workload, packet, split));
+                Step::Datagram(workload, packet) => {
+                    arrived = Some((workload, datagram::arrival_of(fabric.network(), now, &packet)));
                 }
                 Step::Piece(packets) => self.on_piece(now, fabric, packets),
                 Step::Receive(packets) => self.receive_piece(now, fabric, packets),
@@ -316,7 +316,7 @@ impl Hosts {
     }
 
     /// The application receives the next of the messages that have become whole.
-    fn deliver(&mut self, now: Time, fabric: &SimFabric, delivery: Delivery) -> Option<Arrived> {
+    fn deliver(&mut self, now: Time, fabric: &SimFabric, delivery: Delivery) -> Option<(u16, Arrival)> {
         let (number, end) = (delivery.number, delivery.end);
         loop {
             let stream = stream(&mut self.connections, &mut self.multipath, number, end)?;
@@ -325,15 +325,17 @@ impl Hosts {
             let network = fabric.network();
             let split = split_of(network, now, packet, &message);
             let spreads = stream.has_subflows || self.rules.spreads;
-            let ideal = ideal_time(network, &self.transport, message.bytes, *packet, spreads);
-            let arrival = Arrival { now, tag: message.tag, split, ideal };
             let workload = stream.workload;
+            let transport = self.transports.of_workload(workload);
+            let ideal = ideal_time(network, transport, message.bytes, *packet, spreads);
+            let arrival =
+                Arrival { now, tag: message.tag, from: packet.src, bytes: message.bytes, split, ideal };
             if self.awaits_acknowledgement[usize::from(workload)] {
                 stream.peer.await_acknowledgement(&message, arrival);
                 continue;
             }
             self.agenda.extend([Step::Deliver(delivery), Step::Close(number)]);
-            return Some(Arrived::Message(workload, arrival));
+            return Some((workload, arrival));
         }
     }
 
@@ -345,13 +347,14 @@ impl Hosts {
         number: u32,
         end: End,
         packet: Packet,
-    ) -> Option<Arrived> {
+    ) -> Option<(u16, Arrival)> {
         let stream = stream(&mut self.connections, &mut self.multipath, number, end)?;
         let arrival = stream.own.take_acknowledged(stream.acknowledged)?;
         let (workload, spreads) = (stream.workload, stream.has_subflows || self.rules.spreads);
-        let arrival = acknowledged(fabric.network(), &self.transport, now, &packet, arrival, spreads);
+        let transport = self.transports.of_workload(workload);
+        let arrival = acknowledged(fabric.network(), transport, now, &packet, arrival, spreads);
         self.agenda.extend([Step::Acknowledged(number, end, packet), Step::Close(number)]);
-        Some(Arrived::Message(workload, arrival))
+        Some((workload, arrival))
     }
 
     fn close_if_idle(&mut self, number: u32) {
@@ -359,7 +362,7 @@ impl Hosts {
             return;
         }
         let record = match self.connections.get(number) {
-            Some(connection) if connection.is_idle() => {
+            Some(connection) if self.transports.closes(connection.workload) && connection.is_idle() => {
                 let record = connection.record();
                 self.connections.close(number);
                 record
@@ -372,25 +375,9 @@ impl Hosts {
             }
         };
         if let Some(pool) = &mut self.pool {
-            pool.close(HostId(record.client), HostId(record.server));
+            pool.close(record.workload, HostId(record.client), HostId(record.server));
         }
         self.closed.insert(number, record);
-    }
-
-    /// Sends a packet without a transport, through the limiters of its host.
-    fn send_raw(&mut self, now: Time, fabric: &mut SimFabric, workload: u16, mut packet: Packet) {
-        if let Some(classes) = &mut self.classes {
-            let priority = classes.priority(workload, u64::from(packet.size));
-            let bytes = u64::from(packet.len);
-            classes.label(&mut packet, priority, classes.path_class(workload, End::Client), || bytes);
-            if !classes.passes(now, &packet, None) {
-                return fabric.refuse(now, &packet);
-            }
-        }
-        match &mut self.stacks {
-            Some(stacks) => stacks.on_raw_packet(fabric, now, packet),
-            None => fabric.send_unpaced(now, packet),
-        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! A run as a function: a scenario's model in, what was observed out.
+//! A run as a function: a scenario's model in, an outcome out.
 //!
 //! ```text
 //! Model ──build──> World { fabric, hosts, sources, recorder } ──events──> Outcome

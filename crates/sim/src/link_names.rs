@@ -1,4 +1,4 @@
-//! [`LinkNames`]: every link as the scenario names its ends, for what the outcome says of links.
+//! [`LinkNames`]: every link as the scenario names its ends, for the links of an outcome.
 
 use plimsoll_fabric::LinkReading;
 use plimsoll_fabric::net::{Network, Node};
@@ -41,7 +41,7 @@ impl LinkNames {
         LinkNames(links.collect())
     }
 
-    /// Names what was read of every link.
+    /// Names the readings of every link.
     pub(crate) fn totals(self, readings: Vec<LinkReading>) -> Vec<LinkTotals> {
         let total = |(Named { from, to, tier }, reading): (Named, LinkReading)| LinkTotals {
             from,

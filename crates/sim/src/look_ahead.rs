@@ -1,4 +1,4 @@
-//! [`LookAhead`]: asks memory for what the events to come will use.
+//! [`LookAhead`]: prefetches the memory that the next events will use.
 //!
 //! In a network that is larger than the cache next to the processor, the packet of the next event is asked for while
 //! this one is handled. In one that is larger than all caches every event waits for memory several times, each time at
@@ -6,12 +6,12 @@
 //!
 //! ```text
 //! link ──> its first packet ──> destination, next port ──> the port ──> its queue, its link's last packet
-//!                          └──> connection                          └──> what the connection refers to
+//!                          └──> connection                          └──> the memory behind the connection
 //! ```
 //!
-//! The events of a bucket of the calendar are known together, and those of the next buckets too. So whenever a bucket
+//! The events of a bucket of the calendar are known together, and so are the next buckets' events. So whenever a bucket
 //! begins, each step is taken for the events of another of the buckets behind it, the first one for the farthest; by
-//! then, what the step before asked for has come. Where a packet goes is looked up once and kept. With some sixty
+//! then, the memory of the step before has arrived. Where a packet goes is looked up once and kept. With some sixty
 //! events, of which each uses eight cache lines, three buckets need more than the nearest cache holds: so hints for
 //! them fill the cache behind it, from which the next event's packet is asked for. Nothing else changes but the caches,
 //! so a run is the same without it.
@@ -45,14 +45,14 @@ pub(crate) enum LookAhead {
     Buckets(Box<BucketsAhead>),
 }
 
-/// What was asked for and has not been followed yet.
+/// The requests that have not been followed yet.
 #[derive(Debug, Default)]
 pub(crate) struct BucketsAhead {
     /// The links whose first packet was asked for.
     links: Vec<PortId>,
     /// The ports that were asked for because they begin to send.
     sending: Vec<PortId>,
-    /// Those of which the queue was asked for as well.
+    /// The requests whose queue was prefetched as well.
     serving: Vec<PortId>,
     /// The ports that were asked for.
     ports: Vec<PortId>,
@@ -60,7 +60,7 @@ pub(crate) struct BucketsAhead {
     ends: Vec<(u32, End)>,
 }
 
-/// The number of ports from which on looking ahead by buckets pays: with fewer, what it asks for is in the cache
+/// The number of ports from which on looking ahead by buckets pays: with fewer, the memory is in the cache
 /// already. Measured on fat-trees: a fifth lost at 770 ports, even at 2,600, a little won at 6,100 and a quarter at
 /// 49,000.
 const BUCKETS_PORTS: usize = 4_000;
@@ -71,7 +71,8 @@ const NEXT_PACKET_PORTS: usize = 500;
 const BUCKETS: u64 = 3;
 
 impl LookAhead {
-    /// Returns how far ahead it pays to look in a network of so many ports. By buckets only hashed paths are found.
+    /// Returns how far ahead it pays to look in a network with this number of ports. Looking by buckets finds hashed
+    /// paths only.
     pub(crate) fn for_network(ports: usize, are_paths_hashed: bool) -> LookAhead {
         match ports {
             BUCKETS_PORTS.. if are_paths_hashed => LookAhead::Buckets(Box::default()),
@@ -80,7 +81,7 @@ impl LookAhead {
         }
     }
 
-    /// Asks for what the next events will use.
+    /// Prefetches the memory that the next events will use.
     #[inline]
     pub(crate) fn prefetch<H: Hooks>(&mut self, fabric: &mut Fabric<H>, hosts: &Hosts) {
         if let LookAhead::Nothing = self {
@@ -160,7 +161,7 @@ mod tests {
     use super::*;
     use crate::build::build;
 
-    /// Losses, retransmissions, marks and equal times, in a network in which nobody would look ahead otherwise.
+    /// Losses, retransmissions, marks and equal times, in a network in which a run would not look ahead otherwise.
     const PERMUTATION: &str = r#"
 version = 1
 title = "Looked at ahead"

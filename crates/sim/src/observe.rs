@@ -1,4 +1,4 @@
-//! [`Recorder`]: what a run keeps of what it sees.
+//! [`Recorder`]: the records that a run keeps for its outcome.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ impl Recorder {
         Recorder { series_every, ..Recorder::default() }
     }
 
-    /// Takes what a workload has recorded.
+    /// Takes the records of a workload's actions.
     pub(crate) fn take(&mut self, actions: &mut Actions) {
         self.messages.append(&mut actions.messages);
         self.queries.append(&mut actions.queries);
@@ -72,7 +72,7 @@ impl Recorder {
     }
 }
 
-/// Samples the sending `endpoint` of a connection or subflow, which had so many bytes acknowledged at the sample
+/// Samples the sending `endpoint` of a connection or subflow, which had this number of bytes acknowledged at the sample
 /// before.
 fn sample(
     now: Time,

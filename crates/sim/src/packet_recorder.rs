@@ -13,8 +13,9 @@ use plimsoll_fabric::net::topology::Link;
 use plimsoll_fabric::net::{Ecn, Flags, Network, Node, Packet, PortId, Wait};
 use plimsoll_mechanisms::pfc::{PauseState, Signal};
 use plimsoll_results::replay::{Fate, HOPS_MAX, Hop, PacketKind, ReplayWindow};
-use plimsoll_traffic::workload_of_raw;
 use plimsoll_units::{Span, Time};
+
+use crate::hosts::datagram_workload;
 
 /// Follows all packets from the start of the run, and keeps the hops of the window.
 #[derive(Debug)]
@@ -118,7 +119,7 @@ impl PacketRecorder {
                     _ => (PortId(packet.src.0), Fate::LostByHost),
                 };
                 let from = self.links[port.0 as usize].from;
-                // What a host refuses to send has entered no port.
+                // A packet that a host refuses to send has entered no port.
                 let sent = || Whereabouts {
                     at: from,
                     entered: now,
@@ -232,7 +233,7 @@ impl PacketRecorder {
         };
         let here = (0..alike.len()).filter(|&place| alike[place].at == node);
         let nearest = match packet.flags.has(Flags::SACK) {
-            // It keeps no account. The last one that can be it leaves those that can be any.
+            // Such a packet carries no waiting times. The latest match is taken: earlier ones may belong to others.
             true => here.rev().find(|&place| alike[place].entered <= starts),
             false => here.min_by_key(|&place| (alike[place].entered > starts, off(&alike[place]))),
         };
@@ -280,7 +281,7 @@ fn waited(packet: &Packet) -> Span {
 }
 
 fn kind_of(packet: &Packet) -> PacketKind {
-    if workload_of_raw(packet.flow).is_some() {
+    if datagram_workload(packet.flow).is_some() {
         PacketKind::Datagram
     } else if packet.flags.has(Flags::RETRANSMISSION) {
         PacketKind::Retransmission

@@ -124,7 +124,7 @@ fn run_plan(
                 guard.ended_well();
                 Ok::<Build, RunError>(build)
             };
-            // The guard stops those that have started.
+            // The guard stops the threads that have started.
             let Ok(other) = thread::Builder::new().spawn_scoped(scope, work) else { return Ok(None) };
             others.push(other);
         }

@@ -73,7 +73,7 @@ pub fn record(
     let recorder = build.world.fabric.hooks_mut().recorder.take();
     let mut recorder = *recorder.expect("the run was built with a recorder");
     if let Some(full) = recorder.full() {
-        // Hops are known when they end, and a shorter window has those that began in it: some are left out.
+        // Hops are known when they end, and a shorter window has only the hops that began in it: some are left out.
         let fits = Span::from_us(full.saturating_since(window.from).as_ps() * 3 / 4 / 1_000_000);
         let fits = fits.max(Span::from_us(1)).min(Span::from_ps(window.length.as_ps() / 2));
         return Err(RecordError::TooMany { length: window.length, fits });
@@ -138,7 +138,7 @@ fn run_through(
 /// The steps in which a window is run, after each of which the run may end.
 const STEPS: u64 = 16;
 
-/// Names and arranges what was recorded.
+/// Names and arranges the recorded packets.
 fn recording(build: &Build, model: &Model, recorder: PacketRecorder, window: ReplayWindow) -> Recording {
     let network = build.world.fabric.network();
     let hosts = network.hosts();

@@ -1,18 +1,18 @@
-//! [`SimHooks`]: what a simulated world notes of what its fabric does.
+//! [`SimHooks`]: the notes that a simulated world takes of its fabric's events.
 
 use plimsoll_fabric::net::{Packet, PortId};
 use plimsoll_fabric::{Fabric, Hooks, LostAt};
 use plimsoll_mechanisms::pfc::Signal;
-use plimsoll_traffic::workload_of_raw;
 use plimsoll_units::Time;
 
+use crate::hosts::datagram_workload;
 use crate::packet_capture::PacketCapture;
 use crate::packet_recorder::PacketRecorder;
 
 /// The fabric of a simulated world.
 pub(crate) type SimFabric = Fabric<SimHooks>;
 
-/// What a simulated world notes of what its fabric does.
+/// The notes that a simulated world takes of its fabric's events.
 #[derive(Debug, Default)]
 pub(crate) struct SimHooks {
     /// NICs with room for a transport that waits.
@@ -52,7 +52,7 @@ impl Hooks for SimHooks {
         if let Some(recorder) = &mut self.recorder {
             recorder.on_lost(now, at, packet);
         }
-        self.lost.extend(workload_of_raw(packet.flow));
+        self.lost.extend(datagram_workload(packet.flow));
         self.has_aftermath |= !self.lost.is_empty();
     }
 

@@ -14,7 +14,7 @@ use plimsoll_traffic::{Actions, Hint, Source};
 use plimsoll_units::Time;
 
 use crate::error::RunError;
-use crate::hosts::{Arrived, Hosts};
+use crate::hosts::Hosts;
 use crate::look_ahead::LookAhead;
 use crate::observe::Recorder;
 use crate::progress::Progress;
@@ -30,9 +30,9 @@ pub(crate) struct World {
     pub(crate) hosts: Hosts,
     /// The workloads that create messages and packets.
     pub(crate) sources: Sources,
-    /// What is kept for the outcome.
+    /// The records for the outcome.
     pub(crate) recorder: Recorder,
-    /// What the scenario says about the run as a whole.
+    /// The settings of the scenario that apply to the run as a whole.
     pub(crate) rules: Rules,
     /// The time of the last event.
     pub(crate) now: Time,
@@ -106,21 +106,14 @@ impl World {
         }
     }
 
-    /// Has workloads act on what has arrived at `now`, one arrival after the other.
+    /// Has workloads act on the arrivals at `now`, one arrival after the other.
     fn on_arrivals(&mut self, now: Time) {
-        while let Some(arrived) = self.hosts.next_arrival(now, &mut self.fabric) {
-            match arrived {
-                Arrived::Message(workload, arrival) => {
-                    self.act(now, workload, |source, actions| source.on_message(arrival, actions));
-                }
-                Arrived::Packet(workload, packet, split) => {
-                    self.act(now, workload, |source, actions| source.on_packet(now, &packet, split, actions));
-                }
-            }
+        while let Some((workload, arrival)) = self.hosts.next_arrival(now, &mut self.fabric) {
+            self.act(now, workload, |source, actions| source.on_message(arrival, actions));
         }
     }
 
-    /// The controller of circuits has acted, which may ask applications what they will send.
+    /// The controller of circuits has acted, which may read the demand that applications announce.
     #[cold]
     fn on_circuits(&mut self, now: Time) {
         let sources = &self.sources;
@@ -171,7 +164,7 @@ impl World {
         }
     }
 
-    /// Tells workloads which of their raw packets were lost.
+    /// Reports lost datagrams to their workloads.
     fn on_lost(&mut self, now: Time) {
         while let Some(workload) = self.fabric.hooks_mut().lost.pop() {
             self.sources.workloads[usize::from(workload)].on_lost(now);
@@ -220,7 +213,7 @@ impl World {
         self.fabric.schedule(next, Owner::new(OwnerKind::Clock, SAMPLING_CLOCK));
     }
 
-    /// Has workloads record what is open at the `end` of the run, and completes the fabric's counters.
+    /// Has workloads record the messages that are open at the `end` of the run, and completes the fabric's counters.
     pub(crate) fn settle(&mut self, end: Time) {
         let mut actions = Actions::default();
         for workload in &mut self.sources.workloads {

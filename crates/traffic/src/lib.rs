@@ -26,7 +26,6 @@ pub mod hosts;
 pub mod kind;
 pub mod kinds;
 mod one_way;
-mod raw_packet;
 pub mod record;
 mod registry;
 mod requests;
@@ -38,6 +37,5 @@ mod traffic;
 
 pub use kind::Kind;
 pub use kinds::*;
-pub use raw_packet::{raw_packet, workload_of_raw};
-pub use source::{Actions, Arrival, ConnectionEnd, Hint, Opened, Reach, Source, Write};
-pub use traffic::{Traffic, TrafficSpec};
+pub use source::{Actions, Arrival, ConnectionEnd, Datagram, Hint, Opened, Reach, Source, Write};
+pub use traffic::{Traffic, TrafficSpec, WorkloadSpec};

@@ -18,13 +18,10 @@ pub trait Source: Send {
     /// Acts at the time that [`Source::next_due`] returned.
     fn on_due(&mut self, now: Time, actions: &mut Actions);
 
-    /// Handles the complete arrival of one of the source's messages.
+    /// Handles the complete arrival of one of the source's messages or datagrams.
     fn on_message(&mut self, arrival: Arrival, actions: &mut Actions);
 
-    /// Handles the arrival of one of the source's raw packets.
-    fn on_packet(&mut self, _now: Time, _packet: &Packet, _split: Split, _actions: &mut Actions) {}
-
-    /// Handles the drop of one of the source's raw packets.
+    /// Handles the drop of one of the source's datagrams.
     fn on_lost(&mut self, _now: Time) {}
 
     /// Returns the connections that are worth opening before the run where connections are kept.
@@ -111,6 +108,10 @@ pub struct Arrival {
     pub now: Time,
     /// The tag that the source gave the message.
     pub tag: u64,
+    /// The host that sent it.
+    pub from: HostId,
+    /// Its length: the payload of a message, a datagram on the wire.
+    pub bytes: u64,
     /// The components of its latency.
     pub split: Split,
     /// Its completion time on idle links.
@@ -126,8 +127,8 @@ pub struct Actions {
     pub next_connection: u32,
     /// Messages to write, once the connections are open.
     pub writes: Vec<Write>,
-    /// Single packets to send.
-    pub packets: Vec<Packet>,
+    /// Datagrams to send.
+    pub datagrams: Vec<Datagram>,
     /// The message records to add to the outcome.
     pub messages: Vec<Message>,
     /// The query records to add to the outcome.
@@ -147,6 +148,19 @@ pub struct Opened {
     pub client: HostId,
     /// The host at its other end.
     pub server: HostId,
+}
+
+/// A message in a single packet, which no transport acknowledges or repairs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Datagram {
+    /// The host that sends it.
+    pub from: HostId,
+    /// The host that receives it.
+    pub to: HostId,
+    /// The bytes of the packet on the wire.
+    pub size: u16,
+    /// The source's tag, which the packet carries and its arrival returns.
+    pub tag: u64,
 }
 
 /// A message that an end of a connection writes.

@@ -7,7 +7,7 @@ use plimsoll_units::{Bytes, Rate, Span, Streams, Time};
 
 use crate::check::{Check, FileReader};
 use crate::facts::{Cut, NetworkFacts};
-use crate::{Actions, Opened, Traffic, TrafficSpec, Workload};
+use crate::{Actions, Opened, Traffic, TrafficSpec, Workload, WorkloadSpec};
 
 /// A rack of this many hosts.
 struct Rack(u32);
@@ -76,13 +76,11 @@ pub(crate) fn errors(hosts: u32, workload: &Workload) -> Vec<String> {
 /// Returns the traffic of one workload on a rack of `hosts`.
 pub(crate) fn traffic_of(hosts: u32, workload: &Workload, seed: u64, keeps_connections: bool) -> Traffic {
     let spec = TrafficSpec {
-        workloads: vec![("w", workload)],
+        workloads: vec![WorkloadSpec { name: "w", workload, header: Bytes::new(40), keeps_connections }],
         facts: &Rack(hosts),
         duration: None,
         warmup: Span::ZERO,
         drain: Span::ZERO,
-        header: Bytes::new(40),
-        keeps_connections,
     };
     Traffic::new(&spec, &Streams::new(seed)).expect("a source")
 }

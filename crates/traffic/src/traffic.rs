@@ -12,7 +12,7 @@ use crate::source::Source;
 /// The inputs of a run's sources.
 pub struct TrafficSpec<'a> {
     /// The workloads by name, in the order of their numbers.
-    pub workloads: Vec<(&'a str, &'a Workload)>,
+    pub workloads: Vec<WorkloadSpec<'a>>,
     /// The facts about the network.
     pub facts: &'a dyn NetworkFacts,
     /// The time for which traffic is generated; `None` where every workload stops by itself.
@@ -21,7 +21,15 @@ pub struct TrafficSpec<'a> {
     pub warmup: Span,
     /// The time after the last arrival in which open messages may complete.
     pub drain: Span,
-    /// The transport's header, which single packets have as well.
+}
+
+/// What the source of a workload is built from.
+pub struct WorkloadSpec<'a> {
+    /// The name of the workload.
+    pub name: &'a str,
+    /// The parameters of the workload.
+    pub workload: &'a Workload,
+    /// The header of its transport, which single packets have as well.
     pub header: Bytes,
     /// Whether connections are kept, rather than opened for each message.
     pub keeps_connections: bool,
@@ -52,8 +60,8 @@ impl Traffic {
             duration: spec.duration,
             drain: spec.drain,
         };
-        for (index, (name, workload)) in spec.workloads.iter().enumerate() {
-            let params = workload.params();
+        for (index, of) in spec.workloads.iter().enumerate() {
+            let (name, workload, params) = (of.name, of.workload, of.workload.params());
             let context = Context {
                 facts: spec.facts,
                 streams,
@@ -61,11 +69,11 @@ impl Traffic {
                 index: index as u16,
                 until: spec.duration.map_or(Time::MAX, |duration| Time::ZERO + duration),
                 warmup: Time::ZERO + spec.warmup,
-                header: spec.header,
-                keeps_connections: spec.keeps_connections,
+                header: of.header,
+                keeps_connections: of.keeps_connections,
             };
             traffic.infos.push(WorkloadInfo {
-                name: (*name).to_owned(),
+                name: name.to_owned(),
                 kind: workload.kind().to_owned(),
                 deadline: params.deadline(),
                 observed: params.observed().map(str::to_owned),

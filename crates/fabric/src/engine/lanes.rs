@@ -32,12 +32,17 @@ pub struct Lanes {
     held: usize,
 }
 
-/// First and last slot of a lane; both [`NONE`] when it is empty.
+/// First and last slot of a lane. The first is [`NONE`] when it is empty.
 #[derive(Clone, Copy, Debug)]
 struct Ends {
     first: u32,
+    /// The slot, and [`WAITS`].
     last: u32,
 }
+
+/// The bit beside a lane's last slot that says that packets wait at its port, whose departures are decided when the
+/// lane is empty.
+const WAITS: u32 = 1 << 31;
 
 /// The fields of a packet's place in a lane that are needed without reading the packet.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +88,7 @@ impl Lanes {
     /// Builds empty lanes for `ports` links.
     pub fn new(ports: usize) -> Lanes {
         Lanes {
-            ends: vec![Ends { first: NONE, last: NONE }; ports],
+            ends: vec![Ends { first: NONE, last: 0 }; ports],
             beside: Vec::new(),
             packets: Vec::new(),
             free: Vec::new(),
@@ -100,27 +105,38 @@ impl Lanes {
             ends.first = slot;
             events.push(arrives, Owner::new(OwnerKind::Link, port.0));
         } else {
-            let last = &mut self.beside[ends.last as usize];
+            let last = &mut self.beside[(ends.last & !WAITS) as usize];
             (last.arrives, last.behind) = (arrives, slot);
         }
-        ends.last = slot;
+        ends.last = slot | ends.last & WAITS;
         let beside = &mut self.beside[slot as usize];
         (beside.behind, beside.found) = (NONE, FoundHop::NONE);
     }
 
     /// Takes the packet whose event was popped off its lane, and makes the next one an event. The packet keeps its slot
-    /// until [`Lanes::append`] or [`Lanes::release`] takes it.
+    /// until [`Lanes::append`] or [`Lanes::release`] takes it. Also returns whether the lane is empty now and packets
+    /// wait at the port; the lane forgets that they do.
     #[inline]
-    pub fn take_first(&mut self, port: PortId, events: &mut EventQueue) -> (Slot, FoundHop) {
+    pub fn take_first(&mut self, port: PortId, events: &mut EventQueue) -> (Slot, FoundHop, bool) {
         let ends = &mut self.ends[port.0 as usize];
         let slot = ends.first;
         assert!(slot != NONE, "a lane with an event has a packet");
         let Beside { arrives, behind, found } = self.beside[slot as usize];
         ends.first = behind;
+        let mut waits = false;
         if behind != NONE {
             events.push(arrives, Owner::new(OwnerKind::Link, port.0));
+        } else {
+            waits = ends.last & WAITS != 0;
+            ends.last &= !WAITS;
         }
-        (Slot::new(slot), found)
+        (Slot::new(slot), found, waits)
+    }
+
+    /// Notes that packets wait at `port`, whose departures are decided when its lane is empty.
+    #[inline]
+    pub fn note_waiting(&mut self, port: PortId) {
+        self.ends[port.0 as usize].last |= WAITS;
     }
 
     /// Returns the packet in a slot.
@@ -193,7 +209,7 @@ impl Lanes {
     /// Prefetches the memory that [`Lanes::append`] to `port` will write to, after many other events.
     #[inline]
     pub fn prefetch_last_for_later(&self, port: PortId) {
-        if let Some(beside) = self.beside.get(self.ends[port.0 as usize].last as usize) {
+        if let Some(beside) = self.beside.get((self.ends[port.0 as usize].last & !WAITS) as usize) {
             prefetch_for_later(beside);
         }
     }
@@ -223,7 +239,7 @@ impl Lanes {
     #[cold]
     fn grow(&mut self, packet: Packet) -> Slot {
         let slot = self.packets.len() as u32;
-        assert!(slot != NONE, "fewer than 2^32 packets are in the network");
+        assert!(slot < WAITS, "fewer than 2^31 packets are in the network");
         self.packets.push(CacheLine(packet));
         self.beside.push(Beside { arrives: Time::ZERO, behind: NONE, found: FoundHop::NONE });
         Slot::new(slot)
@@ -246,7 +262,7 @@ mod tests {
     /// Returns the flow of the packet that `port` delivers.
     fn pop(lanes: &mut Lanes, port: PortId) -> u32 {
         let mut arrived = Packet::default();
-        let (slot, _) = lanes.take_first(port, &mut EventQueue::new());
+        let (slot, ..) = lanes.take_first(port, &mut EventQueue::new());
         lanes.release(slot, &mut arrived);
         arrived.flow
     }

@@ -9,6 +9,9 @@ impl<H: Hooks> Fabric<H> {
     /// Makes this fabric process `here` of a parallel run: packets sent on links that leave it go to an outbox.
     /// `ends_in` is the process at the far end of each link.
     pub fn set_boundary(&mut self, here: u8, ends_in: Vec<u8>) {
+        for (port, _) in self.ports.iter_mut().zip(&ends_in).filter(|(_, process)| **process != here) {
+            port.decide_in_time();
+        }
         self.links.boundary = Some(Box::new(Boundary::new(here, ends_in)));
     }
 

@@ -104,9 +104,12 @@ impl<H: Hooks> Fabric<H> {
         self.gates.iter().filter_map(|gate| gate.pacer.as_ref())
     }
 
-    /// Completes the counters at the `end` of the run: counts the packets that are still inside, and takes back the
-    /// marks that ports have foreseen for a time after it.
+    /// Completes the counters at the `end` of the run: carries out the departures until then, counts the packets that
+    /// are still inside, and takes back the marks that ports have foreseen for a later time.
     pub fn settle(&mut self, end: Time) {
+        for (number, port) in (0..).zip(&mut self.ports) {
+            port.settle(PortId(number), end, &mut self.links);
+        }
         self.links.counters.packets_in_flight = self.packets_inside();
         self.links.counters.marks -= self.ports.iter().map(|port| port.marks_after(end)).sum::<u64>();
     }

@@ -3,8 +3,8 @@
 //! Two engines give the same result wherever both apply:
 //! * [`Express`] serves first come first served at a fixed rate, so a packet's departure is known
 //!   the moment it is admitted: one event per hop.
-//! * [`General`] keeps the waiting packets and decides at each departure: per-flow fairness, marking at dequeue, a
-//!   buffer shared with other ports, a transport that waits for room.
+//! * [`General`] keeps the waiting packets and decides at each departure, at its time or later: per-flow fairness,
+//!   marking at dequeue, a buffer shared with other ports, a transport that waits for room.
 
 mod class_queues;
 mod discipline;
@@ -78,6 +78,8 @@ pub struct PortConfig {
     pub changes: bool,
     /// Uses the general engine even where express applies.
     pub general: bool,
+    /// Decides departures late, where nothing can tell the difference. Needs a sink that implements [`Sink::waits`].
+    pub settles: bool,
 }
 
 /// An output port: its queues, and the transmission on its link.
@@ -170,6 +172,21 @@ impl Port {
         match &mut self.0 {
             Engine::Express(_) => unreachable!("an express port asks for no call"),
             Engine::General(port) => port.on_due(id, now, sink),
+        }
+    }
+
+    /// Carries out the departures that are due at `now`, each at its own time, if the port decides them late.
+    #[inline]
+    pub fn settle(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
+        if let Engine::General(port) = &mut self.0 {
+            port.settle(id, now, sink);
+        }
+    }
+
+    /// From now on every departure is an event. No packet waits yet.
+    pub fn decide_in_time(&mut self) {
+        if let Engine::General(port) = &mut self.0 {
+            port.decide_in_time();
         }
     }
 

@@ -27,6 +27,12 @@ pub trait Sink {
     /// `port` requests that its `on_due` is called at `at`.
     fn call_at(&mut self, port: PortId, at: Time);
 
+    /// Packets wait at `port`, which decides its departures late: [`Port::settle`](super::Port::settle) is called when
+    /// the last packet on its link has arrived, unless a call of another kind has served them by then.
+    fn waits(&mut self, _port: PortId) {
+        unreachable!("this world has no port that decides late")
+    }
+
     /// The packet in `slot` was marked CE by `port`.
     fn marked(&mut self, port: PortId, slot: Slot);
 

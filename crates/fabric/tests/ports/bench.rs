@@ -116,6 +116,7 @@ pub fn plain() -> PortConfig {
         counts_drain_bytes: false,
         changes: false,
         general: false,
+        settles: false,
     }
 }
 

@@ -66,6 +66,7 @@ impl Setup {
             pacer,
             meter: Some(QueueMeter::new(from, Span::from_us(3), 500)),
             general,
+            settles: false,
             ..plain()
         })
     }

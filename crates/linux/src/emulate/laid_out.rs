@@ -105,7 +105,7 @@ impl LaidOut {
             congestion_control: congestion.name().to_owned(),
             timestamps: self.header == TIMESTAMPS_HEADER,
             min_rto_ms: (model.transport.min_rto.as_ms_f64() as u64).max(1),
-            selective_acks: transport.recovery == Recovery::Sack,
+            selective_acks: transport.params.recovery == Recovery::Sack,
             reordering: transport.dup_ack_threshold,
             initial_window: model.transport.initial_window,
             single_segments: model.host.qjump().is_some(),

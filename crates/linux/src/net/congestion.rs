@@ -42,15 +42,15 @@ impl CongestionControl {
         transport: &Config,
         asked: Option<&str>,
     ) -> Result<CongestionControl, NoCongestionControl> {
-        let (key, name) = match (asked, transport.kind.kernel_name()) {
+        let (key, name) = match (asked, transport.params.kind.describe().kernel_name) {
             (Some(name), _) => ("--congestion-control", name),
             (None, Some(name)) => ("transport.kind", name),
             (None, None) => {
-                let emulated = Kind::ALL.into_iter().filter(|kind| kind.kernel_name().is_some());
+                let emulated = Kind::ALL.iter().filter(|kind| kind.describe().kernel_name.is_some());
                 let emulated: Vec<String> = emulated.map(|kind| format!("`{}`", kind.name())).collect();
                 return Err(NoCongestionControl {
                     key: "transport.kind",
-                    name: transport.kind.name().to_owned(),
+                    name: transport.params.kind.name().to_owned(),
                     hint: format!("; allowed: {}", emulated.join(", ")),
                 });
             }

@@ -1,5 +1,6 @@
 //! One long flow over a virtual bottleneck.
 
+use plimsoll_mechanisms::tcp::controller::CubicParams;
 use plimsoll_mechanisms::tcp::{Config, Endpoint, Flags, Kind, Recovery, Segment, TransportParams};
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
@@ -198,7 +199,10 @@ fn cubic_gives_way_faster_while_it_shrinks() {
         [(true, ((0.85 - 0.7) * 700.0f64 / 0.4).cbrt()), (false, (0.3 * 700.0f64 / 0.4).cbrt())]
     {
         let rtt = Span::from_ms(100);
-        let mut flow = RoundTrips::new(TransportParams { fast_convergence, ..cubic(1000, 1000) });
+        let mut flow = RoundTrips::new(TransportParams {
+            cubic: CubicParams { fast_convergence, ..CubicParams::default() },
+            ..cubic(1000, 1000)
+        });
         flow.lose(rtt);
         flow.turn(rtt);
         flow.lose(rtt);

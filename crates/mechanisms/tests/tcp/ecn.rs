@@ -1,5 +1,6 @@
 //! Marks: classic ECN, DCTCP's receiver and sender.
 
+use plimsoll_mechanisms::tcp::controller::DctcpParams;
 use plimsoll_mechanisms::tcp::{
     EceGrowth, Ecn, EcnMode, Flags, Kind, LossAfterEcn, Recovery, Segment, TransportParams, WindowUnit,
 };
@@ -121,8 +122,7 @@ fn growth_on_echoes() {
     let mut s = Script::new(TransportParams {
         ece_growth: EceGrowth::AfterFirst,
         app_limited_growth: true,
-        initial_alpha: 0.0,
-        dctcp_gain: 1e-9,
+        dctcp: DctcpParams { gain: 1e-9, initial_alpha: 0.0 },
         ..dctcp()
     });
     // With alpha about 0 a cut changes nothing, so only growth remains: not on the first of a run.
@@ -134,7 +134,11 @@ fn growth_on_echoes() {
 
 #[test]
 fn alpha_by_hand() {
-    let mut s = Script::new(TransportParams { initial_alpha: 0.0, initial_ssthresh: Some(10), ..dctcp() });
+    let mut s = Script::new(TransportParams {
+        dctcp: DctcpParams { initial_alpha: 0.0, ..DctcpParams::default() },
+        initial_ssthresh: Some(10),
+        ..dctcp()
+    });
     s.write(1000 * MSS).sends(0, 10).at(100);
     // The first ACK ends the first window (WindowEnd = 0): M = 0.
     s.ack(1000);
@@ -156,7 +160,8 @@ fn alpha_by_hand() {
 fn the_cut_is_proportional() {
     // alpha 1: half. alpha 0.5: a quarter off. Once a window.
     for (initial_alpha, cwnd) in [(1.0, 5000), (0.5, 7500), (0.0, 10_000)] {
-        let mut s = Script::new(TransportParams { initial_alpha, dctcp_gain: 1e-9, ..dctcp() });
+        let mut s =
+            Script::new(TransportParams { dctcp: DctcpParams { gain: 1e-9, initial_alpha }, ..dctcp() });
         s.write(100 * MSS)
             .sends(0, 10)
             .at(100)
@@ -169,8 +174,7 @@ fn the_cut_is_proportional() {
     // In segments: cwnd keeps the fraction, ssthresh is rounded down.
     let whole = TransportParams {
         window_unit: WindowUnit::Segments,
-        initial_alpha: 0.5,
-        dctcp_gain: 1e-9,
+        dctcp: DctcpParams { gain: 1e-9, initial_alpha: 0.5 },
         ..dctcp()
     };
     Script::new(whole).write(100 * MSS).sends(0, 10).ack_ece(1000).cwnd(7500).ssthresh(7000);
@@ -179,7 +183,12 @@ fn the_cut_is_proportional() {
 #[test]
 fn a_minimum_of_two_emerges_from_the_floors() {
     let floors = TransportParams { min_window: 1, min_ssthresh: 2, ..dctcp() };
-    let low = TransportParams { initial_window: 2, initial_ssthresh: Some(2), dctcp_gain: 1e-9, ..floors };
+    let low = TransportParams {
+        initial_window: 2,
+        initial_ssthresh: Some(2),
+        dctcp: DctcpParams { gain: 1e-9, ..DctcpParams::default() },
+        ..floors
+    };
     let mut s = Script::new(low);
     // alpha is 1: cwnd 1, ssthresh 2. The next ACK is in slow start: back to 2.
     s.write(100 * MSS).sends(0, 2).at(100).ack_ece(1000).cwnd(1000).ssthresh(2000).silent();
@@ -228,8 +237,7 @@ fn a_loss_after_a_mark() {
     let base = TransportParams {
         recovery: Recovery::Reno,
         limited_transmit: false,
-        initial_alpha: 0.0,
-        dctcp_gain: 1e-9,
+        dctcp: DctcpParams { gain: 1e-9, initial_alpha: 0.0 },
         ..dctcp()
     };
     for (loss_after_ecn, cwnd, ssthresh) in

@@ -1,5 +1,6 @@
 //! The exact numbers of the HULL study's ns-2 runs that one connection alone decides.
 
+use plimsoll_mechanisms::tcp::controller::DctcpParams;
 use plimsoll_mechanisms::tcp::{
     BackoffReset, CutBase, EceGrowth, FastRetransmitGuard, Growth, Kind, LossAfterEcn, Recovery, RttError,
     RttSampling, TransportParams, WindowUnit,
@@ -35,7 +36,7 @@ pub fn full_tcp() -> TransportParams {
         ecn_on_acks: true,
         echo_marked_acks: true,
         ece_growth: EceGrowth::AfterFirst,
-        initial_alpha: 0.0,
+        dctcp: DctcpParams { initial_alpha: 0.0, ..DctcpParams::default() },
         ..TransportParams::default()
     }
 }

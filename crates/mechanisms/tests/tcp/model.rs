@@ -114,7 +114,7 @@ impl Model {
     fn check(&self, index: usize) {
         let end = &self.ends[index];
         let window = end.window();
-        if self.config.kind == Kind::Swift {
+        if self.config.params.kind == Kind::Swift {
             assert!((1..=self.config.max_window).contains(&window.cwnd_bytes), "cwnd {}", window.cwnd_bytes);
         } else {
             assert!(window.cwnd_bytes >= self.config.segment, "cwnd {}", window.cwnd_bytes);

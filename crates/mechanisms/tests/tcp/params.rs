@@ -26,10 +26,10 @@ fn errors_name_the_key() {
         ("initial_rto = '0s'", "initial_rto"),
         ("rtt_error = 'int16'\nrto_granularity = '0s'", "rto_granularity"),
         ("ack_delay = '501ms'", "ack_delay"),
-        ("dctcp_gain = 0.0", "dctcp_gain"),
-        ("initial_alpha = 1.5", "initial_alpha"),
-        ("cubic_c = 0.0", "cubic_c"),
-        ("cubic_beta = 1.0", "cubic_beta"),
+        ("dctcp.gain = 0.0", "dctcp.gain"),
+        ("dctcp.initial_alpha = 1.5", "dctcp.initial_alpha"),
+        ("cubic.c = 0.0", "cubic.c"),
+        ("cubic.beta = 1.0", "cubic.beta"),
         ("pacing_rate = '0bps'", "pacing_rate"),
         ("pacing_rate = '2Tbps'", "pacing_rate"),
     ] {
@@ -61,7 +61,7 @@ fn the_transports_of_the_144_hosts() {
         ack_every = 1
         ";
     const TCP: &str = "min_rto = '200us'\ninitial_rto = '200us'\nmax_rto = '2s'\nmax_window = 149";
-    const DCTCP: &str = "kind = 'dctcp'\ninitial_alpha = 0.0\nece_growth = 'after-first'\n\
+    const DCTCP: &str = "kind = 'dctcp'\ndctcp.initial_alpha = 0.0\nece_growth = 'after-first'\n\
         loss_after_ecn = 'keep-ssthresh'\necn_on_acks = true";
     const PFABRIC: &str =
         "min_rto = '45us'\ninitial_rto = '45us'\nmax_rto = '45us'\nmax_window = 23\nprobe_after = 5";

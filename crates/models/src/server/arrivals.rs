@@ -3,11 +3,13 @@
 use plimsoll_mechanisms::InvalidParam;
 use plimsoll_traffic::distribution::{Sampler, TimeDistribution, exponential, uniform};
 use plimsoll_units::{Span, Stream, Streams, Time};
+use serde::Deserialize;
 
 use super::model::{is_rate, is_share, is_time, unless};
 
 /// The arrival process of requests.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Arrivals {
     /// Clients that do not wait for answers.
     Open {
@@ -54,7 +56,8 @@ pub enum Arrivals {
 }
 
 /// The spacing of a client's requests.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Spacing {
     /// Exponentially distributed gaps.
     Poisson,

@@ -4,11 +4,13 @@ use plimsoll_mechanisms::InvalidParam;
 use plimsoll_traffic::distribution::uniform;
 use plimsoll_units::{Span, Stream, Streams, Time};
 use rand::Rng;
+use serde::Deserialize;
 
 use super::model::{is_share, unless};
 
 /// The keys, and how they are shared out.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Keys {
     /// Partitions; 1 to 65536.
     pub partitions: u32,
@@ -17,7 +19,8 @@ pub struct Keys {
 }
 
 /// The distribution of requests over keys.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Popularity {
     /// Every partition is requested equally often.
     Uniform,

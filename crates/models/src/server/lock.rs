@@ -3,9 +3,11 @@
 use std::collections::VecDeque;
 
 use plimsoll_units::{Span, Time};
+use serde::Deserialize;
 
 /// The mechanism that keeps threads from using a state at the same time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Locking {
     /// None: each thread has its own state.
     None,
@@ -37,6 +39,17 @@ pub enum Locking {
 }
 
 impl Locking {
+    /// Sets what a wake-up takes, where threads sleep at the lock.
+    pub fn wake_up_in(&mut self, span: Span) {
+        match self {
+            Locking::None => {}
+            Locking::Global { wake }
+            | Locking::PerPartition { wake }
+            | Locking::ReadWrite { wake, .. }
+            | Locking::Rcu { wake, .. } => *wake = span,
+        }
+    }
+
     pub(super) fn wake(self) -> Span {
         match self {
             Locking::None => Span::ZERO,

@@ -4,6 +4,7 @@ use plimsoll_mechanisms::InvalidParam;
 use plimsoll_mechanisms::partition_balancer::SplitBalance;
 use plimsoll_traffic::distribution::TimeDistribution;
 use plimsoll_units::Span;
+use serde::Deserialize;
 
 use super::arrivals::Arrivals;
 use super::keys::Keys;
@@ -13,7 +14,8 @@ use super::lock::Locking;
 pub const THREADS_MAX: u32 = 64;
 
 /// A server and its clients.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ServerModel {
     /// Processes, each with queues, locks and state of its own; a client always uses the same one. At least 1.
     pub processes: u32,
@@ -37,13 +39,16 @@ pub struct ServerModel {
     /// not wait for answers.
     pub queue_limit: Option<u32>,
     /// Requests in all; at least 1.
+    #[serde(default)]
     pub requests: u64,
     /// The number of requests at the beginning that do not count; fewer than `requests`.
+    #[serde(default)]
     pub warmup: u64,
 }
 
 /// The rule by which a request gets its thread.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Dispatch {
     /// One queue for each process, from which any idle thread of it takes: a socket that all threads read.
     Shared,
@@ -56,7 +61,8 @@ pub enum Dispatch {
 }
 
 /// Chronos's steering (dissertation, section 6.1.1). One process only.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Steering {
     /// The time between two runs of Algorithm 1; more than zero. The first mapping is random.
     pub epoch: Span,
@@ -73,7 +79,8 @@ pub struct Steering {
 }
 
 /// The costs of a request when nothing is in its way.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Costs {
     /// The way to the server and back, without the server's own line.
     pub network: Span,
@@ -91,7 +98,8 @@ pub struct Costs {
 }
 
 /// Placement of the memory that a thread works on.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Numa {
     /// Nodes, 1 or more; neighbouring threads share one.
     pub nodes: u32,
@@ -102,7 +110,8 @@ pub struct Numa {
 }
 
 /// The node of a partition's memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Placement {
     /// On the node of the thread that uses it.
     Local,

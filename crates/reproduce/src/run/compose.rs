@@ -1,4 +1,4 @@
-//! The rows of a page, of what the journal has.
+//! The rows of a page, from the journal.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use super::bench::{Bench, Job};
 use crate::error::ReproduceError;
 use crate::journal::Journal;
 use crate::options::OnProgress;
-use crate::published::Kind;
+use crate::published::PublishedKind;
 use crate::row::Row;
 
 /// The rows that the journal gives, with their jobs.
@@ -73,7 +73,7 @@ impl Bench<'_> {
     }
 
     /// Runs every job that has a row outside its tolerance with other seeds, and notes in its rows how
-    /// far the numbers move. What was measured and judged stays as it is.
+    /// far the numbers move. Measured numbers and verdicts stay as they are.
     pub(super) fn vary_seeds(
         &self,
         jobs: &[Job],
@@ -108,8 +108,8 @@ impl Bench<'_> {
     fn beside_published(&self, job: &Job, row: Row) -> Row {
         let Some(figure) = self.study.figure(&row.figure) else { return row };
         let [published, original] =
-            [Kind::About, Kind::Original].map(|kind| self.study.published.of(kind, &row));
-        // Too few flows show the shape, but are not what was published.
+            [PublishedKind::About, PublishedKind::Original].map(|kind| self.study.published.of(kind, &row));
+        // Too few flows show the shape, but not the published number.
         let is_judged = job.base == self.study.bases[0] && !row.quick && !(job.quick && row.flows.is_some());
         let tolerance =
             published.filter(|_| is_judged).and_then(|published| figure.tolerance(&row, published));

@@ -11,7 +11,7 @@ use super::bench::{Bench, Job};
 use crate::journal::{Entry, Journal};
 use crate::options::OnProgress;
 
-struct State<'a> {
+struct GatherState<'a> {
     journal: &'a mut Journal,
     done: usize,
     packet_hops: u64,
@@ -22,10 +22,10 @@ pub(super) struct Gather<'a> {
     bench: &'a Bench<'a>,
     /// The jobs of each run of a simulated network.
     jobs: &'a [Vec<&'a Job>],
-    /// How many jobs there are, with those that are not simulated.
+    /// The number of jobs, simulated or not.
     of: usize,
     progress: OnProgress<'a>,
-    state: Mutex<State<'a>>,
+    state: Mutex<GatherState<'a>>,
 }
 
 impl<'a> Gather<'a> {
@@ -37,10 +37,16 @@ impl<'a> Gather<'a> {
         progress: OnProgress<'a>,
         journal: &'a mut Journal,
     ) -> Gather<'a> {
-        Gather { bench, jobs, of, progress, state: Mutex::new(State { journal, done: 0, packet_hops: 0 }) }
+        Gather {
+            bench,
+            jobs,
+            of,
+            progress,
+            state: Mutex::new(GatherState { journal, done: 0, packet_hops: 0 }),
+        }
     }
 
-    fn state(&self) -> MutexGuard<'_, State<'a>> {
+    fn state(&self) -> MutexGuard<'_, GatherState<'a>> {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 

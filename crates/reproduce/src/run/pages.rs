@@ -51,8 +51,8 @@ fn committed(study: &Study) -> Reproduction {
     serde_json::from_str(&text).expect("the rows are a reproduction")
 }
 
-/// A change of a scenario or of a result makes pages old; what a run was told and what the simulator made of its
-/// scenario are part of what the page says it was made from.
+/// A change of a scenario or of a result makes pages old: the settings of a run and the outcomes of its
+/// scenario are in the page's list of builds.
 #[test]
 fn every_committed_page_was_made_from_todays_scenarios_and_results() {
     // Without the eBPF programs the breakdown has no settings to compare.

@@ -1,4 +1,4 @@
-//! Replays a sample of a journal's runs: are the numbers of a page those of this build?
+//! Replays a sample of a journal's runs: do the numbers of a page come from this build?
 
 use super::bench::{Bench, Job};
 use crate::error::ReproduceError;

@@ -48,9 +48,9 @@ fn the_parts_of_requests_are_traced_and_set_beside_table_5_1() {
     for series in ["MC", "CH"] {
         let of = |metric: &str| of(&made, "parts", series, metric);
         assert!(of("requests_matched") > 100.0, "{series}");
-        // On a busy machine requests meet in the socket's queue, and most of them cannot be told apart.
+        // On a busy machine requests meet in the socket's queue, and most of them cannot be distinguished.
         assert!((0.0..100.0).contains(&of("unmatched_percent")), "{series}: {}", of("unmatched_percent"));
-        // What is left to 100 % is between packets, where the peer waits for a processor; each request's parts are
+        // The rest to 100 % is between packets, where the peer waits for a processor; each request's parts are
         // held to its latency where they are made.
         for metric in ["kernel_percent", "application_percent", "remainder_percent"] {
             assert!((0.0..=100.0).contains(&of(metric)), "{series}: {metric} {}", of(metric));

@@ -27,7 +27,7 @@ fn value(reproduction: &Reproduction, of: [&str; 4]) -> f64 {
     reproduction.rows.iter().find(is).unwrap_or_else(|| panic!("no row {of:?}")).measured
 }
 
-/// What the parameters are taken from, and what they were not.
+/// The published values that parameters are taken from, and one that they are not.
 #[test]
 fn one_lock_explains_its_rate_its_waiting_and_its_contention() {
     let made = made(&["lock@40"]);

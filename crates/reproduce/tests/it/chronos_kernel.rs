@@ -1,4 +1,4 @@
-//! Real servers for a few seconds, what is told where they are missing, and the committed page.
+//! Real servers for a few seconds, the errors where they are missing, and the committed page.
 
 use std::path::Path;
 
@@ -80,7 +80,7 @@ fn a_server_that_is_not_built_is_told_with_what_builds_it() {
     let error = look("fig6.4@40", nowhere).expect_err("there is no server");
     assert!(
         error.contains("/nowhere/chronos-memcached") && error.contains("`make servers`")
-            // Where less is there, that is told first.
+            // Where more is missing, that is reported first.
             || error.contains("memcached is not installed")
             || error.contains("two processors"),
         "{error}"
@@ -97,7 +97,7 @@ fn every_committed_row_that_is_off_is_explained() {
     common::rows_that_are_off_are_told(study("chronos-kernel"));
 }
 
-/// What was asked of memcached was asked of ours: no figure has one without the other.
+/// Every figure has memcached and our server at the same points.
 #[test]
 fn every_committed_point_has_all_its_servers() {
     let (_, reproduction) = common::committed(study("chronos-kernel"));

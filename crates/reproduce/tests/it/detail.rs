@@ -33,7 +33,7 @@ fn the_whole_stack_cuts_the_tail_and_push_back_alone_lengthens_it() {
     assert!(of("push-back") > of("baseline"), "{} {}", of("push-back"), of("baseline"));
 }
 
-/// What the issue asks for, on the page as it is committed.
+/// The goals of the study, on the committed page.
 #[test]
 fn every_claim_of_the_talk_is_on_the_committed_page() {
     let (_, reproduction) = common::committed(study("detail"));
@@ -45,7 +45,7 @@ fn every_claim_of_the_talk_is_on_the_committed_page() {
     };
     assert_eq!(judged("cut_percent"), 5 + 1);
     assert_eq!(judged("over_baseline"), 1);
-    // Other readings of what is judged already.
+    // Other readings of judged rows.
     assert_eq!((judged("over_evicting"), judged("cut_percent_of_evicting")), (0, 0));
 }
 

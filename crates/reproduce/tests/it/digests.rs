@@ -72,10 +72,10 @@ const CUT: &[(&str, &str)] = &[
     ("reactor/requests.toml", "200ms"),
 ];
 
-/// How long the workloads of a scenario send, and as long again is for what is still under way.
+/// How long the workloads of a scenario send; messages under way have as long again.
 const DEFAULT: &str = "20ms";
 
-/// Points of the studies: a scenario, what the figure sets, and for how long it runs here.
+/// Points of the studies: a scenario, the figure's settings, and how long it runs here.
 const POINTS: &[(&str, &[&str], &str)] = &[
     // HULL's standing queue, its dynamic flows, and its phantom queue at another threshold.
     ("hull/static.toml", &["sweep.\"workload.bulk.from\"=[\"h1..h2\"]", "topology.delay=\"5us\""], "10ms"),

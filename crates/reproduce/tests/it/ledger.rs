@@ -1,4 +1,4 @@
-//! The ledger follows from what was measured and published, and from nothing else.
+//! The ledger follows from measured and published numbers, and from nothing else.
 
 use std::collections::BTreeSet;
 
@@ -59,7 +59,7 @@ fn every_explanation_accounts_for_a_row() {
     assert!(idle.is_empty(), "{idle:#?}");
 }
 
-/// `--redraw`: what is computed from other rows comes out as it was, and nothing that was measured is lost.
+/// `--redraw`: rows that are computed from others are as before, and no measured row is lost.
 #[test]
 fn a_page_that_is_summed_up_anew_is_the_same() {
     for (study, committed) in pages() {

@@ -25,7 +25,7 @@ fn options(only: &[&str]) -> Options {
     }
 }
 
-/// Not one packet above the bound; and what was not asked for is named.
+/// Not one packet above the bound; and parts that were not requested are named.
 #[test]
 fn packets_that_keep_their_rate_keep_the_bound() {
     let parts = options(&["fig11@1", "fig11-guests@1"]);
@@ -39,7 +39,7 @@ fn packets_that_keep_their_rate_keep_the_bound() {
     assert!(text.contains("> Not run yet: fig11, source: bucket at 0.5,"), "{text}");
 }
 
-/// Short runs of the testbed's figures: what is exact about them, and who is better.
+/// Short runs of the testbed's figures: their exact values, and the order of schemes.
 #[test]
 fn the_testbed_s_figures_are_there_in_small() {
     let parts = ["switch", "table1", "barrier", "burst", "fig10", "fig6", "apps", "fig7-wred@40"];

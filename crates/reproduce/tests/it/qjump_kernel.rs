@@ -23,7 +23,7 @@ fn no_committed_number_that_is_held_is_of_a_machine_that_was_too_slow() {
     assert!(held.is_empty(), "{held:#?}");
 }
 
-/// The page's journal is not committed: its runs are those of its rows.
+/// The page's journal is not committed: its runs are known from its rows.
 #[test]
 fn the_runs_of_a_page_are_kept_without_its_journal() {
     let earlier = common::committed(study("qjump-kernel")).1;

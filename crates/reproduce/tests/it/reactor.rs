@@ -1,4 +1,4 @@
-//! REACToR's study as far as it goes: a short run of what a day carries, and the committed page.
+//! REACToR's study as far as it goes: a short run of a day's load, and the committed page.
 
 use plimsoll_reproduce::{Journal, Options, reproduce, study};
 

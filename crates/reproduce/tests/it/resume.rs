@@ -1,4 +1,4 @@
-//! A reproduction that is stopped goes on where it was.
+//! A stopped reproduction resumes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ fn journal(path: &Path) -> Journal {
     Journal::open(path).expect("the folder can be written to")
 }
 
-/// Whatever stood in the journal when it was stopped: the rest is run, nothing twice, and the result is that of one go.
+/// Whatever the journal has of a stopped run, the rest is run, nothing twice, and the result is that of a whole run.
 #[test]
 fn what_was_stopped_after_some_runs_goes_on_with_the_next() {
     let options = Options {

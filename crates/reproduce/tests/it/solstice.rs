@@ -41,7 +41,7 @@ fn cutting_the_last_day_is_what_uses_the_packet_switch() {
     assert!(of("source") > 80.0 && of("standard") < 5.0, "{} and {}", of("source"), of("standard"));
 }
 
-/// A solver's optimum is no longer than Solstice's schedule of the same demand, and hardly shorter.
+/// A solver's optimum is not longer than Solstice's schedule of the same demand, and hardly shorter.
 #[test]
 fn solved_demands_have_their_optimum() {
     let rows = study("solstice").measure_exact(1).expect("there is no scenario to load");

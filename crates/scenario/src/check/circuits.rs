@@ -29,7 +29,7 @@ impl Checker<'_> {
             let message = format!("`{both}` is to go by the packet switch only, and by circuits only");
             self.error(&["circuits", "circuit_only"], message, "one of the two");
         }
-        let full_size = model.transport.segment.get().saturating_add(model.transport.header.get());
+        let full_size = model.packet_bytes();
         let drain = model.topology.network().ok().and_then(|network| circuit_drain(&network, full_size));
         if let Some(drain) = drain
             && let Err(InvalidControl { key, problem, allowed }) = control.validate(drain)

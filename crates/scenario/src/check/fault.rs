@@ -26,7 +26,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What has nothing to do with the topology.
+    /// Checks the keys that do not depend on the topology.
     fn fault_itself(&mut self, index: &str, fault: &Fault) {
         if fault.rate == Some(Rate::ZERO) {
             let allowed = "more than 0bps; `down = true` in its place for a link that fails";

@@ -1,12 +1,12 @@
-//! What serde cannot know: values that are well-formed and impossible (errors), or possible and
+//! Checks that serde cannot do: values that are well-formed and impossible (errors), or possible and
 //! probably not meant (warnings). Files that the model names are read here too.
 
 mod circuits;
 mod fault;
-mod mptcp;
 mod port;
 mod program;
 mod qjump;
+mod transport;
 mod workload;
 
 use std::io;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use plimsoll_fabric::net::topology;
 use plimsoll_mechanisms::InvalidParam;
 use plimsoll_mechanisms::nic_burst::NicBurstParams;
-use plimsoll_mechanisms::tcp::{EcnMode, Kind};
+use plimsoll_mechanisms::transports::Feature;
 use plimsoll_traffic::check::{InvalidValue, unknown_host};
 use plimsoll_units::Span;
 
@@ -24,7 +24,6 @@ use crate::files::Files;
 use crate::graph;
 use crate::model::{Graph, Model, ServiceOrder, Topology};
 use crate::node::{Node, dotted};
-use crate::ports::one_of_the_markers;
 use crate::source::Sources;
 
 /// The errors and warnings that a check reports.
@@ -34,14 +33,14 @@ pub(crate) struct Checked {
     pub(crate) warnings: Vec<Report>,
 }
 
-/// Checks a model against itself and loads what it reads. `tree` says where its values stand.
+/// Checks a model against itself and loads its files. `tree` has the places of its values.
 pub(crate) fn check(sources: &Sources, tree: &Node, model: &mut Model, files: &Files) -> Checked {
     let mut checker = Checker { sources, tree, files, found: Checked::default() };
     checker.head(model);
     let topology_ok = checker.topology(&mut model.topology);
     checker.run(model);
     checker.transport(model);
-    checker.mptcp(model);
+    checker.excluded(model);
     checker.ports(model);
     checker.paths(model);
     if topology_ok {
@@ -150,59 +149,12 @@ impl Checker<'_> {
         }
     }
 
-    fn transport(&mut self, model: &Model) {
-        let transport = &model.transport;
-        self.params(&["transport"], transport.validate());
-        for name in transport.workload.keys().chain(model.outside.workload_controllers.keys()) {
-            self.known_workload(&["transport", "workload", name], name, model);
-        }
-        let delays_acks = transport.ack_every > 1
-            && (transport.kind.delays_acks() || transport.workload.values().any(|kind| kind.delays_acks()));
-        if delays_acks && transport.ack_delay >= transport.min_rto {
-            self.warn(
-                &["transport", "ack_delay"],
-                format!(
-                    "an ACK may wait {} while a sender waits only {} for it: timeouts without a loss",
-                    transport.ack_delay, transport.min_rto
-                ),
-                "set transport.ack_every = 1, or an ack_delay well below transport.min_rto",
-            );
-        }
-        let markable = match transport.ecn {
-            EcnMode::On => true,
-            EcnMode::Off => false,
-            EcnMode::Auto => transport.has(Kind::Dctcp),
-        };
-        let marker = self.marker(model);
-        if let (Some(marker), false) = (&marker, markable) {
-            let path: Vec<&str> = marker.iter().map(String::as_str).collect();
-            let message = "the queue marks, and no packet can carry a mark";
-            self.warn(&path, message, "in transport, use `kind = \"dctcp\"` or `ecn = \"on\"`");
-        }
-        let marking = marker.is_some();
-        if transport.kind == Kind::Dctcp && !marking {
-            let message = "no queue marks, so dctcp does what tcp does";
-            self.warn(
-                &["transport", "kind"],
-                message,
-                format!("turn on {} in port.switch", one_of_the_markers()),
-            );
-        } else if model.host.pacer().is_some() && !marking {
-            let message = "no queue marks, so no flow is ever paced";
-            self.warn(
-                &["host", "pacer"],
-                message,
-                format!("turn on {} in port.switch", one_of_the_markers()),
-            );
-        }
-    }
-
     fn host(&mut self, model: &Model) {
         for active in model.host.mechanisms().active() {
             self.params(&["host", active.table.key], active.verdict);
         }
         if let Some(pacer) = model.host.pacer() {
-            let packet = model.transport.segment.get().saturating_add(model.transport.header.get());
+            let packet = model.packet_bytes();
             if pacer.bucket.get() < packet {
                 let message = format!("a bucket of {} never holds the tokens of a full packet", pacer.bucket);
                 self.error(
@@ -236,9 +188,8 @@ impl Checker<'_> {
                 "pieces wait in the transmit queues of the host, so TCP sees no room in the NIC's port";
             self.error(path, message, "`host.bursts.output_limit` in place of `host.backpressure`");
         }
-        if model.transport.mptcp.is_some() {
-            let message = "the stack of a host that has MPTCP is not modelled";
-            self.error(path, message, "without `transport.mptcp`");
+        if let Some((family, reason)) = model.excludes(Feature::HostStack) {
+            self.error(path, reason, format!("without `{}`", family.setting));
         }
     }
 
@@ -341,7 +292,7 @@ impl Checker<'_> {
     fn watched_twice(&mut self, model: &Model) {
         let tiers = model.topology.tiers();
         let host = |name: &str| model.topology.host(name);
-        // The tier, and the host that a port stands at: none for a tier as a whole.
+        // The tier, and the host of the port: none for a tier as a whole.
         let place = |port: &str| match (port.strip_prefix("tier:"), port.strip_prefix("nic:")) {
             (Some(tier), _) => tiers.iter().position(|known| *known == tier).map(|tier| (Some(tier), None)),
             (_, Some(nic)) => host(nic).map(|host| (None, Some(host))),

@@ -52,9 +52,9 @@ impl Checker<'_> {
 
     /// Warns of thresholds that the buffer never reaches: a full packet that is admitted finds a shorter queue.
     fn reach(&mut self, name: &str, port: &Port, model: &Model) {
-        let packet = model.transport.segment.get().saturating_add(model.transport.header.get()).max(1);
+        let packet = model.packet_bytes().max(1);
         let (room, key) = match (port.shared_buffer(), port.buffer) {
-            // One port alone gets so much of what is shared.
+            // The most that one port alone gets of the shared buffer.
             (Some(SharedBufferParams { total, alpha, reserved }), _) => {
                 let others = (model.topology.switch_ports(name) as u64).saturating_mul(reserved.get());
                 let shared = total.get().saturating_sub(others) as f64;
@@ -102,7 +102,7 @@ impl Checker<'_> {
             );
             return;
         };
-        let mtu = model.transport.segment + model.transport.header;
+        let mtu = Bytes::new(model.packet_bytes());
         for (rate, propagation) in model.topology.link_classes() {
             let priorities = model.priorities_in_use();
             let link = PausedLink { rate, back_rate: rate, propagation, mtu, buffer, priorities };
@@ -116,7 +116,7 @@ impl Checker<'_> {
 
     /// A queue into which nothing fits.
     fn buffer(&mut self, name: &str, port: &Port, model: &Model) {
-        let packet = model.transport.segment.get().saturating_add(model.transport.header.get());
+        let packet = model.packet_bytes();
         let path = self.path_of(name, "buffer");
         let with_service = port.counts == BufferCounts::WaitingAndInService;
         match port.buffer {
@@ -163,7 +163,7 @@ impl Checker<'_> {
         self.error(&keys(&path), message, "\"auto\" or \"general\"");
     }
 
-    /// Where the first queue that marks is told to.
+    /// Returns the path of the key that makes the first queue mark.
     pub(super) fn marker(&self, model: &Model) -> Option<[String; 3]> {
         let tiers = model.topology.tiers().iter().map(|tier| (*tier, model.port.of_tier(tier)));
         tiers.chain([("host", &model.port.host)]).find_map(|(name, port)| {

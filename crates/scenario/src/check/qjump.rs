@@ -2,6 +2,8 @@
 
 use plimsoll_mechanisms::qjump::Levels;
 
+use plimsoll_units::Bytes;
+
 use super::Checker;
 use crate::model::Model;
 
@@ -17,7 +19,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What is sent at a priority without a level would wait for ever.
+    /// Checks that each priority in use has a level: packets without one would wait for ever.
     fn levels_in_use(&mut self, model: &Model, levels: usize) {
         let host = &model.host;
         let named = host.priority.iter().map(|(name, priority)| (vec!["priority", name], *priority));
@@ -35,7 +37,7 @@ impl Checker<'_> {
 
     /// A level that never holds a full packet of the transport never lets one pass.
     fn room_for_segments(&mut self, model: &Model, levels: &Levels) {
-        let packet = model.transport.segment + model.transport.header;
+        let packet = Bytes::new(model.packet_bytes());
         let mut used = [None; 8];
         for (name, workload) in &model.workload {
             if workload.params().uses_transport() {
@@ -52,7 +54,7 @@ impl Checker<'_> {
                 level.bucket
             );
             let path = ["host", "qjump", "levels", &index];
-            // Where the levels are the default, the table is what was written.
+            // Where the levels are the default, the file has the table only.
             let written = self.tree.at(&path).is_some();
             let allowed = format!("at least segment and header, {packet}");
             self.error(if written { &path } else { &path[..2] }, message, allowed);
@@ -63,8 +65,8 @@ impl Checker<'_> {
 /// The priorities that a workload's messages may have.
 fn priorities(model: &Model, workload: &str) -> Vec<u8> {
     let host = &model.host;
-    match host.priority.get(workload) {
-        Some(&priority) => vec![priority],
+    match model.priority_of(workload) {
+        Some(priority) => vec![priority],
         None if host.priority_by_size.is_empty() => vec![0],
         None => (0..=host.priority_by_size.len().min(7)).map(|larger| 7 - larger as u8).collect(),
     }

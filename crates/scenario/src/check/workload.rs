@@ -46,7 +46,7 @@ impl Checker<'_> {
             if let Some((time, (key, bytes))) = time.zip(longest) {
                 self.too_long(name, &key, bytes, time, topology);
             }
-            // A limiter at the hosts lets less than what is directed into the network.
+            // A limiter at the hosts lets less than the offered load into the network.
             let towards = demand.directed.filter(|_| !limited);
             if demand.between_all > 0.0 || towards.is_some() {
                 loading.push(name);

@@ -10,7 +10,7 @@ use plimsoll_text::counted;
 use super::{Imported, Lines};
 use crate::error::ScenarioError;
 
-/// A distribution in bytes as CSV. `unit` is the bytes that a value of 1 stands for: 1, or a packet's payload.
+/// A distribution in bytes as CSV. `unit` is the number of bytes of a value of 1: 1, or a packet's payload.
 ///
 /// # Errors
 /// At the first word that does not fit, or if the shares do not ascend to 1 or 100.

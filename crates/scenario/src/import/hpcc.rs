@@ -103,7 +103,7 @@ pub fn hpcc_topology(name: &str, text: &str) -> Result<Imported, Box<ScenarioErr
     Ok(graph.finish(name, if lossy > 0 { vec![note] } else { Vec::new() }))
 }
 
-/// A list of flows. The priority becomes the class `pg3`; the port is left out. `hosts` are those of the topology,
+/// A list of flows. The priority becomes the class `pg3`; the port is left out. `hosts` are the hosts of the topology,
 /// where one is imported with them.
 ///
 /// # Errors

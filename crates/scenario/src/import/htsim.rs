@@ -262,7 +262,7 @@ impl Shape {
         if links > LINKS_MAX {
             return Err(format!("{links} links between switches, and at most {LINKS_MAX} can be run"));
         }
-        // What a switch has upwards follows from the other counts, so a file that says otherwise means another network.
+        // A switch's uplinks follow from the other counts, so a file that says otherwise means another network.
         let upwards = [aggregations.saturating_mul(bundled(1)), cores / aggregations * bundled(2)];
         for (number, (tier, links)) in tiers.iter().zip(upwards).enumerate().take(tiers.len() - 1) {
             if let Some(said) = tier.get("radix_up").filter(|said| *said != links) {

@@ -24,9 +24,9 @@ pub use htsim::{htsim_connections, htsim_topology};
 pub struct Imported {
     /// The text of the converted file.
     pub text: String,
-    /// What it holds, in words: `16 hosts, 20 links`.
+    /// The contents, in words: `16 hosts, 20 links`.
     pub summary: String,
-    /// What the other file says that is left out here.
+    /// The settings of the other file that are left out here.
     pub notes: Vec<String>,
     /// The numbers of a topology's hosts.
     pub hosts: BTreeSet<u32>,
@@ -63,7 +63,7 @@ impl<'a> Lines<'a> {
         None
     }
 
-    /// An error at `word`, a slice of the text, or at the last line for what is missing.
+    /// An error at `word`, a slice of the text, or at the last line for a missing part.
     fn error(
         &self,
         word: &str,

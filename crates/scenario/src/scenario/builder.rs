@@ -1,4 +1,4 @@
-//! [`Builder`]: from the text of a file, with its includes and what is laid over it, to checked runs.
+//! [`Builder`]: from the text of a file, with its includes and layers, to checked runs.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use super::twice;
 use super::{Overrides, Point};
 use crate::error::{Findings, Report, did_you_mean};
 use crate::files::{Files, Flags, foreign_start};
-use crate::keys::OUTER_KEYS;
+use crate::keys::{OUTER_KEYS, TRANSPORTS};
 use crate::model::Model;
 use crate::node::{self, Node, Table, Value, merge};
 use crate::overlay::{self, Applied, Axis, Setting};
 use crate::registry::Registry;
 use crate::source::{Layer, Origin, Sources};
-use crate::{check, de, ports};
+use crate::{check, de, moved, ports, transports};
 
 /// More points than anyone will run.
 const POINTS_MAX: usize = 100_000;
@@ -31,20 +31,21 @@ const MODEL_KEYS: &[&str] = &[
     "port",
     "host",
     "transport",
+    TRANSPORTS,
     "circuits",
     "workload",
     "program",
     "observe",
 ];
 
-/// What reading a file has come to so far.
+/// The state of reading a file.
 #[derive(Default)]
 pub(super) struct Builder {
     pub(super) base_dir: PathBuf,
     /// The mechanisms from outside that the file may name.
     registry: Registry,
     pub(super) files: Files,
-    /// What the command line adds to the file.
+    /// The keys that the command line adds to the file.
     pub(super) flags: Flags,
     /// Where the file itself has the keys of flags.
     pub(super) flag_places: Vec<(&'static str, Range<usize>)>,
@@ -64,7 +65,7 @@ impl Builder {
         }
     }
 
-    /// The points of a file and of what is laid over it; none if there are errors.
+    /// The points of a file with its layers; none if there are errors.
     pub(super) fn points(&mut self, name: &str, text: &str, overrides: &Overrides) -> Vec<Point> {
         let path = self.base_dir.join(file_name(name));
         let path = path.canonicalize().unwrap_or(path);
@@ -117,7 +118,7 @@ impl Builder {
         if self.errors.is_empty() { self.number(merged, replicates) } else { Vec::new() }
     }
 
-    /// Parses a text and lays it over what it includes.
+    /// Parses a text and lays it over its include.
     /// `folder` is where it is, relative to the scenario.
     fn read(&mut self, name: &str, text: &str, folder: &Path, open: &mut Vec<PathBuf>) -> Node {
         let source = self.sources.add(name, text);
@@ -220,7 +221,7 @@ impl Builder {
         }
     }
 
-    /// `set` of the file, and after it `--set` and `--seed`. Those that speak of variants or the sweep
+    /// `set` of the file, and after it `--set` and `--seed`. The settings of variants or the sweep
     /// are applied to the file here; the others are returned, for every point.
     fn settings(&mut self, root: &mut Node, overrides: &Overrides) -> Vec<Setting> {
         let mut settings = Vec::new();
@@ -304,7 +305,7 @@ impl Builder {
         }
     }
 
-    /// Runs of each point: what the command line says, else the file's `replicates`.
+    /// Runs of each point: the command line's number, else the file's `replicates`.
     fn replicates(&mut self, root: &mut Node, overrides: &Overrides) -> u32 {
         let own = root.remove(&["replicates"]);
         if overrides.replicates > 0 {
@@ -392,9 +393,16 @@ impl Builder {
                 Applied::Wrong(report) => self.errors.add_for(report, variant),
             }
         }
+        let named = transports::names(&tree);
+        let sections = named.iter().map(|name| vec![TRANSPORTS, name]).chain([vec!["transport"]]);
+        for warning in sections.flat_map(|section| moved::resolve(&self.sources, &mut tree, &section)) {
+            self.warnings.add_for(warning, variant);
+        }
+        transports::resolve(&mut tree);
         let mut reports = Vec::new();
         ports::resolve(&self.sources, &mut tree, &mut reports);
         let mut own = tree.clone();
+        let carried_by = transports::take(&self.sources, &mut own, &mut reports);
         let outside = self.registry.take(&self.sources, &mut own, &mut reports);
         let model = match de::deserialize::<Model>(&self.sources, &own) {
             Err(mut errors) => {
@@ -402,7 +410,7 @@ impl Builder {
                 None
             }
             Ok(mut model) => {
-                model.outside = outside;
+                (model.outside, model.carried_by) = (outside, carried_by);
                 let mut checked = check::check(&self.sources, &tree, &mut model, &self.files);
                 reports.append(&mut checked.errors);
                 checked.warnings.into_iter().for_each(|warning| self.warnings.add_for(warning, variant));
@@ -432,7 +440,7 @@ impl Builder {
                 let Some(node) = tree.at(&path) else { continue };
                 let first = |axis: &Axis| Some(Setting::of_sweep(axis, axis.values.first()?));
                 let others = axes.iter().filter(|other| other.path != axis.path).filter_map(first).collect();
-                // What is wrong elsewhere is known from the runs.
+                // Errors elsewhere are known from the runs.
                 let known = (std::mem::take(&mut self.errors), std::mem::take(&mut self.warnings));
                 self.run(variant, tree.clone(), others, settings);
                 let errors = std::mem::replace(&mut self.errors, known.0);
@@ -473,7 +481,7 @@ const FILES_ALLOWED: &str =
 /// More replicates than points may be.
 const REPLICATES_MAX: u32 = 100_000;
 
-/// Keys that `set` does not reach: what they say has been read before.
+/// Keys that `set` does not reach: they have been read before.
 const NOT_SET: &[&str] = &["include", "set", "files"];
 
 /// Longer chains of includes are taken for a cycle.

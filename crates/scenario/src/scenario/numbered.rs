@@ -19,7 +19,7 @@ pub(super) struct Merged {
 impl Merged {
     /// Returns the digest of the run's input, before a replicate has its seed.
     pub(super) fn digest(&self) -> u64 {
-        digest::digest(&self.model, &show::render(&self.model, None))
+        digest::digest(&self.model, &show::digested(&self.model))
     }
 }
 
@@ -48,7 +48,7 @@ impl Builder {
                     replicate,
                     seed: model.run.seed,
                     id,
-                    digest: digest::digest(&model, &show::render(&model, None)),
+                    digest: digest::digest(&model, &show::digested(&model)),
                     model,
                     tree: tree.clone(),
                     sources: sources.clone(),

@@ -20,7 +20,7 @@ pub(super) fn keys(sources: &Sources, axes: &[Axis]) -> Vec<Report> {
 }
 
 /// Reports the values of an axis that make the same runs as an earlier one in every variant, however they are written.
-/// `digests` are those of the runs' inputs, one for every variant and combination, the last axis turning fastest.
+/// `digests` are the digests of the runs' inputs, one for every variant and combination, the last axis turning fastest.
 pub(super) fn values(sources: &Sources, axes: &[Axis], digests: impl Iterator<Item = u64>) -> Vec<Report> {
     let mut reports = Vec::new();
     if axes.iter().all(|axis| axis.values.len() < 2) {

@@ -25,7 +25,7 @@ fn load(path: &Path, text: &str) -> Result<Scenario, Vec<plimsoll_scenario::Scen
     Scenario::parse_with(name, text, path.parent().unwrap(), &Overrides { set, ..Overrides::default() })
 }
 
-/// Compares what is said of each fixture with the text beside it.
+/// Compares the messages about each fixture with the text beside it.
 fn compare(directory: &str, said: impl Fn(&Path, &str) -> Vec<String>) {
     let mut different = Vec::new();
     let files = fixtures(directory);

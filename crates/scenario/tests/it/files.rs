@@ -1,4 +1,4 @@
-//! What a scenario reads beside itself: graphs, flow lists, distributions.
+//! The files that a scenario reads: graphs, flow lists, distributions.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use plimsoll_fabric::net::topology::File;

@@ -1,4 +1,4 @@
-//! Generated files are what the code makes now. To make them again:
+//! Generated files match the code. To make them again:
 //! `UPDATE=1 cargo test -p plimsoll-scenario --test it generated`
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -1,4 +1,4 @@
-//! Files of other simulators, as a scenario that loads, and what is wrong with those that do not.
+//! Files of other simulators, as a scenario that loads, and the errors of invalid ones.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use plimsoll_fabric::net::topology::File;
@@ -121,14 +121,14 @@ fn flows_are_those_of_the_topologys_hosts() {
     let error = |flow: &str| import::hpcc_flows("f.txt", flow, Some(&hosts)).unwrap_err().to_string();
     let said = error("2\n2 3 3 100 1000 1.0\n2 9 3 100 1000 1.0\n");
     assert!(said.contains("no host 9") && said.contains("f.txt:3:3") && said.contains("2 to 5"), "{said}");
-    // A switch is no host.
+    // A switch is not a host.
     assert!(error("1\n0 3 3 100 1000 1.0\n").contains("no host 0"));
     let matrix = "Nodes 9\nConnections 1\n2->8 start 0 size 1000\n";
     let said = import::htsim_connections("c.cm", matrix, Some(&hosts)).unwrap_err().to_string();
     assert!(said.contains("no host 8") && said.contains("c.cm:3:"), "{said}");
 }
 
-/// Files as other programs write them, each with what is right.
+/// Files as other programs write them, each with the expected scenario.
 #[test]
 fn spellings_of_other_programs_are_read() {
     let mean = import::cdf("c", "1042.5\n50 0\n51 0.014\n300 0.5\n1000 0.9\n20000 1.0\n", 1).unwrap();

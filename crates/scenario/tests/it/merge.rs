@@ -192,7 +192,7 @@ fn a_setting_of_a_swept_key_ends_its_sweep() {
     ] {
         assert_eq!(ids(loads, &[setting]), expected, "{setting}");
     }
-    // Without an axis there is no sweep, and the run is that of the value alone.
+    // Without an axis there is no sweep, and the run has the value alone.
     let both = load(&sweep(loads), &set(&["workload.big.load=0.7", "run.seed=3"]));
     assert_eq!(both.points().iter().map(|point| point.id.as_str()).collect::<Vec<_>>(), ["A", "B"]);
     let alone = load("[variant.A]\n", &set(&["workload.big.load=0.7", "run.seed=3"]));
@@ -389,4 +389,57 @@ fn a_variant_replaces_a_distribution_whole_whatever_its_key() {
     let shown = points(more)[0].canonical();
     assert!(!shown.contains("exponential"), "{shown}");
     assert_eq!(shown.matches("kind = \"uniform\"").count(), 4, "{shown}");
+}
+
+/// A key of `[transport]` that has moved is read at its former place, and the digests of runs do not depend on the
+/// place.
+#[test]
+fn a_moved_key_gives_the_same_run_at_either_place() {
+    for (former, present) in [
+        ("dctcp_gain=0.125", "dctcp.gain=0.125"),
+        ("initial_alpha=0.5", "dctcp.initial_alpha=0.5"),
+        ("cubic_c=0.5", "cubic.c=0.5"),
+        ("cubic_beta=0.8", "cubic.beta=0.8"),
+        ("fast_convergence=false", "cubic.fast_convergence=false"),
+    ] {
+        let [former, present] = [former, present].map(|key| load("", &set(&[&format!("transport.{key}")])));
+        let (old, new) = (&former.points()[0], &present.points()[0]);
+        assert_eq!(old.model, new.model);
+        assert_eq!((old.digest, old.settings_digest()), (new.digest, new.settings_digest()));
+        assert_ne!(old.digest, points("")[0].digest);
+        assert_eq!(former.warnings().len(), present.warnings().len() + 1);
+        assert!(new.canonical().contains("[transport.dctcp]"), "{}", new.canonical());
+    }
+    // The key of the higher layer counts, whatever its place.
+    let gain = |file: &str, setting| load(file, &set(&[setting])).points()[0].model.transport.dctcp.gain;
+    assert_eq!(gain("[transport.dctcp]\ngain = 0.25\n", "transport.dctcp_gain=0.125"), 0.125);
+    let variant = "[variant.V]\ntransport.dctcp_gain = 0.25\n";
+    assert_eq!(gain(variant, "transport.dctcp.gain=0.125"), 0.125);
+}
+
+/// A transport with a name is laid over `[transport]`; variants, the sweep and `--set` reach its keys and its users.
+#[test]
+fn a_named_transport_is_laid_over_the_one_of_all() {
+    let more = "[transports.bulk]\nkind = \"cubic\"\ncubic.beta = 0.8\n\
+                [workload.backup]\nkind = \"transfer\"\nsize = \"1MB\"\nload = 0.1\ntransport = \"bulk\"\n\
+                [variant.A]\n[variant.B]\ntransports.bulk = { kind = \"tcp\", segment = \"1400B\", priority = 3 }\n\
+                workload.backup.transport = \"bulk\"\nworkload.big.transport = \"bulk\"\n";
+    let scenario = load(more, &set(&["transport.ack_every=1", "transports.bulk.min_rto=20ms"]));
+    let [a, b] = [0, 1].map(|point| &scenario.points()[point].model);
+    let (backup, small) = (a.transport_of("backup"), a.transport_of("small"));
+    assert_eq!((backup.kind.name(), small.kind.name()), ("cubic", "dctcp"));
+    assert_eq!((backup.segment, backup.ack_every, backup.cubic.beta), (small.segment, 1, 0.8));
+    assert_eq!((backup.min_rto, small.min_rto), (Span::from_ms(20), Span::from_ms(10)));
+    assert!(a.transport_config("small").unwrap().ecn && !a.transport_config("backup").unwrap().ecn);
+    assert_eq!((b.transport_of("big").kind.name(), b.transport_of("backup").cubic.beta), ("tcp", 0.8));
+    assert_eq!((b.packet_bytes(), a.packet_bytes()), (1440, 990));
+    assert_eq!((b.priority_of("big"), b.priority_of("small"), b.priorities_in_use()), (Some(3), None, 2));
+    // The canonical form parses back to the same model.
+    for point in scenario.points() {
+        let again = Scenario::parse("again.toml", &point.canonical(), Path::new(".")).unwrap();
+        assert_eq!(again.points()[0].model, point.model, "{}", point.canonical());
+        assert_eq!(again.points()[0].digest, point.digest);
+    }
+    let moved = load(more, &set(&["workload.backup.transport=bulk", "transport.ack_every=1"]));
+    assert_ne!(moved.points()[0].digest, moved.points()[1].digest);
 }

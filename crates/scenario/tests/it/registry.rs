@@ -1,4 +1,4 @@
-//! Mechanisms from outside: how a scenario names them, what is wrong with one, and what enters its digest.
+//! Mechanisms from outside: how a scenario names them, errors, and the digest.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -134,7 +134,7 @@ fn a_scenario_names_what_is_registered() {
     let spec = model.fabric_spec().unwrap();
     assert!(spec.path_selector.is_some() && spec.nic.discipline.is_some());
     assert!(spec.tiers.iter().all(|tier| tier.discipline.is_some()));
-    assert!(model.transport_config().unwrap().custom.is_some());
+    assert!(model.transport_config("small").unwrap().custom.is_some());
 }
 
 #[test]
@@ -196,8 +196,8 @@ fn a_workload_may_have_a_controller_from_outside() {
     let outside = &point.model.outside;
     assert!(outside.controller.is_none());
     assert_eq!(outside.workload_controllers["small"].params["gain"], 2.0);
-    assert!(point.model.transport_config_of("small").unwrap().custom.is_some());
-    assert!(point.model.transport_config().unwrap().custom.is_none());
+    assert!(point.model.transport_config("small").unwrap().custom.is_some());
+    assert!(point.model.transport_config("other").unwrap().custom.is_none());
     let again =
         Scenario::parse_from(&registry("1"), "t", &point.canonical(), Path::new("."), &Overrides::default());
     assert_eq!(again.unwrap().points()[0].digest, point.digest);
@@ -206,6 +206,22 @@ fn a_workload_may_have_a_controller_from_outside() {
     assert_eq!(merged[0].model.outside, Default::default());
     let error = read(&registry("1"), &more.replace("workload.small", "workload.smal"), &[]).unwrap_err();
     assert!(error.contains("no workload `smal`") && error.contains("`small`"), "{error}");
+}
+
+#[test]
+fn a_named_transport_may_have_a_controller_from_outside() {
+    let more = "[transport]\nkind = 'dctcp'\n[transports.own]\nkind = 'fixed-window'\nfixed-window = { gain = 2.0 }\n\
+                [transports.plain]\n[workload.small]\ntransport = 'own'\n";
+    let base = BASE.replace("[workload.small]\n", more);
+    let scenario =
+        Scenario::parse_from(&registry("1"), "t", &base, Path::new("."), &Overrides::default()).unwrap();
+    let point = &scenario.points()[0];
+    assert_eq!(point.model.outside.transport_controllers["own"].params["gain"], 2.0);
+    assert!(point.model.transport_config("small").unwrap().custom.is_some());
+    assert!(point.model.transport_config("other").unwrap().custom.is_none());
+    let again =
+        Scenario::parse_from(&registry("1"), "t", &point.canonical(), Path::new("."), &Overrides::default());
+    assert_eq!(again.unwrap().points()[0].digest, point.digest);
 }
 
 #[test]

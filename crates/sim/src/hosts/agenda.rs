@@ -4,17 +4,7 @@
 //! order in which calls of the workload would have done it.
 
 use plimsoll_fabric::net::Packet;
-use plimsoll_results::outcome::Split;
-use plimsoll_traffic::{Arrival, ConnectionEnd as End};
-
-/// An arrival that a workload acts on.
-#[derive(Debug)]
-pub(crate) enum Arrived {
-    /// A message of the workload is whole, or acknowledged where that completes it.
-    Message(u16, Arrival),
-    /// A raw packet of the workload has reached its host.
-    Packet(u16, Packet, Split),
-}
+use plimsoll_traffic::ConnectionEnd as End;
 
 /// The steps that are left, the next one last; empty between events.
 pub(super) type Agenda = Vec<Step>;
@@ -22,8 +12,8 @@ pub(super) type Agenda = Vec<Step>;
 /// A step that hosts have yet to take.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// The workload gets a raw packet.
-    Raw(u16, Packet),
+    /// The workload gets a datagram.
+    Datagram(u16, Packet),
     /// The NIC hands over the packets of a piece: to the reorder buffer, or to the transport.
     Piece(Vec<Packet>),
     /// The transport gets the packets of a piece.
@@ -32,7 +22,7 @@ pub(super) enum Step {
     Released(u32),
     /// The stack has handed a segment to an end of a connection.
     Segment(u32, End),
-    /// The packet has told the sender at this end of a connection that more was delivered.
+    /// The packet has acknowledged more data to the sender at this end of a connection.
     Acknowledged(u32, End, Packet),
     /// Messages are whole; the application may have to copy them before it receives them.
     Whole(Delivery),

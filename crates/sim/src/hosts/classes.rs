@@ -1,8 +1,9 @@
-//! [`Classes`]: priority and rank of what a host sends, and QJump's limiters on it.
+//! [`Classes`]: priority and rank of the packets of hosts, and QJump's limiters.
 
 use plimsoll_fabric::net::{HostId, Packet, PathClass};
 use plimsoll_mechanisms::pfabric::data_rank;
 use plimsoll_mechanisms::qjump::{Excess, Levels, Limiter, PeriodicLimiter, QjumpParams, Refill, Verdict};
+use plimsoll_mechanisms::transports::Feature;
 use plimsoll_scenario::model::{AckPath, Model, Rank};
 use plimsoll_units::{Bytes, Time};
 
@@ -40,18 +41,19 @@ impl Classes {
     pub(super) fn new(model: &Model, anyway: bool) -> Result<Option<Box<Classes>>, RunError> {
         let host = &model.host;
         let ports = model.topology.tiers().iter().map(|tier| model.port.of_tier(tier));
-        // A packet of MPTCP has the data ACK in place of its rank.
-        let outside = !model.outside.disciplines.is_empty() && model.transport.mptcp.is_none();
+        let outside = !model.outside.disciplines.is_empty() && model.excludes(Feature::Rank).is_none();
         let ranked = outside || ports.chain([&model.port.host]).any(|port| port.pfabric().is_some());
         let qjump = host.qjump().map(|params| Qjump::new(params, model)).transpose()?;
-        let plain =
-            host.priority.is_empty() && host.priority_by_size.is_empty() && host.ack_priority.is_none();
+        let priority: Vec<Option<u8>> = model.workload.keys().map(|name| model.priority_of(name)).collect();
+        let plain = priority.iter().all(Option::is_none)
+            && host.priority_by_size.is_empty()
+            && host.ack_priority.is_none();
         let paths = Paths::of(model);
         if !anyway && plain && !ranked && qjump.is_none() && paths.are_free() {
             return Ok(None);
         }
         Ok(Some(Box::new(Classes {
-            priority: model.workload.keys().map(|name| host.priority.get(name).copied()).collect(),
+            priority,
             by_size: host.priority_by_size.clone(),
             ack: host.ack_priority,
             path: paths.workload,

@@ -81,6 +81,8 @@ pub(super) fn acknowledged(
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) workload: u16,
+    /// The number of its transport.
+    pub(super) transport: u16,
     /// The hosts of the client and of the server.
     hosts: [HostId; 2],
     halves: [Half; 2],
@@ -88,9 +90,16 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(config: &Config, workload: u16, client: HostId, server: HostId) -> Connection {
+    pub(super) fn new(
+        config: &Config,
+        workload: u16,
+        transport: u16,
+        client: HostId,
+        server: HostId,
+    ) -> Connection {
         Connection {
             workload,
+            transport,
             hosts: [client, server],
             halves: [Half::new(config), Half::new(config)],
             active: None,
@@ -117,7 +126,7 @@ impl Connection {
         &mut self.halves[end as usize]
     }
 
-    /// Asks memory for what a segment that arrives at `end` will use.
+    /// Prefetches the memory that a segment at `end` will use.
     #[inline]
     pub(super) fn prefetch(&self, end: End) {
         prefetch_for_later(&self.halves[end as usize]);
@@ -223,7 +232,7 @@ fn part_of(split: &mut Split, place: Wait) -> &mut Span {
 pub(super) fn transit_of(network: &Network, packet: &Packet) -> Split {
     let (mut serialisation, mut propagation) = network.idle_transit(packet);
     if !packet.transit().is_zero() {
-        // The hash did not choose its path, so the packet carries what the links took together.
+        // The hash did not choose its path, so the packet carries the sum over its links.
         propagation = propagation.min(packet.transit());
         serialisation = packet.transit() - propagation;
     }
@@ -257,7 +266,7 @@ pub(super) fn split_of(network: &Network, now: Time, packet: &Packet, message: &
     let ends_message = packet.seq.wrapping_add(u32::from(packet.len)) == message.end as u32;
     let is_first = ends_message && !packet.flags.has(Flags::RETRANSMISSION);
     if is_first && let Some(place) = packet.saturated() {
-        // It waited there longer than it can tell: what is missing is there.
+        // It waited there longer than its field can hold: the rest of the time belongs there.
         *part_of(&mut split, place) += sent.saturating_since(message.first_sent);
         sent = sent.min(message.first_sent);
     }

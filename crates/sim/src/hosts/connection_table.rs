@@ -6,11 +6,11 @@
 //! ```
 //!
 //! Numbers are given in order and never again, so that a place is found by a table of four bytes a connection, and
-//! memory is what was open at the busiest moment. Side by side they are one large block, which large pages hold.
+//! memory is that of the busiest moment. Side by side they are one large block, which large pages hold.
 
 use crate::hosts::connection::Connection;
 
-/// The connections by number. Closed are those that have ended, those of MPTCP, and those of which another logical
+/// The connections by number. Closed are connections that have ended, all of MPTCP, and all of which another logical
 /// process has both ends.
 #[derive(Debug)]
 pub(super) struct ConnectionTable<C = Connection> {
@@ -20,7 +20,7 @@ pub(super) struct ConnectionTable<C = Connection> {
     free: Vec<u32>,
 }
 
-/// The number that stands for no place.
+/// The number of a missing place.
 const NONE: u32 = u32::MAX;
 
 impl<C> Default for ConnectionTable<C> {
@@ -59,7 +59,7 @@ impl<C> ConnectionTable<C> {
         self.free.push(std::mem::replace(&mut self.places[number as usize], NONE));
     }
 
-    /// Returns every connection by number, `None` for those that are closed.
+    /// Returns every connection by number, `None` for closed ones.
     pub(super) fn iter(&self) -> impl Iterator<Item = Option<&C>> {
         self.places.iter().map(|place| self.open.get(*place as usize))
     }

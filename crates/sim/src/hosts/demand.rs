@@ -4,7 +4,7 @@ use plimsoll_circuits::{ControlParams, Demand, Estimator};
 use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Span, Time};
 
-/// What the controller of circuits can read of the hosts.
+/// The part of the hosts' state that the controller of circuits can read.
 #[derive(Debug)]
 pub(super) struct DemandReader {
     estimator: Estimator,
@@ -12,7 +12,7 @@ pub(super) struct DemandReader {
     socket_buffer: u64,
     /// How often slow estimators read.
     poll: Span,
-    /// What a slow estimator read last, and the number of the reading.
+    /// The last reading of a slow estimator, and its number.
     polled: Option<(u64, Demand)>,
 }
 
@@ -26,7 +26,7 @@ impl DemandReader {
         }
     }
 
-    /// Returns whether applications are asked what they will send.
+    /// Returns whether applications report the data that they will send.
     pub(super) fn takes_hints(&self) -> bool {
         self.estimator == Estimator::Hints
     }

@@ -123,7 +123,7 @@ impl Messages {
     }
 
     /// Returns how many bytes of `segment` are sent for the first time. A retransmission may have some: a short last
-    /// segment sent again with what was written since.
+    /// segment sent again with data that was written since.
     #[inline]
     pub(super) fn on_sent(&mut self, segment: &Segment) -> u64 {
         let end = segment.seq + u64::from(segment.len);

@@ -24,25 +24,20 @@ use plimsoll_units::Time;
 use crate::error::RunError;
 use crate::hosts::connection::count;
 use crate::hosts::demand::Unsent;
+use crate::hosts::flow_number::FIRST_SUBFLOW;
 use crate::hosts::messages::{Messages, Stream};
 use plimsoll_traffic::ConnectionEnd as End;
 
 /// The connections of MPTCP.
 #[derive(Debug)]
 pub(super) struct Multipath {
-    /// The parameters of every connection.
-    config: Config,
-    /// By workload: the parameters that its connections are opened with; `None` where they are plain TCP's.
-    opening: Vec<Option<Config>>,
-    paths: Paths,
+    /// By workload: the parameters of its connections; `None` where they are plain TCP's.
+    configs: Vec<Option<Config>>,
     /// The connections by number.
     connections: BTreeMap<u32, Box<MultipathConnection>>,
     /// By flow, from [`FIRST_SUBFLOW`] on: the connection and the subflow; `None` for a number that is not used.
     flows: Vec<Option<(u32, u8)>>,
 }
-
-/// The flow number of the first subflow: above the numbers of connections, and fabric those of raw packets.
-const FIRST_SUBFLOW: u32 = 1 << 30;
 
 /// How many port numbers are tried for a path of its own.
 const TRIES: u32 = 32;
@@ -74,25 +69,18 @@ struct MultipathHalf {
 }
 
 impl Multipath {
-    /// Builds what the connections of MPTCP need, if some workload has such.
+    /// Builds the state of MPTCP's connections, if some workload has such.
     pub(super) fn new(model: &Model) -> Result<Option<Box<Multipath>>, RunError> {
-        let Some(params) = &model.transport.mptcp else { return Ok(None) };
-        Ok(Some(Box::new(Multipath {
-            config: params.resolve(model.transport_config()?),
-            opening: model
-                .workload
-                .keys()
-                .map(|name| model.mptcp_config_of(name))
-                .collect::<Result<_, _>>()?,
-            paths: params.paths,
-            connections: BTreeMap::new(),
-            flows: Vec::new(),
-        })))
+        let configs = model.workload.keys().map(|name| model.mptcp_config(name));
+        let configs: Vec<_> = configs.collect::<Result<_, _>>()?;
+        let has_some = configs.iter().any(Option::is_some);
+        let multipath = || Multipath { configs, connections: BTreeMap::new(), flows: Vec::new() };
+        Ok(has_some.then(|| Box::new(multipath())))
     }
 
     /// Returns whether the connections of `workload` are MPTCP's.
     pub(super) fn is_for(&self, workload: u16) -> bool {
-        self.opening[usize::from(workload)].is_some()
+        self.configs[usize::from(workload)].is_some()
     }
 
     /// Opens connection `number`, which is `established` where its pool has one open.
@@ -105,13 +93,13 @@ impl Multipath {
         established: bool,
     ) {
         let Opened { client, server } = opened;
-        let Some(config) = &self.opening[usize::from(workload)] else { return };
+        let Some(config) = &self.configs[usize::from(workload)] else { return };
         let mut config = config.clone();
-        config.tcp.handshake &= !established;
+        config.tcp.params.handshake &= !established;
         let mut flows = Vec::new();
         for subflow in 0..config.subflows as u8 {
             let first = FIRST_SUBFLOW + self.flows.len() as u32;
-            let flow = match self.paths {
+            let flow = match config.paths {
                 Paths::Hash | Paths::Classes => first,
                 Paths::Distinct => (first..first + TRIES)
                     .min_by_key(|flow| shared_links(network, client, server, *flow, &flows))
@@ -182,17 +170,23 @@ impl Multipath {
         Some(record)
     }
 
-    /// By which of a hybrid network's switches the packets of subflow `subflow` travel.
-    fn class(&self, subflow: usize) -> PathClass {
-        match (self.paths, subflow) {
-            (Paths::Hash | Paths::Distinct, _) => PathClass::Either,
-            (Paths::Classes, 0) => PathClass::Packet,
-            (Paths::Classes, _) => PathClass::Circuit,
-        }
+    /// Returns an open connection with its parameters.
+    fn with_config(&mut self, number: u32) -> Option<(&Config, &mut MultipathConnection)> {
+        let connection = self.connections.get_mut(&number)?;
+        Some((self.configs[usize::from(connection.workload)].as_ref()?, connection))
     }
 }
 
-/// Counts the links between switches that a subflow with number `flow` would share with those that have `others`, in
+/// Returns by which of a hybrid network's switches the packets of a subflow travel.
+fn path_class(paths: Paths, subflow: usize) -> PathClass {
+    match (paths, subflow) {
+        (Paths::Hash | Paths::Distinct, _) => PathClass::Either,
+        (Paths::Classes, 0) => PathClass::Packet,
+        (Paths::Classes, _) => PathClass::Circuit,
+    }
+}
+
+/// Counts the links between switches that a subflow with number `flow` would share with the subflows of `others`, in
 /// both directions.
 fn shared_links(network: &Network, client: HostId, server: HostId, flow: u32, others: &[u32]) -> usize {
     let is_inner = |node: Node| matches!(node, Node::Switch(_));
@@ -244,7 +238,7 @@ impl MultipathConnection {
         }
     }
 
-    /// Returns the end that has written more: its windows are those that matter.
+    /// Returns the end that has written more: its windows are of interest.
     pub(super) fn busier_end(&self) -> &Endpoint {
         let [client, server] = &self.halves;
         let is_server = server.endpoint.written() >= client.endpoint.written();

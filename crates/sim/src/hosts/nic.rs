@@ -1,14 +1,14 @@
 //! Receiving NICs that hold packets back: what coalescing gathers reaches the transport in batches, and a reorder
-//! buffer behind it holds what is out of order.
+//! buffer behind it holds packets that are out of order.
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{Flags, HostId, Packet};
-use plimsoll_traffic::workload_of_raw;
 use plimsoll_units::Time;
 
 use super::Hosts;
 use super::agenda::Step;
 use super::stack::STACK_EVENTS;
+use crate::hosts::datagram_workload;
 use crate::sim_hooks::SimFabric;
 
 impl Hosts {
@@ -45,7 +45,7 @@ impl Hosts {
         }
     }
 
-    /// The event of a NIC has come, or that of a reorder buffer, whose numbers follow those of the hosts.
+    /// The event of a NIC has come, or that of a reorder buffer, whose numbers follow the hosts' numbers.
     #[cold]
     pub(super) fn on_receive_event(&mut self, now: Time, fabric: &mut SimFabric, number: u32) {
         if let Some(number) = number.checked_sub(STACK_EVENTS) {
@@ -80,6 +80,6 @@ pub(super) fn schedule_receive(fabric: &mut SimFabric, due: Time, host: HostId) 
 /// The ring of a NIC has no room for a packet: TCP misses it, and a workload learns of it.
 fn on_ring_drop(fabric: &mut SimFabric, packet: &Packet) {
     let hooks = fabric.hooks_mut();
-    hooks.lost.extend(workload_of_raw(packet.flow));
+    hooks.lost.extend(datagram_workload(packet.flow));
     hooks.has_aftermath |= !hooks.lost.is_empty();
 }

@@ -1,4 +1,4 @@
-//! What the rest of the simulator reads of hosts, and what it hands to them from other logical processes.
+//! The state of hosts that the rest of the simulator reads, and the messages from other logical processes.
 
 use plimsoll_fabric::net::HostId;
 use plimsoll_mechanisms::tcp::Endpoint;
@@ -17,10 +17,8 @@ impl Hosts {
     pub(crate) fn obstacle(&self) -> Option<&'static str> {
         if self.stacks.is_some() {
             Some("the stacks of hosts record what their processors did in one place")
-        } else if self.multipath.is_some() {
-            Some("the receiver of an MPTCP subflow reads the mappings that its sender keeps")
         } else {
-            None
+            self.rules.one_thread
         }
     }
 
@@ -57,7 +55,7 @@ impl Hosts {
         self.goodput.absorb(other.goodput);
     }
 
-    /// Asks memory for what a segment that arrives at an end of a connection will use.
+    /// Prefetches the memory that a segment at an end of a connection will use.
     #[inline]
     pub(crate) fn prefetch(&self, number: u32, end: End) {
         if let Some(connection) = self.connections.get(number) {
@@ -104,7 +102,7 @@ impl Hosts {
         of_open.or_else(record).unwrap_or(0)
     }
 
-    /// Returns what is kept of every connection, with the counts of its pacer.
+    /// Returns the record of every connection, with the counts of its pacer.
     pub(crate) fn records(&self, fabric: &mut SimFabric, end: Time) -> Vec<outcome::Connection> {
         let numbered = (0..).zip(self.connections.iter());
         let record = |(number, connection): (u32, Option<&_>)| match connection {

@@ -1,4 +1,4 @@
-//! [`ReceiveOffload`]: a host's NIC that gathers what arrives, and merges what it has gathered. Also the
+//! [`ReceiveOffload`]: a host's NIC that gathers arriving packets, and merges them. Also the
 //! other half of a NIC with offloads: [`Half::may_send`], by which trains leave.
 //!
 //! ```text
@@ -14,8 +14,8 @@ use plimsoll_mechanisms::tcp::{self, Config, Offer};
 use plimsoll_units::{Bytes, Time};
 
 use crate::hosts::connection::Half;
+use crate::hosts::datagram_workload;
 use crate::hosts::packet_lists::PacketLists;
-use plimsoll_traffic::workload_of_raw;
 
 /// The receiving side of all NICs.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl ReceiveOffload {
         self.nics[packet.dst.0 as usize].on_packet(now, Held { packet: *packet, since: now });
     }
 
-    /// Removes what the NIC of `host` hands over at `now`, as the pieces that receive offload makes of it.
+    /// Removes the packets that the NIC of `host` hands over at `now`, as the pieces of receive offload.
     pub(super) fn take_pieces(&mut self, now: Time, host: HostId) -> Vec<TakenPiece> {
         self.batch.extend(self.nics[host.0 as usize].poll(now).map(|held| held.taken(now)));
         self.merge_batch()
@@ -142,13 +142,13 @@ fn flow(packet: &Packet) -> u64 {
 
 /// Returns what receive offload sees of a packet. A raw packet counts as one without payload, which is never merged.
 fn received(packet: &Packet) -> Segment {
-    let is_raw = workload_of_raw(packet.flow).is_some();
+    let is_datagram = datagram_workload(packet.flow).is_some();
     // That a segment was sent before is nothing that a header says.
     let flags = packet.flags.0 & !Flags::RETRANSMISSION.0;
     Segment {
         flow: flow(packet),
         seq: u64::from(packet.seq),
-        bytes: if is_raw { 0 } else { u64::from(packet.len) },
+        bytes: if is_datagram { 0 } else { u64::from(packet.len) },
         ce: packet.ecn == Ecn::Ce,
         header: u64::from(packet.ack) << 8 | u64::from(flags),
         segments: 1,

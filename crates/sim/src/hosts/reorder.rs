@@ -20,7 +20,7 @@ use plimsoll_units::Time;
 #[derive(Debug)]
 pub(super) struct ReorderBuffers {
     params: ReorderBufferParams,
-    /// By end, twice its connection's number plus the end: those that miss something.
+    /// By end, twice its connection's number plus the end: the ends with a gap.
     ends: BTreeMap<u32, EndBuffer>,
 }
 

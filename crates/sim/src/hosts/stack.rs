@@ -8,7 +8,7 @@
 //! ```
 //!
 //! `Interrupt`, `Receive` and `Transmit` are work of the first core, `Write` and `Deliver` of the last, which may be
-//! the same. Where there is no processor, work takes no time. All state belongs to one host or to one end of a
+//! the same. Without a processor, work takes no time. All state belongs to one host or to one end of a
 //! connection.
 
 mod application;
@@ -58,7 +58,7 @@ struct Stack {
     totals: ProcessorTotals,
 }
 
-/// What the stack keeps for an end of a connection.
+/// The state of the stack for an end of a connection.
 #[derive(Debug, Default)]
 struct StackOfEnd {
     /// The packets of a piece that TCP has not completed; a list of [`HostStacks::lists`] while there are some.
@@ -84,7 +84,7 @@ struct StackOfEnd {
 /// A piece of work that a core does.
 #[derive(Debug)]
 enum Work {
-    /// The host takes what the NIC holds.
+    /// The host takes all packets that the NIC holds.
     Interrupt,
     /// TCP gets the packets of a segment, which the host took at that time.
     Receive(Vec<Packet>, Time),
@@ -94,7 +94,7 @@ enum Work {
     Copy,
     /// The application has copied messages to their last byte, in packets that TCP got at that time.
     Deliver(Box<Delivery>, Time),
-    /// The application hands so many bytes to the end of a connection.
+    /// The application hands a number of bytes to the end of a connection.
     Write { place: u32, bytes: u64 },
     /// A piece is handed to the NIC.
     Transmit(Piece),
@@ -209,7 +209,7 @@ impl Hosts {
     }
 }
 
-/// Returns what the stack keeps for the end at `place`.
+/// Returns the state of the stack for the end at `place`.
 fn stack_of(ends: &mut Vec<StackOfEnd>, place: u32) -> &mut StackOfEnd {
     let index = place as usize;
     if index >= ends.len() {
@@ -233,7 +233,7 @@ fn place_of(number: u32, end: End) -> u32 {
     number * 2 + end as u32
 }
 
-/// The numbers of the stacks' events begin here, above those of receiving NICs and reorder buffers.
+/// The numbers of the stacks' events begin here, above the numbers of receiving NICs and reorder buffers.
 pub(super) const STACK_EVENTS: u32 = 1 << 28;
 
 /// A host has events of two cores and of its transmit queues.
@@ -246,5 +246,5 @@ const PIECE_EVENTS: u32 = 1 << 27;
 /// What an application hands over with a call, where the scenario does not say.
 const SEND_SIZE: Bytes = Bytes::new(64_000);
 
-/// What a socket holds, where the scenario does not say: the largest of Linux's `tcp_wmem`.
+/// The most that a socket holds, where the scenario sets no limit: the largest of Linux's `tcp_wmem`.
 const SOCKET_BUFFER: Bytes = Bytes::new(4_000_000);

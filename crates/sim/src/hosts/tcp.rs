@@ -7,14 +7,14 @@
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{HostId, Packet};
-use plimsoll_mechanisms::tcp::Config;
-use plimsoll_traffic::{ConnectionEnd as End, Opened, Write, workload_of_raw};
+use plimsoll_traffic::{ConnectionEnd as End, Opened, Write};
 use plimsoll_units::Time;
 
 use super::Hosts;
 use super::agenda::{Delivery, Step};
 use super::classes::Classes;
 use super::connection::{Connection, Half};
+use super::flow_number::datagram_workload;
 use super::messages::Announcement;
 use super::receive_offload::prepend;
 use super::stack::HostStacks;
@@ -27,7 +27,7 @@ impl Hosts {
     pub(super) fn open(&mut self, fabric: &SimFabric, workload: u16, opened: Opened) {
         let Opened { client, server } = opened;
         let network = fabric.network();
-        let is_open = self.pool.as_mut().is_some_and(|pool| pool.open(client, server));
+        let is_open = self.pool.as_mut().is_some_and(|pool| pool.open(workload, client, server));
         let number = self.connections.len() as u32;
         if let Some(multipath) = &mut self.multipath
             && multipath.is_for(workload)
@@ -37,10 +37,11 @@ impl Hosts {
         }
         let is_here = is_here(&self.process, client) || is_here(&self.process, server);
         let mut connection = is_here.then(|| {
-            let transport = &self.opening[usize::from(workload)];
-            let established = is_open.then(|| Config { handshake: false, ..transport.clone() });
+            let number = self.transports.number(workload);
+            let transport = self.transports.get(number);
+            let established = is_open.then(|| transport.established());
             let transport = established.as_ref().unwrap_or(transport);
-            Connection::new(transport, workload, client, server)
+            Connection::new(transport, workload, number, client, server)
         });
         if let Some(connection) = &mut connection {
             connection.set_paths(network, number);
@@ -75,7 +76,8 @@ impl Hosts {
                 open.half(end).messages.write(bytes, tag, created);
                 return self.write_on(now, fabric, connection, end);
             }
-            open.half(end).write(&self.transport, now, bytes, tag, created);
+            let transport = self.transports.get(open.transport);
+            open.half(end).write(transport, now, bytes, tag, created);
             self.send_from(now, fabric, connection, end);
         }
     }
@@ -83,20 +85,21 @@ impl Hosts {
     /// The transport gets a packet, which receive offload may have merged with those `before` it.
     #[inline(always)] // it has a caller for each, and single packets are all that most runs have
     pub(super) fn receive(&mut self, now: Time, fabric: &mut SimFabric, packet: &Packet, before: &[Packet]) {
-        if let Some(workload) = workload_of_raw(packet.flow) {
-            return self.leave_raw(fabric, workload, packet);
+        if let Some(workload) = datagram_workload(packet.flow) {
+            return self.leave_datagram(fabric, workload, packet);
         }
         let number = packet.flow;
         let Some(connection) = self.connections.get_mut(number) else {
             return self.receive_multipath(now, fabric, packet, before);
         };
         let end = End::receiving(packet);
+        let transport = self.transports.get(connection.transport);
         let endpoint = &mut connection.half(end).endpoint;
         let mut segment = segment_of(packet, endpoint.received(), endpoint.sent());
         if !before.is_empty() {
             prepend(&mut segment, before);
         }
-        let delivered = endpoint.on_segment(&self.transport, now, &segment);
+        let delivered = endpoint.on_segment(transport, now, &segment);
         let received = endpoint.received();
         let workload = connection.workload;
         let completes = delivered.new_bytes > 0 && connection.half(end).messages.has_whole(received);
@@ -117,32 +120,26 @@ impl Hosts {
         }
     }
 
-    /// Leaves a raw packet for its workload.
-    #[inline(never)] // this and the next take packets by reference, so that `receive` copies none
-    fn leave_raw(&mut self, fabric: &mut SimFabric, workload: u16, packet: &Packet) {
-        self.leave(fabric, Step::Raw(workload, *packet));
-    }
-
     /// Leaves messages that `packet` has completed for the application.
-    #[inline(never)]
+    #[inline(never)] // it takes the packet by reference, so that `receive` copies none
     fn leave_whole(&mut self, fabric: &mut SimFabric, received: u64, packet: &Packet, before: &[Packet]) {
         let (number, end, packet, before) = (packet.flow, End::receiving(packet), *packet, before.to_vec());
         self.leave(fabric, Step::Whole(Delivery { number, end, received, packet, before }));
     }
 
-    /// Sends what the end may send now, and arms its timer.
+    /// Sends all segments that the end may send now, and arms its timer.
     pub(super) fn send_from(&mut self, now: Time, fabric: &mut SimFabric, number: u32, end: End) {
         let Some(connection) = self.connections.get_mut(number) else {
             return self.send_multipath(now, fabric, number, end);
         };
         let (src, dst) = (connection.host(end), connection.host(end.other()));
         let address = Address { flow: number, src, dst, from_server: end == End::Server };
-        let workload = connection.workload;
+        let (workload, transport) = (connection.workload, self.transports.get(connection.transport));
         let mut wake = Time::MAX;
         loop {
             let half = connection.half(end);
             if self.rules.holds_back {
-                let full_size = self.transport.segment + u64::from(self.transport.header_bytes);
+                let full_size = transport.segment + u64::from(transport.header_bytes);
                 let path = self.classes.as_ref().map_or(half.path_class, |classes| {
                     classes.path_of(half.path_class, half.endpoint.owes_ack())
                 });
@@ -158,7 +155,7 @@ impl Hosts {
                     break;
                 }
                 if let Some(offload) = &self.rules.segmentation
-                    && !half.may_send(offload, &self.transport)
+                    && !half.may_send(offload, transport)
                 {
                     break;
                 }
@@ -170,8 +167,8 @@ impl Hosts {
                     break;
                 }
             }
-            let Some(segment) = half.endpoint.poll_transmit(&self.transport, now) else { break };
-            let packet = packet_of(&segment, address, self.transport.wire_bytes(&segment));
+            let Some(segment) = half.endpoint.poll_transmit(transport, now) else { break };
+            let packet = packet_of(&segment, address, transport.wire_bytes(&segment));
             let new_bytes = half.messages.on_sent(&segment);
             if new_bytes > 0 {
                 self.goodput.on_sent(now, workload, new_bytes);
@@ -202,13 +199,14 @@ impl Hosts {
         let Some(open) = self.connections.get_mut(number) else {
             return self.on_multipath_due(now, fabric, number, end);
         };
+        let transport = self.transports.get(open.transport);
         let half = open.half(end);
         if half.armed != now {
             return;
         }
         half.armed = Time::MAX;
         if half.endpoint.deadline() <= now {
-            half.endpoint.on_deadline(&self.transport, now);
+            half.endpoint.on_deadline(transport, now);
         }
         self.send_from(now, fabric, number, end);
     }

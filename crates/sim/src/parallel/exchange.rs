@@ -18,7 +18,7 @@ pub(super) struct Exchange {
     seats: Vec<Seat>,
     lookahead: Span,
     horizon: Time,
-    /// How long the run goes on when all workloads have finished.
+    /// The time that the run continues after all workloads have finished.
     grace: Span,
     /// A process has failed.
     failed: AtomicBool,
@@ -34,7 +34,7 @@ pub(super) struct Exchange {
 #[derive(Debug)]
 #[repr(align(128))]
 struct Seat {
-    /// All events before this have been handled, and what they sent has been posted.
+    /// All events before this have been handled, and their packets have been posted.
     clock: AtomicU64,
     /// When its next event is, as far as its queue has it.
     next: AtomicU64,
@@ -131,7 +131,7 @@ impl Exchange {
         }
     }
 
-    /// Returns when a process that goes on at `from` publishes next.
+    /// Returns when a process that continues at `from` publishes next.
     pub(super) fn stretch_from(&self, from: Time) -> Time {
         from.saturating_add(Span::from_ps((self.lookahead.as_ps() / STRETCHES).max(1)))
     }
@@ -155,8 +155,8 @@ impl Exchange {
         first.filter(|_| self.posted.load(Ordering::SeqCst) == posted)
     }
 
-    /// Hands over what the others have posted to process `here`; `take_all` takes it and returns when the next event
-    /// is then.
+    /// Hands over the mail that the others have posted to process `here`; `take_all` takes it and returns when the
+    /// next event is then.
     pub(super) fn take_mail(&self, here: u8, batch: &mut Mail, mut take_all: impl FnMut(&mut Mail) -> Time) {
         let seat = &self.seats[usize::from(here)];
         for mail in &seat.mail {
@@ -189,7 +189,7 @@ impl Exchange {
     }
 
     /// Shows the others how far process `here` is, which has posted all that it had for them. The clock is the last: a
-    /// process that reads it sees what was posted by then.
+    /// process that reads it sees all mail that was posted by then.
     pub(super) fn publish(&self, here: u8, status: LpStatus) {
         let seat = &self.seats[usize::from(here)];
         seat.packet_hops.store(status.packet_hops, Ordering::Relaxed);

@@ -34,7 +34,7 @@ pub(super) fn merge(mut first: Build, mut others: Vec<Build>, exchange: Exchange
     first.finish_settled(end)
 }
 
-/// Merges into `world` what the world of `process` was responsible for. Both are settled.
+/// Merges the part for which the world of `process` was responsible into `world`. Both are settled.
 fn absorb(world: &mut World, other: World, plan: &LpPlan, process: u8) {
     world.hosts.absorb(other.hosts, |host| plan.process_of(Node::Host(host)) == process);
     let links = other.fabric.network().links().iter();

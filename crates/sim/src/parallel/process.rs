@@ -12,7 +12,7 @@ pub(crate) struct Process {
     here: u8,
     /// By host: the process that simulates it.
     hosts: Vec<u8>,
-    /// By process: what is posted at the end of this stretch of time.
+    /// By process: the mail that is posted at the end of this stretch of time.
     pub(super) announcements: Vec<Vec<Announcement>>,
     /// Announcements about connections that are yet to be opened here.
     pub(crate) early: Vec<Announcement>,

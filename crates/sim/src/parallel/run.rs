@@ -70,7 +70,7 @@ impl World {
         self.fabric.next_event_time().unwrap_or(Time::MAX)
     }
 
-    /// Posts what has left this process, and shows the others how far it is.
+    /// Posts the packets that have left this process, and publishes its progress.
     fn publish(&mut self, exchange: &Exchange, here: u8, done: Time) {
         let counters = self.fabric.counters();
         let status = LpStatus {
@@ -108,5 +108,5 @@ impl World {
     }
 }
 
-/// How many packets ahead memory is asked for what the receipt of one will use.
+/// The number of packets by which prefetching is ahead of their receipt.
 const RECEIPTS_AHEAD: usize = 8;

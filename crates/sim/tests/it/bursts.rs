@@ -49,7 +49,7 @@ fn marks_are_counted_whole_whatever_is_merged() {
 
 #[test]
 fn the_time_in_a_batch_is_time_in_the_nic() {
-    // A request and a response of one packet each wait for nobody but the two interrupts.
+    // A request and a response of one packet each wait for nothing but the two interrupts.
     let text = "version = 1\ntitle = 'interrupts'\n[topology]\nkind = 'rack'\nhosts = 2\nrate = '10Gbps'\n\
                 delay = '5us'\n[transport]\nhandshake = false\n[workload.w]\nkind = 'rpc'\nrequest = '100B'\n\
                 response = '900B'\nload = '1Mbps'\ncount = 20\n[host]\nbursts = { coalesce_time = '30us' }\n";

@@ -1,4 +1,4 @@
-//! Hosts whose stacks cost time or are limited: work takes what it costs, limits hold, and the parts still sum.
+//! Hosts whose stacks cost time or are limited: work takes its cost, limits hold, and the parts still sum.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::path::Path;
@@ -99,7 +99,7 @@ fn tcp_has_no_more_below_it_than_the_output_limit() {
         let outcome = plimsoll_sim::run(&model, &mut |_| true).unwrap();
         outcome.messages.iter().map(|message| message.split.nic).max().unwrap()
     };
-    // All 300 segments are in the window. What is ahead of the last is less than the limit and a piece, 36 us;
+    // All 300 segments are in the window. The wait ahead of the last is less than the limit and a piece, 36 us;
     // coalescing adds 30 us.
     assert!(most("30KB") <= Span::from_us(75), "{}", most("30KB"));
     assert!(most("1GB") > Span::from_us(300), "{}", most("1GB"));
@@ -141,7 +141,7 @@ fn a_socket_holds_no_more_than_its_buffer() {
     assert!(time("10MB") < 4_200.0, "{}", time("10MB"));
 }
 
-/// Whatever keeps TCP from completing a piece, and whatever the NIC does not do, nothing stands still.
+/// Whatever keeps TCP from completing a piece, and whatever the NIC does not do, no connection stalls.
 #[test]
 fn everything_is_delivered_whatever_else_is_on() {
     let host = "[host.bursts]\nsend_size = '10KB'\nsocket_buffer = '50KB'\noutput_limit = '30KB'\n";

@@ -1,4 +1,4 @@
-//! What a wrong simulator would get wrong: completion times that follow from arithmetic, waits that
+//! Properties that a wrong simulator would violate: completion times that follow from arithmetic, waits that
 //! follow from queueing theory, and runs that must be equal.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -21,4 +21,5 @@ mod queueing;
 mod replay;
 mod standing_queue;
 mod swift;
+mod transports;
 mod wred;

@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use plimsoll_fabric::Unbuildable;
-use plimsoll_fabric::net::{HostId, Packet};
+use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Bytes, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,9 +21,8 @@ use crate::exchange::{OutgoingMessage, Pool};
 use crate::facts::NetworkFacts;
 use crate::hosts::{HostName, Hosts};
 use crate::kind::{Context, ExpectedRecords, Kind, number};
-use crate::raw_packet::raw_packet;
-use crate::record::{ExtraLoad, Query, Split, Supply};
-use crate::source::{Actions, Arrival, Opened, Source, pairs};
+use crate::record::{ExtraLoad, Query, Supply};
+use crate::source::{Actions, Arrival, Datagram, Opened, Source, pairs};
 
 /// Two-phase commit: prepare and vote, commit and acknowledge. A transaction is a query, from its first
 /// prepare to its last acknowledgement; every participant votes yes, at once.
@@ -302,9 +301,9 @@ impl CommitSource {
     fn carry(&mut self, now: Time, word: CommitMessage, actions: &mut Actions) {
         let there = (self.config.coordinator, self.config.participants[word.participant as usize]);
         let (from, to) = if word.reply { (there.1, there.0) } else { there };
+        let tag = u64::from(word.transaction) << 32 | u64::from(word.detail());
         match self.config.carrier {
             Carrier::Transport => {
-                let tag = u64::from(word.transaction) << 32 | u64::from(word.detail());
                 let message = OutgoingMessage { from, to, bytes: self.config.bytes, tag };
                 if word.reply {
                     self.pool.answer(now, message, actions);
@@ -314,9 +313,7 @@ impl CommitSource {
             }
             // Level and limit of a broadcast are the host's, which recognizes the packets by their workload.
             Carrier::Datagram(size) | Carrier::Broadcast(size) => {
-                let mut packet = raw_packet(self.config.workload, from, to, size);
-                (packet.seq, packet.ack) = (word.transaction, word.detail());
-                actions.packets.push(packet);
+                actions.datagrams.push(Datagram { from, to, size, tag });
             }
         }
     }
@@ -434,10 +431,6 @@ impl Source for CommitSource {
     fn on_message(&mut self, arrival: Arrival, actions: &mut Actions) {
         let word = CommitMessage::new((arrival.tag >> 32) as u32, arrival.tag as u32);
         self.on_word(arrival.now, word, actions);
-    }
-
-    fn on_packet(&mut self, now: Time, packet: &Packet, _: Split, actions: &mut Actions) {
-        self.on_word(now, CommitMessage::new(packet.seq, packet.ack), actions);
     }
 
     fn kept_connections(&self) -> Vec<Opened> {

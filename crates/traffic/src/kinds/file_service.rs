@@ -307,7 +307,7 @@ impl Source for FileServer {
     }
 
     fn on_message(&mut self, arrival: Arrival, actions: &mut Actions) {
-        let Arrival { now, tag, split, ideal } = arrival;
+        let Arrival { now, tag, split, ideal, .. } = arrival;
         if tag & REQUEST != 0 {
             let reader = (tag & ((1 << READER_BITS) - 1)) as usize;
             self.asked -= 1;
@@ -346,7 +346,7 @@ mod tests {
     use crate::testing::{errors, parsed, traffic_of};
 
     fn arrival(now: Time, tag: u64) -> Arrival {
-        Arrival { now, tag, split: Default::default(), ideal: Span::ZERO }
+        Arrival { now, tag, from: HostId(0), bytes: 0, split: Default::default(), ideal: Span::ZERO }
     }
 
     /// Runs a server and its clients over a network that takes no time; returns when the server sent how many bytes to

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
 use plimsoll_fabric::Unbuildable;
-use plimsoll_fabric::net::{HostId, Packet};
+use plimsoll_fabric::net::HostId;
 use plimsoll_units::quantity::Load;
 use plimsoll_units::{Bytes, Span, Stream, Streams, Time};
 use schemars::JsonSchema;
@@ -18,9 +18,8 @@ use crate::draw::{stretched, uniform_choice};
 use crate::facts::NetworkFacts;
 use crate::hosts::{HostName, Hosts};
 use crate::kind::{Context, Input, Kind, LoadKey, cdf_inputs, host_count};
-use crate::raw_packet::raw_packet;
-use crate::record::{Message, Split, Supply};
-use crate::source::{Actions, Arrival, Reach, Source};
+use crate::record::{Message, Supply};
+use crate::source::{Actions, Arrival, Datagram, Reach, Source};
 
 /// Raw packets without a transport, for queueing theory.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -229,13 +228,11 @@ impl Source for RawPackets {
         {
             let from = &mut self.senders[sender];
             let size = self.size.sample(&mut from.stream).get().clamp(1, u64::from(u16::MAX)) as u16;
-            let mut packet = raw_packet(self.workload, from.host, self.to, size);
-            packet.seq = from.sent as u32;
+            let tag = u64::from(from.sent as u32) << 32;
+            actions.datagrams.push(Datagram { from: from.host, to: self.to, size, tag });
             from.sent += 1;
             self.in_flight += 1;
-            actions.packets.push(packet);
-            // The sender at the top of the heap is moved to its new place, which costs less than a removal and an
-            // insertion.
+            // The sender at the top of the heap is moved to its new place, which costs less than a removal and an insertion.
             let next = self.next(sender, now);
             let Some(mut top) = self.due.peek_mut() else { return };
             match next {
@@ -245,24 +242,21 @@ impl Source for RawPackets {
         }
     }
 
-    fn on_message(&mut self, _: Arrival, _: &mut Actions) {
-        unreachable!("raw packets are not messages of a connection")
-    }
-
-    fn on_packet(&mut self, now: Time, packet: &Packet, split: Split, actions: &mut Actions) {
+    fn on_message(&mut self, arrival: Arrival, actions: &mut Actions) {
+        let Arrival { now, tag, from, bytes, split, ideal } = arrival;
         self.in_flight = self.in_flight.saturating_sub(1);
         let created = now - split.total();
         if created >= self.warmup {
             actions.messages.push(Message {
                 workload: self.workload,
-                index: u64::from(packet.src.0) << 32 | u64::from(packet.seq),
+                index: u64::from(from.0) << 32 | tag >> 32,
                 query: None,
-                source: packet.src.0,
-                destination: packet.dst.0,
-                bytes: u64::from(packet.size),
+                source: from.0,
+                destination: self.to.0,
+                bytes,
                 created,
                 completed: Some(now),
-                ideal: split.serialisation + split.propagation,
+                ideal,
                 split,
             });
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_fabric::Unbuildable;
-use plimsoll_fabric::net::{HostId, Packet};
+use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Bytes, Span, Stream, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,9 +16,8 @@ use crate::exchange::{Ask, Exchanges, Pool};
 use crate::facts::NetworkFacts;
 use crate::hosts::HostName;
 use crate::kind::{Context, ExpectedRecords, Kind, number};
-use crate::raw_packet::raw_packet;
 use crate::record::{Message, Split, Supply};
-use crate::source::{Actions, Arrival, Opened, Reach, Source};
+use crate::source::{Actions, Arrival, Datagram, Opened, Reach, Source};
 
 /// Small messages that come back at once; their round-trip time is measured.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -175,8 +174,8 @@ struct PingSource {
     waits: bool,
 }
 
-/// The acknowledgement number of an echo.
-const ECHO: u32 = 1;
+/// The bit in the tag of an echo; the upper half of a tag is the number of the ping.
+const ECHO: u64 = 1;
 
 impl PingSource {
     fn new(config: PingConfig, streams: &Streams, name: &str) -> PingSource {
@@ -209,15 +208,13 @@ impl PingSource {
     }
 
     fn send(&mut self, now: Time, actions: &mut Actions) {
-        let PingConfig { workload, from, to, bytes, packet, one_at_a_time, .. } = self.config;
+        let PingConfig { from, to, bytes, packet, one_at_a_time, .. } = self.config;
         let index = self.created;
         self.created += 1;
         self.waits = one_at_a_time;
         if let Some(size) = packet {
             self.open.insert(index as u32, Open { index, created: now, split: Split::default() });
-            let mut packet = raw_packet(workload, from, to, size);
-            packet.seq = index as u32;
-            actions.packets.push(packet);
+            actions.datagrams.push(Datagram { from, to, size, tag: u64::from(index as u32) << 32 });
         } else {
             let ask = Ask {
                 index,
@@ -235,6 +232,23 @@ impl PingSource {
         }
         let gap = self.gap();
         self.schedule(now.saturating_add(gap));
+    }
+
+    /// Handles the arrival of a ping, which is echoed, or of an echo, as a datagram of `size` bytes.
+    fn on_datagram(&mut self, arrival: Arrival, size: u16, actions: &mut Actions) {
+        let Arrival { now, tag, split, .. } = arrival;
+        let number = (tag >> 32) as u32;
+        let Some(open) = self.open.get_mut(&number) else { return };
+        open.split = open.split + split;
+        if tag & ECHO != 0 {
+            let open = *open;
+            self.open.remove(&number);
+            self.resume(now);
+            actions.messages.extend(self.record(&open, Some(now)));
+        } else {
+            let PingConfig { from, to, .. } = self.config;
+            actions.datagrams.push(Datagram { from: to, to: from, size, tag: tag | ECHO });
+        }
     }
 
     /// Schedules the ping that waited for an echo, which has arrived or is lost.
@@ -272,24 +286,12 @@ impl Source for PingSource {
     }
 
     fn on_message(&mut self, arrival: Arrival, actions: &mut Actions) {
+        if let Some(size) = self.config.packet {
+            return self.on_datagram(arrival, size, actions);
+        }
         if let Some(done) = self.exchanges.on_message(arrival, actions) {
             self.resume(arrival.now);
             actions.messages.extend(Some(done.message).filter(|m| m.created >= self.config.warmup));
-        }
-    }
-
-    fn on_packet(&mut self, now: Time, packet: &Packet, split: Split, actions: &mut Actions) {
-        let Some(open) = self.open.get_mut(&packet.seq) else { return };
-        open.split = open.split + split;
-        if packet.ack == ECHO {
-            let open = *open;
-            self.open.remove(&packet.seq);
-            self.resume(now);
-            actions.messages.extend(self.record(&open, Some(now)));
-        } else {
-            let mut echo = raw_packet(self.config.workload, packet.dst, packet.src, packet.size);
-            (echo.seq, echo.ack) = (packet.seq, ECHO);
-            actions.packets.push(echo);
         }
     }
 

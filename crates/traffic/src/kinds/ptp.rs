@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use plimsoll_fabric::Unbuildable;
-use plimsoll_fabric::net::{HostId, Packet};
+use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Bytes, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,9 +22,8 @@ use crate::clock_servo::{ClockServo, ClockServoParams};
 use crate::facts::NetworkFacts;
 use crate::hosts::{HostName, Hosts};
 use crate::kind::{Context, ExpectedRecords, Kind, host_count, number};
-use crate::raw_packet::raw_packet;
-use crate::record::{Observation, Split, Supply};
-use crate::source::{Actions, Arrival, Reach, Source};
+use crate::record::{Observation, Supply};
+use crate::source::{Actions, Arrival, Datagram, Reach, Source};
 
 /// Clocks compared by two-way timestamps, as the Precision Time Protocol does (IEEE 1588). Without `servo` all clocks
 /// are perfect, so that the estimated offset is the asymmetry of the two directions: `(forward - backward) / 2`. With
@@ -165,7 +164,7 @@ struct PtpSource {
     lost: usize,
 }
 
-/// The three packets, in the low bits of the acknowledgement number; the bits above are the client.
+/// The three packets, in the low bits of a tag; the bits above are the client, and the upper half is the exchange.
 const SYNC: u32 = 0;
 const DELAY_REQUEST: u32 = 1;
 const DELAY_RESPONSE: u32 = 2;
@@ -221,9 +220,8 @@ impl PtpSource {
     fn send(&self, client: u32, number: u32, kind: u32, actions: &mut Actions) {
         let (server, host) = (self.config.server, self.config.clients[client as usize]);
         let (from, to) = if kind == DELAY_REQUEST { (host, server) } else { (server, host) };
-        let mut packet = raw_packet(self.config.workload, from, to, self.config.packet);
-        (packet.seq, packet.ack) = (number, client << 2 | kind);
-        actions.packets.push(packet);
+        let tag = u64::from(number) << 32 | u64::from(client << 2 | kind);
+        actions.datagrams.push(Datagram { from, to, size: self.config.packet, tag });
     }
 }
 
@@ -241,12 +239,9 @@ impl Source for PtpSource {
         }
     }
 
-    fn on_message(&mut self, _: Arrival, _: &mut Actions) {
-        unreachable!("clocks are compared by single packets")
-    }
-
-    fn on_packet(&mut self, now: Time, packet: &Packet, _: Split, actions: &mut Actions) {
-        let (client, number, kind) = (packet.ack >> 2, packet.seq, packet.ack & 3);
+    fn on_message(&mut self, arrival: Arrival, actions: &mut Actions) {
+        let (now, detail, number) = (arrival.now, arrival.tag as u32, (arrival.tag >> 32) as u32);
+        let (client, kind) = (detail >> 2, detail & 3);
         let Some(open) = self.open.get_mut(&(client, number)) else { return };
         match kind {
             SYNC => {

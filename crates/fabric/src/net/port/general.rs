@@ -1,4 +1,9 @@
-//! [`General`]: explicit departures, for ports whose departures are not known at admission.
+//! [`General`]: ports whose departures are not known at admission.
+//!
+//! A departure depends on the packets that came before it, and on nothing else at most ports. Such a port *settles*: it
+//! decides departures late, each at its own time, before the next arrival or when the last packet on its link reaches
+//! the far end, and needs no event. Where something else reads or stops the port, or waits for it (flow control, a
+//! shared buffer, a sender that waits for room, adaptive paths, another logical process), each departure is an event.
 
 use std::mem::offset_of;
 use std::sync::Arc;
@@ -39,6 +44,8 @@ pub struct General {
     ends_matter: bool,
     /// The rules and the discipline alone decide on a packet, and no observer is called for it.
     is_plain: bool,
+    /// Departures are decided late: before the next arrival, or when the link's last packet has reached the far end.
+    settles: bool,
 }
 
 /// The fields needed for a packet that waits, then the ones of the port's mechanisms.
@@ -92,6 +99,13 @@ impl General {
             && config.phantom_queue.is_none()
             && config.pacer.is_none()
             && config.meter.is_none();
+        // Whoever else reads or stops this port, or waits for it, would see the packets that should have left.
+        let settles = config.settles
+            && !ends_matter
+            && !config.accounts
+            && !config.changes
+            && !config.counts_drain_bytes
+            && config.pacer.is_none();
         let passes_up_to = if counts_waiting { 0 } else { config.discipline.passes_up_to() };
         let extras = Extras {
             marker: config.marker.map(Box::new),
@@ -121,6 +135,7 @@ impl General {
             asked_for_end: false,
             ends_matter,
             is_plain,
+            settles,
         }
     }
 
@@ -168,10 +183,43 @@ impl General {
         }
     }
 
+    /// Carries out the departures that are due at `now`, each at its own time, if they are decided late.
+    pub(super) fn settle(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
+        if !self.settles {
+            return;
+        }
+        if self.is_plain {
+            self.catch_up::<PLAIN>(id, now, sink);
+        } else {
+            self.catch_up::<ANY>(id, now, sink);
+        }
+        if self.waiting > 0 {
+            sink.waits(id);
+        }
+    }
+
+    /// Departures are decided in time from now on.
+    pub(super) fn decide_in_time(&mut self) {
+        assert!(self.waiting == 0, "packets wait whose departures nobody has asked for");
+        self.settles = false;
+    }
+
+    /// Starts the transmissions that were due by `now`. Where packets wait, the next starts when the link is free.
+    #[inline]
+    fn catch_up<const IS_PLAIN: bool>(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
+        while self.waiting > 0 && self.busy_until <= now {
+            self.start_due::<IS_PLAIN>(id, self.busy_until, sink);
+        }
+    }
+
     fn arrive<const IS_PLAIN: bool>(&mut self, id: PortId, now: Time, slot: Slot, sink: &mut impl Sink) {
         // A departure that is due at this very instant comes first, in either order of the two events: the arriving
         // packet sees the queue without it.
-        self.start_due::<IS_PLAIN>(id, now, sink);
+        if self.settles {
+            self.catch_up::<IS_PLAIN>(id, now, sink);
+        } else {
+            self.start_due::<IS_PLAIN>(id, now, sink);
+        }
         let verdict = self.admit::<IS_PLAIN>(now, slot, sink);
         if verdict == Verdict::Drop {
             return self.drop_packet(id, now, slot, sink);
@@ -424,7 +472,7 @@ impl General {
     /// Requests a call when the packet in service has left, if that has an effect.
     #[inline]
     fn call_when_free(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
-        let matters = self.waiting > 0 || self.ends_matter;
+        let matters = (self.waiting > 0 || self.ends_matter) && !self.settles;
         if matters && self.busy_until > now && !self.asked_for_end {
             self.asked_for_end = true;
             sink.call_at(id, self.busy_until);
@@ -500,6 +548,9 @@ impl General {
             if extras.accounts {
                 sink.entered(id, slot);
             }
+        }
+        if self.settles && self.waiting == 0 {
+            sink.waits(id);
         }
         self.waiting += 1;
         let victims = &mut self.rest.victims;

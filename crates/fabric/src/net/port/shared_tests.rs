@@ -86,6 +86,7 @@ pub(super) fn config(number: u32, limit: BufferLimit, marker: Option<Marker>) ->
         counts_drain_bytes: false,
         changes: false,
         general: false,
+        settles: false,
     }
 }
 

@@ -1,7 +1,7 @@
 //! [`Datagrams`]: single packets between namespaces, over UDP.
 //!
-//! A packet's first eight bytes are its sequence and acknowledgement numbers. A packet that the system rejects, such as
-//! a limiter's excess, is lost, as in a simulation.
+//! The first eight bytes of the payload are the tag. A datagram that the system does not take, such as a limiter's
+//! excess, is lost, as in a simulation.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,8 +9,8 @@ use std::net::{IpAddr, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use plimsoll_fabric::net::{HostId, Packet};
-use plimsoll_traffic::raw_packet;
+use plimsoll_fabric::net::HostId;
+use plimsoll_traffic::Datagram;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::context::AgentContext;
@@ -33,7 +33,7 @@ pub(super) struct Datagrams {
 /// The bytes that may wait for the agent at a socket: a tenth of a second of 1 Gb/s with the kernel's overhead. A
 /// datagram dropped there does not count as a loss of the network.
 const ROOM: usize = 32 << 20;
-/// The bytes of sequence and acknowledgement number.
+/// The bytes of the tag.
 const LABEL: usize = 8;
 /// The largest payload of UDP over IPv4.
 const PAYLOAD_MAX: u64 = 65_507;
@@ -51,40 +51,39 @@ impl Datagrams {
         }
     }
 
-    /// Returns the payload of `packet` in bytes, its size without the header.
-    pub(super) fn payload(&self, packet: &Packet) -> u64 {
-        u64::from(packet.size).saturating_sub(self.driven.packet_header)
+    /// Returns the payload of a datagram in bytes, its size without the header.
+    pub(super) fn payload(&self, datagram: &Datagram) -> u64 {
+        u64::from(datagram.size).saturating_sub(self.driven.packet_header)
     }
 
-    /// Sends a packet; a packet that the system does not take is lost.
+    /// Sends a datagram; one that the system does not take is lost.
     ///
     /// # Errors
     /// Fails if the system refuses a socket.
-    pub(super) fn send(&mut self, epoll: &OwnedFd, packet: &Packet) -> io::Result<()> {
-        self.open(epoll, packet.dst.0)?;
-        self.open(epoll, packet.src.0)?;
-        let length = self.payload(packet).clamp(LABEL as u64, PAYLOAD_MAX);
+    pub(super) fn send(&mut self, epoll: &OwnedFd, datagram: &Datagram) -> io::Result<()> {
+        let Datagram { from, to, tag, .. } = *datagram;
+        self.open(epoll, to.0)?;
+        self.open(epoll, from.0)?;
+        let length = self.payload(datagram).clamp(LABEL as u64, PAYLOAD_MAX);
         let bytes = &mut self.room[..length as usize];
-        bytes[..4].copy_from_slice(&packet.seq.to_be_bytes());
-        bytes[4..LABEL].copy_from_slice(&packet.ack.to_be_bytes());
-        let to = sockets::address(packet.dst.0, DRIVER_PORT + self.driven.number);
-        let _ = self.sockets[&packet.src.0].send_to(bytes, to);
+        bytes[..LABEL].copy_from_slice(&tag.to_be_bytes());
+        let to = sockets::address(to.0, DRIVER_PORT + self.driven.number);
+        let _ = self.sockets[&from.0].send_to(bytes, to);
         Ok(())
     }
 
-    /// Returns the next packet that has arrived at `host`.
+    /// Returns the next datagram that has arrived at `host`.
     ///
     /// # Errors
     /// Fails if its socket is broken.
-    pub(super) fn receive(&mut self, host: u32) -> io::Result<Option<Packet>> {
+    pub(super) fn receive(&mut self, host: u32) -> io::Result<Option<Datagram>> {
         while let Some((length, from)) = ready(self.sockets[&host].recv_from(&mut self.room))? {
             // A program of another host may send to the socket.
             let Some(&from) = self.hosts.get(&from.ip()) else { continue };
             let Some((label, _)) = self.room[..length].split_first_chunk::<LABEL>() else { continue };
-            let [a, b, c, d, e, f, g, h] = *label;
             let size = (length as u64 + self.driven.packet_header).min(u64::from(u16::MAX)) as u16;
-            let (seq, ack) = (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
-            return Ok(Some(packet_of(self.driven.number, (from, host), size, seq, ack)));
+            let (from, to) = (HostId(from), HostId(host));
+            return Ok(Some(Datagram { from, to, size, tag: u64::from_be_bytes(*label) }));
         }
         Ok(None)
     }
@@ -105,11 +104,4 @@ impl Datagrams {
         self.sockets.insert(host, socket);
         Ok(())
     }
-}
-
-/// Returns a single packet as it was sent.
-fn packet_of(workload: u16, (from, to): (u32, u32), size: u16, seq: u32, ack: u32) -> Packet {
-    let mut packet = raw_packet(workload, HostId(from), HostId(to), size);
-    (packet.seq, packet.ack) = (seq, ack);
-    packet
 }

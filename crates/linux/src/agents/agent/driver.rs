@@ -3,7 +3,7 @@
 //! ```text
 //! on_due, at the time it asked for ──> Source ──Actions──> Pipes: TCP, a byte stream in each direction
 //!                                        ^                 Datagrams: UDP, single packets
-//!                                        └── on_message, on_packet <── epoll ──┘
+//!                                        └── on_message <── epoll ──┘
 //! ```
 //!
 //! The source is the simulator's own, with the same draws and the same records. One thread acts for all hosts of a
@@ -22,7 +22,7 @@ use plimsoll_fabric::net::{HostId, Packet, ideal_time};
 use plimsoll_mechanisms::tcp::Connections;
 use plimsoll_results::outcome;
 use plimsoll_traffic::record::{ExtraLoad, Message, Observation, Query, Split};
-use plimsoll_traffic::{Actions, Arrival, ConnectionEnd, Reach, Source, Write};
+use plimsoll_traffic::{Actions, Arrival, ConnectionEnd, Datagram, Reach, Source, Write};
 use plimsoll_units::{Span, Time};
 use rustix::event::{Timespec, epoll};
 
@@ -55,8 +55,8 @@ pub(super) struct SourceDriver {
     records: Records,
 }
 
-/// Sender, sequence and acknowledgement number.
-type PacketName = (u32, u32, u32);
+/// The sender and the tag of a datagram.
+type PacketName = (u32, u64);
 
 /// The records of a source.
 #[derive(Debug, Default)]
@@ -130,7 +130,7 @@ impl SourceDriver {
     /// Opens the connections that are kept, and waits until workloads begin.
     fn prepare(&mut self) -> io::Result<()> {
         let kept = self.source.kept_connections();
-        let per_message = self.context.transport.connections == Connections::PerMessage;
+        let per_message = self.context.transport.params.connections == Connections::PerMessage;
         // Flows that keep none have a connection each.
         self.keeps_connections = !per_message && (self.source.reach() != Reach::Receiver || !kept.is_empty());
         for opened in kept {
@@ -210,7 +210,8 @@ impl SourceDriver {
             let (from, to) = if end == 0 { (server, client) } else { (client, server) };
             let packet = Packet::new(HostId(from), HostId(to), message.connection, 0);
             let ideal = self.ideal(packet, message.bytes);
-            let arrival = Arrival { now, tag: message.tag, split: Split::default(), ideal };
+            let (tag, bytes, split) = (message.tag, message.bytes, Split::default());
+            let arrival = Arrival { now, tag, from: HostId(from), bytes, split, ideal };
             self.act(now, |source, actions| source.on_message(arrival, actions))?;
         }
         // A connection of one message has served when its client has the answer, or its server a flow.
@@ -222,20 +223,22 @@ impl SourceDriver {
     }
 
     fn on_datagrams(&mut self, host: u32) -> io::Result<()> {
-        while let Some(packet) = self.datagrams.receive(host)? {
-            let name = (packet.src.0, packet.seq, packet.ack);
+        while let Some(datagram) = self.datagrams.receive(host)? {
+            let Datagram { from, to, size, tag } = datagram;
+            let name = (from.0, tag);
             if self.given_up.contains(&name) {
                 continue;
             }
             let made = self.in_flight.remove(&name);
             let now = self.catch_up()?;
-            let payload = self.datagrams.payload(&packet);
+            let payload = self.datagrams.payload(&datagram);
             // The part of its latency on idle links is known; the rest is attributed to the NIC, for the sum.
             let took = made.map_or(Span::MAX, |made| now.saturating_since(made));
-            let propagation = self.ideal(packet, payload).min(took);
-            let nic = made.map_or(Span::ZERO, |_| took - propagation);
-            let split = Split { propagation, nic, ..Split::default() };
-            self.act(now, |source, actions| source.on_packet(now, &packet, split, actions))?;
+            let ideal = self.ideal(Packet::new(from, to, 0, size), payload).min(took);
+            let nic = made.map_or(Span::ZERO, |_| took - ideal);
+            let split = Split { propagation: ideal, nic, ..Split::default() };
+            let arrival = Arrival { now, tag, from, bytes: u64::from(size), split, ideal };
+            self.act(now, |source, actions| source.on_message(arrival, actions))?;
         }
         Ok(())
     }
@@ -257,11 +260,11 @@ impl SourceDriver {
         for write in mem::take(&mut self.actions.writes) {
             self.write(write)?;
         }
-        for packet in mem::take(&mut self.actions.packets) {
-            let name = (packet.src.0, packet.seq, packet.ack);
+        for datagram in mem::take(&mut self.actions.datagrams) {
+            let name = (datagram.from.0, datagram.tag);
             self.in_flight.insert(name, at);
             self.sent.push_back((at, name));
-            self.datagrams.send(&self.epoll, &packet)?;
+            self.datagrams.send(&self.epoll, &datagram)?;
         }
         self.take_records();
         Ok(())

@@ -71,7 +71,7 @@ impl AgentPlan {
             let of_frames = workload.params().sizes_are_of_frames();
             plan.driven.push(DrivenSource {
                 number,
-                priority: model.host.priority.get(name).copied().unwrap_or(0),
+                priority: model.priority_of(name).unwrap_or(0),
                 pool: pool(control.as_ref(), name),
                 packet_header: if of_frames { UDP_FRAME } else { model.transport.header.get() },
             });

@@ -1,4 +1,4 @@
-//! What the tests of several studies have in common: the committed pages, and the programs of real servers.
+//! Shared code of the tests of studies: the committed pages, and the programs of real servers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ pub fn committed(study: &Study) -> (PathBuf, Reproduction) {
     (folder, serde_json::from_str(&rows).expect("the rows are a reproduction"))
 }
 
-/// The folder of this build's programs, if what a study of real servers needs is here.
+/// The folder of this build's programs, if this machine has all that a study of real servers needs.
 pub fn servers() -> Option<PathBuf> {
     let test = std::env::current_exe().expect("a program has a path");
     let folder = test.ancestors().nth(2).expect("tests are in a folder of the build's").to_owned();
@@ -36,7 +36,7 @@ pub fn servers() -> Option<PathBuf> {
     Some(folder)
 }
 
-/// The page and its figures are what the rows give.
+/// The page and its figures follow from the rows.
 pub fn page_is_of_its_rows(study: &Study) {
     let mut reproduction = committed(study).1;
     reproduction.settle(study);

@@ -54,7 +54,7 @@ const WORDS: &[&str] = &[
     "\"99999999TB\"",
 ];
 
-/// `text` with a few lines or words of them changed, some by what is in `others`, which are at least one.
+/// `text` with a few lines or words of them changed, some by parts of `others`, of which there is at least one.
 pub fn mutate(text: &str, others: &[String], rng: &mut Pcg64Mcg) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for _ in 0..=below(rng, 4) {

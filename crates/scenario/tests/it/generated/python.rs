@@ -32,13 +32,13 @@ from typing import Literal, TypedDict, Union
 /// The widest line of the module.
 const WIDTH: usize = 120;
 
-/// The table of a port, and its key for what the schema does not know: a queue discipline from outside.
+/// The table of a port, and its key that the schema does not know: a queue discipline from outside.
 const PORTS: &[&str] = &["Port", "PortPartial"];
 const DISCIPLINE: &str = r#"    discipline: Union[Mapping[str, Mapping[str, object]], Literal["off"]]
     """A queue discipline of your own by its name, whose keys are the arguments of its class."""
 "#;
 
-/// Words that no attribute can be called in Python, of those that scenarios have as keys.
+/// Words that no attribute can be called in Python, among the keys of scenarios.
 const KEYWORDS: &[&str] = &["from"];
 
 /// Returns the module's text.
@@ -137,7 +137,7 @@ fn docstring(indent: &str, described: &Json) -> String {
             line.push_str(word);
         }
     }
-    // A quotation mark at the end would be one of those that end the text.
+    // A quotation mark at the end would be part of the closing quotation.
     let end = if text.ends_with('"') { " " } else { "" };
     format!("{indent}\"\"\"{}{end}\"\"\"\n", lines.join(&format!("\n{indent}")))
 }

@@ -11,7 +11,7 @@ use plimsoll_mechanisms::mptcp::{Endpoint, PathState, Scheduler};
 use plimsoll_traffic::{ConnectionEnd as End, Write};
 use plimsoll_units::Time;
 
-use super::{Multipath, MultipathConnection};
+use super::{MultipathConnection, path_class};
 use crate::hosts::Hosts;
 use crate::hosts::agenda::{Delivery, Step};
 use crate::hosts::receive_offload::prepend;
@@ -35,8 +35,8 @@ impl Hosts {
     pub(in crate::hosts) fn write_multipath(&mut self, now: Time, fabric: &mut SimFabric, write: Write) {
         let Write { connection: number, end, bytes, tag, created } = write;
         let multipath = self.multipath.as_deref_mut().expect("the caller has seen it");
-        let connection = multipath.connections.get_mut(&number);
-        let connection = connection.expect("a workload writes to connections that it has open");
+        let open = multipath.with_config(number);
+        let (config, connection) = open.expect("a workload writes to connections that it has open");
         if let Some(classes) = &self.classes {
             let priority = classes.priority(connection.workload, bytes);
             connection.halves.iter_mut().for_each(|half| half.priority = priority);
@@ -44,7 +44,7 @@ impl Hosts {
         }
         let half = &mut connection.halves[end as usize];
         half.messages.write(bytes, tag, created);
-        half.endpoint.write(&multipath.config, now, bytes);
+        half.endpoint.write(config, now, bytes);
         self.send_multipath(now, fabric, number, end);
     }
 
@@ -59,7 +59,7 @@ impl Hosts {
     ) {
         let Some(multipath) = self.multipath.as_deref_mut() else { return };
         let Some((number, subflow)) = multipath.subflow_of(packet.flow) else { return };
-        let Some(connection) = multipath.connections.get_mut(&number) else { return };
+        let Some((config, connection)) = multipath.with_config(number) else { return };
         let end = End::receiving(packet);
         let [client, server] = &mut connection.halves;
         let (half, peer) = if end == End::Client { (client, server) } else { (server, client) };
@@ -73,7 +73,7 @@ impl Hosts {
         let data_acks = before.iter().chain([packet]).map(|packet| unwrap(packet.rank, sent));
         let data_ack = data_acks.max().unwrap_or_default();
         let mappings = peer.endpoint.mappings(subflow, segment.seq, segment.len);
-        let delivered = endpoint.on_segment(&multipath.config, now, subflow, &segment, data_ack, mappings);
+        let delivered = endpoint.on_segment(config, now, subflow, &segment, data_ack, mappings);
         let received = endpoint.received();
         if delivered.new_bytes > 0 {
             match &mut connection.active {
@@ -122,9 +122,8 @@ impl Hosts {
         let has_circuit = fabric.has_circuit(src, dst);
         let active = if has_circuit { PathClass::Circuit } else { PathClass::Packet };
         let Some(multipath) = self.multipath.as_deref_mut() else { return };
-        let classes: [PathClass; 8] = std::array::from_fn(|subflow| multipath.class(subflow));
-        let Multipath { config, connections, .. } = multipath;
-        let Some(connection) = connections.get_mut(&number) else { return };
+        let Some((config, connection)) = multipath.with_config(number) else { return };
+        let classes: [PathClass; 8] = std::array::from_fn(|subflow| path_class(config.paths, subflow));
         let full_size = config.tcp.segment + u64::from(config.tcp.header_bytes);
         let [client, server] = &mut connection.halves;
         let (half, peer) = if end == End::Client { (client, server) } else { (server, client) };
@@ -194,13 +193,13 @@ impl Hosts {
         end: End,
     ) {
         let Some(multipath) = self.multipath.as_deref_mut() else { return };
-        let Some(connection) = multipath.connections.get_mut(&number) else { return };
+        let Some((config, connection)) = multipath.with_config(number) else { return };
         let half = &mut connection.halves[end as usize];
         if half.armed != now {
             return;
         }
         half.armed = Time::MAX;
-        half.endpoint.on_deadline(&multipath.config, now);
+        half.endpoint.on_deadline(config, now);
         self.send_multipath(now, fabric, number, end);
     }
 

@@ -52,7 +52,7 @@ impl Hosts {
         self.hand_over(now, place, released);
     }
 
-    /// Hands the transport what the buffer of `place` has released, piece by piece.
+    /// Hands the released packets of the buffer of `place` to the transport, piece by piece.
     fn hand_over(&mut self, now: Time, place: u32, released: Vec<Piece>) {
         self.agenda.push(Step::Released(place));
         for Piece { mut packets, since } in released.into_iter().rev() {
@@ -61,8 +61,8 @@ impl Hosts {
         }
     }
 
-    /// The transport has what the buffer of `place` released: arms the buffer's timer, or removes a buffer whose end
-    /// misses nothing.
+    /// The transport has all released packets of the buffer of `place`: arms the buffer's timer, or removes a
+    /// buffer whose end misses nothing.
     pub(in crate::hosts) fn on_released(&mut self, fabric: &mut SimFabric, place: u32) {
         let Some(buffers) = &mut self.reorder_buffers else { return };
         let Some(of_end) = buffers.ends.get_mut(&place) else { return };

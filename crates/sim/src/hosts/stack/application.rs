@@ -49,7 +49,8 @@ impl Hosts {
         let Some(stacks) = &mut self.stacks else { return };
         stacks.of_end(place).in_call = false;
         let Some(connection) = self.connections.get_mut(number) else { return };
-        connection.half(end).endpoint.write(&self.transport, now, bytes);
+        let transport = self.transports.get(connection.transport);
+        connection.half(end).endpoint.write(transport, now, bytes);
         self.send_from(now, fabric, number, end);
         self.write_on(now, fabric, number, end);
     }

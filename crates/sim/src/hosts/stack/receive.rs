@@ -1,12 +1,13 @@
 //! The way up: the host takes what its NIC holds, TCP gets it segment by segment, and the application copies it.
 
 use plimsoll_fabric::net::{HostId, Packet, Wait};
-use plimsoll_traffic::{ConnectionEnd as End, workload_of_raw};
+use plimsoll_traffic::{Arrival, ConnectionEnd as End};
 use plimsoll_units::{Bytes, Span, Time};
 
 use super::{HostStacks, Work, place_of};
 use crate::hosts::Hosts;
-use crate::hosts::agenda::{Arrived, Delivery, Step};
+use crate::hosts::agenda::{Delivery, Step};
+use crate::hosts::datagram_workload;
 use crate::hosts::nic::schedule_receive;
 use crate::hosts::receive_offload::TakenPiece;
 use crate::sim_hooks::SimFabric;
@@ -86,13 +87,13 @@ impl Hosts {
     pub(super) fn receive_segment(&mut self, now: Time, mut packets: Vec<Packet>, taken: Time) {
         packets.iter_mut().for_each(|packet| packet.add_wait(Wait::Nic, now - taken));
         let Some(first) = packets.first().copied() else { return };
-        if workload_of_raw(first.flow).is_none() {
+        if datagram_workload(first.flow).is_none() {
             self.agenda.push(Step::Segment(first.flow, End::receiving(&first)));
         }
         self.agenda.push(Step::Piece(packets));
     }
 
-    /// TCP has a segment: the application copies what the end has received in order, and sends on.
+    /// TCP has a segment: the application copies the data that the end has received in order, and sends on.
     pub(in crate::hosts) fn on_segment(&mut self, now: Time, fabric: &mut SimFabric, number: u32, end: End) {
         if let (Some(connection), Some(stacks)) = (self.connections.get_mut(number), &mut self.stacks) {
             let (host, received) = (connection.host(end), connection.half(end).endpoint.received());
@@ -107,7 +108,7 @@ impl Hosts {
         now: Time,
         fabric: &mut SimFabric,
         delivery: Delivery,
-    ) -> Option<Arrived> {
+    ) -> Option<(u16, Arrival)> {
         let Some(stacks) = self.stacks.as_mut().filter(|stacks| !stacks.costs.receive.byte.is_zero()) else {
             return self.deliver(now, fabric, delivery);
         };

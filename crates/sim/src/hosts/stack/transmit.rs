@@ -1,7 +1,6 @@
 //! The way down: TCP's packets become pieces, the processor hands pieces to the NIC, and its queues send them in turn.
 
 use plimsoll_fabric::net::{Flags, HostId, Packet, Wait};
-use plimsoll_traffic::workload_of_raw;
 use plimsoll_units::{Bytes, Span, Time};
 
 use super::{
@@ -9,6 +8,7 @@ use super::{
 };
 use crate::hosts::Hosts;
 use crate::hosts::connection::Half;
+use crate::hosts::datagram_workload;
 use crate::sim_hooks::SimFabric;
 use plimsoll_traffic::ConnectionEnd as End;
 
@@ -88,8 +88,8 @@ impl HostStacks {
         began.push(place);
     }
 
-    /// A workload sends a packet without TCP.
-    pub(in crate::hosts) fn on_raw_packet(&mut self, fabric: &mut SimFabric, now: Time, packet: Packet) {
+    /// A workload sends a datagram.
+    pub(in crate::hosts) fn on_datagram(&mut self, fabric: &mut SimFabric, now: Time, packet: Packet) {
         let mut packets = self.lists.take();
         packets.push(packet);
         self.on_piece(fabric, packet.src, Piece { packets, since: now, place: None }, Span::ZERO);
@@ -143,7 +143,7 @@ impl Hosts {
             }
             for mut packet in packets.drain(..) {
                 packet.add_wait(Wait::Nic, now - since);
-                if workload_of_raw(packet.flow).is_some() {
+                if datagram_workload(packet.flow).is_some() {
                     fabric.send_unpaced(now, packet);
                 } else {
                     fabric.send(now, packet);
@@ -158,7 +158,7 @@ impl Hosts {
         }
     }
 
-    /// So many bytes of an end of a connection have left its host.
+    /// A number of bytes of an end of a connection have left its host.
     fn on_left(&mut self, now: Time, fabric: &mut SimFabric, place: u32, bytes: u64) {
         let Some(stacks) = &mut self.stacks else { return };
         let limit = stacks.offloads.output_limit.get();

@@ -1,4 +1,4 @@
-//! The workloads that stand for applications: exact on an idle network, and lawful under load.
+//! The workloads that represent applications: exact on an idle network, and lawful under load.
 //!
 //! The network is a rack of 10 Gb/s and 5 us, where a packet of `w` bytes takes `2 (0.8 ns w + 5 us)` from host
 //! to host, and packets that one host sends back to back arrive `0.8 ns w` apart.
@@ -174,7 +174,7 @@ fn all_workers_tell_all() {
     let six = run(&rack(6, text));
     assert_eq!(six.queries.len(), 4);
     for (query, next) in six.queries.iter().zip(&six.queries[1..]) {
-        // Nobody enters a round before somebody has passed the last one, nor long after all have.
+        // No host enters a round before another has passed the last one, nor long after all have.
         assert!(next.created > query.created && next.created <= query.completed.unwrap());
     }
 }
@@ -455,7 +455,7 @@ fn a_run_repeats_and_does_not_depend_on_the_engine() {
     run_variant(ALL, "per-message");
 }
 
-/// What a request draws depends on the request alone, so that variants can be compared by pairs.
+/// The random numbers of a request depend on the request alone, so that variants can be compared by pairs.
 #[test]
 fn every_variant_meets_the_same_requests() {
     let variants = ["first", "second", "per-message"].map(|name| run_variant(ALL, name));
@@ -493,7 +493,7 @@ fn shipped_examples_run() {
             }
         }
     }
-    assert_eq!(files, 10);
+    assert_eq!(files, 11);
 }
 
 /// Programs are for emulated hosts: a simulation runs the rest, and says that it lacks them.

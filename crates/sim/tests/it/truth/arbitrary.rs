@@ -3,19 +3,19 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// So many cases, or what `PROPTEST_CASES` says. A failing scenario is printed whole, so none is kept.
+/// The number of cases, unless `PROPTEST_CASES` gives another. A failing scenario is printed whole, so none is kept.
 pub fn config(cases: u32) -> ProptestConfig {
     let cases =
         if std::env::var_os("PROPTEST_CASES").is_some() { ProptestConfig::default().cases } else { cases };
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// What a strategy may leave out.
+/// The features that a strategy may use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
-    /// Only what the express engine can do.
+    /// Only the features of the express engine.
     Express,
-    /// All features, including those of the general engine.
+    /// All features, including the general engine's.
     All,
 }
 
@@ -185,7 +185,7 @@ fn workloads() -> impl Strategy<Value = String> {
     });
     proptest::collection::vec(prop_oneof![rpc, transfer, incast, packets, all_to_all, fan_out], 1..4)
         .prop_map(|mut tables| {
-            // The same table twice is no scenario.
+            // The same table twice is an error.
             tables.sort_unstable();
             tables.dedup_by_key(|table| table.lines().next().map(str::to_owned));
             tables.concat()

@@ -20,13 +20,13 @@ use plimsoll_sim::RunError;
 use crate::truth::lab::model;
 use draw::Case;
 
-/// Runs take at most so many events: a hundred times what these do.
+/// The most events of a run: a hundred times the usual number.
 const EVENTS_MAX: u64 = 100_000_000;
 
 /// Seeds of later cases that once failed.
 const FOUND: [u64; 1] = [3_677];
 
-/// What a failing case prints.
+/// The output of a failing case.
 struct Shown<'a>(u64, &'a str);
 
 impl Drop for Shown<'_> {

@@ -1,4 +1,4 @@
-//! What comes out is what went in: packets, bytes, messages and time, however little room there is.
+//! Conservation of everything that enters: packets, bytes, messages and time, however little room there is.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::truth::arbitrary::{Scope, config, scenario};
 use crate::truth::lab::{Run, run};
 
 /// How many messages a workload of `arbitrary` makes in a run of `hosts` hosts; `None` for raw packets,
-/// which nobody sends again.
+/// which no host sends again.
 fn expected_messages(name: &str, hosts: u64) -> Option<u64> {
     match name {
         "rpc" => Some(60),
@@ -152,7 +152,7 @@ fn backpressure_never_drops_at_the_nic_and_keeps_the_link_busy() {
     assert!(transfer("backpressure = false", "buffer = '10 packets'").counters.nic_drops > 0);
 }
 
-/// A limit on what waits does not concern a packet that need not wait.
+/// A limit on waiting packets does not concern a packet that need not wait.
 #[test]
 fn a_port_without_a_buffer_passes_what_finds_it_idle() {
     for engine in ["express", "general"] {
@@ -238,7 +238,7 @@ fn links_add_up_to_the_whole() {
     let last = pausing.of("bulk").filter_map(|message| message.latency()).max().unwrap();
     let sent = Span::from_ps(of("leaf0", "h0").unwrap().bytes * 800);
     assert!(sent < last && sent > last.saturating_sub(Span::from_us(20)), "{sent} of {last}");
-    // More than its buffer holds comes from each neighbour at once; nobody pauses the way to the receiver.
+    // More than its buffer holds comes from each neighbour at once; no pause blocks the way to the receiver.
     let neighbour = of("h1", "leaf0").unwrap();
     assert!(neighbour.pauses > 0 && neighbour.paused > Span::from_us(100), "{neighbour:?}");
     assert!(neighbour.paused < last, "{neighbour:?}");

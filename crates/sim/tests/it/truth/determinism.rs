@@ -153,7 +153,7 @@ fn results_are_those_of_the_last_version() {
     }
 }
 
-/// What a workload asks of the network, whatever the network makes of it.
+/// The messages that a workload creates, whatever the network does with them.
 fn demand(text: &str, name: &str) -> Vec<(u64, u64, u32, u32, u64)> {
     let run = run(text);
     let asked = |message: &plimsoll_results::outcome::Message| {
@@ -162,7 +162,7 @@ fn demand(text: &str, name: &str) -> Vec<(u64, u64, u32, u32, u64)> {
     run.of(name).map(asked).collect()
 }
 
-/// Common random numbers: a variant, another workload or another order of tables changes nobody's
+/// Common random numbers: a variant, another workload or another order of tables changes no other's
 /// arrivals, sizes, servers and pairs.
 #[test]
 fn each_request_is_the_same_in_every_variant() {

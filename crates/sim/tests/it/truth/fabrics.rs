@@ -1,4 +1,4 @@
-//! Fabrics: many paths, priorities, flow control. What is lossless loses nothing, what is first goes first,
+//! Fabrics: many paths, priorities, flow control. Lossless networks lose nothing, the first class goes first,
 //! and a circle of pauses is found.
 
 use plimsoll_sim::RunError;
@@ -173,7 +173,7 @@ fn slow_links_are_no_deadlock() {
     assert!(run.messages.iter().all(|message| message.completed.is_some()));
 }
 
-/// Clockwise traffic in a ring of five, of so many flows.
+/// Clockwise traffic in a ring of five, of `flows` flows.
 pub fn ring(flows: usize) -> String {
     let all = [("a", "c"), ("b", "d"), ("c", "e"), ("d", "a"), ("e", "b")];
     let table = |(from, to): &(&str, &str)| {
@@ -191,7 +191,7 @@ fn a_circle_of_pauses_is_found() {
     let RunError::Deadlock { links, .. } = &error else { panic!("{error}") };
     assert_eq!(links.len(), 5, "{error}");
     assert!(error.to_string().contains("s0 -> s1"), "{error}");
-    // One flow less, and it is no circle.
+    // With one flow less there is no circle.
     let open = run(&ring(4));
     assert_lossless(&open);
 }
@@ -204,7 +204,7 @@ fn adaptive_paths_use_a_lossless_fabric_better_than_hashed_ones() {
             "[paths]\n{paths}\n[topology]\nkind = 'fat-tree'\nk = 4\nrate = '10Gbps'\ndelay = '1us'\n\
              [workload.bulk]\nkind = 'permutation'\n"
         ));
-        // Packets overtake each other, which is no loss.
+        // Packets overtake each other, which is not a loss.
         let run = run(&text.replace("ack_every = 1", "ack_every = 1\ndup_ack_threshold = 0"));
         assert_lossless(&run);
         run.connections.iter().map(|connection| connection.delivered).sum::<u64>()
@@ -213,7 +213,7 @@ fn adaptive_paths_use_a_lossless_fabric_better_than_hashed_ones() {
     assert!(adaptive as f64 > 1.2 * hashed as f64, "{adaptive} beside {hashed}");
 }
 
-/// A packet can tell of 1.1 s at one place; what waits longer is told apart all the same.
+/// A packet can record 1.1 s at one place; longer waits are attributed all the same.
 #[test]
 fn waits_of_seconds_are_told_apart() {
     let text = "version = 1\ntitle = 'slow'\n[topology]\nkind = 'rack'\nhosts = 3\nrate = '1Mbps'\ndelay = '1us'\n\
@@ -228,7 +228,7 @@ fn waits_of_seconds_are_told_apart() {
     }
 }
 
-/// One link of several is slow: every part of a flow's time is still told apart, and adaptive paths go round it.
+/// One link of several is slow: every part of a flow's time is still attributed, and adaptive paths go round it.
 #[test]
 fn a_degraded_link_is_avoided_by_those_who_look() {
     let p99 = |paths: &str| {

@@ -63,9 +63,9 @@ fn packets_are_lost_until_routing_has_converged() {
     assert_eq!(lost(&run), [100, 110, 120]);
     assert_eq!((run.counters.link_drops, run.counters.no_route_drops, run.counters.switch_drops), (3, 0, 0));
     assert!(arrived(&run).iter().all(|(_, took)| *took == 8_000));
-    // Those that come to the leaf from 128.5 us until 205 us + 25 us go the other way: 130 to 220.
+    // Packets that reach the leaf from 128.5 us until 205 us + 25 us go the other way: 130 to 220.
     assert_eq!((passed(&run, 1 - spine), passed(&run, spine)), (10, 47));
-    // Where routing knows at once, only what is on the link is lost.
+    // Where routing knows at once, only the packets on the link are lost.
     assert_eq!(lost(&fails("101900ns", "0s")), NONE);
     assert_eq!(lost(&fails("102100ns", "0s")), [100]);
     assert_eq!(lost(&fails("103900ns", "0s")), [100]);
@@ -147,7 +147,7 @@ fn a_host_without_its_link_is_unreachable() {
     assert_eq!(sender.of("packets").count(), 60 - 21);
 }
 
-/// Connections outlive an outage, and what waits for a NIC with backpressure is not lost.
+/// Connections outlive an outage, and packets that wait for a NIC with backpressure are not lost.
 #[test]
 fn transports_recover() {
     for (backpressure, fault) in [
@@ -213,7 +213,7 @@ fn flow_control_is_lossless_while_links_degrade() {
     }
 }
 
-/// Links that fail while they are paused come back unpaused, and the rest goes on.
+/// Links that fail while they are paused come back unpaused, and the rest continues.
 #[test]
 fn a_failed_link_forgets_its_pauses() {
     for direction in ["both", "forward", "backward"] {

@@ -68,7 +68,7 @@ fn tcp_repairs_what_hosts_lose() {
     assert!(lossy.of("bulk").all(|message| message.completed.is_some()));
 }
 
-/// What packets of h0 waited in their NIC, in us, of those that waited.
+/// The waiting times of packets of h0 in their NIC that are not 0, in us.
 fn waited(run: &Run, workload: &str) -> Vec<(u64, u64)> {
     let us = |ps: u64| ps / 1_000_000;
     let held = run.of(workload).filter(|message| message.split.nic.as_ps() > 0);
@@ -123,7 +123,7 @@ fn a_night_pauses_the_priorities_that_it_names() {
     assert_eq!((long(&low, "low"), long(&low, "high")), (3, 0));
     let high = run(&text("priorities", "[1]"));
     assert_eq!((long(&high, "low"), long(&high, "high")), (0, 3));
-    // In one queue, what is paused holds up what is not.
+    // In one queue, paused packets hold up the others.
     let both = run(&text("fifo", "[0]"));
     assert!(long(&both, "low") == 3 && long(&both, "high") >= 2);
 }
@@ -179,7 +179,7 @@ fn a_reorder_buffer_hides_overtaking() {
 #[test]
 fn a_reorder_buffer_delays_the_recovery_of_a_loss() {
     // The first seed with which exactly one packet is lost, in the middle of the data.
-    // A window of one round trip: what is not acknowledged keeps the sender waiting.
+    // A window of one round trip: unacknowledged data keeps the sender waiting.
     let text = |host: &str| flow(&format!("{FAST}max_window = 20\n[host]\nloss = 0.0007\n{host}"));
     let one_lost = |run: &Run| {
         run.counters.host_drops == 1 && run.counters.retransmissions == 1 && run.counters.timeouts == 0

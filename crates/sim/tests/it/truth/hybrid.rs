@@ -1,4 +1,4 @@
-//! Hybrid networks: what waits for a circuit waits exactly as long, circuits carry what the schedule says, and nothing
+//! Hybrid networks: packets wait exactly for their circuit, circuits carry the scheduled data, and nothing
 //! is lost in the circuit switch unless the pause comes too late.
 
 use plimsoll_fabric::CircuitUse;
@@ -71,7 +71,7 @@ fn what_goes_by_circuits_only_waits_for_the_first_one() {
 #[test]
 fn equal_demand_shares_the_circuits_equally() {
     let alone = run(&format!("{PROTOTYPE}{}", flows("a", "h0", "h1", "20MB")));
-    // 1.5 ms at 9 Gb/s, which is what the packet switch leaves of the receiver's link: 1,687,500 B.
+    // 1.5 ms at 9 Gb/s, the rest of the receiver's link beside the packet switch: 1,687,500 B.
     assert_eq!(carried(&alone, 4, 0, 1) / 1_500, 1_687_500 / 1_500, "one flow has all of week 4");
     let shared =
         run(&format!("{PROTOTYPE}{}{}", flows("a", "h0", "h1", "20MB"), flows("b", "h0", "h2", "20MB")));
@@ -141,7 +141,7 @@ fn scheduled_residues_do_not_overload_a_receiver() {
     assert!(scheduled * 4 < free, "{scheduled} bytes wait with rates, {free} without");
 }
 
-/// The moments of the loop are those of the keys, and the weeks have all bytes that passed the packet switch.
+/// The moments of the loop are the keys' moments, and the weeks have all bytes that passed the packet switch.
 #[test]
 fn weeks_have_the_moments_of_the_loop_and_the_bytes_beside_the_circuits() {
     let run = run(&format!("{PROTOTYPE}{}", flows("a", "h0", "h1", "3MB")));
@@ -159,14 +159,14 @@ fn weeks_have_the_moments_of_the_loop_and_the_bytes_beside_the_circuits() {
     // Data and acknowledgements, by one switch or the other.
     let by_circuits: u64 = run.circuits.iter().map(|circuit| circuit.packets).sum();
     let by_packets: u64 = weeks.iter().map(|week| week.packet_packets).sum();
-    // What has passed a switch has arrived, but for what is on its way when the run ends.
+    // Data that has passed a switch has arrived, unless it is in flight when the run ends.
     let Counters { packets_delivered, packets_in_flight, .. } = run.counters;
     let passed = by_circuits + by_packets;
     let known = packets_delivered..=packets_delivered + packets_in_flight;
     assert!(known.contains(&passed) && packets_in_flight < 5, "{passed} of {known:?}");
     assert!(by_circuits > 0 && by_packets > 0, "{by_circuits} and {by_packets}");
     for circuit in &run.circuits {
-        // A circuit that stands on into the next week has the rest of a frame that began in the last one.
+        // A circuit that lasts into the next week has the rest of a frame that began in the last one.
         assert!(circuit.bytes as f64 <= circuit.capacity() + 1_500.0, "{circuit:?}");
     }
 }
@@ -188,7 +188,7 @@ fn the_wait_for_a_circuit_has_its_name_and_the_parts_sum() {
     assert!((total - small.completion_us.as_ref().unwrap().mean.value).abs() < 1e-6, "{total}");
 }
 
-/// A reducer that fetches from one mapper at a time has hinted at what the others hold; a schedule for socket buffers
+/// A reducer that fetches from one mapper at a time has hinted at the others' data; a schedule for socket buffers
 /// does not know of it. Both shuffles are whole, and the readings with hints are the larger ones.
 #[test]
 fn hints_know_of_transfers_that_have_not_begun() {

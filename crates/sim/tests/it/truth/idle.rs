@@ -166,7 +166,7 @@ fn a_window_that_never_limits_gives_line_rate() {
         let Place { topology, from, to, path } = &place;
         let run = run(&one_message(topology, from, to, bytes, transport));
         place.assert(&run.messages[0], 10_001, burst(0, &segments(bytes, 1460, 40), path));
-        // What a completion time is compared with counts the full segments at the slowest link.
+        // The ideal time of a message counts the full segments at the slowest link.
         let slowdown = run.messages[0].latency().unwrap().as_secs_f64() / run.messages[0].ideal.as_secs_f64();
         assert!((0.9999..1.001).contains(&slowdown), "slowdown {slowdown}");
     }

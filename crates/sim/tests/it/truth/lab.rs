@@ -23,7 +23,7 @@ impl Drop for Shown {
     }
 }
 
-/// What a run observed, and the scenario that it ran.
+/// The outcome of a run, and its scenario.
 pub struct Run {
     pub outcome: Outcome,
     _shown: Shown,

@@ -1,4 +1,5 @@
-//! MPTCP over a simulated network: what two paths carry, what coupling leaves to others, and what a dead path costs.
+//! MPTCP over a simulated network: the rate of two paths, the share that coupling leaves to others, and the cost of a
+//! dead path.
 
 use plimsoll_units::{Span, Time};
 
@@ -141,7 +142,7 @@ fn lia_moves_to_the_path_with_less_congestion() {
     assert!((0.22..0.28).contains(&uncoupled), "{uncoupled}");
 }
 
-/// One path dies for longer than the transfer takes, and routing does not notice: what was outstanding there goes by
+/// One path dies for longer than the transfer takes, and routing does not notice: the data outstanding there goes by
 /// the other one after a timeout.
 #[test]
 fn a_dead_path_costs_a_timeout() {

@@ -5,7 +5,7 @@ use plimsoll_sim::run_in_parts;
 
 use crate::truth::lab::model;
 
-/// Losses, marks, timeouts, hosts shared out with their switches: everything flows that nobody answers.
+/// Losses, marks, timeouts, hosts shared out with their switches: all messages are flows without answers.
 const FLOWS: &str = "
 version = 1
 title = 'flows of all kinds'

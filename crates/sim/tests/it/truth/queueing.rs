@@ -201,7 +201,7 @@ fn equal_gaps_never_wait_below_full_load() {
     assert_eq!(gap, Span::from_ps(800_801));
 }
 
-/// Packets that arrive at the same instant queue in an order that favours nobody.
+/// Packets that arrive at the same instant queue in an order that favours no host.
 #[test]
 fn ties_are_fair() {
     let (senders, rounds) = (5, 2000);

@@ -46,7 +46,7 @@ fn dctcp_stands_at_its_threshold() {
             let run = dctcp(flows, "30 packets", at);
             let queue = run.queue("q");
             let peak = *queue.max_bytes.iter().max().unwrap() / 1000;
-            // Two packets are those that meet the threshold and the one in service.
+            // Two packets: the one that meets the threshold, and the one in service.
             let expected = if at == "enqueue" { K + flows..=K + flows + 3 } else { K + 1..=K + 5 };
             assert!(
                 expected.contains(&peak),

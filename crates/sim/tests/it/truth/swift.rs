@@ -1,6 +1,6 @@
 //! An incast of Swift flows, small enough for seconds; `scenarios/swift/incast.toml` is the whole.
 //!
-//! The delay of a path is what it takes when idle and the mean queue on it; the target follows from the windows that
+//! The delay of a path is its idle delay and the mean queue on it; the target follows from the windows that
 //! the flows had. At 1,000 flows a window is a quarter of a segment, and a queue of one segment a flow would take five
 //! times the target.
 
@@ -23,7 +23,7 @@ fn incast(flows: u32) -> Run {
     ))
 }
 
-/// What was measured once the flows had settled.
+/// The measurements once the flows had settled.
 #[derive(Debug)]
 struct Measured {
     /// Mean window in segments.

@@ -1,4 +1,4 @@
-//! [`Case`]: a scenario drawn from a seed, and what it promises.
+//! [`Case`]: a scenario drawn from a seed, and its promises.
 
 use std::fmt::Write;
 
@@ -303,7 +303,7 @@ fn workloads(dice: &mut Dice, hosts: u32) -> String {
     chosen.into_iter().map(|number| all[number as usize].as_str()).collect()
 }
 
-/// Their tables, whether some link dies, and whether all come to an end.
+/// Their tables, whether some link dies, and whether all end.
 fn faults(dice: &mut Dice, net: &Net) -> (String, bool, bool) {
     let mut text = String::new();
     let (mut dies, mut end) = (false, true);
@@ -334,7 +334,7 @@ fn faults(dice: &mut Dice, net: &Net) -> (String, bool, bool) {
             let _ = writeln!(text, "until = '{until}us'");
         }
         dies |= dead;
-        // What comes next: the same link again, at once.
+        // The next fault: the same link again, at once.
         if dice.once_in(4) && text.ends_with("us'\n") && !dead {
             let until = text.rsplit("until = '").next().and_then(|rest| rest.split("us'").next());
             let Some(until) = until.and_then(|until| until.parse::<u32>().ok()) else { continue };

@@ -1,0 +1,65 @@
+//! The transports, by family. A family is a state machine in a folder of its own here, the file in `sim/src/hosts` that
+//! carries it, and its [`Family`]; a [`Kind`] is what `transport.kind` chooses. Scenarios, simulated hosts and
+//! emulation ask these descriptions, so that no other file lists families or kinds.
+
+mod describe;
+pub mod mptcp;
+pub mod tcp;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use describe::{Description, Family, Feature};
+
+/// Makes the enum of kinds and their descriptions from one list.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $Kind:ident: $description:path,)+) => {
+        /// A kind of transport: a congestion controller.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Kind { $($(#[$doc])* $Kind,)+ }
+
+        impl Kind {
+            /// All kinds, in the order of the schema.
+            pub const ALL: &[Kind] = &[$(Kind::$Kind,)+];
+
+            /// Returns what the kind says about itself.
+            pub fn describe(self) -> &'static Description {
+                match self {
+                    $(Kind::$Kind => &$description,)+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// Reno's window rules (RFC 5681).
+    Tcp: tcp::controller::RENO,
+    /// CUBIC's window, a cubic function of the time since the last cut (RFC 9438).
+    Cubic: tcp::controller::CUBIC,
+    /// DCTCP, which cuts the window by the share of marked bytes (RFC 8257).
+    Dctcp: tcp::controller::DCTCP,
+    /// Swift (Kumar et al., SIGCOMM 2020). Its ACKs are not delayed.
+    Swift: tcp::controller::SWIFT,
+}
+
+impl Kind {
+    /// Returns the value of `transport.kind`.
+    pub fn name(self) -> &'static str {
+        self.describe().name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_read_by_the_name_in_its_description() {
+        for kind in Kind::ALL {
+            let written = toml::Value::try_from(kind).unwrap();
+            assert_eq!(written.as_str(), Some(kind.describe().name));
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! [`Family`] and [`Description`]: what a transport says about itself, so that no other file lists transports.
+
+/// The description of a family.
+#[derive(Debug)]
+pub struct Family {
+    /// The name in messages.
+    pub name: &'static str,
+    /// The setting that chooses the family.
+    pub setting: &'static str,
+    /// The reason why one thread has to carry all of its connections; `None` where the two ends of a connection may be
+    /// in different logical processes.
+    pub one_thread: Option<&'static str>,
+    /// The features of hosts and queues that the family excludes, each with the reason.
+    pub excludes: &'static [(Feature, &'static str)],
+}
+
+/// A feature of hosts or queues that a family may exclude.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Feature {
+    /// A window that begins anew with each write (`transport.restart_on_write`).
+    RestartOnWrite,
+    /// Segmentation offload (`host.bursts.segmentation`).
+    Segmentation,
+    /// A stack between the transport and the NIC (`host.processor`, and some keys of `host.bursts`).
+    HostStack,
+    /// Queues that sort packets by the sender's rank (pFabric's).
+    Rank,
+}
+
+impl Family {
+    /// Returns the reason why the family excludes `feature`; `None` where it does not.
+    pub fn excludes(&self, feature: Feature) -> Option<&'static str> {
+        self.excludes.iter().find(|(excluded, _)| *excluded == feature).map(|(_, reason)| *reason)
+    }
+}
+
+/// The description of a kind.
+#[derive(Debug)]
+pub struct Description {
+    /// The value of `transport.kind`.
+    pub name: &'static str,
+    /// The Linux kernel's name of this congestion control; `None` if the kernel has none like it.
+    pub kernel_name: Option<&'static str>,
+    /// Whether the receiver may delay acknowledgements.
+    pub delays_acks: bool,
+    /// Whether the kind uses ECN without being asked to, and does nothing of its own where no switch marks.
+    pub needs_marks: bool,
+}

@@ -1,0 +1,44 @@
+//! [`Config`]: the resolved configuration of both ends of an MPTCP connection.
+
+use super::lia::Lia;
+use super::params::{Coupling, MptcpParams, Paths, Scheduler};
+use crate::transports::tcp::{self, Flags, MakeController, Segment};
+
+/// The configuration of an MPTCP connection, resolved.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The configuration of each subflow. Its `max_window` is also the receive window that the subflows share.
+    pub tcp: tcp::Config,
+    /// The number of subflows, at least 1.
+    pub subflows: usize,
+    /// Chooses the subflow that sends next.
+    pub scheduler: Scheduler,
+    /// How subflows get different paths.
+    pub paths: Paths,
+}
+
+impl MptcpParams {
+    /// Resolves the parameters of connections whose subflows have the configuration `tcp`. A controller from outside in
+    /// `tcp` stays: it may couple the subflows in its own way.
+    pub fn resolve(&self, mut tcp: tcp::Config) -> Config {
+        if self.coupling == Coupling::Lia && tcp.custom.is_none() {
+            tcp.custom = Some(MakeController::new(|| Box::<Lia>::default()));
+        }
+        Config { tcp, subflows: self.subflows as usize, scheduler: self.scheduler, paths: self.paths }
+    }
+}
+
+impl Config {
+    /// Returns the bytes of `segment` on the wire: TCP's and, where options are counted, MPTCP's (RFC 8684, sections
+    /// 3.1 to 3.3): 12 B on a SYN, and data sequence signals with 32-bit numbers and without a checksum, which with
+    /// padding take 20 B on data and 8 B on a pure ACK.
+    pub fn wire_bytes(&self, segment: &Segment) -> u32 {
+        let option = match segment.len {
+            _ if !self.tcp.params.count_options => 0,
+            _ if segment.flags.has(Flags::SYN) => 12,
+            0 => 8,
+            _ => 20,
+        };
+        self.tcp.wire_bytes(segment) + option
+    }
+}

@@ -1,0 +1,48 @@
+//! TCP as a sans-IO state machine: time and segments come in, segments and one deadline come out.
+//!
+//! ```text
+//! write(bytes) ──> Sender ──────────────> poll_transmit() ──> Segment ──> the network
+//!                   │  ^  window: Controller (Reno, CUBIC, DCTCP)               │
+//!                   │  └─ ACK, ECE, SACK <── recovery (Reno, NewReno, SACK) <── on_segment()
+//!   deadline() <── Rto, delayed ACK <── Receiver: in order ──> Delivered        │
+//!   on_deadline()                          └─ out of order, CE ──> ACK, SACK, ECE
+//! ```
+//!
+//! An [`Endpoint`] is one end of a connection, and both a sender and a receiver. All of its methods
+//! take the [`Config`] that the connection's ends share, so that an endpoint holds state only. Sequence
+//! numbers are 64-bit offsets into the byte stream, which starts at 0; SYN takes no sequence number.
+//!
+//! Where RFC and ns-2 differ, a key of [`TransportParams`] selects the rule; the defaults are the RFC's. Not modelled:
+//! closing (FIN; a connection that is done is dropped when it is idle), the advertised window (`max_window` takes its
+//! place), resets, urgent data, path MTU discovery, and reneging on SACK.
+
+mod config;
+mod congestion;
+pub mod controller;
+mod endpoint;
+mod params;
+mod ranges;
+mod receiver;
+mod recovery;
+mod rto;
+mod scoreboard;
+mod segment;
+mod sender;
+
+pub use config::Config;
+pub use congestion::{Ack, Cause, CongestionControl, Cut, Limits, MakeController, SubflowWindow, Window};
+pub use controller::Controller;
+pub use endpoint::{Counters, Delivered, Endpoint, WindowState};
+pub use params::{
+    BackoffReset, Connections, CutBase, EceGrowth, EcnMode, FastRetransmitGuard, Growth, LossAfterEcn,
+    Recovery, RttError, RttSampling, TransportParams, WindowUnit,
+};
+pub(crate) use ranges::Ranges;
+pub use segment::{Ecn, Flags, SackBlocks, Segment};
+pub use sender::Offer;
+
+pub use super::Kind;
+use super::describe::Family;
+
+/// The description of the TCP family.
+pub const FAMILY: Family = Family { name: "TCP", setting: "transport.kind", one_thread: None, excludes: &[] };

@@ -1,0 +1,159 @@
+//! [`Config`]: [`TransportParams`] checked and turned into integers.
+
+use plimsoll_units::{Bytes, Rate, Span};
+
+use super::congestion::{Limits, MakeController};
+use super::params::{Connections, EcnMode, RttError, TransportParams, WindowUnit};
+use super::segment::Segment;
+use crate::InvalidParam;
+
+/// The configuration of an endpoint: the parameters, and what resolving makes of some. Windows are in bytes.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "each field is made of the key of TransportParams with the same name")]
+pub struct Config {
+    /// The parameters, which [`TransportParams::validate`] has accepted.
+    pub params: TransportParams,
+    pub segment: u64,
+    pub header_bytes: u32,
+    pub initial_window: u64,
+    pub max_window: u64,
+    pub min_window: u64,
+    pub min_ssthresh: u64,
+    /// `u64::MAX` if slow start has no end.
+    pub initial_ssthresh: u64,
+    /// `u32::MAX` if fast retransmit is off.
+    pub dup_ack_threshold: u32,
+    /// `u32::MAX` if there are no probes.
+    pub probe_after: u32,
+    pub ack_every: u32,
+    pub ecn: bool,
+    /// DCTCP's gain g in units of 2^-32.
+    pub dctcp_gain: u64,
+    /// DCTCP's first alpha in units of 2^-30.
+    pub initial_alpha: u32,
+    /// Makes the controller of each endpoint instead of `kind`, for experiments in code.
+    pub custom: Option<MakeController>,
+}
+
+impl TransportParams {
+    /// Checks the ranges given at the keys and resolves them.
+    pub fn resolve(&self) -> Result<Config, InvalidParam> {
+        self.validate()?;
+        let segment = self.segment.get();
+        let window = |segments: u32| u64::from(segments) * segment;
+        let or_never = |count: u32| if count == 0 { u32::MAX } else { count };
+        Ok(Config {
+            segment,
+            header_bytes: self.header.get() as u32,
+            initial_window: window(self.initial_window),
+            max_window: window(self.max_window),
+            min_window: window(self.min_window),
+            min_ssthresh: window(self.min_ssthresh),
+            initial_ssthresh: self.initial_ssthresh.map_or(u64::MAX, window),
+            dup_ack_threshold: or_never(self.dup_ack_threshold),
+            probe_after: or_never(self.probe_after),
+            ack_every: if self.kind.describe().delays_acks { self.ack_every } else { 1 },
+            ecn: match self.ecn {
+                EcnMode::Auto => self.kind.describe().needs_marks,
+                EcnMode::On => true,
+                EcnMode::Off => false,
+            },
+            dctcp_gain: (self.dctcp.gain * TWO_POW_32).round() as u64,
+            initial_alpha: (self.dctcp.initial_alpha * TWO_POW_30).round() as u32,
+            custom: None,
+            params: self.clone(),
+        })
+    }
+
+    /// Checks the ranges given at the keys.
+    pub fn validate(&self) -> Result<(), InvalidParam> {
+        use InvalidParam as Invalid;
+        let (segment, header) = (self.segment.get(), self.header.get());
+        Invalid::unless((1..=65_000).contains(&segment), "segment", self.segment, "1 B to 65000 B")?;
+        Invalid::unless(header <= 500, "header", self.header, "at most 500 B")?;
+        let priority = self.priority.unwrap_or_default();
+        Invalid::unless(priority <= 7, "priority", priority, "0 to 7")?;
+        let pools = self.connections == Connections::PerMessage && self.handshake;
+        Invalid::unless(
+            self.pool == 0 || pools,
+            "pool",
+            self.pool,
+            "0, unless connections are `per-message` and have a handshake",
+        )?;
+        let (first, largest) = (self.initial_window, self.max_window);
+        Invalid::unless(largest >= 1, "max_window", largest, "1 segment or more")?;
+        let ok = (1..=largest).contains(&first);
+        Invalid::unless(ok, "initial_window", first, "1 segment or more, at most `max_window`")?;
+        let at_least_one = [
+            ("min_window", self.min_window),
+            ("min_ssthresh", self.min_ssthresh),
+            ("initial_ssthresh", self.initial_ssthresh.unwrap_or(1)),
+            ("ack_every", self.ack_every),
+        ];
+        for (key, segments) in at_least_one {
+            Invalid::unless(segments >= 1, key, segments, "1 segment or more")?;
+        }
+        if let Some(rate) = self.pacing_rate {
+            let ok = rate > Rate::ZERO && rate <= Rate::from_gbps(1_000);
+            Invalid::unless(ok, "pacing_rate", rate, "more than 0 and at most 1Tbps")?;
+        }
+        Invalid::unless(!self.min_rto.is_zero(), "min_rto", self.min_rto, "more than 0")?;
+        Invalid::unless(self.min_rto <= self.max_rto, "min_rto", self.min_rto, "at most `max_rto`")?;
+        Invalid::unless(!self.initial_rto.is_zero(), "initial_rto", self.initial_rto, "more than 0")?;
+        let tick = self.rto_granularity;
+        let ok = self.rtt_error == RttError::Exact || !tick.is_zero();
+        Invalid::unless(ok, "rto_granularity", tick, "more than 0 with `rtt_error = \"int16\"`")?;
+        let ok = !self.ack_delay.is_zero() && self.ack_delay <= Span::from_ms(500);
+        Invalid::unless(ok, "ack_delay", self.ack_delay, "more than 0 and at most 500ms")?;
+        self.dctcp.validate()?;
+        self.cubic.validate()?;
+        if let Some(mptcp) = &self.mptcp {
+            mptcp.validate()?;
+        }
+        self.swift.validate()
+    }
+}
+
+impl Config {
+    /// Returns the configuration of connections that are open from the beginning.
+    pub fn established(&self) -> Config {
+        let params = TransportParams { handshake: false, ..self.params.clone() };
+        Config { params, ..self.clone() }
+    }
+
+    /// Bytes of `segment` on the wire: header, counted options, payload.
+    #[inline]
+    pub fn wire_bytes(&self, segment: &Segment) -> u32 {
+        let blocks = segment.sack.as_slice().len() as u32;
+        let options = if self.params.count_options && blocks > 0 { 2 + 8 * blocks } else { 0 };
+        self.header_bytes + options + segment.len
+    }
+
+    /// Returns the limits in the configuration, for controllers that are called through their trait.
+    pub(super) fn limits(&self) -> Limits {
+        Limits { segment: self.segment, max_window: self.max_window, initial_window: self.initial_window }
+    }
+
+    /// The payload of a full segment.
+    pub fn segment_bytes(&self) -> Bytes {
+        Bytes::new(self.segment)
+    }
+
+    /// `window` rounded down to the unit in which windows are counted.
+    #[inline]
+    pub(super) fn whole(&self, window: u64) -> u64 {
+        match self.params.window_unit {
+            WindowUnit::Bytes => window,
+            WindowUnit::Segments => window - window % self.segment,
+        }
+    }
+
+    /// Returns how many segments a received one represents: more than one only after receive offload.
+    #[inline]
+    pub(super) fn segments_in(&self, len: u32) -> u32 {
+        if u64::from(len) <= self.segment { 1 } else { u64::from(len).div_ceil(self.segment) as u32 }
+    }
+}
+
+const TWO_POW_30: f64 = (1u64 << 30) as f64;
+const TWO_POW_32: f64 = (1u64 << 32) as f64;

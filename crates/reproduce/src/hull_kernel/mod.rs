@@ -1,5 +1,0 @@
-//! What `studies/hull-kernel` computes beyond its figures.
-
-mod occupancy;
-
-pub(crate) use occupancy::occupancy;

@@ -1,0 +1,128 @@
+//! Checks `transport` against the rest of a scenario.
+
+use plimsoll_mechanisms::mptcp::{Coupling, Paths};
+use plimsoll_mechanisms::tcp::{EcnMode, Kind, TransportParams};
+use plimsoll_mechanisms::transports::{Family, Feature};
+
+use super::Checker;
+use crate::keys::TRANSPORTS;
+use crate::model::Model;
+use crate::ports::one_of_the_markers;
+
+impl Checker<'_> {
+    /// Checks the tables of all transports, and whether queues mark what can carry marks.
+    pub(super) fn transport(&mut self, model: &Model) {
+        for name in model.transport.workload.keys().chain(model.outside.workload_controllers.keys()) {
+            self.known_workload(&["transport", "workload", name], name, model);
+        }
+        let marker = self.marker(model);
+        let tables = model.transports.iter().map(|(name, params)| (vec![TRANSPORTS, name], params));
+        for (section, params) in tables.chain([(vec!["transport"], &model.transport)]) {
+            self.table(&section, params, marker.is_some());
+            self.mptcp(&section, params, model);
+        }
+        for (name, params) in &model.transports {
+            if !params.workload.is_empty() {
+                let message = "a workload names its transport, which has one controller";
+                self.error(&[TRANSPORTS, name, "workload"], message, "only in `[transport]`");
+            }
+            if !model.carried_by.values().any(|used| used == name) {
+                let message = format!("no workload names the transport `{name}`");
+                self.warn(&[TRANSPORTS, name], message, format!("`workload.NAME.transport = \"{name}\"`"));
+            }
+        }
+        if let (Some(marker), false) = (&marker, model.carriers().any(can_carry_marks)) {
+            let path: Vec<&str> = marker.iter().map(String::as_str).collect();
+            let message = "the queue marks, and no packet can carry a mark";
+            self.warn(&path, message, "in transport, use `kind = \"dctcp\"` or `ecn = \"on\"`");
+        }
+        let needs_marks = model.carriers().any(|transport| transport.kind.describe().needs_marks);
+        if model.host.pacer().is_some() && marker.is_none() && !needs_marks {
+            let message = "no queue marks, so no flow is ever paced";
+            self.warn(
+                &["host", "pacer"],
+                message,
+                format!("turn on {} in port.switch", one_of_the_markers()),
+            );
+        }
+    }
+
+    /// Checks the parameters of the transport at `section`.
+    fn table(&mut self, section: &[&str], params: &TransportParams, marking: bool) {
+        self.params(section, params.validate());
+        let delays_acks = params.ack_every > 1 && params.kinds().any(|kind| kind.describe().delays_acks);
+        if delays_acks && params.ack_delay >= params.min_rto {
+            let name = section.join(".");
+            self.warn(
+                &[section, &["ack_delay"]].concat(),
+                format!(
+                    "an ACK may wait {} while a sender waits only {} for it: timeouts without a loss",
+                    params.ack_delay, params.min_rto
+                ),
+                format!("set {name}.ack_every = 1, or an ack_delay well below {name}.min_rto"),
+            );
+        }
+        let excludes = |family: &'static Family| Some((family, family.excludes(Feature::RestartOnWrite)?));
+        if let Some((family, reason)) = params.families().find_map(excludes)
+            && params.restart_on_write
+        {
+            let path = [section, &["restart_on_write"]].concat();
+            self.error(&path, reason, format!("false with {}", family.setting));
+        }
+        if params.kind.describe().needs_marks && !marking {
+            let message = format!("no queue marks, so {} does what tcp does", params.kind.name());
+            let help = format!("turn on {} in port.switch", one_of_the_markers());
+            self.warn(&[section, &["kind"]].concat(), message, help);
+        }
+    }
+
+    /// Checks the table `mptcp` of the transport at `section` against controllers and topology.
+    fn mptcp(&mut self, section: &[&str], params: &TransportParams, model: &Model) {
+        let Some(mptcp) = &params.mptcp else { return };
+        let path = |key| [section, &["mptcp", key]].concat();
+        for name in mptcp.workloads.iter().flatten() {
+            self.known_workload(&path("workloads"), name, model);
+        }
+        let is_linked = |name: &&String| {
+            let is_of_section = std::ptr::eq(model.transport_of(name), params);
+            is_of_section && mptcp.coupling == Coupling::Lia && mptcp.is_for(name)
+        };
+        for name in model.workload.keys().filter(is_linked) {
+            let (kind, outside) = model.controller_of(name);
+            if outside.is_some() || kind != Kind::Tcp {
+                let kind = outside.map_or(kind.name(), |own| own.name.as_str());
+                let message = format!("`lia` takes the place of `tcp`, and workload `{name}` has `{kind}`");
+                self.error(&path("coupling"), message, "\"uncoupled\" with other congestion controllers");
+                break;
+            }
+        }
+        if mptcp.paths == Paths::Classes && model.topology.kind() != "hybrid" {
+            let message = "there are no circuits in this network, so subflows differ as with `hash`";
+            self.warn(&path("paths"), message, "use `topology.kind = \"hybrid\"`, or `paths = \"distinct\"`");
+        }
+    }
+
+    /// Checks that no family meets a feature that it excludes.
+    pub(super) fn excluded(&mut self, model: &Model) {
+        let mut refuse = |is_on: bool, feature: Feature, path: &[&str], allowed: &str| {
+            if let Some((family, reason)) = model.excludes(feature).filter(|_| is_on) {
+                self.error(path, reason, format!("{allowed} with {}", family.setting));
+            }
+        };
+        let segments = model.host.bursts().is_some_and(|bursts| bursts.segmentation.get() > 0);
+        refuse(segments, Feature::Segmentation, &["host", "bursts", "segmentation"], "\"0B\"");
+        let tiers = model.topology.tiers().iter().map(|tier| (*tier, model.port.of_tier(tier)));
+        let ranks = tiers.chain([("host", &model.port.host)]).find(|(_, port)| port.pfabric().is_some());
+        let name = ranks.map_or("host", |(name, _)| name);
+        refuse(ranks.is_some(), Feature::Rank, &["port", name, "pfabric"], "\"off\"");
+    }
+}
+
+/// Returns whether packets of some connection can carry marks.
+fn can_carry_marks(transport: &TransportParams) -> bool {
+    match transport.ecn {
+        EcnMode::On => true,
+        EcnMode::Off => false,
+        EcnMode::Auto => transport.kinds().any(|kind| kind.describe().needs_marks),
+    }
+}

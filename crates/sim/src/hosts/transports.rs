@@ -1,0 +1,62 @@
+//! [`Transports`]: the parameters of the transports of a run, and which of them carries a workload.
+
+use plimsoll_mechanisms::tcp::{Config, Connections};
+use plimsoll_scenario::model::Model;
+
+use crate::error::RunError;
+
+/// The parameters of all transports.
+#[derive(Debug)]
+pub(super) struct Transports {
+    /// The parameters by number; workloads with equal transports share one.
+    configs: Vec<Config>,
+    /// By workload: the number of its transport.
+    of_workload: Vec<u16>,
+}
+
+impl Transports {
+    /// Resolves the transports of `model`.
+    pub(super) fn new(model: &Model) -> Result<Transports, RunError> {
+        let keys: Vec<_> =
+            model.workload.keys().map(|name| (model.transport_of(name), model.controller_of(name))).collect();
+        let (mut configs, mut of_workload, mut known) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, key) in model.workload.keys().zip(&keys) {
+            let number = match known.iter().position(|other| *other == key) {
+                Some(number) => number,
+                None => {
+                    known.push(key);
+                    configs.push(model.transport_config(name)?);
+                    known.len() - 1
+                }
+            };
+            of_workload.push(number as u16);
+        }
+        Ok(Transports { configs, of_workload })
+    }
+
+    /// Returns the number of the transport that carries a workload.
+    pub(super) fn number(&self, workload: u16) -> u16 {
+        self.of_workload[usize::from(workload)]
+    }
+
+    /// Returns the parameters of a transport.
+    #[inline]
+    pub(super) fn get(&self, number: u16) -> &Config {
+        &self.configs[usize::from(number)]
+    }
+
+    /// Returns the parameters of the transport that carries a workload.
+    pub(super) fn of_workload(&self, workload: u16) -> &Config {
+        self.get(self.number(workload))
+    }
+
+    /// Returns whether the connections of a workload are closed when they fall idle.
+    pub(super) fn closes(&self, workload: u16) -> bool {
+        self.of_workload(workload).params.connections == Connections::PerMessage
+    }
+
+    /// Returns whether the connections of some workload are closed when they fall idle.
+    pub(super) fn close_when_idle(&self) -> bool {
+        self.configs.iter().any(|config| config.params.connections == Connections::PerMessage)
+    }
+}

@@ -1,0 +1,93 @@
+//! [`Arm`]: the traffic and the offloads of a run.
+
+use plimsoll_units::Rate;
+use serde::Deserialize;
+
+use super::trains::PACKET_PAYLOAD;
+
+/// The number of hosts of the thesis.
+pub(super) const HOSTS: u32 = 7;
+/// The thesis raised `tcp_limit_output_bytes` from 128 KB to this.
+const OUTPUT_LIMIT: u64 = 2 << 20;
+/// The largest segment of Linux by default.
+const SEGMENT: u32 = 65_536;
+/// The flows that a host of `Hstride` has at a time: a choice.
+const FLOWS: u32 = 16;
+
+/// The traffic among the hosts.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Pattern {
+    /// Each host sends to the next.
+    Stride,
+    /// As `Stride`, and all hosts turn to their next destination at once.
+    Pstride,
+    /// Each host has several flows to a destination, which turn to the next one by one.
+    Hstride,
+    /// Each host sends to every other.
+    AllToAll,
+    /// One host sends to every other.
+    OneToAll,
+    /// One host sends to another.
+    #[default]
+    One,
+}
+
+/// The traffic and the settings of one run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(super) struct Arm {
+    pub(super) hosts: u32,
+    pub(super) pattern: Pattern,
+    pub(super) segmentation_offload: bool,
+    pub(super) receive_offload: bool,
+    /// The most bytes of a segment.
+    pub(super) segment_bytes: u32,
+    /// Whether TCP hands over packets one by one.
+    pub(super) one_by_one: bool,
+    pub(super) output_limit: u64,
+    /// The bytes that a receiver waits for before it reads; without it, any.
+    pub(super) low_water: Option<i32>,
+    /// The segments of the largest size that a receiver has a window for once its connections have sent for a while;
+    /// without it, as many as its buffer takes.
+    pub(super) window: Option<u32>,
+    /// The flows that a host of `Hstride` has at a time.
+    pub(super) flows: u32,
+    /// The rate of the hosts' links, where they have one.
+    pub(super) rate: Option<Rate>,
+}
+
+impl Default for Arm {
+    fn default() -> Arm {
+        Arm {
+            hosts: HOSTS,
+            pattern: Pattern::default(),
+            segmentation_offload: true,
+            receive_offload: true,
+            segment_bytes: SEGMENT,
+            one_by_one: false,
+            output_limit: OUTPUT_LIMIT,
+            low_water: None,
+            window: None,
+            flows: FLOWS,
+            rate: None,
+        }
+    }
+}
+
+impl Arm {
+    /// Returns the bytes of the window that receivers offer at first, where they limit it. A sender makes no segment
+    /// that is larger than half the largest window that it was ever offered (`tcp_bound_to_half_wnd`).
+    pub(super) fn first_window_bytes(&self) -> Option<i32> {
+        self.window.map(|segments| self.window_bytes(segments.max(2)))
+    }
+
+    /// Returns the bytes of a window for a number of segments: whole packets of each.
+    pub(super) fn window_bytes(&self, segments: u32) -> i32 {
+        let packets = (self.segment_bytes - SEGMENT_HEADERS) / PACKET_PAYLOAD;
+        (segments * packets * PACKET_PAYLOAD) as i32
+    }
+}
+
+/// The bytes of a segment that the kernel keeps for headers, at the least.
+const SEGMENT_HEADERS: u32 = 320;
