@@ -226,7 +226,7 @@ fn sleeps_at_a_lock_are_listed() {
     let lock = locks.iter().find(|lock| lock["address"] == address);
     let lock = lock.unwrap_or_else(|| panic!("{address} is not in {locks:#?}"));
     assert!(lock["waits"].as_u64().unwrap() > 10 && lock["max_ns"].as_u64().unwrap() > 500_000, "{lock:#}");
-    assert!(lock["place"].as_str().unwrap().starts_with("live-"), "{lock:#}");
+    assert!(lock["place"].as_str().unwrap().starts_with("alone-"), "{lock:#}");
     // The standard library sleeps by the C library's function for system calls.
     let callers = lock["callers"].as_array().unwrap();
     assert!(callers.first().is_some_and(|caller| caller["function"] == "syscall"), "{lock:#}");
@@ -270,7 +270,7 @@ fn the_functions_that_use_processors_are_listed() {
     let share = |function: &Value| function["share"].as_f64().unwrap();
     let burning = functions.iter().find(|function| function["function"].as_str().unwrap().ends_with("burn"));
     let burning = burning.unwrap_or_else(|| panic!("{profile:#}"));
-    assert!(share(burning) > 0.1 && burning["module"].as_str().unwrap().starts_with("live-"), "{profile:#}");
+    assert!(share(burning) > 0.1 && burning["module"].as_str().unwrap().starts_with("alone-"), "{profile:#}");
     assert!(functions.iter().any(|function| function["module"] == "kernel"), "{profile:#}");
     assert!(functions.iter().map(share).sum::<f64>() <= 1.0 + 1e-9, "{profile:#}");
     let kernel = profile["kernel_share"].as_f64().unwrap();

@@ -232,7 +232,8 @@ impl Source for RawPackets {
             actions.datagrams.push(Datagram { from: from.host, to: self.to, size, tag });
             from.sent += 1;
             self.in_flight += 1;
-            // The sender at the top of the heap is moved to its new place, which costs less than a removal and an insertion.
+            // The sender at the top of the heap is moved to its new place, which costs less than a removal and an
+            // insertion.
             let next = self.next(sender, now);
             let Some(mut top) = self.due.peek_mut() else { return };
             match next {
