@@ -158,7 +158,7 @@ fn p99_bytes(time_at: &[u64]) -> u64 {
         below += u128::from(ps);
         below * 100 >= total * 99
     });
-    bin.unwrap_or(0) as u64 * plimsoll_results::outcome::Queue::BIN_BYTES
+    bin.unwrap_or(0) as u64 * plimsoll_results::outcome::QueueObservation::BIN_BYTES
 }
 
 /// Formats a span in words, for headings.

@@ -31,9 +31,9 @@ fn sorted(folder: &Path) -> io::Result<Vec<PathBuf>> {
 fn constant(list: &mut String, name: &str, folders: &[PathBuf]) -> io::Result<()> {
     let text = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let write = |list: &mut String, line: String| writeln!(list, "{line}").map_err(io::Error::other);
-    write(list, format!("const {name}: &[Folder] = &["))?;
+    write(list, format!("const {name}: &[ShippedFolder] = &["))?;
     for folder in folders {
-        write(list, format!("Folder {{ name: {:?}, files: &[", text(folder)))?;
+        write(list, format!("ShippedFolder {{ name: {:?}, files: &[", text(folder)))?;
         for file in sorted(folder)? {
             if ["toml", "csv", "md"].iter().any(|end| file.extension().is_some_and(|is| is == *end)) {
                 let path = fs::canonicalize(&file)?;

@@ -25,7 +25,7 @@ fn main() -> io::Result<()> {
 fn listed(folder_name: &str, folder: &Path) -> io::Result<String> {
     let mut list = String::new();
     let mut write = |line: String| writeln!(list, "{line}").map_err(io::Error::other);
-    write(format!("Folder {{ name: {folder_name:?}, files: &["))?;
+    write(format!("ShippedFolder {{ name: {folder_name:?}, files: &["))?;
     for file in sorted(folder)? {
         if file.extension().is_some_and(|end| end == "toml" || end == "csv") {
             let path = fs::canonicalize(&file)?;

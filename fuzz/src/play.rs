@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_chronos::{Direct, Now, Served, Service, Transport};
+use plimsoll_chronos::{Direct, Now, Served, Service, SessionTransport};
 
 use crate::crossed::Crossed;
 use crate::turns::{SENDERS, Turn, turns};
@@ -124,14 +124,15 @@ impl<S: Service> Bench<S> {
     }
 
     fn connect(&self, turn: &Turn<'_>) -> Connection<S> {
-        let transport = if turn.sender() == SENDERS - 1 { Transport::Unix } else { Transport::Tcp };
+        let transport =
+            if turn.sender() == SENDERS - 1 { SessionTransport::Unix } else { SessionTransport::Tcp };
         Connection { session: self.service().open(transport), pending: Vec::new(), skip: 0, wanted: 0 }
     }
 
     /// A datagram's session ends with it.
     fn datagram(&mut self, bytes: &[u8], now: Now, sent: &mut Vec<Vec<u8>>) {
         let Some((envelope, request)) = self.service().unseal(bytes) else { return };
-        let mut session = self.service().open(Transport::Udp);
+        let mut session = self.service().open(SessionTransport::Udp);
         let mut reply = Vec::new();
         self.serve(&mut session, now, request, &mut reply);
         self.service().seal(envelope, &reply, &mut |datagram| sent.push(datagram.to_vec()));

@@ -101,7 +101,8 @@ class _ClosTopology(TypedDict):
 
 class ClosTopology(_ClosTopology, total=False):
     """Three tiers of switches in pods, with more or fewer links upwards than down: `edge`, `aggregation`, `core`.
-    Each aggregation switch has cores of its own, which connect it with those of the same number in other pods."""
+    Each aggregation switch has cores of its own, which connect it with the aggregation switches of the same
+    number in other pods."""
 
 
 class _DumbbellTopology(TypedDict):
@@ -220,8 +221,8 @@ class SprayParams(TypedDict, total=False):
 class FlowletParams(TypedDict, total=False):
     """Every switch sends flowlets by paths of their own."""
     gap: Span
-    """The pause after which a flow may change its path, more than 0. It should exceed what the paths differ in
-    delay, queues included. Default 500 us (an assumption)."""
+    """The pause after which a flow may change its path, more than 0. It should exceed the difference of the paths'
+    delays, queues included. Default 500 us (an assumption)."""
     entries: int
     """Entries of a switch's table, 1 to 2^24; flows that fall on the same one share a path. Default 65536 (an
     assumption)."""
@@ -240,7 +241,7 @@ class Port(TypedDict, total=False):
     """Most that may wait: `"500 packets"`, `"512KB"`, or `"unlimited"` (the default)."""
     counts: BufferCounts
     """Whether `buffer` counts the packet in service."""
-    order: ServiceOrder
+    order: QueueOrder
     """First come first served, by priority, or one queue per flow served in turn (hosts only). The default is
     `fifo` at switches and `fair-per-flow` at hosts, as Linux's hosts have a queue for each flow; a host with
     `pfabric`, a `discipline` or `engine = "express"`, or in a hybrid network, has `fifo`."""
@@ -249,7 +250,7 @@ class Port(TypedDict, total=False):
     and `buffer` and `order` do not count."""
     pfc: Union[PfcParams, Literal["off"]]
     """Priority flow control on the links into the switch: no packet is lost for lack of room. `buffer`, in bytes,
-    is then what arrives by one link may take, and is shared among the priorities in use."""
+    then limits the packets that arrive by one link, and is shared among the priorities in use."""
     ecn: Union[EcnParams, Literal["off"]]
     """Mark ECN at a threshold on the instantaneous queue."""
     red: Union[RedParams, Literal["off"]]
@@ -275,25 +276,26 @@ class PfabricParams(TypedDict, total=False):
     """When the buffer is full, counting the arriving packet: `more` than `limit`, or `at-least` `limit` (the
     authors' ns-2 code, where 36 KB hold 23 full packets). Default `more`."""
     eviction: Eviction
-    """What is dropped then: `as-needed`, packets by falling rank until the rest fits; `one`, the one packet of the
-    largest rank among those whose removal makes the rest fit (the authors' ns-2 code). They differ only if
+    """The packets that are dropped then: `as-needed`, packets by falling rank until the rest fits; `one`, the one
+    packet of the largest rank whose removal makes the rest fit (the authors' ns-2 code). They differ only if
     packet sizes do. Default `as-needed`."""
 
 
 class PfcParams(TypedDict, total=False):
-    """Flow control on the links into a switch. It needs a buffer for each link and priority. A pause goes out when
-    the packet that is being sent its way has ended; the frame takes its 84 B of time to arrive, and none from
-    the data."""
+    """Flow control on the links into a switch. It needs a buffer for each link and priority. A pause is sent when
+    the packet in transmission towards the sender has ended; the frame takes its 84 B of time to arrive, and none
+    from the data."""
     scope: PauseScope
-    """What is paused: one `priority` (802.1Qbb), or the whole `link` (802.3x). Default `priority`."""
+    """The scope of a pause: one `priority` (802.1Qbb), or the whole `link` (802.3x). Default `priority`."""
     xoff: Bytes
     """The bytes held of one priority (of one link) from which its sender is paused: more than 0. Default as much as
     the buffer allows."""
     xon: Bytes
-    """The bytes held at which the sender may go on: at most `xoff`. Default half of `xoff` (our choice)."""
+    """The bytes held at which the sender may resume: at most `xoff`. Default half of `xoff` (our choice)."""
     headroom: Bytes
-    """The room kept for what arrives after a pause is decided. Default what the link needs so that nothing is ever
-    lost: 2 MTU + the pause frame + what arrives in a round trip and `response`. Less may lose packets."""
+    """The room kept for packets that arrive after a pause is decided. The default is as much as the link needs so
+    that nothing is ever lost: 2 MTU + the pause frame + the bytes of a round trip and `response`. Less may lose
+    packets."""
     response: Span
     """How long a sender takes to obey a pause that has arrived, at most 1 ms; it ends the packet that it is sending
     in any case. Default 0 s (802.3, Annex 31B allows a port a time that depends on its speed, of the order of a
@@ -330,8 +332,8 @@ class RedParams(TypedDict, total=False):
     """The weight of each arrival in the average queue: more than 0, at most 1. 1 means the instantaneous queue.
     Default 1."""
     mean_packet: Bytes
-    """What `bytes` counts as one packet, and the packet size at which the average decays while the queue is idle:
-    more than 0. Default 1000 B."""
+    """The bytes that count as one packet with `bytes`, and the packet size at which the average decays while the
+    queue is idle: more than 0. Default 1000 B."""
     bytes: bool
     """Whether the distance between marks is counted in bytes over `mean_packet` (rounded down) and the probability
     is scaled by packet size, rather than counting packets. Default true (ns-2)."""
@@ -348,10 +350,10 @@ class RedParams(TypedDict, total=False):
 
 
 class WredParams(TypedDict, total=False):
-    """Random early detection by priority. Packets of a priority that has no rule are never marked and only dropped
-    for want of room."""
+    """Random early detection by priority. Packets of a priority without a rule are never marked, and dropped only
+    when the buffer is full."""
     queue: WredQueue
-    """Which queue is judged. Default `priority`."""
+    """The queue whose length counts. Default `priority`."""
     priority: Mapping[str, RedParams]
     """The rule of a priority such as `"5"`, or of several such as `"0..4"`, the last one included. Priorities are 0
     to 7, and each has one rule at most. Each rule is that of `red`: `weight = 1.0` judges the instantaneous
@@ -362,7 +364,7 @@ class PhantomQueueParams(TypedDict, total=False):
     """A phantom queue on a port: marks packets as if the link were slower than it is, so that senders stop before a
     real queue forms. Replaces the port's own ECN threshold. Marks only packets that can carry a mark (ECT)."""
     drain: float
-    """The share of the link's rate at which the phantom queue drains: more than 0, at most 1. What is left is the
+    """The share of the link's rate at which the phantom queue drains: more than 0, at most 1. The rest is the
     bandwidth given up for latency. Default 0.95 (HULL; its static-flow experiments were reproduced with 0.9)."""
     threshold: Bytes
     """The phantom length above which a packet is marked: at most 16 MB. Default 1 KB (HULL), which at 950 B
@@ -372,13 +374,13 @@ class PhantomQueueParams(TypedDict, total=False):
 class SharedBufferParams(TypedDict, total=False):
     """A buffer memory that all ports of a switch share, instead of a fixed buffer per port."""
     total: Bytes
-    """The whole memory, at least what is `reserved` for all ports. Default 4 MB, as in the 1 Gb/s switches of the
-    DCTCP paper's testbed."""
+    """The whole memory, at least the sum of `reserved` over all ports. Default 4 MB, as in the 1 Gb/s switches of
+    the DCTCP paper's testbed."""
     alpha: float
-    """How much of the free shared memory one port may take, relative to what is left: more than 0, at most 1024.
-    One port alone gets `alpha / (1 + alpha)` of it. Default 1."""
+    """The largest share of the shared memory that one port may hold, relative to the free part: more than 0, at
+    most 1024. One port alone gets `alpha / (1 + alpha)` of it. Default 1."""
     reserved: Bytes
-    """What every port has for itself. Default 0 B: all is shared."""
+    """The memory that every port has for itself. Default 0 B: all is shared."""
 
 
 class Host(TypedDict, total=False):
@@ -393,13 +395,14 @@ class Host(TypedDict, total=False):
     bursts: Union[NicBurstParams, Literal["off"]]
     """Segmentation offload, interrupt coalescing and receive offload; off by default."""
     qjump: Union[QjumpParams, Literal["off"]]
-    """QJump: each priority may send so much in a network epoch. A workload's level is its `priority`."""
+    """QJump: each priority may send a limited number of bytes in a network epoch. A workload's level is its
+    `priority`."""
     tdma: Union[TdmaParams, Literal["off"]]
     """Day and night: a timer pauses and resumes all NICs."""
     reorder_buffer: Union[ReorderBufferParams, Literal["off"]]
     """The receiver's reorder buffer, which hides reordering from TCP for a limited time."""
     processor: Union[ProcessorParams, Literal["off"]]
-    """The processor: what the host's network stack costs, by frame, segment and byte."""
+    """The processor: the costs of the host's network stack, by frame, segment and byte."""
     priority: Mapping[str, int]
     """The 802.1p priority of a workload's packets, by its name: 0 (the default, the lowest) to 7."""
     priority_by_size: Sequence[Bytes]
@@ -418,7 +421,7 @@ class PacerParams(TypedDict, total=False):
     between the NIC queue and the link, where a held packet blocks all behind it, as in the reproduction's ns-2
     code. Default `paper`."""
     bucket: Bytes
-    """The token bucket: what may leave back to back, at least one packet. Default 3 KB (HULL)."""
+    """The token bucket: the bytes that may leave back to back, at least one packet. Default 3 KB (HULL)."""
     eta: float
     """The weight of the newest interval in the rate: 0.0001 to 1. Default 0.125 (HULL)."""
     beta: float
@@ -457,11 +460,11 @@ class NicBurstParams(TypedDict, total=False):
     """The largest frame that the NIC itself merges in-order segments of a flow into, before the host sees them
     (LRO): at most 1 MB. Default 0 B: the NIC does not merge."""
     output_limit: Bytes
-    """How many bytes of a connection may be on their way from TCP to the link; TCP sends on when less are (Linux's
+    """Limit of a connection's bytes between TCP and the link; TCP resumes sending when fewer are there (Linux's
     `tcp_limit_output_bytes`). Default 0 B: no limit."""
     max_burst: int
-    """How many segments TCP sends at most on an acknowledgement or another event (MaxBurst). What the window
-    permits beyond that waits for the next. Default 0: no limit."""
+    """The most segments that TCP sends on an acknowledgement or another event (MaxBurst). Segments that the window
+    permits beyond that wait for the next event. Default 0: no limit."""
     queues: int
     """How many transmit queues the NIC has, 1 to 1024. Connections are divided among them, and they send in turn,
     piece by piece. Default 1 (multiqueue off)."""
@@ -475,7 +478,7 @@ class NicBurstParams(TypedDict, total=False):
 
 
 class QjumpParams(TypedDict, total=False):
-    """QJump at the hosts: what each level may send in a network epoch."""
+    """QJump at the hosts: limits of the bytes that each level may send in a network epoch."""
     hosts: int
     """n: how many hosts may send to one at the same time, 1 or more. Default all hosts of the topology. A smaller
     number assumes less contention (of four hosts, 4:1 is the worst case; 2:1 lets all send twice as much, 1:1
@@ -489,37 +492,38 @@ class QjumpParams(TypedDict, total=False):
     epoch: Span
     """The network epoch, more than 0 and at most 1000 s, in place of Eq. 2's. Default by Eq. 2."""
     levels: Sequence[LevelShare]
-    """What each level may send in an epoch, level 0 (the lowest) first: 1 to 8 levels, each at least one `packet`.
-    `"6x"` is a factor f: f packets; `"5Gbps"` is a target rate T, for f = n T / R (Eq. 4); `"9750B"` is a number
-    of bytes; `"line"` has no limit. Default `["line", "64x", "32x", "16x", "8x", "4x", "2x", "1x"]` (our choice;
-    the paper's 144-host simulation had 144, 100, 20, 10, 5, 3, 2 and 1)."""
+    """The bytes that each level may send in an epoch, level 0 (the lowest) first: 1 to 8 levels, each at least one
+    `packet`. `"6x"` is a factor f: f packets; `"5Gbps"` is a target rate T, for f = n T / R (Eq. 4); `"9750B"`
+    is a number of bytes; `"line"` has no limit. Default `["line", "64x", "32x", "16x", "8x", "4x", "2x", "1x"]`
+    (our choice; the paper's 144-host simulation had 144, 100, 20, 10, 5, 3, 2 and 1)."""
     refill: Refill
     """When a bucket is full again: `on-packet`, at the first packet after an epoch (the kernel module, per host and
     level); `periodic`, once an epoch by a timer per connection that starts with its flow (the simulation of the
     paper's Fig. 9). Default `on-packet`."""
     excess: Excess
-    """What becomes of a packet beyond its level's share: `refuse`, the sender is told, as by ENOBUFS, and keeps the
-    packet; `drop`, it is lost without notice. Default `refuse`."""
+    """The action for a packet beyond its level's share: `refuse`, the sender gets an error, as by ENOBUFS, and
+    keeps the packet; `drop`, it is lost without notice. Default `refuse`."""
 
 
 class TdmaParams(TypedDict, total=False):
-    """Days and nights of the hosts' NICs: at night they hold what is paused. The first day begins with the run."""
+    """Days and nights of the hosts' NICs: at night they hold the paused priorities. The first day begins with the
+    run."""
     day: Span
     """How long NICs send: more than 0, at most 1000 s. Default 500 us (REACToR's study)."""
     night: Span
-    """How long they then hold what is paused: at most 1000 s; with `"0s"` there is no night. A NIC ends the packet
-    that it is sending. Default 100 us (an assumption)."""
+    """How long they then hold the paused priorities: at most 1000 s; with `"0s"` nights have no length. A NIC ends
+    the packet that it is sending. Default 100 us (an assumption)."""
     priorities: Sequence[int]
     """The 802.1p priorities that are paused, each 0 to 7. Default all eight. With `ack_priority = 1` and
     `port.host.order = "priorities"`, `[0]` pauses data and lets acknowledgements pass, and `[1]` does the
-    opposite; in a NIC without priorities a packet that is paused holds up those behind it."""
+    opposite; in a NIC without priorities a paused packet delays all packets behind it."""
 
 
 class ReorderBufferParams(TypedDict, total=False):
     """The receiver's reorder buffer, between the NIC and TCP: one for each direction of a connection. It hides
     reordering from TCP, and delays the recovery from a loss by up to `timeout`."""
     timeout: Span
-    """How long the first data behind a gap waits for what is missing: more than 0, at most 1 s. Default 50 us (an
+    """How long the first data behind a gap waits for the missing data: more than 0, at most 1 s. Default 50 us (an
     assumption; longer than the paths differ, shorter than a retransmission takes)."""
     bytes: Bytes
     """The most payload held of a connection's direction: at least 1 B, at most 1 GB. Data that does not fit
@@ -528,11 +532,11 @@ class ReorderBufferParams(TypedDict, total=False):
 
 class ProcessorParams(TypedDict, total=False):
     """The processor that runs a host's network stack. Without this table the stack takes no time. Data that it
-    holds counts as waiting in the NIC. What sends goes to the NIC piece by piece, as `host.bursts` says."""
+    holds counts as waiting in the NIC. It hands data to the NIC piece by piece, as `host.bursts` says."""
     cores: int
     """The number of cores: 1, or 2 where interrupts and the stack have one and applications the other. Default 1."""
     interrupt: Span
-    """The cost of an interrupt, whatever it finds: at most 1 ms. Default 1 us (an assumption)."""
+    """The cost of an interrupt, with any number of frames: at most 1 ms. Default 1 us (an assumption)."""
     budget: int
     """How many frames the stack takes from the NIC at a time before other work has its turn: 1 to 65536. Default 64
     (NAPI's weight)."""
@@ -540,12 +544,12 @@ class ProcessorParams(TypedDict, total=False):
     """How many packets the NIC holds until the stack takes them, 1 to 65536; a packet that finds no room is lost.
     Default 512 (the receive ring of Linux's ixgbe)."""
     send_call: Span
-    """The cost of each time that TCP sends data, on an acknowledgement, a timer or a call of the application,
-    whatever it sends then: at most 1 ms. Default 0 s."""
+    """The cost of each time that TCP sends data, on an acknowledgement, a timer or a call of the application, for
+    any number of segments: at most 1 ms. Default 0 s."""
     send: StackCosts
-    """The costs of what the host sends."""
+    """The costs of sending."""
     receive: StackCosts
-    """The costs of what the host receives."""
+    """The costs of receiving."""
 
 
 class StackCosts(TypedDict, total=False):
@@ -569,7 +573,7 @@ class TransportParams(TypedDict, total=False):
     6675). Default `sack`."""
     growth: Growth
     """How the window opens, for `tcp` and `dctcp`: `fraction` adds `segment^2 / cwnd` bytes an ACK in congestion
-    avoidance and at most what the ACK covers in slow start (RFC 5681, equations 2 and 3); `count` adds one
+    avoidance and at most the acknowledged bytes in slow start (RFC 5681, equations 2 and 3); `count` adds one
     segment after every `cwnd` ACKs and one an ACK in slow start (ns-2, windowOption 0); `acked` adds all that
     the ACK covers in slow start, and as many `segment / cwnd` of it in congestion avoidance, so that delayed
     ACKs slow nothing down (RFC 3465 without its limit; Linux). Default `fraction`."""
@@ -588,8 +592,8 @@ class TransportParams(TypedDict, total=False):
     initial_window: int
     """Initial window in segments: 1 or more, at most `max_window` (RFC 6928). Default 10."""
     max_window: int
-    """Largest window in segments: 1 or more. It caps what may be outstanding, as the advertised window does.
-    Default 65536."""
+    """Largest window in segments: 1 or more. It caps the outstanding data, as the advertised window does. Default
+    65536."""
     min_window: int
     """Floor of cwnd after a cut for a mark, in segments: 1 or more. 1 is RFC 8257's (section 3.3), where a window
     of one segment waits for a delayed ACK (`ack_every`), which starves a flow among many; Linux has 2
@@ -600,14 +604,14 @@ class TransportParams(TypedDict, total=False):
     """Initial ssthresh in segments: 1 or more; slow start has no end if absent (RFC 5681, section 3.1). Default
     absent."""
     window_unit: WindowUnit
-    """`bytes`: windows are exact. `segments`: what may be outstanding, and ssthresh after a cut, are rounded down
-    to whole segments, as where windows are counted in packets (ns-2). Default `bytes`."""
+    """`bytes`: windows are exact. `segments`: the limit of the outstanding data, and ssthresh after a cut, are
+    rounded down to whole segments, as where windows are counted in packets (ns-2). Default `bytes`."""
     cut_from: CutBase
-    """What a loss cuts: the `flight` (RFC 5681, equation 4) or the `window`, the smaller of cwnd and `max_window`
-    (ns-2; Linux). With `window`, every timeout cuts ssthresh again; with `flight` only the first of a series
-    (RFC 5681, section 3.1). Default `flight`."""
+    """The value that a loss cuts: the `flight` (RFC 5681, equation 4) or the `window`, the smaller of cwnd and
+    `max_window` (ns-2; Linux). With `window`, every timeout cuts ssthresh again; with `flight` only the first of
+    a series (RFC 5681, section 3.1). Default `flight`."""
     app_limited_growth: bool
-    """Whether the window also grows while the application, not the window, limits what is sent. RFC 7661 and Linux:
+    """Whether the window also grows while the application, not the window, limits the sender. RFC 7661 and Linux:
     false; ns-2: true. Default false."""
     idle_restart: bool
     """Whether cwnd falls back to the initial window after an idle time longer than the RTO (RFC 5681, section 4.1).
@@ -630,14 +634,14 @@ class TransportParams(TypedDict, total=False):
     rto_granularity: Span
     """Clock granularity G: RTO = SRTT + max(G, 4 RTTVAR) (RFC 6298, section 2.3). Default 1 ms."""
     rtt_sampling: RttSampling
-    """Which segments are timed: `every-ack` (as with timestamps, RFC 7323) or `one-per-window` (RFC 6298, section
-    3; ns-2). Retransmitted data is never timed (Karn). Default `every-ack`."""
+    """The segments that are timed: `every-ack` (as with timestamps, RFC 7323) or `one-per-window` (RFC 6298,
+    section 3; ns-2). Retransmitted data is never timed (Karn). Default `every-ack`."""
     rtt_error: RttError
     """Arithmetic of the estimator's error term: `exact`, or `int16`, which wraps it at 2^15 units of
     `rto_granularity` as the 16-bit variable of ns-2 does. Default `exact`."""
     backoff_reset: BackoffReset
-    """What ends exponential backoff: a new RTT `sample` (RFC 6298, section 5.7) or any `ack` of new data (ns-2,
-    Linux). Default `sample`."""
+    """The event that ends exponential backoff: a new RTT `sample` (RFC 6298, section 5.7) or any `ack` of new data
+    (ns-2, Linux). Default `sample`."""
     syn_loss_rto: Span
     """RTO with which data starts if the SYN had to be sent again (RFC 6298, section 5.7). Default 3 s."""
     dup_ack_threshold: int
@@ -651,15 +655,15 @@ class TransportParams(TypedDict, total=False):
     """Consecutive timeouts, with nothing received in between, from which on only one byte is sent per RTO, until
     anything arrives; 0 for never. RFC 6298: never; pFabric's MinTCP: 5. Default 0."""
     fast_retransmit_guard: FastRetransmitGuard
-    """When a further loss may start a fast retransmit: `recover` once the ACK has passed what was outstanding at
+    """When a further loss may start a fast retransmit: `recover` once the ACK has passed the data outstanding at
     the last one or at the last timeout (RFC 6582, section 3.2); `after-timeout` the same, but only a timeout
     blocks, and blocked duplicate ACKs still inflate the window (ns-2 FullTcp); `off` always. For `reno` and
     `newreno`. Default `recover`."""
     limited_transmit: bool
     """Whether the first two duplicate ACKs each release a new segment (RFC 3042). Default true."""
     loss_after_ecn: LossAfterEcn
-    """What a loss does if the last cut was for a mark: `cut` as any loss does; `keep-ssthresh` leaves ssthresh: a
-    timeout sets cwnd to one segment, a fast retransmit within the window of that cut halves cwnd (ns-2; in the
+    """The effect of a loss if the last cut was for a mark: `cut` as for any loss; `keep-ssthresh` leaves ssthresh:
+    a timeout sets cwnd to one segment, a fast retransmit within the window of that cut halves cwnd (ns-2; in the
     spirit of RFC 3168, section 6.1.2). Default `cut`."""
     ack_every: int
     """Segments per ACK in order: 1 or more (RFC 5681, section 4.2: at most 2). With `swift` every segment has its
@@ -725,9 +729,9 @@ class SwiftParams(TypedDict, total=False):
     """Target delay of a path without switches and of large windows, more than 0. It has to exceed the RTT of an
     idle path. Default 20 us (100 Gb/s)."""
     hop_scale: Span
-    """What each switch on the path adds to the target. Default 1 us."""
+    """The time that each switch on the path adds to the target. Default 1 us."""
     fs_range: Span
-    """What a small window adds to the target at most. Default 100 us, five times `base_target`; 0 turns flow-based
+    """The most that a small window adds to the target. Default 100 us, five times `base_target`; 0 turns flow-based
     scaling off."""
     fs_min_cwnd: float
     """Window at and below which the target is largest: more than 0. Default 0.1."""
@@ -753,60 +757,61 @@ class MptcpParams(TypedDict, total=False):
     coupling: Coupling
     """How the congestion windows of the subflows depend on each other: `lia` (RFC 6356, for `kind = "tcp"`) or
     `uncoupled`, where each subflow has the controller that `kind` names to itself. Default `lia`."""
-    scheduler: Scheduler
-    """Which subflow sends the next segment, of those that have room in their windows: `default` the one with the
-    lowest RTT, `round-robin` each in turn, `active-path` only that whose path is active: the circuit's while one
-    is open, else the packet switch's (with `paths = "classes"`). Default `default`."""
+    scheduler: SubflowScheduler
+    """The subflow that sends the next segment, among the ones with room in their windows: `default` the one with
+    the lowest RTT, `round-robin` each in turn, `active-path` only the one whose path is active: the circuit's
+    while one is open, else the packet switch's (with `paths = "classes"`). Default `default`."""
     paths: SubflowPaths
     """How subflows get different paths: `hash` gives each a port number of its own, which may hash to another's
     path; `distinct` chooses the port numbers so that the paths share as few links between switches as can be;
     `classes` binds, in a hybrid network, subflow 0 to the packet switch and subflow 1 to the circuits. Default
     `hash`."""
     workloads: Sequence[str]
-    """The workloads whose connections are MPTCP's; those of all others are plain TCP's. Default all."""
+    """The workloads whose connections are MPTCP's; all others have plain TCP. Default all."""
 
 
 class ControlParams(TypedDict, total=False):
-    """The control loop of a hybrid network: what it schedules by, and how long each of its steps takes. The
-    defaults are those of REACToR's prototype of eight hosts."""
+    """The control loop of a hybrid network: the input of its schedules, and the time of each of its steps. The
+    defaults are the values of REACToR's prototype of eight hosts."""
     scheduler: SchedulerKind
-    """What makes a schedule of the demand."""
+    """The algorithm that makes a schedule of the demand."""
     week: Span
     """The accumulation period of demand, for which one schedule is made; 1.5 ms in REACToR's prototype, 3 ms in
     Solstice's evaluation."""
     reconfiguration: Span
-    """How long the circuit switch is dark while it changes its matching."""
+    """Time for which the circuit switch is dark while it changes its matching."""
     drain: Span
-    """How long the circuits still stand after the hosts have paused what they send by them. Default: what a frame
-    of full size takes from a host to the circuit switch if it has just started when the pause comes. Less loses
-    packets."""
+    """Time for which the circuits still hold after the hosts have paused sending by them. Default: the time that a
+    frame of full size takes from a host to the circuit switch if it has just started when the pause comes. Less
+    loses packets."""
     lead: Span
-    """How long before a week begins its demand is read. It must leave time for `demand_loop`, `demand_packet` and
-    `computation`."""
+    """Time before the begin of a week at which its demand is read. It must leave time for `demand_loop`,
+    `demand_packet` and `computation`."""
     demand_loop: Span
-    """How long a host takes to sum up its demand."""
+    """Time that a host takes to sum up its demand."""
     demand_packet: Span
-    """How long a host's demand takes to the controller."""
+    """Time that a host's demand takes to the controller."""
     computation: Span
-    """How long the controller takes to compute a schedule."""
+    """Time that the controller takes to compute a schedule."""
     estimator: Estimator
     """Where a host's demand is read."""
     socket_buffer: Bytes
     """The most bytes of a connection that a socket buffer shows to `socket_buffers` and `slow_socket_buffers`."""
     poll: Span
-    """How often `slow_socket_buffers` reads the buffers."""
+    """Interval at which `slow_socket_buffers` reads the buffers."""
     residue: ResidueRate
-    """How fast hosts may send the residue of a schedule by the packet switch."""
+    """The rate at which hosts may send the residue of a schedule by the packet switch."""
     residue_share: float
     """The share of the packet switch's rate that a `scheduled` residue may take, above 0 and at most 1. The rest is
-    for what has no schedule: acknowledgements, `packet_only` workloads, and what comes between two readings."""
+    for traffic without a schedule: acknowledgements, `packet_only` workloads, and data that arrives between two
+    readings."""
     classify: Classify
     """When a host decides by which switch a packet travels that may take either."""
     acks: AckPath
-    """By which switch pure acknowledgements travel."""
+    """The switch by which pure acknowledgements travel."""
     packet_only: Sequence[str]
-    """Workloads whose packets go by the packet switch only, as requests that cannot wait for a circuit.
-    `NAME.client` and `NAME.server` mean what one end of its connections sends."""
+    """Workloads whose packets go by the packet switch only, such as requests that cannot wait for a circuit.
+    `NAME.client` and `NAME.server` mean the packets that one end of its connections sends."""
     circuit_only: Sequence[str]
     """Workloads, or ends of their connections, whose packets go by circuits only."""
 
@@ -817,7 +822,7 @@ class _FlowsWorkload(TypedDict):
     """The host that receives."""
 
 
-_FlowsWorkloadFrom = TypedDict("_FlowsWorkloadFrom", {"from": "Hosts"})
+_FlowsWorkloadFrom = TypedDict("_FlowsWorkloadFrom", {"from": "HostSet"})
 
 
 class FlowsWorkload(_FlowsWorkload, _FlowsWorkloadFrom, total=False):
@@ -841,17 +846,17 @@ class _RpcWorkload(TypedDict):
     response: BytesDistribution
     """The size of a response."""
     load: Load
-    """Response bytes asked for per second: a rate, or a share of the client's link."""
+    """Response bytes requested per second: a rate, or a share of the client's link."""
 
 
 class RpcWorkload(_RpcWorkload, total=False):
     """Open-loop requests of one client to many servers; each gets a response."""
     client: HostName
-    """The host that asks; default `client`."""
-    servers: Hosts
+    """The host that sends the requests; default `client`."""
+    servers: HostSet
     """The hosts that answer; default: all others."""
-    pick: Pick
-    """Which server is asked next."""
+    pick: ServerChoice
+    """The server that is asked next."""
     service: SpanDistribution
     """Time a server takes to answer; it serves one request at a time."""
     deadline: Span
@@ -859,7 +864,7 @@ class RpcWorkload(_RpcWorkload, total=False):
     count: int
     """Stop after this many requests."""
     start: Span
-    """When the first request may come."""
+    """When the first request may be sent."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -876,17 +881,17 @@ class TransferWorkload(_TransferWorkload, total=False):
     """Open-loop bulk transfers to one client: like `rpc`, for large responses, with a load in bytes per second
     rather than requests."""
     client: HostName
-    """The host that asks; default `client`."""
-    servers: Hosts
+    """The host that sends the requests; default `client`."""
+    servers: HostSet
     """The hosts that send; default: all others."""
     request: Bytes
-    """Size of the request that asks for a transfer."""
-    pick: Pick
-    """Which server is asked next."""
+    """Size of the request for a transfer."""
+    pick: ServerChoice
+    """The server that is asked next."""
     count: int
     """Stop after this many transfers."""
     start: Span
-    """When the first transfer may come."""
+    """When the first transfer may start."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -904,8 +909,8 @@ class _FanOutWorkload(TypedDict):
 class FanOutWorkload(_FanOutWorkload, total=False):
     """Queries that ask every server at once and wait for the slowest."""
     client: HostName
-    """The host that asks; default `client`."""
-    servers: Hosts
+    """The host that sends the queries; default `client`."""
+    servers: HostSet
     """The hosts that answer; default: all others."""
     service: SpanDistribution
     """Time a server takes to answer; it serves one request at a time, first come first served."""
@@ -914,7 +919,7 @@ class FanOutWorkload(_FanOutWorkload, total=False):
     count: int
     """Stop after this many queries."""
     start: Span
-    """When the first query may come."""
+    """When the first query may start."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -932,7 +937,7 @@ class AllToAllWorkload(_AllToAllWorkload, total=False):
     count: int
     """Stop after this many flows."""
     start: Span
-    """When the first flow may come."""
+    """When the first flow may start."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -959,7 +964,7 @@ class _IncastWorkload(TypedDict):
     """Time from one round to the next."""
 
 
-_IncastWorkloadFrom = TypedDict("_IncastWorkloadFrom", {"from": "Hosts"}, total=False)
+_IncastWorkloadFrom = TypedDict("_IncastWorkloadFrom", {"from": "HostSet"}, total=False)
 
 
 class IncastWorkload(_IncastWorkload, _IncastWorkloadFrom, total=False):
@@ -997,7 +1002,7 @@ class _PacketsWorkload(TypedDict):
     """Bytes per second of each sender: a rate, or a share of its link."""
 
 
-_PacketsWorkloadFrom = TypedDict("_PacketsWorkloadFrom", {"from": "Hosts"})
+_PacketsWorkloadFrom = TypedDict("_PacketsWorkloadFrom", {"from": "HostSet"})
 
 
 class PacketsWorkload(_PacketsWorkload, _PacketsWorkloadFrom, total=False):
@@ -1029,20 +1034,20 @@ _PingWorkloadFrom = TypedDict("_PingWorkloadFrom", {"from": "HostName"}, total=F
 
 
 class PingWorkload(_PingWorkload, _PingWorkloadFrom, total=False):
-    """Small messages that come back at once; their round-trip time is what is measured."""
+    """Small messages that come back at once; their round-trip time is measured."""
     size: Bytes
-    """Payload each way; `transport.header` comes on top of every packet."""
+    """Payload each way; `transport.header` is added to every packet."""
     arrivals: Arrivals
     """Equal or exponential intervals."""
     one_at_a_time: bool
-    """The next ping waits for the echo of the last one (or its loss) where that is later. Default: pings go out
-    whatever became of those before."""
+    """The next ping waits for the echo of the last one (or its loss) where that is later. Default: pings are sent
+    without waiting for earlier ones."""
     over: PingOver
-    """As single packets, or on a connection of the scenario's transport."""
+    """The carrier: single packets, or a connection of the scenario's transport."""
     count: int
     """Stop after this many pings."""
     start: Span
-    """When the first ping may go; with equal intervals it goes then."""
+    """When the first ping may be sent; with equal intervals it is sent then."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -1054,9 +1059,9 @@ class _ClosedLoopWorkload(TypedDict):
 class ClosedLoopWorkload(_ClosedLoopWorkload, total=False):
     """Clients that keep a number of requests in flight, as memaslap does to memcached: each answer starts the next
     request."""
-    clients: Hosts
+    clients: HostSet
     """The hosts that ask; default `client`."""
-    servers: Hosts
+    servers: HostSet
     """The hosts that answer; default: all that do not ask."""
     outstanding: int
     """Requests that each client keeps in flight, each on a connection of its own to each server."""
@@ -1064,8 +1069,8 @@ class ClosedLoopWorkload(_ClosedLoopWorkload, total=False):
     """The size of a request."""
     response: BytesDistribution
     """The size of a response."""
-    pick: Pick
-    """Which server is asked next."""
+    pick: ServerChoice
+    """The server that is asked next."""
     service: SpanDistribution
     """Time a server's thread takes for a request."""
     threads: int
@@ -1075,7 +1080,7 @@ class ClosedLoopWorkload(_ClosedLoopWorkload, total=False):
     count: int
     """Stop after this many requests of each client."""
     start: Span
-    """When the first requests go."""
+    """When the first requests are sent."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -1089,14 +1094,14 @@ class _ShuffleWorkload(TypedDict):
 class ShuffleWorkload(_ShuffleWorkload, total=False):
     """The shuffle of a MapReduce job: in each wave every reducer fetches from every mapper, but for its own host's
     part. A transfer is a message; the job is a query, from its start to the end of its last wave."""
-    mappers: Hosts
+    mappers: HostSet
     """The hosts that hold map outputs; default: all."""
-    reducers: Hosts
+    reducers: HostSet
     """The hosts that fetch them; default: all."""
     request: BytesDistribution
-    """Size of the request that asks for it."""
+    """Size of the request for it."""
     parallel: int
-    """Transfers that a reducer has under way at once; each reducer goes through the mappers in an order of its own,
+    """Transfers that a reducer has under way at once; each reducer requests from the mappers in its own order,
     drawn for each wave."""
     waves: int
     """Number of waves; without it waves follow each other until `run.duration`."""
@@ -1114,10 +1119,10 @@ class _BarrierWorkload(TypedDict):
 
 class BarrierWorkload(_BarrierWorkload, total=False):
     """Workers that wait for each other again and again, as Naiad's barrier does. A round is a query."""
-    workers: Hosts
+    workers: HostSet
     """The hosts that synchronise; default: all but the coordinator, or all where there is none."""
     pattern: BarrierPattern
-    """Which hosts report to which."""
+    """The pattern of the reports between hosts."""
     coordinator: HostName
     """The host that all report to, in the pattern `coordinator`; default `client`."""
     size: Bytes
@@ -1141,15 +1146,15 @@ class CommitWorkload(_CommitWorkload, total=False):
     to its last acknowledgement; every participant votes yes, at once."""
     coordinator: HostName
     """The host that begins transactions; default `client`."""
-    participants: Hosts
+    participants: HostSet
     """The hosts that take part; default: all others."""
     message: Bytes
-    """Payload of each of the four messages; in single packets `transport.header` comes on top."""
+    """Payload of each of the four messages; in single packets `transport.header` is added to it."""
     over: CommitOver
-    """What carries the messages."""
+    """The transport of the messages."""
     timeout: Span
-    """After so long without an answer, `datagram` sends a message again, and `broadcast` gives its transaction up,
-    which then counts as unfinished."""
+    """After this time without an answer, `datagram` sends a message again, and `broadcast` gives its transaction
+    up, which then counts as unfinished."""
     depth: int
     """Transactions under way at once."""
     count: int
@@ -1169,12 +1174,12 @@ class _PagesWorkload(TypedDict):
 class PagesWorkload(_PagesWorkload, total=False):
     """Pages that front-ends make of many retrievals from back-ends, with deadlines, retries and replicated reads:
     DeTail's page creation. A page is a query, a retrieval a message."""
-    front_ends: Hosts
+    front_ends: HostSet
     """The hosts that make pages; default `client`."""
-    back_ends: Hosts
+    back_ends: HostSet
     """The hosts that hold the parts; default: all that make no pages."""
     order: PageOrder
-    """Which retrievals wait for which."""
+    """The order of the retrievals."""
     retrievals: int
     """Retrievals of a page; for the orders `sequential` and `parallel`."""
     levels: Sequence[int]
@@ -1182,7 +1187,7 @@ class PagesWorkload(_PagesWorkload, total=False):
     request: BytesDistribution
     """The size of a request."""
     size: BytesDistribution
-    """Size of what is retrieved; this or `sizes`."""
+    """Size of a retrieval; this or `sizes`."""
     sizes: Sequence[Bytes]
     """Sizes of which each retrieval draws one, all equally likely; this or `size`. Default: 2, 4, 8, 16 and 32 KB,
     DeTail's."""
@@ -1191,12 +1196,12 @@ class PagesWorkload(_PagesWorkload, total=False):
     threads: int
     """Threads of each back-end; requests are served first come first served."""
     deadline: Span
-    """How long a page waits for a retrieval. It then goes on without it: the page is partial, and the share of its
-    retrievals that met the deadline tells by how much."""
+    """How long a page waits for a retrieval. It is then rendered without it: the page is partial, and the share of
+    its retrievals that met the deadline measures its completeness."""
     timeout: Span
-    """Ask again, of the next back-ends, when a retrieval has taken so long since it was last asked for."""
+    """Ask again, of the next back-ends, when a retrieval has taken this long since it was last asked for."""
     retries: int
-    """How often to ask again at most."""
+    """The most repetitions of a request."""
     replicas: int
     """Back-ends asked at once for each retrieval; the first answer counts."""
     count: int
@@ -1214,24 +1219,24 @@ class _PtpWorkload(TypedDict):
 class PtpWorkload(_PtpWorkload, total=False):
     """Clocks compared by two-way timestamps, as the Precision Time Protocol does (IEEE 1588). Without `servo` all
     clocks are perfect, so that the estimated offset is the asymmetry of the two directions: `(forward -
-    backward) / 2`. With it what counts is how far a client's clock is off when its exchange ends. Timestamps are
-    those of software: the waits in NICs count. The server sends `sync`; the client answers with a delay request
-    as soon as it has it; the server's delay response tells the client when that came. All three are single
+    backward) / 2`. With it the result is the error of a client's clock when its exchange ends. Timestamps are
+    taken by software: the waits in NICs count. The server sends `sync`; the client answers with a delay request
+    as soon as it has it; the server's delay response contains the time at which that came. All three are single
     packets, and a lost one is a lost exchange."""
     server: HostName
     """The host whose clock is right; default `client`, the first host."""
-    clients: Hosts
+    clients: HostSet
     """The hosts that follow it; default: all others."""
     size: Bytes
-    """Payload of each of the three packets; `transport.header` comes on top."""
+    """Payload of each of the three packets; `transport.header` is added to it."""
     interval: Span
     """Time from one `sync` to the next. Clients take turns within it, in equal steps."""
     count: int
     """Stop after this many exchanges of each client."""
     start: Span
-    """When the first `sync` goes."""
+    """When the first `sync` is sent."""
     servo: ClockServoParams
-    """Steers the clients' clocks by what their exchanges give."""
+    """Steers the clients' clocks by the results of their exchanges."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -1244,7 +1249,7 @@ class StrideWorkload(_StrideWorkload, total=False):
     """A chain of hosts: each sends one flow to the host `stride` places after it, the last ones to the first, so
     that every host sends and receives, and the acknowledgements of one flow mix with the data of another
     (BulletTrains)."""
-    hosts: Hosts
+    hosts: HostSet
     """The hosts of the chain, in its order; default: all."""
     stride: int
     """The number of places from a host to its destination."""
@@ -1263,14 +1268,14 @@ class _PstrideWorkload(TypedDict):
     period: Span
     """The length of a period, after which all hosts change their destination."""
     load: Load
-    """Bytes that each host sends per second: a rate, or a share of its link. A flow is what the load comes to in a
+    """Bytes that each host sends per second: a rate, or a share of its link. A flow has the bytes of the load in a
     period."""
 
 
 class PstrideWorkload(_PstrideWorkload, total=False):
     """A chain of hosts as of `stride`, in which all change their destination in unison: in each period every host
     sends one flow, in the next period to the host one place further (BulletTrains)."""
-    hosts: Hosts
+    hosts: HostSet
     """The hosts of the chain, in its order; default: all."""
     stride: int
     """The number of places from a host to its first destination."""
@@ -1294,7 +1299,7 @@ class HstrideWorkload(_HstrideWorkload, total=False):
     """A chain of hosts as of `stride`, in which each host opens many flows to its destination, each on a connection
     of its own, and then turns to the host one place further: destinations change slowly, flow by flow
     (BulletTrains)."""
-    hosts: Hosts
+    hosts: HostSet
     """The hosts of the chain, in its order; default: all."""
     stride: int
     """The number of places from a host to its first destination."""
@@ -1317,23 +1322,22 @@ class _FileServiceWorkload(TypedDict):
 
 
 class FileServiceWorkload(_FileServiceWorkload, total=False):
-    """Clients that copy a file each from one server, read by read, all from the same instant on. A message is what
-    the server sends at once, from then until the client has it."""
-    clients: Hosts
+    """Clients that copy a file each from one server, read by read, all from the same instant on. A message is the
+    data that the server sends at once, from then until the client has it."""
+    clients: HostSet
     """The hosts that copy; default: all others."""
     size: Bytes
     """The size of each client's file; without it, clients read until `run.duration`."""
     read: Bytes
-    """How much a client asks for with a request: 1 B to 1 GB. Default 1 MB (the most of the NFS client of the
-    study)."""
+    """Bytes that a client requests at a time: 1 B to 1 GB. Default 1 MB (the most of the NFS client of the study)."""
     outstanding: int
-    """How many requests a client has under way, 1 to 1000. Default 2 (an assumption: reads are pipelined)."""
+    """Requests that a client has under way, 1 to 1000. Default 2 (an assumption: reads are pipelined)."""
     read_ahead: Bytes
-    """How much the disk reads at a time, for one client after the other: 1 B to 1 GB. Default 128 KB (Linux)."""
+    """Bytes that the disk reads at a time, for one client after the other: 1 B to 1 GB. Default 128 KB (Linux)."""
     disk: Rate
-    """How fast the disk reads. Default 1.2 Gb/s (an assumption: 150 MB/s)."""
+    """The rate at which the disk reads. Default 1.2 Gb/s (an assumption: 150 MB/s)."""
     send: SendWhen
-    """When the server sends what the disk has read. Default `read`."""
+    """When the server sends the data that the disk has read. Default `read`."""
     request: Bytes
     """The size of a request. Default 100 B."""
     start: Span
@@ -1363,7 +1367,7 @@ class _GammaBytesDistribution(TypedDict):
 class GammaBytesDistribution(_GammaBytesDistribution, total=False):
     """Gamma, shifted by `offset`; the mean is `shape x scale + offset`."""
     offset: Bytes
-    """Added to every draw; default: nothing."""
+    """Added to every draw; default 0."""
 
 
 class _LognormalBytesDistribution(TypedDict):
@@ -1403,13 +1407,13 @@ class _ParetoBytesDistribution(TypedDict):
 class ParetoBytesDistribution(_ParetoBytesDistribution, total=False):
     """Pareto: the share of draws above x is `(min / x)^shape`."""
     max: Bytes
-    """Where the tail is cut (a bounded Pareto)."""
+    """The largest value, at which the tail is cut (a bounded Pareto)."""
 
 
 class _CdfBytesDistribution(TypedDict):
     cdf: str
     """A bundled one by name (`websearch`, `datamining`, `facebook-hadoop`, `homa-w1`, ...), or a CSV file beside
-    the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also what HdrHistogram writes: an
+    the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also a file of HdrHistogram: an
     interval log or a histogram in base64 in ns, or percentiles as text in us."""
 
 
@@ -1447,7 +1451,7 @@ class _GammaSpanDistribution(TypedDict):
 class GammaSpanDistribution(_GammaSpanDistribution, total=False):
     """Gamma, shifted by `offset`; the mean is `shape x scale + offset`."""
     offset: Span
-    """Added to every draw; default: nothing."""
+    """Added to every draw; default 0."""
 
 
 class _LognormalSpanDistribution(TypedDict):
@@ -1487,13 +1491,13 @@ class _ParetoSpanDistribution(TypedDict):
 class ParetoSpanDistribution(_ParetoSpanDistribution, total=False):
     """Pareto: the share of draws above x is `(min / x)^shape`."""
     max: Span
-    """Where the tail is cut (a bounded Pareto)."""
+    """The largest value, at which the tail is cut (a bounded Pareto)."""
 
 
 class _CdfSpanDistribution(TypedDict):
     cdf: str
     """A bundled one by name (`websearch`, `datamining`, `facebook-hadoop`, `homa-w1`, ...), or a CSV file beside
-    the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also what HdrHistogram writes: an
+    the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also a file of HdrHistogram: an
     interval log or a histogram in base64 in ns, or percentiles as text in us."""
 
 
@@ -1511,8 +1515,9 @@ class CdfSpanDistribution(_CdfSpanDistribution, total=False):
 
 
 class ClockServoParams(TypedDict, total=False):
-    """What steers a client's clock, and how wrong the clock is without it. The defaults are ptpd's (`servo:kp`,
-    `servo:ki`, `servo:delayfilter_stiffness`), which linuxptp has for timestamps of software as well."""
+    """The servo that steers a client's clock, and the error of the clock without it. The defaults are ptpd's
+    (`servo:kp`, `servo:ki`, `servo:delayfilter_stiffness`), which linuxptp has for timestamps of software as
+    well."""
     proportional: float
     """The share of an offset that one interval takes back."""
     integral: float
@@ -1633,7 +1638,8 @@ class FatTreeTopologyPartial(TypedDict, total=False):
 
 class ClosTopologyPartial(TypedDict, total=False):
     """Three tiers of switches in pods, with more or fewer links upwards than down: `edge`, `aggregation`, `core`.
-    Each aggregation switch has cores of its own, which connect it with those of the same number in other pods."""
+    Each aggregation switch has cores of its own, which connect it with the aggregation switches of the same
+    number in other pods."""
     kind: Literal["clos"]
     pods: int
     """Number of pods."""
@@ -1755,8 +1761,8 @@ class SprayParamsPartial(TypedDict, total=False):
 class FlowletParamsPartial(TypedDict, total=False):
     """Every switch sends flowlets by paths of their own."""
     gap: Span
-    """The pause after which a flow may change its path, more than 0. It should exceed what the paths differ in
-    delay, queues included. Default 500 us (an assumption)."""
+    """The pause after which a flow may change its path, more than 0. It should exceed the difference of the paths'
+    delays, queues included. Default 500 us (an assumption)."""
     entries: int
     """Entries of a switch's table, 1 to 2^24; flows that fall on the same one share a path. Default 65536 (an
     assumption)."""
@@ -1775,7 +1781,7 @@ class PortPartial(TypedDict, total=False):
     """Most that may wait: `"500 packets"`, `"512KB"`, or `"unlimited"` (the default)."""
     counts: BufferCounts
     """Whether `buffer` counts the packet in service."""
-    order: ServiceOrder
+    order: QueueOrder
     """First come first served, by priority, or one queue per flow served in turn (hosts only). The default is
     `fifo` at switches and `fair-per-flow` at hosts, as Linux's hosts have a queue for each flow; a host with
     `pfabric`, a `discipline` or `engine = "express"`, or in a hybrid network, has `fifo`."""
@@ -1784,7 +1790,7 @@ class PortPartial(TypedDict, total=False):
     and `buffer` and `order` do not count."""
     pfc: Union[PfcParamsPartial, Literal["off"]]
     """Priority flow control on the links into the switch: no packet is lost for lack of room. `buffer`, in bytes,
-    is then what arrives by one link may take, and is shared among the priorities in use."""
+    then limits the packets that arrive by one link, and is shared among the priorities in use."""
     ecn: Union[EcnParamsPartial, Literal["off"]]
     """Mark ECN at a threshold on the instantaneous queue."""
     red: Union[RedParamsPartial, Literal["off"]]
@@ -1810,25 +1816,26 @@ class PfabricParamsPartial(TypedDict, total=False):
     """When the buffer is full, counting the arriving packet: `more` than `limit`, or `at-least` `limit` (the
     authors' ns-2 code, where 36 KB hold 23 full packets). Default `more`."""
     eviction: Eviction
-    """What is dropped then: `as-needed`, packets by falling rank until the rest fits; `one`, the one packet of the
-    largest rank among those whose removal makes the rest fit (the authors' ns-2 code). They differ only if
+    """The packets that are dropped then: `as-needed`, packets by falling rank until the rest fits; `one`, the one
+    packet of the largest rank whose removal makes the rest fit (the authors' ns-2 code). They differ only if
     packet sizes do. Default `as-needed`."""
 
 
 class PfcParamsPartial(TypedDict, total=False):
-    """Flow control on the links into a switch. It needs a buffer for each link and priority. A pause goes out when
-    the packet that is being sent its way has ended; the frame takes its 84 B of time to arrive, and none from
-    the data."""
+    """Flow control on the links into a switch. It needs a buffer for each link and priority. A pause is sent when
+    the packet in transmission towards the sender has ended; the frame takes its 84 B of time to arrive, and none
+    from the data."""
     scope: PauseScope
-    """What is paused: one `priority` (802.1Qbb), or the whole `link` (802.3x). Default `priority`."""
+    """The scope of a pause: one `priority` (802.1Qbb), or the whole `link` (802.3x). Default `priority`."""
     xoff: Bytes
     """The bytes held of one priority (of one link) from which its sender is paused: more than 0. Default as much as
     the buffer allows."""
     xon: Bytes
-    """The bytes held at which the sender may go on: at most `xoff`. Default half of `xoff` (our choice)."""
+    """The bytes held at which the sender may resume: at most `xoff`. Default half of `xoff` (our choice)."""
     headroom: Bytes
-    """The room kept for what arrives after a pause is decided. Default what the link needs so that nothing is ever
-    lost: 2 MTU + the pause frame + what arrives in a round trip and `response`. Less may lose packets."""
+    """The room kept for packets that arrive after a pause is decided. The default is as much as the link needs so
+    that nothing is ever lost: 2 MTU + the pause frame + the bytes of a round trip and `response`. Less may lose
+    packets."""
     response: Span
     """How long a sender takes to obey a pause that has arrived, at most 1 ms; it ends the packet that it is sending
     in any case. Default 0 s (802.3, Annex 31B allows a port a time that depends on its speed, of the order of a
@@ -1865,8 +1872,8 @@ class RedParamsPartial(TypedDict, total=False):
     """The weight of each arrival in the average queue: more than 0, at most 1. 1 means the instantaneous queue.
     Default 1."""
     mean_packet: Bytes
-    """What `bytes` counts as one packet, and the packet size at which the average decays while the queue is idle:
-    more than 0. Default 1000 B."""
+    """The bytes that count as one packet with `bytes`, and the packet size at which the average decays while the
+    queue is idle: more than 0. Default 1000 B."""
     bytes: bool
     """Whether the distance between marks is counted in bytes over `mean_packet` (rounded down) and the probability
     is scaled by packet size, rather than counting packets. Default true (ns-2)."""
@@ -1883,10 +1890,10 @@ class RedParamsPartial(TypedDict, total=False):
 
 
 class WredParamsPartial(TypedDict, total=False):
-    """Random early detection by priority. Packets of a priority that has no rule are never marked and only dropped
-    for want of room."""
+    """Random early detection by priority. Packets of a priority without a rule are never marked, and dropped only
+    when the buffer is full."""
     queue: WredQueue
-    """Which queue is judged. Default `priority`."""
+    """The queue whose length counts. Default `priority`."""
     priority: Mapping[str, RedParamsPartial]
     """The rule of a priority such as `"5"`, or of several such as `"0..4"`, the last one included. Priorities are 0
     to 7, and each has one rule at most. Each rule is that of `red`: `weight = 1.0` judges the instantaneous
@@ -1897,7 +1904,7 @@ class PhantomQueueParamsPartial(TypedDict, total=False):
     """A phantom queue on a port: marks packets as if the link were slower than it is, so that senders stop before a
     real queue forms. Replaces the port's own ECN threshold. Marks only packets that can carry a mark (ECT)."""
     drain: float
-    """The share of the link's rate at which the phantom queue drains: more than 0, at most 1. What is left is the
+    """The share of the link's rate at which the phantom queue drains: more than 0, at most 1. The rest is the
     bandwidth given up for latency. Default 0.95 (HULL; its static-flow experiments were reproduced with 0.9)."""
     threshold: Bytes
     """The phantom length above which a packet is marked: at most 16 MB. Default 1 KB (HULL), which at 950 B
@@ -1907,13 +1914,13 @@ class PhantomQueueParamsPartial(TypedDict, total=False):
 class SharedBufferParamsPartial(TypedDict, total=False):
     """A buffer memory that all ports of a switch share, instead of a fixed buffer per port."""
     total: Bytes
-    """The whole memory, at least what is `reserved` for all ports. Default 4 MB, as in the 1 Gb/s switches of the
-    DCTCP paper's testbed."""
+    """The whole memory, at least the sum of `reserved` over all ports. Default 4 MB, as in the 1 Gb/s switches of
+    the DCTCP paper's testbed."""
     alpha: float
-    """How much of the free shared memory one port may take, relative to what is left: more than 0, at most 1024.
-    One port alone gets `alpha / (1 + alpha)` of it. Default 1."""
+    """The largest share of the shared memory that one port may hold, relative to the free part: more than 0, at
+    most 1024. One port alone gets `alpha / (1 + alpha)` of it. Default 1."""
     reserved: Bytes
-    """What every port has for itself. Default 0 B: all is shared."""
+    """The memory that every port has for itself. Default 0 B: all is shared."""
 
 
 class HostPartial(TypedDict, total=False):
@@ -1928,13 +1935,14 @@ class HostPartial(TypedDict, total=False):
     bursts: Union[NicBurstParamsPartial, Literal["off"]]
     """Segmentation offload, interrupt coalescing and receive offload; off by default."""
     qjump: Union[QjumpParamsPartial, Literal["off"]]
-    """QJump: each priority may send so much in a network epoch. A workload's level is its `priority`."""
+    """QJump: each priority may send a limited number of bytes in a network epoch. A workload's level is its
+    `priority`."""
     tdma: Union[TdmaParamsPartial, Literal["off"]]
     """Day and night: a timer pauses and resumes all NICs."""
     reorder_buffer: Union[ReorderBufferParamsPartial, Literal["off"]]
     """The receiver's reorder buffer, which hides reordering from TCP for a limited time."""
     processor: Union[ProcessorParamsPartial, Literal["off"]]
-    """The processor: what the host's network stack costs, by frame, segment and byte."""
+    """The processor: the costs of the host's network stack, by frame, segment and byte."""
     priority: Mapping[str, int]
     """The 802.1p priority of a workload's packets, by its name: 0 (the default, the lowest) to 7."""
     priority_by_size: Sequence[Bytes]
@@ -1953,7 +1961,7 @@ class PacerParamsPartial(TypedDict, total=False):
     between the NIC queue and the link, where a held packet blocks all behind it, as in the reproduction's ns-2
     code. Default `paper`."""
     bucket: Bytes
-    """The token bucket: what may leave back to back, at least one packet. Default 3 KB (HULL)."""
+    """The token bucket: the bytes that may leave back to back, at least one packet. Default 3 KB (HULL)."""
     eta: float
     """The weight of the newest interval in the rate: 0.0001 to 1. Default 0.125 (HULL)."""
     beta: float
@@ -1992,11 +2000,11 @@ class NicBurstParamsPartial(TypedDict, total=False):
     """The largest frame that the NIC itself merges in-order segments of a flow into, before the host sees them
     (LRO): at most 1 MB. Default 0 B: the NIC does not merge."""
     output_limit: Bytes
-    """How many bytes of a connection may be on their way from TCP to the link; TCP sends on when less are (Linux's
+    """Limit of a connection's bytes between TCP and the link; TCP resumes sending when fewer are there (Linux's
     `tcp_limit_output_bytes`). Default 0 B: no limit."""
     max_burst: int
-    """How many segments TCP sends at most on an acknowledgement or another event (MaxBurst). What the window
-    permits beyond that waits for the next. Default 0: no limit."""
+    """The most segments that TCP sends on an acknowledgement or another event (MaxBurst). Segments that the window
+    permits beyond that wait for the next event. Default 0: no limit."""
     queues: int
     """How many transmit queues the NIC has, 1 to 1024. Connections are divided among them, and they send in turn,
     piece by piece. Default 1 (multiqueue off)."""
@@ -2010,7 +2018,7 @@ class NicBurstParamsPartial(TypedDict, total=False):
 
 
 class QjumpParamsPartial(TypedDict, total=False):
-    """QJump at the hosts: what each level may send in a network epoch."""
+    """QJump at the hosts: limits of the bytes that each level may send in a network epoch."""
     hosts: int
     """n: how many hosts may send to one at the same time, 1 or more. Default all hosts of the topology. A smaller
     number assumes less contention (of four hosts, 4:1 is the worst case; 2:1 lets all send twice as much, 1:1
@@ -2024,37 +2032,38 @@ class QjumpParamsPartial(TypedDict, total=False):
     epoch: Span
     """The network epoch, more than 0 and at most 1000 s, in place of Eq. 2's. Default by Eq. 2."""
     levels: Sequence[LevelShare]
-    """What each level may send in an epoch, level 0 (the lowest) first: 1 to 8 levels, each at least one `packet`.
-    `"6x"` is a factor f: f packets; `"5Gbps"` is a target rate T, for f = n T / R (Eq. 4); `"9750B"` is a number
-    of bytes; `"line"` has no limit. Default `["line", "64x", "32x", "16x", "8x", "4x", "2x", "1x"]` (our choice;
-    the paper's 144-host simulation had 144, 100, 20, 10, 5, 3, 2 and 1)."""
+    """The bytes that each level may send in an epoch, level 0 (the lowest) first: 1 to 8 levels, each at least one
+    `packet`. `"6x"` is a factor f: f packets; `"5Gbps"` is a target rate T, for f = n T / R (Eq. 4); `"9750B"`
+    is a number of bytes; `"line"` has no limit. Default `["line", "64x", "32x", "16x", "8x", "4x", "2x", "1x"]`
+    (our choice; the paper's 144-host simulation had 144, 100, 20, 10, 5, 3, 2 and 1)."""
     refill: Refill
     """When a bucket is full again: `on-packet`, at the first packet after an epoch (the kernel module, per host and
     level); `periodic`, once an epoch by a timer per connection that starts with its flow (the simulation of the
     paper's Fig. 9). Default `on-packet`."""
     excess: Excess
-    """What becomes of a packet beyond its level's share: `refuse`, the sender is told, as by ENOBUFS, and keeps the
-    packet; `drop`, it is lost without notice. Default `refuse`."""
+    """The action for a packet beyond its level's share: `refuse`, the sender gets an error, as by ENOBUFS, and
+    keeps the packet; `drop`, it is lost without notice. Default `refuse`."""
 
 
 class TdmaParamsPartial(TypedDict, total=False):
-    """Days and nights of the hosts' NICs: at night they hold what is paused. The first day begins with the run."""
+    """Days and nights of the hosts' NICs: at night they hold the paused priorities. The first day begins with the
+    run."""
     day: Span
     """How long NICs send: more than 0, at most 1000 s. Default 500 us (REACToR's study)."""
     night: Span
-    """How long they then hold what is paused: at most 1000 s; with `"0s"` there is no night. A NIC ends the packet
-    that it is sending. Default 100 us (an assumption)."""
+    """How long they then hold the paused priorities: at most 1000 s; with `"0s"` nights have no length. A NIC ends
+    the packet that it is sending. Default 100 us (an assumption)."""
     priorities: Sequence[int]
     """The 802.1p priorities that are paused, each 0 to 7. Default all eight. With `ack_priority = 1` and
     `port.host.order = "priorities"`, `[0]` pauses data and lets acknowledgements pass, and `[1]` does the
-    opposite; in a NIC without priorities a packet that is paused holds up those behind it."""
+    opposite; in a NIC without priorities a paused packet delays all packets behind it."""
 
 
 class ReorderBufferParamsPartial(TypedDict, total=False):
     """The receiver's reorder buffer, between the NIC and TCP: one for each direction of a connection. It hides
     reordering from TCP, and delays the recovery from a loss by up to `timeout`."""
     timeout: Span
-    """How long the first data behind a gap waits for what is missing: more than 0, at most 1 s. Default 50 us (an
+    """How long the first data behind a gap waits for the missing data: more than 0, at most 1 s. Default 50 us (an
     assumption; longer than the paths differ, shorter than a retransmission takes)."""
     bytes: Bytes
     """The most payload held of a connection's direction: at least 1 B, at most 1 GB. Data that does not fit
@@ -2063,11 +2072,11 @@ class ReorderBufferParamsPartial(TypedDict, total=False):
 
 class ProcessorParamsPartial(TypedDict, total=False):
     """The processor that runs a host's network stack. Without this table the stack takes no time. Data that it
-    holds counts as waiting in the NIC. What sends goes to the NIC piece by piece, as `host.bursts` says."""
+    holds counts as waiting in the NIC. It hands data to the NIC piece by piece, as `host.bursts` says."""
     cores: int
     """The number of cores: 1, or 2 where interrupts and the stack have one and applications the other. Default 1."""
     interrupt: Span
-    """The cost of an interrupt, whatever it finds: at most 1 ms. Default 1 us (an assumption)."""
+    """The cost of an interrupt, with any number of frames: at most 1 ms. Default 1 us (an assumption)."""
     budget: int
     """How many frames the stack takes from the NIC at a time before other work has its turn: 1 to 65536. Default 64
     (NAPI's weight)."""
@@ -2075,12 +2084,12 @@ class ProcessorParamsPartial(TypedDict, total=False):
     """How many packets the NIC holds until the stack takes them, 1 to 65536; a packet that finds no room is lost.
     Default 512 (the receive ring of Linux's ixgbe)."""
     send_call: Span
-    """The cost of each time that TCP sends data, on an acknowledgement, a timer or a call of the application,
-    whatever it sends then: at most 1 ms. Default 0 s."""
+    """The cost of each time that TCP sends data, on an acknowledgement, a timer or a call of the application, for
+    any number of segments: at most 1 ms. Default 0 s."""
     send: StackCostsPartial
-    """The costs of what the host sends."""
+    """The costs of sending."""
     receive: StackCostsPartial
-    """The costs of what the host receives."""
+    """The costs of receiving."""
 
 
 class StackCostsPartial(TypedDict, total=False):
@@ -2104,7 +2113,7 @@ class TransportParamsPartial(TypedDict, total=False):
     6675). Default `sack`."""
     growth: Growth
     """How the window opens, for `tcp` and `dctcp`: `fraction` adds `segment^2 / cwnd` bytes an ACK in congestion
-    avoidance and at most what the ACK covers in slow start (RFC 5681, equations 2 and 3); `count` adds one
+    avoidance and at most the acknowledged bytes in slow start (RFC 5681, equations 2 and 3); `count` adds one
     segment after every `cwnd` ACKs and one an ACK in slow start (ns-2, windowOption 0); `acked` adds all that
     the ACK covers in slow start, and as many `segment / cwnd` of it in congestion avoidance, so that delayed
     ACKs slow nothing down (RFC 3465 without its limit; Linux). Default `fraction`."""
@@ -2123,8 +2132,8 @@ class TransportParamsPartial(TypedDict, total=False):
     initial_window: int
     """Initial window in segments: 1 or more, at most `max_window` (RFC 6928). Default 10."""
     max_window: int
-    """Largest window in segments: 1 or more. It caps what may be outstanding, as the advertised window does.
-    Default 65536."""
+    """Largest window in segments: 1 or more. It caps the outstanding data, as the advertised window does. Default
+    65536."""
     min_window: int
     """Floor of cwnd after a cut for a mark, in segments: 1 or more. 1 is RFC 8257's (section 3.3), where a window
     of one segment waits for a delayed ACK (`ack_every`), which starves a flow among many; Linux has 2
@@ -2135,14 +2144,14 @@ class TransportParamsPartial(TypedDict, total=False):
     """Initial ssthresh in segments: 1 or more; slow start has no end if absent (RFC 5681, section 3.1). Default
     absent."""
     window_unit: WindowUnit
-    """`bytes`: windows are exact. `segments`: what may be outstanding, and ssthresh after a cut, are rounded down
-    to whole segments, as where windows are counted in packets (ns-2). Default `bytes`."""
+    """`bytes`: windows are exact. `segments`: the limit of the outstanding data, and ssthresh after a cut, are
+    rounded down to whole segments, as where windows are counted in packets (ns-2). Default `bytes`."""
     cut_from: CutBase
-    """What a loss cuts: the `flight` (RFC 5681, equation 4) or the `window`, the smaller of cwnd and `max_window`
-    (ns-2; Linux). With `window`, every timeout cuts ssthresh again; with `flight` only the first of a series
-    (RFC 5681, section 3.1). Default `flight`."""
+    """The value that a loss cuts: the `flight` (RFC 5681, equation 4) or the `window`, the smaller of cwnd and
+    `max_window` (ns-2; Linux). With `window`, every timeout cuts ssthresh again; with `flight` only the first of
+    a series (RFC 5681, section 3.1). Default `flight`."""
     app_limited_growth: bool
-    """Whether the window also grows while the application, not the window, limits what is sent. RFC 7661 and Linux:
+    """Whether the window also grows while the application, not the window, limits the sender. RFC 7661 and Linux:
     false; ns-2: true. Default false."""
     idle_restart: bool
     """Whether cwnd falls back to the initial window after an idle time longer than the RTO (RFC 5681, section 4.1).
@@ -2165,14 +2174,14 @@ class TransportParamsPartial(TypedDict, total=False):
     rto_granularity: Span
     """Clock granularity G: RTO = SRTT + max(G, 4 RTTVAR) (RFC 6298, section 2.3). Default 1 ms."""
     rtt_sampling: RttSampling
-    """Which segments are timed: `every-ack` (as with timestamps, RFC 7323) or `one-per-window` (RFC 6298, section
-    3; ns-2). Retransmitted data is never timed (Karn). Default `every-ack`."""
+    """The segments that are timed: `every-ack` (as with timestamps, RFC 7323) or `one-per-window` (RFC 6298,
+    section 3; ns-2). Retransmitted data is never timed (Karn). Default `every-ack`."""
     rtt_error: RttError
     """Arithmetic of the estimator's error term: `exact`, or `int16`, which wraps it at 2^15 units of
     `rto_granularity` as the 16-bit variable of ns-2 does. Default `exact`."""
     backoff_reset: BackoffReset
-    """What ends exponential backoff: a new RTT `sample` (RFC 6298, section 5.7) or any `ack` of new data (ns-2,
-    Linux). Default `sample`."""
+    """The event that ends exponential backoff: a new RTT `sample` (RFC 6298, section 5.7) or any `ack` of new data
+    (ns-2, Linux). Default `sample`."""
     syn_loss_rto: Span
     """RTO with which data starts if the SYN had to be sent again (RFC 6298, section 5.7). Default 3 s."""
     dup_ack_threshold: int
@@ -2186,15 +2195,15 @@ class TransportParamsPartial(TypedDict, total=False):
     """Consecutive timeouts, with nothing received in between, from which on only one byte is sent per RTO, until
     anything arrives; 0 for never. RFC 6298: never; pFabric's MinTCP: 5. Default 0."""
     fast_retransmit_guard: FastRetransmitGuard
-    """When a further loss may start a fast retransmit: `recover` once the ACK has passed what was outstanding at
+    """When a further loss may start a fast retransmit: `recover` once the ACK has passed the data outstanding at
     the last one or at the last timeout (RFC 6582, section 3.2); `after-timeout` the same, but only a timeout
     blocks, and blocked duplicate ACKs still inflate the window (ns-2 FullTcp); `off` always. For `reno` and
     `newreno`. Default `recover`."""
     limited_transmit: bool
     """Whether the first two duplicate ACKs each release a new segment (RFC 3042). Default true."""
     loss_after_ecn: LossAfterEcn
-    """What a loss does if the last cut was for a mark: `cut` as any loss does; `keep-ssthresh` leaves ssthresh: a
-    timeout sets cwnd to one segment, a fast retransmit within the window of that cut halves cwnd (ns-2; in the
+    """The effect of a loss if the last cut was for a mark: `cut` as for any loss; `keep-ssthresh` leaves ssthresh:
+    a timeout sets cwnd to one segment, a fast retransmit within the window of that cut halves cwnd (ns-2; in the
     spirit of RFC 3168, section 6.1.2). Default `cut`."""
     ack_every: int
     """Segments per ACK in order: 1 or more (RFC 5681, section 4.2: at most 2). With `swift` every segment has its
@@ -2260,9 +2269,9 @@ class SwiftParamsPartial(TypedDict, total=False):
     """Target delay of a path without switches and of large windows, more than 0. It has to exceed the RTT of an
     idle path. Default 20 us (100 Gb/s)."""
     hop_scale: Span
-    """What each switch on the path adds to the target. Default 1 us."""
+    """The time that each switch on the path adds to the target. Default 1 us."""
     fs_range: Span
-    """What a small window adds to the target at most. Default 100 us, five times `base_target`; 0 turns flow-based
+    """The most that a small window adds to the target. Default 100 us, five times `base_target`; 0 turns flow-based
     scaling off."""
     fs_min_cwnd: float
     """Window at and below which the target is largest: more than 0. Default 0.1."""
@@ -2288,65 +2297,66 @@ class MptcpParamsPartial(TypedDict, total=False):
     coupling: Coupling
     """How the congestion windows of the subflows depend on each other: `lia` (RFC 6356, for `kind = "tcp"`) or
     `uncoupled`, where each subflow has the controller that `kind` names to itself. Default `lia`."""
-    scheduler: Scheduler
-    """Which subflow sends the next segment, of those that have room in their windows: `default` the one with the
-    lowest RTT, `round-robin` each in turn, `active-path` only that whose path is active: the circuit's while one
-    is open, else the packet switch's (with `paths = "classes"`). Default `default`."""
+    scheduler: SubflowScheduler
+    """The subflow that sends the next segment, among the ones with room in their windows: `default` the one with
+    the lowest RTT, `round-robin` each in turn, `active-path` only the one whose path is active: the circuit's
+    while one is open, else the packet switch's (with `paths = "classes"`). Default `default`."""
     paths: SubflowPaths
     """How subflows get different paths: `hash` gives each a port number of its own, which may hash to another's
     path; `distinct` chooses the port numbers so that the paths share as few links between switches as can be;
     `classes` binds, in a hybrid network, subflow 0 to the packet switch and subflow 1 to the circuits. Default
     `hash`."""
     workloads: Sequence[str]
-    """The workloads whose connections are MPTCP's; those of all others are plain TCP's. Default all."""
+    """The workloads whose connections are MPTCP's; all others have plain TCP. Default all."""
 
 
 class ControlParamsPartial(TypedDict, total=False):
-    """The control loop of a hybrid network: what it schedules by, and how long each of its steps takes. The
-    defaults are those of REACToR's prototype of eight hosts."""
+    """The control loop of a hybrid network: the input of its schedules, and the time of each of its steps. The
+    defaults are the values of REACToR's prototype of eight hosts."""
     scheduler: SchedulerKind
-    """What makes a schedule of the demand."""
+    """The algorithm that makes a schedule of the demand."""
     week: Span
     """The accumulation period of demand, for which one schedule is made; 1.5 ms in REACToR's prototype, 3 ms in
     Solstice's evaluation."""
     reconfiguration: Span
-    """How long the circuit switch is dark while it changes its matching."""
+    """Time for which the circuit switch is dark while it changes its matching."""
     drain: Span
-    """How long the circuits still stand after the hosts have paused what they send by them. Default: what a frame
-    of full size takes from a host to the circuit switch if it has just started when the pause comes. Less loses
-    packets."""
+    """Time for which the circuits still hold after the hosts have paused sending by them. Default: the time that a
+    frame of full size takes from a host to the circuit switch if it has just started when the pause comes. Less
+    loses packets."""
     lead: Span
-    """How long before a week begins its demand is read. It must leave time for `demand_loop`, `demand_packet` and
-    `computation`."""
+    """Time before the begin of a week at which its demand is read. It must leave time for `demand_loop`,
+    `demand_packet` and `computation`."""
     demand_loop: Span
-    """How long a host takes to sum up its demand."""
+    """Time that a host takes to sum up its demand."""
     demand_packet: Span
-    """How long a host's demand takes to the controller."""
+    """Time that a host's demand takes to the controller."""
     computation: Span
-    """How long the controller takes to compute a schedule."""
+    """Time that the controller takes to compute a schedule."""
     estimator: Estimator
     """Where a host's demand is read."""
     socket_buffer: Bytes
     """The most bytes of a connection that a socket buffer shows to `socket_buffers` and `slow_socket_buffers`."""
     poll: Span
-    """How often `slow_socket_buffers` reads the buffers."""
+    """Interval at which `slow_socket_buffers` reads the buffers."""
     residue: ResidueRate
-    """How fast hosts may send the residue of a schedule by the packet switch."""
+    """The rate at which hosts may send the residue of a schedule by the packet switch."""
     residue_share: float
     """The share of the packet switch's rate that a `scheduled` residue may take, above 0 and at most 1. The rest is
-    for what has no schedule: acknowledgements, `packet_only` workloads, and what comes between two readings."""
+    for traffic without a schedule: acknowledgements, `packet_only` workloads, and data that arrives between two
+    readings."""
     classify: Classify
     """When a host decides by which switch a packet travels that may take either."""
     acks: AckPath
-    """By which switch pure acknowledgements travel."""
+    """The switch by which pure acknowledgements travel."""
     packet_only: Sequence[str]
-    """Workloads whose packets go by the packet switch only, as requests that cannot wait for a circuit.
-    `NAME.client` and `NAME.server` mean what one end of its connections sends."""
+    """Workloads whose packets go by the packet switch only, such as requests that cannot wait for a circuit.
+    `NAME.client` and `NAME.server` mean the packets that one end of its connections sends."""
     circuit_only: Sequence[str]
     """Workloads, or ends of their connections, whose packets go by circuits only."""
 
 
-_FlowsWorkloadPartialFrom = TypedDict("_FlowsWorkloadPartialFrom", {"from": "Hosts"}, total=False)
+_FlowsWorkloadPartialFrom = TypedDict("_FlowsWorkloadPartialFrom", {"from": "HostSet"}, total=False)
 
 
 class FlowsWorkloadPartial(_FlowsWorkloadPartialFrom, total=False):
@@ -2370,17 +2380,17 @@ class RpcWorkloadPartial(TypedDict, total=False):
     """Open-loop requests of one client to many servers; each gets a response."""
     kind: Literal["rpc"]
     client: HostName
-    """The host that asks; default `client`."""
-    servers: Hosts
+    """The host that sends the requests; default `client`."""
+    servers: HostSet
     """The hosts that answer; default: all others."""
     request: Bytes
     """The size of a request."""
     response: BytesDistributionPartial
     """The size of a response."""
     load: Load
-    """Response bytes asked for per second: a rate, or a share of the client's link."""
-    pick: Pick
-    """Which server is asked next."""
+    """Response bytes requested per second: a rate, or a share of the client's link."""
+    pick: ServerChoice
+    """The server that is asked next."""
     service: SpanDistributionPartial
     """Time a server takes to answer; it serves one request at a time."""
     deadline: Span
@@ -2388,7 +2398,7 @@ class RpcWorkloadPartial(TypedDict, total=False):
     count: int
     """Stop after this many requests."""
     start: Span
-    """When the first request may come."""
+    """When the first request may be sent."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -2398,21 +2408,21 @@ class TransferWorkloadPartial(TypedDict, total=False):
     rather than requests."""
     kind: Literal["transfer"]
     client: HostName
-    """The host that asks; default `client`."""
-    servers: Hosts
+    """The host that sends the requests; default `client`."""
+    servers: HostSet
     """The hosts that send; default: all others."""
     request: Bytes
-    """Size of the request that asks for a transfer."""
+    """Size of the request for a transfer."""
     size: BytesDistributionPartial
     """The size of a transfer."""
     load: Load
     """Bytes transferred per second: a rate, or a share of the client's link."""
-    pick: Pick
-    """Which server is asked next."""
+    pick: ServerChoice
+    """The server that is asked next."""
     count: int
     """Stop after this many transfers."""
     start: Span
-    """When the first transfer may come."""
+    """When the first transfer may start."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -2421,8 +2431,8 @@ class FanOutWorkloadPartial(TypedDict, total=False):
     """Queries that ask every server at once and wait for the slowest."""
     kind: Literal["fan-out"]
     client: HostName
-    """The host that asks; default `client`."""
-    servers: Hosts
+    """The host that sends the queries; default `client`."""
+    servers: HostSet
     """The hosts that answer; default: all others."""
     request: Bytes
     """Size of the request to each server."""
@@ -2437,7 +2447,7 @@ class FanOutWorkloadPartial(TypedDict, total=False):
     count: int
     """Stop after this many queries."""
     start: Span
-    """When the first query may come."""
+    """When the first query may start."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -2452,7 +2462,7 @@ class AllToAllWorkloadPartial(TypedDict, total=False):
     count: int
     """Stop after this many flows."""
     start: Span
-    """When the first flow may come."""
+    """When the first flow may start."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -2468,7 +2478,7 @@ class PermutationWorkloadPartial(TypedDict, total=False):
     """The table of `transports` that carries the messages. Default `transport`."""
 
 
-_IncastWorkloadPartialFrom = TypedDict("_IncastWorkloadPartialFrom", {"from": "Hosts"}, total=False)
+_IncastWorkloadPartialFrom = TypedDict("_IncastWorkloadPartialFrom", {"from": "HostSet"}, total=False)
 
 
 class IncastWorkloadPartial(_IncastWorkloadPartialFrom, total=False):
@@ -2498,7 +2508,7 @@ class FlowListWorkloadPartial(TypedDict, total=False):
     """The table of `transports` that carries the messages. Default `transport`."""
 
 
-_PacketsWorkloadPartialFrom = TypedDict("_PacketsWorkloadPartialFrom", {"from": "Hosts"}, total=False)
+_PacketsWorkloadPartialFrom = TypedDict("_PacketsWorkloadPartialFrom", {"from": "HostSet"}, total=False)
 
 
 class PacketsWorkloadPartial(_PacketsWorkloadPartialFrom, total=False):
@@ -2529,25 +2539,25 @@ _PingWorkloadPartialFrom = TypedDict("_PingWorkloadPartialFrom", {"from": "HostN
 
 
 class PingWorkloadPartial(_PingWorkloadPartialFrom, total=False):
-    """Small messages that come back at once; their round-trip time is what is measured."""
+    """Small messages that come back at once; their round-trip time is measured."""
     kind: Literal["ping"]
     to: HostName
     """The host that echoes."""
     size: Bytes
-    """Payload each way; `transport.header` comes on top of every packet."""
+    """Payload each way; `transport.header` is added to every packet."""
     interval: Span
     """Time from one ping to the next; the mean, where they are Poisson."""
     arrivals: Arrivals
     """Equal or exponential intervals."""
     one_at_a_time: bool
-    """The next ping waits for the echo of the last one (or its loss) where that is later. Default: pings go out
-    whatever became of those before."""
+    """The next ping waits for the echo of the last one (or its loss) where that is later. Default: pings are sent
+    without waiting for earlier ones."""
     over: PingOver
-    """As single packets, or on a connection of the scenario's transport."""
+    """The carrier: single packets, or a connection of the scenario's transport."""
     count: int
     """Stop after this many pings."""
     start: Span
-    """When the first ping may go; with equal intervals it goes then."""
+    """When the first ping may be sent; with equal intervals it is sent then."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -2556,9 +2566,9 @@ class ClosedLoopWorkloadPartial(TypedDict, total=False):
     """Clients that keep a number of requests in flight, as memaslap does to memcached: each answer starts the next
     request."""
     kind: Literal["closed-loop"]
-    clients: Hosts
+    clients: HostSet
     """The hosts that ask; default `client`."""
-    servers: Hosts
+    servers: HostSet
     """The hosts that answer; default: all that do not ask."""
     outstanding: int
     """Requests that each client keeps in flight, each on a connection of its own to each server."""
@@ -2566,8 +2576,8 @@ class ClosedLoopWorkloadPartial(TypedDict, total=False):
     """The size of a request."""
     response: BytesDistributionPartial
     """The size of a response."""
-    pick: Pick
-    """Which server is asked next."""
+    pick: ServerChoice
+    """The server that is asked next."""
     service: SpanDistributionPartial
     """Time a server's thread takes for a request."""
     threads: int
@@ -2577,7 +2587,7 @@ class ClosedLoopWorkloadPartial(TypedDict, total=False):
     count: int
     """Stop after this many requests of each client."""
     start: Span
-    """When the first requests go."""
+    """When the first requests are sent."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -2586,16 +2596,16 @@ class ShuffleWorkloadPartial(TypedDict, total=False):
     """The shuffle of a MapReduce job: in each wave every reducer fetches from every mapper, but for its own host's
     part. A transfer is a message; the job is a query, from its start to the end of its last wave."""
     kind: Literal["shuffle"]
-    mappers: Hosts
+    mappers: HostSet
     """The hosts that hold map outputs; default: all."""
-    reducers: Hosts
+    reducers: HostSet
     """The hosts that fetch them; default: all."""
     size: BytesDistributionPartial
     """The size of a transfer."""
     request: BytesDistributionPartial
-    """Size of the request that asks for it."""
+    """Size of the request for it."""
     parallel: int
-    """Transfers that a reducer has under way at once; each reducer goes through the mappers in an order of its own,
+    """Transfers that a reducer has under way at once; each reducer requests from the mappers in its own order,
     drawn for each wave."""
     waves: int
     """Number of waves; without it waves follow each other until `run.duration`."""
@@ -2610,10 +2620,10 @@ class ShuffleWorkloadPartial(TypedDict, total=False):
 class BarrierWorkloadPartial(TypedDict, total=False):
     """Workers that wait for each other again and again, as Naiad's barrier does. A round is a query."""
     kind: Literal["barrier"]
-    workers: Hosts
+    workers: HostSet
     """The hosts that synchronise; default: all but the coordinator, or all where there is none."""
     pattern: BarrierPattern
-    """Which hosts report to which."""
+    """The pattern of the reports between hosts."""
     coordinator: HostName
     """The host that all report to, in the pattern `coordinator`; default `client`."""
     size: Bytes
@@ -2634,15 +2644,15 @@ class CommitWorkloadPartial(TypedDict, total=False):
     kind: Literal["commit"]
     coordinator: HostName
     """The host that begins transactions; default `client`."""
-    participants: Hosts
+    participants: HostSet
     """The hosts that take part; default: all others."""
     message: Bytes
-    """Payload of each of the four messages; in single packets `transport.header` comes on top."""
+    """Payload of each of the four messages; in single packets `transport.header` is added to it."""
     over: CommitOver
-    """What carries the messages."""
+    """The transport of the messages."""
     timeout: Span
-    """After so long without an answer, `datagram` sends a message again, and `broadcast` gives its transaction up,
-    which then counts as unfinished."""
+    """After this time without an answer, `datagram` sends a message again, and `broadcast` gives its transaction
+    up, which then counts as unfinished."""
     depth: int
     """Transactions under way at once."""
     count: int
@@ -2657,14 +2667,14 @@ class PagesWorkloadPartial(TypedDict, total=False):
     """Pages that front-ends make of many retrievals from back-ends, with deadlines, retries and replicated reads:
     DeTail's page creation. A page is a query, a retrieval a message."""
     kind: Literal["pages"]
-    front_ends: Hosts
+    front_ends: HostSet
     """The hosts that make pages; default `client`."""
-    back_ends: Hosts
+    back_ends: HostSet
     """The hosts that hold the parts; default: all that make no pages."""
     pages_per_second: float
     """Pages that each front-end begins per second (Poisson)."""
     order: PageOrder
-    """Which retrievals wait for which."""
+    """The order of the retrievals."""
     retrievals: int
     """Retrievals of a page; for the orders `sequential` and `parallel`."""
     levels: Sequence[int]
@@ -2672,7 +2682,7 @@ class PagesWorkloadPartial(TypedDict, total=False):
     request: BytesDistributionPartial
     """The size of a request."""
     size: BytesDistributionPartial
-    """Size of what is retrieved; this or `sizes`."""
+    """Size of a retrieval; this or `sizes`."""
     sizes: Sequence[Bytes]
     """Sizes of which each retrieval draws one, all equally likely; this or `size`. Default: 2, 4, 8, 16 and 32 KB,
     DeTail's."""
@@ -2681,12 +2691,12 @@ class PagesWorkloadPartial(TypedDict, total=False):
     threads: int
     """Threads of each back-end; requests are served first come first served."""
     deadline: Span
-    """How long a page waits for a retrieval. It then goes on without it: the page is partial, and the share of its
-    retrievals that met the deadline tells by how much."""
+    """How long a page waits for a retrieval. It is then rendered without it: the page is partial, and the share of
+    its retrievals that met the deadline measures its completeness."""
     timeout: Span
-    """Ask again, of the next back-ends, when a retrieval has taken so long since it was last asked for."""
+    """Ask again, of the next back-ends, when a retrieval has taken this long since it was last asked for."""
     retries: int
-    """How often to ask again at most."""
+    """The most repetitions of a request."""
     replicas: int
     """Back-ends asked at once for each retrieval; the first answer counts."""
     count: int
@@ -2700,25 +2710,25 @@ class PagesWorkloadPartial(TypedDict, total=False):
 class PtpWorkloadPartial(TypedDict, total=False):
     """Clocks compared by two-way timestamps, as the Precision Time Protocol does (IEEE 1588). Without `servo` all
     clocks are perfect, so that the estimated offset is the asymmetry of the two directions: `(forward -
-    backward) / 2`. With it what counts is how far a client's clock is off when its exchange ends. Timestamps are
-    those of software: the waits in NICs count. The server sends `sync`; the client answers with a delay request
-    as soon as it has it; the server's delay response tells the client when that came. All three are single
+    backward) / 2`. With it the result is the error of a client's clock when its exchange ends. Timestamps are
+    taken by software: the waits in NICs count. The server sends `sync`; the client answers with a delay request
+    as soon as it has it; the server's delay response contains the time at which that came. All three are single
     packets, and a lost one is a lost exchange."""
     kind: Literal["ptp"]
     server: HostName
     """The host whose clock is right; default `client`, the first host."""
-    clients: Hosts
+    clients: HostSet
     """The hosts that follow it; default: all others."""
     size: Bytes
-    """Payload of each of the three packets; `transport.header` comes on top."""
+    """Payload of each of the three packets; `transport.header` is added to it."""
     interval: Span
     """Time from one `sync` to the next. Clients take turns within it, in equal steps."""
     count: int
     """Stop after this many exchanges of each client."""
     start: Span
-    """When the first `sync` goes."""
+    """When the first `sync` is sent."""
     servo: ClockServoParamsPartial
-    """Steers the clients' clocks by what their exchanges give."""
+    """Steers the clients' clocks by the results of their exchanges."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -2728,7 +2738,7 @@ class StrideWorkloadPartial(TypedDict, total=False):
     that every host sends and receives, and the acknowledgements of one flow mix with the data of another
     (BulletTrains)."""
     kind: Literal["stride"]
-    hosts: Hosts
+    hosts: HostSet
     """The hosts of the chain, in its order; default: all."""
     stride: int
     """The number of places from a host to its destination."""
@@ -2746,14 +2756,14 @@ class PstrideWorkloadPartial(TypedDict, total=False):
     """A chain of hosts as of `stride`, in which all change their destination in unison: in each period every host
     sends one flow, in the next period to the host one place further (BulletTrains)."""
     kind: Literal["pstride"]
-    hosts: Hosts
+    hosts: HostSet
     """The hosts of the chain, in its order; default: all."""
     stride: int
     """The number of places from a host to its first destination."""
     period: Span
     """The length of a period, after which all hosts change their destination."""
     load: Load
-    """Bytes that each host sends per second: a rate, or a share of its link. A flow is what the load comes to in a
+    """Bytes that each host sends per second: a rate, or a share of its link. A flow has the bytes of the load in a
     period."""
     periods: int
     """Stop after this many periods."""
@@ -2768,7 +2778,7 @@ class HstrideWorkloadPartial(TypedDict, total=False):
     of its own, and then turns to the host one place further: destinations change slowly, flow by flow
     (BulletTrains)."""
     kind: Literal["hstride"]
-    hosts: Hosts
+    hosts: HostSet
     """The hosts of the chain, in its order; default: all."""
     stride: int
     """The number of places from a host to its first destination."""
@@ -2789,26 +2799,25 @@ class HstrideWorkloadPartial(TypedDict, total=False):
 
 
 class FileServiceWorkloadPartial(TypedDict, total=False):
-    """Clients that copy a file each from one server, read by read, all from the same instant on. A message is what
-    the server sends at once, from then until the client has it."""
+    """Clients that copy a file each from one server, read by read, all from the same instant on. A message is the
+    data that the server sends at once, from then until the client has it."""
     kind: Literal["file-service"]
     server: HostName
     """The host that has the files."""
-    clients: Hosts
+    clients: HostSet
     """The hosts that copy; default: all others."""
     size: Bytes
     """The size of each client's file; without it, clients read until `run.duration`."""
     read: Bytes
-    """How much a client asks for with a request: 1 B to 1 GB. Default 1 MB (the most of the NFS client of the
-    study)."""
+    """Bytes that a client requests at a time: 1 B to 1 GB. Default 1 MB (the most of the NFS client of the study)."""
     outstanding: int
-    """How many requests a client has under way, 1 to 1000. Default 2 (an assumption: reads are pipelined)."""
+    """Requests that a client has under way, 1 to 1000. Default 2 (an assumption: reads are pipelined)."""
     read_ahead: Bytes
-    """How much the disk reads at a time, for one client after the other: 1 B to 1 GB. Default 128 KB (Linux)."""
+    """Bytes that the disk reads at a time, for one client after the other: 1 B to 1 GB. Default 128 KB (Linux)."""
     disk: Rate
-    """How fast the disk reads. Default 1.2 Gb/s (an assumption: 150 MB/s)."""
+    """The rate at which the disk reads. Default 1.2 Gb/s (an assumption: 150 MB/s)."""
     send: SendWhen
-    """When the server sends what the disk has read. Default `read`."""
+    """When the server sends the data that the disk has read. Default `read`."""
     request: Bytes
     """The size of a request. Default 100 B."""
     start: Span
@@ -2832,7 +2841,7 @@ class GammaBytesDistributionPartial(TypedDict, total=False):
     scale: Bytes
     """The scale parameter, in the unit of the draws."""
     offset: Bytes
-    """Added to every draw; default: nothing."""
+    """Added to every draw; default 0."""
 
 
 class LognormalBytesDistributionPartial(TypedDict, total=False):
@@ -2863,7 +2872,7 @@ class ParetoBytesDistributionPartial(TypedDict, total=False):
     shape: float
     """The tail index, more than 1 (so that there is a mean) unless `max` is given."""
     max: Bytes
-    """Where the tail is cut (a bounded Pareto)."""
+    """The largest value, at which the tail is cut (a bounded Pareto)."""
 
 
 class CdfBytesDistributionPartial(TypedDict, total=False):
@@ -2871,7 +2880,7 @@ class CdfBytesDistributionPartial(TypedDict, total=False):
     kind: Literal["cdf"]
     cdf: str
     """A bundled one by name (`websearch`, `datamining`, `facebook-hadoop`, `homa-w1`, ...), or a CSV file beside
-    the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also what HdrHistogram writes: an
+    the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also a file of HdrHistogram: an
     interval log or a histogram in base64 in ns, or percentiles as text in us."""
     tag: str
     """The tag of the intervals that count, where `cdf` is an interval log with several tags; an empty tag is of
@@ -2898,7 +2907,7 @@ class GammaSpanDistributionPartial(TypedDict, total=False):
     scale: Span
     """The scale parameter, in the unit of the draws."""
     offset: Span
-    """Added to every draw; default: nothing."""
+    """Added to every draw; default 0."""
 
 
 class LognormalSpanDistributionPartial(TypedDict, total=False):
@@ -2929,7 +2938,7 @@ class ParetoSpanDistributionPartial(TypedDict, total=False):
     shape: float
     """The tail index, more than 1 (so that there is a mean) unless `max` is given."""
     max: Span
-    """Where the tail is cut (a bounded Pareto)."""
+    """The largest value, at which the tail is cut (a bounded Pareto)."""
 
 
 class CdfSpanDistributionPartial(TypedDict, total=False):
@@ -2937,7 +2946,7 @@ class CdfSpanDistributionPartial(TypedDict, total=False):
     kind: Literal["cdf"]
     cdf: str
     """A bundled one by name (`websearch`, `datamining`, `facebook-hadoop`, `homa-w1`, ...), or a CSV file beside
-    the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also what HdrHistogram writes: an
+    the scenario with the columns `bytes,cdf` (for times `us,cdf`). For a time also a file of HdrHistogram: an
     interval log or a histogram in base64 in ns, or percentiles as text in us."""
     tag: str
     """The tag of the intervals that count, where `cdf` is an interval log with several tags; an empty tag is of
@@ -2950,8 +2959,9 @@ class CdfSpanDistributionPartial(TypedDict, total=False):
 
 
 class ClockServoParamsPartial(TypedDict, total=False):
-    """What steers a client's clock, and how wrong the clock is without it. The defaults are ptpd's (`servo:kp`,
-    `servo:ki`, `servo:delayfilter_stiffness`), which linuxptp has for timestamps of software as well."""
+    """The servo that steers a client's clock, and the error of the clock without it. The defaults are ptpd's
+    (`servo:kp`, `servo:ki`, `servo:delayfilter_stiffness`), which linuxptp has for timestamps of software as
+    well."""
     proportional: float
     """The share of an offset that one interval takes back."""
     integral: float
@@ -3131,7 +3141,7 @@ BufferLimit = str
 BufferCounts = Literal["waiting", "waiting-and-in-service"]
 """Whether a buffer limit counts the packet being sent."""
 
-ServiceOrder = Literal["fifo", "priorities", "fair-per-flow"]
+QueueOrder = Literal["fifo", "priorities", "fair-per-flow"]
 """In which order a queue is served."""
 
 Compare = Literal["more", "at-least"]
@@ -3156,7 +3166,7 @@ PortEngine = Literal["auto", "express", "general", "explicit"]
 """Which port engine runs a port."""
 
 PacerForm = Literal["paper", "source"]
-"""Where the pacer sits and what it holds."""
+"""The place of the pacer, and the packets that it holds."""
 
 LevelShare = str
 """What a level may send in an epoch: a factor such as "6x", a rate such as "5Gbps", a size such as "9750B", or
@@ -3166,7 +3176,7 @@ Refill = Literal["on-packet", "periodic"]
 """The time at which a bucket is full again."""
 
 Excess = Literal["refuse", "drop"]
-"""What becomes of a packet beyond its level's share."""
+"""The action for a packet beyond its level's share."""
 
 Rank = Literal["remaining", "priority"]
 """What gives a packet its rank."""
@@ -3187,22 +3197,22 @@ WindowUnit = Literal["bytes", "segments"]
 """The unit in which windows are counted."""
 
 CutBase = Literal["flight", "window"]
-"""What a cut for a loss starts from."""
+"""The value from which a cut for a loss starts."""
 
 RttSampling = Literal["every-ack", "one-per-window"]
-"""Which segments are timed."""
+"""The segments that are timed."""
 
 RttError = Literal["exact", "int16"]
 """Arithmetic of the RTT estimator's error term."""
 
 BackoffReset = Literal["sample", "ack"]
-"""What ends exponential backoff."""
+"""The event that ends exponential backoff."""
 
 FastRetransmitGuard = Literal["recover", "after-timeout", "off"]
 """When a fast retransmit may follow another."""
 
 LossAfterEcn = Literal["cut", "keep-ssthresh"]
-"""What a loss does to ssthresh after a cut for a mark."""
+"""The effect of a loss on ssthresh after a cut for a mark."""
 
 EcnMode = Literal["auto", "on", "off"]
 """Whether ECN is used."""
@@ -3213,8 +3223,8 @@ EceGrowth = Literal["never", "after-first"]
 Coupling = Literal["lia", "uncoupled"]
 """How the congestion windows of a connection's subflows depend on each other."""
 
-Scheduler = Literal["default", "round-robin", "active-path"]
-"""Which subflow sends the next segment, of those that have room in their windows."""
+SubflowScheduler = Literal["default", "round-robin", "active-path"]
+"""The rule by which a subflow is chosen for the next segment, among the ones with room in their windows."""
 
 SubflowPaths = Literal["hash", "distinct", "classes"]
 """How the subflows of a connection get different paths."""
@@ -3226,13 +3236,13 @@ Estimator = Literal["socket_buffers", "nic_queues", "switch_counters", "slow_soc
 """Where a host's demand is read."""
 
 ResidueRate = Literal["free", "scheduled"]
-"""How fast hosts may send the residue of a schedule by the packet switch."""
+"""The rate at which hosts may send the residue of a schedule by the packet switch."""
 
 Classify = Literal["when_sent", "when_queued"]
 """When a host decides by which switch a packet travels that may take either."""
 
 AckPath = Literal["as_data", "packet", "circuit"]
-"""By which switch pure acknowledgements travel."""
+"""The switch by which pure acknowledgements travel."""
 
 Workload = Union[
     "FlowsWorkload",
@@ -3258,7 +3268,7 @@ Workload = Union[
 ]
 """The parameters of a workload of any kind."""
 
-Hosts = Union[str, Sequence["HostName"]]
+HostSet = Union[str, Sequence["HostName"]]
 """Several hosts: `"others"` (all but the one at the other end, the default), `"all"`, a range `"h1..h9"` (both
 included), or a list of names."""
 
@@ -3277,12 +3287,12 @@ BytesDistribution = Union[
 """A constant, written plainly (`"100us"`, `"900B"`), or a table whose `kind` names a distribution."""
 
 Interpolate = Literal["linear", "step"]
-"""How to draw between the points of a CDF."""
+"""The rule for draws between the points of a CDF."""
 
 Load = Union[float, str]
 """A share of the link, such as 0.2 or "20%", or a rate, such as "200Mbps"."""
 
-Pick = Literal["round-robin", "random"]
+ServerChoice = Literal["round-robin", "random"]
 """The rule by which the next server is chosen."""
 
 SpanDistribution = Union[
@@ -3303,7 +3313,7 @@ PingOver = Literal["datagram", "tcp"]
 """The carrier of a ping."""
 
 BarrierPattern = Literal["coordinator", "all-to-all"]
-"""Which hosts report that they have reached the barrier, and to which."""
+"""The pattern of the reports by which hosts learn that all have reached the barrier."""
 
 CommitOver = Literal["tcp", "datagram", "broadcast"]
 """The carrier of the messages of a commit."""
@@ -3312,7 +3322,7 @@ PageOrder = Literal["sequential", "parallel", "graph"]
 """The order of the retrievals of a page."""
 
 SendWhen = Literal["read", "read-ahead"]
-"""When a file server sends what its disk has read."""
+"""When a file server sends the data that its disk has read."""
 
 Completion = Literal["delivered", "acknowledged"]
 """When a message is complete."""

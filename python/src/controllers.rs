@@ -10,10 +10,10 @@ use plimsoll_units::Span;
 use pyo3::prelude::*;
 
 use crate::errors;
-use crate::mechanisms::{Arguments, Failure};
+use crate::mechanisms::{ClassArguments, Failure};
 
 /// A controller of one end of a connection.
-pub(crate) struct Controller {
+pub(crate) struct PythonController {
     /// The object; none if its class has raised an exception.
     object: Option<Py<PyAny>>,
     sets_window: bool,
@@ -22,14 +22,14 @@ pub(crate) struct Controller {
     failure: Failure,
 }
 
-impl fmt::Debug for Controller {
+impl fmt::Debug for PythonController {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Controller")
     }
 }
 
-impl Controller {
-    pub(crate) fn make(class: &Py<PyAny>, arguments: &Arguments, failure: Failure) -> Controller {
+impl PythonController {
+    pub(crate) fn make(class: &Py<PyAny>, arguments: &ClassArguments, failure: Failure) -> PythonController {
         let made = Python::attach(|py| -> PyResult<_> {
             let object = arguments.call(class.bind(py))?;
             let sets_window =
@@ -38,11 +38,17 @@ impl Controller {
         });
         match made {
             Ok((sets_window, has_on_ack, has_grow, object)) => {
-                Controller { object: Some(object), sets_window, has_on_ack, has_grow, failure }
+                PythonController { object: Some(object), sets_window, has_on_ack, has_grow, failure }
             }
             Err(error) => {
                 failure.set(error);
-                Controller { object: None, sets_window: false, has_on_ack: false, has_grow: false, failure }
+                PythonController {
+                    object: None,
+                    sets_window: false,
+                    has_on_ack: false,
+                    has_grow: false,
+                    failure,
+                }
             }
         }
     }
@@ -51,8 +57,8 @@ impl Controller {
     fn on(&self, method: &str, limits: &Limits, window: &mut tcp::Window, ack: &tcp::Ack) {
         let Some(object) = self.object.as_ref().filter(|_| !self.failure.is_set()) else { return };
         let called = Python::attach(|py| {
-            let shown = Bound::new(py, Window::of(window, limits))?;
-            object.bind(py).call_method1(method, (&shown, Ack::of(ack)))?;
+            let shown = Bound::new(py, PythonWindow::of(window, limits))?;
+            object.bind(py).call_method1(method, (&shown, NewAck::of(ack)))?;
             let shown = shown.borrow();
             Ok((shown.cwnd, shown.ssthresh))
         });
@@ -66,7 +72,7 @@ impl Controller {
     }
 }
 
-impl CongestionControl for Controller {
+impl CongestionControl for PythonController {
     fn sets_window(&self) -> bool {
         self.sets_window
     }
@@ -88,7 +94,7 @@ impl CongestionControl for Controller {
             return cut.base / 2;
         };
         let called = Python::attach(|py| {
-            let told = (Window::of(window, limits), Cut::of(cut));
+            let told = (PythonWindow::of(window, limits), WindowCut::of(cut));
             whole("cut", &object.bind(py).call_method1("cut", told)?)
         });
         called.unwrap_or_else(|error| {
@@ -100,7 +106,7 @@ impl CongestionControl for Controller {
 
 /// The congestion window of one end of a connection, in bytes. Assigned numbers are rounded to whole bytes.
 #[pyclass(module = "plimsoll._plimsoll")]
-pub(crate) struct Window {
+pub(crate) struct PythonWindow {
     /// The congestion window.
     #[pyo3(get)]
     cwnd: u64,
@@ -119,7 +125,7 @@ pub(crate) struct Window {
 }
 
 #[pymethods]
-impl Window {
+impl PythonWindow {
     /// Whether the window is below the slow start threshold.
     #[getter]
     fn in_slow_start(&self) -> bool {
@@ -139,17 +145,17 @@ impl Window {
     }
 }
 
-impl Window {
-    fn of(window: &tcp::Window, limits: &Limits) -> Window {
+impl PythonWindow {
+    fn of(window: &tcp::Window, limits: &Limits) -> PythonWindow {
         let tcp::Window { cwnd, ssthresh, .. } = *window;
         let Limits { segment, max_window, initial_window } = *limits;
-        Window { cwnd, ssthresh, segment, max_window, initial_window }
+        PythonWindow { cwnd, ssthresh, segment, max_window, initial_window }
     }
 }
 
 /// An ACK of new data, with times in microseconds.
 #[pyclass(frozen, get_all, module = "plimsoll._plimsoll")]
-pub(crate) struct Ack {
+pub(crate) struct NewAck {
     /// The arrival time since the start of the run, in microseconds.
     now_us: f64,
     /// The number of bytes that it acknowledges for the first time.
@@ -169,17 +175,17 @@ pub(crate) struct Ack {
     window_limited: bool,
 }
 
-impl Ack {
-    fn of(ack: &tcp::Ack) -> Ack {
+impl NewAck {
+    fn of(ack: &tcp::Ack) -> NewAck {
         let tcp::Ack { now, acked, ack: number, nxt, ece, rtt, srtt, window_limited } = *ack;
         let (now_us, rtt_us) = (now.as_secs_f64() * 1e6, rtt.map(Span::as_us_f64));
-        Ack { now_us, acked, ack: number, nxt, ece, rtt_us, srtt_us: smoothed(srtt), window_limited }
+        NewAck { now_us, acked, ack: number, nxt, ece, rtt_us, srtt_us: smoothed(srtt), window_limited }
     }
 }
 
 /// The reason for a smaller window: a loss, a timeout or a mark.
 #[pyclass(frozen, get_all, module = "plimsoll._plimsoll")]
-pub(crate) struct Cut {
+pub(crate) struct WindowCut {
     /// The time since the start of the run, in microseconds.
     now_us: f64,
     /// The cause: `loss`, `timeout` or `ecn`.
@@ -192,15 +198,15 @@ pub(crate) struct Cut {
     srtt_us: Option<f64>,
 }
 
-impl Cut {
-    fn of(cut: &tcp::Cut) -> Cut {
+impl WindowCut {
+    fn of(cut: &tcp::Cut) -> WindowCut {
         let tcp::Cut { now, cause, base, una, srtt } = *cut;
         let cause = match cause {
             Cause::Loss => "loss",
             Cause::Timeout => "timeout",
             Cause::Ecn => "ecn",
         };
-        Cut { now_us: now.as_secs_f64() * 1e6, cause, base, una, srtt_us: smoothed(srtt) }
+        WindowCut { now_us: now.as_secs_f64() * 1e6, cause, base, una, srtt_us: smoothed(srtt) }
     }
 }
 

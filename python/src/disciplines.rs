@@ -26,69 +26,69 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::mechanisms::{Arguments, Failure};
+use crate::mechanisms::{ClassArguments, Failure};
 
 /// The packets that wait at one port, and the object in Python that orders them.
-pub(crate) struct Discipline {
+pub(crate) struct PythonDiscipline {
     /// The object; none if its class has raised an exception.
     object: Option<Py<PyAny>>,
     /// The packets that wait, by their numbers.
-    waiting: BTreeMap<u64, Waiting>,
+    waiting: BTreeMap<u64, WaitingObject>,
     /// The number of packets that have come.
     arrived: u64,
     failure: Failure,
 }
 
 /// A packet that waits, as the simulator and as the object have it.
-struct Waiting {
+struct WaitingObject {
     queued: Queued,
     /// The packet as the object sees it; none if it came after a failure.
     packet: Option<Py<Packet>>,
 }
 
-impl fmt::Debug for Discipline {
+impl fmt::Debug for PythonDiscipline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Discipline with {} packets", self.waiting.len())
     }
 }
 
-impl Discipline {
+impl PythonDiscipline {
     /// Makes the object of the port that sends on `link`, which the object knows when it is initialised.
     pub(crate) fn make(
         class: &Py<PyAny>,
-        arguments: &Arguments,
+        arguments: &ClassArguments,
         link: &topology::Link,
         failure: Failure,
-    ) -> Discipline {
+    ) -> PythonDiscipline {
         let made = Python::attach(|py| {
-            let link = Bound::new(py, Link::of(link))?;
+            let link = Bound::new(py, PythonLink::of(link))?;
             arguments.call_with(class.bind(py), |object| object.setattr(intern!(py, "link"), link))
         });
         let object = made.map_err(|error| failure.set(error)).ok();
-        Discipline { object, waiting: BTreeMap::new(), arrived: 0, failure }
+        PythonDiscipline { object, waiting: BTreeMap::new(), arrived: 0, failure }
     }
 
     /// Removes the packet that came first, of those that `pause` lets through.
     fn first(&mut self, pause: PauseState) -> Option<Queued> {
-        let may = |(_, waiting): &(&u64, &Waiting)| pause.may(waiting.queued.packet.priority);
+        let may = |(_, waiting): &(&u64, &WaitingObject)| pause.may(waiting.queued.packet.priority);
         let number = *self.waiting.iter().find(may)?.0;
         self.waiting.remove(&number).map(|waiting| waiting.queued)
     }
 }
 
-impl QueueDiscipline for Discipline {
+impl QueueDiscipline for PythonDiscipline {
     fn push(&mut self, queued: Queued, dropped: &mut dyn FnMut(Queued)) {
         let number = self.arrived;
         self.arrived += 1;
         let Some(object) = self.object.as_ref().filter(|_| !self.failure.is_set()) else {
-            self.waiting.insert(number, Waiting { queued, packet: None });
+            self.waiting.insert(number, WaitingObject { queued, packet: None });
             return;
         };
         let waiting = &mut self.waiting;
         let called = Python::attach(|py| {
             let packet = Bound::new(py, Packet::of(number, &queued))?;
             let since = us(queued.since);
-            waiting.insert(number, Waiting { queued, packet: Some(packet.clone().unbind()) });
+            waiting.insert(number, WaitingObject { queued, packet: Some(packet.clone().unbind()) });
             let told = (packet, since);
             let returned = object.bind(py).call_method1(intern!(py, "enqueue"), told)?;
             drop_all(waiting, &returned, "enqueue", dropped)
@@ -146,7 +146,7 @@ impl QueueDiscipline for Discipline {
 
 /// Drops the packets that a method has returned, if any.
 fn drop_all(
-    waiting: &mut BTreeMap<u64, Waiting>,
+    waiting: &mut BTreeMap<u64, WaitingObject>,
     victims: &Bound<'_, PyAny>,
     method: &str,
     dropped: &mut dyn FnMut(Queued),
@@ -160,7 +160,11 @@ fn drop_all(
 }
 
 /// Removes a packet that a method has returned.
-fn take(waiting: &mut BTreeMap<u64, Waiting>, returned: &Bound<'_, PyAny>, method: &str) -> PyResult<Queued> {
+fn take(
+    waiting: &mut BTreeMap<u64, WaitingObject>,
+    returned: &Bound<'_, PyAny>,
+    method: &str,
+) -> PyResult<Queued> {
     let Ok(packet) = returned.cast::<Packet>() else {
         let message = format!("{method} returned {}; allowed: packets that wait, or None", returned.repr()?);
         return Err(PyTypeError::new_err(message));
@@ -171,7 +175,7 @@ fn take(waiting: &mut BTreeMap<u64, Waiting>, returned: &Bound<'_, PyAny>, metho
         let message = format!("{method} returned packet {}, which does not wait in this queue", shown.number);
         return Err(PyValueError::new_err(message));
     }
-    let Some(Waiting { mut queued, .. }) = waiting.remove(&shown.number) else {
+    let Some(WaitingObject { mut queued, .. }) = waiting.remove(&shown.number) else {
         unreachable!("it has been looked up");
     };
     queued.mark = shown.mark.load(Ordering::Relaxed);
@@ -197,20 +201,20 @@ fn us(time: Time) -> f64 {
 
 /// The link on which a port sends.
 #[pyclass(frozen, get_all, module = "plimsoll._plimsoll")]
-pub(crate) struct Link {
+pub(crate) struct PythonLink {
     rate_bps: u64,
     delay_us: f64,
     from_host: Option<u32>,
     to_host: Option<u32>,
 }
 
-impl Link {
-    fn of(link: &topology::Link) -> Link {
+impl PythonLink {
+    fn of(link: &topology::Link) -> PythonLink {
         let host = |node| match node {
             Node::Host(host) => Some(host.0),
             Node::Switch(_) => None,
         };
-        Link {
+        PythonLink {
             rate_bps: link.rate.as_bps(),
             delay_us: link.propagation.as_secs_f64() * 1e6,
             from_host: host(link.from),
@@ -220,10 +224,10 @@ impl Link {
 }
 
 #[pymethods]
-impl Link {
+impl PythonLink {
     fn __repr__(&self) -> String {
         let end = |host: Option<u32>| host.map_or_else(|| "a switch".to_owned(), |host| format!("h{host}"));
-        let Link { rate_bps, delay_us, from_host, to_host } = self;
+        let PythonLink { rate_bps, delay_us, from_host, to_host } = self;
         format!("<Link from {} to {}: {rate_bps} bit/s, {delay_us} us>", end(*from_host), end(*to_host))
     }
 }

@@ -58,14 +58,14 @@ fn built_in() -> Vec<String> {
 #[pymodule]
 fn _plimsoll(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("version", version::VERSION)?;
-    module.add_class::<scenario::Scenario>()?;
-    module.add_class::<controllers::Window>()?;
-    module.add_class::<controllers::Ack>()?;
-    module.add_class::<controllers::Cut>()?;
-    module.add_class::<disciplines::Link>()?;
+    module.add_class::<scenario::PythonScenario>()?;
+    module.add_class::<controllers::PythonWindow>()?;
+    module.add_class::<controllers::NewAck>()?;
+    module.add_class::<controllers::WindowCut>()?;
+    module.add_class::<disciplines::PythonLink>()?;
     module.add_class::<disciplines::Packet>()?;
     module.add_class::<runs::Outcomes>()?;
-    module.add_class::<runs::Compared>()?;
+    module.add_class::<runs::ComparedRuns>()?;
     module.add_class::<tables::Table>()?;
     module.add_class::<line::Lines>()?;
     #[cfg(feature = "command")]

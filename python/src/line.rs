@@ -9,8 +9,8 @@ use plimsoll_report::Style;
 use pyo3::prelude::*;
 
 use crate::runs::{form, json, place};
-use crate::scenario::Scenario;
-use crate::watch::{Board, supervise};
+use crate::scenario::PythonScenario;
+use crate::watch::{PythonBoard, supervise};
 use crate::{errors, version};
 
 /// The lines of all variants.
@@ -25,7 +25,7 @@ pub(crate) struct Lines {
 #[expect(clippy::too_many_arguments, reason = "Python has keywords for them")]
 pub(crate) fn line(
     py: Python<'_>,
-    scenario: &Scenario,
+    scenario: &PythonScenario,
     slo: Vec<String>,
     over: Option<String>,
     at: Option<String>,
@@ -50,7 +50,7 @@ pub(crate) fn line(
         threads: bench::threads(threads),
         memory_max: memory_max.unwrap_or_else(memory::default_limit),
     };
-    let board = SearchBoard { board: Board::of(0, &scenario.failure), over: &asked.over };
+    let board = SearchBoard { board: PythonBoard::of(0, &scenario.failure), over: &asked.over };
     let draw = || plimsoll_line::draw(&asked, Some(dir.path()), existing, room, &board);
     let ended = supervise(py, &board.board, progress, draw);
     if let Some(raised) = scenario.failure.take() {
@@ -63,7 +63,7 @@ pub(crate) fn line(
 }
 
 struct SearchBoard<'a> {
-    board: Board<'a>,
+    board: PythonBoard<'a>,
     over: &'a plimsoll_line::Over,
 }
 

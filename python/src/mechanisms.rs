@@ -15,8 +15,8 @@ use pyo3::types::{PyDict, PyString};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::controllers::Controller;
-use crate::disciplines::Discipline;
+use crate::controllers::PythonController;
+use crate::disciplines::PythonDiscipline;
 use crate::errors::{self, PlimsollError};
 
 /// The congestion controllers and the queue disciplines of a scenario: name, version and class of each.
@@ -47,11 +47,11 @@ impl Failure {
 /// The table of a mechanism in a scenario, whose keys are the arguments of its class.
 #[derive(Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Arguments(Map<String, Value>);
+pub(crate) struct ClassArguments(Map<String, Value>);
 
-impl Parameters for Arguments {}
+impl Parameters for ClassArguments {}
 
-impl Arguments {
+impl ClassArguments {
     /// Returns a new object of a class.
     pub(crate) fn call<'py>(&self, class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         class.call((), Some(&self.keywords(class.py())?))
@@ -86,16 +86,16 @@ pub(crate) fn registry(
     for (name, version, class) in controllers {
         check_name("controller", name, Registry::may_be_controller)?;
         let (class, failure) = (class.clone_ref(py), failure.clone());
-        let make = move |arguments: &Arguments| -> Box<dyn CongestionControl> {
-            Box::new(Controller::make(&class, arguments, failure.clone()))
+        let make = move |arguments: &ClassArguments| -> Box<dyn CongestionControl> {
+            Box::new(PythonController::make(&class, arguments, failure.clone()))
         };
         registry = registry.congestion_controller(name, version, make);
     }
     for (name, version, class) in disciplines {
         check_name("discipline", name, Registry::may_be_mechanism)?;
         let (class, failure) = (class.clone_ref(py), failure.clone());
-        let make = move |arguments: &Arguments, link: &Link| -> Box<dyn QueueDiscipline> {
-            Box::new(Discipline::make(&class, arguments, link, failure.clone()))
+        let make = move |arguments: &ClassArguments, link: &Link| -> Box<dyn QueueDiscipline> {
+            Box::new(PythonDiscipline::make(&class, arguments, link, failure.clone()))
         };
         registry = registry.queue_discipline(name, version, make);
     }
@@ -137,7 +137,7 @@ fn check_arguments(
     make: bool,
 ) -> PyResult<()> {
     let py = class.py();
-    let arguments = Arguments(params.clone());
+    let arguments = ClassArguments(params.clone());
     // A class without a signature is checked when it is called.
     let Ok(signature) = py.import("inspect")?.call_method1("signature", (class,)) else { return Ok(()) };
     let bound = signature.call_method("bind", (), Some(&arguments.keywords(py)?));

@@ -12,7 +12,7 @@ use crate::errors::{self, RunDirectoryError, StudyError};
 use crate::mechanisms::Failure;
 use crate::runs::{json, place};
 use crate::version;
-use crate::watch::{Board, supervise};
+use crate::watch::{PythonBoard, supervise};
 
 /// A reproduction as Python sees it: the rows as JSON, the published values that are held, explained and open, and the
 /// page with its figures by file name.
@@ -55,7 +55,7 @@ pub(crate) fn reproduce(
         commit: version::commit().map(str::to_owned),
     };
     let failure = Failure::default();
-    let board = Board::of(0, &failure);
+    let board = PythonBoard::of(0, &failure);
     let counts = |done: usize, of: usize, packet_hops: u64| board.count(done, of, packet_hops);
     let run = || plimsoll_reproduce::reproduce(study, &options, &mut journal, &counts);
     let reproduction = supervise(py, &board, progress, run)?.map_err(|error| errors::study(py, error))?;

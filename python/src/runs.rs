@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use plimsoll_results::side_by_side::side_by_side;
 use plimsoll_experiment::question::{Shard, key};
 use plimsoll_experiment::{Bench, Question, bench, memory, points};
 use plimsoll_report::{Format, Style, html, table, verdict};
 use plimsoll_results::curves::{Curves, Detail};
 use plimsoll_results::run_dir::{self, Columns, Plan};
+use plimsoll_results::side_by_side::side_by_side;
 use plimsoll_results::summary::Options;
 use plimsoll_results::{Digest, PointKey, PointOutcome, RunDir, Summary};
 use plimsoll_scenario::Point;
 use plimsoll_scenario::model::Model;
 use pyo3::prelude::*;
 
-use crate::scenario::Scenario;
+use crate::scenario::PythonScenario;
 use crate::tables::{self, Table};
-use crate::watch::{Board, supervise};
+use crate::watch::{PythonBoard, supervise};
 use crate::{errors, version};
 
 /// A run as Python sees it: variant, swept keys with their values, replicate, seed and digest.
@@ -43,7 +43,7 @@ pub(crate) struct Outcomes {
 #[expect(clippy::too_many_arguments, reason = "Python has keywords for them")]
 pub(crate) fn run(
     py: Python<'_>,
-    scenario: &Scenario,
+    scenario: &PythonScenario,
     variants: Vec<String>,
     shard: Option<&str>,
     threads: Option<usize>,
@@ -68,7 +68,7 @@ pub(crate) fn run(
         None => share,
     };
     let models: Vec<&Model> = todo.iter().map(|point| &point.model).collect();
-    let board = Board::of(todo.len(), &scenario.failure);
+    let board = PythonBoard::of(todo.len(), &scenario.failure);
     let bench = Bench {
         threads: bench::threads(threads),
         memory_max: memory_max.unwrap_or_else(memory::default_limit),
@@ -269,7 +269,7 @@ impl Outcomes {
 
 /// The summary of several results side by side.
 #[pyclass(frozen, module = "plimsoll._plimsoll")]
-pub(crate) struct Compared {
+pub(crate) struct ComparedRuns {
     summary: Summary,
 }
 
@@ -280,7 +280,7 @@ pub(crate) fn compare(
     py: Python<'_>,
     all: Vec<PyRef<'_, Outcomes>>,
     names: Vec<String>,
-) -> PyResult<Compared> {
+) -> PyResult<ComparedRuns> {
     let all: Vec<Arc<Vec<PointOutcome>>> = all.iter().map(|outcomes| outcomes.points.clone()).collect();
     py.detach(|| {
         let mut seen: Vec<(&PointKey, u64, Digest)> = Vec::new();
@@ -293,12 +293,12 @@ pub(crate) fn compare(
         }
         let compared = side_by_side(runs, &names);
         let (summary, _) = compared.map_err(|error| errors::PlimsollError::new_err(error.to_string()))?;
-        Ok(Compared { summary })
+        Ok(ComparedRuns { summary })
     })
 }
 
 #[pymethods]
-impl Compared {
+impl ComparedRuns {
     #[getter]
     fn verdicts(&self) -> Vec<String> {
         verdict::sentences(&self.summary)

@@ -1,4 +1,4 @@
-//! [`Scenario`]: a checked scenario with what was laid over it.
+//! [`PythonScenario`]: a checked scenario with what was laid over it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ type Point = (String, Vec<(String, String)>, u32, u64, String, String);
 
 /// A checked scenario with what was laid over it.
 #[pyclass(frozen, module = "plimsoll._plimsoll")]
-pub(crate) struct Scenario {
+pub(crate) struct PythonScenario {
     pub(crate) scenario: plimsoll_scenario::Scenario,
     /// The file or the built-in scenario; a scenario of a text, or with files from Python, has none.
     path: Option<PathBuf>,
@@ -24,7 +24,7 @@ pub(crate) struct Scenario {
 }
 
 #[pymethods]
-impl Scenario {
+impl PythonScenario {
     /// Reads and checks a file, or the built-in scenario of that name. `files` has texts that are read in place of
     /// files on the disk.
     #[staticmethod]
@@ -36,13 +36,13 @@ impl Scenario {
         replicates: Option<u32>,
         mechanisms: Mechanisms,
         files: BTreeMap<String, String>,
-    ) -> PyResult<Scenario> {
+    ) -> PyResult<PythonScenario> {
         let failure = Failure::default();
         let registry = mechanisms::registry(py, &mechanisms, &failure)?;
         let overrides = Overrides { set, seed, replicates: replicates.unwrap_or(0), files };
         let loaded = py.detach(|| plimsoll_shipped::load(&registry, &path, &overrides));
         let path = Some(path).filter(|_| overrides.files.is_empty());
-        Scenario::checked(py, loaded, &mechanisms, path, failure)
+        PythonScenario::checked(py, loaded, &mechanisms, path, failure)
     }
 
     /// Checks a text; paths in it are relative to `folder`.
@@ -58,12 +58,12 @@ impl Scenario {
         replicates: Option<u32>,
         mechanisms: Mechanisms,
         files: BTreeMap<String, String>,
-    ) -> PyResult<Scenario> {
+    ) -> PyResult<PythonScenario> {
         let failure = Failure::default();
         let registry = mechanisms::registry(py, &mechanisms, &failure)?;
         let overrides = Overrides { set, seed, replicates: replicates.unwrap_or(0), files };
         let parse = || plimsoll_scenario::Scenario::parse_from(&registry, name, text, &folder, &overrides);
-        Scenario::checked(py, py.detach(parse), &mechanisms, None, failure)
+        PythonScenario::checked(py, py.detach(parse), &mechanisms, None, failure)
     }
 
     #[getter]
@@ -124,22 +124,22 @@ impl Scenario {
     }
 }
 
-impl Scenario {
+impl PythonScenario {
     fn checked(
         py: Python<'_>,
         checked: Result<plimsoll_scenario::Scenario, Vec<ScenarioError>>,
         mechanisms: &Mechanisms,
         path: Option<PathBuf>,
         failure: Failure,
-    ) -> PyResult<Scenario> {
+    ) -> PyResult<PythonScenario> {
         let scenario = checked.map_err(|errors| errors::scenario(py, &errors))?;
         mechanisms::check(py, &scenario, mechanisms)?;
-        Ok(Scenario { scenario, path, failure })
+        Ok(PythonScenario { scenario, path, failure })
     }
 
     /// Returns the command that repeats a run or a search of the scenario, whose run directory is `out`.
     pub(crate) fn command(&self, subcommand: &str, out: Option<&Path>) -> String {
-        let Scenario { scenario, path, .. } = self;
+        let PythonScenario { scenario, path, .. } = self;
         match path {
             Some(path) => question::command(subcommand, path, scenario.overrides(), scenario.points()),
             // The scenario that is recorded there has its overrides and its seed.

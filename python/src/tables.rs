@@ -30,10 +30,10 @@ pub(crate) struct Table {
 }
 
 /// Writes the columns of the records of one run.
-type Write = fn(&Outcome, &mut Columns);
+type WriteColumns = fn(&Outcome, &mut NamedColumns);
 
 /// The kinds of records, and what writes their columns.
-const KINDS: &[(&str, Write)] = &[
+const KINDS: &[(&str, WriteColumns)] = &[
     ("messages", messages),
     ("queries", queries),
     ("observations", observations),
@@ -52,9 +52,9 @@ pub(crate) fn of(points: &[PointOutcome], kind: &str) -> PyResult<Table> {
         let message = format!("there are no records {kind:?}; allowed: {}", kinds.join(", "));
         return Err(PlimsollError::new_err(message));
     };
-    let keys = Keys::of(points);
+    let keys = RunColumns::of(points);
     let batch = |point: &PointOutcome| {
-        let mut columns = Columns::default();
+        let mut columns = NamedColumns::default();
         write(&point.outcome, &mut columns);
         let rows = columns.rows();
         columns.behind(keys.columns(point, rows))
@@ -146,9 +146,9 @@ fn append(column: &dyn Array, list: &Bound<'_, PyList>) -> PyResult<()> {
 
 /// Columns with their names, all of the same length.
 #[derive(Default)]
-struct Columns(Vec<(String, ArrayRef)>);
+struct NamedColumns(Vec<(String, ArrayRef)>);
 
-impl Columns {
+impl NamedColumns {
     fn rows(&self) -> usize {
         self.0.first().map_or(0, |(_, column)| column.len())
     }
@@ -190,7 +190,7 @@ impl Columns {
     }
 
     /// Makes a batch of these columns, which come after `keys`.
-    fn behind(self, keys: Columns) -> Result<RecordBatch, ArrowError> {
+    fn behind(self, keys: NamedColumns) -> Result<RecordBatch, ArrowError> {
         let (names, columns): (Vec<String>, Vec<ArrayRef>) = keys.0.into_iter().chain(self.0).unzip();
         let field = |(name, column): (&String, &ArrayRef)| Field::new(name, column.data_type().clone(), true);
         let fields: Vec<Field> = names.iter().zip(&columns).map(field).collect();
@@ -203,15 +203,15 @@ fn signed<N: TryInto<i64>>(value: N) -> i64 {
 }
 
 /// The columns that say of which run a row is.
-struct Keys<'a> {
+struct RunColumns<'a> {
     variants: Vec<&'a str>,
     /// Each swept key, and its values as text in the order of their first run.
     swept: Vec<(&'a str, Vec<&'a str>)>,
 }
 
-impl<'a> Keys<'a> {
-    fn of(points: &'a [PointOutcome]) -> Keys<'a> {
-        let mut keys = Keys { variants: Vec::new(), swept: Vec::new() };
+impl<'a> RunColumns<'a> {
+    fn of(points: &'a [PointOutcome]) -> RunColumns<'a> {
+        let mut keys = RunColumns { variants: Vec::new(), swept: Vec::new() };
         for PointOutcome { key, .. } in points {
             if !keys.variants.contains(&key.variant.as_str()) {
                 keys.variants.push(&key.variant);
@@ -228,9 +228,9 @@ impl<'a> Keys<'a> {
         keys
     }
 
-    fn columns(&self, point: &PointOutcome, rows: usize) -> Columns {
+    fn columns(&self, point: &PointOutcome, rows: usize) -> NamedColumns {
         let key = &point.key;
-        let mut columns = Columns::default();
+        let mut columns = NamedColumns::default();
         let at = self.variants.iter().position(|variant| *variant == key.variant).unwrap_or(0);
         columns.names("variant", self.variants.iter().copied(), std::iter::repeat_n(at, rows));
         columns.whole("replicate", std::iter::repeat_n(key.replicate, rows));
@@ -248,12 +248,12 @@ impl<'a> Keys<'a> {
     }
 }
 
-fn workloads(columns: &mut Columns, outcome: &Outcome, indices: impl Iterator<Item = u16>) {
+fn workloads(columns: &mut NamedColumns, outcome: &Outcome, indices: impl Iterator<Item = u16>) {
     let names = outcome.workloads.iter().map(|workload| workload.name.as_str());
     columns.names("workload", names, indices.map(usize::from));
 }
 
-fn messages(outcome: &Outcome, columns: &mut Columns) {
+fn messages(outcome: &Outcome, columns: &mut NamedColumns) {
     let all = || outcome.messages.iter();
     workloads(columns, outcome, all().map(|message| message.workload));
     columns.whole("index", all().map(|message| message.index));
@@ -279,7 +279,7 @@ fn messages(outcome: &Outcome, columns: &mut Columns) {
     columns.float("slowdown", all().map(|message| Some(slowdown(message.latency()?, message.ideal))));
 }
 
-fn queries(outcome: &Outcome, columns: &mut Columns) {
+fn queries(outcome: &Outcome, columns: &mut NamedColumns) {
     let all = || outcome.queries.iter();
     workloads(columns, outcome, all().map(|query| query.workload));
     columns.whole("index", all().map(|query| query.index));
@@ -292,7 +292,7 @@ fn queries(outcome: &Outcome, columns: &mut Columns) {
     columns.float("completion_us", all().map(|query| Some((query.completed? - query.created).as_us_f64())));
 }
 
-fn observations(outcome: &Outcome, columns: &mut Columns) {
+fn observations(outcome: &Outcome, columns: &mut NamedColumns) {
     let all = || outcome.observations.iter();
     workloads(columns, outcome, all().map(|observation| observation.workload));
     columns.whole("index", all().map(|observation| observation.index));
@@ -301,7 +301,7 @@ fn observations(outcome: &Outcome, columns: &mut Columns) {
     columns.spans("value_ps", all().map(|observation| observation.value));
 }
 
-fn queues(outcome: &Outcome, columns: &mut Columns) {
+fn queues(outcome: &Outcome, columns: &mut NamedColumns) {
     let intervals = |queue: &plimsoll_results::outcome::Queue| queue.mean_bytes.len();
     let all = || {
         let queues = outcome.queues.iter().enumerate();
@@ -319,7 +319,7 @@ fn queues(outcome: &Outcome, columns: &mut Columns) {
     columns.float("mean_delay_us", mean);
 }
 
-fn links(outcome: &Outcome, columns: &mut Columns) {
+fn links(outcome: &Outcome, columns: &mut NamedColumns) {
     let all = || outcome.links.iter();
     columns.names("from", all().map(|link| link.from.as_str()), 0..all().len());
     columns.names("to", all().map(|link| link.to.as_str()), 0..all().len());
@@ -333,7 +333,7 @@ fn links(outcome: &Outcome, columns: &mut Columns) {
     columns.spans("paused_ps", all().map(|link| link.paused));
 }
 
-fn circuits(outcome: &Outcome, columns: &mut Columns) {
+fn circuits(outcome: &Outcome, columns: &mut NamedColumns) {
     let all = || outcome.circuits.iter();
     columns.whole("week", all().map(|circuit| circuit.week));
     columns.whole("configuration", all().map(|circuit| circuit.configuration));
@@ -348,7 +348,7 @@ fn circuits(outcome: &Outcome, columns: &mut Columns) {
     columns.whole("rate_bps", all().map(|circuit| circuit.rate.as_bps()));
 }
 
-fn connections(outcome: &Outcome, columns: &mut Columns) {
+fn connections(outcome: &Outcome, columns: &mut NamedColumns) {
     let all = || outcome.connections.iter();
     workloads(columns, outcome, all().map(|connection| connection.workload));
     columns.whole("client", all().map(|connection| connection.client));
@@ -365,7 +365,7 @@ fn connections(outcome: &Outcome, columns: &mut Columns) {
     columns.whole("pacer_dissociations", all().map(|connection| connection.pacer_dissociations));
 }
 
-fn series(outcome: &Outcome, columns: &mut Columns) {
+fn series(outcome: &Outcome, columns: &mut NamedColumns) {
     let all = || outcome.series.iter();
     columns.times("time_ps", all().map(|sample| sample.time));
     columns.whole("connection", all().map(|sample| sample.connection));
@@ -379,7 +379,7 @@ fn series(outcome: &Outcome, columns: &mut Columns) {
     columns.whole("subflow", all().map(|sample| sample.subflow));
 }
 
-fn goodput(outcome: &Outcome, columns: &mut Columns) {
+fn goodput(outcome: &Outcome, columns: &mut NamedColumns) {
     let all = || outcome.goodput.iter();
     columns.times("time_ps", all().map(|interval| interval.time));
     columns.spans("length_ps", all().map(|interval| interval.length));

@@ -15,7 +15,7 @@ use crate::errors::{Cancelled, DefectError};
 use crate::mechanisms::Failure;
 
 /// The progress of some runs, and whether they are to end.
-pub(crate) struct Board<'a> {
+pub(crate) struct PythonBoard<'a> {
     /// The first exception of a mechanism in Python, which ends the runs.
     failure: &'a Failure,
     is_cancelled: AtomicBool,
@@ -28,7 +28,7 @@ pub(crate) struct Board<'a> {
     message: Mutex<String>,
 }
 
-impl BenchWatch for Board<'_> {
+impl BenchWatch for PythonBoard<'_> {
     fn on_progress(&self, run: usize, share: Option<f64>, progress: Progress) {
         let now = (run, share.unwrap_or(0.0), progress.packet_hops);
         if let Ok(mut running) = self.running.lock() {
@@ -53,10 +53,10 @@ impl BenchWatch for Board<'_> {
     }
 }
 
-impl Board<'_> {
+impl PythonBoard<'_> {
     /// Returns the board of so many runs, or of a number that is unknown yet: 0.
-    pub(crate) fn of(runs: usize, failure: &Failure) -> Board<'_> {
-        Board {
+    pub(crate) fn of(runs: usize, failure: &Failure) -> PythonBoard<'_> {
+        PythonBoard {
             failure,
             is_cancelled: AtomicBool::default(),
             done: AtomicUsize::default(),
@@ -108,7 +108,7 @@ impl Board<'_> {
 /// of Ctrl-C does; that exception is then returned.
 pub(crate) fn supervise<T: Send>(
     py: Python<'_>,
-    board: &Board<'_>,
+    board: &PythonBoard<'_>,
     progress: Option<Py<PyAny>>,
     work: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {

@@ -9,8 +9,8 @@
 use std::os::fd::AsFd as _;
 
 use plimsoll_bpf::{
-    Error, Inputs, Limiter, Pacer, PacerFeedback, Packet, PacketClassifier, PhantomQueue, Program,
-    QueueLength,
+    Error, Inputs, LimiterProgram, PacerFeedback, PacerProgram, Packet, PacketClassifier,
+    PhantomQueueProgram, Program, QueueLength,
 };
 use plimsoll_mechanisms::ecn::EcnParams;
 use plimsoll_mechanisms::pacer::PacerParams;
@@ -96,19 +96,19 @@ enum Reads {
     Stamp,
 }
 
-fn limiter(share: LevelShare, write_dscp: bool) -> Result<Limiter, Error> {
+fn limiter(share: LevelShare, write_dscp: bool) -> Result<LimiterProgram, Error> {
     // About a hundred packets of the refilling limiter share an epoch.
     let params = QjumpParams { levels: vec![share], epoch: Some(Span::from_us(5)), ..Default::default() };
     let levels: Levels = params.resolve(12, Rate::from_gbps(10)).unwrap();
-    Limiter::load(&levels, Excess::Refuse, write_dscp, Inputs::Kernel)
+    LimiterProgram::load(&levels, Excess::Refuse, write_dscp, Inputs::Kernel)
 }
 
-fn phantom_queue(link: Rate) -> Result<PhantomQueue, Error> {
-    PhantomQueue::load(&PhantomQueueParams::default(), link, Inputs::Kernel)
+fn phantom_queue(link: Rate) -> Result<PhantomQueueProgram, Error> {
+    PhantomQueueProgram::load(&PhantomQueueParams::default(), link, Inputs::Kernel)
 }
 
 /// Returns a pacer of 100 Gb/s whose acknowledgements with ECE all associate, or none, for as long as it is timed.
-fn pacer(association_probability: f64) -> Result<(Pacer, PacerFeedback), Error> {
+fn pacer(association_probability: f64) -> Result<(PacerProgram, PacerFeedback), Error> {
     let rate = Rate::from_gbps(100);
     let params = PacerParams {
         association_probability,
@@ -117,7 +117,7 @@ fn pacer(association_probability: f64) -> Result<(Pacer, PacerFeedback), Error> 
         min_rate: Some(rate),
         ..Default::default()
     };
-    let pacer = Pacer::load(&params, &[], Inputs::Kernel)?;
+    let pacer = PacerProgram::load(&params, &[], Inputs::Kernel)?;
     let feedback = PacerFeedback::load(&params, pacer.flows()?.as_fd(), Inputs::Kernel)?;
     Ok((pacer, feedback))
 }

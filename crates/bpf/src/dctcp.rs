@@ -1,14 +1,14 @@
-//! [`Dctcp`] registers DCTCP as a congestion control of the kernel's TCP.
+//! [`KernelDctcp`] registers DCTCP as a congestion control of the kernel's TCP.
 //!
 //! Alpha is in 2^-30 and g in 2^-32, as in Rust; the kernel counts packets where Rust counts bytes.
 
 use std::path::Path;
 
 use libbpf_rs::{Link, MapCore, OpenObject};
-use plimsoll_mechanisms::tcp::Config;
+use plimsoll_mechanisms::tcp::TcpConfig;
 
 use crate::shared::{ACTION_PASS, DctcpCounts, DctcpSettings, DctcpVector, Shared};
-use crate::{Error, Needs, Packet, Program, Size};
+use crate::{Error, Needs, Packet, Program, ProgramSize};
 
 /// The value of TCP_CONGESTION and `net.ipv4.tcp_congestion_control` that selects this congestion control.
 pub const DCTCP_NAME: &str = "plimsoll_dctcp";
@@ -17,30 +17,30 @@ pub const DCTCP_NAME: &str = "plimsoll_dctcp";
 ///
 /// Both ends of a connection need it, since it also contains the receiver's half of DCTCP.
 #[derive(Debug)]
-pub struct Dctcp {
+pub struct KernelDctcp {
     program: Program,
     registered: Link,
 }
 
-impl Dctcp {
+impl KernelDctcp {
     /// Registers DCTCP as [`DCTCP_NAME`] with the gain and the initial alpha of `config`.
     ///
     /// # Errors
     /// Returns [`Error::Unsupported`] before Linux 6.4, and the errors of [`Program::clock`], also where the name is
     /// already registered.
-    pub fn register(config: &Config) -> Result<Dctcp, Error> {
-        Dctcp::register_as(DCTCP_NAME, config)
+    pub fn register(config: &TcpConfig) -> Result<KernelDctcp, Error> {
+        KernelDctcp::register_as(DCTCP_NAME, config)
     }
 
     /// Registers DCTCP under another name of 1 to 15 bytes, so that several can be registered, each with counts of its
     /// own.
     ///
     /// # Errors
-    /// Returns the errors of [`Dctcp::register`].
+    /// Returns the errors of [`KernelDctcp::register`].
     ///
     /// # Panics
     /// Panics if the name is empty or too long.
-    pub fn register_as(name: &str, config: &Config) -> Result<Dctcp, Error> {
+    pub fn register_as(name: &str, config: &TcpConfig) -> Result<KernelDctcp, Error> {
         assert!((1..CA_NAME_MAX).contains(&name.len()), "expected a name of 1 to 15 bytes, not `{name}`");
         let mut program = load(name, config)?;
         let failed = program.failed("registering the congestion control of");
@@ -51,14 +51,14 @@ impl Dctcp {
             .attach_struct_ops()
             .map_err(failed)?;
         drop(maps);
-        Ok(Dctcp { program, registered })
+        Ok(KernelDctcp { program, registered })
     }
 
     /// Checks that the program loads, without registering it.
     ///
     /// # Errors
-    /// Returns the errors of [`Dctcp::register`], except that the name may be registered already.
-    pub fn check(config: &Config) -> Result<(), Error> {
+    /// Returns the errors of [`KernelDctcp::register`], except that the name may be registered already.
+    pub fn check(config: &TcpConfig) -> Result<(), Error> {
         load(DCTCP_NAME, config).map(drop)
     }
 
@@ -83,13 +83,13 @@ impl Dctcp {
     ///
     /// # Errors
     /// Returns [`Error::Kernel`] if the kernel does not report it.
-    pub fn size(&self) -> Result<Size, Error> {
+    pub fn size(&self) -> Result<ProgramSize, Error> {
         self.program.size_of_image()
     }
 }
 
 /// Loads the program under `name`, without registering it.
-fn load(name: &str, config: &Config) -> Result<Program, Error> {
+fn load(name: &str, config: &TcpConfig) -> Result<Program, Error> {
     let settings = DctcpSettings { initial_alpha: u64::from(config.initial_alpha), gain: config.dctcp_gain };
     let rename = |open: &mut OpenObject| {
         let mut maps = open.maps_mut();

@@ -12,7 +12,7 @@ use std::ptr;
 use libbpf_rs::{Program, ProgramMut};
 use rustix::fs::{Mode, OFlags};
 
-use crate::{Direction, Error};
+use crate::{Error, HookDirection};
 
 /// A program that is attached to a device or a cgroup as long as this value, or its pin, exists.
 #[derive(Debug)]
@@ -32,11 +32,11 @@ impl HeldLink {
     pub(crate) fn attach(
         program: &ProgramMut,
         ifindex: i32,
-        direction: Direction,
+        direction: HookDirection,
     ) -> libbpf_rs::Result<HeldLink> {
         let point = match direction {
-            Direction::Ingress => libbpf_sys::BPF_TCX_INGRESS,
-            Direction::Egress => libbpf_sys::BPF_TCX_EGRESS,
+            HookDirection::Ingress => libbpf_sys::BPF_TCX_INGRESS,
+            HookDirection::Egress => libbpf_sys::BPF_TCX_EGRESS,
         };
         Ok(HeldLink::create(program.as_fd(), ifindex, point, None)?)
     }

@@ -49,20 +49,21 @@ mod steering;
 #[cfg(feature = "kernel")]
 pub use {
     connections::{ConnectionOptions, Connections},
-    dctcp::{DCTCP_NAME, Dctcp, DctcpArithmetic},
+    dctcp::{DCTCP_NAME, DctcpArithmetic, KernelDctcp},
     error::Error,
     held_link::{CgroupPoint, HeldLink},
-    pacer::{ChosenCgroup, Pacer, PacerFeedback, flow_number},
-    phantom_queue::PhantomQueue,
+    pacer::{ChosenCgroup, PacerFeedback, PacerProgram, flow_number},
+    phantom_queue::PhantomQueueProgram,
     profile::Profile,
-    program::{Attached, Direction, Inputs, Packet, Program, Size, TestRun},
+    program::{Attached, HookDirection, Inputs, Packet, Program, ProgramSize, TestRun},
     qjump::{
-        CgroupLink, Limiter, PacketClassifier, PortClassifier, SocketClassifier, Tag, TrafficClassifier,
+        CgroupLink, LimiterProgram, PacketClassifier, PortClassifier, SocketClassifier, Tag,
+        TrafficClassifier,
     },
     queue_length::QueueLength,
     redirect::{DatagramRedirect, DispatchOptions, RedirectOptions},
     requests::{CostGuard, RequestTrace, RequestTraceOptions},
-    steering::{DatagramSteering, SteeringOptions},
+    steering::{SteeringOptions, SteeringProgram},
 };
 
 pub use needs::Needs;

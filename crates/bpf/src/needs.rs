@@ -19,11 +19,11 @@ pub enum Needs {
 
 impl Needs {
     /// Returns the release that introduced the feature.
-    pub fn since(self) -> Release {
+    pub fn since(self) -> KernelRelease {
         match self {
-            Needs::DeviceLinks => Release(6, 6),
-            Needs::StructOpsLinks => Release(6, 4),
-            Needs::KernelPackets => Release(6, 2),
+            Needs::DeviceLinks => KernelRelease(6, 6),
+            Needs::StructOpsLinks => KernelRelease(6, 4),
+            Needs::KernelPackets => KernelRelease(6, 2),
         }
     }
 
@@ -39,7 +39,7 @@ impl Needs {
     /// Returns whether this kernel's release has the feature. Distributions may backport it, so a program is tried
     /// regardless.
     pub fn is_here(self) -> bool {
-        Release::parse(&this()) >= self.since()
+        KernelRelease::parse(&this()) >= self.since()
     }
 
     /// Returns a closure for `map_err` which reports that this kernel is too old for the feature, if it is.
@@ -57,18 +57,18 @@ impl Needs {
 
 /// A release of Linux, by its first two numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Release(u32, u32);
+pub struct KernelRelease(u32, u32);
 
-impl Release {
+impl KernelRelease {
     /// Parses a release such as `6.1.0-56-amd64`; a part that is not a number is 0.
-    fn parse(release: &str) -> Release {
+    fn parse(release: &str) -> KernelRelease {
         let mut numbers =
             release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
-        Release(numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+        KernelRelease(numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
     }
 }
 
-impl fmt::Display for Release {
+impl fmt::Display for KernelRelease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Linux {}.{}", self.0, self.1)
     }
@@ -87,9 +87,9 @@ mod tests {
         for (release, expected) in
             [("6.1.0-56-amd64", (6, 1)), ("6.12.95+deb12-amd64", (6, 12)), ("5.14", (5, 14)), ("7", (7, 0))]
         {
-            assert_eq!(Release::parse(release), Release(expected.0, expected.1), "{release}");
+            assert_eq!(KernelRelease::parse(release), KernelRelease(expected.0, expected.1), "{release}");
         }
-        assert!(Release::parse("6.1.0") < Needs::KernelPackets.since());
-        assert!(Release::parse("6.12.0") >= Needs::DeviceLinks.since());
+        assert!(KernelRelease::parse("6.1.0") < Needs::KernelPackets.since());
+        assert!(KernelRelease::parse("6.12.0") >= Needs::DeviceLinks.since());
     }
 }

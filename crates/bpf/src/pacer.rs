@@ -1,4 +1,4 @@
-//! [`Pacer`] is HULL's pacer at a device, by departure times; [`PacerFeedback`] associates flows with it.
+//! [`PacerProgram`] is HULL's pacer at a device, by departure times; [`PacerFeedback`] associates flows with it.
 //!
 //! Quantum and rounding are the same as in `plimsoll_mechanisms::pacer::EarliestDeparture`; the only difference is that
 //! the kernel remembers 65,536 flows, and evicts the least recently used ones.
@@ -20,33 +20,37 @@ use crate::{Error, Inputs, Program};
 
 /// The pacer of one device: `plimsoll_mechanisms::pacer::EarliestDeparture` in the kernel.
 #[derive(Debug)]
-pub struct Pacer {
+pub struct PacerProgram {
     program: Program,
     start: PacerState,
 }
 
-impl Pacer {
+impl PacerProgram {
     /// Loads a pacer that has seen no packet. It paces the packets of programs in `cgroups`, which are at most 8; an
     /// empty list paces all programs.
     ///
     /// # Errors
     /// Returns [`Error::Param`] for parameters outside their range, [`Error::Unsupported`] or [`Error::Kernel`] as
     /// [`Program::clock`].
-    pub fn load(params: &PacerParams, cgroups: &[ChosenCgroup], inputs: Inputs) -> Result<Pacer, Error> {
-        Pacer::load_for(params, cgroups, None, inputs)
+    pub fn load(
+        params: &PacerParams,
+        cgroups: &[ChosenCgroup],
+        inputs: Inputs,
+    ) -> Result<PacerProgram, Error> {
+        PacerProgram::load_for(params, cgroups, None, inputs)
     }
 
     /// Loads a pacer that, if given a class, puts packets into that class of the device's HTB (by priority, major and
     /// minor number) instead of giving them a departure time.
     ///
     /// # Errors
-    /// Returns the errors of [`Pacer::load`].
+    /// Returns the errors of [`PacerProgram::load`].
     pub fn load_for(
         params: &PacerParams,
         cgroups: &[ChosenCgroup],
         class: Option<(u16, u16)>,
         inputs: Inputs,
-    ) -> Result<Pacer, Error> {
+    ) -> Result<PacerProgram, Error> {
         let constants = EarliestDepartureConstants::new(params)?;
         let few = cgroups.len() <= PACER_CGROUPS as usize;
         InvalidParam::unless(few, "cgroups", cgroups.len(), "at most 8")?;
@@ -72,7 +76,7 @@ impl Pacer {
         let start =
             PacerState { rate: constants.initial_rate, tokens: constants.bucket_bits, ..Default::default() };
         let program = Program::load("pacer", "pacer", Some(&settings.to_bytes()))?;
-        let pacer = Pacer { program, start };
+        let pacer = PacerProgram { program, start };
         pacer.reset()?;
         Ok(pacer)
     }
@@ -152,15 +156,15 @@ impl PacerFeedbackCounts {
     }
 }
 
-/// Associates flows with a [`Pacer`] when their acknowledgements carry ECE.
+/// Associates flows with a [`PacerProgram`] when their acknowledgements carry ECE.
 #[derive(Debug)]
 pub struct PacerFeedback(Program);
 
 impl PacerFeedback {
-    /// Loads the association for the pacer with these `flows` ([`Pacer::flows`], or its pinned map).
+    /// Loads the association for the pacer with these `flows` ([`PacerProgram::flows`], or its pinned map).
     ///
     /// # Errors
-    /// Returns the errors of [`Pacer::load`].
+    /// Returns the errors of [`PacerProgram::load`].
     pub fn load(params: &PacerParams, flows: BorrowedFd, inputs: Inputs) -> Result<PacerFeedback, Error> {
         let constants = EarliestDepartureConstants::new(params)?;
         let settings = PacerFeedbackSettings {
@@ -218,7 +222,7 @@ impl ChosenCgroup {
     }
 }
 
-/// Returns the number of the TCP connection between this host's `local` and `remote`, which [`Pacer::flow`] expects.
+/// Returns the number of the TCP connection between this host's `local` and `remote`, which [`PacerProgram::flow`] expects.
 ///
 /// # Panics
 /// Panics if one address is IPv4 and the other IPv6.

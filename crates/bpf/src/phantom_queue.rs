@@ -1,4 +1,4 @@
-//! [`PhantomQueue`] is HULL's marker for one port.
+//! [`PhantomQueueProgram`] is HULL's marker for one port.
 //!
 //! The quantum of time is a nanosecond, that of the level 2^-16 ps. The program receives constants that Rust computed,
 //! and so rounds nothing itself.
@@ -12,9 +12,9 @@ use crate::{Error, Inputs, Program};
 
 /// The phantom queue of one port: `plimsoll_mechanisms::phantom_queue::PhantomQueue` in the kernel.
 #[derive(Debug)]
-pub struct PhantomQueue(Program);
+pub struct PhantomQueueProgram(Program);
 
-impl PhantomQueue {
+impl PhantomQueueProgram {
     /// Loads an empty phantom queue beside a link of rate `link`.
     ///
     /// # Errors
@@ -23,7 +23,11 @@ impl PhantomQueue {
     ///
     /// # Panics
     /// Panics where the mechanism does: if the drain rounds to zero.
-    pub fn load(params: &PhantomQueueParams, link: Rate, inputs: Inputs) -> Result<PhantomQueue, Error> {
+    pub fn load(
+        params: &PhantomQueueParams,
+        link: Rate,
+        inputs: Inputs,
+    ) -> Result<PhantomQueueProgram, Error> {
         params.validate()?;
         let twin = mechanism::PhantomQueue::new(params, link);
         let settings = PhantomSettings {
@@ -31,7 +35,7 @@ impl PhantomQueue {
             byte_cost: twin.byte_cost(),
             threshold: twin.threshold(),
         };
-        Program::load("phantom_queue", "phantom_queue", Some(&settings.to_bytes())).map(PhantomQueue)
+        Program::load("phantom_queue", "phantom_queue", Some(&settings.to_bytes())).map(PhantomQueueProgram)
     }
 
     /// Returns the program, to attach where packets have left the port: the ingress of the link's other end.

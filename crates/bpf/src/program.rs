@@ -87,7 +87,7 @@ pub struct TestRun {
 
 /// The size of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Size {
+pub struct ProgramSize {
     /// The number of instructions that the verifier walked, over all paths.
     pub verified: usize,
     /// The number of instructions after translation, which the JIT then compiles.
@@ -232,24 +232,27 @@ impl Program {
     ///
     /// # Errors
     /// Returns [`Error::Kernel`] if the kernel does not report it.
-    pub fn size(&self) -> Result<Size, Error> {
+    pub fn size(&self) -> Result<ProgramSize, Error> {
         self.size_of(&self.handle())
     }
 
     /// Returns the size of all programs of the image together.
-    pub(crate) fn size_of_image(&self) -> Result<Size, Error> {
-        self.object.progs_mut().try_fold(Size { verified: 0, translated: 0 }, |sum, program| {
+    pub(crate) fn size_of_image(&self) -> Result<ProgramSize, Error> {
+        self.object.progs_mut().try_fold(ProgramSize { verified: 0, translated: 0 }, |sum, program| {
             let one = self.size_of(&program)?;
-            Ok(Size { verified: sum.verified + one.verified, translated: sum.translated + one.translated })
+            Ok(ProgramSize {
+                verified: sum.verified + one.verified,
+                translated: sum.translated + one.translated,
+            })
         })
     }
 
-    fn size_of(&self, program: &ProgramMut) -> Result<Size, Error> {
+    fn size_of(&self, program: &ProgramMut) -> Result<ProgramSize, Error> {
         let id = libbpf_rs::Program::id_from_fd(program.as_fd()).map_err(self.failed("sizing"))?;
         let options = ProgInfoQueryOptions::default().include_xlated_prog_insns(true);
         let info = ProgInfoIter::with_query_opts(options).find(|info| info.id == id);
         let info = info.expect("a program that is held is listed");
-        Ok(Size {
+        Ok(ProgramSize {
             verified: info.verified_insns as usize,
             translated: info.xlated_prog_insns.len() / INSTRUCTION_LEN,
         })
@@ -260,7 +263,7 @@ impl Program {
     ///
     /// # Errors
     /// Returns [`Error::Kernel`] if the device does not exist, [`Error::Unsupported`] without privileges.
-    pub fn attach(&self, ifindex: i32, direction: Direction) -> Result<Attached, Error> {
+    pub fn attach(&self, ifindex: i32, direction: HookDirection) -> Result<Attached, Error> {
         let program = self.handle();
         let mut hook = TcHookBuilder::new(program.as_fd()).ifindex(ifindex).handle(1).hook(direction.point());
         hook.create().map_err(self.failed("making a clsact queue for"))?;
@@ -274,7 +277,7 @@ impl Program {
     ///
     /// # Errors
     /// Returns [`Error::Kernel`] if the device does not exist, [`Error::Unsupported`] without tcx or privileges.
-    pub fn link(&self, ifindex: i32, direction: Direction) -> Result<HeldLink, Error> {
+    pub fn link(&self, ifindex: i32, direction: HookDirection) -> Result<HeldLink, Error> {
         let link = HeldLink::attach(&self.handle(), ifindex, direction);
         link.map_err(self.failed("attaching")).map_err(Needs::DeviceLinks.explain())
     }
@@ -285,7 +288,7 @@ impl Program {
     /// # Errors
     /// Returns the errors of [`Program::attach`], and [`Error::Kernel`] where the device has no clsact queue or the
     /// priority is taken.
-    pub fn filter(&self, ifindex: i32, direction: Direction, priority: u32) -> Result<(), Error> {
+    pub fn filter(&self, ifindex: i32, direction: HookDirection, priority: u32) -> Result<(), Error> {
         let program = self.handle();
         let mut builder = TcHookBuilder::new(program.as_fd());
         let mut hook =
@@ -373,18 +376,18 @@ impl Program {
 
 /// The direction of the packets that a program handles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
+pub enum HookDirection {
     /// The packets that arrive at the device.
     Ingress,
     /// The packets that leave, before they join the device's queue.
     Egress,
 }
 
-impl Direction {
+impl HookDirection {
     fn point(self) -> TcAttachPoint {
         match self {
-            Direction::Ingress => TC_INGRESS,
-            Direction::Egress => TC_EGRESS,
+            HookDirection::Ingress => TC_INGRESS,
+            HookDirection::Egress => TC_EGRESS,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! QJump at a host: [`Limiter`] at the device, [`SocketClassifier`] for unmodified programs, and [`PacketClassifier`]
+//! QJump at a host: [`LimiterProgram`] at the device, [`SocketClassifier`] for unmodified programs, and [`PacketClassifier`]
 //! at the switch.
 //!
 //! The quantum of time is a nanosecond. The epoch is rounded up to one, which errs on the side of fewer bytes; a
@@ -19,27 +19,37 @@ use crate::{Error, Inputs, Packet, Program};
 
 /// The limiter of one device: `plimsoll_mechanisms::qjump::Limiter` in the kernel.
 #[derive(Debug)]
-pub struct Limiter(Program);
+pub struct LimiterProgram(Program);
 
-impl Limiter {
+impl LimiterProgram {
     /// Loads a limiter whose levels have sent nothing yet. A packet's level is `skb->priority`; 8 and more count as 0.
     /// With `write_dscp`, packets leave with DSCP 8 x level.
     ///
     /// # Errors
-    /// Returns the errors of [`Limiter::load_tagging`].
-    pub fn load(levels: &Levels, excess: Excess, write_dscp: bool, inputs: Inputs) -> Result<Limiter, Error> {
+    /// Returns the errors of [`LimiterProgram::load_tagging`].
+    pub fn load(
+        levels: &Levels,
+        excess: Excess,
+        write_dscp: bool,
+        inputs: Inputs,
+    ) -> Result<LimiterProgram, Error> {
         let tag = if write_dscp { Tag::Dscp } else { Tag::None };
-        Limiter::load_tagging(levels, excess, tag, inputs)
+        LimiterProgram::load_tagging(levels, excess, tag, inputs)
     }
 
-    /// Loads a limiter as [`Limiter::load`] does, which marks each packet with its level by `tag`.
+    /// Loads a limiter as [`LimiterProgram::load`] does, which marks each packet with its level by `tag`.
     ///
     /// # Errors
     /// Returns [`Error::Unsupported`] or [`Error::Kernel`] as [`Program::clock`].
-    pub fn load_tagging(levels: &Levels, excess: Excess, tag: Tag, inputs: Inputs) -> Result<Limiter, Error> {
+    pub fn load_tagging(
+        levels: &Levels,
+        excess: Excess,
+        tag: Tag,
+        inputs: Inputs,
+    ) -> Result<LimiterProgram, Error> {
         let mut settings = QjumpSettings {
             inputs_from_cb: inputs.in_packet(),
-            epoch_ns: Limiter::epoch(levels).as_ps() / PS_PER_NS,
+            epoch_ns: LimiterProgram::epoch(levels).as_ps() / PS_PER_NS,
             excess_action: if excess == Excess::Refuse { ACTION_REFUSE } else { ACTION_DROP },
             write_dscp: u64::from(tag == Tag::Dscp),
             write_pcp: u64::from(matches!(tag, Tag::Pcp { .. })),
@@ -49,7 +59,7 @@ impl Limiter {
         for (full, level) in settings.full.iter_mut().zip(&levels.levels) {
             *full = level.bucket.get();
         }
-        Program::load("qjump", "qjump", Some(&settings.to_bytes())).map(Limiter)
+        Program::load("qjump", "qjump", Some(&settings.to_bytes())).map(LimiterProgram)
     }
 
     /// Returns the epoch in use: that of `levels`, rounded up to a whole nanosecond.
@@ -131,7 +141,7 @@ impl QjumpCounts {
     }
 }
 
-/// Gives packets a level by their ports, ahead of the [`Limiter`].
+/// Gives packets a level by their ports, ahead of the [`LimiterProgram`].
 #[derive(Debug)]
 pub struct PortClassifier(Program);
 
@@ -139,7 +149,7 @@ impl PortClassifier {
     /// Loads a classifier for at most 16 pairs of a port, which is 1 or more, and a level less than 8.
     ///
     /// # Errors
-    /// Returns the errors of [`Limiter::load`].
+    /// Returns the errors of [`LimiterProgram::load`].
     ///
     /// # Panics
     /// Panics if there are more pairs, or a port is 0, or a level is 8 or more.
@@ -174,7 +184,7 @@ impl SocketClassifier {
     /// Loads a classifier for `level`, which is less than 8.
     ///
     /// # Errors
-    /// Returns the errors of [`Limiter::load`].
+    /// Returns the errors of [`LimiterProgram::load`].
     ///
     /// # Panics
     /// Panics if `level` is 8 or more.
@@ -203,7 +213,7 @@ impl TrafficClassifier {
     /// Loads a classifier for `level`, which is less than 8.
     ///
     /// # Errors
-    /// Returns the errors of [`Limiter::load`].
+    /// Returns the errors of [`LimiterProgram::load`].
     ///
     /// # Panics
     /// Panics if `level` is 8 or more.
@@ -241,7 +251,7 @@ impl PacketClassifier {
     /// Loads the classifier of packets.
     ///
     /// # Errors
-    /// Returns the errors of [`Limiter::load`].
+    /// Returns the errors of [`LimiterProgram::load`].
     pub fn load() -> Result<PacketClassifier, Error> {
         let settings = QjumpClassifierSettings::default();
         Program::load("classify", "classify_packet", Some(&settings.to_bytes())).map(PacketClassifier)

@@ -6,7 +6,7 @@ pub trait Shared: Sized {
     fn write(&self, words: &mut Vec<u64>);
 
     /// Creates the struct from its words.
-    fn read(words: Words) -> Self;
+    fn read(words: SharedWords) -> Self;
 
     /// Returns the bytes as the kernel stores them.
     fn to_bytes(&self) -> Vec<u8> {
@@ -19,14 +19,14 @@ pub trait Shared: Sized {
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (words, _) = bytes.as_chunks();
         let words: Vec<u64> = words.iter().map(|word| u64::from_ne_bytes(*word)).collect();
-        (bytes.len() == size_of::<Self>()).then(|| Self::read(Words(words.into_iter())))
+        (bytes.len() == size_of::<Self>()).then(|| Self::read(SharedWords(words.into_iter())))
     }
 }
 
 /// The words of one [`Shared`] struct.
-pub struct Words(std::vec::IntoIter<u64>);
+pub struct SharedWords(std::vec::IntoIter<u64>);
 
-impl Words {
+impl SharedWords {
     fn next(&mut self) -> u64 {
         self.0.next().expect("from_bytes counted them")
     }

@@ -1,4 +1,4 @@
-//! [`DatagramSteering`] delivers each datagram of a group of UDP sockets to the socket of the thread that owns its
+//! [`SteeringProgram`] delivers each datagram of a group of UDP sockets to the socket of the thread that owns its
 //! partition (`programs/steering.bpf.c`).
 
 use std::io;
@@ -22,11 +22,11 @@ pub struct SteeringOptions {
 
 /// Steers the datagrams of one group of sockets as long as the sockets are open. This handle changes owners.
 #[derive(Debug)]
-pub struct DatagramSteering {
+pub struct SteeringProgram {
     owners: MapHandle,
 }
 
-impl DatagramSteering {
+impl SteeringProgram {
     /// Steers between `sockets`, one a thread, all bound to one address with SO_REUSEPORT; partition p is initially
     /// owned by thread `owners[p]`.
     ///
@@ -37,7 +37,7 @@ impl DatagramSteering {
         options: SteeringOptions,
         sockets: &[BorrowedFd<'_>],
         owners: &[u32],
-    ) -> Result<DatagramSteering, Error> {
+    ) -> Result<SteeringProgram, Error> {
         let SteeringOptions { seed, factor, by_vbucket } = options;
         let partitions = owners.len() as u64;
         let settings = SteeringSettings { seed, factor, partitions, by_vbucket: u64::from(by_vbucket) };
@@ -52,7 +52,7 @@ impl DatagramSteering {
             Ok(())
         })?;
         let handle = MapHandle::try_from(&program.map_named("owners")).map_err(program.failed("holding"))?;
-        let steering = DatagramSteering { owners: handle };
+        let steering = SteeringProgram { owners: handle };
         for (partition, owner) in (0..).zip(owners) {
             steering.set_owner(partition, *owner)?;
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::target::processor_ns;
 use crate::traced::Cost;
-use crate::{Error, Recorder, Session, Target};
+use crate::{Error, RequestRecorder, Session, Target};
 
 /// The state at the begin of the measurement.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ impl Meter {
         &mut self,
         now: Duration,
         session: &mut Session,
-        recorder: &Recorder,
+        recorder: &RequestRecorder,
         target: &Target,
     ) -> Result<(), Error> {
         if self.denied || self.cost.is_some() || now < self.from || (self.begin.is_some() && now < self.until)

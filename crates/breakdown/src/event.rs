@@ -44,7 +44,7 @@ pub enum Protocol {
 }
 
 /// A thread of the server, by the number that the kernel gives to it (gettid(2)).
-pub type Thread = u32;
+pub type ThreadId = u32;
 
 /// An event with its time in ns by one monotonic clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,12 +52,12 @@ pub struct Event {
     /// The time of the event, in ns.
     pub at: u64,
     /// The kind of the event, with its data.
-    pub kind: Kind,
+    pub kind: EventKind,
 }
 
 /// The kinds of event. Only packets with payload are reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum EventKind {
     /// A packet reaches the network stack from a device.
     Received {
         /// The connection of the packet.
@@ -81,7 +81,7 @@ pub enum Kind {
         /// The socket, by its address.
         socket: u64,
         /// The thread that read.
-        thread: Thread,
+        thread: ThreadId,
         /// The bytes that it read.
         bytes: u32,
     },
@@ -90,7 +90,7 @@ pub enum Kind {
         /// The connection of the socket.
         flow: Flow,
         /// The thread that read.
-        thread: Thread,
+        thread: ThreadId,
         /// The bytes that it read.
         bytes: u32,
     },
@@ -99,7 +99,7 @@ pub enum Kind {
         /// The connection of the socket.
         flow: Flow,
         /// The thread that sends.
-        thread: Thread,
+        thread: ThreadId,
         /// The bytes that the system call still has.
         bytes: u32,
     },
@@ -110,7 +110,7 @@ pub enum Kind {
     /// A thread continues on a processor after it stopped.
     Resumed {
         /// The thread that continues.
-        thread: Thread,
+        thread: ThreadId,
         /// When it stopped, in ns; 0 if that was not seen.
         stopped: u64,
         /// When it was woken, in ns; 0 if that was not seen. Without meaning for a preempted thread.
@@ -131,7 +131,7 @@ pub struct Packet {
     /// The connection of the packet.
     pub flow: Flow,
     /// The thread on the processor, which need not be the sender: acknowledgements also make TCP send.
-    pub thread: Thread,
+    pub thread: ThreadId,
     /// The sequence number of the first byte; 0 for UDP.
     pub sequence: u32,
     /// The bytes of payload.

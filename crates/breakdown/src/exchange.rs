@@ -1,13 +1,13 @@
-//! [`Exchange`]: a request and its reply on one connection, as its events arrive.
+//! [`RequestExchange`]: a request and its reply on one connection, as its events arrive.
 
-use crate::event::{Flow, Packet, Thread};
+use crate::event::{Flow, Packet, ThreadId};
 use crate::part::{Part, Spans};
 use crate::request::{Reason, Request};
 use crate::threads::{Meaning, Threads};
 
 /// A request and its reply, as far as they were seen.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Exchange {
+pub(crate) struct RequestExchange {
     /// The number of requests that it represents: more than one where datagrams of one client overlap.
     pub(crate) requests: u64,
     received: u64,
@@ -19,10 +19,10 @@ pub(crate) struct Exchange {
     ready: Option<u64>,
     /// Whether a packet arrived after the last read.
     fresh: bool,
-    read: Option<(u64, Thread)>,
+    read: Option<(u64, ThreadId)>,
     /// The spans from the last packet in to the read.
     to_read: Spans,
-    send: Option<(u64, Thread)>,
+    send: Option<(u64, ThreadId)>,
     /// The system calls that sent.
     sends: u32,
     /// The bytes that remained at the last of them.
@@ -41,17 +41,17 @@ pub(crate) struct Exchange {
     flaw: Option<Reason>,
 }
 
-impl Exchange {
+impl RequestExchange {
     /// Begins an exchange with a packet.
-    pub(crate) fn received(at: u64, bytes: u32) -> Exchange {
-        let mut exchange = Exchange { requests: 1, received: at, ..Exchange::default() };
+    pub(crate) fn received(at: u64, bytes: u32) -> RequestExchange {
+        let mut exchange = RequestExchange { requests: 1, received: at, ..RequestExchange::default() };
         exchange.on_received(at, bytes);
         exchange
     }
 
     /// Begins an exchange whose packets were not seen.
-    pub(crate) fn unseen() -> Exchange {
-        Exchange { requests: 1, flaw: Some(Reason::ArrivalNotSeen), ..Exchange::default() }
+    pub(crate) fn unseen() -> RequestExchange {
+        RequestExchange { requests: 1, flaw: Some(Reason::ArrivalNotSeen), ..RequestExchange::default() }
     }
 
     /// Gives the exchange a reason why it cannot be matched, unless it has one.
@@ -95,7 +95,7 @@ impl Exchange {
 
     /// Notes a read by a thread whose last event before was at `active`. Of several reads without a packet in between,
     /// the first counts: the following time is the application's.
-    pub(crate) fn on_read(&mut self, at: u64, thread: Thread, bytes: u32, active: u64, threads: &Threads) {
+    pub(crate) fn on_read(&mut self, at: u64, thread: ThreadId, bytes: u32, active: u64, threads: &Threads) {
         self.bytes_read += u64::from(bytes);
         if !self.fresh || self.replies() {
             return;
@@ -116,7 +116,7 @@ impl Exchange {
         threads.divide(thread, busy, at, state(Part::Read), spans);
     }
 
-    pub(crate) fn on_send(&mut self, at: u64, thread: Thread, bytes: u32, threads: &Threads) {
+    pub(crate) fn on_send(&mut self, at: u64, thread: ThreadId, bytes: u32, threads: &Threads) {
         // A call that fills several packets has fewer bytes left each time; one that fits into a packet ends with it.
         let same_call = self.call_bytes > PACKET_MIN && bytes < self.call_bytes;
         self.sends += u32::from(!same_call);

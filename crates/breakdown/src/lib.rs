@@ -54,20 +54,20 @@ mod traced;
 
 pub use error::Error;
 
-pub use event::{Event, Flow, Kind, Packet, Protocol, Thread};
+pub use event::{Event, EventKind, Flow, Packet, Protocol, ThreadId};
 #[cfg(target_os = "linux")]
-pub use locks::{Lock, Locks, Sleep};
+pub use locks::{FutexSleeps, Locks, Sleep};
 pub use matcher::Matcher;
 #[cfg(all(target_os = "linux", feature = "kernel"))]
 pub use overhead::{Overhead, OverheadOptions, Turn};
-pub use part::{Layer, PARTS, Part, Span};
+pub use part::{Layer, PARTS, Part, PartSpan};
 #[cfg(target_os = "linux")]
 pub use profile::{HERTZ, HotFunction, ProfileReport, SampledPlace};
-pub use recorder::Recorder;
+pub use recorder::RequestRecorder;
 pub use report::{LayerReport, PartReport, Quantiles, Report, SlowRequest, UnmatchedReport};
 pub use request::{Reason, Request, Unmatched};
 #[cfg(all(target_os = "linux", feature = "kernel"))]
-pub use sampler::Sampler;
+pub use sampler::ProcessorSampler;
 #[cfg(all(target_os = "linux", feature = "kernel"))]
 pub use server::Server;
 #[cfg(all(target_os = "linux", feature = "kernel"))]
@@ -76,7 +76,7 @@ pub use sorter::Sorter;
 #[cfg(target_os = "linux")]
 pub use symbols::{Symbol, Symbols};
 #[cfg(target_os = "linux")]
-pub use target::{Port, Target};
+pub use target::{ListeningPort, Target};
 #[cfg(all(target_os = "linux", feature = "kernel"))]
 pub use trace::{Trace, TraceOptions};
 #[cfg(target_os = "linux")]

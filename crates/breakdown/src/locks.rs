@@ -7,7 +7,7 @@ use crate::symbols::{Symbol, Symbols};
 
 /// The sleeps at one futex.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Lock {
+pub struct FutexSleeps {
     /// The process whose threads slept.
     pub process: u32,
     /// The address, in hexadecimal.
@@ -88,7 +88,12 @@ impl Locks {
 
     /// Returns the futexes where threads slept longest in sum; `stack` returns the addresses of a stack by its number.
     /// The processes must still run to find the places and the callers.
-    pub fn longest(&self, most: usize, symbols: &mut Symbols, stack: impl Fn(u32) -> Vec<u64>) -> Vec<Lock> {
+    pub fn longest(
+        &self,
+        most: usize,
+        symbols: &mut Symbols,
+        stack: impl Fn(u32) -> Vec<u64>,
+    ) -> Vec<FutexSleeps> {
         let mut all: Vec<_> = self.0.iter().collect();
         all.sort_by_key(|(key, waits)| (std::cmp::Reverse(waits.total_ns), **key));
         let lock = |(&(process, address), waits): (&(u32, u64), &Waits)| {
@@ -103,7 +108,7 @@ impl Locks {
                 }
                 callers.push(symbols.of_process(process, call));
             }
-            Lock {
+            FutexSleeps {
                 process,
                 address: format!("{address:#x}"),
                 place: symbols.place(process, address).unwrap_or_default(),

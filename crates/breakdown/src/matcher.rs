@@ -7,18 +7,18 @@
 
 use hashbrown::HashMap;
 
-use crate::datagrams::Datagrams;
-use crate::event::{Event, Flow, Kind, Packet, Protocol};
-use crate::exchange::Exchange;
+use crate::datagrams::DatagramQueues;
+use crate::event::{Event, EventKind, Flow, Packet, Protocol};
+use crate::exchange::RequestExchange;
 use crate::request::{Reason, Request, Unmatched};
 use crate::threads::{Off, Threads};
 
 /// One connection, or one client of a UDP server.
 #[derive(Debug, Default)]
-struct Connection {
-    current: Option<Exchange>,
+struct RequestConnection {
+    current: Option<RequestExchange>,
     /// The exchange before, which is complete unless more of its reply follows.
-    previous: Option<Exchange>,
+    previous: Option<RequestExchange>,
     /// The sequence number behind the last byte received, and that behind the last byte transmitted.
     received_end: Option<u32>,
     sent_end: Option<u32>,
@@ -29,9 +29,9 @@ struct Connection {
 /// Joins events to requests.
 #[derive(Debug, Default)]
 pub struct Matcher {
-    connections: HashMap<Flow, Connection>,
+    connections: HashMap<Flow, RequestConnection>,
     threads: Threads,
-    datagrams: Datagrams,
+    datagrams: DatagramQueues,
     done: Vec<Request>,
     unmatched: Unmatched,
 }
@@ -41,10 +41,10 @@ impl Matcher {
     pub fn on_event(&mut self, event: &Event) {
         let at = event.at;
         match event.kind {
-            Kind::Received { flow, protocol, sequence, bytes } => {
+            EventKind::Received { flow, protocol, sequence, bytes } => {
                 self.on_received(at, flow, protocol, sequence, bytes);
             }
-            Kind::Ready { flow, socket } => {
+            EventKind::Ready { flow, socket } => {
                 if let Some(socket) = socket {
                     self.datagrams.on_ready(socket, flow);
                 }
@@ -52,27 +52,28 @@ impl Matcher {
                     exchange.on_ready(at);
                 }
             }
-            Kind::ReadDatagram { socket, thread, bytes } => match self.datagrams.on_read(socket, thread) {
+            EventKind::ReadDatagram { socket, thread, bytes } => match self.datagrams.on_read(socket, thread)
+            {
                 // The client is not sampled, so nothing else is known of it.
                 Some(flow) if !self.connections.contains_key(&flow) => {}
                 Some(flow) => self.on_read(at, flow, thread, bytes),
                 None => self.unmatched.add(Reason::ArrivalNotSeen, 1),
             },
-            Kind::Read { flow, thread, bytes } => self.on_read(at, flow, thread, bytes),
-            Kind::Send { flow, thread, bytes } => {
+            EventKind::Read { flow, thread, bytes } => self.on_read(at, flow, thread, bytes),
+            EventKind::Send { flow, thread, bytes } => {
                 self.threads.on_active(thread, at);
                 self.with_reply(flow, at, |exchange, threads| exchange.on_send(at, thread, bytes, threads));
             }
-            Kind::Queued(packet) => {
+            EventKind::Queued(packet) => {
                 if let Some(exchange) = self.current(packet.flow, at) {
                     exchange.on_queued(at);
                 }
             }
-            Kind::Transmitted(packet) => self.on_transmitted(at, &packet),
-            Kind::Resumed { thread, stopped, woken, preempted } => {
+            EventKind::Transmitted(packet) => self.on_transmitted(at, &packet),
+            EventKind::Resumed { thread, stopped, woken, preempted } => {
                 self.threads.on_resumed(thread, Off { stopped, woken, resumed: at, preempted });
             }
-            Kind::Closed { flow } => {
+            EventKind::Closed { flow } => {
                 if let Some(connection) = self.connections.remove(&flow) {
                     self.finish_all(flow, connection, false);
                 }
@@ -87,7 +88,7 @@ impl Matcher {
                 exchange.spoil(Reason::RecordsLost);
             }
         }
-        self.datagrams = Datagrams::default();
+        self.datagrams = DatagramQueues::default();
     }
 
     /// Removes and returns the requests that are complete.
@@ -131,7 +132,7 @@ impl Matcher {
                 exchange.on_received(at, new);
             }
             _ => {
-                let last = connection.current.replace(Exchange::received(at, new));
+                let last = connection.current.replace(RequestExchange::received(at, new));
                 if let Some(before) = std::mem::replace(&mut connection.previous, last) {
                     self.finish_one(flow, before, false);
                 }
@@ -155,7 +156,7 @@ impl Matcher {
             _ if is_new => self.unmatched.cut_off += 1,
             Some(exchange) if !exchange.is_seen() && !exchange.replies() => {}
             current => {
-                if let Some(before) = current.replace(Exchange::unseen()) {
+                if let Some(before) = current.replace(RequestExchange::unseen()) {
                     self.finish_one(flow, before, false);
                 }
             }
@@ -191,7 +192,7 @@ impl Matcher {
         self.threads.on_active(packet.thread, at);
     }
 
-    fn current(&mut self, flow: Flow, at: u64) -> Option<&mut Exchange> {
+    fn current(&mut self, flow: Flow, at: u64) -> Option<&mut RequestExchange> {
         let connection = self.connections.get_mut(&flow)?;
         connection.active = at;
         connection.current.as_mut()
@@ -199,7 +200,7 @@ impl Matcher {
 
     /// Calls `act` for the exchange to which the server replies. Output before the current request was read belongs to
     /// the previous one, so that both overlap.
-    fn with_reply(&mut self, flow: Flow, at: u64, act: impl FnOnce(&mut Exchange, &Threads)) {
+    fn with_reply(&mut self, flow: Flow, at: u64, act: impl FnOnce(&mut RequestExchange, &Threads)) {
         let Some(connection) = self.connections.get_mut(&flow) else { return };
         connection.active = at;
         let Some(exchange) = &mut connection.current else { return };
@@ -213,7 +214,7 @@ impl Matcher {
         }
     }
 
-    fn finish_one(&mut self, flow: Flow, exchange: Exchange, at_end: bool) {
+    fn finish_one(&mut self, flow: Flow, exchange: RequestExchange, at_end: bool) {
         let requests = exchange.requests;
         let replied = exchange.replies();
         match exchange.finish(flow) {
@@ -223,7 +224,7 @@ impl Matcher {
         }
     }
 
-    fn finish_all(&mut self, flow: Flow, mut connection: Connection, at_end: bool) {
+    fn finish_all(&mut self, flow: Flow, mut connection: RequestConnection, at_end: bool) {
         if let Some(before) = connection.previous.take() {
             self.finish_one(flow, before, false);
         }
@@ -234,7 +235,7 @@ impl Matcher {
 
     /// Ends the connections that were quiet for a minute: clients of a UDP server never close.
     fn forget_quiet(&mut self, now: u64) {
-        let quiet = |connection: &Connection| now.saturating_sub(connection.active) > QUIET_NS;
+        let quiet = |connection: &RequestConnection| now.saturating_sub(connection.active) > QUIET_NS;
         let flows: Vec<Flow> =
             self.connections.iter().filter(|(_, one)| quiet(one)).map(|(flow, _)| *flow).collect();
         for flow in flows {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::server::POLL;
 use crate::slices::Slices;
 use crate::traced::Rise;
-use crate::{Error, Recorder, Sampler, Session, Target};
+use crate::{Error, ProcessorSampler, RequestRecorder, Session, Target};
 
 /// How the cost of tracing is measured.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -97,8 +97,8 @@ fn turn(
     let OverheadOptions { load, sample, duty, .. } = *options;
     let mut session = if traced { Some(Session::load(target, sample)?) } else { None };
     let mut slices = session.as_mut().map(|session| Slices::begin(duty, session)).transpose()?;
-    let _sampler = traced.then(|| Sampler::begin(target));
-    let mut recorder = Recorder::new(0);
+    let _sampler = traced.then(|| ProcessorSampler::begin(target));
+    let mut recorder = RequestRecorder::new(0);
     let before = target.processor_ns();
     let mut child = Command::new("sh")
         .args(["-c", load])

@@ -1,4 +1,4 @@
-//! [`Part`]: the parts of a request's latency, and [`Span`]s of them.
+//! [`Part`]: the parts of a request's latency, and [`PartSpan`]s of them.
 
 use serde::Serialize;
 
@@ -163,7 +163,7 @@ impl Layer {
 
 /// A stretch of a request's time that belongs to one part, in ns by the clock of the events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct Span {
+pub struct PartSpan {
     /// The part that the time belongs to.
     pub part: Part,
     /// The begin of the stretch.
@@ -174,7 +174,7 @@ pub struct Span {
 
 /// Adjacent spans, each of which begins where the one before ends.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Spans(Vec<Span>);
+pub struct Spans(Vec<PartSpan>);
 
 impl Spans {
     /// Appends a span that ends at `to`. A span without length adds nothing, a span of the last part lengthens the last
@@ -185,7 +185,7 @@ impl Spans {
         }
         match self.0.last_mut() {
             Some(last) if last.part == part && last.to == from => last.to = to,
-            _ => self.0.push(Span { part, from, to }),
+            _ => self.0.push(PartSpan { part, from, to }),
         }
     }
 
@@ -195,7 +195,7 @@ impl Spans {
     }
 
     /// Returns the spans in order.
-    pub fn as_slice(&self) -> &[Span] {
+    pub fn as_slice(&self) -> &[PartSpan] {
         &self.0
     }
 

@@ -1,4 +1,4 @@
-//! [`Recorder`] collects requests in constant memory and makes a [`Report`] of them.
+//! [`RequestRecorder`] collects requests in constant memory and makes a [`Report`] of them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,14 +11,14 @@ use crate::request::{Reason, Request, Unmatched};
 
 /// Collects requests without keeping them.
 #[derive(Debug)]
-pub struct Recorder {
+pub struct RequestRecorder {
     latency: Histogram<u64>,
     parts: Vec<Histogram<u64>>,
     layers: Vec<Histogram<u64>>,
     /// The sums of all requests, and of the requests in each bucket of latency: so the slowest 1 % have exact shares
     /// without a request being kept.
-    all: Bucket,
-    buckets: Vec<Bucket>,
+    all: LatencyRange,
+    buckets: Vec<LatencyRange>,
     slowest: BinaryHeap<Reverse<Ranked>>,
     slowest_max: usize,
     bytes_in: u64,
@@ -29,14 +29,14 @@ pub struct Recorder {
 
 /// The sums of the requests of one range of latencies.
 #[derive(Clone, Copy, Default, Debug)]
-struct Bucket {
+struct LatencyRange {
     requests: u64,
     latency: u128,
     parts: [u128; PARTS],
 }
 
-impl Bucket {
-    fn add(&mut self, other: &Bucket) {
+impl LatencyRange {
+    fn add(&mut self, other: &LatencyRange) {
         self.requests += other.requests;
         self.latency += other.latency;
         self.parts.iter_mut().zip(&other.parts).for_each(|(sum, more)| *sum += more);
@@ -78,15 +78,15 @@ impl Ord for Ranked {
     }
 }
 
-impl Recorder {
+impl RequestRecorder {
     /// Creates a recorder that keeps the `slowest_max` slowest requests with all their spans.
-    pub fn new(slowest_max: usize) -> Recorder {
+    pub fn new(slowest_max: usize) -> RequestRecorder {
         let histogram = || Histogram::new(SIGNIFICANT_DIGITS).expect("1 to 5 digits are allowed");
-        Recorder {
+        RequestRecorder {
             latency: histogram(),
             parts: (0..PARTS).map(|_| histogram()).collect(),
             layers: Layer::ALL.iter().map(|_| histogram()).collect(),
-            all: Bucket::default(),
+            all: LatencyRange::default(),
             buckets: Vec::new(),
             slowest: BinaryHeap::new(),
             slowest_max,
@@ -99,7 +99,7 @@ impl Recorder {
 
     /// Adds a request to all sums.
     pub fn add(&mut self, request: Request) {
-        let one = Bucket {
+        let one = LatencyRange {
             requests: 1,
             latency: u128::from(request.latency),
             parts: request.parts.map(u128::from),
@@ -107,7 +107,7 @@ impl Recorder {
         self.all.add(&one);
         let index = bucket_of(request.latency);
         if index >= self.buckets.len() {
-            self.buckets.resize(index + 1, Bucket::default());
+            self.buckets.resize(index + 1, LatencyRange::default());
         }
         self.buckets[index].add(&one);
         self.latency.record(request.latency.min(LATENCY_MAX)).expect(RESIZES);
@@ -218,8 +218,8 @@ impl Recorder {
         0
     }
 
-    fn tail(&self) -> Bucket {
-        let mut sum = Bucket::default();
+    fn tail(&self) -> LatencyRange {
+        let mut sum = LatencyRange::default();
         self.buckets.iter().skip(self.tail_bucket()).for_each(|bucket| sum.add(bucket));
         sum
     }
@@ -273,7 +273,7 @@ const LATENCY_MAX: u64 = 100_000_000_000_000;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::part::Span;
+    use crate::part::PartSpan;
 
     fn request(received: u64, application: u64, queue: u64) -> Request {
         let mut parts = [0; PARTS];
@@ -287,7 +287,11 @@ mod tests {
             bytes_out: 20,
             packets_in: 1,
             packets_out: 1,
-            spans: vec![Span { part: Part::Application, from: received, to: received + application + queue }],
+            spans: vec![PartSpan {
+                part: Part::Application,
+                from: received,
+                to: received + application + queue,
+            }],
             parts,
             received,
             latency: application + queue,
@@ -305,7 +309,7 @@ mod tests {
 
     #[test]
     fn the_slowest_hundredth_has_its_own_shares() {
-        let mut recorder = Recorder::new(3);
+        let mut recorder = RequestRecorder::new(3);
         (0..990).for_each(|number| recorder.add(request(number, 1_000, 0)));
         (0..10).for_each(|number| recorder.add(request(5_000 + number, 1_000, 99_000)));
         let report = recorder.report(&Unmatched::default(), 1.0);

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::part::{Layer, Part, Span};
+use crate::part::{Layer, Part, PartSpan};
 use crate::request::{Reason, Request};
 
 /// The breakdown of the requests of one server.
@@ -146,7 +146,7 @@ pub struct SlowRequest {
     /// The payload of the reply in bytes.
     pub bytes_out: u64,
     /// The adjacent spans, from the first packet in to the last packet out.
-    pub spans: Vec<Span>,
+    pub spans: Vec<PartSpan>,
 }
 
 impl SlowRequest {

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::event::{Flow, Thread};
-use crate::part::{PARTS, Span};
+use crate::event::{Flow, ThreadId};
+use crate::part::{PARTS, PartSpan};
 
 /// A request whose time is divided completely: the spans follow each other from the first packet in to the last out.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -11,9 +11,9 @@ pub struct Request {
     /// The connection, or the client's address.
     pub flow: Flow,
     /// The thread that read the request.
-    pub reader: Thread,
+    pub reader: ThreadId,
     /// The thread that sent the reply.
-    pub sender: Thread,
+    pub sender: ThreadId,
     /// The payload of the request in bytes.
     pub bytes_in: u64,
     /// The payload of the reply in bytes.
@@ -23,7 +23,7 @@ pub struct Request {
     /// The packets of the reply, before segmentation by the device.
     pub packets_out: u32,
     /// The spans of the request, each of which begins where the one before ends.
-    pub spans: Vec<Span>,
+    pub spans: Vec<PartSpan>,
     /// The time of each part in ns, in the order of [`crate::Part::ALL`]; their sum is the latency.
     pub parts: [u64; PARTS],
     /// When the first packet of the request was received, in ns by the clock of the events.

@@ -1,4 +1,4 @@
-//! [`Sampler`] samples the code that the processors run for a live server.
+//! [`ProcessorSampler`] samples the code that the processors run for a live server.
 
 use plimsoll_bpf::Profile;
 
@@ -8,18 +8,18 @@ use crate::{Error, Target};
 
 /// A server whose processor use is sampled as long as this value exists.
 #[derive(Debug)]
-pub struct Sampler(Profile);
+pub struct ProcessorSampler(Profile);
 
-impl Sampler {
+impl ProcessorSampler {
     /// Samples every processor on which a thread of the server runs, [`HERTZ`] times a second.
     ///
     /// # Errors
     /// Returns [`Error::Programs`] if the program cannot be loaded, or the kernel has no clock for it.
-    pub fn begin(target: &Target) -> Result<Sampler, Error> {
+    pub fn begin(target: &Target) -> Result<ProcessorSampler, Error> {
         let mut profile = Profile::load()?;
         target.processes.iter().try_for_each(|process| profile.add_process(*process))?;
         profile.attach(HERTZ)?;
-        Ok(Sampler(profile))
+        Ok(ProcessorSampler(profile))
     }
 
     /// Ends the sampling, and names the functions with the most samples. The processes must still run for their names.

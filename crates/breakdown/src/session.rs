@@ -7,9 +7,9 @@ use plimsoll_bpf::shared::{
 use plimsoll_bpf::{CostGuard, RequestTrace, RequestTraceOptions};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::event::{Event, Flow, Kind, Packet, Protocol};
+use crate::event::{Event, EventKind, Flow, Packet, Protocol};
 use crate::locks::Sleep;
-use crate::{Error, Lock, Locks, Matcher, Request, Sorter, Symbols, Target};
+use crate::{Error, FutexSleeps, Locks, Matcher, Request, Sorter, Symbols, Target};
 
 /// A server that is being traced. The kernel is as before once this value is dropped, or its process ends.
 #[derive(Debug)]
@@ -138,7 +138,7 @@ impl Session {
 
     /// Returns the futexes where the server's threads slept longest in sum. The processes must still run to find the
     /// places and the callers.
-    pub fn longest_locks(&self, most: usize, symbols: &mut Symbols) -> Vec<Lock> {
+    pub fn longest_locks(&self, most: usize, symbols: &mut Symbols) -> Vec<FutexSleeps> {
         self.locks.longest(most, symbols, |stack| self.trace.stack(stack).unwrap_or_default())
     }
 
@@ -227,25 +227,25 @@ fn event_of(record: &RequestRecord) -> Option<Event> {
         call: record.second,
     };
     let kind = match kind_of(record) {
-        REQUEST_RECEIVED => Kind::Received {
+        REQUEST_RECEIVED => EventKind::Received {
             flow,
             protocol: if record.second == IPPROTO_UDP { Protocol::Udp } else { Protocol::Tcp },
             sequence: record.first as u32,
             bytes,
         },
-        REQUEST_READY => Kind::Ready { flow, socket: (record.first != 0).then_some(record.first) },
-        REQUEST_READ if record.first != 0 => Kind::ReadDatagram { socket: record.first, thread, bytes },
-        REQUEST_READ => Kind::Read { flow, thread, bytes },
-        REQUEST_SEND => Kind::Send { flow, thread, bytes },
-        REQUEST_QUEUED => Kind::Queued(packet),
-        REQUEST_TRANSMITTED => Kind::Transmitted(packet),
-        REQUEST_RESUMED => Kind::Resumed {
+        REQUEST_READY => EventKind::Ready { flow, socket: (record.first != 0).then_some(record.first) },
+        REQUEST_READ if record.first != 0 => EventKind::ReadDatagram { socket: record.first, thread, bytes },
+        REQUEST_READ => EventKind::Read { flow, thread, bytes },
+        REQUEST_SEND => EventKind::Send { flow, thread, bytes },
+        REQUEST_QUEUED => EventKind::Queued(packet),
+        REQUEST_TRANSMITTED => EventKind::Transmitted(packet),
+        REQUEST_RESUMED => EventKind::Resumed {
             thread,
             stopped: record.first,
             woken: record.second,
             preempted: record.bytes != 0,
         },
-        REQUEST_CLOSED => Kind::Closed { flow },
+        REQUEST_CLOSED => EventKind::Closed { flow },
         _ => return None,
     };
     Some(Event { at: record.time_ns, kind })

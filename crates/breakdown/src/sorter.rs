@@ -46,11 +46,11 @@ impl Sorter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Flow, Kind};
+    use crate::event::{EventKind, Flow};
 
     #[test]
     fn events_are_handed_on_in_order_and_late_ones_counted() {
-        let event = |at| Event { at, kind: Kind::Closed { flow: Flow::from_bits(at) } };
+        let event = |at| Event { at, kind: EventKind::Closed { flow: Flow::from_bits(at) } };
         let mut sorter = Sorter::default();
         let mut seen = Vec::new();
         [30, 10, 20, 50].into_iter().for_each(|at| sorter.push(event(at)));

@@ -28,7 +28,7 @@ impl Symbol {
 #[derive(Debug, Default)]
 pub struct Symbols {
     kernel: Option<Functions>,
-    processes: HashMap<u32, Vec<Mapping>>,
+    processes: HashMap<u32, Vec<ProcessMapping>>,
     files: HashMap<PathBuf, Image>,
 }
 
@@ -66,9 +66,9 @@ impl Symbols {
         self.mapping(process, address).is_some_and(|mapping| mapping.is_code)
     }
 
-    fn mapping(&mut self, process: u32, address: u64) -> Option<&Mapping> {
+    fn mapping(&mut self, process: u32, address: u64) -> Option<&ProcessMapping> {
         let mappings = self.processes.entry(process).or_insert_with(|| {
-            Mapping::all(&fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default())
+            ProcessMapping::all(&fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default())
         });
         mappings.iter().find(|mapping| (mapping.from..mapping.to).contains(&address))
     }
@@ -76,7 +76,7 @@ impl Symbols {
 
 /// A stretch of a process's memory (proc_pid_maps(5)).
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Mapping {
+struct ProcessMapping {
     from: u64,
     to: u64,
     is_code: bool,
@@ -86,18 +86,18 @@ struct Mapping {
     path: String,
 }
 
-impl Mapping {
-    fn all(maps: &str) -> Vec<Mapping> {
-        maps.lines().filter_map(Mapping::parse).collect()
+impl ProcessMapping {
+    fn all(maps: &str) -> Vec<ProcessMapping> {
+        maps.lines().filter_map(ProcessMapping::parse).collect()
     }
 
-    fn parse(line: &str) -> Option<Mapping> {
+    fn parse(line: &str) -> Option<ProcessMapping> {
         let number = |text: &str| u64::from_str_radix(text, 16).ok();
         // Range, mode, offset, device and inode; then spaces, and a path that may have some itself.
         let mut fields = line.splitn(6, ' ');
         let (from, to) = fields.next()?.split_once('-')?;
         let (mode, begin, path) = (fields.next()?, fields.next()?, fields.nth(2).unwrap_or_default());
-        Some(Mapping {
+        Some(ProcessMapping {
             from: number(from)?,
             to: number(to)?,
             is_code: mode.contains('x'),
@@ -140,7 +140,7 @@ struct Image {
 
 impl Image {
     /// Parses the file of a process's mapping; a file that cannot be read has no functions.
-    fn of(process: u32, mapping: &Mapping) -> Image {
+    fn of(process: u32, mapping: &ProcessMapping) -> Image {
         if !mapping.is_file() {
             return Image::default();
         }
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn addresses_are_placed_by_their_mapping() {
-        let maps = Mapping::all(MAPS);
+        let maps = ProcessMapping::all(MAPS);
         let at = |address: u64| maps.iter().find(|mapping| (mapping.from..mapping.to).contains(&address));
         let place = |address| at(address).map(|mapping| mapping.place(address));
         assert_eq!(place(0x5010).as_deref(), Some("my server+0x4010"));

@@ -10,14 +10,14 @@ use crate::Error;
 
 /// A port on which a server receives requests.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Port {
+pub struct ListeningPort {
     /// The number of the port.
     pub number: u16,
     /// Whether it is a UDP port; otherwise TCP.
     pub is_udp: bool,
 }
 
-impl std::fmt::Display for Port {
+impl std::fmt::Display for ListeningPort {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} port {}", if self.is_udp { "UDP" } else { "TCP" }, self.number)
     }
@@ -27,7 +27,7 @@ impl std::fmt::Display for Port {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Target {
     /// The ports that are traced, in order.
-    pub ports: Vec<Port>,
+    pub ports: Vec<ListeningPort>,
     /// The processes that have the sockets of these ports, in order.
     pub processes: Vec<u32>,
     /// The name of the first process (comm).
@@ -94,7 +94,7 @@ impl Target {
     }
 
     fn new(sockets: &[Socket], processes: Vec<u32>, network: u64) -> Target {
-        let ports: BTreeSet<Port> = sockets.iter().map(|socket| socket.port).collect();
+        let ports: BTreeSet<ListeningPort> = sockets.iter().map(|socket| socket.port).collect();
         let name = processes.first().map_or_else(String::new, |process| name_of(*process));
         Target { ports: ports.into_iter().collect(), processes, name, network }
     }
@@ -159,7 +159,7 @@ pub fn is_running(process: u32) -> bool {
 /// A socket that receives requests.
 #[derive(Clone, Copy, Debug)]
 struct Socket {
-    port: Port,
+    port: ListeningPort,
     inode: u64,
 }
 
@@ -222,7 +222,10 @@ fn socket_of(line: &str, is_udp: bool) -> Option<Socket> {
     let (local, remote, state, inode) = (fields.get(1)?, fields.get(2)?, fields.get(3)?, fields.get(9)?);
     let port = |address: &str| u16::from_str_radix(address.rsplit_once(':')?.1, 16).ok();
     let wanted = if is_udp { port(remote)? == 0 } else { *state == TCP_LISTEN };
-    wanted.then_some(Socket { port: Port { number: port(local)?, is_udp }, inode: inode.parse().ok()? })
+    wanted.then_some(Socket {
+        port: ListeningPort { number: port(local)?, is_udp },
+        inode: inode.parse().ok()?,
+    })
 }
 
 fn name_of(process: u32) -> String {
@@ -266,11 +269,11 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let target = Target::of_port(port).unwrap();
-        assert_eq!(target.ports, [Port { number: port, is_udp: false }]);
+        assert_eq!(target.ports, [ListeningPort { number: port, is_udp: false }]);
         assert_eq!(target.processes, [std::process::id()]);
         assert!(target.is_alive());
         let same = Target::of_process(std::process::id()).unwrap();
-        assert!(same.ports.contains(&Port { number: port, is_udp: false }));
+        assert!(same.ports.contains(&ListeningPort { number: port, is_udp: false }));
         drop(listener);
         let error = Target::of_port(port).unwrap_err().to_string();
         assert!(error.contains(&format!("nothing listens on TCP or UDP port {port}")), "{error}");

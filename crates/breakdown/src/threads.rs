@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 
-use crate::event::Thread;
+use crate::event::ThreadId;
 use crate::part::{Part, Spans};
 
 /// A stretch in which a thread was off its processor, in ns.
@@ -40,11 +40,11 @@ struct History {
 
 /// The recent past of the server's threads.
 #[derive(Debug, Default)]
-pub(crate) struct Threads(HashMap<Thread, History>);
+pub(crate) struct Threads(HashMap<ThreadId, History>);
 
 impl Threads {
     /// Notes that the thread continued.
-    pub(crate) fn on_resumed(&mut self, thread: Thread, off: Off) {
+    pub(crate) fn on_resumed(&mut self, thread: ThreadId, off: Off) {
         if self.0.len() >= THREADS_MAX && !self.0.contains_key(&thread) {
             // Threads that no longer exist: the histories that are of use are short and come back by themselves.
             self.0.clear();
@@ -59,13 +59,13 @@ impl Threads {
     }
 
     /// Notes that the thread did something for a request, and returns when it last did.
-    pub(crate) fn on_active(&mut self, thread: Thread, at: u64) -> u64 {
+    pub(crate) fn on_active(&mut self, thread: ThreadId, at: u64) -> u64 {
         let history = self.0.entry(thread).or_default();
         std::mem::replace(&mut history.active, at)
     }
 
     /// Divides the stretch between two times by the states of the thread, and appends the parts to `spans`.
-    pub(crate) fn divide(&self, thread: Thread, from: u64, to: u64, meaning: Meaning, spans: &mut Spans) {
+    pub(crate) fn divide(&self, thread: ThreadId, from: u64, to: u64, meaning: Meaning, spans: &mut Spans) {
         let Some(history) = self.0.get(&thread) else {
             spans.push(meaning.running, from, to);
             return;

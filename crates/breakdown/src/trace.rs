@@ -6,7 +6,7 @@ use crate::cost::Meter;
 use crate::server::POLL;
 use crate::slices::{SLICE, Slices};
 use crate::traced::Traced;
-use crate::{Error, Recorder, Request, Sampler, Session, SlowRequest, Symbols, Target};
+use crate::{Error, ProcessorSampler, Request, RequestRecorder, Session, SlowRequest, Symbols, Target};
 
 /// How a server is traced.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -28,12 +28,12 @@ pub struct TraceOptions {
 pub struct Trace {
     options: TraceOptions,
     session: Session,
-    recorder: Recorder,
+    recorder: RequestRecorder,
     first: Vec<SlowRequest>,
     meter: Meter,
     slices: Slices,
     /// Samples all the time, also between slices.
-    sampler: Result<Sampler, Error>,
+    sampler: Result<ProcessorSampler, Error>,
 }
 
 impl Trace {
@@ -46,8 +46,8 @@ impl Trace {
         let meter = Meter::new(if duty < 1.0 { SLICE.min(length) } else { length });
         let mut session = Session::load(target, sample)?;
         let slices = Slices::begin(duty, &mut session)?;
-        let sampler = Sampler::begin(target);
-        let recorder = Recorder::new(SLOWEST_KEPT);
+        let sampler = ProcessorSampler::begin(target);
+        let recorder = RequestRecorder::new(SLOWEST_KEPT);
         Ok(Trace { options, session, recorder, first: Vec::new(), meter, slices, sampler })
     }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{Lock, ProfileReport, Report, SlowRequest, Target};
+use crate::{FutexSleeps, ProfileReport, Report, SlowRequest, Target};
 
 /// A report with everything else that is known about its trace.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub struct Traced {
     /// The records that were read.
     pub records: u64,
     /// The futexes at which the server's threads slept longest.
-    pub locks: Vec<Lock>,
+    pub locks: Vec<FutexSleeps>,
     /// The functions that the processors ran for the server, or why they are not known.
     pub profile: Result<ProfileReport, String>,
     /// The cost of tracing, where that was measured.

@@ -6,13 +6,13 @@ use hashbrown::HashMap;
 use hdrhistogram::Histogram;
 use plimsoll_units::{ByteTime, Rate, Span, Time};
 
-use crate::flows::{Acked, Flows, Last, Seen};
-use crate::frame::{Address, Datagram, Frame, Segment};
+use crate::flows::{Acked, ActiveFlows, Last, PayloadSeen};
+use crate::frame::{Address, CapturedSegment, Datagram, Frame};
 use crate::reader::{Interface, Skipped};
 use crate::report::{
     self, Acks, LossBin, Losses, PairReport, Report, Retransmissions, Timestamps, Trains, Unresolved,
 };
-use crate::run::{Run, Runs};
+use crate::run::{OpenRuns, Run};
 use crate::stamps::Stamps;
 
 /// The instant of a frame that its timestamp is of.
@@ -117,27 +117,27 @@ pub struct Analyser {
     stamps: Stamps,
     has_inexact: bool,
     interfaces: Vec<Option<String>>,
-    pairs: Vec<Pair>,
+    pairs: Vec<TrafficPair>,
     index: HashMap<(u32, Address, Address), u32>,
     /// The pair of the last frame, which is often the next one's.
     last: u32,
-    flows: Flows,
+    flows: ActiveFlows,
     all: Totals,
 }
 
 /// One source and one destination on one interface.
 #[derive(Debug)]
-struct Pair {
+struct TrafficPair {
     key: (u32, Address, Address),
     frames: u64,
     bytes: u64,
     started: Time,
-    bursts: Runs,
-    trains: Runs,
+    bursts: OpenRuns,
+    trains: OpenRuns,
     /// The number of the open burst, and the TCP segments with payload in it.
     number: u64,
     data: u32,
-    lengths: Lengths,
+    lengths: BurstLengths,
     unresolved: Unresolved,
     burst_bytes: u64,
     on_ps: u128,
@@ -179,13 +179,13 @@ impl Sum {
 
 /// The number of bursts of each length.
 #[derive(Clone, Debug, Default)]
-struct Lengths {
+struct BurstLengths {
     /// Single frames, by far the most frequent.
     ones: u64,
     others: BTreeMap<u64, u64>,
 }
 
-impl Lengths {
+impl BurstLengths {
     fn add(&mut self, length: u64) {
         if length == 1 {
             self.ones += 1;
@@ -293,7 +293,7 @@ impl Analyser {
             pairs: Vec::new(),
             index: HashMap::new(),
             last: 0,
-            flows: Flows::default(),
+            flows: ActiveFlows::default(),
             all: Totals {
                 frames: 0,
                 bytes: 0,
@@ -434,7 +434,7 @@ impl Analyser {
             None => {
                 let index = self.pairs.len() as u32;
                 self.index.insert(key, index);
-                self.pairs.push(Pair::new(key));
+                self.pairs.push(TrafficPair::new(key));
                 index
             }
         };
@@ -591,18 +591,18 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-impl Pair {
-    fn new(key: (u32, Address, Address)) -> Pair {
-        Pair {
+impl TrafficPair {
+    fn new(key: (u32, Address, Address)) -> TrafficPair {
+        TrafficPair {
             key,
             frames: 0,
             bytes: 0,
             started: Time::ZERO,
-            bursts: Runs::default(),
-            trains: Runs::default(),
+            bursts: OpenRuns::default(),
+            trains: OpenRuns::default(),
             number: 0,
             data: 0,
-            lengths: Lengths::default(),
+            lengths: BurstLengths::default(),
             unresolved: Unresolved::default(),
             burst_bytes: 0,
             on_ps: 0,
@@ -651,8 +651,14 @@ impl Pair {
         all.train_on.saturating_record(train.duration().as_ps());
     }
 
-    fn on_segment(&mut self, segment: &Segment, seen: Seen, acked: Acked, bins: &mut Vec<LossBin>) {
-        if seen == Seen::Copy {
+    fn on_segment(
+        &mut self,
+        segment: &CapturedSegment,
+        seen: PayloadSeen,
+        acked: Acked,
+        bins: &mut Vec<LossBin>,
+    ) {
+        if seen == PayloadSeen::Copy {
             self.losses.copies += 1;
             return;
         }
@@ -661,13 +667,13 @@ impl Pair {
             self.losses.segments += 1;
         }
         match seen {
-            Seen::New | Seen::Copy => {}
-            Seen::Fills => self.losses.filled += 1,
-            Seen::Forgotten => {
+            PayloadSeen::New | PayloadSeen::Copy => {}
+            PayloadSeen::Fills => self.losses.filled += 1,
+            PayloadSeen::Forgotten => {
                 self.losses.retransmitted += 1;
                 self.losses.unknown_burst += 1;
             }
-            Seen::Again(burst) => {
+            PayloadSeen::Again(burst) => {
                 self.losses.retransmitted += 1;
                 let found = self.recent.binary_search_by_key(&burst, |recent| recent.number);
                 match found.ok().and_then(|index| self.recent.get_mut(index)) {

@@ -1,4 +1,4 @@
-//! [`Flows`]: the captured byte ranges of each TCP flow, with their bursts, within bounds of memory.
+//! [`ActiveFlows`]: the captured byte ranges of each TCP flow, with their bursts, within bounds of memory.
 //!
 //! A range that is captured again was sent again, whole or in part. The loss is attributed to the range's first burst,
 //! unless the sender was wrong about the loss. Repeated segments that are neither data nor a duplicate ACK are
@@ -10,14 +10,14 @@ use std::collections::VecDeque;
 use hashbrown::HashMap;
 use plimsoll_units::{Span, Time};
 
-use crate::frame::{Segment, is_given};
+use crate::frame::{CapturedSegment, is_given};
 
 /// A flow: the pair of hosts, and the ports.
 pub(crate) type FlowKey = (u32, u16, u16);
 
 /// Classification of a segment's payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Seen {
+pub(crate) enum PayloadSeen {
     /// New bytes, or none at all.
     New,
     /// Its range, or a part of it, was in this earlier burst of the pair.
@@ -47,7 +47,7 @@ pub(crate) enum Acked {
 
 /// A contiguous range of one burst.
 #[derive(Clone, Copy, Debug)]
-struct Range {
+struct BurstRange {
     from: u32,
     to: u32,
     burst: u64,
@@ -55,7 +55,7 @@ struct Range {
 
 /// A flow in one direction.
 #[derive(Debug, Default)]
-struct Flow {
+struct DirectedFlow {
     /// The number of the first byte after the SYN.
     first: Option<u32>,
     /// The byte after the last one that was sent, with or without payload, and the byte after the highest payload.
@@ -63,9 +63,9 @@ struct Flow {
     highest: Option<u32>,
     ack: Option<u32>,
     window: Option<u16>,
-    ranges: VecDeque<Range>,
+    ranges: VecDeque<BurstRange>,
     has_forgotten: bool,
-    last: Last<Segment>,
+    last: Last<CapturedSegment>,
 }
 
 /// The last packets of a flow or pair, of which a mirror may produce a second copy.
@@ -77,9 +77,9 @@ pub(crate) struct Last<P> {
 
 /// The flows that were active last, in two generations: when the younger is full, the older is forgotten.
 #[derive(Debug, Default)]
-pub(crate) struct Flows {
-    young: HashMap<FlowKey, Flow>,
-    old: HashMap<FlowKey, Flow>,
+pub(crate) struct ActiveFlows {
+    young: HashMap<FlowKey, DirectedFlow>,
+    old: HashMap<FlowKey, DirectedFlow>,
 }
 
 /// The most flows of a generation.
@@ -102,30 +102,30 @@ struct Reverse {
     window: Option<u16>,
 }
 
-impl Flows {
+impl ActiveFlows {
     /// Registers a segment of the pair's open burst. `reverse` returns the flow of the other direction, if there is
     /// one.
     pub(crate) fn on_segment(
         &mut self,
         key: FlowKey,
         reverse: impl FnOnce() -> Option<FlowKey>,
-        segment: &Segment,
+        segment: &CapturedSegment,
         time: Time,
         burst: u64,
-    ) -> (Seen, Acked) {
+    ) -> (PayloadSeen, Acked) {
         if self.young.len() >= FLOWS && !self.young.contains_key(&key) {
             self.old = std::mem::take(&mut self.young);
         }
         let old = &mut self.old;
         let flow = self.young.entry(key).or_insert_with(|| old.remove(&key).unwrap_or_default());
         if segment.syn && flow.first != Some(segment.sequence) {
-            *flow = Flow { first: Some(segment.sequence), ..Flow::default() };
+            *flow = DirectedFlow { first: Some(segment.sequence), ..DirectedFlow::default() };
         }
         // Over IPv4 without identification, duplicate ACKs without SACK, as of a simulation, do not differ from copies.
         let is_identified = is_given(segment.identification);
         let may_be_copy = is_identified || segment.payload > 0 || segment.identification.is_none();
         if may_be_copy && flow.last.is_copy(*segment, is_identified, time) {
-            return (Seen::Copy, Acked::Other);
+            return (PayloadSeen::Copy, Acked::Other);
         }
         let other = match flow.needs_reverse(segment) {
             true => reverse().map(|key| self.reverse(key)).unwrap_or_default(),
@@ -133,7 +133,7 @@ impl Flows {
         };
         let flow = self.young.get_mut(&key).expect("it has just been registered");
         let acked = flow.acknowledge(segment, other);
-        let seen = if segment.payload > 0 { flow.receive(segment, other, burst) } else { Seen::New };
+        let seen = if segment.payload > 0 { flow.receive(segment, other, burst) } else { PayloadSeen::New };
         flow.window = Some(segment.window);
         // The receiver need not take the byte of a probe, so it is not outstanding.
         let sent = if flow.is_probe(segment, other) { 0 } else { segment.payload + u32::from(segment.ends) };
@@ -172,13 +172,13 @@ impl<P: Copy + PartialEq> Last<P> {
     }
 }
 
-impl Flow {
+impl DirectedFlow {
     /// Returns whether the classification of a segment depends on the other direction.
-    fn needs_reverse(&self, segment: &Segment) -> bool {
+    fn needs_reverse(&self, segment: &CapturedSegment) -> bool {
         segment.payload == 1 || segment.is_pure_ack() && segment.ack == self.ack
     }
 
-    fn acknowledge(&mut self, segment: &Segment, reverse: Reverse) -> Acked {
+    fn acknowledge(&mut self, segment: &CapturedSegment, reverse: Reverse) -> Acked {
         let Some(ack) = segment.ack else { return Acked::Other };
         let Some(before) = self.ack.replace(ack) else { return Acked::Other };
         if let Ok(advance @ 1..) = u32::try_from(after(ack, before)) {
@@ -203,50 +203,51 @@ impl Flow {
     }
 
     /// Returns whether a segment probes a zero window by the next byte (RFC 9293, section 3.8.6.1).
-    fn is_probe(&self, segment: &Segment, reverse: Reverse) -> bool {
+    fn is_probe(&self, segment: &CapturedSegment, reverse: Reverse) -> bool {
         segment.payload == 1 && self.highest == Some(segment.sequence) && reverse.window == Some(0)
     }
 
-    fn receive(&mut self, segment: &Segment, reverse: Reverse, burst: u64) -> Seen {
+    fn receive(&mut self, segment: &CapturedSegment, reverse: Reverse, burst: u64) -> PayloadSeen {
         let (from, to) = (segment.sequence, segment.sequence.wrapping_add(segment.payload));
         let Some(highest) = self.highest else {
             self.highest = Some(to);
             self.remember(from, to, burst);
-            return Seen::New;
+            return PayloadSeen::New;
         };
         if segment.payload == 1 {
             // A keep-alive repeats a byte that has been acknowledged (RFC 9293, section 3.8.4).
             let is_acknowledged = reverse.ack.is_none_or(|ack| after(ack, highest) >= 0);
             if after(highest, from) == 1 && is_acknowledged || self.is_probe(segment, reverse) {
-                return Seen::New;
+                return PayloadSeen::New;
             }
         }
         if after(to, highest) > 0 {
             self.highest = Some(to);
             // Bytes beyond the highest one are new; the segment may begin before it.
-            let again = if after(highest, from) > 0 { self.sent_before(from, burst) } else { Seen::New };
-            self.remember(if again == Seen::Copy { highest } else { from }, to, burst);
-            return if again == Seen::Copy { Seen::New } else { again };
+            let again =
+                if after(highest, from) > 0 { self.sent_before(from, burst) } else { PayloadSeen::New };
+            self.remember(if again == PayloadSeen::Copy { highest } else { from }, to, burst);
+            return if again == PayloadSeen::Copy { PayloadSeen::New } else { again };
         }
         let seen = self.sent_before(from, burst);
-        if seen != Seen::Copy {
+        if seen != PayloadSeen::Copy {
             self.remember(from, to, burst);
         }
         seen
     }
 
     /// Returns where the byte was sent before that a segment begins with.
-    fn sent_before(&self, from: u32, burst: u64) -> Seen {
-        let holds = |range: &&Range| after(from, range.from) >= 0 && after(range.to, from) > 0;
+    fn sent_before(&self, from: u32, burst: u64) -> PayloadSeen {
+        let holds = |range: &&BurstRange| after(from, range.from) >= 0 && after(range.to, from) > 0;
         match self.ranges.iter().rev().find(holds) {
-            Some(range) if range.burst == burst => Seen::Copy,
-            Some(range) => Seen::Again(range.burst),
+            Some(range) if range.burst == burst => PayloadSeen::Copy,
+            Some(range) => PayloadSeen::Again(range.burst),
             None if self.has_forgotten
                 && self.ranges.front().is_some_and(|oldest| after(oldest.from, from) > 0) =>
             {
-                Seen::Forgotten
+                PayloadSeen::Forgotten
             }
-            None => Seen::Fills,
+            None => PayloadSeen::Fills,
         }
     }
 
@@ -258,7 +259,7 @@ impl Flow {
                     self.ranges.pop_front();
                     self.has_forgotten = true;
                 }
-                self.ranges.push_back(Range { from, to, burst });
+                self.ranges.push_back(BurstRange { from, to, burst });
             }
         }
     }

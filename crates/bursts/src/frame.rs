@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use etherparse::{LaxIpv4Slice, LaxIpv6Slice};
 use plimsoll_units::Time;
 
-use crate::link::{Link, Network, inside_tunnel};
+use crate::link::{LinkLayer, NetworkPacket, inside_tunnel};
 use crate::reader::Captured;
 
 /// The address of a host.
@@ -39,7 +39,7 @@ impl fmt::Display for Address {
 
 /// The fields of a TCP segment that losses and acknowledgements are computed from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Segment {
+pub struct CapturedSegment {
     /// The ports of source and destination.
     pub ports: (u16, u16),
     /// The number of the first payload byte; a SYN precedes it.
@@ -61,7 +61,7 @@ pub struct Segment {
     pub ends: bool,
 }
 
-impl Segment {
+impl CapturedSegment {
     /// Returns whether the segment only acknowledges.
     pub fn is_pure_ack(&self) -> bool {
         self.ack.is_some() && self.payload == 0 && !self.syn && !self.ends
@@ -91,7 +91,7 @@ pub struct Frame {
     /// The bytes from the destination's Ethernet address to the last of the payload.
     pub bytes: u32,
     /// The TCP segment, if the frame is one and its header was captured.
-    pub segment: Option<Segment>,
+    pub segment: Option<CapturedSegment>,
     /// The UDP datagram, if the frame is one and its header was captured.
     pub datagram: Option<Datagram>,
 }
@@ -114,7 +114,7 @@ impl Frame {
             segment: None,
             datagram: None,
         };
-        if captured.link == Link::Ethernet {
+        if captured.link == LinkLayer::Ethernet {
             frame.bytes = length;
             let Some(addresses) = data.first_chunk::<12>() else { return frame };
             let [to @ .., _, _, _, _, _, _] = *addresses;
@@ -147,16 +147,16 @@ impl Frame {
     }
 }
 
-fn ip(packet: Network<'_>) -> Option<Inside<'_>> {
+fn ip(packet: NetworkPacket<'_>) -> Option<IpHeader<'_>> {
     match packet {
-        Network::V4(packet) => plain_ipv4(packet).or_else(|| ipv4(packet)),
-        Network::V6(packet) => ipv6(packet),
+        NetworkPacket::V4(packet) => plain_ipv4(packet).or_else(|| ipv4(packet)),
+        NetworkPacket::V6(packet) => ipv6(packet),
     }
 }
 
 /// The fields of an IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Inside<'a> {
+struct IpHeader<'a> {
     source: Address,
     destination: Address,
     /// The captured bytes behind the header and its extensions.
@@ -173,7 +173,7 @@ struct Inside<'a> {
 /// Decodes an IPv4 header (RFC 791) without extensions, whose lengths do not contradict each other. Nearly all are
 /// such, and [`ipv4`] takes a tenth of an analysis.
 #[inline]
-fn plain_ipv4(packet: &[u8]) -> Option<Inside<'_>> {
+fn plain_ipv4(packet: &[u8]) -> Option<IpHeader<'_>> {
     let header: &[u8; 20] = packet.first_chunk()?;
     let length = usize::from(header[0] & 0xf) * 4;
     let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
@@ -183,7 +183,7 @@ fn plain_ipv4(packet: &[u8]) -> Option<Inside<'_>> {
     }
     let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let fragment = u16::from_be_bytes([header[6], header[7]]) & (MORE_FRAGMENTS | FRAGMENT_OFFSET);
-    Some(Inside {
+    Some(IpHeader {
         source: Address::V4(word(12)),
         destination: Address::V4(word(16)),
         payload: packet.get(length..total.min(packet.len()))?,
@@ -194,10 +194,10 @@ fn plain_ipv4(packet: &[u8]) -> Option<Inside<'_>> {
     })
 }
 
-fn ipv4(packet: &[u8]) -> Option<Inside<'_>> {
+fn ipv4(packet: &[u8]) -> Option<IpHeader<'_>> {
     let (ip, _) = LaxIpv4Slice::from_slice(packet).ok()?;
     let (header, inside) = (ip.header(), ip.payload());
-    Some(Inside {
+    Some(IpHeader {
         source: Address::V4(u32::from_be_bytes(header.source())),
         destination: Address::V4(u32::from_be_bytes(header.destination())),
         payload: inside.payload,
@@ -208,11 +208,11 @@ fn ipv4(packet: &[u8]) -> Option<Inside<'_>> {
     })
 }
 
-fn ipv6(packet: &[u8]) -> Option<Inside<'_>> {
+fn ipv6(packet: &[u8]) -> Option<IpHeader<'_>> {
     let (ip, _) = LaxIpv6Slice::from_slice(packet).ok()?;
     let (header, inside) = (ip.header(), ip.payload());
     let extensions = ip.extensions().slice().len() as u32;
-    Some(Inside {
+    Some(IpHeader {
         source: Address::V6(u128::from_be_bytes(header.source())),
         destination: Address::V6(u128::from_be_bytes(header.destination())),
         payload: inside.payload,
@@ -231,11 +231,11 @@ const MORE_FRAGMENTS: u16 = 0x2000;
 const FRAGMENT_OFFSET: u16 = 0x1fff;
 
 /// Decodes the fixed part of a TCP header (RFC 9293, section 3.1) of a segment of `length` bytes.
-fn segment(bytes: &[u8], length: u32, identification: Option<u16>) -> Option<Segment> {
+fn segment(bytes: &[u8], length: u32, identification: Option<u16>) -> Option<CapturedSegment> {
     let header: &[u8; 20] = bytes.first_chunk()?;
     let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let flags = header[13];
-    Some(Segment {
+    Some(CapturedSegment {
         ports: (u16::from_be_bytes([header[0], header[1]]), u16::from_be_bytes([header[2], header[3]])),
         sequence: word(4).wrapping_add(u32::from(flags & SYN != 0)),
         ack: (flags & ACK != 0).then(|| word(8)),

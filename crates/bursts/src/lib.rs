@@ -26,7 +26,7 @@ mod run;
 mod stamps;
 
 pub use analyser::{Analyser, Framing, Options, Stamp, scaled_gap};
-pub use frame::{Address, Datagram, Frame, Segment};
+pub use frame::{Address, CapturedSegment, Datagram, Frame};
 pub use link::LINK_TYPES;
 pub use pipeline::analyse;
 pub use reader::{BLOCK_BYTES_MAX, Captured, Interface, ReadError, Reader, Skipped};
@@ -34,4 +34,4 @@ pub use report::{
     Acks, Distribution, LossBin, Losses, PairReport, Report, Retransmissions, Timestamps, Trains, Unresolved,
     cdf, quantile,
 };
-pub use run::{Run, Runs};
+pub use run::{OpenRuns, Run};

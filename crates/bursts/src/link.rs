@@ -7,7 +7,7 @@ pub const LINK_TYPES: &str = "1 (Ethernet), 101, 12, 14, 228, 229 (raw IP), 113 
 
 /// The outermost header of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Link {
+pub(crate) enum LinkLayer {
     Ethernet,
     Ip,
     /// The address family of the machine that captured, in its byte order.
@@ -20,17 +20,17 @@ pub(crate) enum Link {
     },
 }
 
-impl Link {
+impl LinkLayer {
     /// Returns the link of a number of the registry of link types.
-    pub(crate) fn of(number: u32) -> Result<Link, u32> {
+    pub(crate) fn of(number: u32) -> Result<LinkLayer, u32> {
         match number {
-            1 => Ok(Link::Ethernet),
-            12 | 14 | 101 | 228 | 229 => Ok(Link::Ip),
-            0 | 108 => Ok(Link::Loopback),
-            9 => Ok(Link::Ppp),
-            104 => Ok(Link::Typed { header: 4, ether_type: 2 }),
-            113 => Ok(Link::Typed { header: 16, ether_type: 14 }),
-            276 => Ok(Link::Typed { header: 20, ether_type: 0 }),
+            1 => Ok(LinkLayer::Ethernet),
+            12 | 14 | 101 | 228 | 229 => Ok(LinkLayer::Ip),
+            0 | 108 => Ok(LinkLayer::Loopback),
+            9 => Ok(LinkLayer::Ppp),
+            104 => Ok(LinkLayer::Typed { header: 4, ether_type: 2 }),
+            113 => Ok(LinkLayer::Typed { header: 16, ether_type: 14 }),
+            276 => Ok(LinkLayer::Typed { header: 20, ether_type: 0 }),
             other => Err(other),
         }
     }
@@ -38,22 +38,22 @@ impl Link {
     /// Returns the bytes of the link's own header, which another link does not have.
     pub(crate) fn header_bytes(self) -> u32 {
         match self {
-            Link::Ethernet => 14,
-            Link::Ip => 0,
-            Link::Loopback | Link::Ppp => 4,
-            Link::Typed { header, .. } => header as u32,
+            LinkLayer::Ethernet => 14,
+            LinkLayer::Ip => 0,
+            LinkLayer::Loopback | LinkLayer::Ppp => 4,
+            LinkLayer::Typed { header, .. } => header as u32,
         }
     }
 
     /// Returns the packet behind the link's header and all that lies between it and IP.
-    pub(crate) fn network(self, data: &[u8]) -> Option<Network<'_>> {
+    pub(crate) fn network(self, data: &[u8]) -> Option<NetworkPacket<'_>> {
         match self {
-            Link::Ethernet => below(data.get(12..)?),
-            Link::Ip => by_version(data),
+            LinkLayer::Ethernet => below(data.get(12..)?),
+            LinkLayer::Ip => by_version(data),
             // The value of AF_INET6 differs between systems, the first nibble of IP does not.
-            Link::Loopback => by_version(data.get(4..)?),
-            Link::Ppp => ppp(data.strip_prefix(&[0xff, 0x03]).unwrap_or(data)),
-            Link::Typed { header, ether_type } => {
+            LinkLayer::Loopback => by_version(data.get(4..)?),
+            LinkLayer::Ppp => ppp(data.strip_prefix(&[0xff, 0x03]).unwrap_or(data)),
+            LinkLayer::Typed { header, ether_type } => {
                 let kind = data.get(ether_type..)?.first_chunk::<2>()?;
                 after(u16::from_be_bytes(*kind), data.get(header..)?)
             }
@@ -63,23 +63,23 @@ impl Link {
 
 /// A packet of the network layer, from its first byte on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Network<'a> {
+pub(crate) enum NetworkPacket<'a> {
     V4(&'a [u8]),
     V6(&'a [u8]),
 }
 
 /// Parses an EtherType and the layer that follows it.
-fn below(bytes: &[u8]) -> Option<Network<'_>> {
+fn below(bytes: &[u8]) -> Option<NetworkPacket<'_>> {
     let (kind, rest) = bytes.split_first_chunk::<2>()?;
     after(u16::from_be_bytes(*kind), rest)
 }
 
 /// Parses the layer that follows this EtherType. Every step consumes bytes, so the loop ends.
-pub(crate) fn after(mut kind: u16, mut bytes: &[u8]) -> Option<Network<'_>> {
+pub(crate) fn after(mut kind: u16, mut bytes: &[u8]) -> Option<NetworkPacket<'_>> {
     loop {
         match kind {
-            IPV4 => return Some(Network::V4(bytes)),
-            IPV6 => return Some(Network::V6(bytes)),
+            IPV4 => return Some(NetworkPacket::V4(bytes)),
+            IPV6 => return Some(NetworkPacket::V6(bytes)),
             MPLS_UNICAST | MPLS_MULTICAST => return mpls(bytes),
             PPPOE_SESSION => return ppp(bytes.get(6..)?),
             tag if TAGS.contains(&tag) => {
@@ -98,7 +98,7 @@ pub(crate) fn after(mut kind: u16, mut bytes: &[u8]) -> Option<Network<'_>> {
 
 /// Parses the layer that follows MPLS labels (RFC 3032). The labels do not name it: it is IP by its version, or, behind
 /// a control word (RFC 4385) or without one, an Ethernet frame.
-fn mpls(bytes: &[u8]) -> Option<Network<'_>> {
+fn mpls(bytes: &[u8]) -> Option<NetworkPacket<'_>> {
     let labels = bytes.chunks_exact(4).position(|label| label[2] & 1 != 0)? + 1;
     let inside = bytes.get(4 * labels..)?;
     match inside.first()? >> 4 {
@@ -109,29 +109,29 @@ fn mpls(bytes: &[u8]) -> Option<Network<'_>> {
 }
 
 /// Parses a PPP protocol number (RFC 1661), of one or two bytes, and the layer that follows it.
-fn ppp(bytes: &[u8]) -> Option<Network<'_>> {
+fn ppp(bytes: &[u8]) -> Option<NetworkPacket<'_>> {
     match bytes {
-        [0x21, rest @ ..] | [0x00, 0x21, rest @ ..] => Some(Network::V4(rest)),
-        [0x57, rest @ ..] | [0x00, 0x57, rest @ ..] => Some(Network::V6(rest)),
+        [0x21, rest @ ..] | [0x00, 0x21, rest @ ..] => Some(NetworkPacket::V4(rest)),
+        [0x57, rest @ ..] | [0x00, 0x57, rest @ ..] => Some(NetworkPacket::V6(rest)),
         [0x02, 0x81, rest @ ..] | [0x02, 0x83, rest @ ..] => mpls(rest),
         _ => None,
     }
 }
 
-fn by_version(bytes: &[u8]) -> Option<Network<'_>> {
+fn by_version(bytes: &[u8]) -> Option<NetworkPacket<'_>> {
     match bytes.first()? >> 4 {
-        4 => Some(Network::V4(bytes)),
-        6 => Some(Network::V6(bytes)),
+        4 => Some(NetworkPacket::V4(bytes)),
+        6 => Some(NetworkPacket::V6(bytes)),
         _ => None,
     }
 }
 
 /// Returns the packet inside a tunnel, where the payload of an IP packet of this protocol is one: VXLAN (RFC 7348),
 /// GENEVE (RFC 8926), GRE (RFC 2784, 2890) with IP or Ethernet inside, ERSPAN, and IP in IP (RFC 2003, 4213).
-pub(crate) fn inside_tunnel(protocol: u8, payload: &[u8]) -> Option<Network<'_>> {
+pub(crate) fn inside_tunnel(protocol: u8, payload: &[u8]) -> Option<NetworkPacket<'_>> {
     match protocol {
-        IP_IN_IP => Some(Network::V4(payload)),
-        IPV6_IN_IP => Some(Network::V6(payload)),
+        IP_IN_IP => Some(NetworkPacket::V4(payload)),
+        IPV6_IN_IP => Some(NetworkPacket::V6(payload)),
         GRE => gre(payload),
         UDP => {
             let (header, rest) = payload.split_first_chunk::<8>()?;
@@ -150,7 +150,7 @@ pub(crate) fn inside_tunnel(protocol: u8, payload: &[u8]) -> Option<Network<'_>>
     }
 }
 
-fn gre(bytes: &[u8]) -> Option<Network<'_>> {
+fn gre(bytes: &[u8]) -> Option<NetworkPacket<'_>> {
     let (header, rest) = bytes.split_first_chunk::<4>()?;
     let flags = u16::from_be_bytes([header[0], header[1]]);
     let has_sequence = flags & 0x1000 != 0;
@@ -171,7 +171,7 @@ fn gre(bytes: &[u8]) -> Option<Network<'_>> {
 }
 
 /// Parses an Ethernet frame, where the type says so (RFC 1701), or the layer that follows another EtherType.
-fn ether_or(kind: u16, bytes: &[u8]) -> Option<Network<'_>> {
+fn ether_or(kind: u16, bytes: &[u8]) -> Option<NetworkPacket<'_>> {
     if kind == BRIDGED_ETHERNET { below(bytes.get(12..)?) } else { after(kind, bytes) }
 }
 

@@ -14,7 +14,7 @@ use crate::reader::{Interface, ReadError, Reader};
 
 /// Frames in their order, and the interfaces that the capture has described since the batch before.
 #[derive(Default)]
-struct Batch {
+struct FrameBatch {
     /// The number of the first of these interfaces.
     first: u32,
     interfaces: Vec<Interface>,
@@ -49,10 +49,11 @@ impl<R: Read> Source<R> {
         }
         let analyses = &mut *analyser;
         let handed_over = thread::scope(|scope| {
-            let (full, to_analyse) = sync_channel::<Batch>(BATCHES);
-            let (back, empty) = sync_channel::<Batch>(BATCHES);
-            (1..BATCHES)
-                .for_each(|_| back.send(Batch::default()).expect("the channel has room for all batches"));
+            let (full, to_analyse) = sync_channel::<FrameBatch>(BATCHES);
+            let (back, empty) = sync_channel::<FrameBatch>(BATCHES);
+            (1..BATCHES).for_each(|_| {
+                back.send(FrameBatch::default()).expect("the channel has room for all batches")
+            });
             let analyse = move || {
                 for mut batch in to_analyse {
                     batch.analyse(analyses);
@@ -68,7 +69,7 @@ impl<R: Read> Source<R> {
     }
 }
 
-impl Batch {
+impl FrameBatch {
     /// Analyses the frames and leaves the batch empty.
     fn analyse(&mut self, analyser: &mut Analyser) {
         if !self.interfaces.is_empty() {
@@ -94,7 +95,7 @@ struct Source<R> {
 impl<R: Read> Source<R> {
     /// Reads at most `most` frames and analyses them on this thread. Returns whether the capture has more.
     fn analyse(&mut self, most: usize, analyser: &mut Analyser) -> Result<bool, ReadError> {
-        let mut batch = Batch::default();
+        let mut batch = FrameBatch::default();
         let mut frames = 0;
         while frames < most {
             let result = self.fill(&mut batch, most - frames);
@@ -109,7 +110,7 @@ impl<R: Read> Source<R> {
 
     /// Fills an empty batch with at most `most` frames, all of interfaces that it or an earlier one describes. Returns
     /// whether the capture has more.
-    fn fill(&mut self, batch: &mut Batch, most: usize) -> Result<bool, ReadError> {
+    fn fill(&mut self, batch: &mut FrameBatch, most: usize) -> Result<bool, ReadError> {
         if let Some(frame) = self.held.take() {
             let described = self.reader.interfaces();
             batch.first = self.first + self.known as u32;
@@ -131,8 +132,12 @@ impl<R: Read> Source<R> {
     }
 
     /// Continues to read, and hands batches to the thread that analyses, until the capture ends.
-    fn hand_over(&mut self, full: &SyncSender<Batch>, empty: &Receiver<Batch>) -> Result<(), ReadError> {
-        let mut batch = Batch::default();
+    fn hand_over(
+        &mut self,
+        full: &SyncSender<FrameBatch>,
+        empty: &Receiver<FrameBatch>,
+    ) -> Result<(), ReadError> {
+        let mut batch = FrameBatch::default();
         loop {
             let result = self.fill(&mut batch, BATCH);
             // Both fail only where the other thread panics, which the scope passes on.

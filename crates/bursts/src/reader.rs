@@ -13,7 +13,7 @@ use pcap_parser::pcapng::{self, Block};
 use pcap_parser::{PcapHeader, parse_pcap_header};
 use plimsoll_units::{Span, Time};
 
-use crate::link::{LINK_TYPES, Link};
+use crate::link::{LINK_TYPES, LinkLayer};
 
 /// The most bytes of a record or block. The largest snap length in use is 256 KiB; blocks of secrets or names are
 /// shorter than a few MiB.
@@ -45,7 +45,7 @@ pub struct Captured<'a> {
     /// The length of the packet before it was cut to the snap length, in bytes, without the frame check sequence.
     pub length: u32,
     /// The kind of the outermost header.
-    pub(crate) link: Link,
+    pub(crate) link: LinkLayer,
     /// The bytes that were captured.
     pub data: &'a [u8],
 }
@@ -53,7 +53,7 @@ pub struct Captured<'a> {
 impl<'a> Captured<'a> {
     /// Returns a packet that begins with an Ethernet header, from another source than a capture file.
     pub fn ethernet(number: u64, time: Time, length: u32, data: &'a [u8]) -> Captured<'a> {
-        Captured { number, time, interface: 0, length, link: Link::Ethernet, data }
+        Captured { number, time, interface: 0, length, link: LinkLayer::Ethernet, data }
     }
 }
 
@@ -66,7 +66,7 @@ pub struct Interface {
     pub tick: Span,
     /// Whether Plimsoll wrote the capture, whose simulated clock is exact.
     pub exact: bool,
-    link: Result<Link, u32>,
+    link: Result<LinkLayer, u32>,
     /// The bytes of the frame check sequence at the end of each packet.
     fcs: u32,
     snap: u32,
@@ -254,7 +254,7 @@ impl<R: Read> Reader<R> {
             name: None,
             tick: Span::from_ps(PS_PER_SECOND as u64 / per_second),
             exact: false,
-            link: Link::of(network & 0xffff),
+            link: LinkLayer::of(network & 0xffff),
             fcs,
             snap: header.snaplen,
             per_second: u128::from(per_second),
@@ -366,7 +366,7 @@ impl<R: Read> Reader<R> {
                         name,
                         tick: Span::from_ps((PS_PER_SECOND as u128).div_ceil(per_second) as u64),
                         exact: self.exact,
-                        link: Link::of(link),
+                        link: LinkLayer::of(link),
                         fcs,
                         snap: found.snaplen,
                         per_second,
@@ -523,7 +523,7 @@ impl<R: Read> Reader<R> {
 struct Packet {
     time: Time,
     interface: u32,
-    link: Link,
+    link: LinkLayer,
     fcs: u32,
     length: u32,
     /// The place of the captured bytes in the block.
@@ -535,7 +535,7 @@ fn captured_of(
     number: u64,
     time: Time,
     interface: u32,
-    link: Link,
+    link: LinkLayer,
     fcs: u32,
     length: u32,
     data: &[u8],

@@ -1,4 +1,4 @@
-//! [`Runs`]: joins frames whose gaps are below a threshold.
+//! [`OpenRuns`]: joins frames whose gaps are below a threshold.
 
 use plimsoll_units::{Span, Time};
 
@@ -24,11 +24,11 @@ impl Run {
 
 /// The run that is open on one wire, or from one source to one destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Runs {
+pub struct OpenRuns {
     open: Option<Run>,
 }
 
-impl Runs {
+impl OpenRuns {
     /// Adds a frame that occupies the wire from `start` to `end`, and returns the run that it ends: the one before,
     /// unless the gap to its end is below `gap`. A frame that starts earlier than that end has no gap.
     #[inline]

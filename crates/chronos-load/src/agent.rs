@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
 use crate::book::Counts;
-use crate::phase::Share;
+use crate::phase::GeneratorShare;
 
 pub use call::Agents;
 pub use serve::serve;
@@ -44,7 +44,7 @@ pub const AGENTS_MAX: u32 = 256;
 enum Call {
     Hello { version: u32, token: String },
     Prepare(Preparation),
-    Run(Round),
+    Run(LoadRound),
     Go,
 }
 
@@ -56,7 +56,7 @@ struct Preparation {
     servers: Vec<String>,
     /// The options of the load, as on a command line.
     options: Vec<String>,
-    share: Share,
+    share: GeneratorShare,
     /// Whether this agent stores the keys.
     stores: bool,
 }
@@ -64,7 +64,7 @@ struct Preparation {
 /// A phase of load, without its requests.
 #[derive(Serialize, Deserialize, Clone, Debug)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct Round {
+struct LoadRound {
     index: u8,
     pace: RoundPace,
     warm_up_ps: u64,
@@ -82,7 +82,7 @@ enum RoundPace {
 /// A message of an agent.
 #[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-enum Answer {
+enum AgentMessage {
     Welcome,
     Ready,
     Connected,

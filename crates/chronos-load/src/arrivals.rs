@@ -16,7 +16,7 @@ use crate::draws::draws;
 
 /// The distribution of requests over time.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Arrivals {
+pub enum LoadArrivals {
     /// Requests arrive independently of each other.
     Poisson,
     /// Requests arrive at equal intervals.
@@ -36,19 +36,19 @@ pub struct Bursts {
     pub share: f64,
 }
 
-/// The reason why a text is not an [`Arrivals`].
+/// The reason why a text is not an [`LoadArrivals`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}; write poisson, uniform, or bursts:RATIO,DURATION,SHARE such as bursts:10,1ms,10%")]
 pub struct BadArrivals(String);
 
-impl FromStr for Arrivals {
+impl FromStr for LoadArrivals {
     type Err = BadArrivals;
 
-    fn from_str(text: &str) -> Result<Arrivals, BadArrivals> {
+    fn from_str(text: &str) -> Result<LoadArrivals, BadArrivals> {
         let Some(("bursts", rest)) = text.split_once(':') else {
             return match text {
-                "poisson" => Ok(Arrivals::Poisson),
-                "uniform" => Ok(Arrivals::Uniform),
+                "poisson" => Ok(LoadArrivals::Poisson),
+                "uniform" => Ok(LoadArrivals::Uniform),
                 _ => Err(BadArrivals(format!("`{text}` is not a distribution of requests over time"))),
             };
         };
@@ -67,16 +67,16 @@ impl FromStr for Arrivals {
                 "in `{rest}`, the length is 0, or the share is not between 0 and 1"
             )));
         }
-        Ok(Arrivals::Bursts(Bursts { ratio, duration, share }))
+        Ok(LoadArrivals::Bursts(Bursts { ratio, duration, share }))
     }
 }
 
-impl fmt::Display for Arrivals {
+impl fmt::Display for LoadArrivals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Arrivals::Poisson => f.write_str("poisson"),
-            Arrivals::Uniform => f.write_str("uniform"),
-            Arrivals::Bursts(Bursts { ratio, duration, share }) => {
+            LoadArrivals::Poisson => f.write_str("poisson"),
+            LoadArrivals::Uniform => f.write_str("uniform"),
+            LoadArrivals::Bursts(Bursts { ratio, duration, share }) => {
                 write!(f, "bursts:{ratio},{}ps,{share}", duration.as_ps())
             }
         }
@@ -95,7 +95,7 @@ pub fn parse_share(text: &str) -> Result<f64, String> {
 /// The arrivals of one thread, in order.
 #[derive(Debug)]
 pub struct Schedule {
-    arrivals: Arrivals,
+    arrivals: LoadArrivals,
     /// The rate of the thread's requests, per second.
     rate: f64,
     rng: Pcg64Mcg,
@@ -109,7 +109,7 @@ pub struct Schedule {
 
 impl Schedule {
     /// Creates the schedule of thread `thread` of `threads`, which share the `rate` of requests a second (above 0).
-    pub fn new(arrivals: Arrivals, rate: f64, seed: u64, thread: u32, threads: u32) -> Schedule {
+    pub fn new(arrivals: LoadArrivals, rate: f64, seed: u64, thread: u32, threads: u32) -> Schedule {
         let phase = f64::from(thread) / f64::from(threads);
         let rng = draws(seed, thread, 0, ARRIVALS);
         Schedule { arrivals, rate: rate / f64::from(threads), rng, unbent: 0.0, count: 0, phase }
@@ -118,7 +118,7 @@ impl Schedule {
     /// Returns when the next request is due, counted from the start of the run.
     pub fn next_due(&mut self) -> Time {
         let mean_gap = PS_PER_S / self.rate;
-        if self.arrivals == Arrivals::Uniform {
+        if self.arrivals == LoadArrivals::Uniform {
             let at = (self.count as f64 + self.phase) * mean_gap;
             self.count += 1;
             return Time::from_ps(at.round() as u64);
@@ -127,8 +127,8 @@ impl Schedule {
         self.unbent += gap * mean_gap;
         let unbent = Time::from_ps(self.unbent.round() as u64);
         match self.arrivals {
-            Arrivals::Bursts(bursts) => bursts.bend(unbent),
-            Arrivals::Poisson | Arrivals::Uniform => unbent,
+            LoadArrivals::Bursts(bursts) => bursts.bend(unbent),
+            LoadArrivals::Poisson | LoadArrivals::Uniform => unbent,
         }
     }
 }
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn uniform_arrivals_of_two_threads_interleave() {
         let times = |thread| {
-            let mut schedule = Schedule::new(Arrivals::Uniform, 1e6, 1, thread, 2);
+            let mut schedule = Schedule::new(LoadArrivals::Uniform, 1e6, 1, thread, 2);
             (0..3).map(|_| schedule.next_due()).collect::<Vec<_>>()
         };
         let us = |ns: [u64; 3]| ns.map(|ns| Time::ZERO + Span::from_ns(ns)).to_vec();
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn rates_and_the_share_in_bursts_come_out() {
         let bursts = Bursts { ratio: 10.0, duration: Span::from_ms(1), share: 0.1 };
-        for arrivals in [Arrivals::Poisson, Arrivals::Bursts(bursts)] {
+        for arrivals in [LoadArrivals::Poisson, LoadArrivals::Bursts(bursts)] {
             let mut schedule = Schedule::new(arrivals, 100_000.0, 3, 0, 1);
             let end = Time::ZERO + Span::from_secs(1);
             let times: Vec<Time> =
@@ -206,7 +206,7 @@ mod tests {
             // The standard deviation is 316.
             assert!((98_400..101_600).contains(&times.len()), "{arrivals:?}: {}", times.len());
             let crowded = times.iter().filter(|at| at.as_ps() % 100_000_000_000 < 1_000_000_000).count();
-            let expected = if arrivals == Arrivals::Poisson { 1_000 } else { 10_000 };
+            let expected = if arrivals == LoadArrivals::Poisson { 1_000 } else { 10_000 };
             assert!(crowded.abs_diff(expected) < 500, "{arrivals:?}: {crowded} in bursts");
         }
     }
@@ -214,9 +214,9 @@ mod tests {
     #[test]
     fn texts_are_read_or_refused_with_what_is_allowed() {
         let bursts = Bursts { ratio: 10.0, duration: Span::from_ms(1), share: 0.1 };
-        assert_eq!("bursts:10,1ms,10%".parse(), Ok(Arrivals::Bursts(bursts)));
-        assert_eq!("bursts:10, 1ms, 0.1".parse(), Ok(Arrivals::Bursts(bursts)));
-        for arrivals in [Arrivals::Poisson, Arrivals::Uniform, Arrivals::Bursts(bursts)] {
+        assert_eq!("bursts:10,1ms,10%".parse(), Ok(LoadArrivals::Bursts(bursts)));
+        assert_eq!("bursts:10, 1ms, 0.1".parse(), Ok(LoadArrivals::Bursts(bursts)));
+        for arrivals in [LoadArrivals::Poisson, LoadArrivals::Uniform, LoadArrivals::Bursts(bursts)] {
             assert_eq!(arrivals.to_string().parse(), Ok(arrivals));
         }
         for (text, part) in [
@@ -226,7 +226,7 @@ mod tests {
             ("bursts:10,1,10%", "has no unit"),
             ("bursts:10,1ms,110%", "the share `110%`"),
         ] {
-            let error = text.parse::<Arrivals>().unwrap_err().to_string();
+            let error = text.parse::<LoadArrivals>().unwrap_err().to_string();
             assert!(error.contains(part) && error.contains("bursts:10,1ms,10%"), "{error}");
         }
     }

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use plimsoll_units::Span;
 use serde::{Deserialize, Serialize};
 
-use crate::options::{Clients, ValidityOptions, Workload};
+use crate::options::{Clients, RequestMix, ValidityOptions};
 use crate::phase::ClientThreads;
-use crate::process::{Recipe, Server, Stopwatch, Transport};
+use crate::process::{Recipe, ServerProcess, ServerTransport, Stopwatch};
 use crate::report::{Report, SuspectLimits};
-use crate::setup::{Phase, Setup};
+use crate::setup::{LoadPhase, Setup};
 
 /// A set of servers that run until this value is dropped.
 #[derive(Debug)]
-pub struct Bench {
-    servers: Vec<Server>,
+pub struct ServerSet {
+    servers: Vec<ServerProcess>,
     helpers: Vec<u32>,
     setup: Arc<Setup>,
     client_threads: ClientThreads,
@@ -23,7 +23,7 @@ pub struct Bench {
 
 /// The results of a phase, on both sides.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Measure {
+pub struct PhaseResults {
     /// The results that the clients measured.
     pub report: Report,
     /// The servers' processor time per operation, in microseconds.
@@ -34,33 +34,33 @@ pub struct Measure {
     pub server_waited: f64,
 }
 
-impl Bench {
+impl ServerSet {
     /// Starts a server for each of `recipes` on `cpus`, and stores all keys.
     ///
     /// # Errors
     /// Returns an error if options contradict each other, a server does not start, or a server does not store the keys.
     pub fn start(
         recipes: &[Recipe],
-        transport: Transport,
+        transport: ServerTransport,
         cpus: &[usize],
-        workload: &Workload,
+        workload: &RequestMix,
         clients: &Clients,
         validity: ValidityOptions,
-    ) -> anyhow::Result<Bench> {
-        let start = |recipe| Server::start(recipe, transport, cpus);
-        let servers = recipes.iter().map(start).collect::<anyhow::Result<Vec<Server>>>()?;
+    ) -> anyhow::Result<ServerSet> {
+        let start = |recipe| ServerProcess::start(recipe, transport, cpus);
+        let servers = recipes.iter().map(start).collect::<anyhow::Result<Vec<ServerProcess>>>()?;
         let endpoints: Vec<_> = servers.iter().map(|server| server.endpoint.clone()).collect();
         let setup = workload.setup(&endpoints, clients.connections)?;
         let client_threads = clients.client_threads(endpoints);
         if workload.loads() {
             client_threads.store(&setup)?;
         }
-        Ok(Bench { servers, helpers: Vec::new(), setup, client_threads, limits: validity.limits() })
+        Ok(ServerSet { servers, helpers: Vec::new(), setup, client_threads, limits: validity.limits() })
     }
 
     /// Returns the processes of the servers, in the order of the recipes.
     pub fn processes(&self) -> Vec<u32> {
-        self.servers.iter().map(Server::process).collect()
+        self.servers.iter().map(ServerProcess::process).collect()
     }
 
     /// Counts the processor time of these tasks as the servers', such as threads of the kernel that receive for them.
@@ -72,14 +72,14 @@ impl Bench {
     ///
     /// # Errors
     /// Returns an error if a server has ended, or a processor does not exist.
-    pub fn measure(&self, phase: Phase) -> anyhow::Result<Measure> {
+    pub fn measure(&self, phase: LoadPhase) -> anyhow::Result<PhaseResults> {
         let mut watch = Stopwatch::of(&self.servers, &self.helpers);
         let book = self.client_threads.run(&self.setup, phase, |edge| watch.look(edge))?;
         let taken = watch.taken()?;
         let report = Report::new(&book, &phase, self.client_threads.threads, self.limits);
         let operations = report.rate * report.seconds;
         let of_each = |span: Span| if operations > 0.0 { span.as_us_f64() / operations } else { 0.0 };
-        Ok(Measure {
+        Ok(PhaseResults {
             server_us_per_operation: of_each(taken.ran),
             server_busy: taken.ran.as_secs_f64() / report.seconds,
             server_waited: taken.waited.as_secs_f64() / report.seconds,

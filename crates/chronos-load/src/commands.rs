@@ -17,7 +17,7 @@ use anyhow::Context;
 pub const SUSPECT: u8 = 1;
 
 /// The result of a command.
-pub type Done = anyhow::Result<ExitCode>;
+pub type CommandResult = anyhow::Result<ExitCode>;
 
 /// Writes to stdout. A closed pipe (`| head`) is not an error.
 fn print(text: &str) -> anyhow::Result<()> {

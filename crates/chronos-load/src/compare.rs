@@ -6,11 +6,11 @@ use std::fmt;
 use plimsoll_units::Span;
 use serde::{Deserialize, Serialize};
 
-use crate::arrivals::Arrivals;
-use crate::bench::{Bench, Measure};
-use crate::options::{Clients, ValidityOptions, Workload};
+use crate::arrivals::LoadArrivals;
+use crate::bench::{PhaseResults, ServerSet};
+use crate::options::{Clients, RequestMix, ValidityOptions};
 use crate::phase::phase;
-use crate::process::{Recipe, Transport};
+use crate::process::{Recipe, ServerTransport};
 use crate::setup::Pace;
 
 /// The servers to compare, and their load.
@@ -19,11 +19,11 @@ pub struct ComparisonPlan {
     /// The two servers; ratios are of the second to the first.
     pub recipes: [Recipe; 2],
     /// The transport of the requests.
-    pub transport: Transport,
+    pub transport: ServerTransport,
     /// The processors of the servers; empty leaves the choice to the system.
     pub server_cpus: Vec<usize>,
     /// The requests to send.
-    pub workload: Workload,
+    pub workload: RequestMix,
     /// The clients that send them.
     pub clients: Clients,
     /// The length of the load before the measurement.
@@ -33,7 +33,7 @@ pub struct ComparisonPlan {
     /// The operations outstanding on each connection at saturation; none skips its measurement.
     pub outstanding: Option<u32>,
     /// The open loop that follows; none skips it.
-    pub open: Option<Open>,
+    pub open: Option<OpenLoop>,
     /// The number of pairs, at least 1.
     pub pairs: u32,
     /// The limits beyond which a turn is suspect.
@@ -42,9 +42,9 @@ pub struct ComparisonPlan {
 
 /// The load of an open loop.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Open {
+pub struct OpenLoop {
     /// The distribution of requests over time.
-    pub arrivals: Arrivals,
+    pub arrivals: LoadArrivals,
     /// The rate of the requests.
     pub rate: OpenRate,
 }
@@ -62,14 +62,14 @@ pub enum OpenRate {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Turn {
     /// The results of the closed loop.
-    pub saturation: Option<Measure>,
+    pub saturation: Option<PhaseResults>,
     /// The results of the open loop.
-    pub open: Option<Measure>,
+    pub open: Option<PhaseResults>,
 }
 
 /// The results of all turns.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Comparison {
+pub struct TurnResults {
     /// The names of the servers.
     pub names: [String; 2],
     /// The turns of both servers, pair by pair.
@@ -79,7 +79,7 @@ pub struct Comparison {
 }
 
 /// A figure that is compared between the two sides.
-pub struct Figure<T> {
+pub struct ComparedFigure<T> {
     /// The name of the figure, and its unit.
     pub title: &'static str,
     /// Returns the figure of a turn; none if it was not measured.
@@ -115,11 +115,11 @@ pub fn in_pairs<T>(
 pub fn write_figures<T>(
     names: &[String; 2],
     pairs: &[[T; 2]],
-    figures: &[Figure<T>],
+    figures: &[ComparedFigure<T>],
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
     let [first, second] = names;
-    for Figure { title, of } in figures {
+    for ComparedFigure { title, of } in figures {
         let sides: Option<Vec<[f64; 2]>> =
             pairs.iter().map(|[first, second]| Some([of(first)?, of(second)?])).collect();
         let Some(sides) = sides.filter(|sides| !sides.is_empty()) else { continue };
@@ -137,7 +137,7 @@ impl ComparisonPlan {
     ///
     /// # Errors
     /// Returns an error if a server cannot be started or does not store the keys.
-    pub fn run(&self, tell: impl FnMut(&str)) -> anyhow::Result<Comparison> {
+    pub fn run(&self, tell: impl FnMut(&str)) -> anyhow::Result<TurnResults> {
         let mut rate = match self.open.map(|open| open.rate) {
             Some(OpenRate::Fixed(rate)) => Some(rate),
             Some(OpenRate::OfFirst(_)) | None => None,
@@ -145,18 +145,18 @@ impl ComparisonPlan {
         let pairs = in_pairs(self.pairs, &self.recipes, tell, |side| self.turn(side, &mut rate))?;
         let names = self.recipes.clone().map(|recipe| recipe.name);
         let suspect = self.limits(&names, &pairs);
-        Ok(Comparison { names, pairs, suspect })
+        Ok(TurnResults { names, pairs, suspect })
     }
 
     /// Runs one server's turn. `rate` is set to the rate of the open loop once it is known.
     fn turn(&self, side: usize, rate: &mut Option<f64>) -> anyhow::Result<Turn> {
         let recipe = std::slice::from_ref(&self.recipes[side]);
         let ComparisonPlan { transport, server_cpus, workload, clients, validity, .. } = self;
-        let bench = Bench::start(recipe, *transport, server_cpus, workload, clients, *validity)?;
+        let bench = ServerSet::start(recipe, *transport, server_cpus, workload, clients, *validity)?;
         let measure = |index, pace| bench.measure(phase(index, pace, self.warm_up, self.time));
         let saturation =
             self.outstanding.map(|outstanding| measure(1, Pace::Closed(outstanding))).transpose()?;
-        if let (Some(Open { rate: OpenRate::OfFirst(share), .. }), Some(most), None) =
+        if let (Some(OpenLoop { rate: OpenRate::OfFirst(share), .. }), Some(most), None) =
             (self.open, &saturation, &rate)
         {
             *rate = Some(share * most.report.rate);
@@ -190,7 +190,7 @@ impl ComparisonPlan {
 impl ComparisonPlan {
     /// Returns why the server was not the limit of the rate; none if it was, if its processors are not known, or if it
     /// shared them with the generator.
-    fn not_the_server(&self, most: &Measure) -> Option<String> {
+    fn not_the_server(&self, most: &PhaseResults) -> Option<String> {
         let cpus = self.server_cpus.len() as f64;
         if cpus == 0.0 || self.validity.shared_cpus || most.server_busy >= SATURATED * cpus {
             return None;
@@ -215,7 +215,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
 }
 
-impl fmt::Display for Comparison {
+impl fmt::Display for TurnResults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for reason in &self.suspect {
             writeln!(f, "SUSPECT: {reason}")?;
@@ -224,28 +224,28 @@ impl fmt::Display for Comparison {
     }
 }
 
-const FIGURES: &[Figure<Turn>] = &[
-    Figure {
+const FIGURES: &[ComparedFigure<Turn>] = &[
+    ComparedFigure {
         title: "operations/s at saturation",
         of: |turn| turn.saturation.as_ref().map(|measure| measure.report.rate),
     },
-    Figure {
+    ComparedFigure {
         title: "server's processor us per operation at saturation",
         of: |turn| turn.saturation.as_ref().map(|measure| measure.server_us_per_operation),
     },
-    Figure {
+    ComparedFigure {
         title: "p99 us at saturation",
         of: |turn| turn.saturation.as_ref().map(|measure| measure.report.latency.p99),
     },
-    Figure {
+    ComparedFigure {
         title: "operations/s of the open loop",
         of: |turn| turn.open.as_ref().map(|measure| measure.report.rate),
     },
-    Figure {
+    ComparedFigure {
         title: "p99 us of the open loop",
         of: |turn| turn.open.as_ref().map(|measure| measure.report.latency.p99),
     },
-    Figure {
+    ComparedFigure {
         title: "server's processor us per operation of the open loop",
         of: |turn| turn.open.as_ref().map(|measure| measure.server_us_per_operation),
     },
@@ -265,14 +265,14 @@ mod tests {
         let mut book = Book::default();
         book.counts.completed = rate;
         Book::record(&mut book.latency, Span::from_us(100));
-        let phase = crate::setup::Phase {
+        let phase = crate::setup::LoadPhase {
             index: 1,
             pace: Pace::Closed(1),
             from: Time::ZERO,
             to: Time::ZERO + Span::from_secs(1),
         };
         let report = Report::new(&book, &phase, 1, SuspectLimits::default());
-        let measure = Measure {
+        let measure = PhaseResults {
             report,
             server_us_per_operation: 1e6 / rate as f64,
             server_busy: 1.0,
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn what_counts_is_the_median_of_ratios() {
         let pairs = [(100, 150), (200, 260), (100, 400)].map(|(a, b)| [turn(a), turn(b)]).to_vec();
-        let comparison = Comparison { names: ["A".to_owned(), "B".to_owned()], pairs, suspect: Vec::new() };
+        let comparison = TurnResults { names: ["A".to_owned(), "B".to_owned()], pairs, suspect: Vec::new() };
         let text = comparison.to_string();
         assert!(text.starts_with("operations/s at saturation: B to A 1.500 (median of 3)\n"), "{text}");
         assert!(text.contains("  A       200.00  B       260.00  1.300\n"), "{text}");

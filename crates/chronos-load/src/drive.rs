@@ -22,11 +22,11 @@ use crate::book::Book;
 use crate::generator::Generator;
 use crate::process::ProcessorTime;
 use alarm::Alarm;
-use datagrams::{BATCH, Batch};
+use datagrams::{BATCH, ReceiveBuffers};
 
 /// The behaviour of a thread without work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Wait {
+pub enum IdleWait {
     /// It polls continuously: there is no wake-up delay, but the processor is never free.
     Spin,
     /// It sleeps until the next event.
@@ -66,7 +66,7 @@ struct SocketDriver {
     clock: Clock,
     buffer: Vec<u8>,
     /// The receive buffers of datagrams.
-    batch: Option<Batch>,
+    batch: Option<ReceiveBuffers>,
 }
 
 /// Runs `generator` until it is over, or `stop` is set. `sockets` are its connections, in its order.
@@ -77,7 +77,7 @@ pub fn drive(
     generator: Generator,
     sockets: Vec<Socket>,
     datagrams: bool,
-    wait: Wait,
+    wait: IdleWait,
     clock: Clock,
     until: Time,
     stop: &AtomicBool,
@@ -89,7 +89,7 @@ pub fn drive(
     }
     let sockets =
         sockets.into_iter().map(|socket| ClientSocket { socket: Some(socket), is_full: false }).collect();
-    let batch = datagrams.then(Batch::new);
+    let batch = datagrams.then(ReceiveBuffers::new);
     let buffer = vec![0; READ_BYTES];
     let mut driver = SocketDriver { generator, sockets, poll, alarm, clock, buffer, batch };
     let before = ProcessorTime::of_this_thread().unwrap_or_default();
@@ -100,7 +100,7 @@ pub fn drive(
 }
 
 impl SocketDriver {
-    fn run(&mut self, wait: Wait, until: Time, stop: &AtomicBool) -> io::Result<()> {
+    fn run(&mut self, wait: IdleWait, until: Time, stop: &AtomicBool) -> io::Result<()> {
         let mut events = Vec::with_capacity(EVENTS_MAX);
         let mut busy = Span::ZERO;
         let mut now = self.clock.now();
@@ -111,8 +111,8 @@ impl SocketDriver {
             if self.generator.is_over(now) || stop.load(Ordering::Relaxed) {
                 break;
             }
-            let before_wait = if wait == Wait::Block { self.clock.now() } else { now };
-            let sleeps = wait == Wait::Block && self.set_alarm(before_wait, until)?;
+            let before_wait = if wait == IdleWait::Block { self.clock.now() } else { now };
+            let sleeps = wait == IdleWait::Block && self.set_alarm(before_wait, until)?;
             let timeout = (!sleeps).then(Timespec::default);
             events.clear();
             match epoll::wait(&self.poll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
@@ -120,8 +120,8 @@ impl SocketDriver {
                 Err(error) => return Err(error.into()),
             }
             let waited = match wait {
-                Wait::Block => self.clock.now().saturating_since(before_wait),
-                Wait::Spin => Span::ZERO,
+                IdleWait::Block => self.clock.now().saturating_since(before_wait),
+                IdleWait::Spin => Span::ZERO,
             };
             for event in &events {
                 if event.data.u64() == Alarm::TOKEN {

@@ -1,4 +1,4 @@
-//! [`Endpoint`] is the address of a server, and creates sockets to it.
+//! [`ServerAddress`] is the address of a server, and creates sockets to it.
 
 use std::fmt;
 use std::io;
@@ -11,7 +11,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 /// The address at which a server listens.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Endpoint {
+pub enum ServerAddress {
     /// The address of a TCP port.
     Tcp(SocketAddr),
     /// The address of a UDP port.
@@ -20,7 +20,7 @@ pub enum Endpoint {
     Unix(PathBuf),
 }
 
-/// The reason why a text is not an [`Endpoint`].
+/// The reason why a text is not an [`ServerAddress`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{text}` is not the address of a server: {problem}; write HOST:PORT, udp:HOST:PORT, or unix:PATH")]
 pub struct BadEndpoint {
@@ -28,39 +28,39 @@ pub struct BadEndpoint {
     problem: String,
 }
 
-impl FromStr for Endpoint {
+impl FromStr for ServerAddress {
     type Err = BadEndpoint;
 
-    fn from_str(text: &str) -> Result<Endpoint, BadEndpoint> {
+    fn from_str(text: &str) -> Result<ServerAddress, BadEndpoint> {
         let bad = |problem: String| BadEndpoint { text: text.to_owned(), problem };
         let resolve = |host: &str| {
             let mut found = host.to_socket_addrs().map_err(|error| bad(error.to_string()))?;
             found.next().ok_or_else(|| bad("the name has no address".to_owned()))
         };
         match text.split_once(':') {
-            Some(("unix", path)) if !path.is_empty() => Ok(Endpoint::Unix(path.into())),
-            Some(("udp", host)) => Ok(Endpoint::Udp(resolve(host)?)),
-            Some(("tcp", host)) => Ok(Endpoint::Tcp(resolve(host)?)),
-            _ if text.starts_with('/') => Ok(Endpoint::Unix(text.into())),
-            _ => Ok(Endpoint::Tcp(resolve(text)?)),
+            Some(("unix", path)) if !path.is_empty() => Ok(ServerAddress::Unix(path.into())),
+            Some(("udp", host)) => Ok(ServerAddress::Udp(resolve(host)?)),
+            Some(("tcp", host)) => Ok(ServerAddress::Tcp(resolve(host)?)),
+            _ if text.starts_with('/') => Ok(ServerAddress::Unix(text.into())),
+            _ => Ok(ServerAddress::Tcp(resolve(text)?)),
         }
     }
 }
 
-impl fmt::Display for Endpoint {
+impl fmt::Display for ServerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Endpoint::Tcp(address) => write!(f, "{address}"),
-            Endpoint::Udp(address) => write!(f, "udp:{address}"),
-            Endpoint::Unix(path) => write!(f, "unix:{}", path.display()),
+            ServerAddress::Tcp(address) => write!(f, "{address}"),
+            ServerAddress::Udp(address) => write!(f, "udp:{address}"),
+            ServerAddress::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
 }
 
-impl Endpoint {
+impl ServerAddress {
     /// Returns whether requests travel as datagrams.
     pub fn is_datagrams(&self) -> bool {
-        matches!(self, Endpoint::Udp(_))
+        matches!(self, ServerAddress::Udp(_))
     }
 
     /// Returns a connected socket that never blocks.
@@ -69,20 +69,20 @@ impl Endpoint {
     /// Returns an error if no process listens there, or the system returns an error.
     pub fn connect(&self) -> io::Result<Socket> {
         let socket = match self {
-            Endpoint::Tcp(address) => {
+            ServerAddress::Tcp(address) => {
                 let socket = Socket::new(Domain::for_address(*address), Type::STREAM, None)?;
                 socket.connect_timeout(&SockAddr::from(*address), CONNECT_MAX)?;
                 socket.set_tcp_nodelay(true)?;
                 socket
             }
-            Endpoint::Udp(address) => {
+            ServerAddress::Udp(address) => {
                 let socket = Socket::new(Domain::for_address(*address), Type::DGRAM, None)?;
                 // This is best effort: the system may allow less.
                 let _ = socket.set_recv_buffer_size(DATAGRAM_BUFFER_BYTES);
                 socket.connect(&SockAddr::from(*address))?;
                 socket
             }
-            Endpoint::Unix(path) => {
+            ServerAddress::Unix(path) => {
                 let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
                 socket.connect(&SockAddr::unix(path)?)?;
                 socket
@@ -104,13 +104,13 @@ mod tests {
     #[test]
     fn texts_are_read_and_written() {
         for text in ["127.0.0.1:11211", "udp:127.0.0.1:11211", "unix:/run/memcached.sock"] {
-            assert_eq!(text.parse::<Endpoint>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<ServerAddress>().unwrap().to_string(), text);
         }
         assert_eq!(
-            "/run/memcached.sock".parse::<Endpoint>(),
-            Ok(Endpoint::Unix("/run/memcached.sock".into()))
+            "/run/memcached.sock".parse::<ServerAddress>(),
+            Ok(ServerAddress::Unix("/run/memcached.sock".into()))
         );
-        let error = "127.0.0.1".parse::<Endpoint>().unwrap_err().to_string();
+        let error = "127.0.0.1".parse::<ServerAddress>().unwrap_err().to_string();
         let words = "`127.0.0.1` is not the address of a server";
         assert!(error.contains(words) && error.contains("udp:HOST:PORT"), "{error}");
     }

@@ -21,9 +21,9 @@ use slab::Slab;
 use crate::arrivals::Schedule;
 use crate::book::Book;
 use crate::draws::{below, draws};
-use crate::link::Link;
-use crate::protocol::Kind;
-use crate::setup::{Pace, Phase, Setup, Shape};
+use crate::link::ServerLink;
+use crate::protocol::RequestKind;
+use crate::setup::{LoadPhase, Pace, Setup, Shape};
 use crate::values::FIRST_VERSION;
 
 mod late;
@@ -34,16 +34,16 @@ mod send;
 #[derive(Debug)]
 pub struct Generator {
     setup: Arc<Setup>,
-    phase: Phase,
+    phase: LoadPhase,
     thread: u32,
     schedule: Option<Schedule>,
     /// The time at which the next operation of an open loop is due.
     next_due: Time,
     /// The number of operations of the open loop so far.
     arrived: u64,
-    clients: Vec<Client>,
+    clients: Vec<GeneratorClient>,
     /// One client's connections to all servers, then the next client's.
-    links: Vec<Link>,
+    links: Vec<ServerLink>,
     operations: Slab<Operation>,
     sendable: Vec<usize>,
     /// The keys that the load phase must store again.
@@ -57,7 +57,7 @@ pub struct Generator {
 }
 
 #[derive(Debug)]
-struct Client {
+struct GeneratorClient {
     /// The client's number among all threads' clients.
     id: u32,
     next_number: u64,
@@ -69,7 +69,7 @@ struct Client {
 struct Operation {
     client: usize,
     number: u64,
-    kind: Kind,
+    kind: RequestKind,
     /// The time from which its latency counts; in a closed loop, none until it is sent.
     start: Option<Time>,
     /// The number of requests without a reply.
@@ -93,7 +93,13 @@ enum Failure {
 
 impl Generator {
     /// Creates the clients `clients` of thread `thread` of `threads`, in `phase`.
-    pub fn new(setup: Arc<Setup>, phase: Phase, clients: Range<u32>, thread: u32, threads: u32) -> Generator {
+    pub fn new(
+        setup: Arc<Setup>,
+        phase: LoadPhase,
+        clients: Range<u32>,
+        thread: u32,
+        threads: u32,
+    ) -> Generator {
         let mut schedule = match phase.pace {
             Pace::Open(arrivals, rate) => {
                 let seed = setup.seed.wrapping_add(u64::from(phase.index));
@@ -103,8 +109,8 @@ impl Generator {
         };
         let next_due = schedule.as_mut().map_or(Time::MAX, Schedule::next_due);
         let first = u64::from(phase.index) << NUMBER_BITS;
-        let clients: Vec<Client> =
-            clients.map(|id| Client { id, next_number: first, broken: false }).collect();
+        let clients: Vec<GeneratorClient> =
+            clients.map(|id| GeneratorClient { id, next_number: first, broken: false }).collect();
         let links = clients.len() * setup.placement.servers() as usize;
         let mut generator = Generator {
             setup,
@@ -114,7 +120,7 @@ impl Generator {
             next_due,
             arrived: 0,
             clients,
-            links: std::iter::repeat_with(Link::default).take(links).collect(),
+            links: std::iter::repeat_with(ServerLink::default).take(links).collect(),
             operations: Slab::new(),
             sendable: Vec::new(),
             again: Vec::new(),
@@ -243,7 +249,7 @@ impl Generator {
 
     /// Returns the key that `client` stores next in the load phase.
     fn next_to_load(&self, client: usize) -> Option<u64> {
-        let Client { id, next_number, .. } = self.clients[client];
+        let GeneratorClient { id, next_number, .. } = self.clients[client];
         let clients = self.clients.len() as u64;
         let (thread, count) = (u64::from(self.thread), next_number & ((1 << NUMBER_BITS) - 1));
         // A single thread loads, so that its clients are all clients.
@@ -253,7 +259,7 @@ impl Generator {
     }
 
     fn begin(&mut self, client: usize, due: Time) {
-        let Client { id, next_number, broken } = self.clients[client];
+        let GeneratorClient { id, next_number, broken } = self.clients[client];
         let open = matches!(self.phase.pace, Pace::Open(..));
         if broken || self.operations.len() >= self.setup.outstanding_max {
             if self.is_measured(due) {
@@ -263,7 +269,7 @@ impl Generator {
             return;
         }
         let loads = matches!(self.phase.pace, Pace::Load(_));
-        let kind = if loads { Kind::Set } else { self.setup.kind(id, next_number) };
+        let kind = if loads { RequestKind::Set } else { self.setup.kind(id, next_number) };
         let parts_left = match self.setup.shape {
             Shape::Chain(length) if !loads => length - 1,
             _ => 0,
@@ -299,7 +305,7 @@ impl Generator {
         state.waiting -= 1;
         state.failure = state.failure.or(failure);
         let client = state.client;
-        let first_wins = matches!(self.setup.shape, Shape::Replicas(_)) && state.kind == Kind::Get;
+        let first_wins = matches!(self.setup.shape, Shape::Replicas(_)) && state.kind == RequestKind::Get;
         let is_last = state.waiting == 0;
         if is_last && state.parts_left > 0 && state.failure.is_none() {
             state.parts_left -= 1;

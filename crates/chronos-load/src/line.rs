@@ -10,18 +10,18 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use anyhow::ensure;
-use plimsoll_stats::search::{self, Ask, Found, Line, Range, Search, State};
-use plimsoll_stats::verdict::{self, Share, Verdict};
+use plimsoll_stats::search::{self, Ask, Found, Line, Search, SearchRange, SearchState};
+use plimsoll_stats::verdict::{self, MessageShare, Verdict};
 use plimsoll_stats::{Interval, LEVEL, mean_interval};
 use serde::Serialize;
 
 use crate::book::Book;
-use crate::objective::{Objective, Sample};
+use crate::objective::{Objective, ObjectiveSample};
 use crate::report::{Report, SuspectLimits};
 
 /// The results of a phase of load, and whether they show the servers' limits.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct MeasuredPhase {
     /// The counts and distributions of all generators.
     pub book: Book,
     /// The report of these counts.
@@ -32,30 +32,30 @@ pub struct Measured {
 
 /// The measurements of one round of a rate.
 #[derive(Clone, Debug)]
-pub struct Round {
+pub struct RateRound {
     /// Fewer operations ended than were due: the queue grows as long as the round lasts.
     overloaded: bool,
     /// The measurements for each objective.
-    samples: Vec<Sample>,
+    samples: Vec<ObjectiveSample>,
 }
 
 /// The objectives of a search.
 #[derive(Clone, Debug)]
-struct Objectives(Vec<Objective>);
+struct LoadObjectives(Vec<Objective>);
 
-impl search::Objectives for Objectives {
-    type Run = Round;
+impl search::Objectives for LoadObjectives {
+    type Run = RateRound;
 
     fn count(&self) -> usize {
         self.0.len()
     }
 
     /// A stall at the end of one round is not yet an overload, so most rounds have to agree.
-    fn is_overloaded(&self, rounds: &[&Round]) -> bool {
+    fn is_overloaded(&self, rounds: &[&RateRound]) -> bool {
         2 * rounds.iter().filter(|round| round.overloaded).count() > rounds.len()
     }
 
-    fn judge(&self, objective: usize, rounds: &[&Round], level: f64) -> Verdict {
+    fn judge(&self, objective: usize, rounds: &[&RateRound], level: f64) -> Verdict {
         let objective = (&self.0[objective], objective);
         let strains = strains(objective, rounds);
         if strains.len() < rounds.len() {
@@ -65,27 +65,27 @@ impl search::Objectives for Objectives {
             let samples = rounds.iter().map(|round| round.samples[objective.1]);
             let (messages, over) =
                 samples.fold((0, 0), |(of, over), sample| (of + sample.operations, over + sample.over));
-            Share { messages, over, allowed }
+            MessageShare { messages, over, allowed }
         });
         verdict::judge(&strains, share, level)
     }
 
     /// A mean has no rare rounds that are far over its limit.
-    fn confirms(&self, objective: usize, rounds: &[&Round], level: f64) -> bool {
+    fn confirms(&self, objective: usize, rounds: &[&RateRound], level: f64) -> bool {
         let objective = (&self.0[objective], objective);
         objective.0.allowed().is_none() || verdict::confirms(&strains(objective, rounds), level)
     }
 
-    fn may_decide(&self, objective: usize, rounds: &[&Round], most: u32, level: f64) -> bool {
+    fn may_decide(&self, objective: usize, rounds: &[&RateRound], most: u32, level: f64) -> bool {
         verdict::may_decide(&strains((&self.0[objective], objective), rounds), most, level)
     }
 
-    fn strain(&self, objective: usize, rounds: &[&Round]) -> Option<f64> {
+    fn strain(&self, objective: usize, rounds: &[&RateRound]) -> Option<f64> {
         plimsoll_stats::mean(&strains((&self.0[objective], objective), rounds))
     }
 }
 
-fn strains((objective, number): (&Objective, usize), rounds: &[&Round]) -> Vec<f64> {
+fn strains((objective, number): (&Objective, usize), rounds: &[&RateRound]) -> Vec<f64> {
     rounds.iter().filter_map(|round| objective.strain(&round.samples[number])).collect()
 }
 
@@ -141,18 +141,18 @@ pub struct AtObjective {
 
 /// The measurements at one rate.
 #[derive(Default)]
-struct Rounds {
+struct RateRounds {
     book: Book,
     counted: usize,
     suspect_rounds: usize,
     suspect: Vec<String>,
 }
 
-impl Measured {
+impl MeasuredPhase {
     /// Creates the results of generators that are one: this machine.
-    pub fn new(book: Book, report: Report, limits: SuspectLimits) -> Measured {
+    pub fn new(book: Book, report: Report, limits: SuspectLimits) -> MeasuredPhase {
         let generator = generator_faults(&report, limits);
-        Measured { book, report, generator }
+        MeasuredPhase { book, report, generator }
     }
 }
 
@@ -177,12 +177,12 @@ fn falls_short(report: &Report) -> bool {
 /// Returns the error of a round, or an error if the server returned wrong values.
 pub fn search(
     objectives: &[Objective],
-    range: Range,
-    mut measure: impl FnMut(u8, f64) -> anyhow::Result<Measured>,
+    range: SearchRange,
+    mut measure: impl FnMut(u8, f64) -> anyhow::Result<MeasuredPhase>,
     mut tell: impl FnMut(&str),
 ) -> anyhow::Result<ServerLine> {
-    let mut search = Search::new(Objectives(objectives.to_vec()), range);
-    let mut rates: BTreeMap<u64, Rounds> = BTreeMap::new();
+    let mut search = Search::new(LoadObjectives(objectives.to_vec()), range);
+    let mut rates: BTreeMap<u64, RateRounds> = BTreeMap::new();
     loop {
         let asks = search.asks();
         let Some(rate) = asks.first().map(|ask| ask.load) else { break };
@@ -194,7 +194,7 @@ pub fn search(
             }
         }
         match search.state_of(rate) {
-            State::Running => {}
+            SearchState::Running => {}
             state => tell(&format!("{rate} operations/s: {}{}", word(state), rounds.note())),
         }
     }
@@ -205,13 +205,13 @@ pub fn search(
 fn run(
     objectives: &[Objective],
     ask: Ask,
-    rounds: &mut Rounds,
-    search: &mut Search<Objectives>,
-    measure: &mut impl FnMut(u8, f64) -> anyhow::Result<Measured>,
+    rounds: &mut RateRounds,
+    search: &mut Search<LoadObjectives>,
+    measure: &mut impl FnMut(u8, f64) -> anyhow::Result<MeasuredPhase>,
 ) -> anyhow::Result<bool> {
     loop {
         let index = u8::try_from(ask.replicate + 1).expect("there are few rounds");
-        let Measured { book, report, generator } = measure(index, ask.load)?;
+        let MeasuredPhase { book, report, generator } = measure(index, ask.load)?;
         ensure!(
             report.counts.wrong == 0,
             "at {} operations/s, {} values are wrong: {}",
@@ -221,7 +221,7 @@ fn run(
         );
         if generator.is_empty() {
             let samples = objectives.iter().map(|objective| objective.measure(&book)).collect();
-            search.take(ask, Round { overloaded: falls_short(&report), samples });
+            search.take(ask, RateRound { overloaded: falls_short(&report), samples });
             rounds.book.add(&book);
             rounds.counted += 1;
             return Ok(true);
@@ -236,7 +236,7 @@ fn run(
     }
 }
 
-impl Rounds {
+impl RateRounds {
     fn note(&self) -> String {
         match self.suspect_rounds {
             0 => String::new(),
@@ -248,12 +248,12 @@ impl Rounds {
 impl ServerLine {
     fn new(
         objectives: &[Objective],
-        range: Range,
-        search: &Search<Objectives>,
-        rounds: &BTreeMap<u64, Rounds>,
+        range: SearchRange,
+        search: &Search<LoadObjectives>,
+        rounds: &BTreeMap<u64, RateRounds>,
     ) -> ServerLine {
         let line = search.line();
-        let taken: BTreeMap<u64, Vec<&Round>> =
+        let taken: BTreeMap<u64, Vec<&RateRound>> =
             search.loads().map(|(rate, _, rounds)| (rate.to_bits(), rounds)).collect();
         let rates = rounds.iter().map(|(bits, rounds)| {
             let rate = f64::from_bits(*bits);
@@ -338,11 +338,11 @@ fn rounds_in_words(count: usize) -> String {
     if count == 1 { "1 round".to_owned() } else { format!("{count} rounds") }
 }
 
-fn word(state: State) -> &'static str {
+fn word(state: SearchState) -> &'static str {
     match state {
-        State::Keeps => "met",
-        State::Sinks => "violated",
-        State::Open | State::Running => "undecided",
+        SearchState::Keeps => "met",
+        SearchState::Sinks => "violated",
+        SearchState::Open | SearchState::Running => "undecided",
     }
 }
 

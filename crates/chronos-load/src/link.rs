@@ -1,4 +1,4 @@
-//! [`Link`] is a connection, or a pair of UDP ports, without its socket: its output, its requests without a reply, and
+//! [`ServerLink`] is a connection, or a pair of UDP ports, without its socket: its output, its requests without a reply, and
 //! its unparsed input.
 
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ use crate::protocol::Request;
 
 /// A connection without its socket.
 #[derive(Debug, Default)]
-pub struct Link {
+pub struct ServerLink {
     /// The requests without a reply, in order; with datagrams, an answered request leaves a gap.
     pending: VecDeque<Option<Pending>>,
     /// The number of the first request in `pending`.
@@ -51,7 +51,7 @@ pub struct Pending {
     pub parts: Vec<Option<Box<[u8]>>>,
 }
 
-impl Link {
+impl ServerLink {
     /// Returns the number of the next request.
     pub fn next_number(&self) -> u64 {
         self.first + self.pending.len() as u64
@@ -106,10 +106,10 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::Kind;
+    use crate::protocol::RequestKind;
 
     fn pending(operation: usize) -> Pending {
-        let request = Request { kind: Kind::Get, keys: smallvec::smallvec![1], version: 0, tag: 0 };
+        let request = Request { kind: RequestKind::Get, keys: smallvec::smallvec![1], version: 0, tag: 0 };
         Pending {
             request,
             operation,
@@ -125,12 +125,12 @@ mod tests {
 
     #[test]
     fn replies_find_their_requests_in_any_order() {
-        let mut link = Link { first: 65_534, ..Link::default() };
+        let mut link = ServerLink { first: 65_534, ..ServerLink::default() };
         (0..4).for_each(|operation| link.push(pending(operation)));
         assert_eq!(link.take_unsent().count(), 4);
         assert_eq!(link.take_unsent().count(), 0);
         let operation =
-            |link: &mut Link, tag| link.named(tag).map(|(number, found)| (number, found.operation));
+            |link: &mut ServerLink, tag| link.named(tag).map(|(number, found)| (number, found.operation));
         assert_eq!(operation(&mut link, 65_535), Some((65_535, 1)));
         assert_eq!(operation(&mut link, 0), Some((65_536, 2)));
         assert_eq!(link.take(65_536).map(|taken| taken.operation), Some(2));

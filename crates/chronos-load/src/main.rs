@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use plimsoll_chronos_load::commands::{
-    agent::Agent,
-    compare::Compare,
+    agent::AgentArguments,
+    compare::CompareArguments,
     line::LoadLine,
-    openflow::{CompareOpenFlow, OpenFlow},
+    openflow::{CompareOpenFlow, OpenFlowArguments},
     run::Run,
     saturate::Saturate,
 };
@@ -20,7 +20,7 @@ use plimsoll_process::note;
 #[command(after_help = "\
 Results go to stdout, progress and messages to stderr.
 Exit status: 0, 1 (a run is SUSPECT: it says why), 2 (an error).")]
-struct Cli {
+struct LoadCli {
     #[command(subcommand)]
     command: Command,
 }
@@ -30,16 +30,17 @@ enum Command {
     Run(Run),
     Saturate(Saturate),
     Line(LoadLine),
-    Agent(Agent),
-    Compare(Compare),
+    Agent(AgentArguments),
+    Compare(CompareArguments),
     #[command(name = "openflow")]
-    OpenFlow(OpenFlow),
+    OpenFlow(OpenFlowArguments),
     #[command(name = "compare-openflow")]
     CompareOpenFlow(CompareOpenFlow),
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|said| plimsoll_process::end(said.print(), said.exit_code()));
+    let cli =
+        LoadCli::try_parse().unwrap_or_else(|said| plimsoll_process::end(said.print(), said.exit_code()));
     let done = match cli.command {
         Command::Run(run) => run.execute(),
         Command::Saturate(saturate) => saturate.execute(),
@@ -100,7 +101,7 @@ mod tests {
             ("Time", &["warm_up", "time", "timeout"]),
             ("Validity", &["lag_share", "shared_cpus", "no_check"]),
         ];
-        for command in Cli::command().get_subcommands() {
+        for command in LoadCli::command().get_subcommands() {
             for argument in command.get_arguments() {
                 let (name, heading) = (argument.get_id().as_str(), argument.get_help_heading());
                 let fits = match heading {
@@ -118,7 +119,7 @@ mod tests {
     #[test]
     fn the_manual_page_is_up_to_date() {
         plimsoll_testing::manuals::are_up_to_date("chronos-load", |folder| {
-            clap_mangen::generate_to(Cli::command(), folder)
+            clap_mangen::generate_to(LoadCli::command(), folder)
         });
     }
 
@@ -131,7 +132,7 @@ mod tests {
             ["run", "--multi-get=9999999999999"],
             ["openflow", "--macs=-1"],
         ] {
-            let Err(error) = Cli::try_parse_from([&["chronos-load"], &arguments[..]].concat()) else {
+            let Err(error) = LoadCli::try_parse_from([&["chronos-load"], &arguments[..]].concat()) else {
                 unreachable!()
             };
             let said = error.to_string();

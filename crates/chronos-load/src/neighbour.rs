@@ -17,7 +17,7 @@ use crate::phase::pin;
 
 /// The load on the neighbour.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Streams {
+pub struct NeighbourLoad {
     /// The number of connections; at least 1.
     pub count: usize,
     /// The bits a second of each connection, above 0. Bits beyond the capacity of the processors are not sent later.
@@ -38,8 +38,8 @@ impl Neighbour {
     /// # Errors
     /// Returns an error if a rate or a number is not above 0, a processor does not exist, or the system rejects a
     /// connection.
-    pub fn start(streams: Streams, cpus: &[usize]) -> anyhow::Result<Neighbour> {
-        let Streams { count, bits_per_s } = streams;
+    pub fn start(streams: NeighbourLoad, cpus: &[usize]) -> anyhow::Result<Neighbour> {
+        let NeighbourLoad { count, bits_per_s } = streams;
         ensure!(
             count > 0 && bits_per_s > 0.0 && bits_per_s.is_finite(),
             "{count} streams of {bits_per_s} bits a second: write numbers above 0"
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_neighbour_receives_what_it_is_sent_and_ends() {
-        let neighbour = Neighbour::start(Streams { count: 3, bits_per_s: 80e6 }, &[]).unwrap();
+        let neighbour = Neighbour::start(NeighbourLoad { count: 3, bits_per_s: 80e6 }, &[]).unwrap();
         while neighbour.received_bytes() < 1 << 20 {
             thread::yield_now();
         }
@@ -149,10 +149,12 @@ mod tests {
 
     #[test]
     fn no_stream_and_no_such_processor_are_told() {
-        let none = Neighbour::start(Streams { count: 0, bits_per_s: 1e6 }, &[]).unwrap_err().to_string();
+        let none =
+            Neighbour::start(NeighbourLoad { count: 0, bits_per_s: 1e6 }, &[]).unwrap_err().to_string();
         assert!(none.contains("0 streams of 1000000"), "{none}");
-        let bad =
-            Neighbour::start(Streams { count: 1, bits_per_s: 1e6 }, &[100_000]).unwrap_err().to_string();
+        let bad = Neighbour::start(NeighbourLoad { count: 1, bits_per_s: 1e6 }, &[100_000])
+            .unwrap_err()
+            .to_string();
         assert!(bad.contains("processor 100000"), "{bad}");
     }
 }

@@ -11,7 +11,7 @@ use crate::book::Book;
 
 /// The number that an objective limits.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Metric {
+pub enum LimitedMetric {
     /// The mean of the latency.
     Mean,
     /// A percentile of the latency, as a share (0 to 1).
@@ -24,7 +24,7 @@ pub struct Objective {
     /// The text of the objective, with single spaces.
     pub text: String,
     /// The number that the objective limits.
-    pub metric: Metric,
+    pub metric: LimitedMetric,
     /// The limit of the number.
     pub limit: Span,
     /// Whether the limit itself violates the objective: `<` rather than `<=`.
@@ -33,7 +33,7 @@ pub struct Objective {
 
 /// The measurements of one round for an objective.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Sample {
+pub struct ObjectiveSample {
     /// The operations that were due.
     pub operations: u64,
     /// The number of them that were over the limit, or failed.
@@ -64,8 +64,8 @@ impl FromStr for Objective {
         }
         let (name, limit) = (Word::of(text, name), Word::of(text, limit));
         let metric = match Aggregate::read(text, &name)? {
-            Some(Aggregate::Mean) => Metric::Mean,
-            Some(Aggregate::Percentile(share)) => Metric::Percentile(share),
+            Some(Aggregate::Mean) => LimitedMetric::Mean,
+            Some(Aggregate::Percentile(share)) => LimitedMetric::Percentile(share),
             _ => {
                 let help = did_you_mean(&name.text, ["mean", "p50", "p90", "p99", "p99.9"]);
                 let message = format!("there is no metric `{}`", name.text);
@@ -87,20 +87,20 @@ impl Objective {
     /// Returns the share of operations that may be over the limit; `None` for a mean.
     pub fn allowed(&self) -> Option<f64> {
         match self.metric {
-            Metric::Percentile(share) => Some(1.0 - share),
-            Metric::Mean => None,
+            LimitedMetric::Percentile(share) => Some(1.0 - share),
+            LimitedMetric::Mean => None,
         }
     }
 
     /// Measures the operations of a round. Rejected and unsent operations are over any limit; lost ones took their
     /// timeout or longer.
-    pub fn measure(&self, book: &Book) -> Sample {
+    pub fn measure(&self, book: &Book) -> ObjectiveSample {
         let waits = book.waits();
         let failed = book.counts.refused + book.counts.unsent;
         let limit_ns = self.limit.as_ps() / 1_000;
         let within_ns = if self.strict { limit_ns.saturating_sub(1) } else { limit_ns };
         let within = waits.count_between(0, within_ns);
-        Sample {
+        ObjectiveSample {
             operations: waits.len() + failed,
             over: waits.len().saturating_sub(within) + failed,
             mean_us: waits.mean() / 1e3,
@@ -108,7 +108,7 @@ impl Objective {
     }
 
     /// Returns the measured number as a multiple of the allowed number; `None` if nothing was measured.
-    pub fn strain(&self, sample: &Sample) -> Option<f64> {
+    pub fn strain(&self, sample: &ObjectiveSample) -> Option<f64> {
         if sample.operations == 0 {
             return None;
         }
@@ -122,8 +122,8 @@ impl Objective {
     pub fn value_us(&self, book: &Book) -> f64 {
         let waits = book.waits();
         match self.metric {
-            Metric::Mean => waits.mean() / 1e3,
-            Metric::Percentile(share) => waits.value_at_quantile(share) as f64 / 1e3,
+            LimitedMetric::Mean => waits.mean() / 1e3,
+            LimitedMetric::Percentile(share) => waits.value_at_quantile(share) as f64 / 1e3,
         }
     }
 }
@@ -135,9 +135,9 @@ mod tests {
     #[test]
     fn objectives_are_read() {
         for (text, metric, limit, strict) in [
-            ("p99<1ms", Metric::Percentile(0.99), Span::from_ms(1), true),
-            (" p99.9 <= 200us ", Metric::Percentile(0.999), Span::from_us(200), false),
-            ("mean < 1.5ms", Metric::Mean, Span::from_us(1_500), true),
+            ("p99<1ms", LimitedMetric::Percentile(0.99), Span::from_ms(1), true),
+            (" p99.9 <= 200us ", LimitedMetric::Percentile(0.999), Span::from_us(200), false),
+            ("mean < 1.5ms", LimitedMetric::Mean, Span::from_us(1_500), true),
         ] {
             let objective: Objective = text.parse().unwrap();
             assert_eq!(

@@ -21,19 +21,19 @@ use serde::{Deserialize, Serialize};
 use socket2::Socket;
 
 use crate::book::Book;
-use crate::drive::{Clock, Wait};
-use crate::endpoint::Endpoint;
+use crate::drive::{Clock, IdleWait};
+use crate::endpoint::ServerAddress;
 use crate::phase::{MeasurementEdge, pin};
 use crate::process::ProcessorTime;
 use crate::report::{Distribution, SuspectLimits};
-use switch::{Replies, Switch};
-use wire::Version;
+use switch::{ControllerMessages, Switch};
+use wire::ProtocolVersion;
 
 /// The load on a controller.
 #[derive(Clone, Debug)]
 pub struct SwitchLoad {
     /// The OpenFlow version of the switches.
-    pub version: Version,
+    pub version: ProtocolVersion,
     /// The number of switches; their datapath IDs are 1 and so on.
     pub switches: u32,
     /// The packet-ins outstanding at each switch: 1 is cbench's latency mode.
@@ -45,7 +45,7 @@ pub struct SwitchLoad {
     /// The processor to run on; none leaves the choice to the system.
     pub cpu: Option<usize>,
     /// The behaviour of the thread when it has no work.
-    pub wait: Wait,
+    pub wait: IdleWait,
     /// The length of the load before the measurement.
     pub warm_up: Span,
     /// The measured length of the run.
@@ -64,7 +64,7 @@ pub struct OpenFlowReport {
     /// The time from sending a packet-in to the first message that names its buffer.
     pub latency: Distribution,
     /// The answers within the measured time; flow-mods, packet-outs, errors and losses of the whole run.
-    pub replies: Replies,
+    pub replies: ControllerMessages,
     /// The share of the time in which the generator was runnable, but others had its processor.
     pub generator_waited: f64,
     /// Descriptions of the first few errors.
@@ -72,20 +72,20 @@ pub struct OpenFlowReport {
 }
 
 /// A switch with its socket.
-struct Port {
+struct SwitchSocket {
     switch: Switch,
     socket: Socket,
 }
 
-struct Bench<'a> {
+struct SwitchBench<'a> {
     plan: &'a SwitchLoad,
-    controller: &'a Endpoint,
-    ports: Vec<Port>,
+    controller: &'a ServerAddress,
+    ports: Vec<SwitchSocket>,
     poll: OwnedFd,
     events: Vec<epoll::Event>,
     buffer: Vec<u8>,
     clock: Clock,
-    replies: Replies,
+    replies: ControllerMessages,
     book: Book,
     from: Time,
     to: Time,
@@ -100,7 +100,7 @@ impl SwitchLoad {
     /// OpenFlow.
     pub fn run(
         &self,
-        controller: &Endpoint,
+        controller: &ServerAddress,
         look: impl FnMut(MeasurementEdge) + Send,
     ) -> anyhow::Result<OpenFlowReport> {
         // The load has a thread of its own, so that only this thread is bound to the processor.
@@ -117,10 +117,10 @@ impl SwitchLoad {
 
     fn run_here(
         &self,
-        controller: &Endpoint,
+        controller: &ServerAddress,
         look: impl FnMut(MeasurementEdge),
     ) -> anyhow::Result<OpenFlowReport> {
-        let mut bench = Bench {
+        let mut bench = SwitchBench {
             plan: self,
             controller,
             ports: Vec::new(),
@@ -128,7 +128,7 @@ impl SwitchLoad {
             events: Vec::with_capacity(EVENTS_MAX),
             buffer: vec![0; READ_BYTES],
             clock: Clock::start(),
-            replies: Replies::default(),
+            replies: ControllerMessages::default(),
             book: Book::default(),
             from: Time::MAX,
             to: Time::MAX,
@@ -149,7 +149,7 @@ impl SwitchLoad {
     }
 }
 
-impl Bench<'_> {
+impl SwitchBench<'_> {
     /// Connects switch `number`, counted from 0, and waits for the features request.
     fn connect(&mut self, number: u32) -> anyhow::Result<()> {
         let SwitchLoad { version, macs, buffered, .. } = self.plan;
@@ -158,7 +158,7 @@ impl Bench<'_> {
         epoll::add(&self.poll, &socket, epoll::EventData::new_u64(u64::from(number)), epoll::EventFlags::IN)
             .context("cannot poll")?;
         let switch = Switch::new(*version, u64::from(number) + 1, *macs, *buffered);
-        self.ports.push(Port { switch, socket });
+        self.ports.push(SwitchSocket { switch, socket });
         let port = number as usize;
         self.send(port)?;
         let limit = self.clock.now() + HANDSHAKE_MAX;
@@ -198,7 +198,7 @@ impl Bench<'_> {
             for port in 0..self.ports.len() {
                 self.fill(port)?;
             }
-            let wait = if self.plan.wait == Wait::Spin { Span::ZERO } else { CHECK_EVERY };
+            let wait = if self.plan.wait == IdleWait::Spin { Span::ZERO } else { CHECK_EVERY };
             self.turn(wait)?;
         }
     }
@@ -214,7 +214,7 @@ impl Bench<'_> {
     }
 
     fn send(&mut self, port: usize) -> anyhow::Result<()> {
-        let Port { switch, socket } = &mut self.ports[port];
+        let SwitchSocket { switch, socket } = &mut self.ports[port];
         if switch.out.is_empty() {
             return Ok(());
         }
@@ -248,7 +248,7 @@ impl Bench<'_> {
 
     fn receive(&mut self, port: usize) -> anyhow::Result<()> {
         let Self { ports, buffer, replies, book, .. } = self;
-        let Port { switch, socket } = &mut ports[port];
+        let SwitchSocket { switch, socket } = &mut ports[port];
         let mut socket = &*socket;
         let bytes = match socket.read(buffer) {
             Ok(0) => bail!("switch {}: the controller closed the connection", port + 1),
@@ -267,7 +267,7 @@ impl Bench<'_> {
     }
 
     fn report(self, generator_waited: f64) -> OpenFlowReport {
-        let Bench { plan, replies, book, .. } = self;
+        let SwitchBench { plan, replies, book, .. } = self;
         let mut suspect = Vec::new();
         if replies.answered == 0 {
             suspect.push(
@@ -304,7 +304,7 @@ impl fmt::Display for OpenFlowReport {
         writeln!(f, "answers/s     {:.0}", self.rate)?;
         Distribution::head(f)?;
         self.latency.row("latency", f)?;
-        let Replies { answered, flow_mods, packet_outs, errors, lost } = self.replies;
+        let ControllerMessages { answered, flow_mods, packet_outs, errors, lost } = self.replies;
         writeln!(
             f,
             "packet-ins    {answered} answered, {lost} lost; {flow_mods} flow-mods, {packet_outs} packet-outs, \

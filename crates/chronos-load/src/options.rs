@@ -10,21 +10,21 @@ use clap::{ArgGroup, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use plimsoll_files::Origin;
 use plimsoll_units::{Span, whole};
 
-use crate::arrivals::Arrivals;
-use crate::drive::Wait;
-use crate::endpoint::Endpoint;
+use crate::arrivals::LoadArrivals;
+use crate::drive::IdleWait;
+use crate::endpoint::ServerAddress;
 use crate::keys::{KeyChoice, KeyText, Popularity};
-use crate::phase::{ClientThreads, Share};
-use crate::placement::{Placement, Sharding};
+use crate::phase::{ClientThreads, GeneratorShare};
+use crate::placement::{KeyPlacement, Sharding};
 use crate::protocol::{Protocol, Texts};
 use crate::report::SuspectLimits;
-use crate::setup::{Check, LaterCopies, Setup, Shape};
-use crate::values::{Sizes, Values};
+use crate::setup::{LaterCopies, ReplyCheck, Setup, Shape};
+use crate::values::{ValueSizes, Values};
 
 /// The requests to send.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Requests", group = ArgGroup::new("shape").multiple(false))]
-pub struct Workload {
+pub struct RequestMix {
     /// Protocol of the requests
     #[arg(long, value_enum, default_value_t = Protocol::Ascii)]
     pub protocol: Protocol,
@@ -47,7 +47,7 @@ pub struct Workload {
     pub popularity: Popularity,
     /// Length of a value in bytes: a number, uniform:LEAST,MOST, exponential:MEAN, or etc (Facebook's ETC pool)
     #[arg(help_heading = "Keys and values", long, default_value = "1024")]
-    pub value_size: Sizes,
+    pub value_size: ValueSizes,
     /// Ratio of gets to sets
     #[arg(long, default_value = "9:1", value_parser = parse_ratio, value_name = "GETS:SETS")]
     pub ratio: f64,
@@ -106,8 +106,8 @@ pub struct Clients {
     #[arg(long, value_delimiter = ',')]
     pub cpus: Vec<usize>,
     /// How threads wait when there is no work
-    #[arg(long, value_enum, default_value_t = Wait::Spin)]
-    pub wait: Wait,
+    #[arg(long, value_enum, default_value_t = IdleWait::Spin)]
+    pub wait: IdleWait,
     /// The clients' TCP congestion control, such as reno; the system's if not given
     #[arg(long)]
     pub congestion: Option<String>,
@@ -128,11 +128,11 @@ pub struct Times {
 /// The distribution of operations over time.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Load")]
-pub struct Timetable {
+pub struct OperationSchedule {
     /// How requests of an open loop are spread: poisson, uniform, or bursts:RATIO,DURATION,SHARE such as
     /// bursts:10,1ms,10%
     #[arg(long, default_value = "poisson")]
-    pub arrivals: Arrivals,
+    pub arrivals: LoadArrivals,
 }
 
 /// The limits beyond which a run is suspect.
@@ -157,16 +157,16 @@ impl ValidityOptions {
 
 /// The load, without its servers, rate and length.
 #[derive(Clone, Debug, Args)]
-pub struct Load {
+pub struct LoadOptions {
     #[command(flatten)]
     /// The requests to send.
-    pub workload: Workload,
+    pub workload: RequestMix,
     /// The clients that send them.
     #[command(flatten)]
     pub clients: Clients,
     /// The distribution of an open loop's requests over time.
     #[command(flatten)]
-    pub timetable: Timetable,
+    pub timetable: OperationSchedule,
     /// The limits beyond which it is suspect.
     #[command(flatten)]
     pub validity: ValidityOptions,
@@ -263,7 +263,7 @@ pub fn parse_length(text: &str) -> Result<Span, String> {
     if span.is_zero() { Err(format!("`{text}` is zero; write more than 0s")) } else { Ok(span) }
 }
 
-impl Workload {
+impl RequestMix {
     /// Returns whether all keys are stored first.
     pub fn loads(&self) -> bool {
         !self.no_load && self.protocol != Protocol::Search
@@ -273,9 +273,9 @@ impl Workload {
     ///
     /// # Errors
     /// Returns an error if options contradict each other.
-    pub fn setup(&self, servers: &[Endpoint], clients: u32) -> anyhow::Result<Arc<Setup>> {
+    pub fn setup(&self, servers: &[ServerAddress], clients: u32) -> anyhow::Result<Arc<Setup>> {
         let (keys, count) = self.key_text()?;
-        let datagrams = servers.iter().any(Endpoint::is_datagrams);
+        let datagrams = servers.iter().any(ServerAddress::is_datagrams);
         ensure!(
             servers.iter().all(|server| server.is_datagrams() == datagrams),
             "--server: UDP and other servers cannot be mixed"
@@ -290,9 +290,9 @@ impl Workload {
         }
         let search = self.protocol == Protocol::Search;
         let check = match (self.no_check, search) {
-            (true, _) => Check::Nothing,
-            (false, true) => Check::SameEachTime((0..count).map(|_| AtomicU64::new(0)).collect()),
-            (false, false) => Check::Stored,
+            (true, _) => ReplyCheck::Nothing,
+            (false, true) => ReplyCheck::SameEachTime((0..count).map(|_| AtomicU64::new(0)).collect()),
+            (false, false) => ReplyCheck::Stored,
         };
         let names: Vec<String> = servers.iter().map(ToString::to_string).collect();
         Ok(Arc::new(Setup {
@@ -311,7 +311,7 @@ impl Workload {
                 .hedge
                 .or(self.retry)
                 .map(|after| LaterCopies { after, gives_up: self.retry.is_some() }),
-            placement: Placement::new(self.sharding, &names),
+            placement: KeyPlacement::new(self.sharding, &names),
             seed: self.seed,
             timeout: self.timeout,
             check,
@@ -370,7 +370,7 @@ fn read_terms(path: &Path) -> anyhow::Result<Vec<Box<[u8]>>> {
 
 impl Clients {
     /// Returns these clients with connections to `servers`.
-    pub fn client_threads(&self, servers: Vec<Endpoint>) -> ClientThreads {
+    pub fn client_threads(&self, servers: Vec<ServerAddress>) -> ClientThreads {
         ClientThreads {
             servers,
             clients: self.connections,
@@ -378,7 +378,7 @@ impl Clients {
             cpus: self.cpus.clone(),
             wait: self.wait,
             congestion: self.congestion.clone(),
-            share: Share::WHOLE,
+            share: GeneratorShare::WHOLE,
         }
     }
 }
@@ -388,8 +388,8 @@ mod tests {
     use super::*;
 
     fn error(words: &[&str], servers: &[&str]) -> String {
-        let servers: Vec<Endpoint> = servers.iter().map(|server| server.parse().unwrap()).collect();
-        match read::<Workload>(words) {
+        let servers: Vec<ServerAddress> = servers.iter().map(|server| server.parse().unwrap()).collect();
+        match read::<RequestMix>(words) {
             Ok(workload) => format!("{:#}", workload.setup(&servers, 1).unwrap_err()),
             Err(error) => error.to_string(),
         }
@@ -400,7 +400,7 @@ mod tests {
         let words =
             ["--keys", "500", "--ratio=5:5", "--no-check", "--value-size", "uniform:1,9", "--retry=9ms"];
         let read_again = [&words[..], &["--replicas=2"]].concat();
-        let recorded: Recorded<Workload> = read(&read_again).unwrap();
+        let recorded: Recorded<RequestMix> = read(&read_again).unwrap();
         assert_eq!(
             recorded.words,
             [
@@ -412,7 +412,7 @@ mod tests {
                 "--no-check"
             ]
         );
-        let again: Workload = read(&recorded.words.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+        let again: RequestMix = read(&recorded.words.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
         assert_eq!(format!("{again:?}"), format!("{:?}", recorded.options));
     }
 

@@ -12,16 +12,16 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_t
 use serde::{Deserialize, Serialize};
 
 use crate::book::Book;
-use crate::drive::{Clock, Wait, drive};
-use crate::endpoint::Endpoint;
+use crate::drive::{Clock, IdleWait, drive};
+use crate::endpoint::ServerAddress;
 use crate::generator::Generator;
-use crate::setup::{Pace, Phase, Setup};
+use crate::setup::{LoadPhase, Pace, Setup};
 
 /// The clients and their threads.
 #[derive(Clone, Debug)]
 pub struct ClientThreads {
     /// All servers, in the order of the setup's placement.
-    pub servers: Vec<Endpoint>,
+    pub servers: Vec<ServerAddress>,
     /// The number of clients; each has a connection to every server.
     pub clients: u32,
     /// The number of threads, at most the number of clients.
@@ -29,26 +29,26 @@ pub struct ClientThreads {
     /// The processors; thread i runs on processor i modulo their number. Empty leaves the choice to the system.
     pub cpus: Vec<usize>,
     /// The behaviour of threads without work.
-    pub wait: Wait,
+    pub wait: IdleWait,
     /// The clients' congestion control over TCP; none for the system's.
     pub congestion: Option<String>,
     /// The share of these clients, if several generators act as one.
-    pub share: Share,
+    pub share: GeneratorShare,
 }
 
 /// The position of a generator among several that together act as one.
 #[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Share {
+pub struct GeneratorShare {
     /// The number of the generator, from 0.
     pub index: u32,
     /// The number of generators.
     pub of: u32,
 }
 
-impl Share {
+impl GeneratorShare {
     /// The share of a generator that has all of the load.
-    pub const WHOLE: Share = Share { index: 0, of: 1 };
+    pub const WHOLE: GeneratorShare = GeneratorShare { index: 0, of: 1 };
 }
 
 /// The start or the end of the measured time, at which callers may observe the servers.
@@ -110,7 +110,7 @@ impl ClientThreads {
     pub fn run(
         &self,
         setup: &Arc<Setup>,
-        phase: Phase,
+        phase: LoadPhase,
         look: impl FnMut(MeasurementEdge),
     ) -> Result<Book, PhaseError> {
         self.run_after(|| Ok(()), setup, phase, &AtomicBool::new(false), look)
@@ -125,7 +125,7 @@ impl ClientThreads {
         &self,
         begin: impl FnOnce() -> Result<(), E>,
         setup: &Arc<Setup>,
-        phase: Phase,
+        phase: LoadPhase,
         stop: &AtomicBool,
         mut look: impl FnMut(MeasurementEdge),
     ) -> Result<Book, E> {
@@ -134,7 +134,7 @@ impl ClientThreads {
         let threads = if loads { 1 } else { self.threads.min(self.clients).max(1) };
         let clients = if loads { self.clients.min(LOADERS_MAX) } else { self.clients };
         // Generators that are one number their clients and threads as one would.
-        let Share { index, of } = if loads { Share::WHOLE } else { self.share };
+        let GeneratorShare { index, of } = if loads { GeneratorShare::WHOLE } else { self.share };
         let (first_client, first_thread, all_threads) = (index * clients, index * threads, of * threads);
         let mut groups = Vec::new();
         for thread in 0..threads {
@@ -209,7 +209,7 @@ impl ClientThreads {
                     all: all * self.servers.len(),
                     source,
                 })?;
-                if let (Some(name), Endpoint::Tcp(_)) = (&self.congestion, server) {
+                if let (Some(name), ServerAddress::Tcp(_)) = (&self.congestion, server) {
                     socket
                         .set_tcp_congestion(name.as_bytes())
                         .map_err(|source| PhaseError::Congestion { name: name.clone(), source })?;
@@ -256,14 +256,14 @@ pub fn pin(cpus: &[usize]) -> Result<(), PhaseError> {
 }
 
 /// Returns the phase that stores every key.
-fn load_phase() -> Phase {
-    Phase { index: 0, pace: Pace::Load(LOAD_OUTSTANDING), from: Time::ZERO, to: Time::MAX }
+fn load_phase() -> LoadPhase {
+    LoadPhase { index: 0, pace: Pace::Load(LOAD_OUTSTANDING), from: Time::ZERO, to: Time::MAX }
 }
 
 /// Creates a phase of `measured`, after `warm_up`.
-pub fn phase(index: u8, pace: Pace, warm_up: Span, measured: Span) -> Phase {
+pub fn phase(index: u8, pace: Pace, warm_up: Span, measured: Span) -> LoadPhase {
     let from = Time::ZERO + warm_up;
-    Phase { index, pace, from, to: from + measured }
+    LoadPhase { index, pace, from, to: from + measured }
 }
 
 /// The number of connections over which keys are stored.

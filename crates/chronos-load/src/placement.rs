@@ -1,4 +1,4 @@
-//! [`Placement`] maps keys to servers.
+//! [`KeyPlacement`] maps keys to servers.
 
 use clap::ValueEnum;
 
@@ -16,15 +16,15 @@ pub enum Sharding {
 
 /// The mapping of keys to servers.
 #[derive(Clone, Debug)]
-pub struct Placement {
+pub struct KeyPlacement {
     servers: u32,
     /// The points of the ring with their servers, in order; empty for modulo.
     ring: Vec<(u64, u32)>,
 }
 
-impl Placement {
+impl KeyPlacement {
     /// Creates a mapping to the servers of these names, at least one.
-    pub fn new(sharding: Sharding, names: &[String]) -> Placement {
+    pub fn new(sharding: Sharding, names: &[String]) -> KeyPlacement {
         let servers = names.len() as u32;
         let mut ring = Vec::new();
         if sharding == Sharding::Ketama {
@@ -34,7 +34,7 @@ impl Placement {
             }
             ring.sort_unstable();
         }
-        Placement { servers, ring }
+        KeyPlacement { servers, ring }
     }
 
     /// Returns the number of servers.
@@ -64,7 +64,7 @@ const NAME: u64 = 0x7365_7276_6572_0001;
 mod tests {
     use super::*;
 
-    fn shares(placement: &Placement) -> Vec<u32> {
+    fn shares(placement: &KeyPlacement) -> Vec<u32> {
         let mut counts = vec![0; placement.servers() as usize];
         (0..100_000).for_each(|key| counts[placement.owner(key) as usize] += 1);
         counts
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn modulo_is_even() {
-        let counts = shares(&Placement::new(Sharding::Modulo, &names(4)));
+        let counts = shares(&KeyPlacement::new(Sharding::Modulo, &names(4)));
         // The standard deviation is 137.
         assert!(counts.iter().all(|&count| count.abs_diff(25_000) < 700), "{counts:?}");
     }
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_server_more_takes_only_its_own_keys_from_the_ring() {
         let (four, five) =
-            (Placement::new(Sharding::Ketama, &names(4)), Placement::new(Sharding::Ketama, &names(5)));
+            (KeyPlacement::new(Sharding::Ketama, &names(4)), KeyPlacement::new(Sharding::Ketama, &names(5)));
         // With 160 points, shares are within about 3 / sqrt(160) of the mean.
         assert!(shares(&five).iter().all(|&count| count.abs_diff(20_000) < 5_000), "{:?}", shares(&five));
         let moved = (0..100_000).filter(|&key| four.owner(key) != five.owner(key));

@@ -16,12 +16,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use tempfile::TempDir;
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::ServerAddress;
 use crate::phase::{MeasurementEdge, pin};
 
 /// The transport between clients and a started server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Transport {
+pub enum ServerTransport {
     /// TCP connections to `{port}`.
     Tcp,
     /// UDP datagrams to `{port}`.
@@ -69,20 +69,24 @@ impl Recipe {
 
 /// A running server, which is stopped when this value is dropped.
 #[derive(Debug)]
-pub struct Server {
+pub struct ServerProcess {
     child: Child,
     /// The address at which it listens.
-    pub endpoint: Endpoint,
+    pub endpoint: ServerAddress,
     /// The folder of its socket and its log.
     directory: TempDir,
 }
 
-impl Server {
+impl ServerProcess {
     /// Starts `recipe` on `cpus` and waits until it listens.
     ///
     /// # Errors
     /// Returns an error if it cannot be started, ends, or does not listen within ten seconds.
-    pub fn start(recipe: &Recipe, transport: Transport, cpus: &[usize]) -> anyhow::Result<Server> {
+    pub fn start(
+        recipe: &Recipe,
+        transport: ServerTransport,
+        cpus: &[usize],
+    ) -> anyhow::Result<ServerProcess> {
         let directory = tempfile::tempdir().context("cannot make a directory for the server")?;
         let port = free_port().context("cannot find a free port")?;
         let socket = directory.path().join("socket");
@@ -109,11 +113,11 @@ impl Server {
             child.with_context(|| format!("cannot start `{}` of server {}", words[0], recipe.name))?;
         let address = SocketAddr::new(recipe.address, port);
         let endpoint = match transport {
-            Transport::Tcp => Endpoint::Tcp(address),
-            Transport::Udp => Endpoint::Udp(address),
-            Transport::Unix => Endpoint::Unix(socket),
+            ServerTransport::Tcp => ServerAddress::Tcp(address),
+            ServerTransport::Udp => ServerAddress::Udp(address),
+            ServerTransport::Unix => ServerAddress::Unix(socket),
         };
-        let mut server = Server { child, endpoint, directory };
+        let mut server = ServerProcess { child, endpoint, directory };
         server.wait_until_ready().with_context(|| format!("server {}: {}", recipe.name, words.join(" ")))?;
         Ok(server)
     }
@@ -178,7 +182,7 @@ impl Server {
 /// The processor time of servers during the measured time of a phase.
 #[derive(Debug)]
 pub struct Stopwatch<'a> {
-    servers: &'a [Server],
+    servers: &'a [ServerProcess],
     /// Tasks of the kernel that work for the servers.
     helpers: &'a [u32],
     at: [anyhow::Result<ProcessorTime>; 2],
@@ -187,7 +191,7 @@ pub struct Stopwatch<'a> {
 impl<'a> Stopwatch<'a> {
     /// Creates a stopwatch for all of `servers` together with `helpers`, the numbers of tasks of the kernel that work
     /// for them.
-    pub fn of(servers: &'a [Server], helpers: &'a [u32]) -> Stopwatch<'a> {
+    pub fn of(servers: &'a [ServerProcess], helpers: &'a [u32]) -> Stopwatch<'a> {
         Stopwatch {
             servers,
             helpers,
@@ -201,7 +205,7 @@ impl<'a> Stopwatch<'a> {
             let path = format!("/proc/{task}/schedstat");
             ProcessorTime::read(Path::new(&path)).with_context(|| format!("cannot read {path}"))
         };
-        let servers = self.servers.iter().map(Server::processor_time);
+        let servers = self.servers.iter().map(ServerProcess::processor_time);
         self.at[usize::from(edge == MeasurementEdge::End)] =
             servers.chain(self.helpers.iter().map(helper)).sum();
     }
@@ -252,7 +256,7 @@ impl ProcessorTime {
     }
 }
 
-impl Drop for Server {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
             // If the process ends at this moment, the signal has no receiver.
@@ -305,7 +309,7 @@ mod tests {
     #[test]
     fn a_server_that_ends_says_why() {
         let recipe = Recipe::parse("A=ls --no-such-option-{port}").unwrap();
-        let error = format!("{:#}", Server::start(&recipe, Transport::Tcp, &[]).unwrap_err());
+        let error = format!("{:#}", ServerProcess::start(&recipe, ServerTransport::Tcp, &[]).unwrap_err());
         assert!(error.contains("it ended with") && error.contains("no-such-option"), "{error}");
     }
 }

@@ -13,8 +13,8 @@ mod meta;
 
 use clap::ValueEnum;
 
-pub use frame::{FRAME_BYTES, Frame};
-pub use message::{Answer, Kind, Parsed, Request, Texts, excerpt};
+pub use frame::{DatagramFrame, FRAME_BYTES};
+pub use message::{Answer, Parsed, Request, RequestKind, Texts, excerpt};
 
 /// The protocol of requests and replies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

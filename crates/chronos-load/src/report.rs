@@ -10,7 +10,7 @@ use plimsoll_units::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::book::{Book, Counts};
-use crate::setup::{Pace, Phase};
+use crate::setup::{LoadPhase, Pace};
 
 /// The results of a run. Times are in microseconds, rates in operations a second.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -125,7 +125,7 @@ impl Distribution {
 
 impl Report {
     /// Creates the report of `phase` from the counts `book` of `threads` threads.
-    pub fn new(book: &Book, phase: &Phase, threads: u32, limits: SuspectLimits) -> Report {
+    pub fn new(book: &Book, phase: &LoadPhase, threads: u32, limits: SuspectLimits) -> Report {
         let seconds = phase.to.saturating_since(phase.from).as_secs_f64();
         let whole = phase.to.saturating_since(Time::ZERO).as_secs_f64();
         let rate_asked = match phase.pace {
@@ -317,7 +317,7 @@ mod tests {
     use super::*;
     use plimsoll_units::Span;
 
-    use crate::arrivals::Arrivals;
+    use crate::arrivals::LoadArrivals;
 
     fn book(latency_us: u64, lag_us: u64) -> Book {
         let mut book = Book::default();
@@ -330,9 +330,9 @@ mod tests {
     }
 
     fn report(book: &Book, rate: f64) -> Report {
-        let phase = Phase {
+        let phase = LoadPhase {
             index: 1,
-            pace: Pace::Open(Arrivals::Poisson, rate),
+            pace: Pace::Open(LoadArrivals::Poisson, rate),
             from: Time::ZERO,
             to: Time::ZERO + Span::from_secs(1),
         };
@@ -364,8 +364,12 @@ mod tests {
         let mut waited = book(100, 1);
         waited.waited = Span::from_ms(100);
         assert!(report(&waited, 1_000.0).suspect[0].contains("waited for a processor for 10 % of the time"));
-        let phase =
-            Phase { index: 1, pace: Pace::Closed(1), from: Time::ZERO, to: Time::ZERO + Span::from_secs(1) };
+        let phase = LoadPhase {
+            index: 1,
+            pace: Pace::Closed(1),
+            from: Time::ZERO,
+            to: Time::ZERO + Span::from_secs(1),
+        };
         let shared = crate::options::ValidityOptions { lag_share: 0.5, shared_cpus: true };
         assert_eq!(Report::new(&waited, &phase, 1, shared.limits()).suspect, Vec::<String>::new());
     }

@@ -6,11 +6,11 @@ use plimsoll_units::{Span, Time};
 use rand::Rng;
 use smallvec::SmallVec;
 
-use crate::arrivals::Arrivals;
+use crate::arrivals::LoadArrivals;
 use crate::draws::draws;
 use crate::keys::{KeyChoice, unit};
-use crate::placement::Placement;
-use crate::protocol::{Kind, Protocol, Texts};
+use crate::placement::KeyPlacement;
+use crate::protocol::{Protocol, RequestKind, Texts};
 
 /// The configuration that all threads and phases share.
 #[derive(Debug)]
@@ -32,13 +32,13 @@ pub struct Setup {
     /// When the copies of a get after the first are sent; at once if `None`. Only with [`Shape::Replicas`].
     pub later: Option<LaterCopies>,
     /// The mapping of keys to servers.
-    pub placement: Placement,
+    pub placement: KeyPlacement,
     /// The seed of all random draws.
     pub seed: u64,
     /// The time after which a datagram's request is lost; on a connection, the time to wait after the run.
     pub timeout: Span,
     /// How the values in replies are checked.
-    pub check: Check,
+    pub check: ReplyCheck,
     /// The most operations of a thread that may be outstanding; those beyond are not sent.
     pub outstanding_max: usize,
 }
@@ -68,7 +68,7 @@ pub struct LaterCopies {
 
 /// The check of a value that was read.
 #[derive(Debug)]
-pub enum Check {
+pub enum ReplyCheck {
     /// The value must have been stored under its key.
     Stored,
     /// The value must be the same each time, key by key, since the server computes it.
@@ -79,7 +79,7 @@ pub enum Check {
 
 /// One period of load with one pace, and the part of it that is measured.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Phase {
+pub struct LoadPhase {
     /// The index of the phase, 0 to 255; each index draws other requests.
     pub index: u8,
     /// The distribution of requests over time.
@@ -94,7 +94,7 @@ pub struct Phase {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Pace {
     /// Requests are sent at their due times, whatever the server does; the rate is that of all threads, per second.
-    Open(Arrivals, f64),
+    Open(LoadArrivals, f64),
     /// This many requests are outstanding on each connection.
     Closed(u32),
     /// Every key is stored once, with this many outstanding on each connection.
@@ -103,18 +103,25 @@ pub enum Pace {
 
 impl Setup {
     /// Returns the kind of operation `number` of `client`.
-    pub fn kind(&self, client: u32, number: u64) -> Kind {
+    pub fn kind(&self, client: u32, number: u64) -> RequestKind {
         match self.get_share {
-            1.0 => Kind::Get,
-            share if unit(draws(self.seed, client, number, KIND).next_u64()) < share => Kind::Get,
-            _ => Kind::Set,
+            1.0 => RequestKind::Get,
+            share if unit(draws(self.seed, client, number, KIND).next_u64()) < share => RequestKind::Get,
+            _ => RequestKind::Set,
         }
     }
 
     /// Returns the keys of part `part` of an operation that is due at `at`.
-    pub fn keys(&self, kind: Kind, client: u32, number: u64, part: u32, at: Time) -> SmallVec<[u64; 2]> {
+    pub fn keys(
+        &self,
+        kind: RequestKind,
+        client: u32,
+        number: u64,
+        part: u32,
+        at: Time,
+    ) -> SmallVec<[u64; 2]> {
         let mut rng = draws(self.seed, client, number, part);
-        let keys = if kind == Kind::Get { self.multi_get } else { 1 };
+        let keys = if kind == RequestKind::Get { self.multi_get } else { 1 };
         (0..keys).map(|_| self.choice.draw(&mut rng, at)).collect()
     }
 
@@ -136,9 +143,9 @@ impl Setup {
     /// Returns the reason why the value is wrong.
     pub fn check(&self, key: u64, value: &[u8]) -> Result<(), String> {
         match &self.check {
-            Check::Nothing => Ok(()),
-            Check::Stored => self.texts.values.check(key, value).map_err(|wrong| wrong.to_string()),
-            Check::SameEachTime(seen) => {
+            ReplyCheck::Nothing => Ok(()),
+            ReplyCheck::Stored => self.texts.values.check(key, value).map_err(|wrong| wrong.to_string()),
+            ReplyCheck::SameEachTime(seen) => {
                 // The hash 0 means a key that was not read yet.
                 let hash = twox_hash::XxHash3_64::oneshot(value) | 1;
                 let first = &seen[key as usize];

@@ -14,7 +14,7 @@ use crate::keys::unit;
 
 /// The distribution of value lengths, in bytes.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Sizes {
+pub enum ValueSizes {
     /// All values have this length.
     Fixed(u32),
     /// Lengths are uniform from the first to the second, both included.
@@ -26,7 +26,7 @@ pub enum Sizes {
     Etc,
 }
 
-/// The reason why a text is not a [`Sizes`].
+/// The reason why a text is not a [`ValueSizes`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "`{0}` is not a distribution of value sizes; write BYTES, uniform:LEAST,MOST, exponential:MEAN, or etc (sizes \
@@ -34,46 +34,46 @@ pub enum Sizes {
 )]
 pub struct BadSizes(String);
 
-impl FromStr for Sizes {
+impl FromStr for ValueSizes {
     type Err = BadSizes;
 
-    fn from_str(text: &str) -> Result<Sizes, BadSizes> {
+    fn from_str(text: &str) -> Result<ValueSizes, BadSizes> {
         let bad = || BadSizes(text.to_owned());
         let size =
             |text: &str| text.trim().parse().ok().filter(|size| (1..=1 << 30).contains(size)).ok_or_else(bad);
         match text.split_once(':') {
-            None if text == "etc" => Ok(Sizes::Etc),
-            None => Ok(Sizes::Fixed(size(text)?)),
-            Some(("exponential", mean)) => Ok(Sizes::Exponential(size(mean)?)),
+            None if text == "etc" => Ok(ValueSizes::Etc),
+            None => Ok(ValueSizes::Fixed(size(text)?)),
+            Some(("exponential", mean)) => Ok(ValueSizes::Exponential(size(mean)?)),
             Some(("uniform", range)) => {
                 let (least, most) = range.split_once(',').ok_or_else(bad)?;
                 let (least, most) = (size(least)?, size(most)?);
-                if least <= most { Ok(Sizes::Uniform(least, most)) } else { Err(bad()) }
+                if least <= most { Ok(ValueSizes::Uniform(least, most)) } else { Err(bad()) }
             }
             Some(_) => Err(bad()),
         }
     }
 }
 
-impl Sizes {
+impl ValueSizes {
     /// Returns the shortest and the longest length of a value.
     pub fn range(self) -> (u32, u32) {
         match self {
-            Sizes::Fixed(size) => (size, size),
-            Sizes::Uniform(least, most) => (least, most),
-            Sizes::Exponential(_) | Sizes::Etc => (1, CUT),
+            ValueSizes::Fixed(size) => (size, size),
+            ValueSizes::Uniform(least, most) => (least, most),
+            ValueSizes::Exponential(_) | ValueSizes::Etc => (1, CUT),
         }
     }
 
     /// Returns the length for 64 uniform bits.
     fn of(self, word: u64) -> usize {
         let size = match self {
-            Sizes::Fixed(size) => size,
-            Sizes::Uniform(least, most) => least + (unit(word) * f64::from(most - least + 1)) as u32,
-            Sizes::Exponential(mean) => {
+            ValueSizes::Fixed(size) => size,
+            ValueSizes::Uniform(least, most) => least + (unit(word) * f64::from(most - least + 1)) as u32,
+            ValueSizes::Exponential(mean) => {
                 (-(1.0 - unit(word)).ln() * f64::from(mean)).clamp(1.0, f64::from(CUT)) as u32
             }
-            Sizes::Etc => {
+            ValueSizes::Etc => {
                 let tail = (1.0 - unit(word)).powf(-ETC_SHAPE) - 1.0;
                 (1.0 + ETC_SCALE * tail / ETC_SHAPE).clamp(1.0, f64::from(CUT)) as u32
             }
@@ -118,7 +118,7 @@ pub enum Wrong {
 /// Writes and checks values.
 #[derive(Debug)]
 pub struct Values {
-    sizes: Sizes,
+    sizes: ValueSizes,
     noise: Vec<u8>,
     /// The number of versions that each client has written; none where others write too.
     written: Option<Vec<AtomicU64>>,
@@ -126,7 +126,7 @@ pub struct Values {
 
 impl Values {
     /// Creates values of `sizes`, written by `clients` clients, and by no other program if `alone`.
-    pub fn new(sizes: Sizes, clients: u32, alone: bool) -> Values {
+    pub fn new(sizes: ValueSizes, clients: u32, alone: bool) -> Values {
         let mut noise = vec![0; 2 * NOISE];
         draws(NOISE_SEED, 0, 0, 0).fill_bytes(&mut noise[..NOISE]);
         noise.copy_within(..NOISE, NOISE);
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_wrong_value_is_told() {
-        let values = Values::new(Sizes::Fixed(1024), 2, true);
+        let values = Values::new(ValueSizes::Fixed(1024), 2, true);
         let version = values.next_version(1, 0);
         assert_eq!(values.check(7, &value(&values, 7, version)), Ok(()));
         assert_eq!(values.check(7, &value(&values, 7, FIRST_VERSION)), Ok(()));
@@ -283,14 +283,14 @@ mod tests {
     #[test]
     fn versions_of_others_are_right_where_others_write() {
         let (ours, theirs) =
-            (Values::new(Sizes::Fixed(64), 1, false), Values::new(Sizes::Fixed(64), 9, true));
+            (Values::new(ValueSizes::Fixed(64), 1, false), Values::new(ValueSizes::Fixed(64), 9, true));
         assert_eq!(ours.check(1, &value(&theirs, 1, theirs.next_version(8, 5))), Ok(()));
     }
 
     #[test]
     fn values_of_all_lengths_are_right() {
         for size in [1, 2, 15, 16, 17, 8192, 8208, 8209, 50_000] {
-            let values = Values::new(Sizes::Fixed(size), 1, true);
+            let values = Values::new(ValueSizes::Fixed(size), 1, true);
             let mut stored = value(&values, 3, FIRST_VERSION);
             assert_eq!(stored.len(), size as usize);
             assert_eq!(values.check(3, &stored), Ok(()));
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_short_value_may_be_of_any_version() {
-        let values = Values::new(Sizes::Uniform(3, 40), 1, true);
+        let values = Values::new(ValueSizes::Uniform(3, 40), 1, true);
         for version in (0..50).map(|number| values.next_version(0, number)) {
             assert_eq!(values.check(3, &value(&values, 3, version)), Ok(()));
         }
@@ -312,19 +312,19 @@ mod tests {
 
     #[test]
     fn sizes_have_their_means() {
-        let mean = |sizes: Sizes| (0..100_000).map(|n| sizes.of(mix64(n)) as f64).sum::<f64>() / 1e5;
-        assert!((mean(Sizes::Uniform(100, 300)) - 200.0).abs() < 2.0);
-        assert!((mean(Sizes::Exponential(1000)) - 1000.0).abs() < 20.0);
+        let mean = |sizes: ValueSizes| (0..100_000).map(|n| sizes.of(mix64(n)) as f64).sum::<f64>() / 1e5;
+        assert!((mean(ValueSizes::Uniform(100, 300)) - 200.0).abs() < 2.0);
+        assert!((mean(ValueSizes::Exponential(1000)) - 1000.0).abs() < 20.0);
         // The mean is scale / (1 - shape), plus the 1 byte at which it starts.
-        assert!((mean(Sizes::Etc) - 330.0).abs() < 15.0, "{}", mean(Sizes::Etc));
+        assert!((mean(ValueSizes::Etc) - 330.0).abs() < 15.0, "{}", mean(ValueSizes::Etc));
     }
 
     #[test]
     fn texts_are_read_or_refused_with_what_is_allowed() {
-        assert_eq!("1024".parse(), Ok(Sizes::Fixed(1024)));
-        assert_eq!("uniform:10,20".parse(), Ok(Sizes::Uniform(10, 20)));
+        assert_eq!("1024".parse(), Ok(ValueSizes::Fixed(1024)));
+        assert_eq!("uniform:10,20".parse(), Ok(ValueSizes::Uniform(10, 20)));
         for text in ["0", "uniform:20,10", "exponential:", "pareto"] {
-            let error = text.parse::<Sizes>().unwrap_err().to_string();
+            let error = text.parse::<ValueSizes>().unwrap_err().to_string();
             assert!(error.contains(&format!("`{text}`")) && error.contains("exponential:MEAN"), "{error}");
         }
     }

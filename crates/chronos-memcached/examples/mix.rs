@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use mix::{requests, set};
-use plimsoll_chronos::{Direct, Now, Service, Transport};
-use plimsoll_chronos_memcached::{Memcached, Settings};
+use plimsoll_chronos::{Direct, Now, Service, SessionTransport};
+use plimsoll_chronos_memcached::{Memcached, MemcachedSettings};
 use plimsoll_process::outln;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -33,9 +33,14 @@ fn main() -> Result<()> {
     if together == 0 || together > operations {
         bail!("together: {together} is not allowed; 1 to {operations} (the operations) are");
     }
-    let settings = Settings { memory_limit: 1 << 30, partitions, hash_secret: 7, ..Settings::default() };
+    let settings = MemcachedSettings {
+        memory_limit: 1 << 30,
+        partitions,
+        hash_secret: 7,
+        ..MemcachedSettings::default()
+    };
     let mut direct = Direct::new(Memcached::new(settings)?, partitions);
-    let mut session = direct.service().open(Transport::Tcp);
+    let mut session = direct.service().open(SessionTransport::Tcp);
     let mut reply = Vec::with_capacity(64 << 10);
     let mut input = Vec::with_capacity(64 << 10);
     for key in 0..KEYS {

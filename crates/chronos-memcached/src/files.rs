@@ -2,24 +2,24 @@
 
 use std::path::{Path, PathBuf, absolute};
 
-use crate::{Credentials, Settings};
+use crate::{Credentials, MemcachedSettings};
 use anyhow::{Context, Result};
 use plimsoll_chronos::{Config, Listen, Tls};
 
 /// The files, and the objects that were read from them.
 #[derive(Clone, Debug, Default)]
-pub struct Files {
+pub struct ReadFiles {
     users: Option<(Credentials, PathBuf)>,
     certificates: Option<(Tls, PathBuf, PathBuf)>,
 }
 
-impl Files {
+impl ReadFiles {
     /// Makes the names of the files behind `settings` and `config` absolute, so that they hold after a change of the
     /// working directory.
     ///
     /// # Errors
     /// If a name is relative, and the process has no working directory.
-    pub fn new(users: Option<PathBuf>, settings: &Settings, config: &Config) -> Result<Files> {
+    pub fn new(users: Option<PathBuf>, settings: &MemcachedSettings, config: &Config) -> Result<ReadFiles> {
         let whole = |path: &Path| absolute(path).with_context(|| path.display().to_string());
         let shown =
             |place: &Listen| if let Listen::Tls { tls, .. } = place { Some(tls.clone()) } else { None };
@@ -28,7 +28,7 @@ impl Files {
         let tls = config.listen.iter().find_map(shown).zip(settings.tls.clone());
         let certificates =
             tls.map(|(tls, (chain, key))| Ok::<_, anyhow::Error>((tls, whole(&chain)?, whole(&key)?)));
-        Ok(Files { users, certificates: certificates.transpose()? })
+        Ok(ReadFiles { users, certificates: certificates.transpose()? })
     }
 
     /// Reports whether there are certificates.

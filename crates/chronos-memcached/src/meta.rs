@@ -10,11 +10,11 @@ use base64::Engine;
 use base64::alphabet;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 pub use execute::execute;
-use flags::Flags;
+use flags::MetaFlags;
 use plimsoll_chronos::Step;
 
 use crate::clock::Clock;
-use crate::request::{Bits, Head, Request, Style, Verb};
+use crate::request::{Bits, ReplyStyle, Request, RequestHead, Verb};
 use crate::server::Memcached;
 use crate::session::Session;
 use crate::text::KEY_BYTES_MAX;
@@ -30,7 +30,7 @@ pub type Decoded = Option<[u8; 256]>;
 /// Returns the key that `request` means.
 #[inline]
 pub fn key<'k>(request: &Request<'k>, decoded: &'k mut Decoded) -> &'k [u8] {
-    if request.head.style != Style::Meta || !request.head.has(Bits::KEY_BINARY) {
+    if request.head.style != ReplyStyle::Meta || !request.head.has(Bits::KEY_BINARY) {
         return request.key;
     }
     let decoded = decoded.insert([0; 256]);
@@ -42,7 +42,7 @@ pub fn key<'k>(request: &Request<'k>, decoded: &'k mut Decoded) -> &'k [u8] {
 #[inline]
 pub fn plain_get<'a>(key: &'a [u8], tokens: &'a [u8]) -> Option<Request<'a>> {
     let (bits, is_answered) = flags::plain(tokens)?;
-    let mut head = Head::new(Verb::Get, Style::Meta);
+    let mut head = RequestHead::new(Verb::Get, ReplyStyle::Meta);
     head.bits = bits;
     Some(Request { head, key, tokens: if is_answered { tokens } else { &[] }, value: &[] })
 }
@@ -83,7 +83,7 @@ fn answer<'a>(text: &str, consumed: usize, reply: &mut Vec<u8>) -> Step<Request<
 fn parse_inspect(words: &[u8]) -> Result<Request<'_>, &'static str> {
     let mut rest = Words(words);
     let key = rest.next().filter(|key| key.len() <= KEY_BYTES_MAX).ok_or(BAD_FORMAT)?;
-    let mut head = Head::new(Verb::Inspect, Style::Meta);
+    let mut head = RequestHead::new(Verb::Inspect, ReplyStyle::Meta);
     if rest.next() == Some(b"b") {
         head.bits |= Bits::KEY_BINARY;
         check_base64(key).ok_or(BAD_FORMAT)?;
@@ -104,9 +104,9 @@ fn parse_key(clock: Clock, command: u8, words: &[u8]) -> Result<Request<'_>, &'s
         b'd' => Verb::Delete,
         _ => Verb::Increment,
     };
-    let mut head = Head::new(verb, Style::Meta);
+    let mut head = RequestHead::new(verb, ReplyStyle::Meta);
     head.delta = 1;
-    let flags = Flags::read(&mut head, clock, key, tokens);
+    let flags = MetaFlags::read(&mut head, clock, key, tokens);
     if flags.count + 2 > WORDS_MAX {
         return Err(if get {
             "CLIENT_ERROR options flags are too long"
@@ -147,8 +147,8 @@ fn parse_set<'a>(
     if key.len() > KEY_BYTES_MAX {
         return answer(BAD_FORMAT, consumed, reply);
     }
-    let mut head = Head::new(Verb::Set, Style::Meta);
-    let flags = Flags::read(&mut head, clock, key, tokens);
+    let mut head = RequestHead::new(Verb::Set, ReplyStyle::Meta);
+    let flags = MetaFlags::read(&mut head, clock, key, tokens);
     if flags.count + 3 > WORDS_MAX {
         return answer("CLIENT_ERROR options flags too long", consumed, reply);
     }
@@ -180,7 +180,7 @@ fn parse_set<'a>(
     server.run(total, request, key)
 }
 
-fn set_verb(head: &mut Head, flags: Flags) -> Result<(), &'static str> {
+fn set_verb(head: &mut RequestHead, flags: MetaFlags) -> Result<(), &'static str> {
     let mode = flags.mode?;
     check_opaque(flags)?;
     head.verb = match mode {
@@ -197,7 +197,7 @@ fn set_verb(head: &mut Head, flags: Flags) -> Result<(), &'static str> {
     Ok(())
 }
 
-fn check_opaque(flags: Flags) -> Result<(), &'static str> {
+fn check_opaque(flags: MetaFlags) -> Result<(), &'static str> {
     if flags.opaque_fits { Ok(()) } else { Err("CLIENT_ERROR opaque token too long") }
 }
 

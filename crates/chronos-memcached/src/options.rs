@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{Credentials, GROWTH_FACTOR, Protocol, REQUESTS_PER_TURN, Settings};
+use crate::{Credentials, GROWTH_FACTOR, MemcachedSettings, Protocol, REQUESTS_PER_TURN};
 use anyhow::{Context, Result, bail};
 use clap::{ArgAction, Parser};
 use plimsoll_chronos::{AcrossNodes, Balancing, Config, DatagramSteering, KeyHash, Limits};
@@ -12,7 +12,7 @@ mod extended;
 mod memory;
 mod places;
 
-use crate::files::Files;
+use crate::files::ReadFiles;
 use extended::{EXTENDED_HELP, Extended};
 use memory::Memory;
 use plimsoll_process::note;
@@ -157,7 +157,7 @@ impl Options {
     ///
     /// # Errors
     /// If a flag is wrong; the error names the flag and the allowed values.
-    pub fn resolve(&self, group_limit: Option<u64>) -> Result<(Settings, Config, Files)> {
+    pub fn resolve(&self, group_limit: Option<u64>) -> Result<(MemcachedSettings, Config, ReadFiles)> {
         self.refuse_unsupported()?;
         let extended = Extended::read(&self.extended)?;
         if !(1..=Config::THREADS_MAX).contains(&self.threads) {
@@ -173,9 +173,10 @@ impl Options {
         let ways = extended.split.unwrap_or(1);
         let memory = self.memory(&extended, group_limit)?;
         let memory_limit = memory.items;
-        let partitions =
-            extended.partitions.unwrap_or_else(|| Settings::partitions_for(memory_limit, self.threads, ways));
-        let settings = Settings {
+        let partitions = extended
+            .partitions
+            .unwrap_or_else(|| MemcachedSettings::partitions_for(memory_limit, self.threads, ways));
+        let settings = MemcachedSettings {
             memory_limit,
             item_size_max: self.max_item_size,
             evict: !self.disable_evictions,
@@ -206,7 +207,7 @@ impl Options {
             verbosity: u32::from(self.verbose),
             tls: self.enable_ssl.then(|| extended.tls_files().ok()).flatten(),
             tls_authority: extended.authority.clone(),
-            tls_write_bytes: extended.tls_write_bytes.unwrap_or(Settings::default().tls_write_bytes),
+            tls_write_bytes: extended.tls_write_bytes.unwrap_or(MemcachedSettings::default().tls_write_bytes),
             idle_timeout: extended.idle_timeout,
             partitions,
             by_vbucket: extended.by_vbucket,
@@ -214,7 +215,7 @@ impl Options {
             hash_secret: secret(),
         };
         let config = self.config(&settings, &extended, memory.connections)?;
-        let files = Files::new(self.users_file(), &settings, &config)?;
+        let files = ReadFiles::new(self.users_file(), &settings, &config)?;
         Ok((settings, config, files))
     }
 
@@ -299,7 +300,12 @@ impl Options {
         self.auth_file.clone().or_else(sasl)
     }
 
-    fn config(&self, settings: &Settings, extended: &Extended, connection_memory: u64) -> Result<Config> {
+    fn config(
+        &self,
+        settings: &MemcachedSettings,
+        extended: &Extended,
+        connection_memory: u64,
+    ) -> Result<Config> {
         /// Bytes of a request beside its value: a get of many keys, for example.
         const REQUEST_BYTES_BESIDE: usize = 16 << 20;
         let deviations = if extended.as_printed { 0 } else { Balancing::default().deviations };

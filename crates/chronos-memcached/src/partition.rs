@@ -1,9 +1,9 @@
 //! One partition, and the operations of commands on it, whatever the protocol.
 
-use crate::request::{Bits, Head, Request, Style, Verb};
+use crate::request::{Bits, ReplyStyle, Request, RequestHead, Verb};
 use crate::settings::ItemLimit;
 use crate::stats::{Counters, Gauges, Prefixed, Prefixes};
-use crate::store::{ItemRef, Lookup, Meta, State, Store};
+use crate::store::{ItemRef, ItemState, ItemStore, Lookup, Meta};
 use crate::text::words;
 use crate::{binary, text};
 
@@ -15,7 +15,7 @@ pub struct Partition {
     /// The largest item that appending and prepending may make.
     pub item_limit: ItemLimit,
     /// The items of the partition.
-    pub store: Store,
+    pub store: ItemStore,
     /// The counters of the partition.
     pub counters: Counters,
     /// The counts of `stats detail`.
@@ -108,13 +108,13 @@ impl Partition {
     /// Appends the answer to a get of text or binary that found `item`, or none.
     pub fn answer_get(&self, request: &Request<'_>, item: Option<ItemRef>, reply: &mut Vec<u8>) {
         match request.head.style {
-            Style::Binary => binary::answer_get(self, request, item, reply),
-            Style::Text | Style::Meta => text::answer_get(self, &request.head, item, reply),
+            ReplyStyle::Binary => binary::answer_get(self, request, item, reply),
+            ReplyStyle::Text | ReplyStyle::Meta => text::answer_get(self, &request.head, item, reply),
         }
     }
 
     /// Looks a key up to set its expiry time, and counts.
-    fn touch(&mut self, head: &Head, key: &[u8], second: u32) -> Option<ItemRef> {
+    fn touch(&mut self, head: &RequestHead, key: &[u8], second: u32) -> Option<ItemRef> {
         self.counters.touch_commands += 1;
         let found = self.find(head.hash, key, second);
         match found {
@@ -130,7 +130,7 @@ impl Partition {
     }
 
     /// Counts a meta get. As in memcached, it is a touch where it finds an item and sets its expiry time.
-    pub fn count_meta_get(&mut self, head: &Head, is_hit: bool) {
+    pub fn count_meta_get(&mut self, head: &RequestHead, is_hit: bool) {
         if is_hit && head.has(Bits::EXPIRY) {
             self.counters.touch_commands += 1;
             self.counters.touch_hits += 1;
@@ -153,7 +153,7 @@ impl Partition {
 
     /// Runs a store command.
     #[inline]
-    pub fn store(&mut self, head: &Head, key: &[u8], value: &[u8], second: u32) -> Outcome {
+    pub fn store(&mut self, head: &RequestHead, key: &[u8], value: &[u8], second: u32) -> Outcome {
         let stored = self.try_store(head, key, value, second);
         if !matches!(stored, Outcome::Stored(_)) {
             self.store.count_set(key.len(), value.len());
@@ -162,11 +162,11 @@ impl Partition {
     }
 
     #[inline]
-    fn try_store(&mut self, head: &Head, key: &[u8], value: &[u8], second: u32) -> Outcome {
+    fn try_store(&mut self, head: &RequestHead, key: &[u8], value: &[u8], second: u32) -> Outcome {
         self.counters.set_commands += 1;
         let mut meta = Meta { flags: head.client_flags, expiry: head.expiry, state: 0 };
         if head.has(Bits::KEY_BINARY) {
-            meta.state |= State::KEY_BINARY;
+            meta.state |= ItemState::KEY_BINARY;
         }
         // Most stores do not depend on the present item; the store finds it by itself.
         if head.verb == Verb::Set && head.cas == 0 {
@@ -197,7 +197,7 @@ impl Partition {
             }
             Verb::Cas if head.has(Bits::STALE) && head.cas != 0 && head.cas < old_cas => {
                 meta.expiry = expiry;
-                meta.state |= State::STALE | (state & State::TOKEN_SENT);
+                meta.state |= ItemState::STALE | (state & ItemState::TOKEN_SENT);
                 self.put(head, key, value, meta, second)
             }
             Verb::Cas => {
@@ -221,7 +221,7 @@ impl Partition {
         }
     }
 
-    fn put(&mut self, head: &Head, key: &[u8], value: &[u8], meta: Meta, second: u32) -> Outcome {
+    fn put(&mut self, head: &RequestHead, key: &[u8], value: &[u8], meta: Meta, second: u32) -> Outcome {
         match self.store.put(head.hash, key, [value, b""], meta, second) {
             Ok(item) => Outcome::Stored(item),
             Err(_) => {
@@ -238,7 +238,7 @@ impl Partition {
     }
 
     /// Adds `delta` to the number that `key` has, or subtracts it.
-    pub fn arithmetic(&mut self, head: &Head, key: &[u8], second: u32) -> Outcome {
+    pub fn arithmetic(&mut self, head: &RequestHead, key: &[u8], second: u32) -> Outcome {
         let Some(item) = self.find(head.hash, key, second) else { return self.create(head, key, second) };
         let (header, _, value) = self.store.item(item);
         let (bytes, flags, expiry) = (value.len(), header.flags.get(), header.expiry.get());
@@ -288,7 +288,7 @@ impl Partition {
     }
 
     /// Creates the number that arithmetic did not find, or counts the miss.
-    fn create(&mut self, head: &Head, key: &[u8], second: u32) -> Outcome {
+    fn create(&mut self, head: &RequestHead, key: &[u8], second: u32) -> Outcome {
         if !head.has(Bits::CREATE | Bits::VIVIFY) {
             let is_increment = head.verb == Verb::Increment;
             self.counters.increment_misses += u64::from(is_increment);

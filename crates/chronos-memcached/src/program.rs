@@ -7,7 +7,7 @@ use std::sync::{Arc, mpsc};
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use plimsoll_chronos::{Config, Running, StartError, metrics::MetricsSocket};
+use plimsoll_chronos::{Config, RunningServer, StartError, metrics::MetricsSocket};
 use plimsoll_process::{note, outln};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
@@ -32,7 +32,7 @@ pub fn main(run: impl FnOnce() -> Result<()>) -> ExitCode {
 /// If a flag is wrong, the kernel refuses a resource of the server, or a thread of the server fails.
 pub fn run(
     arguments: impl IntoIterator<Item = OsString>,
-    start: impl FnOnce(Memcached, &Config) -> Result<Running, StartError>,
+    start: impl FnOnce(Memcached, &Config) -> Result<RunningServer, StartError>,
 ) -> Result<()> {
     let options = Options::try_parse_from(arguments)
         .unwrap_or_else(|said| plimsoll_process::end(said.print(), said.exit_code()));

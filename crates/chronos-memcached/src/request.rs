@@ -1,6 +1,6 @@
 //! [`Request`]: one command on one key, of any of the protocols.
 //!
-//! A request is flat, because it travels: its [`Head`] is copied unchanged into the message to another thread, and the
+//! A request is flat, because it travels: its [`RequestHead`] is copied unchanged into the message to another thread, and the
 //! key, the meta tokens and the value follow.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
@@ -147,7 +147,7 @@ impl Verb {
 /// The style of the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(u8)]
-pub enum Style {
+pub enum ReplyStyle {
     /// The text protocol: get, set, ...
     Text,
     /// The meta commands: mg, ms, ...
@@ -189,7 +189,7 @@ impl Bits {
 /// The fields of fixed size of a request. The verb decides which fields have a meaning; the others are 0.
 #[derive(Clone, Copy, Debug, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
-pub struct Head {
+pub struct RequestHead {
     /// The hash of the key's bytes.
     pub hash: u64,
     /// The cas value that the item must have.
@@ -213,17 +213,17 @@ pub struct Head {
     /// The operation on the key.
     pub verb: Verb,
     /// The protocol of the answer.
-    pub style: Style,
+    pub style: ReplyStyle,
     /// Binary: the opcode. Stats: the kind of report.
     pub mode: u8,
     /// Padding, which is always 0.
     pub padding: [u8; 5],
 }
 
-impl Head {
+impl RequestHead {
     /// Creates a head with the operation and the style of the answer only.
-    pub const fn new(verb: Verb, style: Style) -> Head {
-        Head {
+    pub const fn new(verb: Verb, style: ReplyStyle) -> RequestHead {
+        RequestHead {
             hash: 0,
             cas: 0,
             delta: 0,
@@ -251,7 +251,7 @@ impl Head {
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The fields of fixed size.
-    pub head: Head,
+    pub head: RequestHead,
     /// The key as the client wrote it (base64 included).
     pub key: &'a [u8],
     /// The tokens after the key of a meta command.
@@ -262,20 +262,20 @@ pub struct Request<'a> {
 
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
-struct Lengths {
+struct ArgumentLengths {
     key: u32,
     tokens: u32,
 }
 
 impl<'a> Request<'a> {
     /// Creates a request without tokens or value.
-    pub fn new(head: Head, key: &'a [u8]) -> Request<'a> {
+    pub fn new(head: RequestHead, key: &'a [u8]) -> Request<'a> {
         Request { head, key, tokens: &[], value: &[] }
     }
 
     /// Appends the encoded request to a message for another thread.
     pub fn encode(&self, message: &mut Vec<u8>) {
-        let lengths = Lengths { key: self.key.len() as u32, tokens: self.tokens.len() as u32 };
+        let lengths = ArgumentLengths { key: self.key.len() as u32, tokens: self.tokens.len() as u32 };
         message.extend_from_slice(self.head.as_bytes());
         message.extend_from_slice(lengths.as_bytes());
         for part in [self.key, self.tokens, self.value] {
@@ -286,8 +286,8 @@ impl<'a> Request<'a> {
     /// Returns the request that [`Request::encode`] wrote.
     pub fn decode(message: &'a [u8]) -> Request<'a> {
         const OURS: &str = "a message of this program's own";
-        let (head, rest) = Head::try_read_from_prefix(message).expect(OURS);
-        let (lengths, rest) = Lengths::read_from_prefix(rest).expect(OURS);
+        let (head, rest) = RequestHead::try_read_from_prefix(message).expect(OURS);
+        let (lengths, rest) = ArgumentLengths::read_from_prefix(rest).expect(OURS);
         let (key, rest) = rest.split_at(lengths.key as usize);
         let (tokens, value) = rest.split_at(lengths.tokens as usize);
         Request { head, key, tokens, value }
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_request_travels() {
-        let mut head = Head::new(Verb::Cas, Style::Meta);
+        let mut head = RequestHead::new(Verb::Cas, ReplyStyle::Meta);
         (head.hash, head.bits, head.opaque) = (77, Bits::QUIET | Bits::CAS, [1, 2, 3, 4]);
         let request = Request { head, key: b"key", tokens: b"v q O1", value: b"value" };
         let mut message = Vec::new();

@@ -7,20 +7,20 @@ use plimsoll_chronos::{KeyHash, PagePool, Step};
 
 use crate::clock::Clock;
 use crate::request::{Bits, Request};
-use crate::settings::{PAGES_FLOOR, Settings};
+use crate::settings::{MemcachedSettings, PAGES_FLOOR};
 use crate::stats::{self, Certificates, Report, Shared};
-use crate::store::{Budget, Classes, Layout};
+use crate::store::{ChunkClasses, ItemBudget, Layout};
 
 /// A memcached without threads and sockets.
 #[derive(Debug)]
 pub struct Memcached {
-    pub(crate) settings: Settings,
+    pub(crate) settings: MemcachedSettings,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) budget: Arc<Budget>,
+    pub(crate) budget: Arc<ItemBudget>,
     pub(crate) layout: Arc<Layout>,
     pub(crate) hash: KeyHash,
     /// The published counters of partitions, if metrics show them.
-    pub(crate) published: Option<Arc<stats::Published>>,
+    pub(crate) published: Option<Arc<stats::PublishedCounts>>,
 }
 
 /// Settings that contradict each other.
@@ -64,7 +64,7 @@ pub enum SettingsError {
 
 impl Memcached {
     /// Creates a server with `settings`; its item memory is not allocated yet.
-    pub fn new(settings: Settings) -> Result<Memcached, SettingsError> {
+    pub fn new(settings: MemcachedSettings) -> Result<Memcached, SettingsError> {
         let (memory, item) = (settings.memory_limit, settings.item_size_max);
         if memory < settings.memory_min() {
             return Err(SettingsError::MemoryTooSmall {
@@ -93,13 +93,13 @@ impl Memcached {
         shared.automove.store(1, Ordering::Relaxed);
         Ok(Memcached {
             layout: Arc::new(Layout {
-                classes: Classes::new(page_bytes, settings.growth_factor, settings.chunk_size),
+                classes: ChunkClasses::new(page_bytes, settings.growth_factor, settings.chunk_size),
                 page_bytes,
                 pool: PagePool::new(page_bytes),
                 pages_floor: PAGES_FLOOR,
                 evict: settings.evict,
             }),
-            budget: Arc::new(Budget::new(memory, item)),
+            budget: Arc::new(ItemBudget::new(memory, item)),
             hash: KeyHash::new(settings.hash_secret),
             shared: Arc::new(shared),
             settings,
@@ -109,13 +109,13 @@ impl Memcached {
 
     /// Has partitions publish their counts, before the server starts; returns the counts that metrics show.
     pub fn publish(&mut self) -> stats::Shown {
-        let published = Arc::new(stats::Published::new(self.settings.partitions));
+        let published = Arc::new(stats::PublishedCounts::new(self.settings.partitions));
         self.published = Some(Arc::clone(&published));
         stats::Shown { published, shared: Arc::clone(&self.shared), budget: Arc::clone(&self.budget) }
     }
 
     /// Returns the settings.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &MemcachedSettings {
         &self.settings
     }
 
@@ -167,7 +167,7 @@ impl Memcached {
         report: Report,
         replies: &[Vec<u8>],
         clock: Clock,
-        sink: &mut dyn stats::Sink,
+        sink: &mut dyn stats::ReportSink,
     ) {
         let (taken, limit) = self.memory();
         match report {

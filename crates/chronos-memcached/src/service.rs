@@ -4,16 +4,16 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use plimsoll_chronos::{Ahead, KeyHash, Now, PartitionId, RuntimeStats, Service, Step, Transport};
+use plimsoll_chronos::{Ahead, KeyHash, Now, PartitionId, RuntimeStats, Service, SessionTransport, Step};
 use zerocopy::IntoBytes;
 
 use crate::clock::Clock;
 use crate::partition::Partition;
-use crate::request::{Bits, Request, Style, Verb};
+use crate::request::{Bits, ReplyStyle, Request, Verb};
 use crate::server::Memcached;
 use crate::session::{Protocol, Session};
 use crate::stats::{Counters, Prefixes, Report, SocketState};
-use crate::store::Store;
+use crate::store::ItemStore;
 use crate::{binary, meta, text, udp};
 
 /// The first byte of a binary request.
@@ -45,7 +45,7 @@ impl Service for Memcached {
     fn partition(&self, id: PartitionId) -> Partition {
         let step = if self.settings.cas { u64::from(self.settings.partitions) } else { 0 };
         let (layout, budget) = (Arc::clone(&self.layout), Arc::clone(&self.budget));
-        let store = Store::new(layout, budget, u64::from(id.0) + 1, step);
+        let store = ItemStore::new(layout, budget, u64::from(id.0) + 1, step);
         Partition {
             number: id.0,
             item_limit: self.settings.item_limit(),
@@ -55,7 +55,7 @@ impl Service for Memcached {
         }
     }
 
-    fn open(&self, transport: Transport) -> Session {
+    fn open(&self, transport: SessionTransport) -> Session {
         let authenticated = self.settings.credentials.is_none();
         Session::new(transport, Protocol::Unknown, authenticated, &self.shared)
     }
@@ -95,7 +95,7 @@ impl Service for Memcached {
         match &step {
             Step::Run { consumed, request, .. } => {
                 session.count_read(*consumed);
-                session.is_piped = !(request.head.verb.is_fetch() && request.head.style == Style::Text);
+                session.is_piped = !(request.head.verb.is_fetch() && request.head.style == ReplyStyle::Text);
             }
             Step::Done { consumed } | Step::Everywhere { consumed, .. } => {
                 session.count_read(*consumed);
@@ -174,9 +174,9 @@ impl Service for Memcached {
                     partition.count_prefix(request, key, self.settings.prefix_delimiter, clock.second);
                 }
                 match request.head.style {
-                    Style::Text => text::execute(partition, request, clock, reply),
-                    Style::Meta => meta::execute(partition, request, clock, reply),
-                    Style::Binary => binary::execute(partition, request, clock, reply),
+                    ReplyStyle::Text => text::execute(partition, request, clock, reply),
+                    ReplyStyle::Meta => meta::execute(partition, request, clock, reply),
+                    ReplyStyle::Binary => binary::execute(partition, request, clock, reply),
                 }
                 partition.counters.bytes_written += (reply.len() - before) as u64;
             }
@@ -204,10 +204,10 @@ impl Service for Memcached {
         let head = &request.head;
         let is_report = head.verb == Verb::Stats;
         match head.style {
-            Style::Binary if is_report => {
+            ReplyStyle::Binary if is_report => {
                 binary::merge_report(self, request, replies, Clock::new(now), reply)
             }
-            Style::Binary => binary::merge(request, reply),
+            ReplyStyle::Binary => binary::merge(request, reply),
             _ if is_report => {
                 text::merge_report(self, Report::from_mode(head.mode), replies, Clock::new(now), reply);
             }

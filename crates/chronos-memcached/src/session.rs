@@ -4,10 +4,10 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use plimsoll_chronos::Transport;
+use plimsoll_chronos::SessionTransport;
 
 use crate::request::Command;
-use crate::stats::{Member, Shared, SocketState};
+use crate::stats::{RosterSocket, Shared, SocketState};
 use crate::text::dump_cursor::Dump;
 
 /// The protocol of a connection: its first byte decides.
@@ -38,7 +38,7 @@ pub struct MultiGet {
 #[derive(Debug)]
 pub struct Session {
     /// The transport of the connection.
-    pub transport: Transport,
+    pub transport: SessionTransport,
     /// The protocol of the connection.
     pub protocol: Protocol,
     /// A dump whose items are answered page by page.
@@ -60,7 +60,7 @@ pub struct Session {
     /// Bytes read that are not yet in the shared counter.
     pub bytes_read: u64,
     /// Its entry in `stats conns`, if it is a connection.
-    member: Option<Arc<Member>>,
+    member: Option<Arc<RosterSocket>>,
     shared: Arc<Shared>,
 }
 
@@ -70,12 +70,12 @@ const BYTES_UNTOLD_MAX: u64 = 64 << 10;
 impl Session {
     /// Creates the session of a new connection; `authenticated` if it needs no login.
     pub fn new(
-        transport: Transport,
+        transport: SessionTransport,
         protocol: Protocol,
         authenticated: bool,
         shared: &Arc<Shared>,
     ) -> Session {
-        if transport != Transport::Udp {
+        if transport != SessionTransport::Udp {
             shared.connections.fetch_add(1, Ordering::Relaxed);
             shared.connections_total.fetch_add(1, Ordering::Relaxed);
         }
@@ -137,7 +137,7 @@ impl Drop for Session {
         if let Some(member) = &self.member {
             self.shared.roster.remove(member);
         }
-        if self.transport != Transport::Udp {
+        if self.transport != SessionTransport::Udp {
             self.shared.connections.fetch_sub(1, Ordering::Relaxed);
         }
     }

@@ -8,7 +8,7 @@ use crate::store::ItemRef;
 
 /// The settings, with memcached's defaults.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct MemcachedSettings {
     /// `-m`, bytes of item memory.
     pub memory_limit: u64,
     /// `-I`, bytes of the largest item, counted as memcached counts: its header and key included.
@@ -84,9 +84,9 @@ pub const REQUESTS_PER_TURN: u32 = 1024;
 /// Factor from one chunk size to the next; memcached's default is 1.25.
 pub const GROWTH_FACTOR: f64 = 1.06;
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for MemcachedSettings {
+    fn default() -> MemcachedSettings {
+        MemcachedSettings {
             memory_limit: 64 << 20,
             item_size_max: 1 << 20,
             evict: true,
@@ -149,7 +149,7 @@ impl ItemLimit {
     }
 }
 
-impl Settings {
+impl MemcachedSettings {
     /// Returns the limit on the size of an item.
     pub fn item_limit(&self) -> ItemLimit {
         ItemLimit { bytes: self.item_size_max, cas: self.cas }
@@ -194,7 +194,12 @@ mod tests {
     fn memory_is_what_the_partitions_can_hold() {
         const GIBIBYTE: u64 = 1 << 30;
         let refusal = |partitions: u32, memory_limit: u64| {
-            let refused = Memcached::new(Settings { memory_limit, partitions, ..Settings::default() }).err();
+            let refused = Memcached::new(MemcachedSettings {
+                memory_limit,
+                partitions,
+                ..MemcachedSettings::default()
+            })
+            .err();
             refused.map(|error| error.to_string()).unwrap_or_default()
         };
         assert_eq!(refusal(1, 32 * GIBIBYTE), "");

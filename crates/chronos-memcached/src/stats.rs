@@ -14,14 +14,14 @@ use std::sync::{Arc, OnceLock};
 
 use plimsoll_chronos::RuntimeStats;
 
-pub use roster::{Member, Roster, SocketState};
+pub use roster::{Roster, RosterSocket, SocketState};
 
 use crate::counters::ClassCounts;
 pub use crate::counters::Counters;
 pub use prefixes::{Prefixed, Prefixes};
-pub use published::{Published, Shown};
+pub use published::{PublishedCounts, Shown};
 pub use report::{detail, general, items, settings, slabs};
-pub use sink::Sink;
+pub use sink::ReportSink;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// The version of memcached whose replies this server reproduces.

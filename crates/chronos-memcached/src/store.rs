@@ -23,11 +23,11 @@ use std::sync::Arc;
 use crate::counters::ClassCounts;
 use arena::Arena;
 pub use arena::Layout;
-pub use budget::Budget;
+pub use budget::ItemBudget;
 pub use class_report::ClassReport;
-pub use classes::Classes;
+pub use classes::ChunkClasses;
 use index::Index;
-pub use item::{HEADER_BYTES, Header, ItemRef, State};
+pub use item::{HEADER_BYTES, Header, ItemRef, ItemState};
 use zerocopy::IntoBytes;
 
 /// The error of a store for which there is neither free memory nor an item that may be evicted.
@@ -60,7 +60,7 @@ pub enum Lookup {
 
 /// The items of one partition.
 #[derive(Debug)]
-pub struct Store {
+pub struct ItemStore {
     arena: Arena,
     index: Index,
     cas: u64,
@@ -85,11 +85,11 @@ struct Sweep {
     starts: u64,
 }
 
-impl Store {
+impl ItemStore {
     /// Creates an empty store. Cas values are `cas_first`, `cas_first + cas_step`, ... (a step of 0 turns them off), so
     /// that the values of different partitions differ.
-    pub fn new(layout: Arc<Layout>, budget: Arc<Budget>, cas_first: u64, cas_step: u64) -> Store {
-        Store {
+    pub fn new(layout: Arc<Layout>, budget: Arc<ItemBudget>, cas_first: u64, cas_step: u64) -> ItemStore {
+        ItemStore {
             arena: Arena::new(layout, budget),
             index: Index::new(),
             cas: cas_first.wrapping_sub(cas_step),
@@ -109,14 +109,14 @@ impl Store {
         if self.cas_step == 0 { 0 } else { self.cas }
     }
 
-    /// Looks `key` up at `second`, and removes a dead item. After a large item, [`Store::settle`] is due.
+    /// Looks `key` up at `second`, and removes a dead item. After a large item, [`ItemStore::settle`] is due.
     #[inline]
     pub fn find(&mut self, hash: u64, key: &[u8], second: u32) -> Lookup {
         let Some(item) = self.peek(hash, key) else { return Lookup::Miss };
         let found = self.state_of(item, second);
         if !matches!(found, Lookup::Hit(_)) {
             self.remove(item);
-        } else if self.arena.header(item).state & State::LARGE != 0 && !self.arena.has_value(item) {
+        } else if self.arena.header(item).state & ItemState::LARGE != 0 && !self.arena.has_value(item) {
             self.lose(item, second);
             return Lookup::Miss;
         }
@@ -192,11 +192,11 @@ impl Store {
     #[inline]
     pub fn fetched(&mut self, item: ItemRef, second: u32) {
         let header = self.arena.header_mut(item);
-        if header.state & State::ACTIVE == 0 {
-            if header.state & State::FETCHED == 0 {
-                header.state |= State::FETCHED;
-            } else if header.state & State::LARGE == 0 {
-                header.state |= State::ACTIVE;
+        if header.state & ItemState::ACTIVE == 0 {
+            if header.state & ItemState::FETCHED == 0 {
+                header.state |= ItemState::FETCHED;
+            } else if header.state & ItemState::LARGE == 0 {
+                header.state |= ItemState::ACTIVE;
                 header.time.set(second);
             } else {
                 header.time.set(second);
@@ -220,7 +220,7 @@ impl Store {
         let heads = self.arena.layout.classes.heads();
         let item = match (old, small) {
             (Some(old), Some(class))
-                if self.arena.class(old) == class && self.arena.header(old).state & State::LARGE == 0 =>
+                if self.arena.class(old) == class && self.arena.header(old).state & ItemState::LARGE == 0 =>
             {
                 let header = self.arena.header(old);
                 let (bytes, is_dead) = (item_bytes(header), self.is_dead(header, second));
@@ -239,7 +239,7 @@ impl Store {
             },
         };
         let cas = self.next_cas();
-        let large = if small.is_some() { 0 } else { State::LARGE };
+        let large = if small.is_some() { 0 } else { ItemState::LARGE };
         let header = Header {
             cas: cas.into(),
             expiry: meta.expiry.into(),
@@ -248,7 +248,7 @@ impl Store {
             value_bytes: (value_bytes as u32).into(),
             tag: (hash as u32).into(),
             key_bytes: key.len() as u8,
-            state: State::USED | large | meta.state,
+            state: ItemState::USED | large | meta.state,
             padding: [0; 2],
         };
         let class = &mut self.arena.classes[small.unwrap_or(heads)];
@@ -353,7 +353,7 @@ pub fn item_bytes(header: &Header) -> u64 {
 }
 
 /// The sizes of the store, for `stats`.
-impl Store {
+impl ItemStore {
     /// Returns the number of items, including dead ones that were not looked up since.
     pub fn count_items(&self) -> u64 {
         self.index.count() as u64
@@ -442,7 +442,7 @@ impl Store {
 
     /// Returns the classes in use, and those with counts.
     pub fn classes(&self, second: u32) -> impl Iterator<Item = ClassReport> + '_ {
-        let is_known = |class: &arena::Class| {
+        let is_known = |class: &arena::SizeClass| {
             !class.pages.is_empty() || !class.counts.as_bytes().iter().all(|&byte| byte == 0)
         };
         let classes = self.arena.classes.iter().enumerate().filter(move |(_, class)| is_known(class));

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use plimsoll_chronos::{Config, IoBackend, Listen, Runtime};
-use plimsoll_chronos_memcached::{Memcached, Settings};
+use plimsoll_chronos_memcached::{Memcached, MemcachedSettings};
 
 /// Calls of the allocator that take memory.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
@@ -118,7 +118,8 @@ fn requests_call_no_allocator() {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let config =
             Config { threads: 1, io, listen: vec![Listen::Tcp(any), Listen::Udp(any)], ..Config::default() };
-        let settings = Settings { partitions: config.partitions(), cas: false, ..Settings::default() };
+        let settings =
+            MemcachedSettings { partitions: config.partitions(), cas: false, ..MemcachedSettings::default() };
         let server =
             Runtime::start(Memcached::new(settings).expect("good settings"), &config).expect("it starts");
         let [Listen::Tcp(tcp), Listen::Udp(udp)] = server.bound() else { panic!("{:?}", server.bound()) };

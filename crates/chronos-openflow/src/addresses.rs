@@ -16,7 +16,7 @@ use crate::frame::Ethernet;
 /// A switch's table of stations.
 #[derive(Default)]
 pub struct Addresses {
-    entries: IndexMap<u64, Entry>,
+    entries: IndexMap<u64, StationEntry>,
     hand: usize,
 }
 
@@ -41,7 +41,7 @@ pub enum Learned {
 }
 
 #[derive(Clone, Copy)]
-struct Entry {
+struct StationEntry {
     port: u32,
     heard_seconds: u32,
 }
@@ -49,7 +49,7 @@ struct Entry {
 impl Addresses {
     /// Learns from a frame that arrived by `port`: its sender is behind it.
     pub fn learn(&mut self, frame: &Ethernet, port: u32, now_seconds: u32, limits: Limits) -> Learned {
-        let heard = Entry { port, heard_seconds: now_seconds };
+        let heard = StationEntry { port, heard_seconds: now_seconds };
         let station = key(frame.source, frame.vlan);
         if let Some(entry) = self.entries.get_mut(&station) {
             let before = std::mem::replace(entry, heard);
@@ -115,7 +115,7 @@ impl Addresses {
     }
 }
 
-impl Entry {
+impl StationEntry {
     fn is_fresh(&self, now_seconds: u32, limits: Limits) -> bool {
         now_seconds.saturating_sub(self.heard_seconds) < limits.age_seconds
     }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use plimsoll_chronos::Listen;
 use plimsoll_chronos::options::{RuntimeOptions, Shown, end, parse_listen, secret, serve};
-use plimsoll_chronos_openflow::{Limits, OpenFlow, Settings, Version, Versions};
+use plimsoll_chronos_openflow::{Limits, OpenFlow, OpenFlowSettings, Version, Versions};
 use plimsoll_units::whole;
 
 /// An OpenFlow learning-switch controller for OpenFlow 1.0 and 1.3.
@@ -26,7 +26,7 @@ struct Command {
     #[arg(
         long,
         value_name = "SECONDS",
-        default_value_t = Settings::default().flow_idle_seconds,
+        default_value_t = OpenFlowSettings::default().flow_idle_seconds,
         value_parser = whole::<u16>(..)
     )]
     flow_idle: u16,
@@ -34,7 +34,7 @@ struct Command {
     #[arg(
         long,
         value_name = "SECONDS",
-        default_value_t = Settings::default().flow_hard_seconds,
+        default_value_t = OpenFlowSettings::default().flow_hard_seconds,
         value_parser = whole::<u16>(..)
     )]
     flow_hard: u16,
@@ -42,7 +42,7 @@ struct Command {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = Settings::default().flow_priority,
+        default_value_t = OpenFlowSettings::default().flow_priority,
         value_parser = whole::<u16>(1..)
     )]
     flow_priority: u16,
@@ -50,7 +50,7 @@ struct Command {
     #[arg(
         long,
         value_name = "BYTES",
-        default_value_t = Settings::default().miss_send_bytes,
+        default_value_t = OpenFlowSettings::default().miss_send_bytes,
         value_parser = whole::<u16>(..)
     )]
     miss_send: u16,
@@ -61,7 +61,7 @@ struct Command {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = Settings::default().addresses.entries as u64,
+        default_value_t = OpenFlowSettings::default().addresses.entries as u64,
         value_parser = whole::<u64>(1..=1 << 24)
     )]
     stations: u64,
@@ -69,7 +69,7 @@ struct Command {
     #[arg(
         long,
         value_name = "SECONDS",
-        default_value_t = Settings::default().addresses.age_seconds,
+        default_value_t = OpenFlowSettings::default().addresses.age_seconds,
         value_parser = whole::<u32>(1..)
     )]
     station_age: u32,
@@ -77,7 +77,7 @@ struct Command {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = Settings::default().datapaths_max as u64,
+        default_value_t = OpenFlowSettings::default().datapaths_max as u64,
         value_parser = whole::<u64>(1..=1 << 20)
     )]
     switches: u64,
@@ -85,7 +85,7 @@ struct Command {
     #[arg(
         long,
         value_name = "SECONDS",
-        default_value_t = Settings::default().hello_seconds,
+        default_value_t = OpenFlowSettings::default().hello_seconds,
         value_parser = whole::<u16>(..)
     )]
     hello_timeout: u16,
@@ -94,7 +94,7 @@ struct Command {
     #[arg(
         long,
         value_name = "SECONDS",
-        default_value_t = Settings::default().echo_seconds,
+        default_value_t = OpenFlowSettings::default().echo_seconds,
         value_parser = whole::<u16>(..)
     )]
     echo_interval: u16,
@@ -119,8 +119,8 @@ enum Protocol {
 }
 
 impl Command {
-    fn settings(&self) -> Settings {
-        Settings {
+    fn settings(&self) -> OpenFlowSettings {
+        OpenFlowSettings {
             versions: match self.protocol {
                 Protocol::Any => Versions::ALL,
                 Protocol::V10 => Versions::only(Version::V10),

@@ -7,7 +7,7 @@
 
 use crate::read::{PacketIn, PortStatus};
 use crate::service::Request;
-use crate::session::{Event, Peer};
+use crate::session::{DatapathEvent, Peer};
 use crate::wire::{Version, u16_at, u32_at, u64_at};
 
 const JOIN: u8 = 0;
@@ -20,15 +20,15 @@ pub fn encode(request: &Request<'_>, message: &mut Vec<u8>) {
     message.extend(request.peer.datapath.to_be_bytes());
     message.extend(request.transaction.to_be_bytes());
     match &request.event {
-        Event::Join => message.push(JOIN),
-        Event::Packet(packet) => {
+        DatapathEvent::Join => message.push(JOIN),
+        DatapathEvent::Packet(packet) => {
             message.push(PACKET);
             message.extend(packet.buffer.to_be_bytes());
             message.extend(packet.total_bytes.to_be_bytes());
             message.extend(packet.port.to_be_bytes());
             message.extend(packet.data);
         }
-        Event::Port(status) => {
+        DatapathEvent::Port(status) => {
             message.push(PORT);
             message.extend(status.port.to_be_bytes());
             message.push(u8::from(status.gone));
@@ -42,14 +42,14 @@ pub fn decode(message: &[u8]) -> Option<Request<'_>> {
     let peer = Peer { version, datapath: u64_at(message, 1)? };
     let transaction = u32_at(message, 9)?;
     let event = match *message.get(13)? {
-        JOIN => Event::Join,
-        PACKET => Event::Packet(PacketIn {
+        JOIN => DatapathEvent::Join,
+        PACKET => DatapathEvent::Packet(PacketIn {
             buffer: u32_at(message, 14)?,
             total_bytes: u16_at(message, 18)?,
             port: u32_at(message, 20)?,
             data: message.get(24..)?,
         }),
-        PORT => Event::Port(PortStatus { port: u32_at(message, 14)?, gone: *message.get(18)? != 0 }),
+        PORT => DatapathEvent::Port(PortStatus { port: u32_at(message, 14)?, gone: *message.get(18)? != 0 }),
         _ => return None,
     };
     Some(Request { peer, transaction, event })

@@ -5,20 +5,20 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use indexmap::IndexMap;
-use plimsoll_chronos::{KeyHash, Now, PartitionId, Service, Step, Transport};
+use plimsoll_chronos::{KeyHash, Now, PartitionId, Service, SessionTransport, Step};
 
 use crate::addresses::Limits;
 use crate::datapath::{Datapath, Verdict};
 use crate::frame::Ethernet;
 use crate::message;
 use crate::read::{NO_BUFFER, PacketIn, PortStatus};
-use crate::session::{Event, Outcome, Peer, Session};
+use crate::session::{DatapathEvent, Outcome, Peer, Session};
 use crate::wire::{ERROR_DATA_BYTES, HEADER_BYTES, Header, Version, Versions};
 use crate::write::{FlowChange, Match, Output, Writer};
 
 /// The settings of an operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Settings {
+pub struct OpenFlowSettings {
     /// Versions that may be agreed upon.
     pub versions: Versions,
     /// Seconds without a packet after which a switch drops a flow; 0 for never.
@@ -42,9 +42,9 @@ pub struct Settings {
     pub echo_seconds: u16,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for OpenFlowSettings {
+    fn default() -> OpenFlowSettings {
+        OpenFlowSettings {
             versions: Versions::ALL,
             flow_idle_seconds: 60,
             flow_hard_seconds: 0,
@@ -59,7 +59,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl OpenFlowSettings {
     /// In 1.3 a packet without a flow is dropped unless a flow of priority 0 says otherwise (1.3.5, section 5.4).
     pub(crate) fn write_table_miss(&self, writer: &mut Writer<'_>) {
         if writer.version == Version::V13 {
@@ -73,7 +73,7 @@ impl Settings {
 
 /// The controller as a service.
 pub struct OpenFlow {
-    settings: Settings,
+    settings: OpenFlowSettings,
     hash: KeyHash,
     partitions: u32,
 }
@@ -81,7 +81,7 @@ pub struct OpenFlow {
 impl OpenFlow {
     /// Creates a controller of `partitions` partitions, 1 or more; `secret` is random, so that an attacker cannot
     /// choose datapath numbers that collide.
-    pub fn new(settings: Settings, partitions: u32, secret: u64) -> OpenFlow {
+    pub fn new(settings: OpenFlowSettings, partitions: u32, secret: u64) -> OpenFlow {
         OpenFlow { settings, hash: KeyHash::new(secret), partitions }
     }
 
@@ -197,7 +197,7 @@ pub struct Request<'a> {
     /// The message's transaction, which the answers repeat.
     pub transaction: u32,
     /// The event that the message reports.
-    pub event: Event<'a>,
+    pub event: DatapathEvent<'a>,
 }
 
 impl Service for OpenFlow {
@@ -211,7 +211,7 @@ impl Service for OpenFlow {
         Datapaths::default()
     }
 
-    fn open(&self, _transport: Transport) -> Session {
+    fn open(&self, _transport: SessionTransport) -> Session {
         Session::new(Duration::ZERO)
     }
 
@@ -274,13 +274,13 @@ impl Service for OpenFlow {
         let mut writer = Writer { version, transaction: request.transaction, out: reply };
         match &request.event {
             // The ports of stations may have changed while the switch was away.
-            Event::Join => *datapath = Datapath { heard_seconds: now_seconds, ..Datapath::default() },
-            Event::Packet(packet) => self.on_packet(datapath, packet, now_seconds, &mut writer),
-            Event::Port(PortStatus { port, gone: true }) => {
+            DatapathEvent::Join => *datapath = Datapath { heard_seconds: now_seconds, ..Datapath::default() },
+            DatapathEvent::Packet(packet) => self.on_packet(datapath, packet, now_seconds, &mut writer),
+            DatapathEvent::Port(PortStatus { port, gone: true }) => {
                 datapath.addresses.forget_port(*port);
                 writer.flow_mod(Match::Any, FlowChange::Delete(Some(*port)));
             }
-            Event::Port(PortStatus { gone: false, .. }) => {}
+            DatapathEvent::Port(PortStatus { gone: false, .. }) => {}
         }
     }
 

@@ -21,14 +21,14 @@
 use std::time::Duration;
 
 use crate::read::{self, Features, PacketIn, PortStatus};
-use crate::service::Settings;
+use crate::service::OpenFlowSettings;
 use crate::wire::{ErrorCode, HEADER_BYTES, Header, Version, kind};
 use crate::write::Writer;
 
 /// The state of a switch's connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Session {
-    phase: Phase,
+    phase: HandshakePhase,
     transaction: u32,
     /// The time at which the connection began, or at which its last whole message arrived while it was up.
     heard_at: Duration,
@@ -47,7 +47,7 @@ pub struct Peer {
 
 /// A message for the datapath's partition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Event<'a> {
+pub enum DatapathEvent<'a> {
     /// The switch's main connection is new.
     Join,
     /// The switch asks for a decision on a packet.
@@ -64,11 +64,11 @@ pub enum Outcome<'a> {
     /// The connection is to be closed after an error.
     Close,
     /// The message is for the datapath's partition; with its transaction.
-    Event(Peer, u32, Event<'a>),
+    Event(Peer, u32, DatapathEvent<'a>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
+enum HandshakePhase {
     Hello,
     Features(Version),
     Up(Peer),
@@ -77,16 +77,16 @@ enum Phase {
 impl Session {
     /// Creates a session that begins at `now`, since the server's start.
     pub fn new(now: Duration) -> Session {
-        Session { phase: Phase::Hello, transaction: 0, heard_at: now, probed_at: None }
+        Session { phase: HandshakePhase::Hello, transaction: 0, heard_at: now, probed_at: None }
     }
 
     /// Checks the deadlines at `now`, and returns false if the connection is to be closed: its switch has sent no hello
     /// and features in time, or nothing after an echo request. A switch that is silent for long gets an echo request.
-    pub fn tick(&mut self, settings: &Settings, now: Duration, out: &mut Vec<u8>) -> bool {
+    pub fn tick(&mut self, settings: &OpenFlowSettings, now: Duration, out: &mut Vec<u8>) -> bool {
         let is_over = |since: Duration, seconds: u16| {
             seconds > 0 && now.saturating_sub(since) >= Duration::from_secs(seconds.into())
         };
-        let Phase::Up(Peer { version, .. }) = self.phase else {
+        let HandshakePhase::Up(Peer { version, .. }) = self.phase else {
             return !is_over(self.heard_at, settings.hello_seconds);
         };
         if let Some(probed_at) = self.probed_at {
@@ -101,7 +101,7 @@ impl Session {
 
     /// Notes that a whole message arrived at `now`. Until the features have, messages do not extend the deadline.
     pub fn heard(&mut self, now: Duration) {
-        if matches!(self.phase, Phase::Up(_)) {
+        if matches!(self.phase, HandshakePhase::Up(_)) {
             (self.heard_at, self.probed_at) = (now, None);
         }
     }
@@ -112,34 +112,40 @@ impl Session {
     pub fn is_refused(&self, header: Header) -> bool {
         /// A hello is 8 or 16 bytes, and may carry the additions of later versions.
         const HELLO_BYTES_MAX: u16 = 1024;
-        self.phase == Phase::Hello
+        self.phase == HandshakePhase::Hello
             && (header.kind != kind::HELLO
                 || !(HEADER_BYTES as u16..=HELLO_BYTES_MAX).contains(&header.length))
     }
 
     /// Answers the head of a first message other than a hello.
-    pub fn refuse(&mut self, settings: &Settings, header: Header, out: &mut Vec<u8>) {
+    pub fn refuse(&mut self, settings: &OpenFlowSettings, header: Header, out: &mut Vec<u8>) {
         let mut writer =
             Writer { version: settings.versions.highest(), transaction: header.transaction, out };
         writer.error(ErrorCode::INCOMPATIBLE, b"the first message must be a hello");
     }
 
     /// Handles the head of a message that is refused for its length.
-    pub fn on_refused(&mut self, settings: &Settings, header: Header, head: &[u8], out: &mut Vec<u8>) {
+    pub fn on_refused(
+        &mut self,
+        settings: &OpenFlowSettings,
+        header: Header,
+        head: &[u8],
+        out: &mut Vec<u8>,
+    ) {
         self.error(settings, header, ErrorCode::BAD_LENGTH, head, out);
     }
 
     /// Handles one whole message.
     pub fn on_message<'a>(
         &mut self,
-        settings: &Settings,
+        settings: &OpenFlowSettings,
         header: Header,
         message: &'a [u8],
         out: &mut Vec<u8>,
     ) -> Outcome<'a> {
         match self.phase {
-            Phase::Hello => self.on_hello(settings, header, message, out),
-            Phase::Features(version) | Phase::Up(Peer { version, .. }) => {
+            HandshakePhase::Hello => self.on_hello(settings, header, message, out),
+            HandshakePhase::Features(version) | HandshakePhase::Up(Peer { version, .. }) => {
                 let event = if header.version == version as u8 {
                     self.on_known(settings, version, header, message, out)
                 } else {
@@ -155,7 +161,7 @@ impl Session {
 
     fn on_hello<'a>(
         &mut self,
-        settings: &Settings,
+        settings: &OpenFlowSettings,
         header: Header,
         message: &[u8],
         out: &mut Vec<u8>,
@@ -173,13 +179,13 @@ impl Session {
         writer.hello(settings.versions);
         writer = Writer { version, transaction: self.next_transaction(), out };
         writer.bare(kind::FEATURES_REQUEST);
-        self.phase = Phase::Features(version);
+        self.phase = HandshakePhase::Features(version);
         Outcome::Done
     }
 
     fn on_known<'a>(
         &mut self,
-        settings: &Settings,
+        settings: &OpenFlowSettings,
         version: Version,
         header: Header,
         message: &'a [u8],
@@ -187,8 +193,8 @@ impl Session {
     ) -> Result<Outcome<'a>, ErrorCode> {
         let transaction = header.transaction;
         let peer = match self.phase {
-            Phase::Up(peer) => Some(peer),
-            Phase::Hello | Phase::Features(_) => None,
+            HandshakePhase::Up(peer) => Some(peer),
+            HandshakePhase::Hello | HandshakePhase::Features(_) => None,
         };
         let event = match header.kind {
             kind::ECHO_REQUEST => {
@@ -201,11 +207,11 @@ impl Session {
             }
             kind::PACKET_IN => {
                 let packet = read::packet_in(version, message).ok_or(ErrorCode::BAD_LENGTH)?;
-                Some(Event::Packet(packet))
+                Some(DatapathEvent::Packet(packet))
             }
             kind::PORT_STATUS => {
                 let status = read::port_status(version, message).ok_or(ErrorCode::BAD_LENGTH)?;
-                Some(Event::Port(status))
+                Some(DatapathEvent::Port(status))
             }
             kind::EXPERIMENTER => return Err(ErrorCode::BAD_EXPERIMENTER),
             other if is_only_news(version, other) => None,
@@ -218,7 +224,7 @@ impl Session {
     /// A second features reply, which a switch may send unasked, may name no other datapath than the first.
     fn on_features<'a>(
         &mut self,
-        settings: &Settings,
+        settings: &OpenFlowSettings,
         version: Version,
         header: Header,
         features: Features,
@@ -226,9 +232,9 @@ impl Session {
     ) -> Outcome<'a> {
         let peer = Peer { version, datapath: features.datapath };
         match self.phase {
-            Phase::Up(before) if before == peer => return Outcome::Done,
-            Phase::Up(_) => return Outcome::Close,
-            Phase::Hello | Phase::Features(_) => self.phase = Phase::Up(peer),
+            HandshakePhase::Up(before) if before == peer => return Outcome::Done,
+            HandshakePhase::Up(_) => return Outcome::Close,
+            HandshakePhase::Hello | HandshakePhase::Features(_) => self.phase = HandshakePhase::Up(peer),
         }
         if features.auxiliary {
             return Outcome::Done;
@@ -237,12 +243,12 @@ impl Session {
         writer.set_config(settings.miss_send_bytes);
         settings.write_table_miss(&mut writer);
         writer.bare(kind::barrier_request(version));
-        Outcome::Event(peer, header.transaction, Event::Join)
+        Outcome::Event(peer, header.transaction, DatapathEvent::Join)
     }
 
     fn error(
         &mut self,
-        settings: &Settings,
+        settings: &OpenFlowSettings,
         header: Header,
         error: ErrorCode,
         message: &[u8],
@@ -251,8 +257,8 @@ impl Session {
         // Errors are not answered with errors, or two peers could continue forever.
         if header.kind != kind::ERROR {
             let version = match self.phase {
-                Phase::Hello => settings.versions.highest(),
-                Phase::Features(version) | Phase::Up(Peer { version, .. }) => version,
+                HandshakePhase::Hello => settings.versions.highest(),
+                HandshakePhase::Features(version) | HandshakePhase::Up(Peer { version, .. }) => version,
             };
             Writer { version, transaction: header.transaction, out }.error(error, message);
         }

@@ -4,10 +4,10 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use crate::budget::Budget;
+use crate::budget::MemoryBudget;
 use crate::index::{Counts, Posting, Postings};
 use crate::rank::{Collection, Ranking};
-use crate::request::{Answer, Form, Outcome};
+use crate::request::{Outcome, ResponseForm, SuccessForm};
 
 /// Appends `VALUE`: a word's postings. A document is a line: its name, the number of times that it has the word, and
 /// its number of words. `name` appends the name of a posting's document; false leaves out a document that is being
@@ -33,16 +33,16 @@ pub fn value(
 }
 
 /// Ends a request whose only result is its success.
-pub fn done(answer: Answer, reply: &mut Vec<u8>) {
+pub fn done(answer: SuccessForm, reply: &mut Vec<u8>) {
     match answer {
-        Answer::Quiet => {}
-        Answer::Stored => reply.extend(b"STORED\r\n"),
-        Answer::Deleted => reply.extend(b"DELETED\r\n"),
-        Answer::Http { result, form } => {
+        SuccessForm::Quiet => {}
+        SuccessForm::Stored => reply.extend(b"STORED\r\n"),
+        SuccessForm::Deleted => reply.extend(b"DELETED\r\n"),
+        SuccessForm::Http { result, form } => {
             let (status, result) = match result {
-                Outcome::Created => (Status::CREATED, "created"),
-                Outcome::Replaced => (Status::OK, "replaced"),
-                Outcome::Deleted => (Status::OK, "deleted"),
+                Outcome::Created => (HttpStatus::CREATED, "created"),
+                Outcome::Replaced => (HttpStatus::OK, "replaced"),
+                Outcome::Deleted => (HttpStatus::OK, "deleted"),
             };
             json(status, form, &serde_json::json!({ "result": result }), reply);
         }
@@ -52,10 +52,10 @@ pub fn done(answer: Answer, reply: &mut Vec<u8>) {
 /// Appends statistics as memcached's `STAT` lines or as JSON; `shed` is the number of connections closed for the memory
 /// that they held.
 pub fn statistics(
-    answer: Answer,
+    answer: SuccessForm,
     collection: Collection,
     counts: Counts,
-    budget: &Budget,
+    budget: &MemoryBudget,
     shed: u64,
     reply: &mut Vec<u8>,
 ) {
@@ -70,11 +70,11 @@ pub fn statistics(
         ("connections_shed", shed),
     ];
     numbers.extend(budget.limit().map(|limit| ("memory_bytes_max", limit)));
-    if let Answer::Http { form, .. } = answer {
+    if let SuccessForm::Http { form, .. } = answer {
         let mut object: serde_json::Map<_, _> =
             numbers.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
         object.insert("version".to_owned(), version.into());
-        return json(Status::OK, form, &object, reply);
+        return json(HttpStatus::OK, form, &object, reply);
     }
     text(reply, format_args!("STAT version {version}\r\n"));
     for (name, value) in numbers {
@@ -84,7 +84,7 @@ pub fn statistics(
 }
 
 /// Appends the results of a query, as JSON.
-pub fn results(ranking: &Ranking, form: Form, reply: &mut Vec<u8>) {
+pub fn results(ranking: &Ranking, form: ResponseForm, reply: &mut Vec<u8>) {
     #[derive(Serialize)]
     struct Body<'a> {
         matches: usize,
@@ -104,45 +104,50 @@ pub fn results(ranking: &Ranking, form: Form, reply: &mut Vec<u8>) {
         Result { id: &about.id, score: *score, title: about.title.as_deref(), url: about.url.as_deref() }
     });
     let body = Body { matches: ranking.matches, results: results.collect() };
-    json(Status::OK, form, &body, reply);
+    json(HttpStatus::OK, form, &body, reply);
 }
 
 /// A status of HTTP, and the header that it needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Status(pub u16, pub &'static str, pub &'static str);
+pub struct HttpStatus(pub u16, pub &'static str, pub &'static str);
 
-impl Status {
+impl HttpStatus {
     /// The request succeeded (200).
-    pub const OK: Status = Status(200, "OK", "");
+    pub const OK: HttpStatus = HttpStatus(200, "OK", "");
     /// The document is new (201).
-    pub const CREATED: Status = Status(201, "Created", "");
+    pub const CREATED: HttpStatus = HttpStatus(201, "Created", "");
     /// The request is malformed (400).
-    pub const BAD_REQUEST: Status = Status(400, "Bad Request", "");
+    pub const BAD_REQUEST: HttpStatus = HttpStatus(400, "Bad Request", "");
     /// The path or the document does not exist (404).
-    pub const NOT_FOUND: Status = Status(404, "Not Found", "");
+    pub const NOT_FOUND: HttpStatus = HttpStatus(404, "Not Found", "");
     /// The request has a body without a length (411).
-    pub const LENGTH_REQUIRED: Status = Status(411, "Length Required", "");
+    pub const LENGTH_REQUIRED: HttpStatus = HttpStatus(411, "Length Required", "");
     /// The document is too large (413).
-    pub const TOO_LARGE: Status = Status(413, "Content Too Large", "");
+    pub const TOO_LARGE: HttpStatus = HttpStatus(413, "Content Too Large", "");
     /// The headers are too large (431).
-    pub const HEADERS_TOO_LARGE: Status = Status(431, "Request Header Fields Too Large", "");
+    pub const HEADERS_TOO_LARGE: HttpStatus = HttpStatus(431, "Request Header Fields Too Large", "");
     /// The budget has no memory for the document (507).
-    pub const NO_STORAGE: Status = Status(507, "Insufficient Storage", "");
+    pub const NO_STORAGE: HttpStatus = HttpStatus(507, "Insufficient Storage", "");
     /// The method is not implemented (501).
-    pub const NOT_IMPLEMENTED: Status = Status(501, "Not Implemented", "");
+    pub const NOT_IMPLEMENTED: HttpStatus = HttpStatus(501, "Not Implemented", "");
 
     /// Returns 405, with the methods that are allowed.
-    pub const fn method_not_allowed(allow: &'static str) -> Status {
-        Status(405, "Method Not Allowed", allow)
+    pub const fn method_not_allowed(allow: &'static str) -> HttpStatus {
+        HttpStatus(405, "Method Not Allowed", allow)
     }
 }
 
 /// Appends an error, as JSON.
-pub fn error(status: Status, form: Form, message: &str, reply: &mut Vec<u8>) {
+pub fn error(status: HttpStatus, form: ResponseForm, message: &str, reply: &mut Vec<u8>) {
     json(status, form, &serde_json::json!({ "error": message }), reply);
 }
 
-fn json(Status(code, reason, allow): Status, form: Form, body: &impl Serialize, reply: &mut Vec<u8>) {
+fn json(
+    HttpStatus(code, reason, allow): HttpStatus,
+    form: ResponseForm,
+    body: &impl Serialize,
+    reply: &mut Vec<u8>,
+) {
     let mut body = serde_json::to_vec(body).expect("strings and numbers are JSON");
     body.push(b'\n');
     text(reply, format_args!("HTTP/1.1 {code} {reason}\r\nContent-Type: application/json\r\n"));

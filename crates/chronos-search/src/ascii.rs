@@ -8,8 +8,8 @@ use plimsoll_chronos::Step;
 use crate::answer;
 use crate::budget::Full;
 use crate::document::{About, Term};
-use crate::request::{Answer, Request};
-use crate::service::{Search, Session, Sets};
+use crate::request::{Request, SuccessForm};
+use crate::service::{SearchService, Session, Sets};
 use crate::{ID_BYTES_MAX, check_id};
 
 /// Bytes of the longest line of words.
@@ -19,7 +19,7 @@ const NO_MEMORY: &str = "SERVER_ERROR out of memory storing object\r\n";
 
 /// Reads a command, or the next word of a `get`.
 pub fn parse<'a>(
-    search: &Search,
+    search: &SearchService,
     session: &mut Session,
     input: &'a [u8],
     reply: &mut Vec<u8>,
@@ -52,7 +52,7 @@ pub fn parse<'a>(
     match (command, &arguments[..]) {
         (b"set", [key, rest @ ..]) => set(search, input, consumed, key, rest, reply),
         (b"delete", [key, rest @ ..]) => delete(search, consumed, key, rest, reply),
-        (b"stats", []) => search.step(consumed, Request::Count(Answer::Stored), reply),
+        (b"stats", []) => search.step(consumed, Request::Count(SuccessForm::Stored), reply),
         (b"version", []) => {
             reply.extend(concat!("VERSION ", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes());
             Step::Done { consumed }
@@ -75,7 +75,7 @@ fn is_http(line: &[u8]) -> bool {
 
 /// Parses a complete line; `start` bytes of the input are consumed.
 fn next_word<'a>(
-    search: &Search,
+    search: &SearchService,
     session: &mut Session,
     input: &'a [u8],
     start: usize,
@@ -99,7 +99,7 @@ fn next_word<'a>(
 }
 
 fn set<'a>(
-    search: &Search,
+    search: &SearchService,
     input: &'a [u8],
     line: usize,
     key: &'a [u8],
@@ -141,12 +141,12 @@ fn set<'a>(
         return refuse(total, &format!("CLIENT_ERROR {wrong}\r\n"), reply);
     }
     let about = About { id: id.into(), ..About::default() };
-    let answer = move |_| if quiet { Answer::Quiet } else { Answer::Stored };
+    let answer = move |_| if quiet { SuccessForm::Quiet } else { SuccessForm::Stored };
     search.put(total, about, text, answer, reply).unwrap_or_else(|Full| refuse(total, NO_MEMORY, reply))
 }
 
 fn delete<'a>(
-    search: &Search,
+    search: &SearchService,
     consumed: usize,
     key: &'a [u8],
     arguments: &[&[u8]],
@@ -165,7 +165,7 @@ fn delete<'a>(
         let term = Term::new(search.hash(), key);
         return search.step(consumed, Request::Forget { term, quiet }, reply);
     }
-    let answer = if quiet { Answer::Quiet } else { Answer::Deleted };
+    let answer = if quiet { SuccessForm::Quiet } else { SuccessForm::Deleted };
     let deleted = str::from_utf8(key).ok().and_then(|id| search.delete(consumed, id, answer, reply));
     deleted.unwrap_or_else(|| refuse(consumed, if quiet { "" } else { "NOT_FOUND\r\n" }, reply))
 }
@@ -174,7 +174,7 @@ fn delete<'a>(
 pub fn set_done(result: Result<(), Full>, quiet: bool, reply: &mut Vec<u8>) {
     match result {
         Err(Full) => reply.extend(NO_MEMORY.as_bytes()),
-        Ok(()) => answer::done(if quiet { Answer::Quiet } else { Answer::Stored }, reply),
+        Ok(()) => answer::done(if quiet { SuccessForm::Quiet } else { SuccessForm::Stored }, reply),
     }
 }
 
@@ -182,7 +182,7 @@ pub fn set_done(result: Result<(), Full>, quiet: bool, reply: &mut Vec<u8>) {
 pub fn forgotten(known: bool, quiet: bool, reply: &mut Vec<u8>) {
     match (quiet, known) {
         (true, _) => {}
-        (false, true) => answer::done(Answer::Deleted, reply),
+        (false, true) => answer::done(SuccessForm::Deleted, reply),
         (false, false) => reply.extend(b"NOT_FOUND\r\n"),
     }
 }

@@ -1,10 +1,10 @@
-//! [`Budget`]: the memory that documents, words and values take together, and its limit.
+//! [`MemoryBudget`]: the memory that documents, words and values take together, and its limit.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes taken and their limit, for all threads.
 #[derive(Debug)]
-pub struct Budget {
+pub struct MemoryBudget {
     taken: AtomicU64,
     limit: u64,
 }
@@ -13,10 +13,10 @@ pub struct Budget {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;
 
-impl Budget {
+impl MemoryBudget {
     /// Creates a budget of `limit` bytes; unlimited for None.
-    pub fn new(limit: Option<u64>) -> Budget {
-        Budget { taken: AtomicU64::new(0), limit: limit.unwrap_or(u64::MAX) }
+    pub fn new(limit: Option<u64>) -> MemoryBudget {
+        MemoryBudget { taken: AtomicU64::new(0), limit: limit.unwrap_or(u64::MAX) }
     }
 
     /// Takes `now` bytes in place of the `before` that were taken. An exchange that takes no more always succeeds.
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_changes_nothing() {
-        let budget = Budget::new(Some(100));
+        let budget = MemoryBudget::new(Some(100));
         assert_eq!(budget.exchange(0, 60), Ok(()));
         assert_eq!(budget.exchange(0, 41), Err(Full));
         assert_eq!((budget.taken(), budget.limit()), (60, Some(100)));
@@ -74,6 +74,6 @@ mod tests {
         assert_eq!(budget.exchange(100, 101), Err(Full));
         assert_eq!(budget.exchange(100, 90), Ok(()), "what shrinks may be, even beyond the limit");
         assert_eq!(budget.taken(), 97);
-        assert_eq!(Budget::new(None).exchange(0, u64::MAX), Ok(()));
+        assert_eq!(MemoryBudget::new(None).exchange(0, u64::MAX), Ok(()));
     }
 }

@@ -15,14 +15,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use arc_swap::ArcSwapOption;
 use hashbrown::HashMap;
 
-use crate::budget::{Budget, Full};
+use crate::budget::{Full, MemoryBudget};
 use crate::document::{About, Document, Terms};
 use crate::rank::Collection;
 
 /// The table of all documents.
 pub struct Catalogue {
-    budget: Arc<Budget>,
-    names: Mutex<Names>,
+    budget: Arc<MemoryBudget>,
+    names: Mutex<DocumentNames>,
     segments: [OnceLock<Box<[ArcSwapOption<Document>]>>; SEGMENTS],
     documents: AtomicU64,
     words: AtomicU64,
@@ -30,7 +30,7 @@ pub struct Catalogue {
 
 /// A document's old and new version.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub struct DocumentChange {
     /// The number of the document.
     pub number: u32,
     /// The version before; none if the document did not exist.
@@ -40,7 +40,7 @@ pub struct Change {
 }
 
 #[derive(Default)]
-struct Names {
+struct DocumentNames {
     numbers: HashMap<Box<str>, u32>,
     free: Vec<u32>,
     next: u32,
@@ -54,7 +54,7 @@ const SEGMENTS: usize = 23;
 
 impl Catalogue {
     /// Creates a catalogue without documents, whose documents will take memory of `budget`.
-    pub fn new(budget: Arc<Budget>) -> Catalogue {
+    pub fn new(budget: Arc<MemoryBudget>) -> Catalogue {
         Catalogue {
             budget,
             names: Mutex::default(),
@@ -68,7 +68,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// If the budget has no memory for it; the document before then stays.
-    pub fn put(&self, about: About, terms: Terms) -> Result<Change, Full> {
+    pub fn put(&self, about: About, terms: Terms) -> Result<DocumentChange, Full> {
         let mut names = self.lock();
         let known = names.numbers.get(&about.id).copied();
         let before = known.and_then(|number| self.get(number)).map_or(0, |before| before.bytes());
@@ -81,7 +81,7 @@ impl Catalogue {
     }
 
     /// Deletes a document; none if no document has that name.
-    pub fn delete(&self, id: &str) -> Option<Change> {
+    pub fn delete(&self, id: &str) -> Option<DocumentChange> {
         let mut names = self.lock();
         let number = names.numbers.remove(id)?;
         names.free.push(number);
@@ -111,7 +111,7 @@ impl Catalogue {
     }
 
     /// Runs under the lock, so that the counts match the slots.
-    fn exchange(&self, number: u32, now: Option<Arc<Document>>) -> Change {
+    fn exchange(&self, number: u32, now: Option<Arc<Document>>) -> DocumentChange {
         let (segment, index) = place(number);
         let slots = self.segments[segment].get_or_init(|| {
             let slots = (FIRST_SEGMENT as usize) << segment;
@@ -126,15 +126,15 @@ impl Catalogue {
         self.documents.fetch_sub(gone, Ordering::Relaxed);
         self.words.fetch_add(words, Ordering::Relaxed);
         self.words.fetch_sub(gone_words, Ordering::Relaxed);
-        Change { number, before, now }
+        DocumentChange { number, before, now }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Names> {
+    fn lock(&self) -> MutexGuard<'_, DocumentNames> {
         self.names.lock().expect("nothing panics while it has the lock")
     }
 }
 
-impl Names {
+impl DocumentNames {
     fn add(&mut self, id: Box<str>) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
             let number = self.next;
@@ -159,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    fn put(catalogue: &Catalogue, id: &str, text: &str) -> Change {
+    fn put(catalogue: &Catalogue, id: &str, text: &str) -> DocumentChange {
         let about = About { id: id.into(), ..About::default() };
         catalogue.put(about, Terms::of(text, &KeyHash::new(7), 4)).expect("there is room")
     }
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn documents_come_are_replaced_and_go() {
-        let budget = Arc::new(Budget::new(None));
+        let budget = Arc::new(MemoryBudget::new(None));
         let catalogue = Catalogue::new(budget.clone());
         let first = put(&catalogue, "a", "one two");
         assert!(first.before.is_none());
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn what_has_no_room_changes_nothing() {
-        let catalogue = Catalogue::new(Arc::new(Budget::new(Some(1000))));
+        let catalogue = Catalogue::new(Arc::new(MemoryBudget::new(Some(1000))));
         let about = |id: &str| About { id: id.into(), ..About::default() };
         let terms = |text: &str| Terms::of(text, &KeyHash::new(7), 4);
         let first = catalogue.put(about("a"), terms("one two")).unwrap();

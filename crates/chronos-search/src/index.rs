@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hashbrown::hash_table::{Entry as Slot, HashTable};
 use plimsoll_chronos::{KeyHash, PartitionId};
 
-use crate::budget::{Budget, Full};
+use crate::budget::{Full, MemoryBudget};
 use crate::document::{Document, Term};
 
 /// One occurrence of a word in a document. Posting lists are sorted by number.
@@ -37,7 +37,7 @@ pub enum Postings {
 
 /// A word and its postings.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Entry {
+pub struct IndexEntry {
     /// The word that is indexed.
     pub word: Box<[u8]>,
     /// The postings or the value of the word.
@@ -46,10 +46,10 @@ pub struct Entry {
 
 /// The words whose hashes are one partition's.
 pub struct Partition {
-    budget: Arc<Budget>,
+    budget: Arc<MemoryBudget>,
     id: PartitionId,
     hash: KeyHash,
-    entries: HashTable<Entry>,
+    entries: HashTable<IndexEntry>,
     /// The version of each document whose words are in the postings; only documents that have words here.
     documents: hashbrown::HashMap<u32, Arc<Document>>,
 }
@@ -73,16 +73,16 @@ impl Posting {
     }
 }
 
-impl Entry {
+impl IndexEntry {
     /// Returns the bytes of memory that a word takes, without its postings.
     pub fn bytes(word: &[u8]) -> u64 {
         // A growing table is between one half and seven eighths full.
-        (size_of::<Entry>() * 3 / 2 + word.len()) as u64
+        (size_of::<IndexEntry>() * 3 / 2 + word.len()) as u64
     }
 
     /// Returns the bytes that a word and its value take, if there is one.
     pub fn bytes_with_value(word: &[u8], postings: Option<&Postings>) -> u64 {
-        postings.map_or(0, |postings| Entry::bytes(word) + postings.value_bytes())
+        postings.map_or(0, |postings| IndexEntry::bytes(word) + postings.value_bytes())
     }
 }
 
@@ -136,7 +136,7 @@ impl Counts {
 
 impl Partition {
     /// Creates a partition without words, of an index with this hash; its words will take memory of `budget`.
-    pub fn new(id: PartitionId, hash: KeyHash, budget: Arc<Budget>) -> Partition {
+    pub fn new(id: PartitionId, hash: KeyHash, budget: Arc<MemoryBudget>) -> Partition {
         Partition { budget, id, hash, entries: HashTable::new(), documents: hashbrown::HashMap::new() }
     }
 
@@ -166,7 +166,7 @@ impl Partition {
             let (entry, is_new) = self.entry(Term::new(&self.hash, word));
             entry.postings.insert(Posting::new(&now, frequency));
             if is_new {
-                self.budget.take(Entry::bytes(word));
+                self.budget.take(IndexEntry::bytes(word));
             }
         }
         self.documents.insert(number, now);
@@ -177,8 +177,8 @@ impl Partition {
     /// # Errors
     /// If the budget has no memory for it; the earlier postings then stay.
     pub fn set(&mut self, term: Term<'_>, flags: u32, value: &[u8]) -> Result<(), Full> {
-        let before = Entry::bytes_with_value(term.word, self.get(term));
-        self.budget.exchange(before, Entry::bytes(term.word) + value.len() as u64)?;
+        let before = IndexEntry::bytes_with_value(term.word, self.get(term));
+        self.budget.exchange(before, IndexEntry::bytes(term.word) + value.len() as u64)?;
         let postings = &mut self.entry(term).0.postings;
         match postings {
             // Most values are as long as the one before.
@@ -195,7 +195,7 @@ impl Partition {
     pub fn forget(&mut self, term: Term<'_>) -> bool {
         let found = self.entries.find_entry(term.hash, |entry| *entry.word == *term.word);
         let Ok((entry, _)) = found.map(|found| found.remove()) else { return false };
-        self.budget.give(Entry::bytes_with_value(term.word, Some(&entry.postings)));
+        self.budget.give(IndexEntry::bytes_with_value(term.word, Some(&entry.postings)));
         true
     }
 
@@ -209,14 +209,14 @@ impl Partition {
     }
 
     /// Returns a word's entry, and whether it is new: then its memory is to be counted.
-    fn entry(&mut self, term: Term<'_>) -> (&mut Entry, bool) {
+    fn entry(&mut self, term: Term<'_>) -> (&mut IndexEntry, bool) {
         let hash = self.hash;
         let slot =
             self.entries.entry(term.hash, |entry| *entry.word == *term.word, |entry| hash.hash(&entry.word));
         match slot {
             Slot::Occupied(slot) => (slot.into_mut(), false),
             Slot::Vacant(slot) => {
-                let entry = Entry { word: term.word.into(), postings: Postings::Documents(Vec::new()) };
+                let entry = IndexEntry { word: term.word.into(), postings: Postings::Documents(Vec::new()) };
                 (slot.insert(entry).into_mut(), true)
             }
         }
@@ -227,7 +227,7 @@ impl Partition {
             && entry.get_mut().postings.remove(number)
         {
             entry.remove();
-            self.budget.give(Entry::bytes(term.word));
+            self.budget.give(IndexEntry::bytes(term.word));
         }
     }
 }

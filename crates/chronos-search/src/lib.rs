@@ -30,15 +30,15 @@ mod service;
 mod snapshots;
 mod words;
 
-pub use budget::{Budget, Full};
-pub use catalogue::{Catalogue, Change};
+pub use budget::{Full, MemoryBudget};
+pub use catalogue::{Catalogue, DocumentChange};
 pub use document::{About, Document, Term, Terms};
-pub use index::{Counts, Entry, Partition, Posting, Postings};
+pub use index::{Counts, IndexEntry, Partition, Posting, Postings};
 pub use load::{LoadError, Loaded, load};
 pub use rank::{Collection, Mode, Ranking, rank};
-pub use request::{Answer, Outcome, Query, Request};
-pub use service::{Search, Session, Sets, Settings};
-pub use snapshots::{Found, Snapshots};
+pub use request::{Outcome, Query, Request, SuccessForm};
+pub use service::{SearchService, SearchSettings, Session, Sets};
+pub use snapshots::{FoundDocuments, Snapshots};
 pub use words::{WORD_BYTES_MAX, words};
 
 /// Bytes of the longest name of a document: memcached's longest key.

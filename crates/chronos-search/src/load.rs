@@ -19,7 +19,7 @@ use serde::Deserialize;
 
 use crate::budget::Full;
 use crate::document::About;
-use crate::service::Search;
+use crate::service::SearchService;
 use crate::{IdError, check_id};
 
 /// The number of documents read, and of files left out.
@@ -94,7 +94,7 @@ pub enum LoadError {
 ///
 /// # Errors
 /// If something cannot be read, or a line is not a document.
-pub fn load(search: &Search, path: &Path) -> Result<Loaded, LoadError> {
+pub fn load(search: &SearchService, path: &Path) -> Result<Loaded, LoadError> {
     let mut loaded = Loaded::default();
     let read = |source| LoadError::Read { path: path.to_owned(), source };
     if fs::metadata(path).map_err(read)?.is_dir() {
@@ -107,7 +107,12 @@ pub fn load(search: &Search, path: &Path) -> Result<Loaded, LoadError> {
 }
 
 /// In the order of names, so that the same folder gives the same index.
-fn load_folder(search: &Search, root: &Path, folder: &Path, loaded: &mut Loaded) -> Result<(), LoadError> {
+fn load_folder(
+    search: &SearchService,
+    root: &Path,
+    folder: &Path,
+    loaded: &mut Loaded,
+) -> Result<(), LoadError> {
     let read = |source| LoadError::Read { path: folder.to_owned(), source };
     let entries = fs::read_dir(folder).map_err(read)?;
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>().map_err(read)?;
@@ -127,7 +132,7 @@ fn load_folder(search: &Search, root: &Path, folder: &Path, loaded: &mut Loaded)
 /// The most bytes of a file that is one document; a longer one is refused.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
-fn load_file(search: &Search, root: &Path, path: &Path, loaded: &mut Loaded) -> Result<(), LoadError> {
+fn load_file(search: &SearchService, root: &Path, path: &Path, loaded: &mut Loaded) -> Result<(), LoadError> {
     let extension = path.extension().and_then(|extension| extension.to_str());
     if matches!(extension, Some("jsonl" | "ndjson")) {
         return load_lines(search, path, loaded);
@@ -149,7 +154,7 @@ fn load_file(search: &Search, root: &Path, path: &Path, loaded: &mut Loaded) -> 
 }
 
 fn load_document(
-    search: &Search,
+    search: &SearchService,
     about: About,
     text: &str,
     path: &Path,
@@ -181,9 +186,9 @@ fn skip_byte_order_mark(file: &mut impl BufRead, path: &Path) -> Result<(), Load
     Ok(())
 }
 
-fn load_lines(search: &Search, path: &Path, loaded: &mut Loaded) -> Result<(), LoadError> {
+fn load_lines(search: &SearchService, path: &Path, loaded: &mut Loaded) -> Result<(), LoadError> {
     #[derive(Deserialize)]
-    struct Line<'a> {
+    struct DocumentLine<'a> {
         id: Id<'a>,
         #[serde(borrow)]
         text: Cow<'a, str>,
@@ -204,7 +209,7 @@ fn load_lines(search: &Search, path: &Path, loaded: &mut Loaded) -> Result<(), L
         if text.trim().is_empty() {
             continue;
         }
-        let line: Line<'_> = serde_json::from_str(&text).map_err(|wrong| LoadError::Line {
+        let line: DocumentLine<'_> = serde_json::from_str(&text).map_err(|wrong| LoadError::Line {
             path: path.to_owned(),
             line: number,
             wrong,

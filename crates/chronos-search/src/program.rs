@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use anyhow::{Result, ensure};
 use clap::{Parser, ValueEnum};
 use plimsoll_chronos::options::{RuntimeOptions, Shown, end, parse_listen, secret, serve_with};
-use plimsoll_chronos::{Config, Listen, Running, StartError, TlsError};
+use plimsoll_chronos::{Config, Listen, RunningServer, StartError, TlsError};
 use plimsoll_process::note;
 use plimsoll_units::whole;
 
-use crate::{Search, Sets, Settings, load};
+use crate::{SearchService, SearchSettings, Sets, load};
 
 /// An inverted index in memory: ranked queries by HTTP, posting lists by memcached's ASCII protocol.
 ///
@@ -33,7 +33,7 @@ struct Command {
     #[arg(
         long,
         value_name = "BYTES",
-        default_value_t = Settings::default().document_bytes_max as u64,
+        default_value_t = SearchSettings::default().document_bytes_max as u64,
         value_parser = whole::<u64>(1..=1 << 30)
     )]
     document_max: u64,
@@ -48,7 +48,7 @@ struct Command {
     #[arg(
         long,
         value_name = "SECONDS",
-        default_value_t = Settings::default().head_seconds,
+        default_value_t = SearchSettings::default().head_seconds,
         value_parser = whole::<u16>(..)
     )]
     head_timeout: u16,
@@ -78,12 +78,12 @@ enum Preset {
 const PAPER_PARTITIONS: u32 = 12;
 
 impl Command {
-    fn settings(&self) -> Settings {
+    fn settings(&self) -> SearchSettings {
         let sets = match (self.preset, self.sets) {
             (Some(Preset::Paper), _) | (None, SetsOption::Postings) => Sets::Postings,
             (None, SetsOption::Documents) => Sets::Documents,
         };
-        Settings {
+        SearchSettings {
             sets,
             document_bytes_max: self.document_max as usize,
             memory_max: self.memory_max,
@@ -114,7 +114,7 @@ pub fn main(run: impl FnOnce() -> Result<()>) -> ExitCode {
 /// If a flag is wrong, a file cannot be read, or the server cannot start or fails.
 pub fn run(
     arguments: impl IntoIterator<Item = OsString>,
-    start: impl FnOnce(Search, &Config) -> Result<Running, StartError>,
+    start: impl FnOnce(SearchService, &Config) -> Result<RunningServer, StartError>,
 ) -> Result<()> {
     let command = Command::try_parse_from(arguments)
         .unwrap_or_else(|said| plimsoll_process::end(said.print(), said.exit_code()));
@@ -124,7 +124,7 @@ pub fn run(
         "there is nothing to index where clients set posting lists: leave out the files, or choose --sets documents"
     );
     let config = command.config()?;
-    let search = Search::new(settings, config.partitions(), secret());
+    let search = SearchService::new(settings, config.partitions(), secret());
     for file in &command.files {
         let loaded = load(&search, file)?;
         let left_out = match loaded.left_out {

@@ -52,7 +52,7 @@ pub struct Ranking {
 }
 
 #[derive(Clone, Copy)]
-struct Candidate {
+struct RankedDocument {
     score: f64,
     number: u32,
     generation: u32,
@@ -93,7 +93,7 @@ pub fn rank(lists: &[&[Posting]], mode: Mode, limit: usize, catalogue: &Catalogu
 }
 
 /// Walks the shortest list and looks each document up in the others.
-fn in_all(lists: &[&[Posting]], weights: &[Weight]) -> Vec<Candidate> {
+fn in_all(lists: &[&[Posting]], weights: &[Weight]) -> Vec<RankedDocument> {
     let Some(shortest) = lists.iter().min_by_key(|list| list.len()) else { return Vec::new() };
     let mut rests = lists.to_vec();
     let mut candidates = Vec::new();
@@ -105,19 +105,19 @@ fn in_all(lists: &[&[Posting]], weights: &[Weight]) -> Vec<Candidate> {
                 rest.first().filter(|posting| (posting.number, posting.generation) == (number, generation));
             score = score.zip(found).map(|(score, posting)| score + weight.score(posting));
         }
-        candidates.extend(score.map(|score| Candidate { score, number, generation }));
+        candidates.extend(score.map(|score| RankedDocument { score, number, generation }));
     }
     candidates
 }
 
 /// Walks all lists at once, by number: a heap has the next list, and among lists at one number the first of the query's
 /// words.
-fn in_any(lists: &[&[Posting]], weights: &[Weight]) -> Vec<Candidate> {
+fn in_any(lists: &[&[Posting]], weights: &[Weight]) -> Vec<RankedDocument> {
     let mut rests = lists.to_vec();
     let heads =
         rests.iter().enumerate().filter_map(|(list, rest)| Some(Reverse((rest.first()?.number, list))));
     let mut heads: BinaryHeap<_> = heads.collect();
-    let mut candidates: Vec<Candidate> = Vec::new();
+    let mut candidates: Vec<RankedDocument> = Vec::new();
     while let Some(mut head) = heads.peek_mut() {
         let Reverse((number, list)) = *head;
         let (posting, after) = rests[list].split_first().expect("the heap has lists that are not empty");
@@ -126,7 +126,8 @@ fn in_any(lists: &[&[Posting]], weights: &[Weight]) -> Vec<Candidate> {
             Some(next) => *head = Reverse((next.number, list)),
             None => drop(PeekMut::pop(head)),
         }
-        let found = Candidate { score: weights[list].score(posting), number, generation: posting.generation };
+        let found =
+            RankedDocument { score: weights[list].score(posting), number, generation: posting.generation };
         match candidates.last_mut().filter(|candidate| candidate.number == number) {
             None => candidates.push(found),
             Some(candidate) if candidate.generation == found.generation => candidate.score += found.score,
@@ -151,13 +152,17 @@ fn skip_to(list: &[Posting], number: u32) -> &[Posting] {
 }
 
 /// Returns the best candidates, by score and name, that are still their documents' versions.
-fn best(mut candidates: Vec<Candidate>, limit: usize, catalogue: &Catalogue) -> Vec<(f64, Arc<Document>)> {
-    let by_score = |a: &Candidate, b: &Candidate| b.score.total_cmp(&a.score);
+fn best(
+    mut candidates: Vec<RankedDocument>,
+    limit: usize,
+    catalogue: &Catalogue,
+) -> Vec<(f64, Arc<Document>)> {
+    let by_score = |a: &RankedDocument, b: &RankedDocument| b.score.total_cmp(&a.score);
     if (1..candidates.len()).contains(&limit) {
         // Candidates that cannot be among the best are not sorted: all below the score that ends them.
         let (_, last, _) = candidates.select_nth_unstable_by(limit - 1, by_score);
         let last = last.score;
-        let mut kept: Vec<Candidate> =
+        let mut kept: Vec<RankedDocument> =
             candidates.iter().copied().filter(|candidate| candidate.score >= last).collect();
         kept.sort_unstable_by(by_score);
         let found = resolve(&kept, limit, catalogue);
@@ -169,7 +174,7 @@ fn best(mut candidates: Vec<Candidate>, limit: usize, catalogue: &Catalogue) -> 
     resolve(&candidates, limit, catalogue)
 }
 
-fn resolve(sorted: &[Candidate], limit: usize, catalogue: &Catalogue) -> Vec<(f64, Arc<Document>)> {
+fn resolve(sorted: &[RankedDocument], limit: usize, catalogue: &Catalogue) -> Vec<(f64, Arc<Document>)> {
     let mut found: Vec<(f64, Arc<Document>)> = Vec::new();
     for equal in sorted.chunk_by(|a, b| a.score == b.score) {
         if found.len() >= limit {

@@ -38,10 +38,10 @@ pub enum Request<'a> {
         /// The number of the document.
         number: u32,
         /// The answer once all partitions have done it.
-        answer: Answer,
+        answer: SuccessForm,
     },
     /// Counts words and postings.
-    Count(Answer),
+    Count(SuccessForm),
 }
 
 /// The terms of a search.
@@ -52,14 +52,14 @@ pub struct Query<'a> {
     /// The largest number of results.
     pub limit: u32,
     /// The form of the response.
-    pub form: Form,
+    pub form: ResponseForm,
     /// The different words, each with its length before it (1 byte).
     pub words: Cow<'a, [u8]>,
 }
 
 /// The answer to a request whose only result is its success.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Answer {
+pub enum SuccessForm {
     /// No answer (`noreply`).
     Quiet,
     /// The answer is memcached's: `STORED`, or statistics.
@@ -71,27 +71,27 @@ pub enum Answer {
         /// The outcome for the document.
         result: Outcome,
         /// The form of the response.
-        form: Form,
+        form: ResponseForm,
     },
 }
 
 /// The form of an HTTP response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Form {
+pub struct ResponseForm {
     /// The connection ends with the response.
     pub close: bool,
     /// The request was HEAD, so the response has the head alone of that to GET (RFC 9110, section 9.3.2).
     pub head_only: bool,
 }
 
-impl Form {
+impl ResponseForm {
     /// Returns the form as two bits.
     fn code(self) -> u8 {
         u8::from(self.close) | u8::from(self.head_only) << 1
     }
 
-    fn from_code(code: u8) -> Form {
-        Form { close: code & 1 != 0, head_only: code & 2 != 0 }
+    fn from_code(code: u8) -> ResponseForm {
+        ResponseForm { close: code & 1 != 0, head_only: code & 2 != 0 }
     }
 }
 
@@ -111,7 +111,7 @@ impl<'a> Query<'a> {
     pub const WORDS_MAX: usize = 64;
 
     /// Creates a query for the different words of `text`; None if there are more than [`Query::WORDS_MAX`].
-    pub fn new(text: &str, mode: Mode, limit: u32, form: Form) -> Option<Query<'static>> {
+    pub fn new(text: &str, mode: Mode, limit: u32, form: ResponseForm) -> Option<Query<'static>> {
         let mut seen = HashSet::new();
         let mut words = Vec::new();
         for word in crate::words::words(text) {
@@ -197,28 +197,28 @@ impl<'a> Request<'a> {
                 Request::Search(Query {
                     mode: if or != 0 { Mode::Or } else { Mode::And },
                     limit: u32::from_le_bytes(*limit),
-                    form: Form::from_code(form),
+                    form: ResponseForm::from_code(form),
                     words: Cow::Borrowed(words),
                 })
             }
             APPLY => {
                 let (&answer, number) = rest.split_first()?;
                 let number = u32::from_le_bytes(*number.first_chunk()?);
-                Request::Apply { number, answer: Answer::from_code(answer)? }
+                Request::Apply { number, answer: SuccessForm::from_code(answer)? }
             }
-            COUNT => Request::Count(Answer::from_code(*rest.first()?)?),
+            COUNT => Request::Count(SuccessForm::from_code(*rest.first()?)?),
             _ => return None,
         })
     }
 }
 
-impl Answer {
+impl SuccessForm {
     fn code(self) -> u8 {
         match self {
-            Answer::Quiet => 0,
-            Answer::Stored => 1,
-            Answer::Deleted => 2,
-            Answer::Http { result, form } => {
+            SuccessForm::Quiet => 0,
+            SuccessForm::Stored => 1,
+            SuccessForm::Deleted => 2,
+            SuccessForm::Http { result, form } => {
                 let result = match result {
                     Outcome::Created => 4,
                     Outcome::Replaced => 8,
@@ -229,21 +229,21 @@ impl Answer {
         }
     }
 
-    fn from_code(code: u8) -> Option<Answer> {
+    fn from_code(code: u8) -> Option<SuccessForm> {
         let result = match code & !3 {
             4 => Outcome::Created,
             8 => Outcome::Replaced,
             12 => Outcome::Deleted,
             _ => {
                 return match code {
-                    0 => Some(Answer::Quiet),
-                    1 => Some(Answer::Stored),
-                    2 => Some(Answer::Deleted),
+                    0 => Some(SuccessForm::Quiet),
+                    1 => Some(SuccessForm::Stored),
+                    2 => Some(SuccessForm::Deleted),
                     _ => None,
                 };
             }
         };
-        Some(Answer::Http { result, form: Form::from_code(code) })
+        Some(SuccessForm::Http { result, form: ResponseForm::from_code(code) })
     }
 }
 

@@ -1,4 +1,4 @@
-//! [`Search`]: the index as a [`Service`].
+//! [`SearchService`]: the index as a [`Service`].
 //!
 //! ```text
 //! get WORD, one word of a query ──> its partition ───────────────────────────────> answer
@@ -12,21 +12,21 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use plimsoll_chronos::{KeyHash, Now, PartitionId, RuntimeStats, Service, Step, Transport};
+use plimsoll_chronos::{KeyHash, Now, PartitionId, RuntimeStats, Service, SessionTransport, Step};
 use plimsoll_http::metrics::Exposition;
 
-use crate::budget::{Budget, Full};
-use crate::catalogue::{Catalogue, Change};
+use crate::budget::{Full, MemoryBudget};
+use crate::catalogue::{Catalogue, DocumentChange};
 use crate::document::{About, Document, Terms};
 use crate::index::{Counts, Partition, Posting, Postings};
 use crate::rank::{Collection, Ranking, rank};
-use crate::request::{Answer, Query, Request};
+use crate::request::{Query, Request, SuccessForm};
 use crate::snapshots::Snapshots;
 use crate::{answer, ascii, http, parts};
 
 /// The settings of an operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Settings {
+pub struct SearchSettings {
     /// The meaning of the key of memcached's `set` and `delete`.
     pub sets: Sets,
     /// Bytes of the longest document, or of the longest value that is set.
@@ -40,9 +40,9 @@ pub struct Settings {
     pub head_seconds: u16,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for SearchSettings {
+    fn default() -> SearchSettings {
+        SearchSettings {
             sets: Sets::Documents,
             document_bytes_max: 1 << 20,
             memory_max: None,
@@ -84,26 +84,26 @@ enum Protocol {
 }
 
 /// The index, which is the service.
-pub struct Search {
-    settings: Settings,
+pub struct SearchService {
+    settings: SearchSettings,
     hash: KeyHash,
     partitions: u32,
-    budget: Arc<Budget>,
+    budget: Arc<MemoryBudget>,
     catalogue: Arc<Catalogue>,
     snapshots: Option<Snapshots>,
     /// The counters of the runtime, if there is one.
     runtime: OnceLock<Arc<RuntimeStats>>,
 }
 
-impl Search {
+impl SearchService {
     /// Creates an index without documents, of `partitions` partitions, 1 or more; `secret` is random, so that an
     /// attacker cannot choose words that collide.
-    pub fn new(settings: Settings, partitions: u32, secret: u64) -> Search {
+    pub fn new(settings: SearchSettings, partitions: u32, secret: u64) -> SearchService {
         let hash = KeyHash::new(secret);
-        let budget = Arc::new(Budget::new(settings.memory_max));
+        let budget = Arc::new(MemoryBudget::new(settings.memory_max));
         let snapshots = settings.snapshots.then(|| Snapshots::new(hash, budget.clone()));
         let catalogue = Arc::new(Catalogue::new(budget.clone()));
-        Search { settings, hash, partitions, budget, catalogue, snapshots, runtime: OnceLock::new() }
+        SearchService { settings, hash, partitions, budget, catalogue, snapshots, runtime: OnceLock::new() }
     }
 
     /// Adds a document before the server starts: partitions take the present documents when they are made.
@@ -142,12 +142,12 @@ impl Search {
         }
     }
 
-    pub(crate) fn settings(&self) -> &Settings {
+    pub(crate) fn settings(&self) -> &SearchSettings {
         &self.settings
     }
 
     /// Returns the memory that is taken, and its limit.
-    pub fn budget(&self) -> &Budget {
+    pub fn budget(&self) -> &MemoryBudget {
         &self.budget
     }
 
@@ -161,7 +161,7 @@ impl Search {
         consumed: usize,
         about: About,
         text: &str,
-        answer: impl FnOnce(bool) -> Answer,
+        answer: impl FnOnce(bool) -> SuccessForm,
         reply: &mut Vec<u8>,
     ) -> Result<Step<Request<'a>>, Full> {
         let terms = self.terms(text);
@@ -175,7 +175,7 @@ impl Search {
         &self,
         consumed: usize,
         id: &str,
-        answer: Answer,
+        answer: SuccessForm,
         reply: &mut Vec<u8>,
     ) -> Option<Step<Request<'a>>> {
         let change = self.change(|| self.catalogue.delete(id).ok_or(Absent)).ok()?;
@@ -213,7 +213,7 @@ impl Search {
         partitions.all(|partition| partition == first).then_some(first)
     }
 
-    fn change<E>(&self, change: impl FnOnce() -> Result<Change, E>) -> Result<Change, E> {
+    fn change<E>(&self, change: impl FnOnce() -> Result<DocumentChange, E>) -> Result<DocumentChange, E> {
         match &self.snapshots {
             Some(snapshots) => snapshots.change(change),
             None => change(),
@@ -253,7 +253,7 @@ impl Search {
         answer::results(&ranking, query.form, reply);
     }
 
-    fn answer_counts(&self, answer: Answer, counts: Counts, reply: &mut Vec<u8>) {
+    fn answer_counts(&self, answer: SuccessForm, counts: Counts, reply: &mut Vec<u8>) {
         let shed = self.runtime.get().map_or(0, |runtime| runtime.total().shed);
         answer::statistics(answer, self.catalogue.collection(), counts, &self.budget, shed, reply);
     }
@@ -286,7 +286,7 @@ impl Search {
     }
 }
 
-impl Service for Search {
+impl Service for SearchService {
     type Partition = Partition;
     type Session = Session;
     type Request<'a> = Request<'a>;
@@ -308,7 +308,7 @@ impl Service for Search {
         partition
     }
 
-    fn open(&self, _transport: Transport) -> Session {
+    fn open(&self, _transport: SessionTransport) -> Session {
         Session::default()
     }
 

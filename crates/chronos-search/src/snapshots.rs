@@ -10,47 +10,47 @@ use std::sync::{Arc, Mutex, OnceLock};
 use arc_swap::{ArcSwap, Guard};
 use plimsoll_chronos::KeyHash;
 
-use crate::budget::{Budget, Full};
-use crate::catalogue::Change;
+use crate::budget::{Full, MemoryBudget};
+use crate::catalogue::DocumentChange;
 use crate::document::Term;
-use crate::index::{Counts, Entry, Posting, Postings};
+use crate::index::{Counts, IndexEntry, Posting, Postings};
 
 /// Words and their postings, shared by all threads.
 pub struct Snapshots {
-    budget: Arc<Budget>,
+    budget: Arc<MemoryBudget>,
     hash: KeyHash,
     /// A bucket is made with its first word: dropping one visits every thread that reads.
-    buckets: Box<[OnceLock<ArcSwap<Bucket>>]>,
+    buckets: Box<[OnceLock<ArcSwap<SnapshotBucket>>]>,
     writing: Mutex<()>,
 }
 
 /// The result of a reader; later changes do not affect it.
-pub struct Found {
-    bucket: Guard<Arc<Bucket>>,
+pub struct FoundDocuments {
+    bucket: Guard<Arc<SnapshotBucket>>,
     index: usize,
 }
 
-type Bucket = Vec<Arc<Entry>>;
+type SnapshotBucket = Vec<Arc<IndexEntry>>;
 
 /// 1 M words are 16 in a bucket.
 const BUCKETS: usize = 1 << 16;
 
 impl Snapshots {
     /// Creates a table without words, which will take memory of `budget`.
-    pub fn new(hash: KeyHash, budget: Arc<Budget>) -> Snapshots {
+    pub fn new(hash: KeyHash, budget: Arc<MemoryBudget>) -> Snapshots {
         let buckets = std::iter::repeat_with(OnceLock::new).take(BUCKETS).collect();
         Snapshots { budget, hash, buckets, writing: Mutex::new(()) }
     }
 
     /// Returns the postings of a word.
-    pub fn get(&self, term: Term<'_>) -> Option<Found> {
+    pub fn get(&self, term: Term<'_>) -> Option<FoundDocuments> {
         let bucket = self.bucket(term).get()?.load();
         let index = bucket.iter().position(|entry| *entry.word == *term.word)?;
-        Some(Found { bucket, index })
+        Some(FoundDocuments { bucket, index })
     }
 
     /// Changes a document in the catalogue, and its postings here, without another change in between.
-    pub fn change<E>(&self, change: impl FnOnce() -> Result<Change, E>) -> Result<Change, E> {
+    pub fn change<E>(&self, change: impl FnOnce() -> Result<DocumentChange, E>) -> Result<DocumentChange, E> {
         let _writing = self.lock();
         let change = change()?;
         for (word, _) in change.before.iter().flat_map(|before| before.terms.all()) {
@@ -59,7 +59,7 @@ impl Snapshots {
                 (!postings.remove(change.number)).then_some(postings)
             });
             if was && !is {
-                self.budget.give(Entry::bytes(word));
+                self.budget.give(IndexEntry::bytes(word));
             }
         }
         if let Some(now) = &change.now {
@@ -70,7 +70,7 @@ impl Snapshots {
                     Some(postings)
                 });
                 if !was {
-                    self.budget.take(Entry::bytes(word));
+                    self.budget.take(IndexEntry::bytes(word));
                 }
             }
         }
@@ -83,8 +83,8 @@ impl Snapshots {
     /// If the budget has no memory for it; the earlier postings then stay.
     pub fn set(&self, term: Term<'_>, flags: u32, value: &[u8]) -> Result<(), Full> {
         let _writing = self.lock();
-        let before = Entry::bytes_with_value(term.word, self.get(term).as_deref());
-        self.budget.exchange(before, Entry::bytes(term.word) + value.len() as u64)?;
+        let before = IndexEntry::bytes_with_value(term.word, self.get(term).as_deref());
+        self.budget.exchange(before, IndexEntry::bytes(term.word) + value.len() as u64)?;
         self.update(term, |_| Some(Postings::Opaque { flags, value: value.into() }));
         Ok(())
     }
@@ -93,7 +93,7 @@ impl Snapshots {
     pub fn forget(&self, term: Term<'_>) -> bool {
         let _writing = self.lock();
         let Some(found) = self.get(term) else { return false };
-        self.budget.give(Entry::bytes_with_value(term.word, Some(&found)));
+        self.budget.give(IndexEntry::bytes_with_value(term.word, Some(&found)));
         self.update(term, |_| None);
         true
     }
@@ -116,10 +116,10 @@ impl Snapshots {
         change: impl FnOnce(Option<&Postings>) -> Option<Postings>,
     ) -> (bool, bool) {
         let place = self.bucket(term).get_or_init(ArcSwap::default);
-        let mut bucket = Bucket::clone(&place.load());
+        let mut bucket = SnapshotBucket::clone(&place.load());
         let index = bucket.iter().position(|entry| *entry.word == *term.word);
         let now = change(index.map(|index| &bucket[index].postings));
-        let now = now.map(|postings| Arc::new(Entry { word: term.word.into(), postings }));
+        let now = now.map(|postings| Arc::new(IndexEntry { word: term.word.into(), postings }));
         let known = (index.is_some(), now.is_some());
         match (index, now) {
             (Some(index), Some(now)) => bucket[index] = now,
@@ -131,7 +131,7 @@ impl Snapshots {
         known
     }
 
-    fn bucket(&self, term: Term<'_>) -> &OnceLock<ArcSwap<Bucket>> {
+    fn bucket(&self, term: Term<'_>) -> &OnceLock<ArcSwap<SnapshotBucket>> {
         &self.buckets[term.hash as usize % BUCKETS]
     }
 
@@ -140,7 +140,7 @@ impl Snapshots {
     }
 }
 
-impl Deref for Found {
+impl Deref for FoundDocuments {
     type Target = Postings;
 
     fn deref(&self) -> &Postings {

@@ -42,28 +42,28 @@ const SIDE_BYTES: usize = 6 + 2;
 
 /// The addresses of a reply: `to` is the sender of the request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Route {
-    to: Side,
-    from: Side,
-    addresses: Addresses,
+pub(crate) struct ReplyRoute {
+    to: FrameSide,
+    from: FrameSide,
+    addresses: FrameAddresses,
 }
 
 /// The Ethernet address and the UDP port of one side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Side {
+struct FrameSide {
     hardware: [u8; 6],
     port: u16,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Addresses {
+enum FrameAddresses {
     V4 { to: Ipv4Addr, from: Ipv4Addr },
     V6 { to: Ipv6Addr, from: Ipv6Addr },
 }
 
 /// The reason that a frame is not served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Refusal {
+pub(crate) enum FrameRefusal {
     /// A checksum is wrong: the frame was damaged in transit.
     Checksum,
     /// It is not a UDP datagram of the kind above, or its lengths do not fit.
@@ -73,59 +73,59 @@ pub(crate) enum Refusal {
 }
 
 /// Returns the datagram in `frame`, and the route of its reply.
-pub(crate) fn parse(frame: &[u8]) -> Result<(Route, &[u8]), Refusal> {
-    let (&ethernet, packet) = frame.split_first_chunk::<ETHERNET_BYTES>().ok_or(Refusal::Malformed)?;
+pub(crate) fn parse(frame: &[u8]) -> Result<(ReplyRoute, &[u8]), FrameRefusal> {
+    let (&ethernet, packet) = frame.split_first_chunk::<ETHERNET_BYTES>().ok_or(FrameRefusal::Malformed)?;
     let [a, b, c, d, e, f, source @ .., _, _] = ethernet;
     let destination = [a, b, c, d, e, f];
     let (addresses, segment) = match [ethernet[12], ethernet[13]] {
         IPV4 => parse_ipv4(packet)?,
         IPV6 => parse_ipv6(packet)?,
-        _ => return Err(Refusal::Malformed),
+        _ => return Err(FrameRefusal::Malformed),
     };
-    let (udp, _) = segment.split_first_chunk::<UDP_BYTES>().ok_or(Refusal::Malformed)?;
+    let (udp, _) = segment.split_first_chunk::<UDP_BYTES>().ok_or(FrameRefusal::Malformed)?;
     let [source_port, destination_port, length, checksum] = words(udp);
     // IP's bytes behind the datagram's end belong to no datagram.
-    let datagram = segment.get(..usize::from(length)).ok_or(Refusal::Malformed)?;
-    let payload = datagram.get(UDP_BYTES..).ok_or(Refusal::Malformed)?;
+    let datagram = segment.get(..usize::from(length)).ok_or(FrameRefusal::Malformed)?;
+    let payload = datagram.get(UDP_BYTES..).ok_or(FrameRefusal::Malformed)?;
     if !is_right(&addresses, checksum, datagram) {
-        return Err(Refusal::Checksum);
+        return Err(FrameRefusal::Checksum);
     }
     if source_port == 0 || is_group(source) || !addresses.can_be_answered() {
-        return Err(Refusal::Sender);
+        return Err(FrameRefusal::Sender);
     }
-    let to = Side { hardware: source, port: source_port };
-    let from = Side { hardware: destination, port: destination_port };
-    Ok((Route { to, from, addresses }, payload))
+    let to = FrameSide { hardware: source, port: source_port };
+    let from = FrameSide { hardware: destination, port: destination_port };
+    Ok((ReplyRoute { to, from, addresses }, payload))
 }
 
 /// Returns the addresses and the payload of an IPv4 packet.
-fn parse_ipv4(packet: &[u8]) -> Result<(Addresses, &[u8]), Refusal> {
-    let (header, _) = packet.split_first_chunk::<IPV4_BYTES>().ok_or(Refusal::Malformed)?;
+fn parse_ipv4(packet: &[u8]) -> Result<(FrameAddresses, &[u8]), FrameRefusal> {
+    let (header, _) = packet.split_first_chunk::<IPV4_BYTES>().ok_or(FrameRefusal::Malformed)?;
     let [_, length, _, fragment, ..] = words::<_, 10>(header);
     if header[0] != IPV4_WITHOUT_OPTIONS || header[9] != UDP || fragment & FRAGMENT != 0 {
-        return Err(Refusal::Malformed);
+        return Err(FrameRefusal::Malformed);
     }
-    let carried = packet.get(IPV4_BYTES..usize::from(length)).ok_or(Refusal::Malformed)?;
+    let carried = packet.get(IPV4_BYTES..usize::from(length)).ok_or(FrameRefusal::Malformed)?;
     if fold(sum(header)) != u16::MAX {
-        return Err(Refusal::Checksum);
+        return Err(FrameRefusal::Checksum);
     }
     let address = |at: usize| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]);
-    Ok((Addresses::V4 { to: address(12), from: address(16) }, carried))
+    Ok((FrameAddresses::V4 { to: address(12), from: address(16) }, carried))
 }
 
 /// Returns the addresses and the payload of an IPv6 packet.
-fn parse_ipv6(packet: &[u8]) -> Result<(Addresses, &[u8]), Refusal> {
-    let (header, carried) = packet.split_first_chunk::<IPV6_BYTES>().ok_or(Refusal::Malformed)?;
+fn parse_ipv6(packet: &[u8]) -> Result<(FrameAddresses, &[u8]), FrameRefusal> {
+    let (header, carried) = packet.split_first_chunk::<IPV6_BYTES>().ok_or(FrameRefusal::Malformed)?;
     if header[0] >> 4 != 6 || header[6] != UDP {
-        return Err(Refusal::Malformed);
+        return Err(FrameRefusal::Malformed);
     }
     let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
-    let carried = carried.get(..length).ok_or(Refusal::Malformed)?;
+    let carried = carried.get(..length).ok_or(FrameRefusal::Malformed)?;
     let address = |at: usize| -> Ipv6Addr {
         let octets: [u8; 16] = std::array::from_fn(|index| header[at + index]);
         octets.into()
     };
-    Ok((Addresses::V6 { to: address(8), from: address(24) }, carried))
+    Ok((FrameAddresses::V6 { to: address(8), from: address(24) }, carried))
 }
 
 /// Returns the numbers of 16 bits that a header is made of.
@@ -140,20 +140,20 @@ fn is_group(hardware: [u8; 6]) -> bool {
 }
 
 /// Reports whether `checksum`, which is part of `datagram`, is right.
-fn is_right(addresses: &Addresses, checksum: u16, datagram: &[u8]) -> bool {
+fn is_right(addresses: &FrameAddresses, checksum: u16, datagram: &[u8]) -> bool {
     if checksum == 0 {
-        return matches!(addresses, Addresses::V4 { .. });
+        return matches!(addresses, FrameAddresses::V4 { .. });
     }
     let pseudo = addresses.pseudo_header(datagram.len());
     fold(pseudo + sum(datagram)) == u16::MAX || fold(pseudo) == checksum.to_be()
 }
 
-impl Addresses {
+impl FrameAddresses {
     /// Returns the sum over the pseudo-header, which UDP's checksum covers beside the datagram.
     fn pseudo_header(&self, length: usize) -> u64 {
         let addresses = match self {
-            Addresses::V4 { to, from } => sum(&to.octets()) + sum(&from.octets()),
-            Addresses::V6 { to, from } => sum(&to.octets()) + sum(&from.octets()),
+            FrameAddresses::V4 { to, from } => sum(&to.octets()) + sum(&from.octets()),
+            FrameAddresses::V6 { to, from } => sum(&to.octets()) + sum(&from.octets()),
         };
         // The length of a datagram fits its own field.
         addresses + u64::from(u16::from(UDP).to_be()) + u64::from((length as u16).to_be())
@@ -162,26 +162,26 @@ impl Addresses {
     /// Reports whether `to` is one host, and not this one.
     fn can_be_answered(&self) -> bool {
         let (to, from): (IpAddr, IpAddr) = match *self {
-            Addresses::V4 { to, from } => (to.into(), from.into()),
-            Addresses::V6 { to, from } => (to.into(), from.into()),
+            FrameAddresses::V4 { to, from } => (to.into(), from.into()),
+            FrameAddresses::V6 { to, from } => (to.into(), from.into()),
         };
         let is_one = !to.is_multicast() && !to.is_unspecified() && !to.is_loopback();
         is_one && to != from && to != Ipv4Addr::BROADCAST
     }
 }
 
-impl Route {
+impl ReplyRoute {
     /// Returns the route in the form in which the runtime keeps it until the request is answered.
     pub(crate) fn encode(&self) -> ReturnAddress {
         let mut bytes = [0; ReturnAddress::BYTES];
         let (addresses, sides) = bytes.split_at_mut(ADDRESS_BYTES);
         match self.addresses {
-            Addresses::V4 { to, from } => {
+            FrameAddresses::V4 { to, from } => {
                 addresses[0] = 4;
                 addresses[1..5].copy_from_slice(&to.octets());
                 addresses[5..9].copy_from_slice(&from.octets());
             }
-            Addresses::V6 { to, from } => {
+            FrameAddresses::V6 { to, from } => {
                 addresses[0] = 6;
                 addresses[1..17].copy_from_slice(&to.octets());
                 addresses[17..33].copy_from_slice(&from.octets());
@@ -194,28 +194,28 @@ impl Route {
         ReturnAddress(bytes)
     }
 
-    /// Returns the route that [`Route::encode`] wrote; None if the bytes are of another kind of device.
-    pub(crate) fn decode(ReturnAddress(bytes): &ReturnAddress) -> Option<Route> {
+    /// Returns the route that [`ReplyRoute::encode`] wrote; None if the bytes are of another kind of device.
+    pub(crate) fn decode(ReturnAddress(bytes): &ReturnAddress) -> Option<ReplyRoute> {
         let (addresses, sides) = bytes.split_at(ADDRESS_BYTES);
         let octets = |from: usize| -> [u8; 16] { std::array::from_fn(|index| addresses[from + index]) };
         let octets_v4 = |from: usize| -> [u8; 4] { std::array::from_fn(|index| addresses[from + index]) };
         let addresses = match addresses[0] {
-            4 => Addresses::V4 { to: octets_v4(1).into(), from: octets_v4(5).into() },
-            6 => Addresses::V6 { to: octets(1).into(), from: octets(17).into() },
+            4 => FrameAddresses::V4 { to: octets_v4(1).into(), from: octets_v4(5).into() },
+            6 => FrameAddresses::V6 { to: octets(1).into(), from: octets(17).into() },
             _ => return None,
         };
-        let side = |from: usize| Side {
+        let side = |from: usize| FrameSide {
             hardware: std::array::from_fn(|index| sides[from + index]),
             port: u16::from_be_bytes([sides[from + 6], sides[from + 7]]),
         };
-        Some(Route { to: side(0), from: side(SIDE_BYTES), addresses })
+        Some(ReplyRoute { to: side(0), from: side(SIDE_BYTES), addresses })
     }
 
     /// Returns the bytes before the datagram.
     fn header_bytes(&self) -> usize {
         let packet = match self.addresses {
-            Addresses::V4 { .. } => IPV4_BYTES,
-            Addresses::V6 { .. } => IPV6_BYTES,
+            FrameAddresses::V4 { .. } => IPV4_BYTES,
+            FrameAddresses::V6 { .. } => IPV6_BYTES,
         };
         ETHERNET_BYTES + packet + UDP_BYTES
     }
@@ -230,12 +230,12 @@ impl Route {
         ethernet[..6].copy_from_slice(&self.to.hardware);
         ethernet[6..12].copy_from_slice(&self.from.hardware);
         let (kind, segment) = match &self.addresses {
-            Addresses::V4 { to, from } => {
+            FrameAddresses::V4 { to, from } => {
                 let (header, segment) = packet.split_at_mut(IPV4_BYTES);
                 write_ipv4(header, *to, *from, length);
                 (IPV4, segment)
             }
-            Addresses::V6 { to, from } => {
+            FrameAddresses::V6 { to, from } => {
                 let (header, segment) = packet.split_at_mut(IPV6_BYTES);
                 write_ipv6(header, *to, *from, length - IPV6_BYTES as u16);
                 (IPV6, segment)

@@ -173,10 +173,10 @@ fn a_known_packet_has_its_known_checksums() {
     // 192.0.2.1:1 to 192.0.2.2:2, "hi": added up by hand. Header: 4500 + 001e + 4000 + 4011 + c000 + 0201 + c000 + 0202
     // = 24932, 4934 with the carries. UDP: c000 + 0201 + c000 + 0202 + 0011 + 000a + 0001 + 0002 + 000a + 6869 = 1ec94,
     // ec95 with the carry.
-    let route = Route {
-        to: Side { hardware: CLIENT, port: 2 },
-        from: Side { hardware: SERVER, port: 1 },
-        addresses: Addresses::V4 { to: [192, 0, 2, 2].into(), from: [192, 0, 2, 1].into() },
+    let route = ReplyRoute {
+        to: FrameSide { hardware: CLIENT, port: 2 },
+        from: FrameSide { hardware: SERVER, port: 1 },
+        addresses: FrameAddresses::V4 { to: [192, 0, 2, 2].into(), from: [192, 0, 2, 1].into() },
     };
     let mut frame = [0; 64];
     assert_eq!(route.write(b"hi", &mut frame), Some(44));
@@ -207,7 +207,7 @@ fn checksums() {
     for v6 in [false, true] {
         assert_eq!(table(v6, Sum::Whole), Ok(()));
         assert_eq!(table(v6, Sum::Partial), Ok(()), "left to the network card");
-        let none = if v6 { Err(Refusal::Checksum) } else { Ok(()) };
+        let none = if v6 { Err(FrameRefusal::Checksum) } else { Ok(()) };
         assert_eq!(table(v6, Sum::Other(0)), none, "IPv6 must have one");
         let whole = made(v6).udp();
         let whole = u16::from_be_bytes([whole[6], whole[7]]);
@@ -220,7 +220,7 @@ fn checksums() {
     // The header of IPv4 has its own checksum.
     for bit in 0..16 {
         let frame = with(&made(false).frame(), |frame| frame[24 + bit / 8] ^= 1 << (bit % 8));
-        assert_eq!(parse(&frame), Err(Refusal::Checksum));
+        assert_eq!(parse(&frame), Err(FrameRefusal::Checksum));
     }
 }
 
@@ -241,7 +241,7 @@ fn what_is_cut_off_is_malformed() {
     for v6 in [false, true] {
         let frame = made(v6).frame();
         for length in 0..frame.len() {
-            assert_eq!(parse(&frame[..length]), Err(Refusal::Malformed), "{length} of {}", frame.len());
+            assert_eq!(parse(&frame[..length]), Err(FrameRefusal::Malformed), "{length} of {}", frame.len());
         }
         // Ethernet's padding belongs to no datagram.
         for more in [1, 46] {
@@ -283,7 +283,7 @@ fn what_is_not_plain_is_malformed() {
         ("a fragment of IPv6", with(&v6, |frame| frame[20] = 44)),
         ("a jumbogram", with(&v6, |frame| frame[18..20].fill(0))),
     ] {
-        assert_eq!(parse(&frame), Err(Refusal::Malformed), "{name}");
+        assert_eq!(parse(&frame), Err(FrameRefusal::Malformed), "{name}");
     }
 }
 
@@ -301,17 +301,17 @@ fn lengths_that_do_not_fit_are_malformed() {
         })
     };
     for total in [0, 19, 20, 27, 28, 20 + udp - 1, 20 + udp + 1, u16::MAX] {
-        assert_eq!(parse(&set(&v4, 16, total)), Err(Refusal::Malformed), "IPv4 of {total}");
+        assert_eq!(parse(&set(&v4, 16, total)), Err(FrameRefusal::Malformed), "IPv4 of {total}");
     }
     for length in [0, 7, 8, udp - 1, udp + 1, u16::MAX] {
-        assert_eq!(parse(&set(&v6, 18, length)), Err(Refusal::Malformed), "IPv6 of {length}");
+        assert_eq!(parse(&set(&v6, 18, length)), Err(FrameRefusal::Malformed), "IPv6 of {length}");
     }
     for (frame, at) in [(&v4, 34), (&v6, 54)] {
         for length in [0, 7, udp + 1, u16::MAX] {
-            assert_eq!(parse(&set(frame, at + 4, length)), Err(Refusal::Malformed), "UDP of {length}");
+            assert_eq!(parse(&set(frame, at + 4, length)), Err(FrameRefusal::Malformed), "UDP of {length}");
         }
         // Shorter than its packet: the bytes behind its end belong to no datagram, but this checksum is then wrong.
-        assert_eq!(parse(&set(frame, at + 4, udp - 1)), Err(Refusal::Checksum));
+        assert_eq!(parse(&set(frame, at + 4, udp - 1)), Err(FrameRefusal::Checksum));
     }
     let shorter = with(&set(&v4, 38, udp - 1), |frame| frame[40..42].fill(0));
     assert_eq!(parse(&shorter).map(|(_, payload)| payload), Ok(&b"a reques"[..]));
@@ -338,7 +338,7 @@ fn nobody_else_than_the_sender_gets_an_answer() {
         ("loopback, IPv6", from("::1")),
         ("the server itself, IPv6", from("2001:db8::5e")),
     ] {
-        assert_eq!(parse(&frame), Err(Refusal::Sender), "{name}");
+        assert_eq!(parse(&frame), Err(FrameRefusal::Sender), "{name}");
     }
 }
 

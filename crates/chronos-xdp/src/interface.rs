@@ -1,4 +1,4 @@
-//! [`Interface`]: the kernel's data of a network device.
+//! [`NetworkDevice`]: the kernel's data of a network device.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -9,7 +9,7 @@ use socket2::{Domain, Socket, Type};
 
 /// A network device as it was when the server started.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Interface {
+pub(crate) struct NetworkDevice {
     pub(crate) index: u32,
     /// Its Ethernet address.
     pub(crate) hardware: [u8; 6],
@@ -40,9 +40,9 @@ struct Channels {
     combined: u32,
 }
 
-impl Interface {
+impl NetworkDevice {
     /// Looks the device up by its name.
-    pub(crate) fn find(name: &str) -> Result<Interface, String> {
+    pub(crate) fn find(name: &str) -> Result<NetworkDevice, String> {
         // Any socket serves for the request.
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).map_err(|error| error.to_string())?;
         let index = rustix::net::netdevice::name_to_index(&socket, name)
@@ -63,7 +63,7 @@ impl Interface {
         let mtu = mtu(&socket, name).map_err(|error| format!("its MTU: {error}"))?;
         let Channels { receive, send, combined, .. } =
             channels(&socket, name).map_err(|error| format!("its queues: {error}"))?;
-        Ok(Interface {
+        Ok(NetworkDevice {
             index,
             hardware,
             addresses,
@@ -141,8 +141,8 @@ fn request(name: &str) -> libc::ifreq {
 mod tests {
     use super::*;
 
-    fn interface(addresses: &[&str]) -> Interface {
-        Interface {
+    fn interface(addresses: &[&str]) -> NetworkDevice {
+        NetworkDevice {
             index: 1,
             hardware: [2; 6],
             addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn what_is_no_ethernet_device_is_refused() {
-        assert_eq!(Interface::find("nothing-has-this").unwrap_err(), "there is no such device");
-        assert_eq!(Interface::find("lo").unwrap_err(), "it is not an Ethernet device");
+        assert_eq!(NetworkDevice::find("nothing-has-this").unwrap_err(), "there is no such device");
+        assert_eq!(NetworkDevice::find("lo").unwrap_err(), "it is not an Ethernet device");
     }
 }

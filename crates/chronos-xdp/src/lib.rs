@@ -45,12 +45,12 @@ mod socket;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use interface::Interface;
-use plimsoll_chronos::{DatagramDevice, DeviceInfo, Dispatch, Dispatcher, OpenDevice};
+use interface::NetworkDevice;
+use plimsoll_chronos::{DatagramDevice, DatagramDispatch, DeviceInfo, Dispatcher, OpenDevice};
 use pool::{FRAME_BYTES, Shape};
 use program::Redirect;
-use queue::{MTU_MAX, Queue};
-use socket::Mode;
+use queue::{MTU_MAX, XdpQueue};
+use socket::BindMode;
 
 /// An Ethernet device that is used by AF_XDP. It must not have an XDP program of its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -70,9 +70,13 @@ impl DatagramDevice for XdpDevice {
         &self.name
     }
 
-    fn open(&self, places: &[SocketAddr], dispatch: Option<&Dispatch<'_>>) -> Result<OpenDevice, String> {
+    fn open(
+        &self,
+        places: &[SocketAddr],
+        dispatch: Option<&DatagramDispatch<'_>>,
+    ) -> Result<OpenDevice, String> {
         program::check_build()?;
-        let interface = Interface::find(&self.name)?;
+        let interface = NetworkDevice::find(&self.name)?;
         let places = interface.places(places);
         check(&interface, &places)?;
         let mut redirect = Redirect::load(&interface, &places, dispatch)?;
@@ -95,7 +99,7 @@ impl DatagramDevice for XdpDevice {
             queues: interface.receive_queues,
             mode: mode(is_native, is_zero_copy, interface.receive_queues, shape),
         };
-        let queues = queues.into_iter().flatten().map(Queue::into_halves).collect();
+        let queues = queues.into_iter().flatten().map(XdpQueue::into_halves).collect();
         let redirect = Arc::new(redirect);
         let dispatcher = dispatch.map(|_| redirect.clone() as Arc<dyn Dispatcher>);
         Ok(OpenDevice { info, queues, dispatcher, guard: Box::new(redirect) })
@@ -103,7 +107,7 @@ impl DatagramDevice for XdpDevice {
 }
 
 /// Opens the sockets of one queue of the device, which share its frames.
-fn open(interface: &Interface, shape: Shape) -> Result<Vec<Queue>, String> {
+fn open(interface: &NetworkDevice, shape: Shape) -> Result<Vec<XdpQueue>, String> {
     let first = socket::open(interface.mtu, shape)?;
     let pool = first.pool().clone();
     let others = (1..shape.sockets).map(|number| socket::open_sharing(interface.mtu, &pool, number));
@@ -112,11 +116,16 @@ fn open(interface: &Interface, shape: Shape) -> Result<Vec<Queue>, String> {
 
 /// Binds the sockets of the queue with this number to the device. Returns whether the device reads and writes frames
 /// itself.
-fn bind(interface: &Interface, number: u32, sockets: &mut [Queue], must_copy: bool) -> Result<bool, String> {
+fn bind(
+    interface: &NetworkDevice,
+    number: u32,
+    sockets: &mut [XdpQueue],
+    must_copy: bool,
+) -> Result<bool, String> {
     let Some((first, others)) = sockets.split_first_mut() else { return Ok(false) };
-    let is_zero_copy = socket::bind(first, interface.index, number, Mode::First { must_copy })?;
+    let is_zero_copy = socket::bind(first, interface.index, number, BindMode::First { must_copy })?;
     for other in others {
-        socket::bind(other, interface.index, number, Mode::Sharing(first.socket()))?;
+        socket::bind(other, interface.index, number, BindMode::Sharing(first.socket()))?;
     }
     Ok(is_zero_copy)
 }
@@ -136,8 +145,8 @@ fn mode(is_native: bool, is_zero_copy: bool, queues: u32, shape: Shape) -> Strin
 }
 
 /// Checks that the device has an address that is served, small packets, and as many queues to send as to receive.
-fn check(interface: &Interface, places: &[SocketAddr]) -> Result<(), String> {
-    let Interface { mtu, receive_queues, send_queues, .. } = interface;
+fn check(interface: &NetworkDevice, places: &[SocketAddr]) -> Result<(), String> {
+    let NetworkDevice { mtu, receive_queues, send_queues, .. } = interface;
     if places.is_empty() {
         return Err("it has none of the addresses that are listened on".to_owned());
     }
@@ -159,7 +168,7 @@ mod tests {
 
     #[test]
     fn devices_that_cannot_be_served_are_refused() {
-        let fit = Interface {
+        let fit = NetworkDevice {
             index: 1,
             hardware: [2; 6],
             addresses: Vec::new(),
@@ -172,16 +181,16 @@ mod tests {
         for (interface, places, expected) in [
             (fit.clone(), &places[..0], "it has none of the addresses"),
             (
-                Interface { mtu: 9000, ..fit.clone() },
+                NetworkDevice { mtu: 9000, ..fit.clone() },
                 &places,
                 "its MTU is 9000 bytes; 3826 or less is allowed",
             ),
             (
-                Interface { send_queues: 1, ..fit.clone() },
+                NetworkDevice { send_queues: 1, ..fit.clone() },
                 &places,
                 "it has 2 queues to receive and 1 to send",
             ),
-            (Interface { receive_queues: 0, ..fit.clone() }, &places, "it has 0 queues to receive"),
+            (NetworkDevice { receive_queues: 0, ..fit.clone() }, &places, "it has 0 queues to receive"),
         ] {
             let error = check(&interface, places).unwrap_err();
             assert!(error.starts_with(expected), "{error}");

@@ -1,4 +1,4 @@
-//! [`Pool`]: the frames of one device queue, and the two rings in which they circulate: frames that the kernel may
+//! [`FramePool`]: the frames of one device queue, and the two rings in which they circulate: frames that the kernel may
 //! receive into, and frames that it has sent.
 //!
 //! ```text
@@ -14,7 +14,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-use super::ring::{Consuming, Mapping, Producing};
+use super::ring::{Consuming, MappedMemory, Producing};
 
 /// The size of a frame in bytes: a page, which is the largest that the kernel allows.
 pub(crate) const FRAME_BYTES: usize = 4096;
@@ -92,8 +92,8 @@ fn start_of(number: u32) -> u64 {
 
 /// The frames of a device queue, and their rings.
 #[derive(Debug)]
-pub(crate) struct Pool {
-    pub(crate) memory: Mapping,
+pub(crate) struct FramePool {
+    pub(crate) memory: MappedMemory,
     pub(crate) shape: Shape,
     fill: Mutex<Producing<u64>>,
     completed: Mutex<Completed>,
@@ -107,14 +107,14 @@ struct Completed {
     free: Vec<Vec<u64>>,
 }
 
-impl Pool {
+impl FramePool {
     /// Creates a pool whose frames are in `memory`, and hands the receiving ones to the kernel.
     pub(crate) fn new(
-        memory: Mapping,
+        memory: MappedMemory,
         shape: Shape,
         mut fill: Producing<u64>,
         completion: Consuming<u64>,
-    ) -> Pool {
+    ) -> FramePool {
         debug_assert_eq!(memory.bytes(), shape.memory_bytes());
         for number in 0..shape.receive_frames() {
             let has_room = fill.put(start_of(number));
@@ -123,7 +123,7 @@ impl Pool {
         fill.publish();
         let free = (0..shape.sockets).map(|_| Vec::with_capacity(shape.send as usize)).collect();
         let completed = Mutex::new(Completed { ring: completion, free });
-        Pool { memory, shape, fill: Mutex::new(fill), completed }
+        FramePool { memory, shape, fill: Mutex::new(fill), completed }
     }
 
     /// Gives `frames` back to the kernel, to receive into. Frames for which the ring has no room, or that find the ring

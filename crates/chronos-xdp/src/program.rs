@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
-use plimsoll_chronos::{Dispatch, Dispatcher};
+use plimsoll_chronos::{DatagramDispatch, Dispatcher};
 
-use super::interface::Interface;
+use super::interface::NetworkDevice;
 
 /// The program, which leaves its device when this is dropped, or its process ends.
 #[derive(Debug)]
@@ -27,9 +27,9 @@ const NO_PROGRAMS: &str = "this build has no eBPF programs (feature `kernel`)";
 impl Redirect {
     /// Loads a program for the datagrams of these places; no device has it yet.
     pub(crate) fn load(
-        interface: &Interface,
+        interface: &NetworkDevice,
         places: &[SocketAddr],
-        dispatch: Option<&Dispatch<'_>>,
+        dispatch: Option<&DatagramDispatch<'_>>,
     ) -> Result<Redirect, String> {
         let queues = interface.receive_queues;
         let mut options = plimsoll_bpf::RedirectOptions::new(interface.hardware, places.to_vec(), queues);
@@ -47,7 +47,7 @@ impl Redirect {
     }
 
     /// Attaches it. Returns true if the driver runs it; otherwise the kernel does, on its socket buffers.
-    pub(crate) fn attach(&mut self, interface: &Interface) -> Result<bool, String> {
+    pub(crate) fn attach(&mut self, interface: &NetworkDevice) -> Result<bool, String> {
         let ifindex = i32::try_from(interface.index).map_err(|error| error.to_string())?;
         self.program.attach(ifindex).map_err(|error| error.to_string())
     }
@@ -63,14 +63,14 @@ impl Redirect {
 impl Redirect {
     /// Returns an error: this build has no eBPF programs.
     pub(crate) fn load(
-        _interface: &Interface,
+        _interface: &NetworkDevice,
         _places: &[SocketAddr],
-        _dispatch: Option<&Dispatch<'_>>,
+        _dispatch: Option<&DatagramDispatch<'_>>,
     ) -> Result<Redirect, String> {
         Err(NO_PROGRAMS.to_owned())
     }
 
-    pub(crate) fn attach(&mut self, _interface: &Interface) -> Result<bool, String> {
+    pub(crate) fn attach(&mut self, _interface: &NetworkDevice) -> Result<bool, String> {
         Ok(false)
     }
 

@@ -1,4 +1,4 @@
-//! [`Queue`]: an AF_XDP socket at one queue of a device, with its datagrams in both directions.
+//! [`XdpQueue`]: an AF_XDP socket at one queue of a device, with its datagrams in both directions.
 //!
 //! ```text
 //! fill ring ─> device ─> receive ring ─> Receiver: parse, in place ─────────────> requests
@@ -18,8 +18,8 @@ use plimsoll_chronos::{Backlog, DeviceQueue, DeviceReceiver, DeviceSender, Rejec
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::frame::{self, ETHERNET_BYTES, Refusal, Route};
-use super::pool::{FRAME_BYTES, Pool};
+use super::frame::{self, ETHERNET_BYTES, FrameRefusal, ReplyRoute};
+use super::pool::{FRAME_BYTES, FramePool};
 use super::ring::{Consuming, Producing};
 use super::socket::overruns;
 
@@ -34,11 +34,11 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const BATCH: usize = 64;
 
 /// A socket at one queue of a device.
-pub(crate) struct Queue {
+pub(crate) struct XdpQueue {
     socket: Arc<OwnedFd>,
-    pool: Arc<Pool>,
-    receiver: Receiver,
-    sender: Sender,
+    pool: Arc<FramePool>,
+    receiver: QueueReceiver,
+    sender: QueueSender,
 }
 
 /// The two rings that an AF_XDP socket has for itself.
@@ -47,13 +47,19 @@ pub(crate) struct Rings {
     pub(crate) send: Producing<libc::xdp_desc>,
 }
 
-impl Queue {
+impl XdpQueue {
     /// Creates the queue of a device with this MTU. `pool` has its frames, including the frames that the socket with
     /// this number sends, and `rings` belong to `socket`, which is still to be bound.
-    pub(crate) fn new(socket: OwnedFd, number: u32, pool: &Arc<Pool>, rings: Rings, mtu: usize) -> Queue {
+    pub(crate) fn new(
+        socket: OwnedFd,
+        number: u32,
+        pool: &Arc<FramePool>,
+        rings: Rings,
+        mtu: usize,
+    ) -> XdpQueue {
         let Rings { receive, send } = rings;
         let socket = Arc::new(socket);
-        let receiver = Receiver {
+        let receiver = QueueReceiver {
             socket: socket.clone(),
             pool: pool.clone(),
             ring: receive,
@@ -62,7 +68,7 @@ impl Queue {
             datagrams: Vec::with_capacity(BATCH),
             overruns: 0,
         };
-        let sender = Sender {
+        let sender = QueueSender {
             socket: socket.clone(),
             pool: pool.clone(),
             number,
@@ -77,7 +83,7 @@ impl Queue {
             has_added: false,
             sent: Sent::default(),
         };
-        Queue { socket, pool: pool.clone(), receiver, sender }
+        XdpQueue { socket, pool: pool.clone(), receiver, sender }
     }
 
     /// Notes whether the device reads and writes frames itself.
@@ -86,7 +92,7 @@ impl Queue {
     }
 
     /// Returns the pool, which further sockets of the device's queue may share.
-    pub(crate) fn pool(&self) -> &Arc<Pool> {
+    pub(crate) fn pool(&self) -> &Arc<FramePool> {
         &self.pool
     }
 
@@ -102,21 +108,21 @@ impl Queue {
 }
 
 /// The half of a queue that receives.
-pub(crate) struct Receiver {
+pub(crate) struct QueueReceiver {
     socket: Arc<OwnedFd>,
-    pool: Arc<Pool>,
+    pool: Arc<FramePool>,
     ring: Consuming<libc::xdp_desc>,
     /// The frames of this batch, rejected ones included.
     frames: Vec<u64>,
     /// Frames of earlier batches, which the fill ring did not take yet.
     done: Vec<u64>,
     /// The datagrams of this batch: return address, offset in memory, and length.
-    datagrams: Vec<(Route, usize, usize)>,
+    datagrams: Vec<(ReplyRoute, usize, usize)>,
     /// The number of overruns that were counted already.
     overruns: u64,
 }
 
-impl Receiver {
+impl QueueReceiver {
     /// Returns `length` bytes of a frame of this batch; None if they are not in the part of memory that receives.
     #[expect(unsafe_code, reason = "memory that the kernel writes")]
     fn bytes(&self, start: usize, length: usize) -> Option<&[u8]> {
@@ -131,7 +137,7 @@ impl Receiver {
     }
 }
 
-impl DeviceReceiver for Receiver {
+impl DeviceReceiver for QueueReceiver {
     fn descriptor(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -148,15 +154,15 @@ impl DeviceReceiver for Receiver {
             // The start of the frame that has the packet.
             self.frames.push(found.addr & !(FRAME_BYTES as u64 - 1));
             let (start, length) = (found.addr as usize, found.len as usize);
-            match self.bytes(start, length).map_or(Err(Refusal::Malformed), frame::parse) {
+            match self.bytes(start, length).map_or(Err(FrameRefusal::Malformed), frame::parse) {
                 Ok((route, payload)) => {
                     // The payload is a part of the frame.
                     let at = payload.as_ptr().addr() - self.pool.memory.start().addr().get();
                     let length = payload.len();
                     self.datagrams.push((route, at, length));
                 }
-                Err(Refusal::Checksum) => rejected.bad_checksums += 1,
-                Err(Refusal::Malformed | Refusal::Sender) => rejected.malformed += 1,
+                Err(FrameRefusal::Checksum) => rejected.bad_checksums += 1,
+                Err(FrameRefusal::Malformed | FrameRefusal::Sender) => rejected.malformed += 1,
             }
         }
         self.ring.release();
@@ -198,9 +204,9 @@ impl DeviceReceiver for Receiver {
 }
 
 /// The half of a queue that sends.
-struct Sender {
+struct QueueSender {
     socket: Arc<OwnedFd>,
-    pool: Arc<Pool>,
+    pool: Arc<FramePool>,
     /// The number of the socket among the sockets that share the pool.
     number: u32,
     ring: Producing<libc::xdp_desc>,
@@ -209,7 +215,7 @@ struct Sender {
     /// The length of the longest frame in bytes.
     frame_bytes_max: usize,
     /// Datagrams that were added while no frame was free.
-    waiting: Backlog<Route>,
+    waiting: Backlog<ReplyRoute>,
     /// The time since which datagrams have waited while the device sent nothing.
     waits_since: Option<Duration>,
     is_zero_copy: bool,
@@ -223,9 +229,9 @@ struct Sender {
     sent: Sent,
 }
 
-impl DeviceSender for Sender {
+impl DeviceSender for QueueSender {
     fn push(&mut self, to: &ReturnAddress, payload: &[u8]) {
-        let Some(route) = Route::decode(to) else { return };
+        let Some(route) = ReplyRoute::decode(to) else { return };
         self.has_added = true;
         // Waiting datagrams are sent first.
         if self.waiting.is_empty() && self.find_room() {
@@ -272,7 +278,7 @@ impl DeviceSender for Sender {
     }
 }
 
-impl Sender {
+impl QueueSender {
     /// Writes the datagrams that wait into frames, as far as there are free ones.
     fn write_backlog(&mut self) {
         let waiting = std::mem::take(&mut self.waiting);
@@ -301,7 +307,7 @@ impl Sender {
     }
 
     /// Writes a datagram into a free frame, and puts the frame into the send ring.
-    fn write(&mut self, route: &Route, payload: &[u8]) {
+    fn write(&mut self, route: &ReplyRoute, payload: &[u8]) {
         let Some(start) = self.free.pop() else { return };
         let Some(length) = route.write(payload, self.frame(start)) else {
             self.free.push(start);

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixDatagram;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
 use super::super::pool::{RECEIVE_FRAMES, SEND_FRAMES, Shape};
-use super::super::ring::Mapping;
+use super::super::ring::MappedMemory;
 use super::*;
 
 /// Where a ring's parts are in its memory.
@@ -16,24 +16,24 @@ const RING_BYTES: usize = 192 + RECEIVE_FRAMES as usize * size_of::<libc::xdp_de
 struct Device {
     send: Consuming<libc::xdp_desc>,
     completion: Producing<u64>,
-    pool: Arc<Pool>,
+    pool: Arc<FramePool>,
 }
 
 /// A ring's memory, twice: for the queue and for the device.
-fn ring() -> [Mapping; 2] {
+fn ring() -> [MappedMemory; 2] {
     let file = memfd_create("ring", MemfdFlags::CLOEXEC).unwrap();
     ftruncate(&file, RING_BYTES as u64).unwrap();
-    [(); 2].map(|()| Mapping::of(file.as_fd(), RING_BYTES, 0).unwrap())
+    [(); 2].map(|()| MappedMemory::of(file.as_fd(), RING_BYTES, 0).unwrap())
 }
 
 /// The sender of a device that reads frames itself, and that device.
-fn queue() -> (Sender, Device) {
+fn queue() -> (QueueSender, Device) {
     let shape = Shape::of(1);
-    let memory = Mapping::anonymous(shape.memory_bytes()).unwrap();
+    let memory = MappedMemory::anonymous(shape.memory_bytes()).unwrap();
     let [[fill, _], [receive, _], [send, send_far], [completion, completion_far]] = [(); 4].map(|()| ring());
     let fill = Producing::new(fill, &AT, RECEIVE_FRAMES).unwrap();
     let completion = Consuming::new(completion, &AT, SEND_FRAMES).unwrap();
-    let pool = Arc::new(Pool::new(memory, shape, fill, completion));
+    let pool = Arc::new(FramePool::new(memory, shape, fill, completion));
     let rings = Rings {
         receive: Consuming::new(receive, &AT, RECEIVE_FRAMES).unwrap(),
         send: Producing::new(send, &AT, SEND_FRAMES).unwrap(),
@@ -45,7 +45,7 @@ fn queue() -> (Sender, Device) {
     };
     // The rings ask for no call, so this socket is never called.
     let socket = UnixDatagram::unbound().unwrap();
-    let mut queue = Queue::new(socket.into(), 0, &pool, rings, 1500);
+    let mut queue = XdpQueue::new(socket.into(), 0, &pool, rings, 1500);
     queue.set_zero_copy(true);
     (queue.sender, device)
 }
@@ -115,7 +115,7 @@ fn what_finds_no_frame_waits_its_turn() {
 fn a_device_that_sends_nothing_is_not_waited_for_without_end() {
     let (mut queue, mut device) = queue();
     let route = route();
-    let push = |queue: &mut Sender, count: u16| {
+    let push = |queue: &mut QueueSender, count: u16| {
         (0..count).for_each(|number| queue.push(&route, &number.to_le_bytes()))
     };
     push(&mut queue, SEND_FRAMES as u16 + 5);
@@ -137,9 +137,9 @@ fn a_device_that_sends_nothing_is_not_waited_for_without_end() {
 fn what_waits_is_bounded() {
     let (mut queue, _device) = queue();
     let route = route();
-    let datagrams = (2 * Backlog::<Route>::BYTES_MAX / 1400) as u64;
+    let datagrams = (2 * Backlog::<ReplyRoute>::BYTES_MAX / 1400) as u64;
     (0..datagrams).for_each(|_| queue.push(&route, &[7; 1400]));
     let sent = queue.send(SECOND);
     let waiting = datagrams - sent.dropped - u64::from(SEND_FRAMES);
-    assert_eq!(waiting, (Backlog::<Route>::BYTES_MAX / 1400) as u64);
+    assert_eq!(waiting, (Backlog::<ReplyRoute>::BYTES_MAX / 1400) as u64);
 }

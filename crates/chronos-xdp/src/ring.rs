@@ -16,31 +16,31 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 /// Memory that is mapped until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Mapping {
+pub(crate) struct MappedMemory {
     start: NonNull<u8>,
     bytes: usize,
 }
 
 // SAFETY: it owns the mapping, and hands out nothing but its address; each access through that has its own reason.
 #[expect(unsafe_code, reason = "it is a range of addresses, which any thread may know")]
-unsafe impl Send for Mapping {}
+unsafe impl Send for MappedMemory {}
 // SAFETY: as above.
 #[expect(unsafe_code, reason = "it is a range of addresses, which any thread may know")]
-unsafe impl Sync for Mapping {}
+unsafe impl Sync for MappedMemory {}
 
-impl Mapping {
+impl MappedMemory {
     /// Maps new memory, all zeros.
-    pub(crate) fn anonymous(bytes: usize) -> io::Result<Mapping> {
-        Mapping::map(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
+    pub(crate) fn anonymous(bytes: usize) -> io::Result<MappedMemory> {
+        MappedMemory::map(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
     }
 
     /// Maps a part of `file`.
-    pub(crate) fn of(file: BorrowedFd<'_>, bytes: usize, offset: libc::off_t) -> io::Result<Mapping> {
-        Mapping::map(bytes, libc::MAP_SHARED | libc::MAP_POPULATE, file.as_raw_fd(), offset)
+    pub(crate) fn of(file: BorrowedFd<'_>, bytes: usize, offset: libc::off_t) -> io::Result<MappedMemory> {
+        MappedMemory::map(bytes, libc::MAP_SHARED | libc::MAP_POPULATE, file.as_raw_fd(), offset)
     }
 
     #[expect(unsafe_code, reason = "no safe crate of this workspace maps memory")]
-    fn map(bytes: usize, flags: i32, file: i32, offset: libc::off_t) -> io::Result<Mapping> {
+    fn map(bytes: usize, flags: i32, file: i32, offset: libc::off_t) -> io::Result<MappedMemory> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, file, offset) };
@@ -48,7 +48,7 @@ impl Mapping {
             return Err(io::Error::last_os_error());
         }
         let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mapped at 0"))?;
-        Ok(Mapping { start, bytes })
+        Ok(MappedMemory { start, bytes })
     }
 
     pub(crate) fn start(&self) -> NonNull<u8> {
@@ -60,7 +60,7 @@ impl Mapping {
     }
 }
 
-impl Drop for Mapping {
+impl Drop for MappedMemory {
     #[expect(unsafe_code, reason = "no safe crate of this workspace maps memory")]
     fn drop(&mut self) {
         // SAFETY: it was mapped with this length, and every holder of an address in it holds the mapping.
@@ -71,7 +71,7 @@ impl Drop for Mapping {
 /// The common parts of both kinds of rings.
 #[derive(Debug)]
 struct Ring<T> {
-    mapping: Mapping,
+    mapping: MappedMemory,
     producer: NonNull<AtomicU32>,
     consumer: NonNull<AtomicU32>,
     flags: NonNull<AtomicU32>,
@@ -87,7 +87,7 @@ unsafe impl<T: Send> Send for Ring<T> {}
 impl<T: Copy> Ring<T> {
     /// Creates a ring in `mapping` whose parts are at these offsets.
     #[expect(unsafe_code, reason = "places within a mapping")]
-    fn new(mapping: Mapping, at: &libc::xdp_ring_offset, size: u32) -> io::Result<Ring<T>> {
+    fn new(mapping: MappedMemory, at: &libc::xdp_ring_offset, size: u32) -> io::Result<Ring<T>> {
         let bytes = size as usize * size_of::<T>();
         let place = |at: u64, align: usize, bytes: usize| {
             let at = usize::try_from(at).ok()?;
@@ -145,7 +145,11 @@ pub(crate) struct Producing<T> {
 }
 
 impl<T: Copy> Producing<T> {
-    pub(crate) fn new(mapping: Mapping, at: &libc::xdp_ring_offset, size: u32) -> io::Result<Producing<T>> {
+    pub(crate) fn new(
+        mapping: MappedMemory,
+        at: &libc::xdp_ring_offset,
+        size: u32,
+    ) -> io::Result<Producing<T>> {
         let ring = Ring::new(mapping, at, size)?;
         let next = ring.number(ring.producer).load(Ordering::Relaxed);
         Ok(Producing { ring, next })
@@ -196,7 +200,11 @@ pub(crate) struct Consuming<T> {
 }
 
 impl<T: Copy> Consuming<T> {
-    pub(crate) fn new(mapping: Mapping, at: &libc::xdp_ring_offset, size: u32) -> io::Result<Consuming<T>> {
+    pub(crate) fn new(
+        mapping: MappedMemory,
+        at: &libc::xdp_ring_offset,
+        size: u32,
+    ) -> io::Result<Consuming<T>> {
         let ring = Ring::new(mapping, at, size)?;
         let next = ring.number(ring.consumer).load(Ordering::Relaxed);
         Ok(Consuming { ring, next, end: next })
@@ -239,8 +247,8 @@ mod tests {
     /// Numbers wrap around after the largest.
     const FIRST: u32 = u32::MAX - 5;
 
-    fn memory(bytes: usize) -> Mapping {
-        Mapping::anonymous(bytes).unwrap()
+    fn memory(bytes: usize) -> MappedMemory {
+        MappedMemory::anonymous(bytes).unwrap()
     }
 
     /// A ring of either kind over memory in which both sides are at [`FIRST`].

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use socket2::{Domain, Socket, Type};
 
-use super::pool::{FRAME_BYTES, Pool, Shape};
-use super::queue::{Queue, Rings};
-use super::ring::{Consuming, Mapping, Producing};
+use super::pool::{FRAME_BYTES, FramePool, Shape};
+use super::queue::{Rings, XdpQueue};
+use super::ring::{Consuming, MappedMemory, Producing};
 
 /// The time for which a queue that belongs to another socket is tried again. The io_uring of a killed server outlives
 /// it, and so do its sockets.
@@ -21,10 +21,10 @@ const IN_USE_PAUSE: Duration = Duration::from_millis(10);
 const SENDS_A_CALL: libc::c_int = 9;
 
 /// Opens the first socket of a queue, with the frames of all that will share it; no device has it yet.
-pub(crate) fn open(mtu: usize, shape: Shape) -> Result<Queue, String> {
+pub(crate) fn open(mtu: usize, shape: Shape) -> Result<XdpQueue, String> {
     let failed = |what: &'static str| move |error: io::Error| explain(what, &error, shape);
     let socket = new_socket().map_err(failed("an AF_XDP socket"))?;
-    let memory = Mapping::anonymous(shape.memory_bytes()).map_err(failed("memory for frames"))?;
+    let memory = MappedMemory::anonymous(shape.memory_bytes()).map_err(failed("memory for frames"))?;
     // SAFETY: all-zero is a valid value of these numbers.
     #[expect(unsafe_code, reason = "a structure of the kernel's, of which not every field is set")]
     let mut frames: libc::xdp_umem_reg = unsafe { mem::zeroed() };
@@ -45,12 +45,12 @@ pub(crate) fn open(mtu: usize, shape: Shape) -> Result<Queue, String> {
         Ok((fill, Consuming::new(mapping, &at.cr, completion)?))
     };
     let (fill, completion) = rings().map_err(failed("mapping a ring"))?;
-    let pool = Arc::new(Pool::new(memory, shape, fill, completion));
+    let pool = Arc::new(FramePool::new(memory, shape, fill, completion));
     with_rings(socket, 0, &pool, mtu)
 }
 
 /// Opens a further socket of the queue that has this pool, `number` among the sockets that share it.
-pub(crate) fn open_sharing(mtu: usize, pool: &Arc<Pool>, number: u32) -> Result<Queue, String> {
+pub(crate) fn open_sharing(mtu: usize, pool: &Arc<FramePool>, number: u32) -> Result<XdpQueue, String> {
     let socket = new_socket().map_err(|error| explain("an AF_XDP socket", &error, pool.shape))?;
     with_rings(socket, number, pool, mtu)
 }
@@ -60,7 +60,7 @@ fn new_socket() -> io::Result<OwnedFd> {
 }
 
 /// Gives the socket its rings to receive and to send.
-fn with_rings(socket: OwnedFd, number: u32, pool: &Arc<Pool>, mtu: usize) -> Result<Queue, String> {
+fn with_rings(socket: OwnedFd, number: u32, pool: &Arc<FramePool>, mtu: usize) -> Result<XdpQueue, String> {
     let shape = pool.shape;
     let failed = |what: &'static str| move |error: io::Error| explain(what, &error, shape);
     for (option, size) in [(libc::XDP_RX_RING, shape.receive), (libc::XDP_TX_RING, shape.send)] {
@@ -80,7 +80,7 @@ fn with_rings(socket: OwnedFd, number: u32, pool: &Arc<Pool>, mtu: usize) -> Res
     let _ = set(&socket, SENDS_A_CALL, &shape.send);
     let bytes = (shape.send as usize * FRAME_BYTES) as libc::c_int;
     let _ = set_at(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &bytes);
-    Ok(Queue::new(socket, number, pool, rings, mtu))
+    Ok(XdpQueue::new(socket, number, pool, rings, mtu))
 }
 
 /// Maps a ring of `size` entries of type `T`.
@@ -89,13 +89,13 @@ fn map<T>(
     at: &libc::xdp_ring_offset,
     size: u32,
     offset: libc::off_t,
-) -> io::Result<Mapping> {
-    Mapping::of(socket.as_fd(), at.desc as usize + size as usize * size_of::<T>(), offset)
+) -> io::Result<MappedMemory> {
+    MappedMemory::of(socket.as_fd(), at.desc as usize + size as usize * size_of::<T>(), offset)
 }
 
 /// The way in which a socket is bound to a queue.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Mode<'a> {
+pub(crate) enum BindMode<'a> {
     /// As the queue's first. The device reads and writes frames itself if it can, unless they must be copied.
     First { must_copy: bool },
     /// With the frames, the rings and the mode of this socket, which the queue has already.
@@ -104,11 +104,16 @@ pub(crate) enum Mode<'a> {
 
 /// Gives the socket a queue of a device. Returns whether the device reads and writes frames itself.
 #[expect(unsafe_code, reason = "no safe crate of this workspace has this address")]
-pub(crate) fn bind(queue: &mut Queue, ifindex: u32, number: u32, mode: Mode<'_>) -> Result<bool, String> {
+pub(crate) fn bind(
+    queue: &mut XdpQueue,
+    ifindex: u32,
+    number: u32,
+    mode: BindMode<'_>,
+) -> Result<bool, String> {
     let (flags, first) = match mode {
-        Mode::First { must_copy: true } => (libc::XDP_USE_NEED_WAKEUP | libc::XDP_COPY, 0),
-        Mode::First { must_copy: false } => (libc::XDP_USE_NEED_WAKEUP, 0),
-        Mode::Sharing(first) => (libc::XDP_SHARED_UMEM, first.as_raw_fd() as u32),
+        BindMode::First { must_copy: true } => (libc::XDP_USE_NEED_WAKEUP | libc::XDP_COPY, 0),
+        BindMode::First { must_copy: false } => (libc::XDP_USE_NEED_WAKEUP, 0),
+        BindMode::Sharing(first) => (libc::XDP_SHARED_UMEM, first.as_raw_fd() as u32),
     };
     let address = libc::sockaddr_xdp {
         sxdp_family: libc::AF_XDP as u16,
@@ -164,7 +169,7 @@ fn set_at<T: Copy>(socket: &OwnedFd, level: libc::c_int, option: libc::c_int, va
 
 /// Returns an option that the kernel writes as numbers.
 #[expect(unsafe_code, reason = "no safe crate of this workspace gets these options")]
-fn get<T: Copy + Numbers>(socket: impl AsFd, option: libc::c_int) -> io::Result<T> {
+fn get<T: Copy + PlainData>(socket: impl AsFd, option: libc::c_int) -> io::Result<T> {
     // SAFETY: all-zero is a value of every type of numbers.
     let mut value: T = unsafe { mem::zeroed() };
     let mut length = size_of::<T>() as libc::socklen_t;
@@ -182,10 +187,10 @@ fn get<T: Copy + Numbers>(socket: impl AsFd, option: libc::c_int) -> io::Result<
 }
 
 /// A structure of numbers: all bits are a value.
-trait Numbers {}
-impl Numbers for libc::xdp_mmap_offsets {}
-impl Numbers for libc::xdp_options {}
-impl Numbers for libc::xdp_statistics {}
+trait PlainData {}
+impl PlainData for libc::xdp_mmap_offsets {}
+impl PlainData for libc::xdp_options {}
+impl PlainData for libc::xdp_statistics {}
 
 /// Returns advice about an error.
 fn explain(what: &str, error: &io::Error, shape: Shape) -> String {

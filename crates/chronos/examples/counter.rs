@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use plimsoll_chronos::{Config, KeyHash, Listen, Now, PartitionId, Runtime, Service, Step, Transport};
+use plimsoll_chronos::{Config, KeyHash, Listen, Now, PartitionId, Runtime, Service, SessionTransport, Step};
 
 struct Counters {
     hash: KeyHash,
@@ -22,7 +22,7 @@ impl Service for Counters {
         HashMap::new()
     }
 
-    fn open(&self, _transport: Transport) {}
+    fn open(&self, _transport: SessionTransport) {}
 
     fn parse<'a>(&self, _: &mut (), _: Now, input: &'a [u8], reply: &mut Vec<u8>) -> Step<(&'a [u8], i64)> {
         let Some(end) = input.iter().position(|&byte| byte == b'\n') else {

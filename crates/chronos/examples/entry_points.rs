@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use plimsoll_chronos::{
     Balancing, Config, Direct, KeyHash, Limits, Listen, LoadMetric, Now, PartitionId, Poll, Runtime,
-    RuntimeStats, Service, Step, Tls, TlsError, Transport,
+    RuntimeStats, Service, SessionTransport, Step, Tls, TlsError,
 };
 
 struct Counters {
@@ -54,7 +54,7 @@ impl Service for Counters {
         Partition::default()
     }
 
-    fn open(&self, _: Transport) -> u64 {
+    fn open(&self, _: SessionTransport) -> u64 {
         0
     }
 
@@ -159,7 +159,7 @@ fn counters(partitions: u32) -> Counters {
 fn check_directly() {
     let now = Now { since_start: Duration::ZERO, unix_seconds: 0 };
     let mut direct = Direct::new(counters(4), 4);
-    let (mut session, mut reply) = (direct.service().open(Transport::Tcp), Vec::new());
+    let (mut session, mut reply) = (direct.service().open(SessionTransport::Tcp), Vec::new());
     let served = direct.serve(&mut session, now, b"add apples 3\nadd pears 4\nsum\nwhat\n", &mut reply);
     assert!(!served.close && reply.ends_with(b"7\nusage: add <name> <number>, sum, or shed\n"));
     direct.housekeeping(now);

@@ -6,11 +6,11 @@ use std::time::Duration;
 use crate::buffers::Buffers;
 use crate::memory::Holding;
 use crate::output::Output;
-use crate::port::Client;
-use crate::reply_budget::{Replies, ReplyBudget};
-use crate::sources::Seat;
+use crate::port::DatagramSender;
+use crate::reply_budget::{ConnectionReplies, ReplyBudget};
+use crate::sources::SourceSeat;
 use crate::tls::TlsStream;
-use crate::{Service, Transport};
+use crate::{Service, SessionTransport};
 
 /// A connection, or a datagram whose replies are not all here yet.
 pub(crate) struct Connection<S: Service> {
@@ -19,10 +19,10 @@ pub(crate) struct Connection<S: Service> {
     /// Distinguishes the connections that have had this number.
     pub(crate) incarnation: u32,
     pub(crate) session: S::Session,
-    pub(crate) input: Input,
+    pub(crate) input: InputBytes,
     pub(crate) output: Output,
     /// The account of its replies.
-    pub(crate) replies: Replies,
+    pub(crate) replies: ConnectionReplies,
     /// Its share of the memory of all connections.
     pub(crate) holding: Holding,
     /// Bytes that came from it while it had no replies to fetch; wraps.
@@ -32,7 +32,7 @@ pub(crate) struct Connection<S: Service> {
     /// The TLS stream around its bytes, if it has one.
     pub(crate) tls: Option<Box<TlsStream>>,
     /// Its place among the connections of its source address; free again when the connection is dropped.
-    pub(crate) _seat: Option<Seat>,
+    pub(crate) _seat: Option<SourceSeat>,
     /// The time of its last bytes.
     pub(crate) active_at: Duration,
     /// The number of bytes that it had not fetched when it was idle for too long; None if it never was.
@@ -58,7 +58,7 @@ pub(crate) enum Link {
         /// The index of the port among the thread's ports.
         port: usize,
         /// The sender, to whom the reply is sent.
-        client: Client,
+        client: DatagramSender,
         /// The envelope that [`Service::unseal`] removed.
         envelope: u64,
     },
@@ -96,7 +96,7 @@ pub(crate) struct Everywhere {
 
 /// Bytes that have arrived and are not consumed yet.
 #[derive(Debug, Default)]
-pub(crate) struct Input {
+pub(crate) struct InputBytes {
     bytes: Vec<u8>,
     /// Bytes at the front that are consumed.
     used: usize,
@@ -106,7 +106,7 @@ pub(crate) struct Input {
     pub(crate) skip: usize,
 }
 
-/// The bytes of an [`Input`], taken out.
+/// The bytes of an [`InputBytes`], taken out.
 pub(crate) struct Lent {
     bytes: Vec<u8>,
     used: usize,
@@ -122,7 +122,7 @@ impl Lent {
 /// The least room for bytes that are read behind the beginning of a request.
 const READ_BYTES: usize = 64 * 1024;
 
-impl Input {
+impl InputBytes {
     /// Returns the bytes that are not consumed.
     pub(crate) fn rest(&self) -> &[u8] {
         &self.bytes[self.used..]
@@ -168,7 +168,7 @@ impl Input {
         &mut self.bytes
     }
 
-    /// Takes the bytes out, to be read while the connection changes; [`Input::restore`] puts them back.
+    /// Takes the bytes out, to be read while the connection changes; [`InputBytes::restore`] puts them back.
     pub(crate) fn lend(&mut self) -> Lent {
         Lent { bytes: std::mem::take(&mut self.bytes), used: self.used }
     }
@@ -270,10 +270,10 @@ impl Everywhere {
 
 impl Link {
     /// Creates the link of a new stream, whose state is unknown yet.
-    pub(crate) fn stream(socket: OwnedFd, transport: Transport) -> Link {
+    pub(crate) fn stream(socket: OwnedFd, transport: SessionTransport) -> Link {
         Link::Stream(Stream {
             socket,
-            is_unix: transport == Transport::Unix,
+            is_unix: transport == SessionTransport::Unix,
             is_readable: false,
             is_writable: true,
             is_hung_up: false,

@@ -13,13 +13,13 @@ use crate::connection::Link;
 use crate::device::DeviceQueue;
 use crate::look_ahead::DISTANCE;
 use crate::mmsg::{DatagramSocket, Received};
-use crate::port::{Batch, Client, Port};
+use crate::port::{DatagramBatch, DatagramPort, DatagramSender};
 use crate::worker::Worker;
-use crate::{Ahead, Poll, Service, Transport};
+use crate::{Ahead, Poll, Service, SessionTransport};
 
 /// One thread's ports for datagrams.
 pub(crate) struct Datagrams {
-    ports: Vec<Port>,
+    ports: Vec<DatagramPort>,
     /// The buffers into which UDP sockets receive.
     received: Option<Received>,
     /// A reply in one piece.
@@ -45,8 +45,9 @@ impl Datagrams {
     /// Creates the ports of a thread that waits by `poll`.
     pub(crate) fn new(sockets: Vec<OwnedFd>, queues: Vec<DeviceQueue>, poll: Poll) -> Datagrams {
         let received = (!sockets.is_empty()).then(Received::new);
-        let sockets = sockets.into_iter().map(|socket| Port::Socket(Box::new(DatagramSocket::new(socket))));
-        let queues = queues.into_iter().map(|queue| Port::Device(Some(queue.receiver), queue.sender));
+        let sockets =
+            sockets.into_iter().map(|socket| DatagramPort::Socket(Box::new(DatagramSocket::new(socket))));
+        let queues = queues.into_iter().map(|queue| DatagramPort::Device(Some(queue.receiver), queue.sender));
         let ports = sockets.chain(queues).collect();
         Datagrams {
             ports,
@@ -60,13 +61,13 @@ impl Datagrams {
     }
 
     /// The ports, in the order of their numbers.
-    pub(crate) fn ports(&self) -> &[Port] {
+    pub(crate) fn ports(&self) -> &[DatagramPort] {
         &self.ports
     }
 
     /// Returns the numbers and descriptors of the ports for which the thread waits in the kernel.
     pub(crate) fn polled(&self) -> impl Iterator<Item = (u64, BorrowedFd<'_>)> {
-        let is_polled = |port: &Port| !self.is_spinning || matches!(port, Port::Socket(..));
+        let is_polled = |port: &DatagramPort| !self.is_spinning || matches!(port, DatagramPort::Socket(..));
         let polled = (0..).zip(&self.ports).filter(move |(_, port)| is_polled(port));
         polled.filter_map(|(number, port)| Some((number, port.descriptor()?)))
     }
@@ -76,7 +77,8 @@ impl Datagrams {
     pub(crate) fn look<S: Service>(&mut self, worker: &mut Worker<S>) -> bool {
         let mut happened = false;
         for number in 0..self.ports.len() {
-            if matches!(&self.ports[number], Port::Device(Some(receiver), _) if receiver.has_received()) {
+            if matches!(&self.ports[number], DatagramPort::Device(Some(receiver), _) if receiver.has_received())
+            {
                 happened |= !self.is_stopped;
                 self.receive(worker, number);
             }
@@ -100,7 +102,7 @@ impl Datagrams {
             return true;
         }
         match self.ports.get_mut(port) {
-            Some(Port::Socket(socket)) => {
+            Some(DatagramPort::Socket(socket)) => {
                 let Some(mut received) = self.received.take() else { return false };
                 socket.receive(&mut received);
                 worker.engine.counters().datagrams.add(received.count() as u64);
@@ -110,7 +112,7 @@ impl Datagrams {
                 self.flush(worker);
                 is_full
             }
-            Some(Port::Device(place, _)) if !self.is_stopped => {
+            Some(DatagramPort::Device(place, _)) if !self.is_stopped => {
                 let Some(mut receiver) = place.take() else { return false };
                 let rejected = receiver.receive();
                 let counters = worker.engine.counters();
@@ -120,7 +122,7 @@ impl Datagrams {
                 self.run_batch(worker, port, &*receiver);
                 let is_full = receiver.is_full();
                 receiver.release();
-                if let Port::Device(place, _) = &mut self.ports[port] {
+                if let DatagramPort::Device(place, _) = &mut self.ports[port] {
                     *place = Some(receiver);
                 }
                 is_full
@@ -129,7 +131,12 @@ impl Datagrams {
         }
     }
 
-    fn run_batch<S: Service, B: Batch + ?Sized>(&mut self, worker: &mut Worker<S>, port: usize, batch: &B) {
+    fn run_batch<S: Service, B: DatagramBatch + ?Sized>(
+        &mut self,
+        worker: &mut Worker<S>,
+        port: usize,
+        batch: &B,
+    ) {
         let count = batch.count();
         self.seen.clear();
         if S::LOOKS_AHEAD && count > 1 {
@@ -149,10 +156,16 @@ impl Datagrams {
         }
     }
 
-    fn run<S: Service>(&mut self, worker: &mut Worker<S>, port: usize, client: Client, datagram: &[u8]) {
+    fn run<S: Service>(
+        &mut self,
+        worker: &mut Worker<S>,
+        port: usize,
+        client: DatagramSender,
+        datagram: &[u8],
+    ) {
         let service = worker.engine.service.clone();
         let Some((envelope, request)) = service.unseal(datagram) else { return };
-        let key = worker.add(Link::Datagram { port, client, envelope }, Transport::Udp);
+        let key = worker.add(Link::Datagram { port, client, envelope }, SessionTransport::Udp);
         worker.connections[key as usize].is_ended = true;
         worker.on_bytes(key, request);
         self.answer(worker, key);
@@ -206,7 +219,7 @@ impl Datagrams {
         if now >= self.next_count {
             self.next_count = now + COUNT_EVERY;
             for port in &mut self.ports {
-                if let Port::Device(Some(receiver), _) = port {
+                if let DatagramPort::Device(Some(receiver), _) = port {
                     worker.engine.counters().overruns.add(receiver.overruns());
                 }
             }
@@ -215,11 +228,11 @@ impl Datagrams {
 
     /// Reports whether a device could not take all datagrams: the caller sends again soon.
     pub(crate) fn is_stuck(&self) -> bool {
-        self.ports.iter().any(Port::is_stuck)
+        self.ports.iter().any(DatagramPort::is_stuck)
     }
 
     /// Reports whether all replies have left.
     pub(crate) fn is_sent(&mut self) -> bool {
-        self.ports.iter_mut().all(Port::is_sent)
+        self.ports.iter_mut().all(DatagramPort::is_sent)
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! A queue has one thread. Its two halves are apart, so that replies are pushed while a batch of requests is borrowed.
 //!
-//! With dispatch ([`Dispatch`]) the device reads the key of a datagram, and delivers it to the thread that owns its
+//! With dispatch ([`DatagramDispatch`]) the device reads the key of a datagram, and delivers it to the thread that owns its
 //! partition. The runtime reports each move to the [`Dispatcher`]. A datagram that was delivered before, or by a wrong
 //! guess, is not lost: its thread forwards the request to the owner, as without dispatch.
 
@@ -33,12 +33,16 @@ pub trait DatagramDevice: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Returns the reason for which the device cannot be used; it is then as it was before the call.
-    fn open(&self, places: &[SocketAddr], dispatch: Option<&Dispatch<'_>>) -> Result<OpenDevice, String>;
+    fn open(
+        &self,
+        places: &[SocketAddr],
+        dispatch: Option<&DatagramDispatch<'_>>,
+    ) -> Result<OpenDevice, String>;
 }
 
 /// How a device finds the thread of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Dispatch<'a> {
+pub struct DatagramDispatch<'a> {
     /// The function that maps a datagram to its partition.
     pub steering: DatagramSteering,
     /// The number of threads.

@@ -1,7 +1,7 @@
 //! [`Direct`]: a service on the caller's thread, without a network: for tests, fuzzing, and measuring the cost of a
 //! request.
 
-use crate::look_ahead::Batch;
+use crate::look_ahead::ReadAhead;
 use crate::{Ahead, Now, PartitionId, Service, Step};
 
 /// A service and all its partitions.
@@ -12,7 +12,7 @@ pub struct Direct<S: Service> {
 
 /// The result of [`Direct::serve`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Served {
+pub struct ServedInput {
     /// Bytes of input that are consumed; may exceed the input by the bytes that are still to be thrown away.
     pub consumed: usize,
     /// The connection is to be closed.
@@ -49,9 +49,15 @@ impl<S: Service> Direct<S> {
     }
 
     /// Serves every whole request at the head of `input`, and appends the replies.
-    pub fn serve(&mut self, session: &mut S::Session, now: Now, input: &[u8], reply: &mut Vec<u8>) -> Served {
+    pub fn serve(
+        &mut self,
+        session: &mut S::Session,
+        now: Now,
+        input: &[u8],
+        reply: &mut Vec<u8>,
+    ) -> ServedInput {
         let mut consumed = 0;
-        let mut batch = Batch::new();
+        let mut batch = ReadAhead::new();
         loop {
             if batch.is_full() {
                 self.run(&mut batch, now, reply);
@@ -78,13 +84,13 @@ impl<S: Service> Direct<S> {
             }
             self.run(&mut batch, now, reply);
             match step {
-                Step::Incomplete { .. } => return Served { consumed, close: false },
-                Step::Close => return Served { consumed, close: true },
+                Step::Incomplete { .. } => return ServedInput { consumed, close: false },
+                Step::Close => return ServedInput { consumed, close: true },
                 Step::Done { consumed: done } => consumed += done,
                 Step::Skip { bytes } => {
                     consumed += bytes;
                     if consumed > input.len() {
-                        return Served { consumed, close: false };
+                        return ServedInput { consumed, close: false };
                     }
                 }
                 Step::Run { .. } => unreachable!("it is in the batch"),
@@ -127,7 +133,7 @@ impl<S: Service> Direct<S> {
     }
 
     #[inline]
-    fn run(&mut self, batch: &mut Batch<S::Request<'_>>, now: Now, reply: &mut Vec<u8>) {
+    fn run(&mut self, batch: &mut ReadAhead<S::Request<'_>>, now: Now, reply: &mut Vec<u8>) {
         let service = &self.service;
         batch.run(
             &mut self.partitions,

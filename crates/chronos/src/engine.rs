@@ -1,4 +1,4 @@
-//! [`Engine`]: requests, from a connection's bytes to the partition and back.
+//! [`RequestEngine`]: requests, from a connection's bytes to the partition and back.
 //!
 //! ```text
 //! consume: parse ─┬─ own partition: execute into the connection's output
@@ -16,17 +16,17 @@ use std::time::Instant;
 use crate::buffers::Buffers;
 use crate::connection::{Connection, Everywhere, Link};
 use crate::kernel_steering::KernelSteering;
-use crate::look_ahead::Batch;
-use crate::mail::{Mail, Message, Newcomer, Parcel, Ticket};
-use crate::memory::Memory;
+use crate::look_ahead::ReadAhead;
+use crate::mail::{Mail, Newcomer, Parcel, ThreadMessage, Ticket};
+use crate::memory::ThreadMemory;
 use crate::reply_budget::ReplyBudget;
 use crate::shared::Shared;
 use crate::stats::ThreadCounters;
-use crate::steering::{Placement, Steering};
+use crate::steering::{RequestPlacement, Steering};
 use crate::{Ahead, Limits, LoadMetric, Now, RuntimeStats, Service, Step};
 
 /// The state with which one thread runs requests.
-pub(crate) struct Engine<S: Service> {
+pub(crate) struct RequestEngine<S: Service> {
     pub(crate) me: u32,
     pub(crate) service: Arc<S>,
     /// The partitions that this thread owns, and the way to the others.
@@ -40,7 +40,7 @@ pub(crate) struct Engine<S: Service> {
     pub(crate) limits: Limits,
     pub(crate) reply_budget: ReplyBudget,
     /// The memory that connections hold.
-    pub(crate) memory: Memory,
+    pub(crate) memory: ThreadMemory,
     pub(crate) metric: LoadMetric,
     pub(crate) now: Now,
     /// Replies for connections of this thread.
@@ -48,8 +48,8 @@ pub(crate) struct Engine<S: Service> {
     /// Connections that came for this thread.
     pub(crate) newcomers: Vec<Newcomer>,
     /// Messages of other threads; between turns, the messages that were left alone in the last.
-    pub(crate) inbox: Vec<Message<S::Partition>>,
-    pub(crate) deferred: Vec<Message<S::Partition>>,
+    pub(crate) inbox: Vec<ThreadMessage<S::Partition>>,
+    pub(crate) deferred: Vec<ThreadMessage<S::Partition>>,
     /// The generation that this thread has published as settled.
     pub(crate) settled: u64,
 }
@@ -67,7 +67,7 @@ pub(crate) enum Halt {
     Close,
 }
 
-impl<S: Service> Engine<S> {
+impl<S: Service> RequestEngine<S> {
     /// Returns the counters of this thread.
     pub(crate) fn counters(&self) -> &ThreadCounters {
         self.stats.thread(self.me)
@@ -78,7 +78,7 @@ impl<S: Service> Engine<S> {
     pub(crate) fn consume(&mut self, connection: &mut Connection<S>, input: &[u8]) -> (usize, Halt) {
         let mut used = 0;
         let mut steps = 0;
-        let mut batch = Batch::new();
+        let mut batch = ReadAhead::new();
         loop {
             if connection.input.skip > 0 {
                 let skipped = connection.input.skip.min(input.len() - used);
@@ -186,7 +186,7 @@ impl<S: Service> Engine<S> {
     }
 
     #[inline]
-    fn run_batch(&mut self, connection: &mut Connection<S>, batch: &mut Batch<S::Request<'_>>) {
+    fn run_batch(&mut self, connection: &mut Connection<S>, batch: &mut ReadAhead<S::Request<'_>>) {
         batch.run(
             self,
             |engine, partition, request| {
@@ -277,9 +277,11 @@ impl<S: Service> Engine<S> {
         let mut is_any = inbox.len() > before;
         for message in inbox.drain(..) {
             let is_deferred = match &message {
-                Message::Request(_) => !self.deferred.is_empty() || self.memory.is_full_without_coming(),
-                Message::Adopt { .. } => !self.deferred.is_empty(),
-                Message::Reply(_) | Message::Connection(_) => false,
+                ThreadMessage::Request(_) => {
+                    !self.deferred.is_empty() || self.memory.is_full_without_coming()
+                }
+                ThreadMessage::Adopt { .. } => !self.deferred.is_empty(),
+                ThreadMessage::Reply(_) | ThreadMessage::Connection(_) => false,
             };
             if is_deferred {
                 self.deferred.push(message);
@@ -287,13 +289,13 @@ impl<S: Service> Engine<S> {
             }
             is_any = true;
             match message {
-                Message::Request(parcel) => {
+                ThreadMessage::Request(parcel) => {
                     let place = self.partitions.place_foreign(parcel.partition, parcel);
                     self.put(place, true);
                 }
-                Message::Reply(parcel) => self.replied(parcel),
-                Message::Adopt { partition, state } => self.adopt(partition, *state),
-                Message::Connection(newcomer) => self.newcomers.push(newcomer),
+                ThreadMessage::Reply(parcel) => self.replied(parcel),
+                ThreadMessage::Adopt { partition, state } => self.adopt(partition, *state),
+                ThreadMessage::Connection(newcomer) => self.newcomers.push(newcomer),
             }
         }
         self.inbox = std::mem::replace(&mut self.deferred, inbox);
@@ -314,16 +316,16 @@ impl<S: Service> Engine<S> {
         self.put(place, false);
     }
 
-    fn put(&mut self, placement: Placement<Parcel>, is_forward: bool) {
+    fn put(&mut self, placement: RequestPlacement<Parcel>, is_forward: bool) {
         match placement {
-            Placement::Kept => {}
-            Placement::Run(parcel) => self.run_parcel(parcel),
-            Placement::Send(to, mut parcel) => {
+            RequestPlacement::Kept => {}
+            RequestPlacement::Run(parcel) => self.run_parcel(parcel),
+            RequestPlacement::Send(to, mut parcel) => {
                 if is_forward {
                     self.counters().forwarded.add(1);
                 }
                 parcel.travelled = true;
-                self.mail.send(to, Message::Request(parcel));
+                self.mail.send(to, ThreadMessage::Request(parcel));
             }
         }
     }
@@ -341,7 +343,7 @@ impl<S: Service> Engine<S> {
         self.memory.expect(-(parcel.bytes.capacity() as isize));
         self.buffers.give(std::mem::replace(&mut parcel.bytes, reply));
         if parcel.origin != self.me {
-            self.mail.send(parcel.origin, Message::Reply(parcel));
+            self.mail.send(parcel.origin, ThreadMessage::Reply(parcel));
         } else if parcel.travelled {
             self.replied(parcel);
         } else {
@@ -371,7 +373,7 @@ impl<S: Service> Engine<S> {
         }
         let (shared, mail) = (&self.shared, &mut self.mail);
         let hand_over = |partition, state, to| {
-            mail.send(to, Message::Adopt { partition, state: Box::new(state) });
+            mail.send(to, ThreadMessage::Adopt { partition, state: Box::new(state) });
         };
         self.partitions.refresh(generation, |partition| shared.owner(partition), hand_over);
     }

@@ -19,7 +19,7 @@ use crate::connection::{Link, Stream};
 use crate::datagrams::Datagrams;
 use crate::mail::Newcomer;
 use crate::shared::Shared;
-use crate::sockets::{ACCEPT_PAUSE, Listener, accept};
+use crate::sockets::{ACCEPT_PAUSE, ServerSocket, accept};
 use crate::worker::{IoDriver, Worker};
 use crate::{Service, StartError};
 
@@ -33,7 +33,7 @@ pub(crate) struct EpollDriver {
     again: Vec<u32>,
     /// The memory of the previous list, for reuse.
     unused: Vec<u32>,
-    listeners: Vec<Listener>,
+    listeners: Vec<ServerSocket>,
     datagrams: Datagrams,
     /// The time before which no connection is accepted (for lack of file descriptors, for example).
     accept_after: Option<Duration>,
@@ -59,7 +59,7 @@ impl EpollDriver {
     pub(crate) fn new(
         shared: &Arc<Shared>,
         me: u32,
-        listeners: Vec<Listener>,
+        listeners: Vec<ServerSocket>,
         datagrams: Datagrams,
     ) -> Result<EpollDriver, StartError> {
         let failed = |what| move |errno: Errno| StartError::Worker { what, source: io::Error::from(errno) };

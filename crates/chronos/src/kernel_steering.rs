@@ -12,7 +12,7 @@ use crate::{Config, StartError};
 pub(crate) struct KernelSteering {
     devices: Vec<Arc<dyn Dispatcher>>,
     #[cfg(feature = "kernel")]
-    groups: Vec<plimsoll_bpf::DatagramSteering>,
+    groups: Vec<plimsoll_bpf::SteeringProgram>,
 }
 
 impl KernelSteering {
@@ -34,7 +34,7 @@ impl KernelSteering {
         let count = sockets.udp.first().map_or(0, Vec::len);
         let group = |number: usize| {
             let group: Vec<_> = sockets.udp.iter().map(|thread| thread[number].as_fd()).collect();
-            plimsoll_bpf::DatagramSteering::attach(options, &group, owners)
+            plimsoll_bpf::SteeringProgram::attach(options, &group, owners)
                 .map_err(|error| StartError::Steering { reason: error.to_string() })
         };
         let groups = (0..count).map(group).collect::<Result<_, _>>()?;

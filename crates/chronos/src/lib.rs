@@ -82,15 +82,15 @@ mod worker;
 pub use backlog::Backlog;
 pub use config::{AcrossNodes, Balancing, Config, IoBackend, Limits, Listen, LoadMetric, Poll, StartError};
 pub use device::{
-    DatagramDevice, DeviceInfo, DeviceQueue, DeviceReceiver, DeviceSender, Dispatch, Dispatcher, OpenDevice,
-    Rejected, ReturnAddress, Sent,
+    DatagramDevice, DatagramDispatch, DeviceInfo, DeviceQueue, DeviceReceiver, DeviceSender, Dispatcher,
+    OpenDevice, Rejected, ReturnAddress, Sent,
 };
-pub use direct::{Direct, Served};
+pub use direct::{Direct, ServedInput};
 pub use key_hash::{DatagramSteering, KeyHash, PartitionId};
 pub use look_ahead::Ahead;
 pub use page_pool::{Page, PagePool};
-pub use runtime::{RunError, Running, Runtime, Stop};
-pub use service::{Now, Service, Step, Transport};
+pub use runtime::{RunningServer, Runtime, ServerError, Stop};
+pub use service::{Now, Service, SessionTransport, Step};
 pub use stats::{PartitionStats, RuntimeStats, ThreadStats};
 pub use tls::{Tls, TlsError};
 

@@ -22,14 +22,14 @@ pub enum Ahead {
 }
 
 /// Requests that are read and not run yet, each with its partition.
-pub(crate) struct Batch<R> {
+pub(crate) struct ReadAhead<R> {
     requests: [Option<(u32, R)>; BATCH],
     count: usize,
 }
 
-impl<R> Batch<R> {
-    pub(crate) fn new() -> Batch<R> {
-        Batch { requests: [const { None }; BATCH], count: 0 }
+impl<R> ReadAhead<R> {
+    pub(crate) fn new() -> ReadAhead<R> {
+        ReadAhead { requests: [const { None }; BATCH], count: 0 }
     }
 
     /// Adds a request; there must be room.
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn all_run_in_order_and_each_is_seen_before_it_runs() {
         for count in 1..=BATCH {
-            let mut batch = Batch::new();
+            let mut batch = ReadAhead::new();
             (0..count).for_each(|number| batch.push(number as u32, ()));
             assert_eq!((batch.is_empty(), batch.is_full()), (false, count == BATCH));
             let mut seen = (Vec::new(), Vec::new());

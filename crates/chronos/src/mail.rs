@@ -15,11 +15,11 @@ use std::os::fd::OwnedFd;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::shared::Shared;
-use crate::sources::Seat;
-use crate::{Tls, Transport};
+use crate::sources::SourceSeat;
+use crate::{SessionTransport, Tls};
 
 /// A message from one thread to another.
-pub(crate) enum Message<P> {
+pub(crate) enum ThreadMessage<P> {
     /// A request for a partition of the receiver.
     Request(Parcel),
     /// The reply to one of the receiver's requests.
@@ -38,11 +38,11 @@ pub(crate) enum Message<P> {
 /// A connection that was accepted.
 pub(crate) struct Newcomer {
     pub(crate) socket: OwnedFd,
-    pub(crate) transport: Transport,
+    pub(crate) transport: SessionTransport,
     /// The TLS configuration of its listener, if it has one.
     pub(crate) tls: Option<Tls>,
     /// Its place among the connections of its source address, where these are limited.
-    pub(crate) seat: Option<Seat>,
+    pub(crate) seat: Option<SourceSeat>,
 }
 
 /// A request or its reply, on its way between threads.
@@ -73,16 +73,16 @@ pub(crate) struct Ticket {
 
 /// One thread's end of the rings.
 pub(crate) struct Mail<P> {
-    peers: Vec<Option<Peer<P>>>,
+    peers: Vec<Option<MailPeer<P>>>,
     ring_messages: usize,
     /// Messages in the outboxes.
     waiting: usize,
 }
 
-struct Peer<P> {
-    outbox: VecDeque<Message<P>>,
-    to: Producer<Message<P>>,
-    from: Consumer<Message<P>>,
+struct MailPeer<P> {
+    outbox: VecDeque<ThreadMessage<P>>,
+    to: Producer<ThreadMessage<P>>,
+    from: Consumer<ThreadMessage<P>>,
 }
 
 impl<P> Mail<P> {
@@ -94,15 +94,16 @@ impl<P> Mail<P> {
             for low in 0..high {
                 let (to_high, from_low) = RingBuffer::new(ring_messages);
                 let (to_low, from_high) = RingBuffer::new(ring_messages);
-                all[low].peers[high] = Some(Peer { outbox: VecDeque::new(), to: to_high, from: from_high });
-                all[high].peers[low] = Some(Peer { outbox: VecDeque::new(), to: to_low, from: from_low });
+                all[low].peers[high] =
+                    Some(MailPeer { outbox: VecDeque::new(), to: to_high, from: from_high });
+                all[high].peers[low] = Some(MailPeer { outbox: VecDeque::new(), to: to_low, from: from_low });
             }
         }
         all
     }
 
     /// Puts a message for another thread into its outbox.
-    pub(crate) fn send(&mut self, to: u32, message: Message<P>) {
+    pub(crate) fn send(&mut self, to: u32, message: ThreadMessage<P>) {
         let peer = self.peers[to as usize].as_mut().expect("a thread sends itself nothing");
         peer.outbox.push_back(message);
         self.waiting += 1;
@@ -110,8 +111,8 @@ impl<P> Mail<P> {
 
     /// Moves messages into the rings as far as there is room, and returns the number of threads woken and whether a
     /// ring was full.
-    pub(crate) fn publish(&mut self, shared: &Shared) -> Published {
-        let mut published = Published::default();
+    pub(crate) fn publish(&mut self, shared: &Shared) -> PublishResult {
+        let mut published = PublishResult::default();
         if self.waiting == 0 {
             return published;
         }
@@ -130,7 +131,7 @@ impl<P> Mail<P> {
     }
 
     /// Takes the messages that have arrived, each thread's in their order.
-    pub(crate) fn receive(&mut self, messages: &mut Vec<Message<P>>) {
+    pub(crate) fn receive(&mut self, messages: &mut Vec<ThreadMessage<P>>) {
         for peer in self.peers.iter_mut().flatten() {
             let count = peer.from.slots();
             if count > 0 {
@@ -158,7 +159,7 @@ impl<P> Mail<P> {
 
 /// The result of [`Mail::publish`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Published {
+pub(crate) struct PublishResult {
     /// The number of threads that were woken.
     pub(crate) wakes: u64,
     /// True if a ring had too little room.
@@ -169,16 +170,22 @@ pub(crate) struct Published {
 mod tests {
     use super::*;
 
-    fn reply(number: u32) -> Message<()> {
+    fn reply(number: u32) -> ThreadMessage<()> {
         let ticket = Ticket { connection: 0, incarnation: 0, hole: None };
-        Message::Reply(Parcel { origin: 0, partition: number, ticket, travelled: true, bytes: Vec::new() })
+        ThreadMessage::Reply(Parcel {
+            origin: 0,
+            partition: number,
+            ticket,
+            travelled: true,
+            bytes: Vec::new(),
+        })
     }
 
     fn numbers(mail: &mut Mail<()>) -> Vec<u32> {
         let mut messages = Vec::new();
         mail.receive(&mut messages);
         let number = |message| match message {
-            Message::Reply(parcel) => parcel.partition,
+            ThreadMessage::Reply(parcel) => parcel.partition,
             _ => unreachable!("only replies are sent"),
         };
         messages.into_iter().map(number).collect()

@@ -1,4 +1,4 @@
-//! [`Memory`]: the memory that the connections of all threads hold together, and its limit ([`Limits::memory_bytes`]).
+//! [`ThreadMemory`]: the memory that the connections of all threads hold together, and its limit ([`Limits::memory_bytes`]).
 //!
 //! *Held* are the buffers, by their capacity, of requests that are not whole or wait for their turn, of replies that
 //! wait to be sent, and of replies on their way between threads. *Coming* are requests on their way between threads,
@@ -14,9 +14,9 @@
 //! fall, connections that have moved next to nothing for a while are closed ([`Holding::has_stalled`]), the one that
 //! holds the most first; and if memory stays full, so are connections with a request of which the rest would have to be
 //! read, since nothing else makes room for it. Of these the oldest request of all threads is closed first
-//! ([`Memory::may_close_since`]), for a request that never ends is older than one that has just begun: the memory of a
+//! ([`ThreadMemory::may_close_since`]), for a request that never ends is older than one that has just begun: the memory of a
 //! connection is a weak criterion, as all that wait are read in turn and hold about the same. Connections within their
-//! share are never closed. The last eighths are for free buffers ([`Memory::pool_bytes`]), and for bytes that arrive
+//! share are never closed. The last eighths are for free buffers ([`ThreadMemory::pool_bytes`]), and for bytes that arrive
 //! before they are counted.
 //!
 //! Threads count for themselves, and publish a change when it has become a *quantum*: a connection whose replies leave
@@ -32,8 +32,8 @@ use crate::shared::Shared;
 /// The counts that threads share.
 #[derive(Debug, Default)]
 pub(crate) struct SharedMemory {
-    held: Line,
-    coming: Line,
+    held: MemoryLine,
+    coming: MemoryLine,
     /// The most that was held since memory was last returned to the system.
     peak: AtomicIsize,
     /// Threads with connections that wait for memory.
@@ -52,11 +52,11 @@ pub(crate) struct OldestRequest {
 /// A number on a cache line of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Line(AtomicIsize);
+struct MemoryLine(AtomicIsize);
 
 /// How scarce memory is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Level {
+pub(crate) enum MemoryLevel {
     /// Every connection continues.
     Free,
     /// Connections within their share continue.
@@ -66,7 +66,7 @@ pub(crate) enum Level {
 }
 
 /// One thread's view of the memory of all connections.
-pub(crate) struct Memory {
+pub(crate) struct ThreadMemory {
     shared: Arc<Shared>,
     held: Count,
     coming: Count,
@@ -80,7 +80,7 @@ pub(crate) struct Memory {
     /// Connections of this thread that wait for memory.
     waiting: Vec<u32>,
     /// The level when the last of them began to wait.
-    waiting_at: Level,
+    waiting_at: MemoryLevel,
     /// When this thread looks next for connections to close.
     pub(crate) next_look: Duration,
     /// The time since which nothing helps, as of the last look.
@@ -133,12 +133,12 @@ const SAME_AGE_PART: u32 = 32;
 /// The most bytes of free buffers that a thread keeps.
 const POOL_BYTES: usize = 4 << 20;
 
-impl Memory {
+impl ThreadMemory {
     /// Creates the view of one of the threads of `shared`.
-    pub(crate) fn new(limits: &Limits, shared: Arc<Shared>) -> Memory {
+    pub(crate) fn new(limits: &Limits, shared: Arc<Shared>) -> ThreadMemory {
         let budget = isize::try_from(limits.memory_bytes).unwrap_or(isize::MAX);
         let threads = shared.threads() as usize;
-        Memory {
+        ThreadMemory {
             shared,
             held: Count::default(),
             coming: Count::default(),
@@ -147,7 +147,7 @@ impl Memory {
             last: budget - budget / 4,
             quantum: (limits.memory_bytes / threads / 64).clamp(4 << 10, 256 << 10),
             waiting: Vec::new(),
-            waiting_at: Level::Free,
+            waiting_at: MemoryLevel::Free,
             next_look: Duration::ZERO,
             stuck_since: None,
             is_granted: false,
@@ -173,25 +173,25 @@ impl Memory {
     }
 
     /// Returns how scarce memory is.
-    pub(crate) fn level(&mut self) -> Level {
+    pub(crate) fn level(&mut self) -> MemoryLevel {
         if self.is_free() {
-            return Level::Free;
+            return MemoryLevel::Free;
         }
         self.tell();
         self.turn();
         match self.held.sum() + self.coming.sum() {
-            sum if sum <= self.first => Level::Free,
-            sum if sum <= self.last => Level::Scarce,
-            _ => Level::Full,
+            sum if sum <= self.first => MemoryLevel::Free,
+            sum if sum <= self.last => MemoryLevel::Scarce,
+            _ => MemoryLevel::Full,
         }
     }
 
     /// Reports whether a connection that has `bytes`, which may be more than was counted last, may continue.
     pub(crate) fn allows(&mut self, bytes: usize) -> bool {
         match self.level() {
-            Level::Free => true,
-            Level::Scarce => self.is_granted || bytes <= self.share(),
-            Level::Full => false,
+            MemoryLevel::Free => true,
+            MemoryLevel::Scarce => self.is_granted || bytes <= self.share(),
+            MemoryLevel::Full => false,
         }
     }
 
@@ -293,7 +293,7 @@ impl Memory {
         holding.waits_since.get_or_insert(now);
         if self.waiting.is_empty() {
             self.shared.memory.waiting.fetch_add(1, Ordering::Relaxed);
-            self.waiting_at = Level::Free;
+            self.waiting_at = MemoryLevel::Free;
         }
         self.waiting.push(key);
         self.waiting_at = self.waiting_at.max(self.level());
@@ -311,7 +311,7 @@ impl Memory {
         }
         // Other threads may have freed memory between the refusal and the wait.
         let level = self.level();
-        level == Level::Free || level < self.waiting_at
+        level == MemoryLevel::Free || level < self.waiting_at
     }
 
     /// Returns the connections that waited, which are served now; some of them may be gone.
@@ -325,9 +325,9 @@ impl Memory {
     /// Reports whether stalled connections are to be closed: some connections wait, or nothing moves.
     pub(crate) fn is_stuck(&mut self) -> bool {
         match self.level() {
-            Level::Free => false,
-            Level::Scarce => self.shared.memory.waiting.load(Ordering::Relaxed) > 0,
-            Level::Full => true,
+            MemoryLevel::Free => false,
+            MemoryLevel::Scarce => self.shared.memory.waiting.load(Ordering::Relaxed) > 0,
+            MemoryLevel::Full => true,
         }
     }
 
@@ -490,19 +490,23 @@ mod tests {
         drain: Duration::ZERO,
     };
 
-    fn threads(count: u32) -> Vec<Memory> {
+    fn threads(count: u32) -> Vec<ThreadMemory> {
         let shared = Arc::new(Shared::new(count, &[0]).unwrap());
         shared.connections.store(100, Ordering::Relaxed);
-        (0..count).map(|_| Memory::new(&LIMITS, shared.clone())).collect()
+        (0..count).map(|_| ThreadMemory::new(&LIMITS, shared.clone())).collect()
     }
 
     #[test]
     fn levels_are_of_all_threads_together() {
         let mut threads = threads(4);
         let mut holdings: Vec<Holding> = (0..4).map(|_| Holding::default()).collect();
-        for (megabytes, level) in
-            [(1, Level::Free), (3, Level::Free), (5, Level::Scarce), (7, Level::Full), (4, Level::Free)]
-        {
+        for (megabytes, level) in [
+            (1, MemoryLevel::Free),
+            (3, MemoryLevel::Free),
+            (5, MemoryLevel::Scarce),
+            (7, MemoryLevel::Full),
+            (4, MemoryLevel::Free),
+        ] {
             for (memory, holding) in threads.iter_mut().zip(&mut holdings) {
                 memory.recount(holding, megabytes << 20, 0);
             }
@@ -513,11 +517,11 @@ mod tests {
         }
         // Coming bytes count too, but no thread leaves requests alone for them.
         threads[0].recount(&mut holdings[0], 4 << 20, 20 << 20);
-        assert_eq!(threads[1].level(), Level::Free, "it does not look before its next turn");
+        assert_eq!(threads[1].level(), MemoryLevel::Free, "it does not look before its next turn");
         threads[1].turn();
-        assert!(threads[1].level() == Level::Full && !threads[1].is_full_without_coming());
+        assert!(threads[1].level() == MemoryLevel::Full && !threads[1].is_full_without_coming());
         threads.iter_mut().zip(&holdings).for_each(|(memory, holding)| memory.forget(holding));
-        threads.iter_mut().for_each(Memory::tell);
+        threads.iter_mut().for_each(ThreadMemory::tell);
         threads[1].turn();
         assert_eq!((threads[1].held.sum(), threads[1].coming.sum()), (0, 0));
     }

@@ -2,10 +2,10 @@
 
 use std::io;
 
-use plimsoll_http::metrics::{self, Exposition, Kind};
-use plimsoll_http::{Listener, Reach};
+use plimsoll_http::metrics::{self, Exposition, MetricKind};
+use plimsoll_http::{Listener, ListenerReach};
 
-use crate::{Config, LoadMetric, PartitionStats, Running, RuntimeStats, ThreadStats};
+use crate::{Config, LoadMetric, PartitionStats, RunningServer, RuntimeStats, ThreadStats};
 
 /// A socket at which a server's metrics are to be served.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ impl MetricsSocket {
     /// # Errors
     /// If the text is not an address, or the address is in use.
     pub fn bind(text: &str) -> io::Result<MetricsSocket> {
-        Listener::bind(text, Reach::Everywhere).map(MetricsSocket)
+        Listener::bind(text, ListenerReach::Everywhere).map(MetricsSocket)
     }
 
     /// The address, with the port that the system chose for port 0.
@@ -34,7 +34,7 @@ impl MetricsSocket {
         self,
         server: &'static str,
         version: &'static str,
-        (running, config): (&Running, &Config),
+        (running, config): (&RunningServer, &Config),
         more: impl Fn(&mut Exposition) + Send + Sync + 'static,
     ) -> io::Result<()> {
         let (stats, metric) = (running.stats().clone(), config.load_metric());
@@ -50,7 +50,7 @@ impl MetricsSocket {
 
 /// Writes the server's name and version, the counts of its runtime, and the metrics of the process.
 fn expose(server: &str, version: &str, stats: &RuntimeStats, metric: LoadMetric, out: &mut Exposition) {
-    out.family("chronos", Kind::Info, "The server and its version.")
+    out.family("chronos", MetricKind::Info, "The server and its version.")
         .sample(&[("server", server), ("version", version)], 1);
     let threads = stats.threads();
     out.gauge("chronos_threads", "Worker threads.", threads.len());
@@ -66,48 +66,59 @@ fn expose(server: &str, version: &str, stats: &RuntimeStats, metric: LoadMetric,
 }
 
 /// A count of each thread: name without prefix, kind, help text, and the function that reads it.
-type Family = (&'static str, Kind, &'static str, fn(&ThreadStats) -> u64);
+type Family = (&'static str, MetricKind, &'static str, fn(&ThreadStats) -> u64);
 
 const FAMILIES: &[Family] = &[
-    ("connections", Kind::Gauge, "Connections open now.", |thread| thread.connections),
-    ("connections_opened", Kind::Counter, "Connections that were opened.", |thread| thread.connections_total),
-    ("connections_refused", Kind::Counter, "Connections refused since there were too many.", |thread| {
-        thread.refused
+    ("connections", MetricKind::Gauge, "Connections open now.", |thread| thread.connections),
+    ("connections_opened", MetricKind::Counter, "Connections that were opened.", |thread| {
+        thread.connections_total
     }),
     (
+        "connections_refused",
+        MetricKind::Counter,
+        "Connections refused since there were too many.",
+        |thread| thread.refused,
+    ),
+    (
         "connections_idle_closed",
-        Kind::Counter,
+        MetricKind::Counter,
         "Connections closed since they were idle for too long.",
         |thread| thread.timed_out,
     ),
     (
         "connections_shed",
-        Kind::Counter,
+        MetricKind::Counter,
         "Connections closed since others waited for the memory that they held.",
         |thread| thread.shed,
     ),
-    ("accept_errors", Kind::Counter, "Times that no connection could be accepted.", |thread| {
+    ("accept_errors", MetricKind::Counter, "Times that no connection could be accepted.", |thread| {
         thread.accept_errors
     }),
-    ("received_bytes", Kind::Counter, "Bytes received from clients.", |thread| thread.received_bytes),
-    ("sent_bytes", Kind::Counter, "Bytes sent to clients.", |thread| thread.sent_bytes),
-    ("datagrams_received", Kind::Counter, "Datagrams that were received.", |thread| thread.datagrams),
-    ("datagrams_dropped", Kind::Counter, "Datagrams that could not be sent.", |thread| thread.dropped),
+    ("received_bytes", MetricKind::Counter, "Bytes received from clients.", |thread| thread.received_bytes),
+    ("sent_bytes", MetricKind::Counter, "Bytes sent to clients.", |thread| thread.sent_bytes),
+    ("datagrams_received", MetricKind::Counter, "Datagrams that were received.", |thread| thread.datagrams),
+    ("datagrams_dropped", MetricKind::Counter, "Datagrams that could not be sent.", |thread| thread.dropped),
     (
         "requests_forwarded",
-        Kind::Counter,
+        MetricKind::Counter,
         "Requests that came for a partition which had moved on.",
         |thread| thread.forwarded,
     ),
-    ("partitions_adopted", Kind::Counter, "Partitions that the balancer moved to this thread.", |thread| {
-        thread.adopted
-    }),
-    ("connection_yields", Kind::Counter, "Times that a connection gave way to others in a turn.", |thread| {
-        thread.yields
-    }),
-    ("wakes", Kind::Counter, "Wake-ups sent to threads that slept.", |thread| thread.wakes),
-    ("sleeps", Kind::Counter, "Times that the thread slept.", |thread| thread.sleeps),
-    ("rings_full", Kind::Counter, "Times that a ring to another thread was full.", |thread| {
+    (
+        "partitions_adopted",
+        MetricKind::Counter,
+        "Partitions that the balancer moved to this thread.",
+        |thread| thread.adopted,
+    ),
+    (
+        "connection_yields",
+        MetricKind::Counter,
+        "Times that a connection gave way to others in a turn.",
+        |thread| thread.yields,
+    ),
+    ("wakes", MetricKind::Counter, "Wake-ups sent to threads that slept.", |thread| thread.wakes),
+    ("sleeps", MetricKind::Counter, "Times that the thread slept.", |thread| thread.sleeps),
+    ("rings_full", MetricKind::Counter, "Times that a ring to another thread was full.", |thread| {
         thread.rings_full
     }),
 ];
@@ -116,7 +127,7 @@ const FAMILIES: &[Family] = &[
 fn requests(threads: &[ThreadStats], out: &mut Exposition) {
     let help =
         "Requests of the thread's connections, by whether it owns their partition (own) or another does.";
-    out.family("chronos_requests", Kind::Counter, help);
+    out.family("chronos_requests", MetricKind::Counter, help);
     for (thread, counts) in threads.iter().enumerate() {
         let thread = thread.to_string();
         out.sample(&[("thread", &thread), ("partition", "own")], counts.own);
@@ -132,7 +143,7 @@ fn partitions(stats: &RuntimeStats, threads: usize, metric: LoadMetric, out: &mu
             *count += 1;
         }
     }
-    out.family("chronos_partitions", Kind::Gauge, "Partitions that the thread owns.");
+    out.family("chronos_partitions", MetricKind::Gauge, "Partitions that the thread owns.");
     for (thread, count) in owned.iter().enumerate() {
         out.sample(&[("thread", &thread.to_string())], count);
     }

@@ -10,7 +10,7 @@ use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmm
 
 use crate::backlog::Backlog;
 use crate::device::Sent;
-use crate::port::{Batch, Client};
+use crate::port::{DatagramBatch, DatagramSender};
 
 /// The largest number of datagrams received by one call.
 const BATCH: usize = 32;
@@ -40,14 +40,14 @@ impl Received {
     }
 }
 
-impl Batch for Received {
+impl DatagramBatch for Received {
     fn count(&self) -> usize {
         self.count
     }
 
-    fn get(&self, index: usize) -> (Client, &[u8]) {
+    fn get(&self, index: usize) -> (DatagramSender, &[u8]) {
         let bytes = &self.bytes[index * DATAGRAM_BYTES..][..self.lengths[index]];
-        (Client::Socket(self.addresses[index]), bytes)
+        (DatagramSender::Socket(self.addresses[index]), bytes)
     }
 }
 
@@ -222,7 +222,7 @@ mod tests {
                 client.send_to(&[number; 100], server).unwrap();
                 socket.receive(&mut received);
                 assert_eq!(received.count(), 1);
-                let (Client::Socket(address), datagram) = received.get(0) else {
+                let (DatagramSender::Socket(address), datagram) = received.get(0) else {
                     panic!("a socket's client")
                 };
                 assert_eq!((address, datagram), (Some(client.local_addr().unwrap()), &[number; 100][..]));

@@ -20,8 +20,8 @@ use signal_hook::iterator::Signals;
 
 use crate::metrics::MetricsSocket;
 use crate::{
-    AcrossNodes, Balancing, Config, IoBackend, Limits, Listen, LoadMetric, Poll, Running, Runtime, Service,
-    StartError, Tls, TlsError,
+    AcrossNodes, Balancing, Config, IoBackend, Limits, Listen, LoadMetric, Poll, RunningServer, Runtime,
+    Service, StartError, Tls, TlsError,
 };
 
 /// Options that set how the server runs.
@@ -302,7 +302,7 @@ pub fn serve<S: Service>(service: S, config: &Config, runtime: &RuntimeOptions, 
 /// # Errors
 /// If the server cannot start, or a thread fails.
 pub fn serve_with(
-    start: impl FnOnce() -> Result<Running, StartError>,
+    start: impl FnOnce() -> Result<RunningServer, StartError>,
     config: &Config,
     runtime: &RuntimeOptions,
     shown: Shown,

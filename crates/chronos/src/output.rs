@@ -18,7 +18,7 @@ use crate::buffers::Buffers;
 /// The bytes that a connection has to send.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
-    segments: VecDeque<Segment>,
+    segments: VecDeque<OutputSegment>,
     /// The number of the first segment.
     first: u32,
     /// Bytes of the first segment (of the tail, if there is none) that are already sent.
@@ -37,7 +37,7 @@ pub(crate) struct Output {
 }
 
 #[derive(Debug)]
-enum Segment {
+enum OutputSegment {
     /// A piece of at least one byte.
     Bytes(Vec<u8>),
     /// A reply without bytes, behind a segment that is still to be sent or filled.
@@ -67,10 +67,10 @@ impl Output {
             let full = mem::replace(&mut self.tail, buffers.take());
             self.bytes += full.len();
             self.segments_capacity += full.capacity();
-            self.segments.push_back(Segment::Bytes(full));
+            self.segments.push_back(OutputSegment::Bytes(full));
         }
         let number = self.first.wrapping_add(self.segments.len() as u32);
-        self.segments.push_back(Segment::Hole);
+        self.segments.push_back(OutputSegment::Hole);
         self.holes += 1;
         number
     }
@@ -78,27 +78,27 @@ impl Output {
     /// Fills the hole with this number.
     pub(crate) fn fill(&mut self, number: u32, reply: Vec<u8>, buffers: &mut Buffers) {
         let segment = &mut self.segments[number.wrapping_sub(self.first) as usize];
-        debug_assert!(matches!(segment, Segment::Hole), "a hole is filled once");
+        debug_assert!(matches!(segment, OutputSegment::Hole), "a hole is filled once");
         self.holes -= 1;
         if reply.is_empty() {
-            *segment = Segment::Empty;
+            *segment = OutputSegment::Empty;
             buffers.give(reply);
             self.drop_empty();
         } else {
             self.bytes += reply.len();
             self.segments_capacity += reply.capacity();
-            *segment = Segment::Bytes(reply);
+            *segment = OutputSegment::Bytes(reply);
         }
     }
 
     /// Removes empty replies at both ends: the first segment is always one that can be sent or filled, and the numbers
     /// of the last ones are free again.
     fn drop_empty(&mut self) {
-        while let Some(Segment::Empty) = self.segments.front() {
+        while let Some(OutputSegment::Empty) = self.segments.front() {
             self.segments.pop_front();
             self.first = self.first.wrapping_add(1);
         }
-        while let Some(Segment::Empty) = self.segments.back() {
+        while let Some(OutputSegment::Empty) = self.segments.back() {
             self.segments.pop_back();
         }
     }
@@ -115,7 +115,7 @@ impl Output {
 
     /// Returns the bytes of memory that it takes.
     pub(crate) fn held(&self) -> usize {
-        let segments = self.segments_capacity + self.segments.len() * size_of::<Segment>();
+        let segments = self.segments_capacity + self.segments.len() * size_of::<OutputSegment>();
         segments + self.detached_capacity + self.tail.capacity()
     }
 
@@ -151,7 +151,7 @@ impl Output {
     pub(crate) fn copy_to(&self, whole: &mut Vec<u8>) {
         let start = whole.len() + self.sent;
         for segment in &self.segments {
-            if let Segment::Bytes(bytes) = segment {
+            if let OutputSegment::Bytes(bytes) = segment {
                 whole.extend_from_slice(bytes);
             }
         }
@@ -162,7 +162,7 @@ impl Output {
     /// Gives all buffers back.
     pub(crate) fn discard(&mut self, buffers: &mut Buffers) {
         for segment in self.segments.drain(..) {
-            if let Segment::Bytes(bytes) = segment {
+            if let OutputSegment::Bytes(bytes) = segment {
                 buffers.give(bytes);
             }
         }
@@ -181,9 +181,9 @@ impl Output {
         let mut count = 0;
         for segment in &self.segments {
             let bytes = match segment {
-                Segment::Bytes(bytes) => bytes,
-                Segment::Empty => continue,
-                Segment::Hole => return count,
+                OutputSegment::Bytes(bytes) => bytes,
+                OutputSegment::Empty => continue,
+                OutputSegment::Hole => return count,
             };
             if count == slices.len() {
                 return count;
@@ -205,10 +205,10 @@ impl Output {
     pub(crate) fn detach(&mut self, pieces: &mut Vec<Vec<u8>>, most: usize) -> usize {
         debug_assert_eq!(self.sent, 0, "all is sent this way, or nothing");
         let mut detached = 0;
-        while let Some(Segment::Bytes(_)) = self.segments.front()
+        while let Some(OutputSegment::Bytes(_)) = self.segments.front()
             && pieces.len() < most
         {
-            if let Some(Segment::Bytes(bytes)) = self.segments.pop_front() {
+            if let Some(OutputSegment::Bytes(bytes)) = self.segments.pop_front() {
                 self.bytes -= bytes.len();
                 self.segments_capacity -= bytes.capacity();
                 self.detached_capacity += bytes.capacity();
@@ -242,14 +242,14 @@ impl Output {
     pub(crate) fn advance(&mut self, sent: usize, buffers: &mut Buffers) {
         self.sent += sent;
         self.gone = self.gone.wrapping_add(sent);
-        while let Some(Segment::Bytes(bytes)) = self.segments.front() {
+        while let Some(OutputSegment::Bytes(bytes)) = self.segments.front() {
             let length = bytes.len();
             if self.sent < length {
                 return;
             }
             self.sent -= length;
             self.bytes -= length;
-            if let Some(Segment::Bytes(bytes)) = self.segments.pop_front() {
+            if let Some(OutputSegment::Bytes(bytes)) = self.segments.pop_front() {
                 self.segments_capacity -= bytes.capacity();
                 buffers.give(bytes);
             }

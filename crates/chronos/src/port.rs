@@ -1,4 +1,4 @@
-//! [`Port`]: the place where one thread receives datagrams: a UDP socket, or a queue of a device.
+//! [`DatagramPort`]: the place where one thread receives datagrams: a UDP socket, or a queue of a device.
 
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
@@ -8,7 +8,7 @@ use crate::device::{DeviceReceiver, DeviceSender, ReturnAddress, Sent};
 use crate::mmsg::DatagramSocket;
 
 /// A place where one thread receives datagrams.
-pub(crate) enum Port {
+pub(crate) enum DatagramPort {
     /// A UDP socket of the kernel.
     Socket(Box<DatagramSocket>),
     /// A queue of a device, whose receiver is absent while its batch is served.
@@ -17,7 +17,7 @@ pub(crate) enum Port {
 
 /// The sender of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Client {
+pub(crate) enum DatagramSender {
     /// The sender's address at a socket, if the socket names one.
     Socket(Option<SocketAddr>),
     /// The sender's return address at a device.
@@ -25,38 +25,42 @@ pub(crate) enum Client {
 }
 
 /// Datagrams that were received together.
-pub(crate) trait Batch {
+pub(crate) trait DatagramBatch {
     /// Returns the number of datagrams.
     fn count(&self) -> usize;
-    /// Returns a datagram and its sender, by an index below [`Batch::count`].
-    fn get(&self, index: usize) -> (Client, &[u8]);
+    /// Returns a datagram and its sender, by an index below [`DatagramBatch::count`].
+    fn get(&self, index: usize) -> (DatagramSender, &[u8]);
 }
 
-impl Batch for dyn DeviceReceiver + '_ {
+impl DatagramBatch for dyn DeviceReceiver + '_ {
     fn count(&self) -> usize {
         DeviceReceiver::count(self)
     }
 
-    fn get(&self, index: usize) -> (Client, &[u8]) {
+    fn get(&self, index: usize) -> (DatagramSender, &[u8]) {
         let (address, datagram) = DeviceReceiver::get(self, index);
-        (Client::Device(address), datagram)
+        (DatagramSender::Device(address), datagram)
     }
 }
 
-impl Port {
+impl DatagramPort {
     /// Returns the descriptor that becomes readable when a datagram arrives; None while a device's batch is served.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Port::Socket(socket) => Some(socket.descriptor()),
-            Port::Device(receiver, _) => receiver.as_ref().map(|receiver| receiver.descriptor()),
+            DatagramPort::Socket(socket) => Some(socket.descriptor()),
+            DatagramPort::Device(receiver, _) => receiver.as_ref().map(|receiver| receiver.descriptor()),
         }
     }
 
     /// Adds a datagram to `client`, which sent a datagram to this port.
-    pub(crate) fn push(&mut self, client: &Client, datagram: &[u8]) {
+    pub(crate) fn push(&mut self, client: &DatagramSender, datagram: &[u8]) {
         match (self, client) {
-            (Port::Socket(socket), Client::Socket(address)) => socket.push(*address, datagram),
-            (Port::Device(_, sender), Client::Device(address)) => sender.push(address, datagram),
+            (DatagramPort::Socket(socket), DatagramSender::Socket(address)) => {
+                socket.push(*address, datagram)
+            }
+            (DatagramPort::Device(_, sender), DatagramSender::Device(address)) => {
+                sender.push(address, datagram)
+            }
             _ => unreachable!("a client's address is of the port that received its datagram"),
         }
     }
@@ -64,32 +68,32 @@ impl Port {
     /// Reports whether there is something to send.
     pub(crate) fn has_to_send(&self) -> bool {
         match self {
-            Port::Socket(socket) => !socket.is_empty(),
-            Port::Device(_, sender) => sender.has_to_send(),
+            DatagramPort::Socket(socket) => !socket.is_empty(),
+            DatagramPort::Device(_, sender) => sender.has_to_send(),
         }
     }
 
     /// Sends the datagrams that were added, as far as the kernel or the device takes them.
     pub(crate) fn send(&mut self, now: Duration) -> Sent {
         match self {
-            Port::Socket(socket) => socket.send(),
-            Port::Device(_, sender) => sender.send(now),
+            DatagramPort::Socket(socket) => socket.send(),
+            DatagramPort::Device(_, sender) => sender.send(now),
         }
     }
 
     /// Reports whether datagrams wait for the kernel or the device: the caller sends again soon.
     pub(crate) fn is_stuck(&self) -> bool {
         match self {
-            Port::Socket(socket) => !socket.is_empty(),
-            Port::Device(_, sender) => sender.is_stuck(),
+            DatagramPort::Socket(socket) => !socket.is_empty(),
+            DatagramPort::Device(_, sender) => sender.is_stuck(),
         }
     }
 
     /// Reports whether everything has left, so that a server that stops may close the port.
     pub(crate) fn is_sent(&mut self) -> bool {
         match self {
-            Port::Socket(socket) => socket.is_empty(),
-            Port::Device(_, sender) => sender.is_sent(),
+            DatagramPort::Socket(socket) => socket.is_empty(),
+            DatagramPort::Device(_, sender) => sender.is_sent(),
         }
     }
 }

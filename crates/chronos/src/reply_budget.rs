@@ -17,7 +17,7 @@ pub(crate) struct ReplyBudget {
 
 /// The account of one connection.
 #[derive(Debug)]
-pub(crate) struct Replies {
+pub(crate) struct ConnectionReplies {
     /// Estimated bytes of a reply that has not arrived yet.
     expected: usize,
     /// True until the connection has had a reply.
@@ -41,13 +41,13 @@ impl ReplyBudget {
     }
 
     /// Returns the account of a new connection.
-    pub(crate) fn replies(&self) -> Replies {
-        Replies { expected: self.output_bytes / 2 + 1, is_new: true, counted: 0 }
+    pub(crate) fn replies(&self) -> ConnectionReplies {
+        ConnectionReplies { expected: self.output_bytes / 2 + 1, is_new: true, counted: 0 }
     }
 
     /// Reports whether a connection with `bytes` of replies here, and `missing` expected ones, may ask for one more.
     #[inline]
-    pub(crate) fn is_enough(&self, replies: &Replies, bytes: usize, missing: u32) -> bool {
+    pub(crate) fn is_enough(&self, replies: &ConnectionReplies, bytes: usize, missing: u32) -> bool {
         let each = if self.is_scarce() { self.output_bytes.saturating_add(1) } else { replies.expected };
         missing < self.under_way
             && bytes.saturating_add(each.saturating_mul(missing as usize)) <= self.output_bytes
@@ -55,12 +55,12 @@ impl ReplyBudget {
 
     /// Reports whether `count` replies may be too much, if there are no others.
     #[inline]
-    pub(crate) fn is_little_for(&self, count: usize, replies: &Replies) -> bool {
+    pub(crate) fn is_little_for(&self, count: usize, replies: &ConnectionReplies) -> bool {
         self.is_scarce() || replies.expected.saturating_mul(count) > self.output_bytes
     }
 
     /// Counts the replies of a connection: `bytes` that are here, and `missing` that have not arrived.
-    pub(crate) fn recount(&mut self, replies: &mut Replies, bytes: usize, missing: u32) {
+    pub(crate) fn recount(&mut self, replies: &mut ConnectionReplies, bytes: usize, missing: u32) {
         let each = replies.expected.max(self.output_bytes / LEAST_PART);
         let counted = bytes.saturating_add(each.saturating_mul(missing as usize));
         self.counted = (self.counted - replies.counted).saturating_add(counted);
@@ -68,7 +68,7 @@ impl ReplyBudget {
     }
 
     /// Removes a connection that has ended.
-    pub(crate) fn forget(&mut self, replies: &Replies) {
+    pub(crate) fn forget(&mut self, replies: &ConnectionReplies) {
         self.counted -= replies.counted;
     }
 
@@ -77,7 +77,7 @@ impl ReplyBudget {
     }
 }
 
-impl Replies {
+impl ConnectionReplies {
     /// Returns the estimated bytes of a reply that has not arrived yet.
     #[inline]
     pub(crate) fn expected(&self) -> usize {
@@ -111,7 +111,7 @@ mod tests {
     };
 
     /// Returns the number of requests that a connection may have at other threads.
-    fn window(budget: &ReplyBudget, replies: &Replies, bytes: usize) -> u32 {
+    fn window(budget: &ReplyBudget, replies: &ConnectionReplies, bytes: usize) -> u32 {
         (0..).find(|&missing| !budget.is_enough(replies, bytes, missing)).expect("an end")
     }
 
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn many_connections_that_were_prepared_get_one_at_a_time() {
         let mut room = ReplyBudget::new(&LIMITS);
-        let mut all: Vec<Replies> = (0..100).map(|_| room.replies()).collect();
+        let mut all: Vec<ConnectionReplies> = (0..100).map(|_| room.replies()).collect();
         let mut asked = 0;
         for replies in &mut all {
             (0..1000).for_each(|_| replies.note(1));

@@ -13,15 +13,15 @@ use crate::balancer::{self, Balancer};
 use crate::buffers::Buffers;
 use crate::datagrams::Datagrams;
 use crate::device::DeviceQueue;
-use crate::engine::Engine;
+use crate::engine::RequestEngine;
 use crate::epoll::EpollDriver;
 use crate::kernel_steering::KernelSteering;
 use crate::mail::Mail;
-use crate::memory::Memory;
+use crate::memory::ThreadMemory;
 use crate::nodes;
 use crate::reply_budget::ReplyBudget;
 use crate::shared::Shared;
-use crate::sockets::{Listener, Sockets};
+use crate::sockets::{ServerSocket, Sockets};
 use crate::steering::Steering;
 use crate::uring::UringDriver;
 use crate::worker::{Clock, Worker};
@@ -33,7 +33,7 @@ pub struct Runtime;
 
 /// A server that runs. It keeps running if this is dropped.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningServer {
     stop: Stop,
     stats: Arc<RuntimeStats>,
     bound: Vec<Listen>,
@@ -47,7 +47,7 @@ pub struct Stop(Arc<Shared>);
 
 /// The reason that a server ended without being stopped.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
+pub enum ServerError {
     /// The kernel refused a resource that a thread needs.
     #[error("worker thread {thread}: {source}")]
     Kernel {
@@ -71,7 +71,7 @@ impl Runtime {
     ///
     /// # Errors
     /// If a value is not allowed, or the kernel refuses a socket, a processor or another resource of a thread.
-    pub fn start<S: Service>(service: S, config: &Config) -> Result<Running, StartError> {
+    pub fn start<S: Service>(service: S, config: &Config) -> Result<RunningServer, StartError> {
         config.check()?;
         Runtime::start_with(service, config, balancer::policy(config, Path::new(nodes::FOLDER)))
     }
@@ -85,7 +85,7 @@ impl Runtime {
         service: S,
         config: &Config,
         policy: Box<dyn Balance>,
-    ) -> Result<Running, StartError> {
+    ) -> Result<RunningServer, StartError> {
         config.check()?;
         let owners = policy.first_owners(config.partitions(), config.threads);
         let sockets = Sockets::open(config, &owners)?;
@@ -118,18 +118,18 @@ impl Runtime {
         };
         let io = setup.config.io;
         let mut running =
-            Running { stop: Stop(shared), stats, bound: sockets.bound, io, threads: Vec::new() };
+            RunningServer { stop: Stop(shared), stats, bound: sockets.bound, io, threads: Vec::new() };
         let datagrams = sockets.udp.into_iter().zip(sockets.queues).collect();
         running.spawn(&Arc::new(setup), sockets.listeners, datagrams, policy)?;
         Ok(running)
     }
 }
 
-impl Running {
+impl RunningServer {
     fn spawn<S: Service>(
         &mut self,
         setup: &Arc<ThreadSetup<S>>,
-        listeners: Vec<Listener>,
+        listeners: Vec<ServerSocket>,
         datagrams: Vec<DatagramPlaces>,
         policy: Box<dyn Balance>,
     ) -> Result<(), StartError> {
@@ -197,7 +197,7 @@ impl Running {
     ///
     /// # Errors
     /// If a thread had ended with an error before.
-    pub fn stop(self) -> Result<(), RunError> {
+    pub fn stop(self) -> Result<(), ServerError> {
         self.stop.stop();
         self.join()
     }
@@ -206,13 +206,13 @@ impl Running {
     ///
     /// # Errors
     /// If a thread ended with an error; the others have ended then.
-    pub fn join(self) -> Result<(), RunError> {
+    pub fn join(self) -> Result<(), ServerError> {
         let mut result = Ok(());
         for (thread, handle) in self.threads.into_iter().enumerate() {
             let ended = match handle.join() {
                 Ok(Ok(())) => Ok(()),
-                Ok(Err(source)) => Err(RunError::Kernel { thread, source }),
-                Err(_) => Err(RunError::Panicked { thread }),
+                Ok(Err(source)) => Err(ServerError::Kernel { thread, source }),
+                Err(_) => Err(ServerError::Panicked { thread }),
             };
             result = result.and(ended);
         }
@@ -221,7 +221,7 @@ impl Running {
 }
 
 impl Stop {
-    /// Stops the server; [`Running::join`] returns once it has drained.
+    /// Stops the server; [`RunningServer::join`] returns once it has drained.
     pub fn stop(&self) {
         self.0.stop();
     }
@@ -266,7 +266,7 @@ impl<S: Service> ThreadSetup<S> {
         &self,
         me: u32,
         mail: Mail<S::Partition>,
-        (listeners, (sockets, queues)): (Vec<Listener>, DatagramPlaces),
+        (listeners, (sockets, queues)): (Vec<ServerSocket>, DatagramPlaces),
         policy: Option<Box<dyn Balance>>,
         ready: &mpsc::Sender<Result<(), StartError>>,
     ) -> io::Result<()> {
@@ -325,18 +325,18 @@ impl<S: Service> ThreadSetup<S> {
         let balancer = policy
             .zip(balancing)
             .map(|(policy, settings)| Balancer::new(policy, settings, config.poll, self.owners.clone()));
-        let engine = Engine {
+        let engine = RequestEngine {
             me,
             service: self.service.clone(),
             partitions: Steering::new(me, &self.owners, state),
             mail,
-            buffers: Buffers::new(Memory::pool_bytes(&config.limits, config.threads)),
+            buffers: Buffers::new(ThreadMemory::pool_bytes(&config.limits, config.threads)),
             shared: self.shared.clone(),
             stats: self.stats.clone(),
             kernel_steering: self.steering.clone(),
             limits: config.limits,
             reply_budget: ReplyBudget::new(&config.limits),
-            memory: Memory::new(&config.limits, self.shared.clone()),
+            memory: ThreadMemory::new(&config.limits, self.shared.clone()),
             metric: config.load_metric(),
             now: self.clock.now(),
             arrived: Vec::new(),

@@ -17,7 +17,7 @@ pub struct Now {
 
 /// The transport of a session's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Transport {
+pub enum SessionTransport {
     /// The session is a TCP connection.
     Tcp,
     /// A connection over a UNIX socket.
@@ -103,7 +103,7 @@ pub trait Service: Send + Sync + 'static {
     fn partition(&self, id: PartitionId) -> Self::Partition;
 
     /// Called when a connection, or a datagram, begins.
-    fn open(&self, transport: Transport) -> Self::Session;
+    fn open(&self, transport: SessionTransport) -> Self::Session;
 
     /// Called about once a second for each open connection, if [`Service::TICKS`] is true: the deadlines of a session.
     /// Messages that the server sends unasked are appended to `reply`, behind the replies so far. Returns false to

@@ -9,7 +9,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::io;
 
 use crate::memory::{OldestRequest, SharedMemory};
-use crate::sources::Sources;
+use crate::sources::SourceCounts;
 
 /// The state that all threads see.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Shared {
     /// Connections of all threads.
     pub(crate) connections: AtomicUsize,
     /// The same by source address, where that is limited.
-    pub(crate) sources: Arc<Sources>,
+    pub(crate) sources: Arc<SourceCounts>,
     /// The memory that the connections hold.
     pub(crate) memory: SharedMemory,
 }

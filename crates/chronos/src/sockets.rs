@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use rustix::net::{SocketFlags, accept_with, sockopt};
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::device::{DatagramDevice, DeviceInfo, DeviceQueue, Dispatch, Dispatcher, OpenDevice};
-use crate::{Config, Limits, Listen, StartError, Tls, Transport};
+use crate::device::{DatagramDevice, DatagramDispatch, DeviceInfo, DeviceQueue, Dispatcher, OpenDevice};
+use crate::{Config, Limits, Listen, SessionTransport, StartError, Tls};
 
 /// The shortest pause in accepting after the kernel could not accept; a sleeping thread resumes within a second.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -29,7 +29,7 @@ const IN_USE_PAUSE: Duration = Duration::from_millis(10);
 #[derive(Default)]
 pub(crate) struct Sockets {
     /// TCP and UNIX sockets; the first thread accepts for all.
-    pub(crate) listeners: Vec<Listener>,
+    pub(crate) listeners: Vec<ServerSocket>,
     /// UDP sockets, by thread.
     pub(crate) udp: Vec<Vec<OwnedFd>>,
     /// Queues of devices, by thread.
@@ -45,15 +45,15 @@ pub(crate) struct Sockets {
 }
 
 /// A socket that connections come from.
-pub(crate) struct Listener {
+pub(crate) struct ServerSocket {
     pub(crate) socket: OwnedFd,
-    pub(crate) transport: Transport,
+    pub(crate) transport: SessionTransport,
     pub(crate) tls: Option<Tls>,
     /// The path of a UNIX socket, which is removed at the end.
     path: Option<PathBuf>,
 }
 
-impl Drop for Listener {
+impl Drop for ServerSocket {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
             // The file may be gone, or belong to another server by now.
@@ -65,8 +65,11 @@ impl Drop for Listener {
 impl Sockets {
     /// Opens the sockets that the configuration names; `owners` has the first owner of each partition.
     pub(crate) fn open(config: &Config, owners: &[u32]) -> Result<Sockets, StartError> {
-        let dispatch =
-            config.datagram_steering.map(|steering| Dispatch { steering, threads: config.threads, owners });
+        let dispatch = config.datagram_steering.map(|steering| DatagramDispatch {
+            steering,
+            threads: config.threads,
+            owners,
+        });
         let mut sockets = Sockets {
             udp: (0..config.threads).map(|_| Vec::new()).collect(),
             queues: (0..config.threads).map(|_| Vec::new()).collect(),
@@ -92,7 +95,7 @@ impl Sockets {
         &mut self,
         device: &Arc<dyn DatagramDevice>,
         places: &[SocketAddr],
-        dispatch: Option<&Dispatch<'_>>,
+        dispatch: Option<&DatagramDispatch<'_>>,
     ) -> Result<Listen, StartError> {
         let failed = |reason| StartError::Device { interface: device.name().to_owned(), reason };
         let OpenDevice { info, queues, dispatcher, guard } = device.open(places, dispatch).map_err(failed)?;
@@ -127,7 +130,12 @@ impl Sockets {
         socket.bind(&SockAddr::from(address))?;
         socket.listen(i32::from(config.limits.backlog))?;
         let bound = local_address(&socket)?;
-        self.listeners.push(Listener { socket: socket.into(), transport: Transport::Tcp, tls, path: None });
+        self.listeners.push(ServerSocket {
+            socket: socket.into(),
+            transport: SessionTransport::Tcp,
+            tls,
+            path: None,
+        });
         Ok(bound)
     }
 
@@ -193,16 +201,16 @@ fn local_address(socket: &Socket) -> io::Result<SocketAddr> {
     address.as_socket().ok_or_else(|| io::Error::other("the kernel gave it no address"))
 }
 
-fn listen_at_path(path: &Path, mode: u32, limits: &Limits) -> io::Result<Listener> {
+fn listen_at_path(path: &Path, mode: u32, limits: &Limits) -> io::Result<ServerSocket> {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
     if is_socket && UnixStream::connect(path).is_err() {
         std::fs::remove_file(path)?;
     }
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking().cloexec(), None)?;
     socket.bind(&SockAddr::unix(path)?)?;
-    let listener = Listener {
+    let listener = ServerSocket {
         socket: socket.into(),
-        transport: Transport::Unix,
+        transport: SessionTransport::Unix,
         tls: None,
         // The process may change its working directory before it ends.
         path: Some(std::path::absolute(path)?),
@@ -213,10 +221,10 @@ fn listen_at_path(path: &Path, mode: u32, limits: &Limits) -> io::Result<Listene
 }
 
 /// Returns the next connection that waits, if any.
-pub(crate) fn accept(listener: &Listener) -> rustix::io::Result<Option<OwnedFd>> {
+pub(crate) fn accept(listener: &ServerSocket) -> rustix::io::Result<Option<OwnedFd>> {
     match accept_with(&listener.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
         Ok(socket) => {
-            if listener.transport == Transport::Tcp {
+            if listener.transport == SessionTransport::Tcp {
                 set_up(socket.as_fd());
             }
             Ok(Some(socket))

@@ -1,4 +1,4 @@
-//! [`Sources`]: the number of connections of each source address, so that one host cannot take all that are allowed.
+//! [`SourceCounts`]: the number of connections of each source address, so that one host cannot take all that are allowed.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -9,34 +9,34 @@ use socket2::SockRef;
 
 /// Counts of connections by source, over all threads.
 #[derive(Debug, Default)]
-pub(crate) struct Sources(Mutex<BTreeMap<IpAddr, usize>>);
+pub(crate) struct SourceCounts(Mutex<BTreeMap<IpAddr, usize>>);
 
 /// A connection that counts with its source until this is dropped.
-pub(crate) struct Seat {
-    sources: Arc<Sources>,
+pub(crate) struct SourceSeat {
+    sources: Arc<SourceCounts>,
     source: IpAddr,
 }
 
-impl Sources {
+impl SourceCounts {
     /// Counts the connection of `socket` with its peer's address, if that has fewer than `max`. A peer without an
     /// address has disconnected already, and counts with the unspecified one.
-    pub(crate) fn admit(self: &Arc<Sources>, socket: impl AsFd, max: usize) -> Option<Seat> {
+    pub(crate) fn admit(self: &Arc<SourceCounts>, socket: impl AsFd, max: usize) -> Option<SourceSeat> {
         let peer = SockRef::from(&socket).peer_addr().ok().and_then(|peer| peer.as_socket());
         self.count(peer.map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |peer| source(peer.ip())), max)
     }
 
-    fn count(self: &Arc<Sources>, source: IpAddr, max: usize) -> Option<Seat> {
+    fn count(self: &Arc<SourceCounts>, source: IpAddr, max: usize) -> Option<SourceSeat> {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.entry(source).or_default();
         if *count >= max {
             return None;
         }
         *count += 1;
-        Some(Seat { sources: Arc::clone(self), source })
+        Some(SourceSeat { sources: Arc::clone(self), source })
     }
 }
 
-impl Drop for Seat {
+impl Drop for SourceSeat {
     fn drop(&mut self) {
         let mut counts = self.sources.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.get_mut(&self.source).expect("its connection was counted");
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn a_source_has_as_many_connections_as_are_allowed() {
-        let sources = Arc::new(Sources::default());
+        let sources = Arc::new(SourceCounts::default());
         let seat = |address: &str| sources.count(source(address.parse().unwrap()), 2);
         let first = [seat("192.0.2.1"), seat("::ffff:192.0.2.1")];
         assert!(first.iter().all(Option::is_some) && seat("192.0.2.1").is_none());

@@ -56,7 +56,7 @@ struct Move<R> {
 
 /// The placement of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Placement<R> {
+pub(crate) enum RequestPlacement<R> {
     /// Run it now, on [`Steering::own`].
     Run(R),
     /// Send it to this thread.
@@ -98,34 +98,34 @@ impl<P, R> Steering<P, R> {
     }
 
     /// Places a request of one of this thread's connections.
-    pub(crate) fn place_own(&mut self, partition: u32, request: R) -> Placement<R> {
+    pub(crate) fn place_own(&mut self, partition: u32, request: R) -> RequestPlacement<R> {
         let slot = &self.slots[partition as usize];
         let moving = &mut self.moves[partition as usize];
         if slot.route != moving.owner {
             moving.held.push_back(request);
-            return Placement::Kept;
+            return RequestPlacement::Kept;
         }
         if slot.route != self.me {
             moving.under_way += 1;
-            return Placement::Send(slot.route, request);
+            return RequestPlacement::Send(slot.route, request);
         }
         if slot.state.is_some() {
-            return Placement::Run(request);
+            return RequestPlacement::Run(request);
         }
         moving.early.push_back(request);
-        Placement::Kept
+        RequestPlacement::Kept
     }
 
     /// Places a request that came from another thread, its own or forwarded.
-    pub(crate) fn place_foreign(&mut self, partition: u32, request: R) -> Placement<R> {
+    pub(crate) fn place_foreign(&mut self, partition: u32, request: R) -> RequestPlacement<R> {
         let moving = &mut self.moves[partition as usize];
         if self.slots[partition as usize].state.is_some() {
-            Placement::Run(request)
+            RequestPlacement::Run(request)
         } else if moving.owner == self.me {
             moving.early.push_back(request);
-            Placement::Kept
+            RequestPlacement::Kept
         } else {
-            Placement::Send(moving.owner, request)
+            RequestPlacement::Send(moving.owner, request)
         }
     }
 

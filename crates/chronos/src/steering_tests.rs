@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 
-use crate::steering::{Placement, Steering};
+use crate::steering::{RequestPlacement, Steering};
 
 const THREADS: u32 = 3;
 const PARTITIONS: u32 = 2;
@@ -79,11 +79,11 @@ impl World {
         self.put(me, place);
     }
 
-    fn put(&mut self, me: u32, placement: Placement<Request>) {
+    fn put(&mut self, me: u32, placement: RequestPlacement<Request>) {
         match placement {
-            Placement::Kept => {}
-            Placement::Run(request) => self.run(me, request),
-            Placement::Send(to, mut request) => {
+            RequestPlacement::Kept => {}
+            RequestPlacement::Run(request) => self.run(me, request),
+            RequestPlacement::Send(to, mut request) => {
                 assert_ne!(to, me, "a thread sends itself nothing");
                 request.travelled = true;
                 self.rings[me as usize][to as usize].push_back(Message::Request(request));

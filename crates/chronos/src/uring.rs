@@ -29,11 +29,11 @@ use crate::connection::Link;
 use crate::datagrams::Datagrams;
 use crate::look_ahead::DISTANCE;
 use crate::mail::Newcomer;
-use crate::port::Port;
+use crate::port::DatagramPort;
 use crate::shared::Shared;
-use crate::sockets::{ACCEPT_PAUSE, Listener, set_up};
+use crate::sockets::{ACCEPT_PAUSE, ServerSocket, set_up};
 use crate::worker::{IoDriver, Worker};
-use crate::{Ahead, Service, StartError, Transport};
+use crate::{Ahead, Service, SessionTransport, StartError};
 use buffers::BufferRing;
 use flight::Flight;
 
@@ -47,7 +47,7 @@ pub(crate) struct UringDriver {
     completions: Vec<(u64, i32, u32)>,
     /// The partitions and places that the received requests will use.
     seen: Vec<Option<(u32, u64)>>,
-    listeners: Vec<Listener>,
+    listeners: Vec<ServerSocket>,
     datagrams: Datagrams,
     /// Ports for datagrams that may have more.
     again: Vec<usize>,
@@ -83,7 +83,7 @@ impl UringDriver {
     pub(crate) fn new(
         shared: &Arc<Shared>,
         me: u32,
-        listeners: Vec<Listener>,
+        listeners: Vec<ServerSocket>,
         datagrams: Datagrams,
     ) -> Result<UringDriver, StartError> {
         let failed = |what| move |source| StartError::Worker { what, source };
@@ -201,7 +201,7 @@ impl UringDriver {
                     self.again.push(number as usize);
                 }
                 let port = self.datagrams.ports().get(number as usize);
-                let port = port.and_then(Port::descriptor).map(|port| port.as_raw_fd());
+                let port = port.and_then(DatagramPort::descriptor).map(|port| port.as_raw_fd());
                 if let Some(port) = port.filter(|_| !cqueue::more(flags) && result >= 0) {
                     return self.poll(port, token);
                 }
@@ -253,7 +253,7 @@ impl UringDriver {
             return Ok(());
         };
         let (transport, tls) = (listener.transport, listener.tls.clone());
-        if transport == Transport::Tcp {
+        if transport == SessionTransport::Tcp {
             set_up(&socket);
         }
         worker.deal(self, Newcomer { socket, transport, tls, seat: None })

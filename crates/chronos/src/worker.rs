@@ -15,7 +15,7 @@ use slab::Slab;
 
 use crate::balancer::Balancer;
 use crate::connection::Connection;
-use crate::engine::Engine;
+use crate::engine::RequestEngine;
 use crate::{Poll, Service};
 
 pub(crate) use clock::Clock;
@@ -42,7 +42,7 @@ pub(crate) trait IoDriver<S: Service> {
 
 /// One thread of a server.
 pub(crate) struct Worker<S: Service> {
-    pub(crate) engine: Engine<S>,
+    pub(crate) engine: RequestEngine<S>,
     pub(crate) connections: Slab<Connection<S>>,
     /// The number of datagrams among them.
     pub(crate) datagrams: usize,
@@ -73,7 +73,12 @@ const HOUSEKEEPING_TURNS: u64 = 256;
 const YIELD_TURNS: u32 = 64;
 
 impl<S: Service> Worker<S> {
-    pub(crate) fn new(engine: Engine<S>, poll: Poll, clock: Clock, balancer: Option<Balancer>) -> Worker<S> {
+    pub(crate) fn new(
+        engine: RequestEngine<S>,
+        poll: Poll,
+        clock: Clock,
+        balancer: Option<Balancer>,
+    ) -> Worker<S> {
         Worker {
             engine,
             connections: Slab::new(),

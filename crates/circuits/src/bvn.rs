@@ -12,13 +12,13 @@ use crate::demand::Demand;
 use crate::matching::Matching;
 use crate::schedule::{Schedule, after};
 use crate::scheduler::{Scheduler, Switching};
-use crate::stuffing::{Sums, quick_stuff};
+use crate::stuffing::{MatrixSums, quick_stuff};
 
 /// The decomposition of Birkhoff and von Neumann, of a demand that QuickStuff made even.
 #[derive(Clone, Debug, Default)]
 pub struct Bvn {
     stuffed: Vec<u64>,
-    sums: Sums,
+    sums: MatrixSums,
     graph: Bipartite,
 }
 

@@ -1,4 +1,4 @@
-//! [`Controller`]: the loop that turns demand into circuits, week after week.
+//! [`CircuitController`]: the loop that turns demand into circuits, week after week.
 //!
 //! ```text
 //! week k - 1                            week k
@@ -7,8 +7,8 @@
 //!                  └─ schedule of week k ─┘       └drain┴ reconfiguration
 //! ```
 //!
-//! The controller is a state machine without a clock: its caller calls [`Controller::on_due`] when
-//! [`Controller::next_due`] has come, and carries out the instruction. It is stateless in the sense of its sources: a
+//! The controller is a state machine without a clock: its caller calls [`CircuitController::on_due`] when
+//! [`CircuitController::next_due`] has come, and carries out the instruction. It is stateless in the sense of its sources: a
 //! week's schedule depends on the demand that was read for that week alone.
 
 use std::collections::VecDeque;
@@ -24,9 +24,9 @@ use crate::scheduler::{Scheduler, Switching};
 /// Instruction to the caller.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Instruction {
-    /// Read the demand of all hosts and pass it to [`Controller::on_demand`].
+    /// Read the demand of all hosts and pass it to [`CircuitController::on_demand`].
     ReadDemand,
-    /// Send hosts the plan of the week that begins: [`Controller::plan`].
+    /// Send hosts the plan of the week that begins: [`CircuitController::plan`].
     Begin,
     /// Have hosts pause sending by circuits.
     Pause,
@@ -38,7 +38,7 @@ pub enum Instruction {
 
 /// Turns demand into circuits, week after week.
 #[derive(Debug)]
-pub struct Controller {
+pub struct CircuitController {
     scheduler: Box<dyn Scheduler>,
     switching: Switching,
     lead: Span,
@@ -73,7 +73,7 @@ enum Step {
     Stand,
 }
 
-impl Controller {
+impl CircuitController {
     /// Returns a controller of `ports` ports that are dark. `switching.night` is the whole time from pausing one
     /// circuit to the next, of which `drain` passes before the circuit switch goes dark, and `switching.window` is the
     /// week. `params` has been validated.
@@ -83,9 +83,9 @@ impl Controller {
         drain: Span,
         scheduler: Box<dyn Scheduler>,
         ports: usize,
-    ) -> Controller {
+    ) -> CircuitController {
         let empty = Schedule { configurations: Vec::new(), residue: Demand::new(ports) };
-        Controller {
+        CircuitController {
             scheduler,
             lead: params.lead,
             drain,
@@ -101,7 +101,7 @@ impl Controller {
         }
     }
 
-    /// Returns when [`Controller::on_due`] is to be called next.
+    /// Returns when [`CircuitController::on_due`] is to be called next.
     pub fn next_due(&self) -> Time {
         self.reads.min(self.begins()).min(self.step_at)
     }
@@ -121,7 +121,7 @@ impl Controller {
         &self.switching
     }
 
-    /// Returns the instruction due at `now`, which is [`Controller::next_due`]. More instructions may be due at the
+    /// Returns the instruction due at `now`, which is [`CircuitController::next_due`]. More instructions may be due at the
     /// same time.
     pub fn on_due(&mut self, now: Time) -> Option<Instruction> {
         if now >= self.reads {

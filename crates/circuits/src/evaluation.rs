@@ -5,7 +5,7 @@ use plimsoll_units::{Rate, Span};
 use crate::demand::Demand;
 use crate::schedule::after;
 use crate::scheduler::{Scheduler, Switching};
-use crate::stuffing::Sums;
+use crate::stuffing::MatrixSums;
 
 /// Bounds that hold for every schedule of a demand (section 3.2 of Solstice's paper).
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -98,10 +98,10 @@ pub struct Evaluation {
 /// is served at the end of the first day at which the packet switch can have carried the rest.
 pub fn evaluate(scheduler: &mut dyn Scheduler, demand: &Demand, switching: &Switching) -> Evaluation {
     let mut residue = demand.clone();
-    let mut sums = Sums::default();
+    let mut sums = MatrixSums::default();
     sums.of(&residue);
     let (mut total, mut configurations, mut in_window, mut carried) = (Span::ZERO, 0, 0, 0u64);
-    let fits = |sums: &Sums, total: Span| sums.largest() <= switching.packet_bytes(total);
+    let fits = |sums: &MatrixSums, total: Span| sums.largest() <= switching.packet_bytes(total);
     let mut is_served = fits(&sums, total);
     for _ in 0..WEEKS {
         if is_served {

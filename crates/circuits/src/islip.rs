@@ -18,7 +18,7 @@ use crate::demand::Demand;
 use crate::matching::Matching;
 use crate::schedule::{Schedule, after};
 use crate::scheduler::{Scheduler, Switching};
-use crate::stuffing::Sums;
+use crate::stuffing::MatrixSums;
 
 /// iSLIP, by default with as many iterations as add a circuit.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub struct Islip {
     grants: Vec<usize>,
     /// The receiver from which on each sender accepts.
     accepts: Vec<usize>,
-    sums: Sums,
+    sums: MatrixSums,
 }
 
 impl Default for Islip {
@@ -68,7 +68,7 @@ impl Islip {
     /// a sender and a receiver free that could have a circuit.
     pub fn with_iterations(iterations_max: usize) -> Islip {
         let iterations_max = iterations_max.max(1);
-        Islip { iterations_max, grants: Vec::new(), accepts: Vec::new(), sums: Sums::default() }
+        Islip { iterations_max, grants: Vec::new(), accepts: Vec::new(), sums: MatrixSums::default() }
     }
 
     /// Returns a matching of the entries that are not zero, maximal if iterations went on until none added a circuit.

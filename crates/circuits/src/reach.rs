@@ -1,4 +1,4 @@
-//! [`Reach`]: the range of results of any scheduler whose schedule is at most as long as a given time.
+//! [`ScheduleReach`]: the range of results of any scheduler whose schedule is at most as long as a given time.
 //!
 //! With T the time of a schedule, m its configurations, r_c and r_p the rates of a circuit and of the packet switch:
 //!
@@ -18,7 +18,7 @@ use crate::scheduler::Switching;
 /// The least and the most that any schedule has which serves a demand within a given time, as
 /// [`evaluate`](crate::evaluate) measures it.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Reach {
+pub struct ScheduleReach {
     /// The time to serve the demand.
     pub time: (Span, Span),
     /// The configurations until then.
@@ -27,15 +27,15 @@ pub struct Reach {
     pub circuit_utilisation: (f64, f64),
 }
 
-impl Reach {
+impl ScheduleReach {
     /// Computes the reach of all schedules that serve `demand` within `most`, which is a time that some schedule takes.
-    pub fn of(demand: &Demand, switching: &Switching, most: Span) -> Reach {
+    pub fn of(demand: &Demand, switching: &Switching, most: Span) -> ScheduleReach {
         let bounds = LowerBounds::of(demand, switching);
         let least = bounds.hybrid.max(bounds.flows).min(most);
         let configurations =
             (configurations_min(demand, switching, most), configurations_max(demand, switching, most));
         let circuit_utilisation = utilisation(demand, switching, most, configurations.0);
-        Reach { time: (least, most), configurations, circuit_utilisation }
+        ScheduleReach { time: (least, most), configurations, circuit_utilisation }
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
         // Two nights and 150 bytes take 154.5 ps. In 155 ps packets carry the 10 whole, so that the others need a
         // configuration each, and 155 * 1.1 - 150 = 20.5 ps are left for nights.
         let demand = Demand::from_rows(&[&[0, 100, 40, 10], &[0; 4], &[0; 4], &[0; 4]]);
-        let reach = Reach::of(&demand, &SWITCHING, Span::from_ps(155));
+        let reach = ScheduleReach::of(&demand, &SWITCHING, Span::from_ps(155));
         assert_eq!(reach.time, (Span::from_ps(154), Span::from_ps(155)));
         assert_eq!(reach.configurations, (2, 2));
         // A port has 37.5 bytes in the mean, of which packets carry at most 15.5.
@@ -118,7 +118,7 @@ mod tests {
                 let evaluation = evaluate(kind.make().as_mut(), &demand, &switching);
                 let Some(time) = evaluation.time_to_serve else { continue };
                 for most in [time, time + Span::from_ps(50)] {
-                    let reach = Reach::of(&demand, &switching, most);
+                    let reach = ScheduleReach::of(&demand, &switching, most);
                     prop_assert!(reach.time.0 <= time, "{}: {} in {:?}", kind, time, reach);
                     let (least, most) = reach.configurations;
                     prop_assert!((least..=most).contains(&evaluation.configurations), "{}: {:?}", kind, reach);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use plimsoll_text::csv::{Row, rows};
+use plimsoll_text::csv::{CsvRecord, rows};
 use plimsoll_text::printable;
 
 use crate::demand::Demand;
@@ -60,7 +60,7 @@ impl Demand {
         let mut bytes = Vec::new();
         let mut ports = 0;
         let mut total = 0u64;
-        let mut last: Option<Row<'_>> = None;
+        let mut last: Option<CsvRecord<'_>> = None;
         for (sender, row) in rows(text, None).enumerate() {
             let cells = row.cells();
             if sender == 0 {
@@ -166,7 +166,7 @@ const SHOWN: usize = 40;
 fn at_cell(
     file: &str,
     text: &str,
-    row: &Row<'_>,
+    row: &CsvRecord<'_>,
     cell: usize,
     message: String,
     allowed: &'static str,

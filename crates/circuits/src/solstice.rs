@@ -20,14 +20,14 @@ use crate::demand::Demand;
 use crate::matching::Matching;
 use crate::schedule::{Configuration, Schedule, after};
 use crate::scheduler::{Scheduler, Switching};
-use crate::stuffing::{Sums, quick_stuff};
+use crate::stuffing::{MatrixSums, quick_stuff};
 
 /// Solstice. It serves the whole demand in little time with both switches; the packet switch carries the residue while
 /// the schedule lasts.
 #[derive(Clone, Debug, Default)]
 pub struct Solstice {
     stuffed: Vec<u64>,
-    sums: Sums,
+    sums: MatrixSums,
     graph: Bipartite,
 }
 

@@ -6,7 +6,7 @@ use crate::demand::Demand;
 /// QuickStuff of Solstice: returns the diameter phi, after `stuffed` was filled with a matrix of at least the demand
 /// whose rows and columns all sum to phi. Entries that are not zero grow first, since an existing flow needs no further
 /// circuit; then entries that are zero. Each grows by `phi - max(row, column)`.
-pub(crate) fn quick_stuff(demand: &Demand, stuffed: &mut Vec<u64>, sums: &mut Sums) -> u64 {
+pub(crate) fn quick_stuff(demand: &Demand, stuffed: &mut Vec<u64>, sums: &mut MatrixSums) -> u64 {
     let ports = demand.ports();
     stuffed.clear();
     stuffed.extend_from_slice(demand.bytes());
@@ -47,12 +47,12 @@ enum Pass {
 
 /// The sums of a matrix's rows and columns.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sums {
+pub(crate) struct MatrixSums {
     pub(crate) rows: Vec<u64>,
     pub(crate) columns: Vec<u64>,
 }
 
-impl Sums {
+impl MatrixSums {
     /// Computes the sums of a demand.
     pub(crate) fn of(&mut self, demand: &Demand) {
         self.rows.clear();
@@ -86,7 +86,7 @@ mod tests {
             let slices: Vec<&[u64]> = rows.iter().map(Vec::as_slice).collect();
             let demand = Demand::from_rows(&slices);
             let mut stuffed = Vec::new();
-            let phi = quick_stuff(&demand, &mut stuffed, &mut Sums::default());
+            let phi = quick_stuff(&demand, &mut stuffed, &mut MatrixSums::default());
             prop_assert_eq!(phi, demand.diameter());
             prop_assert!(stuffed.iter().zip(demand.bytes()).all(|(stuffed, bytes)| stuffed >= bytes));
             let even: Vec<&[u64]> = stuffed.chunks_exact(rows.len()).collect();

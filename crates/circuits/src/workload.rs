@@ -1,4 +1,4 @@
-//! [`Workload`]: demand as Solstice's paper generates it (section 5.1): a few large flows and more small ones a port.
+//! [`GeneratedDemand`]: demand as Solstice's paper generates it (section 5.1): a few large flows and more small ones a port.
 //!
 //! At 64 ports a port has 4 large flows with 70 % of its bytes and 12 small ones with the rest; with n ports it has
 //! about n/16 and 3n/16. Together they fill 96 % of a circuit's capacity in a window; every flow differs by up to 0.3 %
@@ -14,7 +14,7 @@ use crate::scheduler::Switching;
 
 /// Parameters of a generated demand.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Workload {
+pub struct GeneratedDemand {
     /// The number of ports, at least 2.
     pub ports: usize,
     /// Large flows of a port.
@@ -28,14 +28,14 @@ pub struct Workload {
     /// Each flow is larger or smaller by up to this share of a circuit's capacity in a window.
     pub noise: f64,
     /// The rule by which flows get their receivers.
-    pub placement: Placement,
+    pub placement: FlowPlacement,
     /// The share of flows that are missing, 0 to 1; the others do not grow.
     pub sparsity: f64,
 }
 
 /// The rule by which the flows of a generated demand get their receivers.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Placement {
+pub enum FlowPlacement {
     /// Every port receives as many large and as many small flows as it sends: random permutations that share no pair of
     /// ports.
     Equal,
@@ -44,18 +44,18 @@ pub enum Placement {
     Skewed(f64),
 }
 
-impl Workload {
+impl GeneratedDemand {
     /// Returns the paper's workload for `ports` ports.
-    pub fn paper(ports: usize) -> Workload {
+    pub fn paper(ports: usize) -> GeneratedDemand {
         let (large, small) = flows_of_a_port(ports);
-        Workload {
+        GeneratedDemand {
             ports,
             large,
             small,
             large_share: 0.7,
             load: 0.96,
             noise: 0.003,
-            placement: Placement::Equal,
+            placement: FlowPlacement::Equal,
             sparsity: 0.0,
         }
     }
@@ -63,7 +63,7 @@ impl Workload {
     /// Draws the demand of a seed and a number.
     ///
     /// # Panics
-    /// As [`Workload::draw`].
+    /// As [`GeneratedDemand::draw`].
     pub fn demand(&self, switching: &Switching, seed: u64, number: u32) -> Demand {
         self.draw(switching, &mut Streams::new(seed).stream(&format!("circuits/demand/{number}")))
     }
@@ -82,8 +82,8 @@ impl Workload {
         let small = size(1.0 - large_share, self.small);
         let mut demand = Demand::new(self.ports);
         let pairs = match self.placement {
-            Placement::Equal => self.permutations(stream),
-            Placement::Skewed(skew) => self.choices(skew, stream),
+            FlowPlacement::Equal => self.permutations(stream),
+            FlowPlacement::Skewed(skew) => self.choices(skew, stream),
         };
         for (flow, sender, receiver) in pairs {
             let mean = if flow < self.large { large } else { small };
@@ -95,7 +95,7 @@ impl Workload {
         }
         let most = (capacity * self.load) as u64;
         match self.placement {
-            Placement::Skewed(_) if demand.diameter() > most => demand.scaled(most, demand.diameter()),
+            FlowPlacement::Skewed(_) if demand.diameter() > most => demand.scaled(most, demand.diameter()),
             _ => demand,
         }
     }
@@ -203,7 +203,7 @@ mod tests {
             assert_eq!(flows_of_a_port(ports), (large, small), "{ports} ports");
         }
         // 37.5 MB pass a circuit in 3 ms.
-        let demand = Workload::paper(64).draw(&SWITCHING, &mut Pcg64::seed_from_u64(1));
+        let demand = GeneratedDemand::paper(64).draw(&SWITCHING, &mut Pcg64::seed_from_u64(1));
         for port in 0..64 {
             let row = demand.row(port);
             assert_eq!(row.iter().filter(|bytes| (6_187_500..6_412_500).contains(*bytes)).count(), 4);
@@ -216,22 +216,24 @@ mod tests {
 
     #[test]
     fn skew_concentrates_and_sparsity_removes() {
-        let draw = |workload: Workload| workload.draw(&SWITCHING, &mut Pcg64::seed_from_u64(7));
+        let draw = |workload: GeneratedDemand| workload.draw(&SWITCHING, &mut Pcg64::seed_from_u64(7));
         let flows = |demand: &Demand| demand.bytes().iter().filter(|bytes| **bytes > 0).count();
-        let uniform = draw(Workload { placement: Placement::Skewed(0.0), ..Workload::paper(64) });
-        let skewed = draw(Workload { placement: Placement::Skewed(1.5), ..Workload::paper(64) });
+        let uniform =
+            draw(GeneratedDemand { placement: FlowPlacement::Skewed(0.0), ..GeneratedDemand::paper(64) });
+        let skewed =
+            draw(GeneratedDemand { placement: FlowPlacement::Skewed(1.5), ..GeneratedDemand::paper(64) });
         assert_eq!((flows(&uniform), flows(&skewed)), (1024, 1024));
         let most = |demand: &Demand| (0..64).map(|port| demand.received_by(port)).max().unwrap_or(0) as f64;
         let share = |demand: &Demand| most(demand) / demand.total() as f64;
         assert!(share(&skewed) > 1.5 * share(&uniform), "{} and {}", share(&skewed), share(&uniform));
         assert!(most(&skewed) <= 36_000_000.0 && most(&uniform) <= 36_000_000.0);
-        let sparse = draw(Workload { sparsity: 0.75, ..Workload::paper(64) });
+        let sparse = draw(GeneratedDemand { sparsity: 0.75, ..GeneratedDemand::paper(64) });
         assert!((200..312).contains(&flows(&sparse)), "{}", flows(&sparse));
     }
 
     #[test]
     fn a_seed_is_a_demand() {
-        let draw = |seed| Workload::paper(16).draw(&SWITCHING, &mut Pcg64::seed_from_u64(seed));
+        let draw = |seed| GeneratedDemand::paper(16).draw(&SWITCHING, &mut Pcg64::seed_from_u64(seed));
         assert_eq!(draw(3), draw(3));
         assert_ne!(draw(3), draw(4));
         assert_eq!(draw(3).total(), PINNED);

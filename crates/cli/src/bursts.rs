@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::files;
 use crate::output::{self, Done, Format};
 use crate::signals::Interrupt;
-use input::Input;
+use input::CaptureInput;
 use plimsoll_experiment::question::quoted;
 
 /// Find bursts, trains, acknowledgements and losses in a packet capture.
@@ -113,7 +113,7 @@ pub fn run(args: &Args, _: &Registry) -> Done {
         return Err(anyhow!("--time and --packets end a capture from a device: name one by -i DEV"));
     }
     let groups = match &args.interface {
-        Some(device) => vec![vec![Input::of_device(device, args.time, args.packets)]],
+        Some(device) => vec![vec![CaptureInput::of_device(device, args.time, args.packets)]],
         None => input::groups(&args.captures)?,
     };
     if let (true, Some(option)) = (groups.len() > 1, args.file_option()) {
@@ -172,7 +172,7 @@ struct Analysed {
 }
 
 impl Analysed {
-    fn of(args: &Args, inputs: &[Input], interrupt: &Interrupt) -> anyhow::Result<Analysed> {
+    fn of(args: &Args, inputs: &[CaptureInput], interrupt: &Interrupt) -> anyhow::Result<Analysed> {
         let is_simulated = inputs.first().is_some_and(|input| input.is_simulated);
         if inputs.iter().any(|input| input.is_simulated != is_simulated) {
             return Err(anyhow!(

@@ -19,12 +19,12 @@ use crate::output::{self, Done};
 #[derive(clap::Args)]
 pub struct Args {
     /// Commands to check; all by default.
-    command: Vec<Checked>,
+    command: Vec<KernelCommand>,
 }
 
 /// A command that uses the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum Checked {
+enum KernelCommand {
     /// Scenarios between network namespaces.
     Emulate,
     /// Policies that install mechanisms on this host.
@@ -34,14 +34,14 @@ enum Checked {
 }
 
 pub fn run(args: &Args, _: &Registry) -> Done {
-    let commands = if args.command.is_empty() { Checked::value_variants() } else { &args.command };
+    let commands = if args.command.is_empty() { KernelCommand::value_variants() } else { &args.command };
     let mut text = format!("plimsoll {}\n", output::LONG_VERSION);
     let mut all_work = true;
     for command in commands {
         let (name, features) = match command {
-            Checked::Emulate => ("emulate", plimsoll_linux::features()),
-            Checked::Host => ("host", host()),
-            Checked::Breakdown => ("breakdown", breakdown()),
+            KernelCommand::Emulate => ("emulate", plimsoll_linux::features()),
+            KernelCommand::Host => ("host", host()),
+            KernelCommand::Breakdown => ("breakdown", breakdown()),
         };
         all_work &= features.iter().all(is_enough);
         text.push_str(&section(name, &features));

@@ -17,7 +17,7 @@ use plimsoll_units::{Rate, Span, whole};
 
 use crate::files;
 use crate::output::{self, Done, Format};
-use demand::{Generate, Keys};
+use demand::{DemandKeys, Generate};
 
 /// Schedule the circuits of a hybrid circuit and packet network.
 #[derive(clap::Args)]
@@ -29,7 +29,7 @@ pub struct Args {
 #[derive(Subcommand)]
 enum What {
     Schedule(Schedule),
-    Compare(Compare),
+    Compare(CompareSchedulers),
     Demand(Generate),
 }
 
@@ -48,7 +48,7 @@ struct Schedule {
     #[arg(long, value_name = "NAME", default_value = "solstice")]
     scheduler: SchedulerKind,
     #[command(flatten)]
-    switches: Switches,
+    switches: SwitchPair,
     /// Form of the printed schedule; JSON has all of it.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -67,7 +67,7 @@ struct Schedule {
 ///
 /// Eclipse computes for seconds at 128 ports and for minutes at 512; `--scheduler` leaves it out.
 #[derive(clap::Args)]
-struct Compare {
+struct CompareSchedulers {
     /// Demand to schedule; `-` reads stdin. By default demands are generated.
     #[arg(value_name = "DEMAND.csv",
         conflicts_with_all = ["ports", "seed", "demands", "large", "small", "large_share", "load", "noise", "skew",
@@ -77,9 +77,9 @@ struct Compare {
     #[arg(long, value_name = "K", default_value_t = 5, value_parser = whole::<u32>(1..=100_000))]
     demands: u32,
     #[command(flatten)]
-    keys: Keys,
+    keys: DemandKeys,
     #[command(flatten)]
-    switches: Switches,
+    switches: SwitchPair,
     /// Schedulers to compare; all by default.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     scheduler: Vec<SchedulerKind>,
@@ -93,7 +93,7 @@ struct Compare {
 
 /// The circuit switch and the packet switch.
 #[derive(clap::Args, Clone)]
-struct Switches {
+struct SwitchPair {
     /// Rate of a circuit.
     #[arg(long, value_name = "RATE", default_value = "100Gbps")]
     circuit_rate: Rate,
@@ -138,7 +138,7 @@ impl Schedule {
     }
 }
 
-impl Compare {
+impl CompareSchedulers {
     fn printed(&self) -> Result<String> {
         let switching = self.switches.switching();
         files::check_extension("--figure", self.figure.as_deref(), "svg")?;
@@ -158,7 +158,7 @@ impl Compare {
     }
 }
 
-impl Switches {
+impl SwitchPair {
     fn switching(&self) -> Switching {
         Switching {
             circuit_rate: self.circuit_rate,

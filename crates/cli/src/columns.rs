@@ -4,7 +4,7 @@ use plimsoll_results::run_dir;
 
 /// The form of a run directory's tables.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Columns {
+pub enum ColumnForm {
     /// Text, which everything reads.
     #[default]
     Csv,
@@ -12,11 +12,11 @@ pub enum Columns {
     Parquet,
 }
 
-impl From<Columns> for run_dir::Columns {
-    fn from(columns: Columns) -> run_dir::Columns {
+impl From<ColumnForm> for run_dir::Columns {
+    fn from(columns: ColumnForm) -> run_dir::Columns {
         match columns {
-            Columns::Csv => run_dir::Columns::Csv,
-            Columns::Parquet => run_dir::Columns::Parquet,
+            ColumnForm::Csv => run_dir::Columns::Csv,
+            ColumnForm::Parquet => run_dir::Columns::Parquet,
         }
     }
 }

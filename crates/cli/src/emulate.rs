@@ -13,13 +13,13 @@ use plimsoll_experiment::{Question, points as kept};
 use plimsoll_linux::{CaptureTo, Emulated, MultipathCounts, Options, ProgramEnd, Readings, rough};
 use plimsoll_process::note;
 use plimsoll_results::PointOutcome;
-use plimsoll_results::run_dir::{Plan, point_id};
+use plimsoll_results::run_dir::{RunPlan, point_id};
 use plimsoll_scenario::{Point, Registry, Scenario, model};
 use plimsoll_units::{Span, whole};
 
 use crate::memory::{self, Work};
 use crate::output::{self, Done, Shown};
-use crate::run::{self, Stopped};
+use crate::run::{self, BatchStop};
 use crate::signals::Interrupt;
 use crate::source::Source;
 
@@ -164,7 +164,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         let emulated = plimsoll_linux::emulate(&point.model, options, || interrupt.signal().is_some());
         if let Some(signal) = interrupt.signal() {
             dir.finish()?;
-            return run::stop(Stopped::Signal(signal), &dir, &points);
+            return run::stop(BatchStop::Signal(signal), &dir, &points);
         }
         let emulated = emulated.with_context(|| label(point))?;
         is_another |= emulated.verified == Some(false);
@@ -252,7 +252,7 @@ fn addresses(point: &Point) -> String {
     format!("hosts: h0 {} to h{last} {}", of(0), of(last))
 }
 
-fn plan(args: &Args, source: &Source, asked: &Question<'_>, scenario: &Scenario) -> Plan {
+fn plan(args: &Args, source: &Source, asked: &Question<'_>, scenario: &Scenario) -> RunPlan {
     // Options that change the measurement select another run directory.
     let measured = measured(args);
     let command = source.command_of("emulate", scenario.points()) + &measured;
@@ -293,7 +293,7 @@ fn measured(args: &Args) -> String {
     words
 }
 
-fn default_dir(scenario: &Scenario, plan: &Plan) -> PathBuf {
+fn default_dir(scenario: &Scenario, plan: &RunPlan) -> PathBuf {
     question::default_dir("emulate-", scenario, &format!("{}\n{}", plan.carrier, plan.scenario), "")
 }
 

@@ -20,7 +20,7 @@ use plimsoll_text::{counted, printable, printable_lines};
 
 use crate::memory::{Budget, Work};
 use crate::output::{self, Done};
-use crate::raster::{self, Kind};
+use crate::raster::{self, ImageKind};
 
 /// Write a figure of a run's report as SVG, PNG or PDF.
 ///
@@ -60,7 +60,7 @@ pub struct Args {
 
 pub fn run(args: &Args, _: &Registry) -> Done {
     args.budget.watch(Work::Other)?;
-    let known = Known::read(&args.run, args.name.as_deref())?;
+    let known = ReportFigures::read(&args.run, args.name.as_deref())?;
     if let Some(folder) = &args.all {
         return known.write_all(folder);
     }
@@ -77,7 +77,7 @@ pub fn run(args: &Args, _: &Registry) -> Done {
     if let Some(file) = &args.svg {
         output::write_whole(file, &text)?;
     }
-    for (file, kind) in [(&args.png, Kind::Png), (&args.pdf, Kind::Pdf)] {
+    for (file, kind) in [(&args.png, ImageKind::Png), (&args.pdf, ImageKind::Pdf)] {
         if let Some(file) = file {
             raster::draw(&text, kind, file)?;
         }
@@ -94,15 +94,15 @@ fn drawn(chart: &Chart) -> String {
 }
 
 /// The figures of a report, and the values of the sweep points that some of them show one by one.
-struct Known {
+struct ReportFigures {
     figures: Vec<Figure>,
     points: Vec<String>,
 }
 
-impl Known {
+impl ReportFigures {
     /// Reads a run directory: that of a search has its knees, any other the figures of its points. Points are only read
     /// where `name` needs more than the summary, since that may take long.
-    fn read(path: &Path, name: Option<&str>) -> anyhow::Result<Known> {
+    fn read(path: &Path, name: Option<&str>) -> anyhow::Result<ReportFigures> {
         let run = output::open_run(path)?;
         let lines = path.join("lines.json");
         if lines.exists() {
@@ -111,9 +111,9 @@ impl Known {
                 .with_context(|| format!("{} has no lines; run the search again", lines.display()))?;
             let figures = lines.figures().into_iter().zip(&lines.slos);
             let figures = figures.map(|(figure, slo)| figure.showing(slo.subject())).collect();
-            return Ok(Known { figures, points: Vec::new() });
+            return Ok(ReportFigures { figures, points: Vec::new() });
         }
-        let known = run.read_summary().ok().map(|summary| Known::of(&summary, &Curves::default()));
+        let known = run.read_summary().ok().map(|summary| ReportFigures::of(&summary, &Curves::default()));
         if let Some(known) = known
             && known.figures.iter().any(|figure| Some(figure.id()) == name)
         {
@@ -124,16 +124,16 @@ impl Known {
             bail!("{} has no finished point, so its report has no figures", path.display());
         }
         let curves = Curves::of(&outcomes, Detail::for_runs(outcomes.len()));
-        Ok(Known::of(&Summary::of(&outcomes, &Options::default()), &curves))
+        Ok(ReportFigures::of(&Summary::of(&outcomes, &Options::default()), &curves))
     }
 
-    fn of(summary: &Summary, curves: &Curves) -> Known {
+    fn of(summary: &Summary, curves: &Curves) -> ReportFigures {
         let values = |point: &[(String, String)]| {
             let values: Vec<&str> = point.iter().map(|(_, value)| value.as_str()).collect();
             values.join(", ")
         };
         let points = summary.sweep_points().into_iter().map(values).collect();
-        Known { figures: html::figures(summary, curves), points }
+        ReportFigures { figures: html::figures(summary, curves), points }
     }
 
     /// Writes one line a figure: its name, its title and its views.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use anyhow::{Result, anyhow};
 use clap::Subcommand;
-use plimsoll_host::{ApplyPlan, Host, Journal, Policy, PolicyName, StateFolders, UnitName};
+use plimsoll_host::{ApplyPlan, Host, Policy, PolicyJournal, PolicyName, StateFolders, UnitName};
 use plimsoll_process::note;
 use plimsoll_scenario::Registry;
 use plimsoll_units::Span;
@@ -76,7 +76,7 @@ struct ApplyArgs {
 struct StatusArgs {
     /// File or name of the policy; all applied policies by default.
     #[arg(value_name = "POLICY")]
-    policy: Option<Subject>,
+    policy: Option<PolicySubject>,
     /// Print JSON: a list with one object a policy.
     #[arg(short = 'j', long)]
     json: bool,
@@ -90,7 +90,7 @@ struct StatusArgs {
 struct NameArgs {
     /// File or name of the policy.
     #[arg(value_name = "POLICY")]
-    policy: Subject,
+    policy: PolicySubject,
 }
 
 /// Roll a policy back: undo its changes in reverse order. Ends with 1 where a change stays because somebody else has
@@ -102,7 +102,7 @@ struct NameArgs {
 struct RollbackArgs {
     /// File or name of the policy.
     #[arg(value_name = "POLICY")]
-    policy: Subject,
+    policy: PolicySubject,
     /// Undo the rest of a policy whose devices, network namespace, pins or cgroups are gone for good.
     #[arg(long)]
     gone: bool,
@@ -113,7 +113,7 @@ struct RollbackArgs {
 struct PaceArgs {
     /// File or name of the policy.
     #[arg(value_name = "POLICY")]
-    policy: Subject,
+    policy: PolicySubject,
     /// Only restore the link's rate, after such a process was killed.
     #[arg(long)]
     stop: bool,
@@ -141,17 +141,17 @@ struct MetricsArgs {
 /// The name of a policy, or a file that contains it.
 #[cfg_attr(not(feature = "kernel"), expect(dead_code, reason = "a build without the programs only plans"))]
 #[derive(Clone, Debug)]
-struct Subject(PolicyName);
+struct PolicySubject(PolicyName);
 
-impl FromStr for Subject {
+impl FromStr for PolicySubject {
     type Err = String;
-    fn from_str(text: &str) -> Result<Subject, String> {
+    fn from_str(text: &str) -> Result<PolicySubject, String> {
         let is_path = text.contains('/') || text.ends_with(".toml");
         if is_path {
             let policy = Policy::read(Path::new(text)).map_err(|error| error.to_string())?;
-            return Ok(Subject(policy.name().clone()));
+            return Ok(PolicySubject(policy.name().clone()));
         }
-        text.parse().map(Subject).map_err(|error: plimsoll_host::InvalidName| error.to_string())
+        text.parse().map(PolicySubject).map_err(|error: plimsoll_host::InvalidName| error.to_string())
     }
 }
 
@@ -175,7 +175,7 @@ fn planned(path: &Path, folders: &StateFolders) -> Result<ApplyPlan> {
 fn show(path: &Path, folders: &StateFolders) -> Done {
     let plan = planned(path, folders)?;
     let name = plan.policy.name();
-    let applied = match Journal::of(folders, name).read() {
+    let applied = match PolicyJournal::of(folders, name).read() {
         // The plan has a note about this.
         Err(error) if error.is_denied() => false,
         journal => journal?.is_some(),

@@ -9,12 +9,12 @@ use anyhow::{Context, anyhow};
 use plimsoll_experiment::question::default_dir;
 use plimsoll_experiment::{bench, points};
 use plimsoll_line::lines::Variant;
-use plimsoll_line::{LineQuestion, Lines, Room, Stopped};
+use plimsoll_line::{LineQuestion, Lines, Room, SearchStop};
 use plimsoll_process::note;
 use plimsoll_scenario::Registry;
 use plimsoll_units::whole;
 
-use self::board::Board;
+use self::board::LineBoard;
 use crate::memory::{Budget, Work};
 use crate::output::{self, Done, Format};
 use crate::progress::Show;
@@ -116,7 +116,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     let existing = points::existing(args.force, args.repair);
     let dir = points::create(&out, &plan, existing)?;
     let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;
-    let board = Board::new(Show { quiet: args.quiet, verbose: false }, &asked.over, interrupt, memory);
+    let board = LineBoard::new(Show { quiet: args.quiet, verbose: false }, &asked.over, interrupt, memory);
     let room = Room { threads: bench::threads(args.threads.map(usize::from)), memory_max: memory.limit() };
     let polled = memory.asked();
     let ended = plimsoll_line::draw(&asked, Some(dir.path()), existing, room, &board);
@@ -168,9 +168,9 @@ fn verdict(args: &Args, lines: &Lines) -> ExitCode {
     if is_finding { ExitCode::from(output::FINDING) } else { ExitCode::SUCCESS }
 }
 
-fn stopped(board: &Board<'_>, error: Stopped, out: &std::path::Path) -> Done {
+fn stopped(board: &LineBoard<'_>, error: SearchStop, out: &std::path::Path) -> Done {
     match (board.interrupt.signal(), error) {
-        (Some(signal), Stopped::Cancelled) => {
+        (Some(signal), SearchStop::Cancelled) => {
             note!(
                 "cancelled: {} runs are kept in {}\nTo resume, run the same command.",
                 board.runs(),
@@ -180,7 +180,7 @@ fn stopped(board: &Board<'_>, error: Stopped, out: &std::path::Path) -> Done {
         }
         (_, error) => {
             let error = match error {
-                Stopped::Cancelled if board.memory.is_exceeded() => board.memory.error().into(),
+                SearchStop::Cancelled if board.memory.is_exceeded() => board.memory.error().into(),
                 error => error.into(),
             };
             if board.runs() == 0 {

@@ -8,7 +8,7 @@ use plimsoll_process::note;
 use plimsoll_results::run_dir;
 use plimsoll_scenario::Registry;
 
-use crate::columns::Columns;
+use crate::columns::ColumnForm;
 use crate::memory::{Budget, Work};
 use crate::output::{self, Done, Shown};
 
@@ -26,7 +26,7 @@ pub struct Args {
     parts: Vec<PathBuf>,
     /// Form of the tables of the points that are copied.
     #[arg(long, value_enum, default_value_t)]
-    columns: Columns,
+    columns: ColumnForm,
     #[command(flatten)]
     shown: Shown,
     #[command(flatten)]

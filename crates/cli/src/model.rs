@@ -19,14 +19,14 @@ use crate::output::{self, Done, Format};
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    model: Model,
+    model: ModelCommand,
 }
 
 #[derive(Subcommand)]
-enum Model {
-    Qjump(qjump::Qjump),
+enum ModelCommand {
+    Qjump(qjump::QjumpArguments),
     #[command(name = "fanout")]
-    FanOut(Formatted<fan_out::FanOut>),
+    FanOut(Formatted<fan_out::FanOutArguments>),
     Sequential(Formatted<sequential::Sequential>),
     Page(Formatted<page::Page>),
     Replicas(Formatted<redundancy::Replicas>),
@@ -53,14 +53,14 @@ pub fn run(args: &Args, _: &Registry) -> Done {
 /// Returns the output of the subcommand.
 pub fn printed(args: &Args) -> anyhow::Result<String> {
     let (table, format) = match &args.model {
-        Model::Qjump(qjump) => return qjump.printed(),
-        Model::FanOut(model) => (model.of.table(), model.format),
-        Model::Sequential(model) => (model.of.table(), model.format),
-        Model::Page(model) => (model.of.table(), model.format),
-        Model::Replicas(model) => (model.of.table(), model.format),
-        Model::Hedge(model) => (model.of.table(), model.format),
-        Model::Retry(model) => (model.of.table(), model.format),
-        Model::Stragglers(model) => (model.of.table(), model.format),
+        ModelCommand::Qjump(qjump) => return qjump.printed(),
+        ModelCommand::FanOut(model) => (model.of.table(), model.format),
+        ModelCommand::Sequential(model) => (model.of.table(), model.format),
+        ModelCommand::Page(model) => (model.of.table(), model.format),
+        ModelCommand::Replicas(model) => (model.of.table(), model.format),
+        ModelCommand::Hedge(model) => (model.of.table(), model.format),
+        ModelCommand::Retry(model) => (model.of.table(), model.format),
+        ModelCommand::Stragglers(model) => (model.of.table(), model.format),
     };
     Ok(table?.written(format.of_report()))
 }

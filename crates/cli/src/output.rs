@@ -11,7 +11,7 @@ use plimsoll_experiment::points;
 use plimsoll_experiment::question::quoted;
 use plimsoll_files::Origin;
 use plimsoll_process::note;
-use plimsoll_report::{Style, table};
+use plimsoll_report::{TableStyle, table};
 use plimsoll_results::{PointOutcome, RunDir, Summary, run_dir};
 use plimsoll_text::printable_json;
 use serde_json::{Map, Value, json};
@@ -161,8 +161,8 @@ pub struct Shown {
 }
 
 impl Shown {
-    fn style(self) -> Style {
-        Style { details: self.details, ..style() }
+    fn style(self) -> TableStyle {
+        TableStyle { details: self.details, ..style() }
     }
 }
 
@@ -183,7 +183,7 @@ pub fn print_compared(summary: &Summary, runs: &[&RunDir], shown: Shown) -> anyh
 }
 
 fn print_by(
-    render: impl Fn(&Summary, table::Format, &Style) -> String,
+    render: impl Fn(&Summary, table::Format, &TableStyle) -> String,
     summary: &Summary,
     runs: &[&RunDir],
     shown: Shown,
@@ -226,7 +226,7 @@ impl Format {
 /// # Errors
 /// Returns an error if the summary cannot be written as JSON.
 pub fn as_json(summary: &Summary, runs: &[&RunDir]) -> anyhow::Result<String> {
-    let text = table::render(summary, table::Format::Json, &Style::default());
+    let text = table::render(summary, table::Format::Json, &TableStyle::default());
     let numbers: Map<String, Value> = serde_json::from_str(&text).context("the summary is no JSON object")?;
     let about: Vec<Value> = runs
         .iter()
@@ -251,15 +251,15 @@ pub fn as_json(summary: &Summary, runs: &[&RunDir]) -> anyhow::Result<String> {
 }
 
 /// Returns the table style for this stdout.
-pub fn style() -> Style {
+pub fn style() -> TableStyle {
     let stdout = io::stdout();
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let width = terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0));
-    Style {
+    TableStyle {
         color: stdout.is_terminal() && !plain,
-        width: width.unwrap_or(Style::default().width),
+        width: width.unwrap_or(TableStyle::default().width),
         folds: width.is_some(),
-        ..Style::default()
+        ..TableStyle::default()
     }
 }
 

@@ -52,13 +52,13 @@ thread_local! {
 
 #[derive(Debug, Default)]
 struct State {
-    running: BTreeMap<usize, Running>,
+    running: BTreeMap<usize, RunningPoint>,
     done: usize,
     done_hops: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Running {
+struct RunningPoint {
     began: Instant,
     said: Instant,
     share: Option<f64>,
@@ -132,7 +132,7 @@ impl BenchWatch for Board<'_> {
     fn on_start(&self, run: usize) {
         POINT.with_borrow_mut(|name| *name = self.name(run));
         let now = Instant::now();
-        let running = Running { began: now, said: now, share: None, now: Time::ZERO, hops: 0 };
+        let running = RunningPoint { began: now, said: now, share: None, now: Time::ZERO, hops: 0 };
         let mut state = self.state();
         state.running.insert(run, running);
         self.draw(&state);
@@ -169,7 +169,7 @@ impl BenchWatch for Board<'_> {
     }
 }
 
-impl Running {
+impl RunningPoint {
     fn so_far(&self) -> String {
         match self.share {
             Some(share) => format!("{:.0} %", share * 100.0),

@@ -14,7 +14,7 @@ const SCALE: u32 = 2;
 
 /// The kinds of file that a figure can be rendered as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ImageKind {
     Png,
     Pdf,
 }
@@ -23,7 +23,7 @@ pub enum Kind {
 ///
 /// # Errors
 /// Returns an error if no renderer is installed, or it fails.
-pub fn draw(svg: &str, kind: Kind, out: &Path) -> anyhow::Result<()> {
+pub fn draw(svg: &str, kind: ImageKind, out: &Path) -> anyhow::Result<()> {
     let (width, height) = size(svg).ok_or_else(|| anyhow!("the figure has no size"))?;
     // A browser prints a page, which has the size of the figure.
     let page = format!(
@@ -48,14 +48,16 @@ fn beside(out: &Path, extension: &str) -> PathBuf {
     out.with_file_name(format!(".{name}.{extension}"))
 }
 
-fn with_any(kind: Kind, svg: &Path, page: &Path, size: (u32, u32), out: &Path) -> anyhow::Result<()> {
+fn with_any(kind: ImageKind, svg: &Path, page: &Path, size: (u32, u32), out: &Path) -> anyhow::Result<()> {
     let before = fs::metadata(out).and_then(|file| file.modified()).ok();
     for name in RENDERERS {
         let mut command = Command::new(name);
         if name == "rsvg-convert" {
             match kind {
-                Kind::Png => command.arg("--zoom").arg(SCALE.to_string()).arg("--background-color=white"),
-                Kind::Pdf => command.arg("--format=pdf"),
+                ImageKind::Png => {
+                    command.arg("--zoom").arg(SCALE.to_string()).arg("--background-color=white")
+                }
+                ImageKind::Pdf => command.arg("--format=pdf"),
             };
             command.arg("--output").arg(out).arg(svg);
         } else {
@@ -63,11 +65,11 @@ fn with_any(kind: Kind, svg: &Path, page: &Path, size: (u32, u32), out: &Path) -
             let (width, height) = size;
             command.args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]);
             match kind {
-                Kind::Png => command
+                ImageKind::Png => command
                     .arg(format!("--force-device-scale-factor={SCALE}"))
                     .arg(format!("--window-size={width},{height}"))
                     .arg(format!("--screenshot={}", out.display())),
-                Kind::Pdf => {
+                ImageKind::Pdf => {
                     command.arg("--no-pdf-header-footer").arg(format!("--print-to-pdf={}", out.display()))
                 }
             };

@@ -15,7 +15,8 @@ use plimsoll_experiment::bench;
 use plimsoll_files::Origin;
 use plimsoll_process::note;
 use plimsoll_reproduce::{
-    Base, Journal, Options, Part, Replay, ReproduceError, Reproduction, Row, State, Study, every, page,
+    Base, Journal, Options, Part, Replay, ReproduceError, Reproduction, RowState, Study, StudyRow, every,
+    page,
 };
 use plimsoll_scenario::Registry;
 use plimsoll_text::{csv_cell, printable_json, printable_lines};
@@ -23,7 +24,7 @@ use plimsoll_units::whole;
 
 use crate::memory::{Budget, Memory, Work};
 use crate::output::{self, Done, Format};
-use crate::raster::{self, Kind};
+use crate::raster::{self, ImageKind};
 use crate::signals::Interrupt;
 
 /// Run a paper's experiments and print measured and published values.
@@ -160,7 +161,7 @@ pub fn run(args: &Args, _: &Registry) -> Done {
         output::write_whole(&file, &text)?;
         if args.png && raster::size(&text).is_some() {
             let png = file.with_extension("png");
-            raster::draw(&text, Kind::Png, &png)?;
+            raster::draw(&text, ImageKind::Png, &png)?;
             note!("figure   {}", png.display());
         }
     }
@@ -265,7 +266,7 @@ fn measure(study: &'static Study, args: &Args, memory: Memory, folder: &Path) ->
 /// Checks that a page made of an earlier one's runs has all of its rows: some runs measure more than their figure
 /// shows.
 fn has_all_rows_of(made: &Reproduction, earlier: &Reproduction) -> anyhow::Result<()> {
-    let name = |row: &Row| [&row.figure, &row.base, &row.series, &row.x, &row.metric].map(String::clone);
+    let name = |row: &StudyRow| [&row.figure, &row.base, &row.series, &row.x, &row.metric].map(String::clone);
     let rows: BTreeSet<_> = made.rows.iter().map(name).collect();
     let mut lost = earlier.rows.iter().map(name).filter(|row| !rows.contains(row));
     if let Some(first) = lost.next() {
@@ -323,7 +324,7 @@ fn printed(study: &Study, args: &Args, reproduction: &Reproduction) -> anyhow::R
     })
 }
 
-fn lines(rows: &[Row], separator: &str) -> String {
+fn lines(rows: &[StudyRow], separator: &str) -> String {
     let mut text = "figure,base,series,x,metric,unit,measured,ci_low,ci_high,\
          published,original,ratio,tolerance,within,state\n"
         .replace(',', separator);
@@ -358,8 +359,9 @@ fn table(study: &Study, reproduction: &Reproduction) -> String {
     let held = study.bases[0].name();
     let mut figure = "";
     // A time series has no points to run, and is shown on the page.
-    let is_course =
-        |row: &&Row| study.figures.iter().any(|figure| figure.id == row.figure && figure.cases.is_empty());
+    let is_course = |row: &&StudyRow| {
+        study.figures.iter().any(|figure| figure.id == row.figure && figure.cases.is_empty())
+    };
     for row in reproduction.rows.iter().filter(|row| row.base == held && !is_course(row)) {
         if row.figure != figure {
             figure = &row.figure;
@@ -372,10 +374,10 @@ fn table(study: &Study, reproduction: &Reproduction) -> String {
         let verdict = match row.state {
             _ if row.suspect => "suspect: the machine was too slow",
             _ if row.quick => "a quick run",
-            Some(State::Held) if row.order_only => "same order",
-            Some(State::Open) if row.within.is_none() => "undecided",
-            Some(State::Explained) => "explained on the page",
-            Some(State::Open) => "OPEN",
+            Some(RowState::Held) if row.order_only => "same order",
+            Some(RowState::Open) if row.within.is_none() => "undecided",
+            Some(RowState::Explained) => "explained on the page",
+            Some(RowState::Open) => "OPEN",
             Some(state) => state.name(),
             None => "",
         };

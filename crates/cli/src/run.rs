@@ -10,7 +10,7 @@ use plimsoll_experiment::question::{Shard, key, label, objectives};
 use plimsoll_experiment::{Bench, Question, bench, points};
 use plimsoll_process::note;
 use plimsoll_results::capture::perfetto;
-use plimsoll_results::run_dir::{Plan, Status, point_id};
+use plimsoll_results::run_dir::{RunPlan, Status, point_id};
 use plimsoll_results::{PointKey, PointOutcome, RunDir};
 use plimsoll_scenario::model::Model;
 use plimsoll_scenario::{Point, Registry};
@@ -18,7 +18,7 @@ use plimsoll_sim::batch::BatchError;
 use plimsoll_sim::{RunError, estimate};
 use plimsoll_units::whole;
 
-use crate::columns::Columns;
+use crate::columns::ColumnForm;
 use crate::memory::{self, Budget, Memory, Work};
 use crate::output::{self, Done, Shown};
 use crate::progress::{Board, POINT, Show};
@@ -45,7 +45,7 @@ pub struct Args {
     out: Option<PathBuf>,
     /// Form of the tables in the run directory.
     #[arg(long, value_enum, default_value_t)]
-    columns: Columns,
+    columns: ColumnForm,
     /// Remove the runs in the run directory, and run all points again.
     #[arg(long, conflicts_with = "resume")]
     force: bool,
@@ -94,7 +94,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         estimate::check(&point.model, memory.limit()).with_context(|| label(point))?;
     }
     let plan = question.plan(source.command_of("run", scenario.points()), output::commit());
-    let dir = open(args, Plan { columns: args.columns.into(), ..plan }, &out)?;
+    let dir = open(args, RunPlan { columns: args.columns.into(), ..plan }, &out)?;
     let todo = points::missing(&dir, &share, args.repair)?;
     if !args.quiet {
         note_finished(&dir, share.len(), todo.len());
@@ -134,9 +134,9 @@ fn run_points(
     threads: usize,
     memory: Memory,
     show: Show,
-) -> Result<(), Stopped> {
+) -> Result<(), BatchStop> {
     let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C");
-    let interrupt = interrupt.map_err(|error| Stopped::Error(error, Vec::new()))?;
+    let interrupt = interrupt.map_err(|error| BatchStop::Error(error, Vec::new()))?;
     let board = Board::new(points, show, interrupt, memory);
     name_the_point_in_panics();
     let models: Vec<&Model> = points.iter().map(|point| &point.model).collect();
@@ -148,16 +148,16 @@ fn run_points(
     let Err(error) = ended else { return Ok(()) };
     let error = match (error, board.interrupt.signal()) {
         (BatchError::Owner(error), _) => anyhow!(error),
-        (_, Some(signal)) => return Err(Stopped::Signal(signal)),
+        (_, Some(signal)) => return Err(BatchStop::Signal(signal)),
         (BatchError::Run(RunError::Cancelled), _) if memory.is_exceeded() => memory.error().into(),
         (BatchError::Run(error), _) => error.into(),
     };
-    Err(Stopped::Error(error, board.under_way()))
+    Err(BatchStop::Error(error, board.under_way()))
 }
 
 /// The reason why not all points were run.
 #[derive(Debug)]
-pub enum Stopped {
+pub enum BatchStop {
     /// The process received this signal.
     Signal(u8),
     /// A point failed with this error, while these points were running.
@@ -192,7 +192,7 @@ fn with_capture(args: &Args) -> Source {
 const CAPTURED_PACKETS: u64 = 100_000;
 
 /// Opens the run directory, and checks its free space and its run before anything is run.
-fn open(args: &Args, plan: Plan, out: &Path) -> anyhow::Result<RunDir> {
+fn open(args: &Args, plan: RunPlan, out: &Path) -> anyhow::Result<RunDir> {
     if args.resume && RunDir::open(out).is_err() {
         return Err(anyhow!("{} holds no run to resume; omit `--resume` to start one", out.display()));
     }
@@ -212,7 +212,7 @@ pub fn note_finished(dir: &RunDir, share: usize, todo: usize) {
 }
 
 /// Prints which points are finished, and how to resume.
-pub fn stop(stopped: Stopped, dir: &RunDir, share: &[&Point]) -> Done {
+pub fn stop(stopped: BatchStop, dir: &RunDir, share: &[&Point]) -> Done {
     let statuses = dir.status();
     let done = statuses.iter().filter(|(_, status)| matches!(status, Status::Done(_)));
     let done: BTreeSet<&PointKey> = done.map(|(point, _)| &point.key).collect();
@@ -223,11 +223,11 @@ pub fn stop(stopped: Stopped, dir: &RunDir, share: &[&Point]) -> Done {
         notes.push_str(&format!(" and kept in {}:\n  {}", dir.path().display(), names.join("\n  ")));
     }
     match stopped {
-        Stopped::Signal(signal) => {
+        BatchStop::Signal(signal) => {
             note!("cancelled: {notes}\nTo resume, run the same command.");
             Ok(ExitCode::from(128 + signal))
         }
-        Stopped::Error(error, under_way) => {
+        BatchStop::Error(error, under_way) => {
             let at = match under_way.as_slice() {
                 [] => String::new(),
                 points => format!("\nUnder way: {}", points.join("; ")),

@@ -108,12 +108,12 @@ fn is_in_foreground() -> bool {
 /// buffers; none where no policy limits the level.
 #[cfg(feature = "kernel")]
 fn connections(args: &Args) -> anyhow::Result<plimsoll_host::ConnectionOptions> {
-    use plimsoll_host::{ConnectionOptions, Journal, StateFolders};
+    use plimsoll_host::{ConnectionOptions, PolicyJournal, StateFolders};
 
     let folders = StateFolders::default();
     let mut shares = Vec::new();
-    for name in Journal::all(&folders)? {
-        let applied = Journal::of(&folders, &name).read()?;
+    for name in PolicyJournal::all(&folders)? {
+        let applied = PolicyJournal::of(&folders, &name).read()?;
         let levels =
             applied.and_then(|applied| applied.plan.policy.qjump).and_then(|qjump| qjump.levels().ok());
         let level =

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::Model;
-use plimsoll_sim::batch::{self, BatchError, Watch};
+use plimsoll_sim::batch::{self, BatchError, BatchWatch};
 use plimsoll_sim::{Progress, RunError};
 use plimsoll_units::Span;
 
@@ -82,7 +82,7 @@ struct Running<'a, K> {
     keep: K,
 }
 
-impl<K: Fn(usize, Outcome) -> Result<(), Box<dyn Error + Send + Sync>> + Sync> Watch for Running<'_, K> {
+impl<K: Fn(usize, Outcome) -> Result<(), Box<dyn Error + Send + Sync>> + Sync> BatchWatch for Running<'_, K> {
     fn on_start(&self, index: usize) {
         self.bench.watch.on_start(index);
     }

@@ -20,7 +20,7 @@ use plimsoll_stats::expression::{Aggregate, BadExpression, Expression, Operator,
 use plimsoll_units::Span;
 use serde::Deserialize;
 
-use asked::{ALL, Asked, QUEUE, Value, queue_name};
+use asked::{ALL, QUEUE, QuantityQuestion, Value, queue_name};
 pub use asked::{SEGMENT_BYTES, TimeUnit};
 use quantity::Of;
 pub use quantity::{QUANTITIES, Quantity, Unit};
@@ -182,7 +182,7 @@ impl Measure {
     /// none where the run has no such subject.
     pub fn samples(&self, outcome: &Outcome, warmup: Span) -> Vec<f64> {
         let Measure { subject, arguments, time_unit, .. } = self;
-        self.quantity.samples.of(&Asked {
+        self.quantity.samples.of(&QuantityQuestion {
             outcome,
             warmup,
             subject: &subject.text,

@@ -11,7 +11,7 @@ use plimsoll_report::html;
 use plimsoll_results::capture::{Capture, pcapng};
 use plimsoll_results::curves::{Curves, Detail};
 use plimsoll_results::outcome::Outcome;
-use plimsoll_results::run_dir::{self, Existing, Plan, Status, point_id};
+use plimsoll_results::run_dir::{self, Existing, RunPlan, Status, point_id};
 use plimsoll_results::summary::Options;
 use plimsoll_results::{Digest, PointKey, PointOutcome, RunDir, Summary};
 use plimsoll_scenario::Point;
@@ -81,7 +81,7 @@ pub fn existing(force: bool, repair: bool) -> Existing {
 ///
 /// # Errors
 /// Returns an error if it cannot be written or holds another run; the error names the flags that help.
-pub fn create(out: &Path, plan: &Plan, existing: Existing) -> Result<RunDir, PointsError> {
+pub fn create(out: &Path, plan: &RunPlan, existing: Existing) -> Result<RunDir, PointsError> {
     Ok(RunDir::create(out, plan, existing, 0)?)
 }
 

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use plimsoll_results::run_dir::{Columns, Plan, PlannedPoint, SIMULATOR};
+use plimsoll_results::run_dir::{Columns, PlannedPoint, RunPlan, SIMULATOR};
 use plimsoll_results::{Digest, PointKey, RunDir};
-use plimsoll_scenario::{Overrides, Point, Scenario, Warning, did_you_mean};
+use plimsoll_scenario::{Overrides, Point, Scenario, ScenarioWarning, did_you_mean};
 use plimsoll_text::printable;
 
 use crate::slo::Slo;
@@ -97,7 +97,7 @@ impl<'a> Question<'a> {
     }
 
     /// Returns what a run directory records of the question. `command` repeats the run, `commit` is that of the build.
-    pub fn plan(&self, mut command: String, commit: Option<&str>) -> Plan {
+    pub fn plan(&self, mut command: String, commit: Option<&str>) -> RunPlan {
         if let Some(Shard { number, of }) = self.shard {
             command.push_str(&format!(" --shard {number}/{of}"));
         }
@@ -105,7 +105,7 @@ impl<'a> Question<'a> {
             command.push_str(&format!(" --variant {}", quoted(variant)));
         }
         let points = self.scenario.points();
-        Plan {
+        RunPlan {
             scenario: record(self.scenario),
             shard: self.shard.map(|shard| (shard.number, shard.of)),
             points: points.iter().map(|p| PlannedPoint { key: key(p), seed: p.seed }).collect(),
@@ -127,9 +127,9 @@ impl<'a> Question<'a> {
 }
 
 /// Returns what a run directory records of a scenario, without its points.
-pub fn plan(scenario: &Scenario, command: String, commit: Option<&str>) -> Plan {
+pub fn plan(scenario: &Scenario, command: String, commit: Option<&str>) -> RunPlan {
     let first = scenario.points().first();
-    Plan {
+    RunPlan {
         title: scenario.title().to_owned(),
         description: first.map_or_else(String::new, |point| point.model.description.clone()),
         carrier: SIMULATOR.to_owned(),
@@ -140,7 +140,7 @@ pub fn plan(scenario: &Scenario, command: String, commit: Option<&str>) -> Plan 
         scenario: String::new(),
         shard: None,
         points: Vec::new(),
-        warnings: scenario.warnings().iter().map(Warning::brief).collect(),
+        warnings: scenario.warnings().iter().map(ScenarioWarning::brief).collect(),
         columns: Columns::default(),
     }
 }

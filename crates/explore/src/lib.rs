@@ -27,9 +27,9 @@ use std::{io, thread};
 
 use plimsoll_experiment::Memory;
 use plimsoll_experiment::question::label;
-use plimsoll_http::{Listener, Reach};
+use plimsoll_http::{Listener, ListenerReach};
 use plimsoll_report::html::{self, ExplorePage};
-use plimsoll_scenario::{Overrides, Point, Scenario, ScenarioError, Warning};
+use plimsoll_scenario::{Overrides, Point, Scenario, ScenarioError, ScenarioWarning};
 use plimsoll_sim::{RunError, estimate};
 
 use gate::Gate;
@@ -83,7 +83,7 @@ impl Explorer {
             let what = what.to_owned();
             move |error| ExploreError::System(what, error)
         };
-        let listener = Listener::bind(&format!("127.0.0.1:{port}"), Reach::Loopback)
+        let listener = Listener::bind(&format!("127.0.0.1:{port}"), ListenerReach::Loopback)
             .map_err(cannot(&format!("cannot listen on 127.0.0.1, port {port}")))?;
         let port = listener.address().rsplit(':').next().and_then(|port| port.parse().ok()).unwrap_or(port);
         let gate = Gate::new(port).map_err(|error| cannot("cannot draw a token")(io::Error::other(error)))?;
@@ -151,7 +151,7 @@ fn page(scenario: &Scenario, points: &[&Point]) -> String {
     let objectives: Vec<String> = scenario.objectives().iter().map(|(_, text)| text.clone()).collect();
     let workloads: Vec<String> =
         first.map(|model| model.workload.keys().cloned().collect()).unwrap_or_default();
-    let mut notes: Vec<String> = scenario.warnings().iter().map(Warning::brief).collect();
+    let mut notes: Vec<String> = scenario.warnings().iter().map(ScenarioWarning::brief).collect();
     if let Some(point) = points.first().filter(|point| !point.sweep.is_empty()) {
         let at: Vec<String> = point.sweep.iter().map(|(key, value)| format!("`{key} = {value}`")).collect();
         notes.push(format!(

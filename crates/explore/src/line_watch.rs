@@ -4,11 +4,11 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use plimsoll_line::so_far::Judged;
-use plimsoll_line::{Asked, News, SoFar, Watch};
+use plimsoll_line::{Asked, News, SearchWatch, SoFar};
 use plimsoll_report::chart::Schemes;
-use plimsoll_report::html::{self, Article, Section};
-use plimsoll_report::table::{Cell, Column, Grid, Row};
-use plimsoll_results::run_dir::Plan;
+use plimsoll_report::html::{self, Article, PageSection};
+use plimsoll_report::table::{Column, Grid, Row, TableCell};
+use plimsoll_results::run_dir::RunPlan;
 
 use crate::session::Session;
 
@@ -17,7 +17,7 @@ pub struct LineWatch<'a> {
     session: &'a Session,
     turn: u64,
     asked: &'a Asked<'a>,
-    plan: &'a Plan,
+    plan: &'a RunPlan,
     began: Instant,
     /// The time of the latest estimate that is shown.
     said: Mutex<Instant>,
@@ -27,7 +27,11 @@ pub struct LineWatch<'a> {
 const RENEWED: Duration = Duration::from_millis(500);
 
 impl<'a> LineWatch<'a> {
-    pub fn new((session, turn): (&'a Session, u64), asked: &'a Asked<'a>, plan: &'a Plan) -> LineWatch<'a> {
+    pub fn new(
+        (session, turn): (&'a Session, u64),
+        asked: &'a Asked<'a>,
+        plan: &'a RunPlan,
+    ) -> LineWatch<'a> {
         let began = Instant::now();
         LineWatch { session, turn, asked, plan, began, said: Mutex::new(began) }
     }
@@ -42,7 +46,7 @@ impl<'a> LineWatch<'a> {
         let columns = ["load", "verdict", "runs"].map(|name| Column::new("", name)).to_vec();
         let row = |Judged { variant, load, verdict, runs }: &Judged| Row {
             label: variant.clone(),
-            cells: [load.clone(), verdict.clone(), runs.to_string()].map(Cell::plain).to_vec(),
+            cells: [load.clone(), verdict.clone(), runs.to_string()].map(TableCell::plain).to_vec(),
             ..Row::default()
         };
         let objectives: Vec<&str> = slos.iter().map(|slo| slo.text.as_str()).collect();
@@ -53,7 +57,7 @@ impl<'a> LineWatch<'a> {
             columns,
             notes: Vec::new(),
         };
-        let section = Section {
+        let section = PageSection {
             id: "tried",
             name: "The search",
             lead: "The loads that are decided; the lines lie between those that are met and those that are violated.",
@@ -82,7 +86,7 @@ impl<'a> LineWatch<'a> {
     }
 }
 
-impl Watch for LineWatch<'_> {
+impl SearchWatch for LineWatch<'_> {
     fn on_news(&self, news: &News<'_>, so_far: &SoFar) {
         if let News::Judged(_) = news {
             self.session.show_line(self.turn, Some(self.page(so_far)), self.in_words(so_far));

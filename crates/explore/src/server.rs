@@ -12,7 +12,7 @@
 //!
 //! Where GET is allowed, so is HEAD.
 
-use plimsoll_http::{Answer, Limits, Listener, PATIENCE, Request};
+use plimsoll_http::{HttpAnswer, Limits, Listener, PATIENCE, Request};
 use serde::Deserialize;
 
 use crate::gate::{Credentials, Gate};
@@ -58,11 +58,11 @@ struct WantedReplay {
 /// # Errors
 /// Returns the error of the listener.
 pub fn serve(listener: &Listener, gate: &Gate, session: &Session, page: &str) -> std::io::Result<()> {
-    let answer = |request: &Request| Answer { headers: HEADERS, ..answer(request, gate, session, page) };
+    let answer = |request: &Request| HttpAnswer { headers: HEADERS, ..answer(request, gate, session, page) };
     plimsoll_http::serve(listener, LIMITS, &answer)
 }
 
-fn answer(request: &Request, gate: &Gate, session: &Session, page: &str) -> Answer {
+fn answer(request: &Request, gate: &Gate, session: &Session, page: &str) -> HttpAnswer {
     let credentials = Credentials {
         host: request.host(),
         origin: request.header("Origin"),
@@ -70,7 +70,7 @@ fn answer(request: &Request, gate: &Gate, session: &Session, page: &str) -> Answ
         changes: request.method() == "POST",
     };
     if let Err(refusal) = gate.check(credentials) {
-        return Answer::text("403 Forbidden", refusal.text());
+        return HttpAnswer::text("403 Forbidden", refusal.text());
     }
     // Of HEAD's answer, the body is not sent.
     let method = if request.method() == "HEAD" { "GET" } else { request.method() };
@@ -84,7 +84,7 @@ fn answer(request: &Request, gate: &Gate, session: &Session, page: &str) -> Answ
         ("GET", "/replay") => of_kind(HTML, session.replay_page()),
         ("GET", "/scenario.toml") => match session.saved() {
             Some(text) => of_kind(TOML, text),
-            None => Answer::text("404 Not Found", "nothing is shown yet\n"),
+            None => HttpAnswer::text("404 Not Found", "nothing is shown yet\n"),
         },
         ("POST", "/turn") => take(request, |turn: Turn| {
             session.turn(turn.set);
@@ -94,21 +94,21 @@ fn answer(request: &Request, gate: &Gate, session: &Session, page: &str) -> Answ
         ("POST", "/replay") => take(request, |wanted: WantedReplay| {
             session.want_replay(&wanted.variant, &wanted.from, &wanted.length)
         }),
-        _ => Answer::text("404 Not Found", "there is no such page\n"),
+        _ => HttpAnswer::text("404 Not Found", "there is no such page\n"),
     }
 }
 
-fn of_kind(kind: &'static str, body: impl Into<String>) -> Answer {
-    Answer { kind, ..Answer::text("200 OK", body) }
+fn of_kind(kind: &'static str, body: impl Into<String>) -> HttpAnswer {
+    HttpAnswer { kind, ..HttpAnswer::text("200 OK", body) }
 }
 
 /// Reads the body of a request as JSON, and does what it asks for.
 fn take<T: serde::de::DeserializeOwned>(
     request: &Request,
     act: impl FnOnce(T) -> Result<(), String>,
-) -> Answer {
+) -> HttpAnswer {
     match serde_json::from_slice(request.body()).map_err(|error| error.to_string()).and_then(act) {
         Ok(()) => of_kind(JSON, "{}"),
-        Err(error) => Answer::text("400 Bad Request", format!("{error}\n")),
+        Err(error) => HttpAnswer::text("400 Bad Request", format!("{error}\n")),
     }
 }

@@ -19,8 +19,8 @@ use plimsoll_experiment::points::digest;
 use plimsoll_experiment::question::{self, key, quoted};
 use plimsoll_experiment::replay::{self, Drawn};
 use plimsoll_experiment::{Bench, BenchWatch, Memory, Slo};
-use plimsoll_line::page::About;
-use plimsoll_line::{LineQuestion, Room, Stopped};
+use plimsoll_line::page::PageTexts;
+use plimsoll_line::{LineQuestion, Room, SearchStop};
 use plimsoll_report::html;
 use plimsoll_results::curves::Detail;
 use plimsoll_results::replay::ReplayWindow;
@@ -451,7 +451,7 @@ impl Session {
             let watch = LineWatch::new((self, turn), &asked, &plan);
             let room = Room { threads: self.threads, memory_max: self.memory.limit() };
             match plimsoll_line::draw(&asked, None, Existing::Resume, room, &watch) {
-                Ok(lines) => Ok(lines.page(&About {
+                Ok(lines) => Ok(lines.page(&PageTexts {
                     description: "",
                     command: &plan.command,
                     seed: plan.seed,
@@ -459,7 +459,7 @@ impl Session {
                     commit: self.commit,
                     scenario: "",
                 })),
-                Err(Stopped::Cancelled) => Err(self.cancelled()),
+                Err(SearchStop::Cancelled) => Err(self.cancelled()),
                 Err(error) => Err(Failure::Failed(error.to_string())),
             }
         });

@@ -16,7 +16,7 @@ mod follow;
 use std::ops::AddAssign;
 
 use plimsoll_circuits::{
-    Classify, Controller, Demand, Estimator, InvalidControl, Matching, ResidueRate, Switching,
+    CircuitController, Classify, Demand, Estimator, InvalidControl, Matching, ResidueRate, Switching,
 };
 use plimsoll_units::{Rate, Span, Time};
 
@@ -32,7 +32,7 @@ pub const CIRCUITS_CLOCK: u32 = 2;
 /// The circuit switch, its controller, and the observations of both.
 #[derive(Debug)]
 pub(crate) struct Circuits {
-    controller: Controller,
+    controller: CircuitController,
     crossbar: Crossbar,
     /// The place where demand is read.
     estimator: Estimator,
@@ -101,22 +101,22 @@ impl Activities {
 /// The circuit switch: its state, and the one before.
 #[derive(Debug)]
 struct Crossbar {
-    state: State,
+    state: CircuitState,
     /// The time of the last change of state.
     since: Time,
     /// The state before, and since when it was: a frame that ends at the very instant of a change has passed.
-    before: (State, Time),
+    before: (CircuitState, Time),
 }
 
 impl Crossbar {
-    fn change(&mut self, now: Time, state: State) {
+    fn change(&mut self, now: Time, state: CircuitState) {
         let before = std::mem::replace(&mut self.state, state);
         self.before = (before, std::mem::replace(&mut self.since, now));
     }
 }
 
 #[derive(Debug)]
-enum State {
+enum CircuitState {
     Dark,
     Lit(Matching),
 }
@@ -425,8 +425,12 @@ impl Circuits {
             spec.scheduler.as_ref().map_or_else(|| control.scheduler.make(), |factory| factory.make());
         let counted = || Counted { sent: Demand::new(ports), read: Demand::new(ports) };
         Ok(Some(Box::new(Circuits {
-            controller: Controller::new(control, switching, drain, scheduler, ports),
-            crossbar: Crossbar { state: State::Dark, since: Time::ZERO, before: (State::Dark, Time::ZERO) },
+            controller: CircuitController::new(control, switching, drain, scheduler, ports),
+            crossbar: Crossbar {
+                state: CircuitState::Dark,
+                since: Time::ZERO,
+                before: (CircuitState::Dark, Time::ZERO),
+            },
             estimator: control.estimator,
             gathering: control.demand_loop + control.demand_packet,
             computation: control.computation,
@@ -455,7 +459,7 @@ impl Circuits {
         let began = Time::from_ps(now.as_ps() - serialisation.as_ps());
         let Crossbar { state, since, before } = &self.crossbar;
         let (state, since) = if now > *since { (state, since) } else { (&before.0, &before.1) };
-        let State::Lit(matching) = state else {
+        let CircuitState::Lit(matching) = state else {
             self.log.lose_dark();
             return false;
         };

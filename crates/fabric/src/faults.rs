@@ -49,7 +49,7 @@ enum LinkState {
 
 /// A change of a link's state.
 #[derive(Clone, Copy, Debug)]
-struct Change {
+struct LinkChange {
     /// The port that sends on the link.
     port: PortId,
     /// The port that sends in the opposite direction.
@@ -179,7 +179,7 @@ impl Faults {
         let rules = schedule.links.iter().map(rules).collect();
         let known_dead = schedule.known_dead_at(Time::ZERO);
         let mut faults = Faults { schedule, rules, dead: BTreeSet::new(), known_dead, events: 0 };
-        for Change { port, state, .. } in faults.advance(Time::ZERO) {
+        for LinkChange { port, state, .. } in faults.advance(Time::ZERO) {
             ports[port.0 as usize].set_rules(faults.rules_in(port, state));
         }
         Some(Box::new(faults))
@@ -219,14 +219,14 @@ impl Faults {
     }
 
     /// Updates the set of dead links and returns the changes at `now`.
-    fn advance(&mut self, now: Time) -> Vec<Change> {
+    fn advance(&mut self, now: Time) -> Vec<LinkChange> {
         let changes = |link: &&ScheduledLink| link.steps.iter().any(|(at, _)| *at == now);
         let dead = &mut self.dead;
         let change = |link: &ScheduledLink| {
             let (port, back, state) = (link.port, link.back, link.state_at(now));
             let was_dead = dead.remove(&port);
             let is_dead = state == LinkState::Dead && dead.insert(port);
-            Change { port, back, state, breaks: was_dead || is_dead }
+            LinkChange { port, back, state, breaks: was_dead || is_dead }
         };
         self.schedule.links.iter().filter(changes).map(change).collect()
     }

@@ -4,7 +4,7 @@ use plimsoll_mechanisms::loss::UniformLoss;
 use plimsoll_units::{Stream, Streams, Time};
 use rand::Rng;
 
-use crate::host_pacer::{HostPacer, host_pacers};
+use crate::host_pacer::{ScheduledPacer, host_pacers};
 use crate::links::{Hooks, Links};
 use crate::net::{Packet, Port, PortId};
 use crate::spec::FabricSpec;
@@ -13,7 +13,7 @@ use crate::spec::FabricSpec;
 #[derive(Debug)]
 pub(crate) struct HostGate {
     loss: Option<HostLoss>,
-    pub(crate) pacer: Option<HostPacer>,
+    pub(crate) pacer: Option<ScheduledPacer>,
 }
 
 /// The random loss of a host, with the stream that it draws from.

@@ -1,20 +1,20 @@
-//! [`HostPacer`]: the paper's pacer in a host, between the transport and the NIC queue.
+//! [`ScheduledPacer`]: the paper's pacer in a host, between the transport and the NIC queue.
 
 use plimsoll_mechanisms::pacer::{self, Admission, FlowAssociations, PacerForm, PacerParams};
 use plimsoll_units::{Stream, Streams, Time};
 use rand::Rng;
 
-use crate::net::{HostId, Packet, Port, PortId, Sink, Wait};
+use crate::net::{HostId, Packet, Port, PortId, Sink, WaitPlace};
 use crate::spec::FabricSpec;
 
 /// Builds the pacers of all hosts; none where `spec` has not the paper's form.
-pub fn host_pacers(spec: &FabricSpec, streams: &Streams) -> Vec<HostPacer> {
+pub fn host_pacers(spec: &FabricSpec, streams: &Streams) -> Vec<ScheduledPacer> {
     let paper = spec.pacer.as_ref().filter(|params| params.form == PacerForm::Paper);
     let room_bytes = (spec.backpressure && spec.pacers_wait).then_some(spec.full_size);
     paper.map_or_else(Vec::new, |params| {
         let pacer = |host| {
             let stream = streams.stream(&format!("host/{host}/pacer"));
-            HostPacer::new(params, HostId(host), stream, room_bytes)
+            ScheduledPacer::new(params, HostId(host), stream, room_bytes)
         };
         (0..spec.network.hosts()).map(pacer).collect()
     })
@@ -22,12 +22,12 @@ pub fn host_pacers(spec: &FabricSpec, streams: &Streams) -> Vec<HostPacer> {
 
 /// A pacer with its random stream and its requested event.
 ///
-/// Calls that hand packets over return the time at which [`HostPacer::on_due`] is to be called, where there is a new
+/// Calls that hand packets over return the time at which [`ScheduledPacer::on_due`] is to be called, where there is a new
 /// one.
 #[derive(Debug)]
-pub struct HostPacer {
+pub struct ScheduledPacer {
     host: HostId,
-    pacer: pacer::HostPacer<Held>,
+    pacer: pacer::HostPacer<PacedPacketAt>,
     stream: Stream,
     armed: Time,
     /// The room in bytes that a packet waits for in the NIC queue; `None` if packets do not wait for room.
@@ -36,15 +36,20 @@ pub struct HostPacer {
 
 /// A packet in the pacer, and since when.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct PacedPacketAt {
     packet: Packet,
     since: Time,
 }
 
-impl HostPacer {
+impl ScheduledPacer {
     /// Builds the pacer of `host`. `room_bytes` is the room that a packet waits for in the NIC queue, if it does.
-    pub fn new(params: &PacerParams, host: HostId, stream: Stream, room_bytes: Option<u64>) -> HostPacer {
-        HostPacer { host, pacer: pacer::HostPacer::new(params), stream, armed: Time::MAX, room_bytes }
+    pub fn new(
+        params: &PacerParams,
+        host: HostId,
+        stream: Stream,
+        room_bytes: Option<u64>,
+    ) -> ScheduledPacer {
+        ScheduledPacer { host, pacer: pacer::HostPacer::new(params), stream, armed: Time::MAX, room_bytes }
     }
 
     /// Handles a packet from the transport. Returns the time of the next event, if it is a new one.
@@ -57,7 +62,7 @@ impl HostPacer {
         sink: &mut impl Sink,
     ) -> Option<Time> {
         let (flow, size) = (u64::from(packet.flow), u64::from(packet.size));
-        match self.pacer.on_packet(now, flow, size, Held { packet, since: now }) {
+        match self.pacer.on_packet(now, flow, size, PacedPacketAt { packet, since: now }) {
             Admission::Bypass(held) => {
                 let slot = sink.hold(held.packet);
                 nic.on_arrival(PortId(self.host.0), now, slot, sink);
@@ -100,8 +105,8 @@ impl HostPacer {
             if self.room_bytes.is_some_and(|size| !nic.has_room(now, size)) {
                 return None;
             }
-            let Some(Held { mut packet, since }) = self.pacer.poll(now) else { break };
-            packet.add_wait(Wait::Pacer, now - since);
+            let Some(PacedPacketAt { mut packet, since }) = self.pacer.poll(now) else { break };
+            packet.add_wait(WaitPlace::Pacer, now - since);
             let slot = sink.hold(packet);
             nic.on_arrival(PortId(self.host.0), now, slot, sink);
         }

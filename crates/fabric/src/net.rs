@@ -12,7 +12,7 @@ pub mod topology;
 pub use detours::Detours;
 pub use ideal::ideal_time;
 pub use meter::{MeterReading, QueueMeter};
-pub use packet::{Ecn, Flags, HostId, Packet, PathClass, PortId, Slot, Wait};
+pub use packet::{EcnField, Flags, HostId, Packet, PathClass, PortId, Slot, WaitPlace};
 pub use paths::{PathSelector, SelectPath, SelectorFactory};
 pub use port::{Port, PortConfig};
 pub use sink::Sink;

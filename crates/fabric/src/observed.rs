@@ -42,7 +42,7 @@ pub struct WatchedQueue {
 
 /// Observations of one watched queue.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Queue {
+pub struct QueueObservation {
     /// The scenario's name for it.
     pub name: String,
     /// The port in words: `tor -> h0`.
@@ -58,7 +58,7 @@ pub struct Queue {
     /// The most bytes that waited in each interval.
     pub max_bytes: Vec<u64>,
     /// Picoseconds spent at each number of waiting bytes: bin 0 is the empty queue, bin `i` holds more
-    /// than `i - 1` and at most `i` times [`Queue::BIN_BYTES`], and the last bin is open.
+    /// than `i - 1` and at most `i` times [`QueueObservation::BIN_BYTES`], and the last bin is open.
     pub time_at: Vec<u64>,
     /// The number of packets that found no room.
     pub drops: u64,
@@ -70,8 +70,8 @@ pub struct Queue {
     pub bytes: u64,
 }
 
-impl Queue {
-    /// The width of a bin of [`Queue::time_at`].
+impl QueueObservation {
+    /// The width of a bin of [`QueueObservation::time_at`].
     pub const BIN_BYTES: u64 = 1_000;
 }
 
@@ -86,7 +86,7 @@ pub struct PauseTotals {
 
 /// Traffic of one direction of a link in the measurement window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Carried {
+pub struct LinkTraffic {
     /// Packets that completed the link.
     pub packets: u64,
     /// The bytes of these packets.
@@ -100,12 +100,12 @@ pub struct Carried {
 pub(crate) struct LinkMeter {
     window: MeasurementWindow,
     /// The traffic of each link, by the link's number.
-    carried: Vec<Carried>,
+    carried: Vec<LinkTraffic>,
 }
 
 impl LinkMeter {
     pub(crate) fn new(links: usize, window: MeasurementWindow) -> LinkMeter {
-        LinkMeter { window, carried: vec![Carried::default(); links] }
+        LinkMeter { window, carried: vec![LinkTraffic::default(); links] }
     }
 
     /// Counts a packet that has completed the link of `port`; its last bit left the port at `left`.
@@ -126,7 +126,7 @@ impl LinkMeter {
         self.window
     }
 
-    pub(crate) fn carried(&self) -> &[Carried] {
+    pub(crate) fn carried(&self) -> &[LinkTraffic] {
         &self.carried
     }
 }

@@ -2,16 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::here::{Entered, Here, Missing};
-use crate::journal::{Applied, Journal};
-use crate::lock::Lock;
+use crate::here::{DeviceMismatch, Entered, Here};
+use crate::journal::{Applied, PolicyJournal};
+use crate::lock::HostLock;
 use crate::names::PolicyName;
 use crate::step::{Step, System, Undone};
 use crate::{ApplyPlan, Error};
 
 /// The progress of an apply. A process may end at any of these points; a rollback then restores the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Progress {
+pub enum ApplyProgress {
     /// The plan is on disk, and nothing has changed.
     Journaled,
     /// The journal states that the step of this index has begun.
@@ -38,13 +38,13 @@ pub struct RolledBack {
 /// Before any change, if the policy is applied already or a step cannot succeed; if a step fails nevertheless, the
 /// steps before it are undone.
 pub fn apply(
-    lock: &Lock,
+    lock: &HostLock,
     plan: &ApplyPlan,
     system: &mut dyn System,
     to_confirm: bool,
-    at: &mut dyn FnMut(Progress),
+    at: &mut dyn FnMut(ApplyProgress),
 ) -> Result<(), Error> {
-    let journal = Journal::of(lock.folders(), plan.policy.name());
+    let journal = PolicyJournal::of(lock.folders(), plan.policy.name());
     if journal.read()?.is_some() {
         return Err(Error::Applied(plan.policy.name().clone()));
     }
@@ -55,11 +55,11 @@ pub fn apply(
         return Err(Error::Unavailable(reasons));
     }
     journal.begin(plan, to_confirm)?;
-    at(Progress::Journaled);
+    at(ApplyProgress::Journaled);
     for (index, step) in plan.steps.iter().enumerate() {
         let mut done = journal.next_step();
         if done.is_ok() {
-            at(Progress::Begun(index));
+            at(ApplyProgress::Begun(index));
             done = system.act(step);
             if let Err(Error::Theirs(_)) = done {
                 // Objects of others are not undone.
@@ -73,7 +73,7 @@ pub fn apply(
             };
             return Err(Error::Step { step: step.to_string(), why: Box::new(why), afterwards });
         }
-        at(Progress::Completed(index));
+        at(ApplyProgress::Completed(index));
     }
     Ok(())
 }
@@ -83,8 +83,8 @@ pub fn apply(
 ///
 /// # Errors
 /// Returns an error if the policy is applied in part, or the confirmation cannot be written.
-pub fn confirm(lock: &Lock, name: &PolicyName) -> Result<bool, Error> {
-    let journal = Journal::of(lock.folders(), name);
+pub fn confirm(lock: &HostLock, name: &PolicyName) -> Result<bool, Error> {
+    let journal = PolicyJournal::of(lock.folders(), name);
     let Some(applied) = journal.read()? else { return Ok(false) };
     if applied.begun < applied.plan.steps.len() {
         return Err(Error::InPart(name.clone()));
@@ -98,11 +98,11 @@ pub fn confirm(lock: &Lock, name: &PolicyName) -> Result<bool, Error> {
 /// Returns an error if a change cannot be undone. The others are undone, and the journal stays for another rollback.
 /// [`Error::Elsewhere`] before any change if the policy was applied in a namespace that this process cannot enter.
 pub fn rollback(
-    lock: &Lock,
+    lock: &HostLock,
     name: &PolicyName,
     system: &mut dyn System,
 ) -> Result<Option<RolledBack>, Error> {
-    undo(&Journal::of(lock.folders(), name), system)
+    undo(&PolicyJournal::of(lock.folders(), name), system)
 }
 
 /// Rolls back the rest of the policy `name` where a device, its network namespace, or the file system of its pins or
@@ -111,40 +111,44 @@ pub fn rollback(
 /// # Errors
 /// The errors of [`rollback`].
 pub fn rollback_rest(
-    lock: &Lock,
+    lock: &HostLock,
     name: &PolicyName,
     system: &mut dyn System,
 ) -> Result<Option<RolledBack>, Error> {
-    let journal = Journal::of(lock.folders(), name);
+    let journal = PolicyJournal::of(lock.folders(), name);
     let Some(Applied { here, plan, begun, .. }) = journal.read()? else { return undo(&journal, system) };
     let entered = here.enter_network(name)?;
     let is_there = |step: &&Step| entered.is_some() || !step.is_of_network();
     let steps: Vec<Step> = plan.steps[..begun].iter().filter(is_there).cloned().collect();
     let network = entered.as_ref().and_then(Entered::way);
-    undo_steps(&journal, Some((&here, Extent::Rest)), &steps, system, network).map(Some)
+    undo_steps(&journal, Some((&here, RollbackExtent::Rest)), &steps, system, network).map(Some)
 }
 
 /// Rolls back all of `plan`, which this process has applied, where its journal can no longer be read.
 ///
 /// # Errors
 /// The errors of [`rollback`].
-pub fn roll_back_plan(lock: &Lock, plan: &ApplyPlan, system: &mut dyn System) -> Result<RolledBack, Error> {
-    undo_steps(&Journal::of(lock.folders(), plan.policy.name()), None, &plan.steps, system, None)
+pub fn roll_back_plan(
+    lock: &HostLock,
+    plan: &ApplyPlan,
+    system: &mut dyn System,
+) -> Result<RolledBack, Error> {
+    undo_steps(&PolicyJournal::of(lock.folders(), plan.policy.name()), None, &plan.steps, system, None)
 }
 
-fn undo(journal: &Journal, system: &mut dyn System) -> Result<Option<RolledBack>, Error> {
+fn undo(journal: &PolicyJournal, system: &mut dyn System) -> Result<Option<RolledBack>, Error> {
     let Some(applied) = journal.read()? else {
         journal.remove()?;
         return Ok(None);
     };
     let entered = applied.here.enter(applied.plan.policy.name())?;
-    let of = Some((&applied.here, Extent::All));
+    let of = Some((&applied.here, RollbackExtent::All));
     undo_steps(journal, of, &applied.plan.steps[..applied.begun], system, entered.way()).map(Some)
 }
 
 /// The steps that a rollback has to undo.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Extent {
+enum RollbackExtent {
     All,
     /// The steps except the ones that have vanished with their device.
     Rest,
@@ -152,8 +156,8 @@ enum Extent {
 
 /// Undoes the steps in reverse order. Steps of a device that is not the one of `of` any more are failures.
 fn undo_steps(
-    journal: &Journal,
-    of: Option<(&Here, Extent)>,
+    journal: &PolicyJournal,
+    of: Option<(&Here, RollbackExtent)>,
     begun: &[Step],
     system: &mut dyn System,
     network: Option<&Path>,
@@ -166,10 +170,10 @@ fn undo_steps(
             of.and_then(|(here, extent)| Some((here.missing(journal.name(), &step.device()?)?, extent)));
         match missing {
             None => {}
-            Some((Missing::Gone(_), Extent::Rest)) if step.is_of_network() => continue,
+            Some((DeviceMismatch::Gone(_), RollbackExtent::Rest)) if step.is_of_network() => continue,
             // Its pins are left.
-            Some((Missing::Gone(_), Extent::Rest)) => {}
-            Some((Missing::Gone(why) | Missing::Renamed(why), _)) => {
+            Some((DeviceMismatch::Gone(_), RollbackExtent::Rest)) => {}
+            Some((DeviceMismatch::Gone(why) | DeviceMismatch::Renamed(why), _)) => {
                 if !failures.contains(&why) {
                     failures.push(why);
                 }

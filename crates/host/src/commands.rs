@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::Error;
 #[cfg(feature = "kernel")]
-use crate::lock::Lock;
+use crate::lock::HostLock;
 
 /// The search path of the programs, which does not depend on the environment of this process.
 pub(crate) const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
@@ -23,7 +23,7 @@ pub fn run(program: &str, arguments: &[&str]) -> Result<String, Error> {
 /// Runs `program`, which changes the host, as [`run`] does. The program gets `lock` as its standard input, which it
 /// does not read: if it outlives this process, no rollback starts before it has made its change.
 #[cfg(feature = "kernel")]
-pub fn change(lock: &Lock, program: &str, arguments: &[&str]) -> Result<(), Error> {
+pub fn change(lock: &HostLock, program: &str, arguments: &[&str]) -> Result<(), Error> {
     run_with(lock.held()?, program, arguments).map(drop)
 }
 

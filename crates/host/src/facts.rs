@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::commands::{rows, run};
 use crate::names::{CgroupPath, DeviceName, Prefix, UnitName};
-use crate::{Error, Side};
+use crate::{DeviceSide, Error};
 
 mod routes;
 
@@ -41,7 +41,7 @@ pub enum RootQueue {
 
 /// The route to a network, in the words of `ip route`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Route {
+pub enum HostRoute {
     /// A route to exactly this network.
     Exact(String),
     /// The words of a route to this network that copies a wider route.
@@ -60,7 +60,7 @@ pub trait Facts {
     ///
     /// # Errors
     /// Returns an error of the system.
-    fn filters(&self, name: &DeviceName, side: Side) -> Result<Vec<u32>, Error>;
+    fn filters(&self, name: &DeviceName, side: DeviceSide) -> Result<Vec<u32>, Error>;
 
     /// Queries the queueing discipline at the device's root.
     ///
@@ -102,7 +102,7 @@ pub trait Facts {
     ///
     /// # Errors
     /// Returns an error of the system, and an error if the route has a form that could not be restored exactly.
-    fn route(&self, prefix: Prefix) -> Result<Option<Route>, Error>;
+    fn route(&self, prefix: Prefix) -> Result<Option<HostRoute>, Error>;
 
     /// Reads a setting in /proc/sys, by its name with dots.
     ///
@@ -151,7 +151,7 @@ impl Facts for Host {
         Ok(Some(Device { mtu: number("mtu"), gso_max_segs: number("gso_max_segs"), clsact }))
     }
 
-    fn filters(&self, name: &DeviceName, side: Side) -> Result<Vec<u32>, Error> {
+    fn filters(&self, name: &DeviceName, side: DeviceSide) -> Result<Vec<u32>, Error> {
         let all = rows("tc", &["-j", "filter", "show", "dev", name.as_str(), side.name()])?;
         let preference = |filter: &Value| filter["pref"].as_u64().and_then(|value| u32::try_from(value).ok());
         Ok(all.iter().filter_map(preference).collect())
@@ -210,7 +210,7 @@ impl Facts for Host {
         Ok(links.iter().filter_map(|link| Some(link["ifname"].as_str()?.to_owned())).collect())
     }
 
-    fn route(&self, prefix: Prefix) -> Result<Option<Route>, Error> {
+    fn route(&self, prefix: Prefix) -> Result<Option<HostRoute>, Error> {
         let family = if prefix.is_ipv6() { "-6" } else { "-4" };
         let text = prefix.to_string();
         let exact = run("ip", &[family, "route", "show", "exact", &text, "table", "main"])?;
@@ -220,7 +220,7 @@ impl Facts for Host {
                 let matching = run("ip", &[family, "route", "show", "match", &text, "table", "main"])?;
                 wider(&matching, &text)
             }
-            [line] => repeatable(line, &text).map(|words| Some(Route::Exact(words))),
+            [line] => repeatable(line, &text).map(|words| Some(HostRoute::Exact(words))),
             _ => Err(not_repeatable(&text, "there are several")),
         }
     }

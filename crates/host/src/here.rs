@@ -36,7 +36,7 @@ pub struct Here {
 
 /// Why a device is not the one that a policy has changed under this name.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Missing {
+pub(crate) enum DeviceMismatch {
     /// The device has another name now.
     Renamed(String),
     /// No device of this namespace has its interface index, or one that was made anew.
@@ -100,21 +100,21 @@ impl Here {
 
     /// Returns why the device of this name is not the one that the policy `policy` has changed, with the advice; none
     /// if it is.
-    pub(crate) fn missing(&self, policy: &PolicyName, name: &DeviceName) -> Option<Missing> {
+    pub(crate) fn missing(&self, policy: &PolicyName, name: &DeviceName) -> Option<DeviceMismatch> {
         let before = self.devices.iter().find_map(|(known, index)| (known == name).then_some(*index)?);
         let now = index_of(name);
         let policy = format!("policy {policy} has changed the network device {name}");
         if now == before {
             let (_, before) = self.addresses.iter().find(|(known, _)| known == name)?;
             let now = address_of(name).filter(|now| now != before)?;
-            return Some(Missing::Gone(format!(
+            return Some(DeviceMismatch::Gone(format!(
                 "{policy}, which had the address {before} then, and the one of this name has {now}; if it is the same, \
                  `ip link set dev {name} address {before}` lets this command recognize it; if it was made anew, add \
                  `--gone` to take back the rest"
             )));
         }
         let Some((index, renamed)) = before.and_then(|index| Some((index, name_of(index)?))) else {
-            return Some(Missing::Gone(format!(
+            return Some(DeviceMismatch::Gone(format!(
                 "{policy}, which this network namespace has no more; bring it back, or, if it is gone for good, add \
                  `--gone` to take back the rest"
             )));
@@ -122,7 +122,7 @@ impl Here {
         let first = now.map_or_else(String::new, |_| {
             format!("give the device that is called {name} now another name; ")
         });
-        Some(Missing::Renamed(format!(
+        Some(DeviceMismatch::Renamed(format!(
             "{policy}, which is called {renamed} now (interface {index}); \
              {first}`ip link set dev {renamed} name {name}` renames it, before Linux 6.2 only while it is down"
         )))

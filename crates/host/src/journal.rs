@@ -36,15 +36,15 @@ pub struct Applied {
 
 /// The journal of one policy.
 #[derive(Debug)]
-pub struct Journal {
+pub struct PolicyJournal {
     folders: StateFolders,
     name: PolicyName,
 }
 
-impl Journal {
+impl PolicyJournal {
     /// Returns the journal of the policy `name`.
-    pub fn of(folders: &StateFolders, name: &PolicyName) -> Journal {
-        Journal { folders: folders.clone(), name: name.clone() }
+    pub fn of(folders: &StateFolders, name: &PolicyName) -> PolicyJournal {
+        PolicyJournal { folders: folders.clone(), name: name.clone() }
     }
 
     /// Returns the name of the policy.
@@ -103,14 +103,14 @@ impl Journal {
     /// # Errors
     /// Returns [`Error::NotApplied`], or an error if the journal cannot be read.
     pub fn applied(folders: &StateFolders, name: &PolicyName) -> Result<Applied, Error> {
-        match Journal::of(folders, name).read()? {
+        match PolicyJournal::of(folders, name).read()? {
             Some(applied) => Ok(applied),
-            None => Err(Error::not_applied(name, &Journal::all(folders)?)),
+            None => Err(Error::not_applied(name, &PolicyJournal::all(folders)?)),
         }
     }
 
     /// Writes the plan and its location to the disk. With `to_confirm`, the policy is unconfirmed until
-    /// [`Journal::confirm`].
+    /// [`PolicyJournal::confirm`].
     ///
     /// # Errors
     /// Returns an error, and writes nothing, if the plan cannot be written or would be rejected when it is read.

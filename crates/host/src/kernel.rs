@@ -7,25 +7,27 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
 use plimsoll_bpf::pinned::Pinned;
-use plimsoll_bpf::{ChosenCgroup, DCTCP_NAME, Pacer, PacerFeedback, Tag, pinned};
-use plimsoll_bpf::{Dctcp, Direction, Inputs, Limiter, PhantomQueue, PortClassifier, Program};
-use plimsoll_mechanisms::tcp::{Config, TransportParams};
+use plimsoll_bpf::{ChosenCgroup, DCTCP_NAME, PacerFeedback, PacerProgram, Tag, pinned};
+use plimsoll_bpf::{
+    HookDirection, Inputs, KernelDctcp, LimiterProgram, PhantomQueueProgram, PortClassifier, Program,
+};
+use plimsoll_mechanisms::tcp::{TcpConfig, TransportParams};
 use plimsoll_process::Folder;
 
 use crate::Error;
 use crate::commands::{change, rows, run};
 use crate::facts::{Facts, Host, RootQueue, index_of, lasting_words, sysctl_path};
 use crate::levels;
-use crate::lock::Lock;
+use crate::lock::HostLock;
 use crate::names::{DeviceName, Prefix};
 use crate::plan::NO_PINS;
-use crate::policy::{Qjump, Side, Tagging};
+use crate::policy::{DeviceSide, QjumpPolicy, Tagging};
 use crate::shaper;
 use crate::step::{Hold, PortProgram, Step, System, Undone};
 
 /// This host, while its lock is held. Programs that it starts to change the host hold the lock as well.
 #[derive(Clone, Copy, Debug)]
-pub struct Kernel<'a>(pub &'a Lock);
+pub struct Kernel<'a>(pub &'a HostLock);
 
 impl System for Kernel<'_> {
     fn check(&self, step: &Step) -> Result<(), Error> {
@@ -44,7 +46,7 @@ impl System for Kernel<'_> {
                 if known.split_whitespace().any(|name| name == DCTCP_NAME) {
                     return Err(Error::Program(format!("{DCTCP_NAME} is registered already")));
                 }
-                Ok(Dctcp::check(&dctcp())?)
+                Ok(KernelDctcp::check(&dctcp())?)
             }
             // An object that was created after the plan belongs to another program.
             Step::Cgroup { folder } if folder.exists() => Err(Error::Program(format!(
@@ -89,7 +91,7 @@ impl System for Kernel<'_> {
             Step::DropIn { file, text, .. } => levels::tell_systemd(self.0, file, text),
             Step::Dctcp { pins } => {
                 make_pins(pins)?;
-                Ok(Dctcp::register(&dctcp())?.pin(pins)?)
+                Ok(KernelDctcp::register(&dctcp())?.pin(pins)?)
             }
             Step::Route { prefix, before, after } => {
                 route(self.0, *prefix, if before.is_some() { "replace" } else { "add" }, after)
@@ -156,7 +158,7 @@ pub(crate) fn made(path: &Path, result: std::io::Result<()>) -> Result<(), Error
 }
 
 /// Adds a queue to a device that has only the kernel's default there.
-pub(crate) fn add_queue(lock: &Lock, device: &DeviceName, words: &[&str]) -> Result<(), Error> {
+pub(crate) fn add_queue(lock: &HostLock, device: &DeviceName, words: &[&str]) -> Result<(), Error> {
     match change(lock, "tc", &[&["qdisc", "add", "dev", device.as_str()], words].concat()) {
         Err(Error::Command { said, .. }) if EXISTS.iter().any(|words| said.contains(words)) => {
             Err(Error::Theirs(format!("another queue of {device}")))
@@ -193,9 +195,11 @@ fn unpinned(pins: &Path) -> Result<(), Error> {
 /// Checks that the cgroups and pins which the plan creates do not exist yet.
 fn check_program(program: &PortProgram) -> Result<(), Error> {
     match program {
-        PortProgram::Pacer { pacer, .. } => Ok(Pacer::load(&pacer.params(), &[], Inputs::Kernel).map(drop)?),
+        PortProgram::Pacer { pacer, .. } => {
+            Ok(PacerProgram::load(&pacer.params(), &[], Inputs::Kernel).map(drop)?)
+        }
         PortProgram::PacerFeedback { pacer, .. } => {
-            let flows = Pacer::load(&pacer.params(), &[], Inputs::Kernel)?.flows()?;
+            let flows = PacerProgram::load(&pacer.params(), &[], Inputs::Kernel)?.flows()?;
             Ok(PacerFeedback::load(&pacer.params(), flows.as_fd(), Inputs::Kernel).map(drop)?)
         }
         PortProgram::Ports(_) | PortProgram::Limiter(_) | PortProgram::PhantomQueue(_) => {
@@ -209,16 +213,16 @@ fn load(program: &PortProgram) -> Result<Program, Error> {
         PortProgram::Ports(levels) => PortClassifier::load(levels)?.into_program(),
         PortProgram::Limiter(qjump) => {
             let levels = qjump.levels().map_err(plimsoll_bpf::Error::from)?;
-            Limiter::load_tagging(&levels, qjump.excess, tag(qjump), Inputs::Kernel)?.into_program()
+            LimiterProgram::load_tagging(&levels, qjump.excess, tag(qjump), Inputs::Kernel)?.into_program()
         }
         PortProgram::PhantomQueue(queue) => {
-            PhantomQueue::load(&queue.params(), queue.rate, Inputs::Kernel)?.into_program()
+            PhantomQueueProgram::load(&queue.params(), queue.rate, Inputs::Kernel)?.into_program()
         }
         PortProgram::Pacer { pacer, root, cgroups, shaped } => {
             let chosen = cgroups.iter().map(|folder| ChosenCgroup::of(root, folder));
             let chosen = chosen.collect::<Result<Vec<_>, _>>()?;
             let class = shaped.then_some(shaper::CLASS);
-            Pacer::load_for(&pacer.params(), &chosen, class, Inputs::Kernel)?.into_program()
+            PacerProgram::load_for(&pacer.params(), &chosen, class, Inputs::Kernel)?.into_program()
         }
         PortProgram::PacerFeedback { pacer, flows } => {
             let flows = Pinned::open(flows)?;
@@ -227,7 +231,7 @@ fn load(program: &PortProgram) -> Result<Program, Error> {
     })
 }
 
-fn tag(qjump: &Qjump) -> Tag {
+fn tag(qjump: &QjumpPolicy) -> Tag {
     match qjump.tag {
         Tagging::Dscp => Tag::Dscp,
         Tagging::Pcp => Tag::Pcp { vlan: qjump.vlan },
@@ -236,13 +240,13 @@ fn tag(qjump: &Qjump) -> Tag {
 }
 
 /// Returns the gain and the initial alpha of a scenario with default parameters.
-fn dctcp() -> Config {
+fn dctcp() -> TcpConfig {
     TransportParams::default().resolve().expect("the defaults are within their ranges")
 }
 
 fn attach(
     device: &DeviceName,
-    side: Side,
+    side: DeviceSide,
     mut program: Program,
     hold: Hold,
     pins: &Path,
@@ -250,13 +254,13 @@ fn attach(
     let gone = || Error::Unavailable(vec![format!("network device {device} no longer exists")]);
     let index = index_of(device).and_then(|index| i32::try_from(index).ok()).ok_or_else(gone)?;
     let direction = match side {
-        Side::Ingress => Direction::Ingress,
-        Side::Egress => Direction::Egress,
+        DeviceSide::Ingress => HookDirection::Ingress,
+        DeviceSide::Egress => HookDirection::Egress,
     };
     make_pins(pins)?;
     // The pacer has two programs; the one at egress owns the map of flows.
     let maps: &[&str] =
-        if side == Side::Egress { &["state", "counts", "flows"] } else { &["state", "counts"] };
+        if side == DeviceSide::Egress { &["state", "counts", "flows"] } else { &["state", "counts"] };
     program.pin_maps(pins, maps)?;
     match hold {
         Hold::Link => Ok(program.link(index, direction)?.pin(&pins.join(LINK))?),
@@ -270,9 +274,9 @@ fn attach(
 
 /// Removes the filter if it is this program's.
 fn remove_filter(
-    lock: &Lock,
+    lock: &HostLock,
     device: &DeviceName,
-    side: Side,
+    side: DeviceSide,
     priority: u32,
     pins: &Path,
 ) -> Result<(), Error> {
@@ -296,11 +300,11 @@ fn has_clsact(device: &DeviceName) -> Result<bool, Error> {
 }
 
 /// Removes the clsact queue unless it holds filters of others.
-fn remove_clsact(lock: &Lock, device: &DeviceName) -> Result<Undone, Error> {
+fn remove_clsact(lock: &HostLock, device: &DeviceName) -> Result<Undone, Error> {
     if index_of(device).is_none() || !has_clsact(device)? {
         return Ok(Undone::Restored);
     }
-    for side in [Side::Ingress, Side::Egress] {
+    for side in [DeviceSide::Ingress, DeviceSide::Egress] {
         if !Host.filters(device, side)?.is_empty() {
             return Ok(Undone::Left(format!("the clsact queue of {device} stays: it holds other filters")));
         }
@@ -309,7 +313,7 @@ fn remove_clsact(lock: &Lock, device: &DeviceName) -> Result<Undone, Error> {
 }
 
 /// Removes the root queue of this kind that a policy created. The kernel restores its default by itself.
-fn remove_root(lock: &Lock, device: &DeviceName, kind: &str) -> Result<Undone, Error> {
+fn remove_root(lock: &HostLock, device: &DeviceName, kind: &str) -> Result<Undone, Error> {
     if index_of(device).is_none() {
         return Ok(Undone::Restored);
     }
@@ -324,7 +328,7 @@ fn remove_root(lock: &Lock, device: &DeviceName, kind: &str) -> Result<Undone, E
     }
 }
 
-fn set_segments(lock: &Lock, device: &DeviceName, segments: u32) -> Result<(), Error> {
+fn set_segments(lock: &HostLock, device: &DeviceName, segments: u32) -> Result<(), Error> {
     let segments = segments.to_string();
     change(lock, "ip", &["link", "set", "dev", device.as_str(), "gso_max_segs", &segments])
 }
@@ -378,14 +382,14 @@ fn remove_pins(pins: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn route(lock: &Lock, prefix: Prefix, verb: &str, words: &str) -> Result<(), Error> {
+fn route(lock: &HostLock, prefix: Prefix, verb: &str, words: &str) -> Result<(), Error> {
     let family = if prefix.is_ipv6() { "-6" } else { "-4" };
     let mut arguments = vec![family, "route", verb];
     arguments.extend(words.split_whitespace());
     change(lock, "ip", &arguments)
 }
 
-fn undo_route(lock: &Lock, prefix: Prefix, before: Option<&str>, after: &str) -> Result<Undone, Error> {
+fn undo_route(lock: &HostLock, prefix: Prefix, before: Option<&str>, after: &str) -> Result<Undone, Error> {
     let family = if prefix.is_ipv6() { "-6" } else { "-4" };
     let said = run("ip", &[family, "route", "show", "exact", &prefix.to_string(), "table", "main"])?;
     let control = after.split_whitespace().skip_while(|word| *word != "congctl").nth(1).unwrap_or(DCTCP_NAME);

@@ -18,29 +18,29 @@ use crate::Error;
 use crate::commands::change;
 use crate::facts::{Facts as _, Host, Unit};
 use crate::folders::StateFolders;
-use crate::journal::Journal;
+use crate::journal::PolicyJournal;
 use crate::kernel::{LINK, left, made};
-use crate::lock::Lock;
+use crate::lock::HostLock;
 use crate::names::{PolicyName, UnitName};
 use crate::plan::TRAFFIC;
-use crate::step::{Member, Step, Undone};
+use crate::step::{LevelCgroup, Step, Undone};
 
 /// The bytes that a level may send in an epoch, and the epoch.
-type Share = Option<(Bytes, Span)>;
+type EpochShare = Option<(Bytes, Span)>;
 
-fn connections(share: Share) -> Result<Option<Connections>, Error> {
+fn connections(share: EpochShare) -> Result<Option<Connections>, Error> {
     let options = share.map(|share| ConnectionOptions { send_buffer: None, share: Some(share) });
     Ok(options.map(|options| Connections::load(&options)).transpose()?)
 }
 
 /// Checks that the kernel accepts the programs.
-pub(crate) fn check(level: u8, share: Share) -> Result<(), Error> {
+pub(crate) fn check(level: u8, share: EpochShare) -> Result<(), Error> {
     TrafficClassifier::load(level)?;
     connections(share).map(drop)
 }
 
 /// Gives the level to the programs of `members`, which all together pace themselves to `share`.
-pub(crate) fn give(level: u8, members: &[Member], share: Share, pins: &Path) -> Result<(), Error> {
+pub(crate) fn give(level: u8, members: &[LevelCgroup], share: EpochShare, pins: &Path) -> Result<(), Error> {
     TrafficClassifier::load(level)?.pin(&pins.join(TRAFFIC))?;
     if let Some(mut connections) = connections(share)? {
         connections.pin(&pins.join(CONNECTIONS))?;
@@ -52,7 +52,7 @@ pub(crate) fn give(level: u8, members: &[Member], share: Share, pins: &Path) -> 
 }
 
 /// Returns the name of a member's links: a unit's name, or a number.
-pub(crate) fn name_of(index: usize, member: &Member) -> String {
+pub(crate) fn name_of(index: usize, member: &LevelCgroup) -> String {
     member.unit.as_ref().map_or_else(|| index.to_string(), name_of_unit)
 }
 
@@ -82,8 +82,8 @@ fn attach(pins: &Path, name: &str, cgroup: &Path) -> Result<(), Error> {
 /// for longer than 5 s: the start of a unit does not wait for that.
 pub fn attach_unit(name: &PolicyName, unit: &UnitName, folders: &StateFolders) -> Result<bool, Error> {
     let begun = Instant::now();
-    let _lock = Lock::acquire(folders, &mut || begun.elapsed() < PATIENCE)?;
-    let Some(applied) = Journal::of(folders, name).read()? else { return Ok(false) };
+    let _lock = HostLock::acquire(folders, &mut || begun.elapsed() < PATIENCE)?;
+    let Some(applied) = PolicyJournal::of(folders, name).read()? else { return Ok(false) };
     applied.here.check_mounts(name)?;
     let steps = &applied.plan.steps[..applied.begun];
     let level = steps.iter().find_map(|step| match step {
@@ -119,7 +119,7 @@ pub(crate) fn take(pins: &Path) -> Result<(), Error> {
 
 /// Writes `file`, and makes systemd reload its configuration. systemd runs its content as root, so only root may write
 /// it, with any umask.
-pub(crate) fn tell_systemd(lock: &Lock, file: &Path, text: &str) -> Result<(), Error> {
+pub(crate) fn tell_systemd(lock: &HostLock, file: &Path, text: &str) -> Result<(), Error> {
     let folder = file.parent().expect("a drop-in is in its unit's folder");
     made(folder, DirBuilder::new().recursive(true).mode(0o755).create(folder))?;
     let written = OpenOptions::new().write(true).create_new(true).mode(0o644).open(file);
@@ -128,7 +128,7 @@ pub(crate) fn tell_systemd(lock: &Lock, file: &Path, text: &str) -> Result<(), E
 }
 
 /// Removes `file`, and its folder if empty, and makes systemd reload its configuration.
-pub(crate) fn untell_systemd(lock: &Lock, file: &Path, text: &str) -> Result<Undone, Error> {
+pub(crate) fn untell_systemd(lock: &HostLock, file: &Path, text: &str) -> Result<Undone, Error> {
     match fs::read_to_string(file) {
         // A prefix of the text was left by an interrupted write.
         Ok(now) if !text.starts_with(&now) => return Ok(left(format!("{} has changed", file.display()))),
@@ -143,7 +143,7 @@ pub(crate) fn untell_systemd(lock: &Lock, file: &Path, text: &str) -> Result<Und
     reload(lock).map(|()| Undone::Restored)
 }
 
-fn reload(lock: &Lock) -> Result<(), Error> {
+fn reload(lock: &HostLock) -> Result<(), Error> {
     change(lock, "systemctl", &["daemon-reload"])
 }
 

@@ -49,19 +49,19 @@ mod shaper;
 mod status;
 mod step;
 
-pub use apply::{Progress, RolledBack, apply, confirm, roll_back_plan, rollback, rollback_rest};
+pub use apply::{ApplyProgress, RolledBack, apply, confirm, roll_back_plan, rollback, rollback_rest};
 pub use error::Error;
-pub use facts::{Device, Facts, Host, RootQueue, Route, Unit};
+pub use facts::{Device, Facts, Host, HostRoute, RootQueue, Unit};
 pub use folders::StateFolders;
 pub use here::{Entered, Here};
-pub use journal::{Applied, Journal};
+pub use journal::{Applied, PolicyJournal};
 #[cfg(feature = "kernel")]
 pub use kernel::Kernel;
 #[cfg(feature = "kernel")]
 pub use launch::{Launch, launch};
 #[cfg(feature = "kernel")]
 pub use levels::attach_unit;
-pub use lock::Lock;
+pub use lock::HostLock;
 pub use metrics::{bind, open_metrics, serve};
 pub use names::{CgroupPath, DeviceName, InvalidName, PolicyName, Prefix, UnitName};
 #[cfg(feature = "kernel")]
@@ -69,8 +69,8 @@ pub use observe::observe;
 pub use plan::{ApplyPlan, plan};
 #[cfg(feature = "kernel")]
 pub use plimsoll_bpf::ConnectionOptions;
-pub use policy::{Dctcp, Departure, Pacer, Policy, PolicyError, Qjump, Side};
+pub use policy::{Dctcp, DeviceSide, Pacer, PacerQueue, Policy, PolicyError, QjumpPolicy};
 #[cfg(feature = "kernel")]
 pub use shaper::{pace, pace_nothing};
-pub use status::{AssignmentStatus, DctcpStatus, LevelStatus, PacerStatus, PhantomQueueStatus, Status};
-pub use step::{Hold, Member, PortProgram, Shape, Step, System, Undone};
+pub use status::{AssignmentStatus, DctcpStatus, LevelStatus, PacerStatus, PhantomQueueStatus, PolicyStatus};
+pub use step::{Hold, LevelCgroup, PortProgram, Shape, Step, System, Undone};

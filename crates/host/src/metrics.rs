@@ -1,13 +1,13 @@
 //! Writes a [`Status`] as OpenMetrics text, and serves it on a local socket.
 
-use plimsoll_http::metrics::{self, Exposition, Kind};
-use plimsoll_http::{Listener, Reach};
+use plimsoll_http::metrics::{self, Exposition, MetricKind};
+use plimsoll_http::{Listener, ListenerReach};
 
 use crate::Error;
-use crate::status::Status;
+use crate::status::PolicyStatus;
 
 /// Writes all of `statuses` as one OpenMetrics exposition.
-pub fn open_metrics(statuses: &[Status]) -> String {
+pub fn open_metrics(statuses: &[PolicyStatus]) -> String {
     let mut text = Exposition::default();
     for (name, kind, help, samples) in FAMILIES {
         text.family(&format!("plimsoll_{name}"), *kind, help);
@@ -25,24 +25,29 @@ pub fn open_metrics(statuses: &[Status]) -> String {
 }
 
 type Labels = Vec<(&'static str, String)>;
-type Samples = fn(&Status) -> Vec<(Labels, f64)>;
+type MetricSamples = fn(&PolicyStatus) -> Vec<(Labels, f64)>;
 
 /// The metric families: name without prefix, kind, help text, and samples.
-const FAMILIES: &[(&str, Kind, &str, Samples)] = &[
-    ("applied", Kind::Gauge, "1 where the whole policy is applied and confirmed.", |status| {
+const FAMILIES: &[(&str, MetricKind, &str, MetricSamples)] = &[
+    ("applied", MetricKind::Gauge, "1 where the whole policy is applied and confirmed.", |status| {
         vec![(Vec::new(), f64::from(status.complete && status.confirmed))]
     }),
-    ("attached", Kind::Gauge, "1 where the part of the policy is in place, 0 where it is gone.", attached),
-    ("qjump_epoch_seconds", Kind::Gauge, "The network epoch.", |status| {
+    (
+        "attached",
+        MetricKind::Gauge,
+        "1 where the part of the policy is in place, 0 where it is gone.",
+        attached,
+    ),
+    ("qjump_epoch_seconds", MetricKind::Gauge, "The network epoch.", |status| {
         status.epoch_ns.map(|epoch| (device(status), epoch as f64 / 1e9)).into_iter().collect()
     }),
-    ("qjump_budget_bytes", Kind::Gauge, "What a level may send in an epoch.", |status| {
+    ("qjump_budget_bytes", MetricKind::Gauge, "What a level may send in an epoch.", |status| {
         let limited = status.levels.iter().filter_map(|level| Some((level.level, level.budget_bytes?)));
         limited.map(|(level, budget)| (of_level(status, level, None), budget as f64)).collect()
     }),
     (
         "qjump_packets",
-        Kind::Counter,
+        MetricKind::Counter,
         "Packets that passed, or that were refused beyond the budget.",
         |status| {
             let both = |level: &crate::LevelStatus| {
@@ -52,17 +57,17 @@ const FAMILIES: &[(&str, Kind, &str, Samples)] = &[
             status.levels.iter().flat_map(both).collect()
         },
     ),
-    ("qjump_bytes", Kind::Counter, "Bytes that passed.", |status| {
+    ("qjump_bytes", MetricKind::Counter, "Bytes that passed.", |status| {
         let one =
             |level: &crate::LevelStatus| (of_level(status, level.level, None), level.passed_bytes as f64);
         status.levels.iter().map(one).collect()
     }),
-    ("phantom_queue_length_bytes", Kind::Gauge, "The length of the phantom queue.", |status| {
+    ("phantom_queue_length_bytes", MetricKind::Gauge, "The length of the phantom queue.", |status| {
         status.phantom_queues.iter().map(|queue| (of_port(queue, None), queue.length_bytes as f64)).collect()
     }),
     (
         "phantom_queue_packets",
-        Kind::Counter,
+        MetricKind::Counter,
         "Packets over the threshold: marked, or not capable of a mark.",
         |status| {
             let both = |queue: &crate::PhantomQueueStatus| {
@@ -72,7 +77,7 @@ const FAMILIES: &[(&str, Kind, &str, Samples)] = &[
             status.phantom_queues.iter().flat_map(both).collect()
         },
     ),
-    ("pacer_packets", Kind::Counter, "Packets that got a departure time, or bypassed.", |status| {
+    ("pacer_packets", MetricKind::Counter, "Packets that got a departure time, or bypassed.", |status| {
         let both = |pacer: &crate::PacerStatus| {
             [("paced", pacer.paced_packets), ("bypassed", pacer.bypassed_packets)].map(|(result, count)| {
                 (vec![("device", pacer.device.to_string()), ("result", result.to_owned())], count as f64)
@@ -80,25 +85,30 @@ const FAMILIES: &[(&str, Kind, &str, Samples)] = &[
         };
         status.pacer.iter().flat_map(both).collect()
     }),
-    ("dctcp_events", Kind::Counter, "DCTCP over all its connections; any `guarded` is suspect.", |status| {
-        let all = |dctcp: &crate::DctcpStatus| {
-            [
-                ("connections", dctcp.connections),
-                ("updates", dctcp.updates),
-                ("cuts", dctcp.cuts),
-                ("losses", dctcp.losses),
-                ("guarded", dctcp.guarded),
-            ]
-            .map(|(event, count)| (vec![("event", event.to_owned())], count as f64))
-        };
-        status.dctcp.iter().flat_map(all).collect()
-    }),
-    ("dctcp_alpha", Kind::Gauge, "The alpha of the last update.", |status| {
+    (
+        "dctcp_events",
+        MetricKind::Counter,
+        "DCTCP over all its connections; any `guarded` is suspect.",
+        |status| {
+            let all = |dctcp: &crate::DctcpStatus| {
+                [
+                    ("connections", dctcp.connections),
+                    ("updates", dctcp.updates),
+                    ("cuts", dctcp.cuts),
+                    ("losses", dctcp.losses),
+                    ("guarded", dctcp.guarded),
+                ]
+                .map(|(event, count)| (vec![("event", event.to_owned())], count as f64))
+            };
+            status.dctcp.iter().flat_map(all).collect()
+        },
+    ),
+    ("dctcp_alpha", MetricKind::Gauge, "The alpha of the last update.", |status| {
         status.dctcp.iter().map(|dctcp| (Vec::new(), dctcp.last_alpha)).collect()
     }),
 ];
 
-fn attached(status: &Status) -> Vec<(Labels, f64)> {
+fn attached(status: &PolicyStatus) -> Vec<(Labels, f64)> {
     let limiter = status.limiting.map(|there| ("limiter".to_owned(), there));
     let assignments = status.assignments.iter().map(|one| (one.who.clone(), one.attached));
     let queues = status
@@ -111,11 +121,11 @@ fn attached(status: &Status) -> Vec<(Labels, f64)> {
     all.map(|(part, there)| (vec![("part", part)], f64::from(there))).collect()
 }
 
-fn device(status: &Status) -> Labels {
+fn device(status: &PolicyStatus) -> Labels {
     status.device.iter().map(|device| ("device", device.to_string())).collect()
 }
 
-fn of_level(status: &Status, level: u8, verdict: Option<&str>) -> Labels {
+fn of_level(status: &PolicyStatus, level: u8, verdict: Option<&str>) -> Labels {
     let mut labels = device(status);
     labels.push(("level", level.to_string()));
     labels.extend(verdict.map(|verdict| ("verdict", verdict.to_owned())));
@@ -133,7 +143,7 @@ fn of_port(queue: &crate::PhantomQueueStatus, result: Option<&str>) -> Labels {
 /// # Errors
 /// Returns an error if the text has another form, the address is not local, or it is in use.
 pub fn bind(text: &str) -> Result<Listener, Error> {
-    Listener::bind(text, Reach::Loopback).map_err(Error::doing(format!("--listen {text}")))
+    Listener::bind(text, ListenerReach::Loopback).map_err(Error::doing(format!("--listen {text}")))
 }
 
 /// Answers requests for `/metrics` with the result of `text`, until the listener fails.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_bpf::Limiter;
+use plimsoll_bpf::LimiterProgram;
 use plimsoll_bpf::pinned::{self, Pinned};
 use plimsoll_bpf::shared::{
     DctcpCounts, PacerCounts, PacerFeedbackCounts, PacerState, PhantomQueue as PhantomState, QjumpCounts,
@@ -14,8 +14,10 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::journal::Applied;
 use crate::kernel::LINK;
 use crate::levels;
-use crate::policy::{Pacer, PhantomQueue, Qjump, Subject};
-use crate::status::{AssignmentStatus, DctcpStatus, LevelStatus, PacerStatus, PhantomQueueStatus, Status};
+use crate::policy::{Pacer, PhantomQueuePolicy, QjumpPolicy, Subject};
+use crate::status::{
+    AssignmentStatus, DctcpStatus, LevelStatus, PacerStatus, PhantomQueueStatus, PolicyStatus,
+};
 use crate::step::{Hold, PortProgram, Step};
 use crate::{Error, Facts, Host};
 
@@ -24,11 +26,11 @@ use crate::{Error, Facts, Host};
 /// # Errors
 /// Returns an error if a map cannot be read, as without privileges. A program that was never attached, or is gone, is
 /// not an error.
-pub fn observe(applied: &Applied) -> Result<Status, Error> {
+pub fn observe(applied: &Applied) -> Result<PolicyStatus, Error> {
     let plan = &applied.plan;
     applied.here.check_mounts(plan.policy.name())?;
     let is_attached = |step: &Step| is_attached(step, applied);
-    let mut status = Status {
+    let mut status = PolicyStatus {
         policy: plan.policy.name().clone(),
         network: applied.here.other_network(),
         complete: applied.begun == plan.steps.len(),
@@ -49,7 +51,7 @@ pub fn observe(applied: &Applied) -> Result<Status, Error> {
                 status.device = Some(qjump.device.clone());
                 status.limiting = Some(is_attached(step)?);
                 let levels = qjump.levels().map_err(plimsoll_bpf::Error::from)?;
-                status.epoch_ns = Some(Limiter::epoch(&levels).as_ps() / PS_PER_NS);
+                status.epoch_ns = Some(LimiterProgram::epoch(&levels).as_ps() / PS_PER_NS);
                 status.levels = counted(qjump, pins)?;
             }
             Step::Program { program: PortProgram::Ports(ports), .. } => {
@@ -133,7 +135,7 @@ fn map(pins: &Path, name: &str) -> Result<Option<Pinned>, Error> {
     if path.exists() { Ok(Some(Pinned::open(&path)?)) } else { Ok(None) }
 }
 
-fn counted(qjump: &Qjump, pins: &Path) -> Result<Vec<LevelStatus>, Error> {
+fn counted(qjump: &QjumpPolicy, pins: &Path) -> Result<Vec<LevelStatus>, Error> {
     let levels = qjump.levels().map_err(plimsoll_bpf::Error::from)?;
     let counts = map(pins, "counts")?;
     let status = |(number, level): (usize, &plimsoll_mechanisms::qjump::Level)| {
@@ -152,7 +154,7 @@ fn counted(qjump: &Qjump, pins: &Path) -> Result<Vec<LevelStatus>, Error> {
     levels.levels.iter().enumerate().map(status).collect()
 }
 
-fn marked(queue: &PhantomQueue, pins: &Path, attached: bool) -> Result<PhantomQueueStatus, Error> {
+fn marked(queue: &PhantomQueuePolicy, pins: &Path, attached: bool) -> Result<PhantomQueueStatus, Error> {
     let state: PhantomState = map(pins, "state")?.map_or(Ok(PhantomState::default()), |map| map.read(0))?;
     let now = clock_gettime(ClockId::Monotonic);
     let now_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;

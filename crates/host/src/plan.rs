@@ -7,10 +7,10 @@ use plimsoll_mechanisms::qjump::Levels;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::facts::{Device, Facts, Route};
+use crate::facts::{Device, Facts, HostRoute};
 use crate::folders::StateFolders;
 use crate::names::{DeviceName, nearest};
-use crate::policy::{Dctcp, PhantomQueue, Policy, Qjump, Segments, Side};
+use crate::policy::{Dctcp, DeviceSide, PhantomQueuePolicy, Policy, QjumpPolicy, Segments};
 use crate::step::{Hold, PortProgram, Step};
 
 mod allowed;
@@ -83,7 +83,7 @@ pub fn plan(policy: &Policy, facts: &dyn Facts, folders: &StateFolders) -> Resul
 }
 
 /// Returns the name of the folder of a phantom queue's pins.
-fn phantom_queue_pins(queue: &PhantomQueue) -> String {
+fn phantom_queue_pins(queue: &PhantomQueuePolicy) -> String {
     format!("phantom-queue-{}-{}", queue.device, queue.direction.name())
 }
 
@@ -99,7 +99,7 @@ struct Planning<'a> {
 
 impl Planning<'_> {
     /// Shortens TCP's segments to the smallest bucket of the levels in use.
-    fn segments(&mut self, qjump: &Qjump, levels: &Levels, device: Device) {
+    fn segments(&mut self, qjump: &QjumpPolicy, levels: &Levels, device: Device) {
         let frame = u64::from(device.mtu) + ETHERNET;
         let used = |number: &usize| qjump.assign.iter().any(|one| usize::from(one.level) == *number);
         let mut smallest = u64::MAX;
@@ -152,7 +152,7 @@ impl Planning<'_> {
     fn program(
         &mut self,
         name: &DeviceName,
-        side: Side,
+        side: DeviceSide,
         programs: Vec<(PortProgram, String)>,
     ) -> Result<(), Error> {
         let Some(device) = self.facts.device(name)? else { return Ok(()) };
@@ -238,8 +238,8 @@ impl Planning<'_> {
         }
         for prefix in &dctcp.destinations {
             let (before, words) = match self.facts.route(*prefix)? {
-                Some(Route::Exact(words)) => (Some(words.clone()), words),
-                Some(Route::Wider(words)) => (None, words),
+                Some(HostRoute::Exact(words)) => (Some(words.clone()), words),
+                Some(HostRoute::Wider(words)) => (None, words),
                 None => {
                     self.reasons.push(format!("dctcp.destinations: there is no route to {prefix}"));
                     continue;

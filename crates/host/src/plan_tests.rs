@@ -22,7 +22,7 @@ impl Facts for Rack {
         let there = ["eth0", "eth1"].contains(&name.as_str());
         Ok(there.then_some(Device { mtu: 1_500, gso_max_segs: 65_535, clsact: self.clsact }))
     }
-    fn filters(&self, _: &DeviceName, _: Side) -> Result<Vec<u32>, Error> {
+    fn filters(&self, _: &DeviceName, _: DeviceSide) -> Result<Vec<u32>, Error> {
         Ok(self.taken.clone())
     }
     fn cgroups(&self) -> Option<PathBuf> {
@@ -47,10 +47,10 @@ impl Facts for Rack {
     fn devices(&self) -> Result<Vec<String>, Error> {
         Ok(["eth0", "eth1", "lo"].map(str::to_owned).to_vec())
     }
-    fn route(&self, prefix: Prefix) -> Result<Option<Route>, Error> {
+    fn route(&self, prefix: Prefix) -> Result<Option<HostRoute>, Error> {
         Ok(Some(match prefix.to_string().as_str() {
-            "10.0.0.0/8" => Route::Exact("10.0.0.0/8 dev eth0".to_owned()),
-            other => Route::Wider(format!("{other} via 192.0.2.1 dev eth0")),
+            "10.0.0.0/8" => HostRoute::Exact("10.0.0.0/8 dev eth0".to_owned()),
+            other => HostRoute::Wider(format!("{other} via 192.0.2.1 dev eth0")),
         }))
     }
     fn sysctl(&self, _: &str) -> Result<String, Error> {
@@ -109,7 +109,7 @@ fn planned_beside(others: &[&str], text: &str, rack: &Rack) -> Result<ApplyPlan,
         let other = Policy::parse(other, &name).expect("it is right");
         // The other policy was applied before its queue existed.
         let applied = plan(&other, &Rack { clsact: false, tcx: rack.tcx, ..RACK }, &folders)?;
-        let journal = crate::Journal::of(&folders, other.name());
+        let journal = crate::PolicyJournal::of(&folders, other.name());
         journal.begin(&applied, false).expect("a journal");
     }
     let policy = Policy::parse(text, "rack").expect("it is right");
@@ -347,7 +347,7 @@ fn a_damaged_journal_is_not_believed() {
     let policy = Policy::parse(&text, "rack").expect("it is right");
     let plan = plan(&policy, &RACK, &folders).expect("it can be");
     assert!(plan.steps.len() >= 14, "{plan}");
-    let journal = crate::Journal::of(&folders, policy.name());
+    let journal = crate::PolicyJournal::of(&folders, policy.name());
     journal.begin(&plan, false).expect("a journal");
     assert_eq!(journal.read().expect("it is whole").expect("it is there").plan, plan);
     let file = folders.state.join("rack/plan.json");

@@ -31,10 +31,10 @@ pub struct Policy {
     pub name: Option<PolicyName>,
     /// QJump: its levels, their budgets, and their members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub qjump: Option<Qjump>,
+    pub qjump: Option<QjumpPolicy>,
     /// Phantom queues beside ports, at most one a device and direction.
     #[serde(default, alias = "phantom-queue", skip_serializing_if = "Vec::is_empty")]
-    pub phantom_queue: Vec<PhantomQueue>,
+    pub phantom_queue: Vec<PhantomQueuePolicy>,
     /// DCTCP for chosen destinations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dctcp: Option<Dctcp>,
@@ -46,7 +46,7 @@ pub struct Policy {
 /// QJump's limiter on a device.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Qjump {
+pub struct QjumpPolicy {
     /// The device whose egress is limited.
     pub device: DeviceName,
     /// n: how many hosts may send to one at the same time, 1 or more.
@@ -87,7 +87,7 @@ pub struct Qjump {
     pub pace: Pace,
     /// The members of levels; other programs have level 0, or the level that they set by SO_PRIORITY.
     #[serde(default)]
-    pub assign: Vec<Assignment>,
+    pub assign: Vec<LevelMember>,
 }
 
 /// The header field that carries a level to switches.
@@ -128,7 +128,7 @@ pub enum Pace {
 /// A member of a level: exactly one of `cgroup`, `unit` and `port`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Assignment {
+pub struct LevelMember {
     /// The level, from 0 (the lowest) to 7, which `levels` must define.
     pub level: u8,
     /// A cgroup of version 2, by its path from the root of the hierarchy; it is created if missing.
@@ -142,7 +142,7 @@ pub struct Assignment {
     pub port: Option<u16>,
 }
 
-/// The member that an [`Assignment`] names.
+/// The member that an [`LevelMember`] names.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Subject<'a> {
     /// The programs in a cgroup.
@@ -156,13 +156,13 @@ pub enum Subject<'a> {
 /// A phantom queue beside a port of a device.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PhantomQueue {
+pub struct PhantomQueuePolicy {
     /// The device whose packets it counts.
     pub device: DeviceName,
     /// The direction: `egress` counts packets that are passed to the device; `ingress` counts arriving packets, which
     /// is behind the shaper of the link's other end. Default `egress`.
     #[serde(default)]
-    pub direction: Side,
+    pub direction: DeviceSide,
     /// The link's rate, more than 0.
     pub rate: Rate,
     /// The share of the rate at which it drains: more than 0, at most 1. Default 0.95.
@@ -176,7 +176,7 @@ pub struct PhantomQueue {
 /// The direction of a device's packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Side {
+pub enum DeviceSide {
     /// The packets that arrive at the device.
     Ingress,
     /// The packets that leave the device.
@@ -222,13 +222,13 @@ pub struct Pacer {
     pub segments: Segments,
     /// The queue that delays packets. Default `edt` where the kernel has fq, else `tbf`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub departure: Option<Departure>,
+    pub departure: Option<PacerQueue>,
 }
 
 /// The queue that delays the pacer's packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Departure {
+pub enum PacerQueue {
     /// Each packet has a departure time, which the device's queue obeys (fq).
     Edt,
     /// A token bucket filter for paced packets, whose rate `plimsoll host pace` continually sets to the pacer's.
@@ -304,7 +304,7 @@ impl Policy {
                 "the policy is empty: add [qjump], [[phantom_queue]], [pacer] or [dctcp]".to_owned(),
             ));
         }
-        self.qjump.as_ref().map_or(Ok(()), Qjump::check)?;
+        self.qjump.as_ref().map_or(Ok(()), QjumpPolicy::check)?;
         self.pacer.as_ref().map_or(Ok(()), Pacer::check)?;
         for (index, queue) in self.phantom_queue.iter().enumerate() {
             queue.check(index)?;
@@ -325,7 +325,7 @@ impl Policy {
     }
 }
 
-impl Qjump {
+impl QjumpPolicy {
     /// Computes the epoch and the levels' buckets, by Eqs. 2 and 4.
     ///
     /// # Errors
@@ -376,7 +376,7 @@ impl Qjump {
     }
 }
 
-impl Assignment {
+impl LevelMember {
     /// Returns the member that the assignment names, if it names exactly one.
     pub fn subject(&self) -> Option<Subject<'_>> {
         match (&self.cgroup, &self.unit, self.port) {
@@ -398,7 +398,7 @@ impl fmt::Display for Subject<'_> {
     }
 }
 
-impl PhantomQueue {
+impl PhantomQueuePolicy {
     /// Returns the parameters of the mechanism.
     pub fn params(&self) -> PhantomQueueParams {
         PhantomQueueParams { drain: self.drain, threshold: self.threshold }

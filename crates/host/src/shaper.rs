@@ -24,7 +24,7 @@ use crate::Error;
 use crate::commands::{PATH, change, run};
 use crate::journal::Applied;
 use crate::kernel::{ROOT_HANDLE, add_queue};
-use crate::lock::Lock;
+use crate::lock::HostLock;
 use crate::names::DeviceName;
 use crate::step::{PortProgram, Shape, Step};
 
@@ -45,7 +45,7 @@ const LOOKS: u32 = 100;
 ///
 /// # Errors
 /// Returns an error of the system.
-pub(crate) fn make(lock: &Lock, device: &DeviceName, shape: &Shape) -> Result<(), Error> {
+pub(crate) fn make(lock: &HostLock, device: &DeviceName, shape: &Shape) -> Result<(), Error> {
     add_queue(lock, device, &["root", "handle", ROOT_HANDLE, "htb", "default", "0"])?;
     let device = device.as_str();
     let rate = format!("{}bit", shape.rate.as_bps());

@@ -1,4 +1,4 @@
-//! [`Status`] is the present state of an applied policy, which is printed as text and (by serde) as JSON; `metrics.rs`
+//! [`PolicyStatus`] is the present state of an applied policy, which is printed as text and (by serde) as JSON; `metrics.rs`
 //! prints it as OpenMetrics.
 
 use std::fmt;
@@ -7,11 +7,11 @@ use plimsoll_units::{Bytes, Rate, Span};
 use serde::Serialize;
 
 use crate::names::{DeviceName, PolicyName};
-use crate::policy::Side;
+use crate::policy::DeviceSide;
 
 /// The present state of an applied policy.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Status {
+pub struct PolicyStatus {
     /// The name of the policy.
     pub policy: PolicyName,
     /// The network namespace in which it is applied, if that is not the caller's.
@@ -78,7 +78,7 @@ pub struct PhantomQueueStatus {
     /// The device whose packets it counts.
     pub device: DeviceName,
     /// The direction of these packets.
-    pub side: Side,
+    pub side: DeviceSide,
     /// Whether the phantom queue is attached.
     pub attached: bool,
     /// Its present length, in bytes.
@@ -130,7 +130,7 @@ pub struct DctcpStatus {
 }
 
 /// Prints the state in the style of `tc -s`.
-impl fmt::Display for Status {
+impl fmt::Display for PolicyStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match (self.complete, self.confirmed) {
             (false, _) => "applied in part: roll it back",

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::names::{DeviceName, Prefix, UnitName};
-use crate::policy::{Pacer, PhantomQueue, Qjump, Side};
+use crate::policy::{DeviceSide, Pacer, PhantomQueuePolicy, QjumpPolicy};
 
 /// One change of the host, with the state before it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ pub enum Step {
         /// The device of the program.
         device: DeviceName,
         /// The direction of the packets that the program handles.
-        side: Side,
+        side: DeviceSide,
         /// The program and its parameters.
         program: PortProgram,
         /// The way in which it is attached.
@@ -68,7 +68,7 @@ pub enum Step {
         /// The number of the level.
         level: u8,
         /// The cgroups that get the level.
-        members: Vec<Member>,
+        members: Vec<LevelCgroup>,
         /// The level's share of an epoch, where TCP connections pace themselves to it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         share: Option<(Bytes, Span)>,
@@ -113,7 +113,7 @@ pub enum Step {
 
 /// A cgroup whose programs have a level.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Member {
+pub struct LevelCgroup {
     /// The folder of the cgroup.
     pub cgroup: PathBuf,
     /// The unit to which the cgroup belongs.
@@ -137,9 +137,9 @@ pub enum PortProgram {
     /// Gives levels by port.
     Ports(Vec<(u16, u8)>),
     /// Limits QJump's levels.
-    Limiter(Qjump),
+    Limiter(QjumpPolicy),
     /// Marks packets by a phantom queue.
-    PhantomQueue(PhantomQueue),
+    PhantomQueue(PhantomQueuePolicy),
     /// Paces packets by HULL's rate law.
     Pacer {
         /// The section of the policy.
@@ -235,12 +235,12 @@ impl PortProgram {
     }
 }
 
-impl Side {
+impl DeviceSide {
     /// Returns the direction's name in `tc`.
     pub fn name(self) -> &'static str {
         match self {
-            Side::Ingress => "ingress",
-            Side::Egress => "egress",
+            DeviceSide::Ingress => "ingress",
+            DeviceSide::Egress => "egress",
         }
     }
 }
@@ -278,7 +278,7 @@ impl fmt::Display for Step {
                 }
                 let programs =
                     if share.is_some() { "classify_traffic, connections" } else { "classify_traffic" };
-                let line = |member: &Member| {
+                let line = |member: &LevelCgroup| {
                     format!("+ link    {programs}, level {level}, at cgroup {}", member.cgroup.display())
                 };
                 f.write_str(&members.iter().map(line).collect::<Vec<_>>().join("\n  "))

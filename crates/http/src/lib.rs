@@ -11,5 +11,5 @@ mod listener;
 pub mod metrics;
 mod server;
 
-pub use listener::{Listener, Reach};
-pub use server::{Answer, Limits, PATIENCE, Request, absolute, serve};
+pub use listener::{Listener, ListenerReach};
+pub use server::{HttpAnswer, Limits, PATIENCE, Request, absolute, serve};

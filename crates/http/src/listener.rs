@@ -19,7 +19,7 @@ pub enum Listener {
 
 /// The addresses of TCP that a listener may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reach {
+pub enum ListenerReach {
     /// Only loopback addresses are allowed.
     Loopback,
     /// Every address is allowed.
@@ -31,7 +31,7 @@ impl Listener {
     ///
     /// # Errors
     /// Returns an error if the text has another form, the address is not allowed, or it is in use.
-    pub fn bind(text: &str, reach: Reach) -> io::Result<Listener> {
+    pub fn bind(text: &str, reach: ListenerReach) -> io::Result<Listener> {
         if let Some(path) = text.strip_prefix("unix:") {
             let path = PathBuf::from(path);
             // A killed process leaves its socket behind, without a listening process.
@@ -43,12 +43,12 @@ impl Listener {
             return UnixListener::bind(&path).map(Listener::Unix);
         }
         let allowed = match reach {
-            Reach::Loopback => "expected unix:/PATH, 127.0.0.1:PORT or [::1]:PORT",
-            Reach::Everywhere => "expected unix:/PATH, or an address and port such as 127.0.0.1:9464",
+            ListenerReach::Loopback => "expected unix:/PATH, 127.0.0.1:PORT or [::1]:PORT",
+            ListenerReach::Everywhere => "expected unix:/PATH, or an address and port such as 127.0.0.1:9464",
         };
         let address: SocketAddr =
             text.parse().map_err(|_| io::Error::other(format!("not an address; {allowed}")))?;
-        if reach == Reach::Loopback && !address.ip().is_loopback() {
+        if reach == ListenerReach::Loopback && !address.ip().is_loopback() {
             return Err(io::Error::other(format!("not a local address; {allowed}")));
         }
         TcpListener::bind(address).map(Listener::Tcp)

@@ -7,9 +7,9 @@ mod process;
 use std::io;
 use std::thread;
 
-use crate::{Answer, Limits, Listener, PATIENCE, Request};
+use crate::{HttpAnswer, Limits, Listener, PATIENCE, Request};
 
-pub use exposition::{Exposition, Kind};
+pub use exposition::{Exposition, MetricKind};
 pub use process::process;
 
 /// Serves metrics as [`serve`] does, on a thread that ends with the process.
@@ -35,17 +35,17 @@ pub fn serve(listener: &Listener, text: &(dyn Fn() -> Result<String, String> + S
     crate::serve(listener, LIMITS, &|request| answer(request, text))
 }
 
-fn answer(request: &Request, text: &dyn Fn() -> Result<String, String>) -> Answer {
+fn answer(request: &Request, text: &dyn Fn() -> Result<String, String>) -> HttpAnswer {
     if request.path() != "/metrics" {
-        return Answer::text("404 Not Found", "GET /metrics\n");
+        return HttpAnswer::text("404 Not Found", "GET /metrics\n");
     }
     if !["GET", "HEAD"].contains(&request.method()) {
         let headers = &[("Allow", "GET, HEAD")];
-        return Answer { headers, ..Answer::text("405 Method Not Allowed", "GET /metrics\n") };
+        return HttpAnswer { headers, ..HttpAnswer::text("405 Method Not Allowed", "GET /metrics\n") };
     }
     match text() {
-        Ok(body) => Answer { kind: OPEN_METRICS, ..Answer::text("200 OK", body) },
-        Err(error) => Answer::text("500 Internal Server Error", format!("{error}\n")),
+        Ok(body) => HttpAnswer { kind: OPEN_METRICS, ..HttpAnswer::text("200 OK", body) },
+        Err(error) => HttpAnswer::text("500 Internal Server Error", format!("{error}\n")),
     }
 }
 

@@ -83,7 +83,7 @@ impl Request {
 
 /// The answer to a request.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct HttpAnswer {
     /// The status with its words: `200 OK`.
     pub status: &'static str,
     /// The `Content-Type` of the body.
@@ -94,10 +94,10 @@ pub struct Answer {
     pub body: String,
 }
 
-impl Answer {
+impl HttpAnswer {
     /// Makes an answer in plain text.
-    pub fn text(status: &'static str, body: impl Into<String>) -> Answer {
-        Answer { status, kind: "text/plain; charset=utf-8", headers: &[], body: body.into() }
+    pub fn text(status: &'static str, body: impl Into<String>) -> HttpAnswer {
+        HttpAnswer { status, kind: "text/plain; charset=utf-8", headers: &[], body: body.into() }
     }
 }
 
@@ -108,7 +108,7 @@ impl Answer {
 pub fn serve(
     listener: &Listener,
     limits: Limits,
-    answer: &(dyn Fn(&Request) -> Answer + Sync),
+    answer: &(dyn Fn(&Request) -> HttpAnswer + Sync),
 ) -> io::Result<()> {
     thread::scope(|scope| {
         // Connections that are being answered, which their threads own: each is closed as soon as its thread ends.
@@ -154,7 +154,11 @@ pub fn serve(
 /// Answers a connection for which the system has no thread. Others wait meanwhile, so the client has little time.
 fn refuse(stream: Arc<Stream>) -> io::Result<()> {
     let mut until = Until::new(stream, PATIENCE_IN_NEED);
-    send(&mut until, false, &Answer::text("503 Service Unavailable", "the server has no thread for this\n"))?;
+    send(
+        &mut until,
+        false,
+        &HttpAnswer::text("503 Service Unavailable", "the server has no thread for this\n"),
+    )?;
     until.end()
 }
 
@@ -223,7 +227,7 @@ impl Write for Until {
 fn exchange(
     stream: &mut (impl Read + Write),
     limits: Limits,
-    answer: &dyn Fn(&Request) -> Answer,
+    answer: &dyn Fn(&Request) -> HttpAnswer,
 ) -> io::Result<()> {
     let (is_head, answer) = match read(stream, limits)? {
         Ok(request) => (request.method == "HEAD", answer(&request)),
@@ -232,8 +236,8 @@ fn exchange(
     send(stream, is_head, &answer)
 }
 
-fn send(stream: &mut impl Write, is_head: bool, answer: &Answer) -> io::Result<()> {
-    let Answer { status, kind, headers, body } = answer;
+fn send(stream: &mut impl Write, is_head: bool, answer: &HttpAnswer) -> io::Result<()> {
+    let HttpAnswer { status, kind, headers, body } = answer;
     let more: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let length = body.len();
     let head = format!(
@@ -244,7 +248,7 @@ fn send(stream: &mut impl Write, is_head: bool, answer: &Answer) -> io::Result<(
 }
 
 /// Reads a request, or returns the answer to one that is not valid.
-fn read(stream: &mut impl Read, limits: Limits) -> io::Result<Result<Request, Answer>> {
+fn read(stream: &mut impl Read, limits: Limits) -> io::Result<Result<Request, HttpAnswer>> {
     let mut bytes = Vec::new();
     let mut piece = [0; 1024];
     let (end, mut request) = loop {
@@ -254,31 +258,31 @@ fn read(stream: &mut impl Read, limits: Limits) -> io::Result<Result<Request, An
             Ok(None) | Err(httparse::Error::TooManyHeaders) => {
                 let message =
                     format!("the headers have more than {HEAD_MAX} bytes or {HEADERS_MAX} fields\n");
-                return Ok(Err(Answer::text("431 Request Header Fields Too Large", message)));
+                return Ok(Err(HttpAnswer::text("431 Request Header Fields Too Large", message)));
             }
-            Err(error) => return Ok(Err(Answer::text(BAD_REQUEST, format!("not HTTP/1.1: {error}\n")))),
+            Err(error) => return Ok(Err(HttpAnswer::text(BAD_REQUEST, format!("not HTTP/1.1: {error}\n")))),
         }
         match stream.read(&mut piece)? {
-            0 => return Ok(Err(Answer::text(BAD_REQUEST, "the request breaks off\n"))),
+            0 => return Ok(Err(HttpAnswer::text(BAD_REQUEST, "the request breaks off\n"))),
             length => bytes.extend_from_slice(&piece[..length]),
         }
     };
     let is_of = |name: &str| request.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
     let length = match request.header("Content-Length").map(str::parse::<u64>) {
         None if is_of("Content-Length") || is_of("Transfer-Encoding") => {
-            return Ok(Err(Answer::text("411 Length Required", "one Content-Length is needed\n")));
+            return Ok(Err(HttpAnswer::text("411 Length Required", "one Content-Length is needed\n")));
         }
         None => 0,
         Some(Ok(length)) => length,
-        Some(Err(_)) => return Ok(Err(Answer::text(BAD_REQUEST, "Content-Length is no number\n"))),
+        Some(Err(_)) => return Ok(Err(HttpAnswer::text(BAD_REQUEST, "Content-Length is no number\n"))),
     };
     if length > limits.body as u64 {
-        return Ok(Err(Answer::text("413 Content Too Large", "the request is too large\n")));
+        return Ok(Err(HttpAnswer::text("413 Content Too Large", "the request is too large\n")));
     }
     request.body = bytes.split_off(end);
     while (request.body.len() as u64) < length {
         match stream.read(&mut piece)? {
-            0 => return Ok(Err(Answer::text(BAD_REQUEST, "the body breaks off\n"))),
+            0 => return Ok(Err(HttpAnswer::text(BAD_REQUEST, "the body breaks off\n"))),
             count => request.body.extend_from_slice(&piece[..count]),
         }
     }

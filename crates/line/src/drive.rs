@@ -16,19 +16,19 @@ use plimsoll_sim::{Progress, RunError};
 use plimsoll_stats::search::{self, Objectives};
 use plimsoll_units::Span;
 
-use crate::journal::{self, Entry, Key};
+use crate::journal::{self, JournaledRun, Key};
 use crate::lines::{self, Lines, Searched, Versus};
 use crate::measure::{Run, Sample, slow_when_idle, strain};
 use crate::question::Asked;
 use crate::reach::Reach;
-use crate::search::{Ask, FirstLook, Line, Range, Search, Slos, State, rounded};
+use crate::search::{Ask, FirstLook, Line, SearchRange, SearchState, Slos, VariantSearch, rounded};
 use crate::so_far::{Judged, SoFar};
 
 /// How often a run without a message is made ten times as long, to learn how many messages there are.
 const LENGTHENED: u32 = 5;
 
 /// The calls that a search makes while it works, from any thread.
-pub trait Watch: Sync {
+pub trait SearchWatch: Sync {
     /// The search calls this when it has news.
     fn on_news(&self, _news: &News<'_>, _so_far: &SoFar) {}
     /// The search calls this when a run has progressed, or is done and kept.
@@ -65,8 +65,8 @@ pub struct Room {
 
 /// The reasons why a search ends without lines.
 #[derive(Debug, thiserror::Error)]
-pub enum Stopped {
-    /// [`Watch::goes_on`] returned false.
+pub enum SearchStop {
+    /// [`SearchWatch::goes_on`] returned false.
     #[error("the search was cancelled")]
     Cancelled,
     /// The scenario is invalid at some load.
@@ -92,7 +92,7 @@ pub enum Stopped {
 }
 
 /// A variant, at one point of a sweep if there is one.
-struct Variant {
+struct SearchedVariant {
     label: String,
     name: String,
     sweep: Vec<(String, String)>,
@@ -101,9 +101,9 @@ struct Variant {
 struct Driver<'a> {
     asked: &'a Asked<'a>,
     room: Room,
-    watch: &'a dyn Watch,
-    journal: Mutex<Store<Entry>>,
-    variants: Vec<Variant>,
+    watch: &'a dyn SearchWatch,
+    journal: Mutex<Store<JournaledRun>>,
+    variants: Vec<SearchedVariant>,
     /// The settings laid over the scenario beside the load.
     length: Option<String>,
     /// For each load as it is written, a model for each variant.
@@ -121,8 +121,8 @@ pub fn draw(
     dir: Option<&Path>,
     existing: Existing,
     room: Room,
-    watch: &dyn Watch,
-) -> Result<Lines, Stopped> {
+    watch: &dyn SearchWatch,
+) -> Result<Lines, SearchStop> {
     let journal = match dir {
         Some(dir) => journal::open(dir, existing)?,
         None => Store::in_memory(),
@@ -140,7 +140,7 @@ pub fn draw(
     dropped.iter().for_each(|warning| driver.tell(&News::Warning(warning)));
     let start = asked.at.unwrap_or(over.today);
     driver.length = driver.length(rounded(start.clamp(over.low, over.high)))?;
-    let range = Range {
+    let range = SearchRange {
         low: over.low.min(start),
         start,
         high: over.high,
@@ -148,7 +148,8 @@ pub fn draw(
         replicates_max: question.replicates_max,
     };
     let reaches = driver.reaches()?;
-    let mut searches: Vec<Search<'_>> = reaches.iter().map(|reach| reach.search(Slos(slos), range)).collect();
+    let mut searches: Vec<VariantSearch<'_>> =
+        reaches.iter().map(|reach| reach.search(Slos(slos), range)).collect();
     driver.first_look(&reaches, range)?;
     driver.search(&mut searches, "", 0)?;
     let versus = driver.tell_apart(&searches)?;
@@ -159,15 +160,15 @@ pub fn draw(
 }
 
 /// Returns each variant once, without the key that is searched.
-fn variants(points: &[Point], key: &str) -> Vec<Variant> {
-    let mut variants: Vec<Variant> = Vec::new();
+fn variants(points: &[Point], key: &str) -> Vec<SearchedVariant> {
+    let mut variants: Vec<SearchedVariant> = Vec::new();
     for point in points {
         let sweep: Vec<(String, String)> =
             point.sweep.iter().filter(|(swept, _)| swept != key).cloned().collect();
         if !variants.iter().any(|known| known.name == point.variant && known.sweep == sweep) {
             let swept: String = sweep.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
             let label = format!("{}{swept}", point.variant);
-            variants.push(Variant { label, name: point.variant.clone(), sweep });
+            variants.push(SearchedVariant { label, name: point.variant.clone(), sweep });
         }
     }
     variants
@@ -178,7 +179,7 @@ impl Driver<'_> {
         self.so_far.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn journal(&self) -> MutexGuard<'_, Store<Entry>> {
+    fn journal(&self) -> MutexGuard<'_, Store<JournaledRun>> {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -187,7 +188,7 @@ impl Driver<'_> {
     }
 
     /// Computes the loads that offer enough goodput, for each variant.
-    fn reaches(&mut self) -> Result<Vec<Reach>, Stopped> {
+    fn reaches(&mut self) -> Result<Vec<Reach>, SearchStop> {
         let Asked { over, slos, .. } = self.asked;
         if slos.iter().all(|slo| slo.metric != Metric::Goodput) {
             return Ok(vec![Reach::default(); self.variants.len()]);
@@ -199,13 +200,13 @@ impl Driver<'_> {
     /// Brackets all lines with one run a load, so that something is known early. The runs are kept, and the search,
     /// which decides by itself, begins with them. Where a round of the search takes no longer than one run, there is
     /// no first look.
-    fn first_look(&mut self, reaches: &[Reach], range: Range) -> Result<(), Stopped> {
-        let mut to_come: Vec<Search<'_>> =
+    fn first_look(&mut self, reaches: &[Reach], range: SearchRange) -> Result<(), SearchStop> {
+        let mut to_come: Vec<VariantSearch<'_>> =
             reaches.iter().map(|reach| reach.search(Slos(&self.asked.slos), range)).collect();
         if self.room.threads >= to_come.iter_mut().map(|search| search.asks().len()).sum() {
             return Ok(());
         }
-        let rest = to_come.iter().map(Search::runs_left).sum();
+        let rest = to_come.iter().map(VariantSearch::runs_left).sum();
         let range = FirstLook::range(range);
         let mut looks: Vec<search::Search<FirstLook<'_>>> =
             reaches.iter().map(|reach| reach.search(FirstLook(Slos(&self.asked.slos)), range)).collect();
@@ -222,7 +223,7 @@ impl Driver<'_> {
         searches: &mut [search::Search<O>],
         by: &str,
         rest: usize,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), SearchStop> {
         loop {
             let mut wanted = Vec::new();
             for (variant, search) in searches.iter_mut().enumerate() {
@@ -259,10 +260,10 @@ impl Driver<'_> {
 
     fn tell_verdict<O: Objectives>(&self, variant: usize, load: f64, search: &search::Search<O>, by: &str) {
         let verdict = match search.state_of(load) {
-            State::Running => return,
-            State::Keeps => "met",
-            State::Sinks => "violated",
-            State::Open => "too near to tell",
+            SearchState::Running => return,
+            SearchState::Keeps => "met",
+            SearchState::Sinks => "violated",
+            SearchState::Open => "too near to tell",
         };
         let runs = search.loads().find(|(known, ..)| *known == load).map_or(0, |(_, _, runs)| runs.len());
         let (variant, load) = (self.variants[variant].label.clone(), self.asked.over.shown(load));
@@ -273,8 +274,8 @@ impl Driver<'_> {
 
     /// Compares variants whose intervals overlap run by run, at one load between their lines, against the first
     /// variant; `None` where the intervals are disjoint.
-    fn tell_apart(&mut self, searches: &[Search<'_>]) -> Result<Vec<Option<Versus>>, Stopped> {
-        let lines: Vec<Line> = searches.iter().map(Search::line).collect();
+    fn tell_apart(&mut self, searches: &[VariantSearch<'_>]) -> Result<Vec<Option<Versus>>, SearchStop> {
+        let lines: Vec<Line> = searches.iter().map(VariantSearch::line).collect();
         let mut found = Vec::new();
         for (variant, line) in lines.iter().enumerate() {
             let base = &lines[0];
@@ -312,10 +313,10 @@ impl Driver<'_> {
 
     /// Computes the length of a run that gives as many messages as wanted, as `--set` takes it: by the first variant at
     /// the load where the search begins.
-    fn length(&mut self, load: f64) -> Result<Option<String>, Stopped> {
+    fn length(&mut self, load: f64) -> Result<Option<String>, SearchStop> {
         let Some(wanted) = self.asked.question.messages else { return Ok(None) };
         let model = &self.models_at(load)?[0].clone();
-        let Some(duration) = model.run.duration else { return Err(Stopped::NoDuration) };
+        let Some(duration) = model.run.duration else { return Err(SearchStop::NoDuration) };
         self.length_from(model, duration, wanted, LENGTHENED)
     }
 
@@ -326,11 +327,11 @@ impl Driver<'_> {
         duration: Span,
         wanted: u64,
         times: u32,
-    ) -> Result<Option<String>, Stopped> {
+    ) -> Result<Option<String>, SearchStop> {
         let model =
             &Model { run: RunTimes { duration: Some(duration), ..model.run.clone() }, ..model.clone() };
         let outcome = plimsoll_sim::run(model, &mut |_| self.watch.goes_on())
-            .map_err(|error| if self.watch.goes_on() { error.into() } else { Stopped::Cancelled })?;
+            .map_err(|error| if self.watch.goes_on() { error.into() } else { SearchStop::Cancelled })?;
         let counted = (duration - model.run.warmup).as_secs_f64();
         let run = Run::of(&outcome, &self.asked.slos, is_endless(model));
         let of_messages =
@@ -342,7 +343,7 @@ impl Driver<'_> {
             Some((Sample { messages: 0, .. }, _)) if times > 0 => {
                 self.length_from(model, duration * 10, wanted, times - 1)
             }
-            Some((Sample { messages: 0, .. }, slo)) => Err(Stopped::NoMessage(slo.workload.clone())),
+            Some((Sample { messages: 0, .. }, slo)) => Err(SearchStop::NoMessage(slo.workload.clone())),
             Some((sample, _)) => {
                 let length = warmup + counted * wanted as f64 / sample.messages as f64;
                 Ok(Some(format!("run.duration={}us", (length * 1e6).ceil())))
@@ -351,15 +352,15 @@ impl Driver<'_> {
         }
     }
 
-    fn models_at(&mut self, load: f64) -> Result<&[Model], Stopped> {
+    fn models_at(&mut self, load: f64) -> Result<&[Model], SearchStop> {
         let Asked { scenario, over, .. } = self.asked;
         let written = over.written(load);
         if !self.models.contains_key(&written) {
             let mut overrides = Overrides { replicates: 1, ..scenario.overrides().clone() };
             overrides.set.push(format!("{}={written}", over.key));
             overrides.set.extend(self.length.clone());
-            let scenario = scenario.with_overrides(&overrides).map_err(Stopped::Scenario)?;
-            let of = |variant: &Variant| {
+            let scenario = scenario.with_overrides(&overrides).map_err(SearchStop::Scenario)?;
+            let of = |variant: &SearchedVariant| {
                 let mine = |point: &&Point| {
                     let swept = point.sweep.iter().filter(|(key, _)| *key != over.key);
                     point.variant == variant.name && swept.eq(&variant.sweep)
@@ -379,7 +380,7 @@ impl Driver<'_> {
         wanted: &[(usize, Ask)],
         left: usize,
         lines: Option<Vec<(String, Line)>>,
-    ) -> Result<Vec<Run>, Stopped> {
+    ) -> Result<Vec<Run>, SearchStop> {
         let key = |(variant, ask): &(usize, Ask)| Key {
             variant: self.variants[*variant].label.clone(),
             load: self.asked.over.written(ask.load),
@@ -403,16 +404,16 @@ impl Driver<'_> {
         let Room { threads, memory_max } = self.room;
         let ended = Bench { threads, memory_max, watch: self }.run(&models, |index, outcome| {
             let run = Run::of(&outcome, &self.asked.slos, is_endless(models[index]));
-            Ok(self.journal().keep(Entry { key: keys[todo[index]].clone(), run })?)
+            Ok(self.journal().keep(JournaledRun { key: keys[todo[index]].clone(), run })?)
         });
         match ended {
-            _ if !self.watch.goes_on() => return Err(Stopped::Cancelled),
+            _ if !self.watch.goes_on() => return Err(SearchStop::Cancelled),
             Ok(()) => {}
             Err(BatchError::Run(error)) => return Err(error.into()),
             Err(BatchError::Owner(error)) => {
                 return Err(match error.downcast::<StoreError>() {
-                    Ok(error) => Stopped::Journal(*error),
-                    Err(_) => Stopped::Cancelled,
+                    Ok(error) => SearchStop::Journal(*error),
+                    Err(_) => SearchStop::Cancelled,
                 });
             }
         }

@@ -22,13 +22,13 @@ pub(crate) struct Key {
 
 /// A finished run with its key.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Entry {
+pub(crate) struct JournaledRun {
     #[serde(flatten)]
     pub(crate) key: Key,
     pub(crate) run: Run,
 }
 
-impl Finished for Entry {
+impl Finished for JournaledRun {
     type Key = Key;
 
     fn key(&self) -> Key {
@@ -37,10 +37,10 @@ impl Finished for Entry {
 }
 
 /// Opens the runs of a run directory, without those that `existing` drops: all, or the damaged ones.
-pub(crate) fn open(dir: &Path, existing: Existing) -> Result<Store<Entry>, StoreError> {
+pub(crate) fn open(dir: &Path, existing: Existing) -> Result<Store<JournaledRun>, StoreError> {
     let path = dir.join(FILE);
     if existing == Existing::Repair {
-        Store::<Entry>::repair(&path)?;
+        Store::<JournaledRun>::repair(&path)?;
     }
     if existing == Existing::Replace { Store::open_anew(&path) } else { Store::open(&path) }
 }

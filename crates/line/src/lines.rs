@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use plimsoll_experiment::slo::{Metric, Slo};
 use plimsoll_report::figures;
 use plimsoll_results::stats::{Estimate, Interval};
-use plimsoll_scenario::Warning;
+use plimsoll_scenario::ScenarioWarning;
 use serde::{Deserialize, Serialize};
 
 use crate::measure::{Run, Sample, estimate, slow_when_idle, strain};
 use crate::over::Over;
 use crate::question::Asked;
 use crate::reach::Reach;
-use crate::search::{Found, Line, Search, State};
+use crate::search::{Found, Line, SearchState, VariantSearch};
 
 /// The lines of all variants.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ pub struct Variant {
     /// The line divided by the load of today: above 1 there is headroom.
     pub headroom: Option<f64>,
     /// Whether the load of today meets every objective.
-    pub today: State,
+    pub today: SearchState,
     /// The load below which too little is offered for a goodput objective, where that is in the range.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<f64>,
@@ -104,7 +104,7 @@ pub struct AtLoad {
     /// The load of the runs, in the unit of the search.
     pub load: f64,
     /// Whether the load meets every objective.
-    pub state: State,
+    pub state: SearchState,
     /// The number of runs at this load.
     pub runs: usize,
     /// The metric of each objective, in us, Mb/s or as a share.
@@ -123,9 +123,9 @@ impl Lines {
     /// near to the line, or because no load is known to meet them.
     pub fn overloaded(&self) -> Vec<&Variant> {
         let over = |variant: &&Variant| match variant.today {
-            State::Keeps => false,
-            State::Sinks => true,
-            State::Open | State::Running => {
+            SearchState::Keeps => false,
+            SearchState::Sinks => true,
+            SearchState::Open | SearchState::Running => {
                 !variant.line.is_met() || variant.headroom.is_some_and(|headroom| headroom < 1.0)
             }
         };
@@ -282,7 +282,7 @@ fn room(headroom: f64) -> String {
 /// The search of a variant, and what is known of it beside.
 pub(crate) struct Searched<'a> {
     pub(crate) name: &'a str,
-    pub(crate) search: &'a Search<'a>,
+    pub(crate) search: &'a VariantSearch<'a>,
     pub(crate) reach: &'a Reach,
     pub(crate) versus: Option<Versus>,
 }
@@ -315,7 +315,7 @@ pub(crate) fn assemble<'a>(asked: &Asked<'_>, found: impl Iterator<Item = Search
         precision: question.precision,
         replicates_max: question.replicates_max,
         variants: variants.collect(),
-        warnings: scenario.warnings().iter().map(Warning::brief).collect(),
+        warnings: scenario.warnings().iter().map(ScenarioWarning::brief).collect(),
     }
 }
 
@@ -324,7 +324,7 @@ impl Lines {
     pub fn said(&self) -> Vec<String> {
         let mut said = Vec::new();
         for Variant { name, loads, .. } in &self.variants {
-            for text in loads.iter().filter(|at| at.state == State::Keeps).flat_map(|at| &at.warnings) {
+            for text in loads.iter().filter(|at| at.state == SearchState::Keeps).flat_map(|at| &at.warnings) {
                 let line = format!("{name}: {text}");
                 if !said.contains(&line) {
                     said.push(line);
@@ -337,18 +337,26 @@ impl Lines {
 
 /// Returns the state of today's load, which is run unless it is out of range: then the judged loads decide, and a load
 /// that offers less than an objective demands violates it.
-fn today(search: &Search<'_>, at: f64, line: &Line, reach: &Reach) -> State {
+fn today(search: &VariantSearch<'_>, at: f64, line: &Line, reach: &Reach) -> SearchState {
     match search.state_of(at) {
-        State::Running if line.high().is_some_and(|high| at >= high) => State::Sinks,
-        State::Running if reach.floor.is_some_and(|floor| at < floor.least) => State::Sinks,
-        State::Running if line.low().is_some_and(|low| at <= low) && reach.floor.is_none() => State::Keeps,
-        State::Running => State::Open,
+        SearchState::Running if line.high().is_some_and(|high| at >= high) => SearchState::Sinks,
+        SearchState::Running if reach.floor.is_some_and(|floor| at < floor.least) => SearchState::Sinks,
+        SearchState::Running if line.low().is_some_and(|low| at <= low) && reach.floor.is_none() => {
+            SearchState::Keeps
+        }
+        SearchState::Running => SearchState::Open,
         known => known,
     }
 }
 
 /// Returns why no load meets the objectives: what they demand is beyond the network, or they exclude each other.
-fn reason(search: &Search<'_>, line: &Line, reach: &Reach, over: &Over, slos: &[Slo]) -> Option<String> {
+fn reason(
+    search: &VariantSearch<'_>,
+    line: &Line,
+    reach: &Reach,
+    over: &Over,
+    slos: &[Slo],
+) -> Option<String> {
     if line.found() != Found::Never || line.is_not_monotone() {
         return None;
     }
@@ -372,7 +380,7 @@ fn undrained(runs: &[&Run]) -> Option<String> {
     runs.iter().find_map(|run| run.undrained.clone())
 }
 
-fn at_load(slos: &[Slo], load: f64, state: State, runs: &[&Run]) -> AtLoad {
+fn at_load(slos: &[Slo], load: f64, state: SearchState, runs: &[&Run]) -> AtLoad {
     let samples = |slo: usize| runs.iter().filter_map(|run| run.samples.get(slo)).collect::<Vec<&Sample>>();
     AtLoad {
         load,
@@ -404,7 +412,7 @@ fn parts(runs: &[&Run], slo: usize) -> Vec<f64> {
 }
 
 /// Returns the component that grew most between the lowest load and the lowest violated one.
-fn part(search: &Search<'_>, line: &Line, binding: Option<usize>) -> Option<Part> {
+fn part(search: &VariantSearch<'_>, line: &Line, binding: Option<usize>) -> Option<Part> {
     let slo = binding?;
     let (from, _, low) = search.loads().next()?;
     let (to, _, high) = search.loads().find(|(load, ..)| Some(*load) == line.high())?;

@@ -11,7 +11,7 @@ use plimsoll_results::outcome::Outcome;
 use plimsoll_results::stats::{self, Estimate, Interval};
 use plimsoll_results::summary::one_run::OneRun;
 use plimsoll_stats::search::{Objectives, Search};
-use plimsoll_stats::verdict::{self, Share, Verdict};
+use plimsoll_stats::verdict::{self, MessageShare, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// The measurements of one run, for every objective.
@@ -185,7 +185,7 @@ pub(crate) fn slow_when_idle<O: Objectives<Run = Run>>(search: &Search<O>, slos:
         let strains: Vec<f64> = idle.iter().map(|(_, strain)| *strain).collect();
         let share = slos[number].budget().map(|allowed| {
             let over = idle.iter().map(|(messages, strain)| strain * allowed * *messages as f64).sum::<f64>();
-            Share {
+            MessageShare {
                 messages: idle.iter().map(|(messages, _)| messages).sum(),
                 over: over.round() as u64,
                 allowed,
@@ -212,7 +212,7 @@ pub fn judge(slo: &Slo, samples: &[&Sample], level: f64) -> Verdict {
     if !enough {
         return Verdict::Open;
     }
-    let share = slo.budget().map(|allowed| Share { messages, over, allowed });
+    let share = slo.budget().map(|allowed| MessageShare { messages, over, allowed });
     verdict::judge(&strains, share, level)
 }
 

@@ -1,15 +1,15 @@
 //! `report.html` of a search: the verdict, the knee of every variant, and the loads behind it.
 
 use plimsoll_experiment::slo::Metric;
-use plimsoll_report::chart::{Around, Axis, Chart, Color, Format, Line, Schemes, Shape, Stroke};
-use plimsoll_report::html::{self, Article, Figure, Section};
+use plimsoll_report::chart::{Around, Axis, Chart, ChartLine, Color, Format, Schemes, Shape, Stroke};
+use plimsoll_report::html::{self, Article, Figure, PageSection};
 
 use crate::lines::Lines;
 use crate::over::Unit;
 
 /// The texts of the page beside the lines.
 #[derive(Clone, Copy, Debug)]
-pub struct About<'a> {
+pub struct PageTexts<'a> {
     /// What the experiment shows; may be empty.
     pub description: &'a str,
     /// The command that repeats the search.
@@ -38,9 +38,9 @@ impl Lines {
     }
 
     /// Renders `report.html` with its figures and tables.
-    pub fn page(&self, about: &About<'_>) -> String {
+    pub fn page(&self, about: &PageTexts<'_>) -> String {
         let sections = [
-            Section {
+            PageSection {
                 id: "knee",
                 name: "The knee",
                 lead: "Each objective at the loads that were run. A variant's line is between the loads that meet its \
@@ -48,7 +48,7 @@ impl Lines {
                 figures: self.figures(),
                 tables: Vec::new(),
             },
-            Section {
+            PageSection {
                 id: "numbers",
                 name: "Numbers",
                 lead: "The 95 % confidence interval runs from the highest load that meets every objective to the \
@@ -92,9 +92,9 @@ impl Lines {
         let schemes = self.schemes();
         for variant in &self.variants {
             // The search tries few loads, and those of two variants differ: what lies between them is not known.
-            let mut line = Line {
+            let mut line = ChartLine {
                 apart: true,
-                ..Line::new(&variant.name, schemes.color(&variant.name), Vec::new(), Vec::new())
+                ..ChartLine::new(&variant.name, schemes.color(&variant.name), Vec::new(), Vec::new())
             };
             let mut around = Around { shape: Shape::ErrorBars, low: Vec::new(), high: Vec::new() };
             for at in &variant.loads {
@@ -149,6 +149,6 @@ impl Lines {
     }
 }
 
-fn dashed(name: &str, color: Color, x: [f64; 2], y: [f64; 2]) -> Line {
-    Line { stroke: Stroke::Dashed, ..Line::new(name, color, x.to_vec(), y.to_vec()) }
+fn dashed(name: &str, color: Color, x: [f64; 2], y: [f64; 2]) -> ChartLine {
+    ChartLine { stroke: Stroke::Dashed, ..ChartLine::new(name, color, x.to_vec(), y.to_vec()) }
 }

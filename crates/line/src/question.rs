@@ -2,14 +2,14 @@
 
 use plimsoll_experiment::question::{self, QuestionError, check_variants, quoted};
 use plimsoll_experiment::slo::Slo;
-use plimsoll_report::{Format, Style};
+use plimsoll_report::{Format, TableStyle};
 use plimsoll_results::RunDir;
-use plimsoll_results::run_dir::{self, Plan};
+use plimsoll_results::run_dir::{self, RunPlan};
 use plimsoll_scenario::Scenario;
 
 use crate::lines::Lines;
 use crate::over::{Over, OverError};
-use crate::page::About;
+use crate::page::PageTexts;
 
 /// A question for a load line, as a user writes it.
 #[derive(Clone, PartialEq, Debug)]
@@ -116,7 +116,7 @@ impl Asked<'_> {
     /// Returns what the run directory records of the search. Its scenario begins with the question, so that another
     /// question is another run; precision and speed are not part of it. `command` is the one that repeats the search,
     /// without the question.
-    pub fn plan(&self, mut command: String, commit: Option<&str>) -> Plan {
+    pub fn plan(&self, mut command: String, commit: Option<&str>) -> RunPlan {
         let Asked { scenario, slos, over, question, .. } = self;
         for slo in slos {
             command.push_str(&format!(" --slo {}", quoted(&slo.text)));
@@ -142,7 +142,7 @@ impl Asked<'_> {
             asked.push_str(&format!(" at {}\n", question.at.as_deref().unwrap_or("today's load")));
         }
         let text = scenario.self_contained();
-        Plan {
+        RunPlan {
             scenario: format!("# The search for a load line: `plimsoll line` with\n{asked}\n{text}"),
             ..question::plan(scenario, command, commit)
         }
@@ -156,7 +156,7 @@ impl Lines {
     /// Returns an error if a file cannot be written.
     pub fn keep(&self, dir: &RunDir, scenario: &Scenario) -> Result<String, run_dir::Error> {
         let manifest = dir.manifest();
-        let page = self.page(&About {
+        let page = self.page(&PageTexts {
             description: scenario.points().first().map_or("", |point| &point.model.description),
             command: &manifest.command,
             seed: manifest.seed,
@@ -165,7 +165,7 @@ impl Lines {
             scenario: scenario.text(),
         });
         dir.write_report(&page)?;
-        dir.write_file("lines.json", &self.render(Format::Json, &Style::default()))?;
+        dir.write_file("lines.json", &self.render(Format::Json, &TableStyle::default()))?;
         Ok(page)
     }
 }

@@ -8,7 +8,7 @@ use plimsoll_traffic::facts::NetworkFacts;
 use plimsoll_units::Rate;
 
 use crate::over::{Over, shared_link_bps};
-use crate::search::{Range, rounded};
+use crate::search::{SearchRange, rounded};
 
 /// The loads of a range that offer enough for every goodput objective.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -65,12 +65,13 @@ impl Reach {
 
 impl Reach {
     /// Makes the search of the loads within reach.
-    pub(crate) fn search<O: Objectives>(&self, objectives: O, range: Range) -> search::Search<O> {
+    pub(crate) fn search<O: Objectives>(&self, objectives: O, range: SearchRange) -> search::Search<O> {
         let worth_a_run = |Floor { least, .. }| {
             rounded((least * MARGIN).min((least * range.high).sqrt())).clamp(range.low, range.high)
         };
         let low = self.floor.map_or(range.low, worth_a_run);
-        let mut search = search::Search::new(objectives, Range { low, start: range.start.max(low), ..range });
+        let mut search =
+            search::Search::new(objectives, SearchRange { low, start: range.start.max(low), ..range });
         if self.impossible.is_some() {
             search.rule_out();
         }

@@ -4,12 +4,12 @@ use plimsoll_experiment::slo::Slo;
 use plimsoll_stats::search;
 use plimsoll_stats::verdict::Verdict;
 
-pub use plimsoll_stats::search::{Ask, Found, Line, Range, State, rounded};
+pub use plimsoll_stats::search::{Ask, Found, Line, SearchRange, SearchState, rounded};
 
 use crate::measure::{Run, Sample, confirms, judge, may_decide, strain};
 
 /// The search of one variant.
-pub type Search<'a> = search::Search<Slos<'a>>;
+pub type VariantSearch<'a> = search::Search<Slos<'a>>;
 
 /// The objectives of a search, all of which a load has to meet.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +53,8 @@ pub(crate) struct FirstLook<'a>(pub(crate) Slos<'a>);
 
 impl FirstLook<'_> {
     /// Returns the range of a first look: coarser than that of the search, with one run a load.
-    pub(crate) fn range(range: Range) -> Range {
-        Range { precision: range.precision.max(FIRST_PRECISION), replicates_max: 1, ..range }
+    pub(crate) fn range(range: SearchRange) -> SearchRange {
+        SearchRange { precision: range.precision.max(FIRST_PRECISION), replicates_max: 1, ..range }
     }
 }
 

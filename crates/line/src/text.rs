@@ -1,13 +1,13 @@
 //! Lines as a terminal table, JSON, CSV and Markdown.
 
 use plimsoll_report::chart::Format as Number;
-use plimsoll_report::table::{Cell, Column, Grid, Row, csv_line, dim, escape_markdown, sentence};
-use plimsoll_report::{Format, Style, figures};
+use plimsoll_report::table::{Column, Grid, Row, TableCell, csv_line, dim, escape_markdown, sentence};
+use plimsoll_report::{Format, TableStyle, figures};
 use plimsoll_text::{printable, printable_json};
 use serde::Serialize;
 
 use crate::lines::{AtLoad, Lines, Variant};
-use crate::search::{Found, State};
+use crate::search::{Found, SearchState};
 
 #[derive(Serialize)]
 struct WithWords<'a> {
@@ -18,7 +18,7 @@ struct WithWords<'a> {
 
 impl Lines {
     /// Renders the lines in one of the forms.
-    pub fn render(&self, format: Format, style: &Style) -> String {
+    pub fn render(&self, format: Format, style: &TableStyle) -> String {
         match format {
             Format::Table => self.terminal(style),
             Format::Json => {
@@ -38,7 +38,7 @@ impl Lines {
         }
     }
 
-    fn terminal(&self, style: &Style) -> String {
+    fn terminal(&self, style: &TableStyle) -> String {
         let table = self.grid().to_terminal(style);
         let sentences: String = self.sentences().iter().map(|text| sentence(text, style)).collect();
         let warning = |text: String| format!("{}\n", style.prose(&format!("warning: {}", printable(&text))));
@@ -49,7 +49,7 @@ impl Lines {
     /// Makes the table with one row a variant.
     pub fn grid(&self) -> Grid {
         let column = Column::new;
-        let plain = |value: String| Cell::plain(value);
+        let plain = |value: String| TableCell::plain(value);
         let schemes = self.schemes();
         let mut columns = vec![
             column("the line", "load"),
@@ -77,7 +77,7 @@ impl Lines {
                 label: variant.name.clone(),
                 scheme: schemes.find(&variant.name),
                 cells: vec![
-                    Cell { best: self.is_best(number), ..plain(load) },
+                    TableCell { best: self.is_best(number), ..plain(load) },
                     plain(self.interval(line)),
                     plain(state_word(variant.today).to_owned()),
                     plain(variant.headroom.map_or_else(String::new, |h| format!("{}x", figures::number(h)))),
@@ -127,9 +127,9 @@ impl Lines {
                 let (value, spread) = at.map_or_else(Default::default, |at| self.measured(at, slo));
                 let verdict = at.map_or("", |at| state_word(at.state));
                 [
-                    Cell { value, spread, best: false },
-                    Cell::plain(verdict),
-                    Cell::plain(at.map_or_else(String::new, |at| at.runs.to_string())),
+                    TableCell { value, spread, best: false },
+                    TableCell::plain(verdict),
+                    TableCell::plain(at.map_or_else(String::new, |at| at.runs.to_string())),
                 ]
             });
             Row { label: self.over.shown(load), cells: cells.collect(), ..Row::default() }
@@ -214,11 +214,11 @@ fn found_word(found: Found) -> &'static str {
     }
 }
 
-pub(crate) fn state_word(state: State) -> &'static str {
+pub(crate) fn state_word(state: SearchState) -> &'static str {
     match state {
-        State::Keeps => "met",
-        State::Sinks => "violated",
-        State::Open | State::Running => "too near",
+        SearchState::Keeps => "met",
+        SearchState::Sinks => "violated",
+        SearchState::Open | SearchState::Running => "too near",
     }
 }
 

@@ -21,15 +21,15 @@ use plimsoll_circuits::Demand;
 use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Span, Time};
 
-use crate::edge::capture::{Capture, Way};
+use crate::edge::capture::{FrameCapture, Way};
 use crate::edge::frame::{ETHERNET, Header, VLAN_TAG};
-use crate::edge::live::{Egress, Entry, LiveFabric, Out};
-use crate::net::multipath::Flows;
+use crate::edge::live::{Egress, FrameEntry, LiveFabric, Out};
+use crate::net::multipath::FlowHashes;
 use crate::read_outs::lateness::Spread;
 
 /// The bytes that waited in the hosts' sockets.
 #[derive(Clone, Debug)]
-pub struct Reading {
+pub struct SocketBacklog {
     /// When the reading was complete.
     pub at: Time,
     /// The bytes that wait, from each host to each other.
@@ -91,7 +91,7 @@ impl Frames {
 struct Exits<D> {
     devices: D,
     frames: Frames,
-    capture: Option<Capture>,
+    capture: Option<FrameCapture>,
     lateness: Spread,
     waited: Spread,
     refused: u64,
@@ -123,12 +123,12 @@ impl<D: Devices> Out for Exits<D> {
 
 /// Hosts that have something to be read, in the order of their turns.
 #[derive(Debug)]
-struct Turns {
+struct HostTurns {
     queue: VecDeque<HostId>,
     queued: Vec<bool>,
 }
 
-impl Turns {
+impl HostTurns {
     fn add(&mut self, host: HostId) {
         if !std::mem::replace(&mut self.queued[host.0 as usize], true) {
             self.queue.push_back(host);
@@ -158,17 +158,17 @@ enum Turn {
 pub struct Edge<D> {
     fabric: LiveFabric,
     exits: Exits<D>,
-    turns: Turns,
+    turns: HostTurns,
     spin: Span,
-    log: Option<Vec<Entry>>,
-    sockets: Option<Receiver<Reading>>,
-    flows: Option<Flows>,
+    log: Option<Vec<FrameEntry>>,
+    sockets: Option<Receiver<SocketBacklog>>,
+    flows: Option<FlowHashes>,
     foreign: u64,
 }
 
 /// Observations of the edge.
 #[derive(Debug)]
-pub struct Seen {
+pub struct EdgeCounts {
     /// Lateness of each frame: the time between its due time and its hand-over to its host.
     pub lateness: Spread,
     /// Time for which each frame waited in queues and pacers of the fabric.
@@ -178,11 +178,11 @@ pub struct Seen {
     /// Frames that were not for the fabric, such as frames to groups or frames longer than hosts may send.
     pub foreign: u64,
     /// The log of arrivals, where it was to be kept.
-    pub log: Option<Vec<Entry>>,
+    pub log: Option<Vec<FrameEntry>>,
     /// The frames of every host, where they were to be kept.
-    pub capture: Option<Capture>,
+    pub capture: Option<FrameCapture>,
     /// The flows with payload, where they were to be kept.
-    pub(crate) flows: Option<Flows>,
+    pub(crate) flows: Option<FlowHashes>,
 }
 
 /// Frames read of a host before others have their turn.
@@ -205,7 +205,7 @@ impl<D: Devices> Edge<D> {
             waited: Spread::default(),
             refused: 0,
         };
-        let turns = Turns { queue: VecDeque::with_capacity(hosts), queued: vec![false; hosts] };
+        let turns = HostTurns { queue: VecDeque::with_capacity(hosts), queued: vec![false; hosts] };
         Edge { fabric, exits, turns, spin, log: None, sockets: None, flows: None, foreign: 0 }
     }
 
@@ -216,16 +216,16 @@ impl<D: Devices> Edge<D> {
 
     /// Keeps the flows that carry payload.
     pub fn keep_flows(&mut self) {
-        self.flows = Some(Flows::default());
+        self.flows = Some(FlowHashes::default());
     }
 
     /// Passes the readings of the hosts' sockets on to the fabric.
-    pub fn read_sockets(&mut self, readings: Receiver<Reading>) {
+    pub fn read_sockets(&mut self, readings: Receiver<SocketBacklog>) {
         self.sockets = Some(readings);
     }
 
     /// Keeps all frames of hosts.
-    pub fn capture(&mut self, capture: Capture) {
+    pub fn capture(&mut self, capture: FrameCapture) {
         self.exits.capture = Some(capture);
     }
 
@@ -255,7 +255,7 @@ impl<D: Devices> Edge<D> {
     /// Takes the readings of the hosts' sockets that have arrived, each with its time; it does not wait for one.
     fn take_readings(&mut self) {
         let Some(sockets) = &self.sockets else { return };
-        for Reading { at, demand } in sockets.try_iter() {
+        for SocketBacklog { at, demand } in sockets.try_iter() {
             let entry = self.fabric.on_socket_demand(at, demand, &mut self.exits);
             if let Some(log) = &mut self.log {
                 log.push(entry);
@@ -313,7 +313,7 @@ impl<D: Devices> Edge<D> {
             let size = frame.len().min(usize::from(u16::MAX)) as u16;
             let entry = self.fabric.on_frame(now, from, header, size, number, &mut self.exits);
             if let Some(log) = &mut self.log {
-                log.push(Entry::Frame(entry));
+                log.push(FrameEntry::Frame(entry));
             }
             return;
         }
@@ -331,10 +331,10 @@ impl<D: Devices> Edge<D> {
     }
 
     /// Returns the fabric and the observations.
-    pub fn finish(self) -> (LiveFabric, Seen) {
+    pub fn finish(self) -> (LiveFabric, EdgeCounts) {
         let Edge { fabric, exits, log, flows, foreign, .. } = self;
         let Exits { lateness, waited, refused, capture, .. } = exits;
-        (fabric, Seen { lateness, waited, refused, foreign, log, capture, flows })
+        (fabric, EdgeCounts { lateness, waited, refused, foreign, log, capture, flows })
     }
 }
 

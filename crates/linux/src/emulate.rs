@@ -12,24 +12,24 @@ use plimsoll_scenario::model::words;
 use plimsoll_scenario::model::{Completion, Model, Rank};
 use plimsoll_units::{Span, Time};
 
-use crate::agents::agent::{AgentContext, AgentPlan, Agents, Counts};
+use crate::agents::agent::{AgentContext, AgentPlan, AgentThreads, Counts};
 use crate::agents::cgroups;
 use crate::agents::programs::{Program, ProgramEnd, Programs};
 use crate::agents::shell::Shell;
 use crate::clock::Clock;
-use crate::edge::capture::{Capture, CaptureTo};
+use crate::edge::capture::{CaptureTo, FrameCapture};
 use crate::edge::live::{LiveFabric, replay};
 use crate::edge::taps::Taps;
-use crate::edge::{Edge, Seen};
+use crate::edge::{Edge, EdgeCounts};
 use crate::features;
-use crate::net::congestion::{CongestionControl, NoCongestionControl};
+use crate::net::congestion::{KernelCongestionControl, NoCongestionControl};
 use crate::net::multipath::{self, MultipathCounts};
 use crate::net::namespaces::Namespaces;
-use crate::net::qjump::{self, Excess, Limiters};
+use crate::net::qjump::{self, ExcessPackets, Limiters};
 use crate::read_outs::control;
 use crate::read_outs::demand::{Readings, SocketReader};
 use crate::read_outs::lateness::Spread;
-use crate::read_outs::machine::{Machine, Taken};
+use crate::read_outs::machine::{MachineStart, TakenShares};
 use crate::read_outs::series::WindowSeries;
 use crate::read_outs::suspect;
 use crate::urgent::Urgent;
@@ -75,7 +75,7 @@ pub struct Emulated {
     /// True if the replay gave the same digest; `None` if no replay was requested.
     pub verified: Option<bool>,
     /// The packets beyond their level's share, where hosts have QJump's limiter.
-    pub excess: Option<Excess>,
+    pub excess: Option<ExcessPackets>,
     /// The hosts' counters of MPTCP, where connections use it.
     pub multipath: Option<MultipathCounts>,
     /// The exit of each program.
@@ -173,7 +173,7 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     if model.observe.completion != Completion::Delivered {
         return refuse("observe.completion", "completion by acknowledgement");
     }
-    CongestionControl::find(&transport, options.congestion_control.as_deref())?;
+    KernelCongestionControl::find(&transport, options.congestion_control.as_deref())?;
     AgentPlan::new(model)?;
     let fabric = LiveFabric::new(model)?;
     let is_hybrid = control::control(model).is_some();
@@ -233,7 +233,7 @@ pub fn emulate(
     let settings = laid_out.agent_settings(model, options, clock)?;
     let (network, transport) = (fabric.network().clone(), laid_out.transport.clone());
     let place = Arc::new(AgentContext { settings, names, network, transport });
-    let agents = Agents::start(plan, &place, sources)?;
+    let agents = AgentThreads::start(plan, &place, sources)?;
     let programs = Programs::start(&options.programs, &place.names, &place.settings, model.run.duration)?;
     let mut edge = Edge::new(fabric, Taps::new(taps, clock)?, laid_out.mtu, options.spin);
     if options.verify {
@@ -247,7 +247,7 @@ pub fn emulate(
         edge.keep_flows();
     }
     if let Some(to) = &options.capture {
-        edge.capture(Capture::start(to, hosts)?);
+        edge.capture(FrameCapture::start(to, hosts)?);
     }
     let series = model.observe.flow_series;
     let series = series.map(|every| WindowSeries::new(hosts, every, Time::ZERO + *lead));
@@ -277,7 +277,7 @@ pub fn emulate(
     drop(namespaces);
 
     let (mut fabric, mut seen) = edge.finish();
-    let left_out = seen.capture.take().map_or(Ok(0), Capture::finish)?;
+    let left_out = seen.capture.take().map_or(Ok(0), FrameCapture::finish)?;
     let verified = match &seen.log {
         Some(log) => Some(replay(laid_out.fabric(options)?, log, carried.end) == fabric.digest()),
         None => None,
@@ -316,7 +316,7 @@ pub fn emulate(
             format!("the run ended at {} with messages unfinished; `run.drain` allows longer", outcome.end);
         outcome.warnings.push(text);
     }
-    let Seen { lateness, waited, foreign, .. } = seen;
+    let EdgeCounts { lateness, waited, foreign, .. } = seen;
     Ok(Emulated {
         outcome,
         lateness,
@@ -332,25 +332,25 @@ pub fn emulate(
 }
 
 /// Result of the live phase of a run.
-struct Carried {
+struct LivePhase {
     end: Time,
     /// The run ended because it had taken as long as it may.
     is_latest: bool,
     /// The number of workloads whose connections were not open when they were to begin.
     late: Option<usize>,
     /// The time that the machine has taken from the fabric's thread.
-    taken: Taken,
+    taken: TakenShares,
 }
 
 /// Lets the fabric carry frames until the work is done, the shell has ended, or `stops` returns true.
 fn carry(
     edge: &mut Edge<Taps>,
     laid_out: &LaidOut,
-    agents: &Agents,
+    agents: &AgentThreads,
     programs: &Programs,
     mut shell: Option<Shell>,
     stops: &mut dyn FnMut() -> bool,
-) -> Result<Carried, EmulateError> {
+) -> Result<LivePhase, EmulateError> {
     let LaidOut { plan, lead, .. } = laid_out;
     let mut shell_looked = Time::ZERO;
     let origin = Time::ZERO + *lead;
@@ -358,7 +358,7 @@ fn carry(
     let mut late = None;
     let mut began = false;
     let urgent = Urgent::begin()?;
-    let machine = Machine::watch();
+    let machine = MachineStart::watch();
     let end = edge.run(|now| {
         if now >= origin && !std::mem::replace(&mut began, true) {
             late = Some(agents.missing()).filter(|missing| *missing > 0);
@@ -378,7 +378,7 @@ fn carry(
     })?;
     let taken = machine.taken();
     drop((urgent, shell));
-    Ok(Carried { end, is_latest: end >= latest && !plan.endless, late, taken })
+    Ok(LivePhase { end, is_latest: end >= latest && !plan.endless, late, taken })
 }
 
 /// Returns the counters of all hosts' kernels.

@@ -35,7 +35,7 @@ pub use net::low_water::{clamp_window, set_low_water};
 pub use net::multipath::{MultipathCounts, SUBFLOWS};
 pub use net::namespaces::clean;
 pub use net::packet_socket;
-pub use net::qjump::Excess;
+pub use net::qjump::ExcessPackets;
 pub use net::star::{HOST_DEVICE, Star, StarSettings};
 pub use read_outs::demand::Readings;
 pub use read_outs::lateness::{Spread, rough};

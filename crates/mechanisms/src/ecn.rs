@@ -13,7 +13,7 @@ use plimsoll_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::mechanism::{Engine, Marking, Mechanism, Section, Table};
+use crate::mechanism::{EngineNeed, Marking, Mechanism, Section, Table};
 use crate::{Depth, InvalidParam};
 
 /// A plain ECN threshold on a port's queue. Marks only packets that can carry a mark (ECT); the others
@@ -49,8 +49,8 @@ impl Mechanism for EcnParams {
     }
 
     /// At dequeue, a mark depends on the packets that wait when a packet leaves, which is unknown at its admission.
-    fn engine(&self) -> Engine {
-        if self.at == MarkAt::Dequeue { Engine::GeneralHere } else { Engine::Either }
+    fn engine(&self) -> EngineNeed {
+        if self.at == MarkAt::Dequeue { EngineNeed::GeneralHere } else { EngineNeed::Either }
     }
 
     fn engine_setting(&self) -> &'static str {

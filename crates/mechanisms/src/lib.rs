@@ -31,7 +31,7 @@ pub mod wred;
 
 pub use depth::{Depth, ParseDepthError};
 pub use invalid::InvalidParam;
-pub use mechanism::{Active, Engine, Marking, Mechanism, Section, Table};
+pub use mechanism::{Active, EngineNeed, Marking, Mechanism, Section, Table};
 pub use transports::{mptcp, tcp};
 
 mechanism::registry! { $

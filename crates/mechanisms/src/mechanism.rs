@@ -19,7 +19,7 @@ pub trait Mechanism {
     }
 
     /// Returns the port engine that a mechanism with these parameters needs.
-    fn engine(&self) -> Engine {
+    fn engine(&self) -> EngineNeed {
         Self::TABLE.engine
     }
 
@@ -55,7 +55,7 @@ pub struct Table {
     /// The behaviour where the key is `"off"`, as a sentence without its full stop.
     pub off: &'static str,
     /// The port engine that the mechanism needs with all values of its parameters.
-    pub engine: Engine,
+    pub engine: EngineNeed,
     /// Whether the mechanism limits the queue in place of the port's `buffer`.
     pub limits_queue: bool,
     /// Whether the mechanism marks by the port's own queue, which one mechanism of a port may.
@@ -66,11 +66,11 @@ impl Table {
     /// A table `key` of `section` that a variant replaces whole: none of the base's keys remain in it. `"off"` removes
     /// it, and `off` describes the behaviour then.
     pub const fn replaced_whole(section: Section, key: &'static str, off: &'static str) -> Table {
-        Table { section, key, off, engine: Engine::Either, limits_queue: false, marks_queue: false }
+        Table { section, key, off, engine: EngineNeed::Either, limits_queue: false, marks_queue: false }
     }
 
     /// The same table of a mechanism that needs `engine`.
-    pub const fn needs(self, engine: Engine) -> Table {
+    pub const fn needs(self, engine: EngineNeed) -> Table {
         Table { engine, ..self }
     }
 
@@ -119,7 +119,7 @@ pub enum Section {
 
 /// The port engine that a mechanism needs, of two, and the ports at which it needs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Engine {
+pub enum EngineNeed {
     /// Either engine: a packet's departure is still known when it is admitted.
     Either,
     /// The general engine at the port that has the mechanism.
@@ -130,14 +130,14 @@ pub enum Engine {
     GeneralEverywhere,
 }
 
-impl Engine {
+impl EngineNeed {
     /// Returns whether a port needs the general engine; `has_it` means that the mechanism is at this port.
     pub fn is_general(self, at_switch: bool, has_it: bool) -> bool {
         match self {
-            Engine::Either => false,
-            Engine::GeneralHere => has_it,
-            Engine::GeneralAtSwitches => at_switch,
-            Engine::GeneralEverywhere => true,
+            EngineNeed::Either => false,
+            EngineNeed::GeneralHere => has_it,
+            EngineNeed::GeneralAtSwitches => at_switch,
+            EngineNeed::GeneralEverywhere => true,
         }
     }
 }
@@ -148,7 +148,7 @@ pub struct Active {
     /// The place of its table in a scenario.
     pub table: Table,
     /// The port engine that its parameters need.
-    pub engine: Engine,
+    pub engine: EngineNeed,
     /// The setting that needs the engine.
     pub engine_setting: &'static str,
     /// The verdict of [`Mechanism::validate`].
@@ -239,12 +239,12 @@ mod tests {
     #[test]
     fn an_engine_is_needed_here_or_elsewhere() {
         for (engine, at_switch, has_it, general) in [
-            (Engine::Either, true, true, false),
-            (Engine::GeneralHere, true, false, false),
-            (Engine::GeneralHere, false, true, true),
-            (Engine::GeneralAtSwitches, true, false, true),
-            (Engine::GeneralAtSwitches, false, false, false),
-            (Engine::GeneralEverywhere, false, false, true),
+            (EngineNeed::Either, true, true, false),
+            (EngineNeed::GeneralHere, true, false, false),
+            (EngineNeed::GeneralHere, false, true, true),
+            (EngineNeed::GeneralAtSwitches, true, false, true),
+            (EngineNeed::GeneralAtSwitches, false, false, false),
+            (EngineNeed::GeneralEverywhere, false, false, true),
         ] {
             assert_eq!(engine.is_general(at_switch, has_it), general, "{engine:?} {at_switch} {has_it}");
         }

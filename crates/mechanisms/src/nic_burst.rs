@@ -234,7 +234,7 @@ impl<T> Coalescer<T> {
 
 /// A received segment, as receive offload sees it; also the result of merging segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Segment {
+pub struct ReceivedSegment {
     /// The flow has this number.
     pub flow: u64,
     /// The sequence number of the first payload byte.
@@ -256,7 +256,7 @@ pub struct Segment {
 #[derive(Clone, Debug)]
 pub struct Merger {
     largest: u64,
-    pieces: Vec<Segment>,
+    pieces: Vec<ReceivedSegment>,
 }
 
 impl Merger {
@@ -271,7 +271,7 @@ impl Merger {
     }
 
     /// Adds the next segment of the batch, and returns the place of its piece in [`pieces`](Self::pieces).
-    pub fn add(&mut self, segment: Segment) -> usize {
+    pub fn add(&mut self, segment: ReceivedSegment) -> usize {
         // Where nothing can join a piece, no piece of its flow is searched for.
         let may_join = self.largest > 0 && segment.bytes > 0;
         let latest =
@@ -290,13 +290,13 @@ impl Merger {
     }
 
     /// Returns the pieces of the batch so far.
-    pub fn pieces(&self) -> &[Segment] {
+    pub fn pieces(&self) -> &[ReceivedSegment] {
         &self.pieces
     }
 }
 
 /// Returns whether a segment with payload continues a piece.
-fn joins(piece: &Segment, segment: &Segment, largest: u64) -> bool {
+fn joins(piece: &ReceivedSegment, segment: &ReceivedSegment, largest: u64) -> bool {
     piece.bytes > 0
         && piece.ce == segment.ce
         && piece.header == segment.header
@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(nic.next_due(), Some(at_us(5)));
     }
 
-    fn merge(batch: impl IntoIterator<Item = Segment>, largest: Bytes) -> Vec<Segment> {
+    fn merge(batch: impl IntoIterator<Item = ReceivedSegment>, largest: Bytes) -> Vec<ReceivedSegment> {
         let mut merger = Merger::new(largest);
         for segment in batch {
             merger.add(segment);
@@ -383,7 +383,8 @@ mod tests {
 
     #[test]
     fn segments_learn_the_place_of_their_piece() {
-        let segment = |flow, seq| Segment { flow, seq, bytes: 1_000, ce: false, header: 7, segments: 1 };
+        let segment =
+            |flow, seq| ReceivedSegment { flow, seq, bytes: 1_000, ce: false, header: 7, segments: 1 };
         let mut merger = Merger::new(Bytes::new(2_500));
         let batch = [segment(1, 0), segment(2, 0), segment(1, 1_000), segment(1, 2_000), segment(2, 1_000)];
         assert_eq!(batch.map(|segment| merger.add(segment)), [0, 1, 0, 2, 1]);
@@ -393,7 +394,7 @@ mod tests {
 
     #[test]
     fn in_order_segments_of_a_flow_become_one() {
-        let segment = |flow, seq, ce| Segment { flow, seq, bytes: 1_000, ce, header: 7, segments: 1 };
+        let segment = |flow, seq, ce| ReceivedSegment { flow, seq, bytes: 1_000, ce, header: 7, segments: 1 };
         let batch = [
             segment(1, 0, false),
             segment(2, 5_000, false),
@@ -416,13 +417,13 @@ mod tests {
             ]
         );
         assert_eq!(merge(batch, Bytes::ZERO), batch);
-        let other_ack = [batch[0], Segment { header: 8, seq: 1_000, ..batch[0] }];
+        let other_ack = [batch[0], ReceivedSegment { header: 8, seq: 1_000, ..batch[0] }];
         assert_eq!(merge(other_ack, Bytes::new(64_000)), other_ack);
     }
 
     #[test]
     fn pure_acknowledgements_stay_apart() {
-        let ack = Segment { flow: 1, seq: 0, bytes: 0, ce: false, header: 0, segments: 1 };
+        let ack = ReceivedSegment { flow: 1, seq: 0, bytes: 0, ce: false, header: 0, segments: 1 };
         assert_eq!(merge([ack, ack], Bytes::new(64_000)), [ack, ack]);
     }
 

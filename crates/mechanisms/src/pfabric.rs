@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::InvalidParam;
 use crate::ecn::Compare;
-use crate::mechanism::{Engine, Mechanism, Section, Table};
+use crate::mechanism::{EngineNeed, Mechanism, Section, Table};
 
 /// pFabric's queue in place of a port's FIFO.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -53,7 +53,7 @@ impl Mechanism for PfabricParams {
         "pfabric",
         "`order` and `buffer` decide the order of service and the drops",
     )
-    .needs(Engine::GeneralHere)
+    .needs(EngineNeed::GeneralHere)
     .limits_queue();
 
     fn validate(&self) -> Result<(), InvalidParam> {
@@ -85,8 +85,8 @@ pub fn data_rank(remaining_bytes: u64) -> u64 {
 pub struct PfabricQueue<T> {
     params: PfabricParams,
     /// The flows with packets here; empty ones are kept in `spare`.
-    flows: Vec<Flow<T>>,
-    spare: Vec<Flow<T>>,
+    flows: Vec<RankedFlow<T>>,
+    spare: Vec<RankedFlow<T>>,
     /// The next packet that joins gets this number.
     arrival: u64,
     len: usize,
@@ -94,7 +94,7 @@ pub struct PfabricQueue<T> {
 }
 
 #[derive(Clone, Debug)]
-struct Flow<T> {
+struct RankedFlow<T> {
     key: u64,
     /// Rank and arrival of each packet, in order of arrival.
     order: VecDeque<(u64, u64)>,
@@ -105,7 +105,7 @@ struct Flow<T> {
     packets: VecDeque<(u64, T)>,
 }
 
-impl<T> Flow<T> {
+impl<T> RankedFlow<T> {
     /// A packet has joined the queue.
     fn joined(&mut self, place: (u64, u64)) {
         self.order.push_back(place);
@@ -213,7 +213,7 @@ impl<T> PfabricQueue<T> {
     /// A place for a flow that has no packet here.
     fn open(&mut self, key: u64) -> usize {
         let empty =
-            || Flow { key, order: VecDeque::new(), minima: VecDeque::new(), packets: VecDeque::new() };
+            || RankedFlow { key, order: VecDeque::new(), minima: VecDeque::new(), packets: VecDeque::new() };
         let mut flow = self.spare.pop().unwrap_or_else(empty);
         flow.key = key;
         self.flows.push(flow);

@@ -37,7 +37,7 @@ use plimsoll_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::mechanism::{Engine, Mechanism, Section, Table};
+use crate::mechanism::{EngineNeed, Mechanism, Section, Table};
 
 /// Flow control on the links into a switch. It needs a buffer for each link and priority. A pause is sent when the
 /// packet in transmission towards the sender has ended; the frame takes its 84 B of time to arrive, and none from the
@@ -73,7 +73,7 @@ impl Default for PfcParams {
 impl Mechanism for PfcParams {
     const TABLE: Table =
         Table::replaced_whole(Section::Port, "pfc", "the switch never pauses its neighbours")
-            .needs(Engine::GeneralEverywhere)
+            .needs(EngineNeed::GeneralEverywhere)
             .limits_queue();
 }
 

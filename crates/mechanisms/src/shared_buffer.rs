@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::InvalidParam;
-use crate::mechanism::{Engine, Mechanism, Section, Table};
+use crate::mechanism::{EngineNeed, Mechanism, Section, Table};
 
 /// A buffer memory that all ports of a switch share, instead of a fixed buffer per port.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -43,7 +43,7 @@ impl Default for SharedBufferParams {
 impl Mechanism for SharedBufferParams {
     const TABLE: Table =
         Table::replaced_whole(Section::Port, "shared_buffer", "each port has a `buffer` of its own")
-            .needs(Engine::GeneralHere);
+            .needs(EngineNeed::GeneralHere);
 }
 
 impl SharedBufferParams {

@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::InvalidParam;
-use crate::mechanism::{Engine, Mechanism, Section, Table};
+use crate::mechanism::{EngineNeed, Mechanism, Section, Table};
 use crate::pfc::Priorities;
 
 /// Days and nights of the hosts' NICs: at night they hold the paused priorities. The first day begins with the run.
@@ -44,7 +44,7 @@ impl Default for TdmaParams {
 
 impl Mechanism for TdmaParams {
     const TABLE: Table =
-        Table::replaced_whole(Section::Host, "tdma", "NICs send at any time").needs(Engine::GeneralHere);
+        Table::replaced_whole(Section::Host, "tdma", "NICs send at any time").needs(EngineNeed::GeneralHere);
 
     fn validate(&self) -> Result<(), InvalidParam> {
         let longest = Span::from_secs(1_000);

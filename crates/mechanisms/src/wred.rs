@@ -17,7 +17,7 @@ use plimsoll_units::{Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::mechanism::{Engine, Marking, Mechanism, Section, Table};
+use crate::mechanism::{EngineNeed, Marking, Mechanism, Section, Table};
 use crate::red::{Red, RedParams, Verdict};
 use crate::{Depth, InvalidParam};
 
@@ -40,7 +40,7 @@ impl Mechanism for WredParams {
         "wred",
         "the queue treats all priorities alike when it drops and marks",
     )
-    .needs(Engine::GeneralHere)
+    .needs(EngineNeed::GeneralHere)
     .marks_queue();
 
     fn marking(&self) -> Option<Marking> {

@@ -24,13 +24,13 @@ pub struct Chain {
     low: f64,
     /// The distance of its points.
     step: f64,
-    sums: Sums,
+    sums: LatticeDistribution,
     mean: f64,
 }
 
 /// A distribution over the points of a lattice.
 #[derive(Clone, PartialEq, Debug)]
-struct Sums {
+struct LatticeDistribution {
     /// The first point that has a share worth counting.
     from: usize,
     /// The share of each point from there on; the last has all that is beyond it, too.
@@ -57,7 +57,7 @@ impl Chain {
         let around = (BELOW_SDS + ABOVE_SDS) * sd * count.sqrt();
         let step = if around >= range * count { range / each as f64 } else { around / POINTS as f64 };
         if step <= 0.0 || !step.is_finite() {
-            let sums = Sums { from: 0, shares: vec![1.0] };
+            let sums = LatticeDistribution { from: 0, shares: vec![1.0] };
             return Chain { low: count * first, step: 0.0, sums, mean };
         }
         let one = on_lattice(&knots, up_to, step);
@@ -72,7 +72,7 @@ impl Chain {
     /// Computes the time in us up to which a share of `share` of the chains is over, 0 < `share` < 1; infinite where
     /// that lies beyond the lattice, as only shares nearer to 1 than about 1e-4 can.
     pub fn quantile(&self, share: f64) -> f64 {
-        let Sums { from, shares } = &self.sums;
+        let LatticeDistribution { from, shares } = &self.sums;
         let mut up_to = 0.0;
         for (point, here) in shares.iter().enumerate() {
             if up_to + here >= share {
@@ -91,7 +91,7 @@ impl Chain {
 
     /// Computes the share of chains that are over within `budget_us`.
     pub fn within(&self, budget_us: f64) -> f64 {
-        let Sums { from, shares } = &self.sums;
+        let LatticeDistribution { from, shares } = &self.sums;
         if self.step == 0.0 {
             return f64::from(u8::from(budget_us >= self.low));
         }
@@ -131,7 +131,7 @@ fn beyond_first(knots: &[f64], up_to: impl Fn(f64) -> f64) -> (f64, f64) {
 }
 
 /// Shares out a step's distribution to the points of a lattice that begins at the first knot.
-fn on_lattice(knots: &[f64], up_to: impl Fn(f64) -> f64, step: f64) -> Sums {
+fn on_lattice(knots: &[f64], up_to: impl Fn(f64) -> f64, step: f64) -> LatticeDistribution {
     let first = knots[0];
     // A quotient that is whole but for rounding is whole.
     let last = ((knots[knots.len() - 1] - first) / step * (1.0 - 1e-12)).ceil();
@@ -156,13 +156,13 @@ fn on_lattice(knots: &[f64], up_to: impl Fn(f64) -> f64, step: f64) -> Sums {
     }
     // The share beyond the lattice.
     shares[last] += 1.0 - up_to(point(last));
-    Sums { from: 0, shares }
+    LatticeDistribution { from: 0, shares }
 }
 
-impl Sums {
+impl LatticeDistribution {
     /// Computes the distribution of the sum of `count` independent draws.
-    fn power(self, mut count: u32) -> Sums {
-        let (mut sum, mut doubled) = (Sums { from: 0, shares: vec![1.0] }, self);
+    fn power(self, mut count: u32) -> LatticeDistribution {
+        let (mut sum, mut doubled) = (LatticeDistribution { from: 0, shares: vec![1.0] }, self);
         loop {
             if count & 1 == 1 {
                 sum = sum.plus(&doubled);
@@ -176,17 +176,17 @@ impl Sums {
     }
 
     /// Computes the distribution of the sum of two independent draws.
-    fn plus(&self, other: &Sums) -> Sums {
+    fn plus(&self, other: &LatticeDistribution) -> LatticeDistribution {
         let mut shares = vec![0.0; self.shares.len() + other.shares.len() - 1];
         for (place, &share) in self.shares.iter().enumerate().filter(|(_, share)| **share > 0.0) {
             shares[place..].iter_mut().zip(&other.shares).for_each(|(sum, other)| *sum += share * other);
         }
-        Sums { from: self.from + other.from, shares }.trimmed()
+        LatticeDistribution { from: self.from + other.from, shares }.trimmed()
     }
 
     /// Adds the shares outside the lattice to its first and its last point: shares too small to count, and points too
     /// many to keep.
-    fn trimmed(mut self) -> Sums {
+    fn trimmed(mut self) -> LatticeDistribution {
         let mut below = 0.0;
         let is_small = |share: &&f64| {
             below += **share;

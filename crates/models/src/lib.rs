@@ -29,4 +29,4 @@ pub mod sequential;
 pub mod server;
 
 pub use law::{Empirical, Law, LawError};
-pub use redundancy::{Policy, PolicyError, Redundant};
+pub use redundancy::{CopyPolicy, CopyPolicyError, Redundant};

@@ -21,7 +21,7 @@ use crate::law::{Empirical, LawError};
 
 /// The latencies of a file.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Measured {
+pub struct MeasuredLatencies {
     /// Their distribution, in us.
     pub distribution: Empirical,
     /// The number of latencies, if the file states it.
@@ -135,7 +135,7 @@ pub struct Hints<'a> {
 ///
 /// # Errors
 /// Names the error, its line, and the allowed values.
-pub fn read(bytes: &[u8], hints: Hints<'_>) -> Result<Measured, MeasuredError> {
+pub fn read(bytes: &[u8], hints: Hints<'_>) -> Result<MeasuredLatencies, MeasuredError> {
     let Hints { unit, column, tag } = hints;
     if hdr::is_histogram(bytes) {
         return of_histogram(&hdr::histogram(bytes)?, unit, Vec::new());
@@ -173,7 +173,11 @@ pub fn read(bytes: &[u8], hints: Hints<'_>) -> Result<Measured, MeasuredError> {
     }
     let listed = Empirical::parse(text)?;
     let samples = listed.samples();
-    Ok(Measured { distribution: listed.scaled(unit.unwrap_or(Unit::Microseconds).us()), samples, suspect })
+    Ok(MeasuredLatencies {
+        distribution: listed.scaled(unit.unwrap_or(Unit::Microseconds).us()),
+        samples,
+        suspect,
+    })
 }
 
 /// Returns the reason in a comment that marks a run of `chronos-load` as suspect.
@@ -185,13 +189,17 @@ fn of_histogram(
     histogram: &Histogram<u64>,
     unit: Option<Unit>,
     suspect: Vec<String>,
-) -> Result<Measured, MeasuredError> {
+) -> Result<MeasuredLatencies, MeasuredError> {
     if histogram.is_empty() {
         return Err(LawError::Empty.into());
     }
     let us = unit.unwrap_or(Unit::Nanoseconds).us();
     let counts = hdr::counts(histogram).map(|(value, count)| (value as f64 * us, count));
-    Ok(Measured { distribution: Empirical::of_counts(counts), samples: Some(histogram.len()), suspect })
+    Ok(MeasuredLatencies {
+        distribution: Empirical::of_counts(counts),
+        samples: Some(histogram.len()),
+        suspect,
+    })
 }
 
 /// Reads the table of percentiles after the header lines.
@@ -200,12 +208,12 @@ fn of_percentiles(
     above: usize,
     unit: Unit,
     suspect: Vec<String>,
-) -> Result<Measured, MeasuredError> {
+) -> Result<MeasuredLatencies, MeasuredError> {
     let us = unit.us();
     let rows = hdr::percentiles(text, above)?;
     let all = rows.last().ok_or(LawError::Empty)?.1;
     let points = rows.iter().map(|(value, count)| (value * us, *count as f64 / all as f64)).collect();
-    Ok(Measured { distribution: Empirical::of_points(points), samples: Some(all), suspect })
+    Ok(MeasuredLatencies { distribution: Empirical::of_points(points), samples: Some(all), suspect })
 }
 
 /// Reads the column of a CSV file with that name; empty cells are skipped.
@@ -214,7 +222,7 @@ fn of_column(
     unit: Option<Unit>,
     name: &str,
     suspect: Vec<String>,
-) -> Result<Measured, MeasuredError> {
+) -> Result<MeasuredLatencies, MeasuredError> {
     let us = unit.unwrap_or(Unit::Microseconds).us();
     let mut rows = csv::rows(text, Some(b'#'));
     let head = rows.next().ok_or(LawError::Empty)?;
@@ -238,7 +246,7 @@ fn of_column(
         return Err(LawError::Empty.into());
     }
     let samples = Some(latencies.len() as u64);
-    Ok(Measured { distribution: Empirical::of_samples(latencies), samples, suspect })
+    Ok(MeasuredLatencies { distribution: Empirical::of_samples(latencies), samples, suspect })
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::law::Law;
 
 /// Number of copies of a request, and their times.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Policy {
+pub enum CopyPolicy {
     /// The request is sent once.
     Once,
     /// Copies are sent to several servers at once, and the first reply counts.
@@ -49,7 +49,7 @@ pub const COPIES_MAX: u32 = 64;
 /// A parameter of a policy that is outside its range.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[error("{key} {value}: expected {allowed}")]
-pub struct PolicyError {
+pub struct CopyPolicyError {
     /// The key whose value is not allowed.
     pub key: &'static str,
     /// The value that was given.
@@ -58,21 +58,21 @@ pub struct PolicyError {
     pub allowed: &'static str,
 }
 
-impl Policy {
-    fn check(self) -> Result<(), PolicyError> {
+impl CopyPolicy {
+    fn check(self) -> Result<(), CopyPolicyError> {
         let unless = |is_ok: bool, key, value, allowed| {
-            if is_ok { Ok(()) } else { Err(PolicyError { key, value, allowed }) }
+            if is_ok { Ok(()) } else { Err(CopyPolicyError { key, value, allowed }) }
         };
         let copied =
             |copies: u32| unless((1..=COPIES_MAX).contains(&copies), "copies", f64::from(copies), "1 to 64");
         match self {
-            Policy::Once => Ok(()),
-            Policy::Replicas { copies } => copied(copies),
-            Policy::Hedge { after_us, copies } => {
+            CopyPolicy::Once => Ok(()),
+            CopyPolicy::Replicas { copies } => copied(copies),
+            CopyPolicy::Hedge { after_us, copies } => {
                 unless(after_us >= 0.0 && after_us.is_finite(), "after", after_us, "0 us or more")?;
                 copied(copies)
             }
-            Policy::Retry { timeout_us, retries } => {
+            CopyPolicy::Retry { timeout_us, retries } => {
                 unless(timeout_us > 0.0 && timeout_us.is_finite(), "timeout", timeout_us, "more than 0 us")?;
                 unless(retries <= COPIES_MAX, "retries", f64::from(retries), "0 to 64")
             }
@@ -84,7 +84,7 @@ impl Policy {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Redundant {
     law: Law,
-    policy: Policy,
+    policy: CopyPolicy,
 }
 
 impl Redundant {
@@ -92,7 +92,7 @@ impl Redundant {
     ///
     /// # Errors
     /// Names the parameter of the policy that is outside its range.
-    pub fn new(law: Law, policy: Policy) -> Result<Redundant, PolicyError> {
+    pub fn new(law: Law, policy: CopyPolicy) -> Result<Redundant, CopyPolicyError> {
         policy.check()?;
         Ok(Redundant { law, policy })
     }
@@ -101,13 +101,13 @@ impl Redundant {
     pub fn above(&self, x: f64) -> f64 {
         let above = |x: f64| 1.0 - self.law.cdf(x);
         match self.policy {
-            Policy::Once => above(x),
-            Policy::Replicas { copies } => libm::pow(above(x), f64::from(copies)),
-            Policy::Hedge { after_us, copies } => {
+            CopyPolicy::Once => above(x),
+            CopyPolicy::Replicas { copies } => libm::pow(above(x), f64::from(copies)),
+            CopyPolicy::Hedge { after_us, copies } => {
                 let sent = (0..copies).map(|copy| (copy, x - f64::from(copy) * after_us));
                 sent.take_while(|(copy, x)| *copy == 0 || *x >= 0.0).map(|(_, x)| above(x)).product()
             }
-            Policy::Retry { timeout_us, retries } => {
+            CopyPolicy::Retry { timeout_us, retries } => {
                 let given_up = (x / timeout_us).floor().clamp(0.0, f64::from(retries));
                 libm::pow(above(timeout_us), given_up) * above(x - given_up * timeout_us)
             }
@@ -123,16 +123,16 @@ impl Redundant {
     pub fn load(&self) -> f64 {
         let above = |x: f64| 1.0 - self.law.cdf(x);
         match self.policy {
-            Policy::Once => 1.0,
-            Policy::Replicas { copies } => f64::from(copies),
-            Policy::Hedge { after_us, copies } => {
+            CopyPolicy::Once => 1.0,
+            CopyPolicy::Replicas { copies } => f64::from(copies),
+            CopyPolicy::Hedge { after_us, copies } => {
                 // A copy is sent if none of the earlier ones has its reply by then.
                 let is_sent = |copy: u32| {
                     (1..=copy).map(|earlier| above(f64::from(earlier) * after_us)).product::<f64>()
                 };
                 (0..copies).map(is_sent).sum()
             }
-            Policy::Retry { timeout_us, retries } => {
+            CopyPolicy::Retry { timeout_us, retries } => {
                 (0..=retries).map(|retry| libm::pow(above(timeout_us), f64::from(retry))).sum()
             }
         }
@@ -141,7 +141,7 @@ impl Redundant {
     /// Computes the share of requests whose last copy takes longer than the timeout; none without timeouts.
     pub fn timed_out(&self) -> Option<f64> {
         match self.policy {
-            Policy::Retry { timeout_us, retries } => {
+            CopyPolicy::Retry { timeout_us, retries } => {
                 Some(libm::pow(1.0 - self.law.cdf(timeout_us), f64::from(retries) + 1.0))
             }
             _ => None,
@@ -152,13 +152,13 @@ impl Redundant {
     pub fn quantile(&self, share: f64) -> f64 {
         let one = self.law.quantile(share);
         let (low, high) = match self.policy {
-            Policy::Once => return one,
-            Policy::Replicas { copies } => {
+            CopyPolicy::Once => return one,
+            CopyPolicy::Replicas { copies } => {
                 return self.law.quantile(-libm::expm1(libm::log1p(-share) / f64::from(copies)));
             }
             // Copies only make it shorter.
-            Policy::Hedge { .. } => (self.law.quantile(SMALLEST).min(0.0), one),
-            Policy::Retry { timeout_us, retries } => {
+            CopyPolicy::Hedge { .. } => (self.law.quantile(SMALLEST).min(0.0), one),
+            CopyPolicy::Retry { timeout_us, retries } => {
                 // A little more, since the sum is rounded.
                 let last = (one + f64::from(retries) * timeout_us) * (1.0 + 1e-12);
                 (self.law.quantile(SMALLEST).min(0.0), last)
@@ -189,7 +189,7 @@ impl Redundant {
 
     /// Computes the mean latency in us.
     pub fn mean(&self) -> f64 {
-        if self.policy == Policy::Once {
+        if self.policy == CopyPolicy::Once {
             return self.law.moments().0;
         }
         let knots = self.knots();
@@ -200,12 +200,12 @@ impl Redundant {
     pub(crate) fn knots(&self) -> Vec<f64> {
         let of_one = self.law.knots();
         let (copies, apart) = match self.policy {
-            Policy::Once | Policy::Replicas { .. } => return of_one,
-            Policy::Hedge { after_us, copies } => (copies, after_us),
-            Policy::Retry { timeout_us, retries } => (retries + 1, timeout_us),
+            CopyPolicy::Once | CopyPolicy::Replicas { .. } => return of_one,
+            CopyPolicy::Hedge { after_us, copies } => (copies, after_us),
+            CopyPolicy::Retry { timeout_us, retries } => (retries + 1, timeout_us),
         };
         let (first, last) = (of_one[0], of_one[of_one.len() - 1]);
-        let is_retry = matches!(self.policy, Policy::Retry { .. });
+        let is_retry = matches!(self.policy, CopyPolicy::Retry { .. });
         let mut knots = Vec::new();
         for copy in 0..copies {
             let begin = f64::from(copy) * apart;

@@ -27,10 +27,10 @@ mod steering;
 
 use plimsoll_mechanisms::InvalidParam;
 
-pub use arrivals::{Arrivals, Spacing};
-pub use keys::{Keys, Popularity};
+pub use arrivals::{ServerArrivals, Spacing};
+pub use keys::{KeyPopularity, Keys};
 pub use lock::Locking;
-pub use model::{Costs, Dispatch, Numa, Placement, ServerModel, Steering, THREADS_MAX};
+pub use model::{Dispatch, MemoryPlacement, Numa, PartitionSteering, RequestCosts, ServerModel, THREADS_MAX};
 pub use outcome::{LockCounts, Served, ServerOutcome};
 
 /// Serves `model.requests` requests.
@@ -42,7 +42,7 @@ pub use outcome::{LockCounts, Served, ServerOutcome};
 /// If the parts of a latency do not sum to it: a defect of the simulator.
 pub fn run(model: &ServerModel, seed: u64) -> Result<ServerOutcome, InvalidParam> {
     model.check()?;
-    Ok(machine::Machine::new(model, seed).run())
+    Ok(machine::ServerMachine::new(model, seed).run())
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub enum Body {
     /// Spans of a common axis of time, several a row.
     Gantt(Gantt),
     /// Bars along the time, one row a sender.
-    Timetable(Timetable),
+    Timetable(TimetableChart),
 }
 
 impl Chart {
@@ -43,7 +43,7 @@ impl Chart {
         note: impl Into<String>,
         x: Axis,
         y: Axis,
-        series: Vec<Line>,
+        series: Vec<ChartLine>,
     ) -> Chart {
         let lines = Lines { x, y, series, read: Read::AtX, tail_view: false };
         Chart { title: title.into(), note: note.into(), body: Body::Lines(lines) }
@@ -72,8 +72,8 @@ impl Chart {
         let x = lines.series.iter().flat_map(|line| line.x.iter().copied());
         let (left, right) =
             x.fold((f64::INFINITY, f64::NEG_INFINITY), |(left, right), x| (left.min(x), right.max(x)));
-        let line = Line::new(name, Color::Reference, vec![left, right], vec![limit; 2]);
-        lines.series.push(Line { stroke: Stroke::Dashed, ..line });
+        let line = ChartLine::new(name, Color::Reference, vec![left, right], vec![limit; 2]);
+        lines.series.push(ChartLine { stroke: Stroke::Dashed, ..line });
         Some(self)
     }
 
@@ -333,7 +333,7 @@ pub struct Lines {
     /// The vertical axis of all lines.
     pub y: Axis,
     /// The lines, in the order of the legend.
-    pub series: Vec<Line>,
+    pub series: Vec<ChartLine>,
     /// The axis along which a reader compares lines.
     pub read: Read,
     /// Whether a report also shows the share above each `y`, on a logarithmic axis.
@@ -346,10 +346,10 @@ const FAR_APART: f64 = 10.0;
 impl Lines {
     /// The complementary distribution on a logarithmic axis.
     fn tail(&self) -> Lines {
-        let tail = |line: &Line| {
+        let tail = |line: &ChartLine| {
             let points = line.x.iter().zip(&line.y).map(|(&x, &y)| (x, 1.0 - y));
             let (x, y) = points.filter(|(_, share)| *share > 1e-12).unzip();
-            Line { x, y, around: None, ..line.clone() }
+            ChartLine { x, y, around: None, ..line.clone() }
         };
         Lines {
             y: Axis { max: Some(1.0), ..Axis::log("share that took longer", Format::Percent) },
@@ -387,7 +387,7 @@ pub enum Read {
 
 /// One line of a figure.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Line {
+pub struct ChartLine {
     /// The name in the legend.
     pub name: String,
     /// The colour, and the marker with it.
@@ -454,11 +454,11 @@ pub enum Shape {
     ErrorBars,
 }
 
-impl Line {
+impl ChartLine {
     /// Makes a solid line with nothing around it.
-    pub fn new(name: &str, color: Color, x: Vec<f64>, y: Vec<f64>) -> Line {
+    pub fn new(name: &str, color: Color, x: Vec<f64>, y: Vec<f64>) -> ChartLine {
         let stroke = Stroke::Solid;
-        Line { name: name.to_owned(), color, x, y, around: None, steps: false, apart: false, stroke }
+        ChartLine { name: name.to_owned(), color, x, y, around: None, steps: false, apart: false, stroke }
     }
 }
 
@@ -582,7 +582,7 @@ pub struct GanttSpan {
 
 /// Bars along the time, one row a sender.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Timetable {
+pub struct TimetableChart {
     /// The label of the time axis, which is counted in weeks.
     pub label: String,
     /// The number of the first week.

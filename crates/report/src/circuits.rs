@@ -11,12 +11,12 @@ use plimsoll_results::summary::{CircuitSummary, FILLED_ENOUGH};
 use plimsoll_results::{Curves, Summary};
 
 use crate::chart::{
-    Axis, Body, Chart, Color, Format, Line, RECEIVERS, StackPart, Stroke, Timetable, TimetableBar,
+    Axis, Body, Chart, ChartLine, Color, Format, RECEIVERS, StackPart, Stroke, TimetableBar, TimetableChart,
 };
 use crate::figures::{self, SIZES, Unit};
 use crate::plots;
 use crate::table::blocks::{PERCENT, cell_label};
-use crate::table::numbers::{Numbers, assemble};
+use crate::table::numbers::{NumberColumn, assemble};
 use crate::table::{Grid, Row};
 
 /// The receivers that have colours of their own, in the order of their numbers.
@@ -85,7 +85,7 @@ pub fn timetable(curves: &CircuitCurves, receivers: &Receivers) -> Chart {
             "A row is a sender, a bar a circuit in the colour of its receiver. The solid part of its height is the \
              share that was filled. Blank: the sender has no circuit. Dark: no host has one.{others}"
         ),
-        body: Body::Timetable(Timetable {
+        body: Body::Timetable(TimetableChart {
             label: format!("week, of {} each", figures::time(curves.week_us)),
             first: curves.first_week,
             weeks: curves.weeks,
@@ -101,7 +101,7 @@ pub fn timetable(curves: &CircuitCurves, receivers: &Receivers) -> Chart {
 /// Charts the bytes that circuits carried in each week, one line a pair of hosts.
 pub fn bytes_by_week(curves: &CircuitCurves, receivers: &Receivers) -> Chart {
     let shown = |pair: &&PairBytes| receivers.place(pair.receiver).is_some();
-    let mut series: Vec<Line> = curves
+    let mut series: Vec<ChartLine> = curves
         .pairs
         .iter()
         .filter(shown)
@@ -109,15 +109,20 @@ pub fn bytes_by_week(curves: &CircuitCurves, receivers: &Receivers) -> Chart {
             let place = receivers.place(pair.receiver).unwrap_or(0);
             let sender = curves.senders.iter().position(|host| *host == pair.sender).unwrap_or(0);
             let color = Color::Receiver(place, sender);
-            Line::new(&pair_name(pair.sender, pair.receiver), color, pair.week.clone(), pair.bytes.clone())
+            ChartLine::new(
+                &pair_name(pair.sender, pair.receiver),
+                color,
+                pair.week.clone(),
+                pair.bytes.clone(),
+            )
         })
         .collect();
     let others = curves.other_pairs + curves.pairs.len() - series.len();
     let ends = series.first().map(|line| (line.x.first().copied(), line.x.last().copied()));
     if let Some((Some(first), Some(last))) = ends {
         let fits = vec![curves.week_bytes; 2];
-        let line = Line::new("fits a whole week", Color::Reference, vec![first, last], fits);
-        series.push(Line { stroke: Stroke::Dashed, ..line });
+        let line = ChartLine::new("fits a whole week", Color::Reference, vec![first, last], fits);
+        series.push(ChartLine { stroke: Stroke::Dashed, ..line });
     }
     let mean = match curves.weeks_per_value {
         1 => String::new(),
@@ -214,13 +219,13 @@ pub(crate) fn summary_grid(summary: &Summary) -> Option<Grid> {
     };
     let (switch, bytes) = ("circuit switch", "bytes by");
     let columns = [
-        Numbers::new("circuits", "filled", Some(PERCENT), all(|c| 100.0 * c.filled)),
-        Numbers::new("circuits", "wasted", Some(PERCENT), all(|c| 100.0 * c.wasted)),
-        Numbers::new(switch, "dark", Some(PERCENT), all(|c| 100.0 * c.dark)),
-        Numbers::new(switch, "configurations a week", Some(PLAIN), all(|c| c.configurations_per_week)),
-        Numbers::new(switch, "lost packets", None, all(|c| (c.lost_dark + c.lost_unmatched) as f64)),
-        Numbers::new(bytes, "circuits", Some(SIZES), all(|c| c.circuit_bytes as f64)),
-        Numbers::new(bytes, "packet switch", Some(SIZES), all(|c| c.packet_bytes as f64)),
+        NumberColumn::new("circuits", "filled", Some(PERCENT), all(|c| 100.0 * c.filled)),
+        NumberColumn::new("circuits", "wasted", Some(PERCENT), all(|c| 100.0 * c.wasted)),
+        NumberColumn::new(switch, "dark", Some(PERCENT), all(|c| 100.0 * c.dark)),
+        NumberColumn::new(switch, "configurations a week", Some(PLAIN), all(|c| c.configurations_per_week)),
+        NumberColumn::new(switch, "lost packets", None, all(|c| (c.lost_dark + c.lost_unmatched) as f64)),
+        NumberColumn::new(bytes, "circuits", Some(SIZES), all(|c| c.circuit_bytes as f64)),
+        NumberColumn::new(bytes, "packet switch", Some(SIZES), all(|c| c.packet_bytes as f64)),
     ];
     let labels = known.iter().map(|(cell, _)| cell_label(summary, cell)).collect();
     let mut grid = assemble("Circuits".to_owned(), "variant", labels, &columns);

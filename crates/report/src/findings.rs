@@ -1,8 +1,8 @@
 //! [`Findings`]: the results of an analysis without a run of a scenario, as text, as Markdown and as a page.
 
 use crate::chart::Schemes;
-use crate::html::{Article, Figure, Section, article};
-use crate::table::{Grid, Style};
+use crate::html::{Article, Figure, PageSection, article};
+use crate::table::{Grid, TableStyle};
 
 /// A sentence, tables and warnings.
 #[derive(Clone, PartialEq, Debug)]
@@ -36,7 +36,7 @@ pub struct FindingsPage<'a> {
 
 impl Findings {
     /// Writes everything as text for a terminal.
-    pub fn to_terminal(&self, style: &Style) -> String {
+    pub fn to_terminal(&self, style: &TableStyle) -> String {
         let mut text = format!("{}\n\n", self.sentence);
         text.extend(self.grids.iter().map(|grid| grid.to_terminal(style) + "\n"));
         text.extend((!self.closing.is_empty()).then(|| format!("{}\n", self.closing)));
@@ -56,7 +56,7 @@ impl Findings {
     /// Renders a page with a section for the figures and one for each table.
     pub fn to_page(&self, page: FindingsPage<'_>) -> String {
         let ids: Vec<String> = (0..self.grids.len()).map(|number| format!("table-{number}")).collect();
-        let section = |id, name, figures, tables| Section { id, name, lead: "", figures, tables };
+        let section = |id, name, figures, tables| PageSection { id, name, lead: "", figures, tables };
         let mut sections = vec![section("figures", "Figures", page.figures, Vec::new())];
         let tables = ids.iter().zip(&self.grids);
         sections.extend(tables.map(|(id, grid)| section(id, &grid.title, Vec::new(), vec![grid.clone()])));

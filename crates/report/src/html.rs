@@ -13,8 +13,8 @@ mod page;
 mod replay;
 mod tables;
 
-pub use article::{Article, Section, article};
-pub use document::{Document, document};
+pub use article::{Article, PageSection, article};
+pub use document::{MarkdownPage, document};
 pub use explore::{Control, ExplorePage, Knob, explore, results};
 pub use replay::{ReplayPage, replay};
 
@@ -30,7 +30,7 @@ use crate::plots::{self, Panel};
 use crate::processors;
 use crate::queues::{self, QueueName};
 use crate::svg::{self, Key, Size};
-use crate::table::blocks::Pick;
+use crate::table::blocks::PickEstimate;
 use crate::table::{self, Grid, blocks};
 use crate::verdict;
 
@@ -201,7 +201,7 @@ pub fn render(page: &Page<'_>) -> String {
 
     let texts = table::alarms(summary).chain(page.warnings.iter().cloned());
     let schemes = plots::schemes(summary);
-    let mut out = page::head(&page::Head {
+    let mut out = page::head(&page::PageHead {
         kind: "Plimsoll report",
         title: page.title,
         description: page.description,
@@ -374,7 +374,7 @@ fn sweep_figures(summary: &Summary, queues: &[QueueName<'_>]) -> Vec<Figure> {
     for (number, workload) in summary.workloads().into_iter().enumerate() {
         let id = id("sweep", workload, number);
         let mut table = Some(blocks::sweep_grid(summary, workload));
-        let statistics: [(&str, &str, Pick); 3] =
+        let statistics: [(&str, &str, PickEstimate); 3] =
             [("p99", "p99", |d| d.p99), ("p50", "p50", |d| d.p50), ("mean", "Mean", |d| d.mean)];
         for (metric, name, pick) in statistics {
             let chart = |panel: &Panel<'_>| Some(plots::over_sweep(summary, panel, workload, name, pick));

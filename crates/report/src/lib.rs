@@ -23,4 +23,4 @@ pub mod table;
 pub mod verdict;
 
 pub use findings::{Findings, FindingsPage};
-pub use table::{Format, Style};
+pub use table::{Format, TableStyle};

@@ -3,12 +3,12 @@
 use plimsoll_results::by_size::SHARES;
 use plimsoll_results::curves::Curves;
 use plimsoll_results::point::sweep_label;
-use plimsoll_results::stats::paired::{Change, Direction};
+use plimsoll_results::stats::paired::{Change, ChangeDirection};
 use plimsoll_results::stats::{Estimate, samples_needed};
 use plimsoll_results::summary::{Distribution, QueueSummary, Summary, WAITING_FOR_CIRCUIT};
 
 use crate::chart::{
-    Around, Axis, Body, Chart, Color, DotRow, Dots, Format, Line, Lines, Part, Read, Schemes, Shape,
+    Around, Axis, Body, Chart, ChartLine, Color, DotRow, Dots, Format, Lines, Part, Read, Schemes, Shape,
     StackPart, StackRow, Whisker,
 };
 use crate::queues::QueueName;
@@ -39,7 +39,7 @@ pub fn distribution(summary: &Summary, curves: &Curves, workload: &str, point: &
             // The first step rises from zero.
             let us = cdf.us.first().into_iter().chain(&cdf.us).copied().collect();
             let share = [0.0].iter().chain(&cdf.share).copied().collect();
-            Line { steps: true, ..Line::new(&cdf.variant, schemes.color(&cdf.variant), us, share) }
+            ChartLine { steps: true, ..ChartLine::new(&cdf.variant, schemes.color(&cdf.variant), us, share) }
         })
         .collect();
     Chart {
@@ -125,13 +125,13 @@ pub fn timeline(summary: &Summary, curves: &Curves, queue: QueueName<'_>, point:
             let color = schemes.color(&line.variant);
             let us = line.ms.iter().map(|ms| ms * 1e3).collect();
             let some = |values: &[f64]| values.iter().copied().map(Some).collect();
-            Line {
+            ChartLine {
                 around: Some(Around {
                     shape: Shape::Band,
                     low: some(&line.least_us),
                     high: some(&line.most_us),
                 }),
-                ..Line::new(&line.variant, color, us, line.mean_us.clone())
+                ..ChartLine::new(&line.variant, color, us, line.mean_us.clone())
             }
         })
         .collect();
@@ -160,7 +160,7 @@ pub fn who_pays(summary: &Summary, point: &Point) -> Option<Chart> {
                     label: format!("{} {statistic}", comparison.variant),
                     color: schemes.color(&comparison.variant),
                     at: whisker(&ratio),
-                    hollow: change.direction() == Direction::NotSeen,
+                    hollow: change.direction() == ChangeDirection::NotSeen,
                 });
             };
             push("mean", &change.mean);
@@ -267,7 +267,7 @@ pub fn slowdown(summary: &Summary, curves: &Curves, workload: &str, point: &Poin
                 Some((middle, bucket.slowdown[share]?))
             });
             let (x, y) = known.unzip();
-            Line::new(&found.variant, schemes.color(&found.variant), x, y)
+            ChartLine::new(&found.variant, schemes.color(&found.variant), x, y)
         })
         .collect();
     let (_, name) = SHARES[share];
@@ -305,11 +305,11 @@ fn sweep_chart(
     value: impl Fn(&str, &Point) -> Option<Estimate>,
 ) -> Chart {
     let schemes = schemes(summary);
-    let series: Vec<Line> = summary
+    let series: Vec<ChartLine> = summary
         .variants
         .iter()
         .map(|variant| {
-            let mut line = Line::new(variant, schemes.color(variant), Vec::new(), Vec::new());
+            let mut line = ChartLine::new(variant, schemes.color(variant), Vec::new(), Vec::new());
             let (mut low, mut high) = (Vec::new(), Vec::new());
             for (point, place) in panel.points.iter().zip(&panel.places) {
                 let Some(estimate) = value(variant, point) else { continue };
@@ -319,7 +319,7 @@ fn sweep_chart(
                 high.push(estimate.interval.map(|interval| interval.high));
             }
             line.around = Some(Around { shape: Shape::ErrorBars, low, high });
-            Line { apart: !panel.x.categories.is_empty(), ..line }
+            ChartLine { apart: !panel.x.categories.is_empty(), ..line }
         })
         .collect();
     let all: Vec<Estimate> =

@@ -6,7 +6,7 @@ use plimsoll_results::summary::ProcessorSummary;
 
 use crate::table::Grid;
 use crate::table::blocks::{PERCENT, cell_label};
-use crate::table::numbers::{Numbers, assemble};
+use crate::table::numbers::{NumberColumn, assemble};
 
 /// Makes the table of the processors of every variant and sweep point; `None` where hosts have none.
 pub(crate) fn summary_grid(summary: &Summary) -> Option<Grid> {
@@ -20,12 +20,12 @@ pub(crate) fn summary_grid(summary: &Summary) -> Option<Grid> {
     };
     let (busy, frames) = ("busy", "frames of all hosts");
     let columns = [
-        Numbers::new(busy, "interrupts", Some(PERCENT), all(|p| 100.0 * p.interrupts)),
-        Numbers::new(busy, "application", Some(PERCENT), all(|p| 100.0 * p.application)),
-        Numbers::new(busy, "busiest core", Some(PERCENT), all(|p| 100.0 * p.busiest)),
-        Numbers::new(frames, "received", None, all(|p| p.frames_received as f64)),
-        Numbers::new(frames, "sent", None, all(|p| p.frames_sent as f64)),
-        Numbers::new(frames, "lost at a ring", None, all(|p| p.ring_drops as f64)),
+        NumberColumn::new(busy, "interrupts", Some(PERCENT), all(|p| 100.0 * p.interrupts)),
+        NumberColumn::new(busy, "application", Some(PERCENT), all(|p| 100.0 * p.application)),
+        NumberColumn::new(busy, "busiest core", Some(PERCENT), all(|p| 100.0 * p.busiest)),
+        NumberColumn::new(frames, "received", None, all(|p| p.frames_received as f64)),
+        NumberColumn::new(frames, "sent", None, all(|p| p.frames_sent as f64)),
+        NumberColumn::new(frames, "lost at a ring", None, all(|p| p.ring_drops as f64)),
     ];
     let labels = known.iter().map(|(cell, _)| cell_label(summary, cell)).collect();
     let mut grid = assemble("Processors of the hosts".to_owned(), "variant", labels, &columns);

@@ -70,7 +70,7 @@ pub fn keys(chart: &Chart) -> Vec<Key> {
     match &chart.body {
         Body::Lines(body) => {
             let glyph = |apart: bool, stroke| if apart { Glyph::Marker } else { Glyph::Line(stroke) };
-            let key = |line: &crate::chart::Line| Key {
+            let key = |line: &crate::chart::ChartLine| Key {
                 name: line.name.clone(),
                 color: line.color,
                 glyph: glyph(line.apart, line.stroke),

@@ -20,9 +20,9 @@ use plimsoll_text::{printable, printable_lines};
 
 use crate::verdict;
 pub use differences::differences;
-pub use grid::{Cell, Column, Grid, Row, bold, dim, escape_markdown};
+pub use grid::{Column, Grid, Row, TableCell, bold, dim, escape_markdown};
 pub use listing::{Listing, ListingColumn};
-pub use style::{Style, folded};
+pub use style::{TableStyle, folded};
 pub use tidy::line as csv_line;
 
 /// The forms in which a summary is rendered.
@@ -39,7 +39,7 @@ pub enum Format {
 }
 
 /// Renders the tables, sentences and warnings of a summary.
-pub fn render(summary: &Summary, format: Format, style: &Style) -> String {
+pub fn render(summary: &Summary, format: Format, style: &TableStyle) -> String {
     match format {
         Format::Table => terminal(summary, style),
         Format::Json => tidy::json(summary),
@@ -49,7 +49,7 @@ pub fn render(summary: &Summary, format: Format, style: &Style) -> String {
 }
 
 /// Renders as [`render`] does, with a table of all paired differences, for runs side by side. JSON has them anyway.
-pub fn render_compared(summary: &Summary, format: Format, style: &Style) -> String {
+pub fn render_compared(summary: &Summary, format: Format, style: &TableStyle) -> String {
     let table = differences(summary);
     match format {
         Format::Table if !table.rows.is_empty() => {
@@ -66,11 +66,11 @@ pub fn grids(summary: &Summary) -> Vec<Grid> {
     blocks::grids(summary, true)
 }
 
-fn terminal(summary: &Summary, style: &Style) -> String {
+fn terminal(summary: &Summary, style: &TableStyle) -> String {
     tables(summary, style) + &sentences(summary, style)
 }
 
-fn tables(summary: &Summary, style: &Style) -> String {
+fn tables(summary: &Summary, style: &TableStyle) -> String {
     let grids = blocks::grids(summary, style.details);
     let mut out = String::new();
     for grid in &grids {
@@ -110,7 +110,7 @@ pub(crate) const INTERVALS: &str = "(low .. high) is a 95 % confidence interval.
 pub(crate) const BEST: &str = "Bold: the lowest value, by a paired difference from the second lowest whose 95 % \
                                interval excludes zero.";
 
-fn sentences(summary: &Summary, style: &Style) -> String {
+fn sentences(summary: &Summary, style: &TableStyle) -> String {
     let mut out = String::new();
     for text in verdict::sentences(summary) {
         out.push_str(&sentence(&text, style));
@@ -124,7 +124,7 @@ fn sentences(summary: &Summary, style: &Style) -> String {
 }
 
 /// Writes a sentence about a variant, whose name is before the colon, as lines of a terminal.
-pub fn sentence(text: &str, style: &Style) -> String {
+pub fn sentence(text: &str, style: &TableStyle) -> String {
     let text = style.prose(&printable(text));
     let (variant, rest) = text.split_once(':').unwrap_or(("", &text));
     format!("{}:{rest}\n", bold(variant, style))
@@ -136,7 +136,7 @@ pub(crate) fn alarms(summary: &Summary) -> impl Iterator<Item = String> + '_ {
     others.map(ToString::to_string)
 }
 
-fn markdown(summary: &Summary, style: &Style) -> String {
+fn markdown(summary: &Summary, style: &TableStyle) -> String {
     let grids = blocks::grids(summary, style.details);
     let mut out: String = grids.iter().map(|grid| grid.to_markdown() + "\n").collect();
     let notes = notes(summary, &grids, true);

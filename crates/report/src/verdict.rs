@@ -6,7 +6,7 @@
 //! over its points and the number of points with a difference.
 
 use plimsoll_results::Summary;
-use plimsoll_results::stats::paired::{Change, Direction};
+use plimsoll_results::stats::paired::{Change, ChangeDirection};
 use plimsoll_results::stats::samples_needed;
 use plimsoll_results::summary::{Comparison, WorkloadChange};
 
@@ -116,8 +116,8 @@ fn clause(workload: &str, points: &[&Comparison]) -> Option<Clause> {
     let headline = Headline::for_pairs(changes.iter().map(|change| change.pairs).min()?);
     let mut what = format!("{}({workload})", headline.name());
     let changes: Vec<&Change> = changes.iter().map(|change| headline.of(change)).collect();
-    let lower = ratios(&changes, Direction::Lower);
-    let higher = ratios(&changes, Direction::Higher);
+    let lower = ratios(&changes, ChangeDirection::Lower);
+    let higher = ratios(&changes, ChangeDirection::Higher);
     let parts: Vec<String> = [(lower, "lower"), (higher, "higher")]
         .into_iter()
         .filter(|(ratios, _)| !ratios.is_empty())
@@ -148,20 +148,20 @@ pub(crate) fn interval(change: &Change) -> String {
 /// Writes the direction of a change in one or two words.
 pub(crate) fn word(change: &Change) -> &'static str {
     match (change.direction(), change.difference.interval) {
-        (Direction::Lower, _) => "lower",
-        (Direction::Higher, _) => "higher",
-        (Direction::NotSeen, Some(_)) => UNSEEN,
-        (Direction::NotSeen, None) => "too few to tell",
+        (ChangeDirection::Lower, _) => "lower",
+        (ChangeDirection::Higher, _) => "higher",
+        (ChangeDirection::NotSeen, Some(_)) => UNSEEN,
+        (ChangeDirection::NotSeen, None) => "too few to tell",
     }
 }
 
 /// Returns the ratios of the changes in this direction.
-fn ratios(changes: &[&Change], direction: Direction) -> Vec<f64> {
+fn ratios(changes: &[&Change], direction: ChangeDirection) -> Vec<f64> {
     let seen = changes.iter().filter(|change| change.direction() == direction);
     seen.map(|change| match change.ratio {
         Some(ratio) => ratio.value,
         // From or to zero: the factor does not exist.
-        None if direction == Direction::Lower => 0.0,
+        None if direction == ChangeDirection::Lower => 0.0,
         None => f64::INFINITY,
     })
     .collect()

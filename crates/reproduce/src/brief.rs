@@ -6,7 +6,7 @@ use std::fmt::Write;
 use plimsoll_report::figures::number;
 
 use crate::ledger::Ledger;
-use crate::row::{Row, State};
+use crate::row::{RowState, StudyRow};
 use crate::run::Reproduction;
 use crate::study::Study;
 use crate::words;
@@ -40,7 +40,7 @@ pub fn in_brief(study: &Study, reproduction: &Reproduction, page: &str) -> Strin
         for (name, (row, ratio)) in names.iter().zip(&farthest) {
             let measured = format!("{} {}", number(row.measured), row.unit);
             let published = row.published.map_or_else(String::new, number);
-            let state = row.state.map_or("", State::name);
+            let state = row.state.map_or("", RowState::name);
             let ratio = format!("{}x", number(*ratio));
             let _ = writeln!(
                 text,
@@ -59,12 +59,12 @@ pub fn in_brief(study: &Study, reproduction: &Reproduction, page: &str) -> Strin
 }
 
 /// Returns the rows that are not held, and their factors from the published values: the largest first, either way.
-fn farthest<'a>(study: &Study, reproduction: &'a Reproduction) -> Vec<(&'a Row, f64)> {
+fn farthest<'a>(study: &Study, reproduction: &'a Reproduction) -> Vec<(&'a StudyRow, f64)> {
     let held = study.bases[0].name();
-    let outside = |row: &&Row| {
-        row.base == held && !row.suspect && matches!(row.state, Some(State::Explained | State::Open))
+    let outside = |row: &&StudyRow| {
+        row.base == held && !row.suspect && matches!(row.state, Some(RowState::Explained | RowState::Open))
     };
-    let mut rows: Vec<(&Row, f64)> = reproduction
+    let mut rows: Vec<(&StudyRow, f64)> = reproduction
         .rows
         .iter()
         .filter(outside)
@@ -76,7 +76,7 @@ fn farthest<'a>(study: &Study, reproduction: &'a Reproduction) -> Vec<(&'a Row, 
 }
 
 /// Names a row: `Fig. 2b, TCP at 2: mean queueing delay`.
-fn name(row: &Row) -> String {
+fn name(row: &StudyRow) -> String {
     let figure = words::figure(&row.figure).unwrap_or_else(|| row.figure.clone());
     let metric = words::metric(&row.metric).unwrap_or_else(|| row.metric.clone());
     format!("{figure}, {} at {}: {metric}", row.series, row.x)
@@ -91,10 +91,11 @@ mod tests {
     #[test]
     fn ten_lines_have_the_count_the_farthest_values_and_the_page() {
         let row = |x: &str, measured: f64, within: bool| {
-            let mut row = Row::new("fig2b", study("hull").bases[0].name(), "TCP", x, "queue_us_mean", "us");
+            let mut row =
+                StudyRow::new("fig2b", study("hull").bases[0].name(), "TCP", x, "queue_us_mean", "us");
             row.measured = measured;
             let mut row = row.compare(Some(100.0), None, Some(1.35));
-            row.state = Some(if within { State::Held } else { State::Open });
+            row.state = Some(if within { RowState::Held } else { RowState::Open });
             row
         };
         let ordering = Ordering {

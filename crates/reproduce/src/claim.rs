@@ -20,7 +20,7 @@ use serde::Deserialize;
 
 use crate::expression::{Number, RowExpression};
 use crate::published::{Published, PublishedKind};
-use crate::row::Row;
+use crate::row::StudyRow;
 
 /// Rows that are computed together.
 #[derive(Clone, Debug, Deserialize)]
@@ -128,7 +128,7 @@ impl Claims {
     }
 
     /// Computes the rows from the rows of figures.
-    pub(crate) fn rows(&self, first_base: &str, published: &Published, rows: &[Row]) -> Vec<Row> {
+    pub(crate) fn rows(&self, first_base: &str, published: &Published, rows: &[StudyRow]) -> Vec<StudyRow> {
         let mut computed = Vec::new();
         self.walk(rows, &mut vec![("base", first_base)], &mut |claim, names| {
             computed.extend(claim.row(published, rows, names));
@@ -138,7 +138,12 @@ impl Claims {
 
     /// Returns the expressions of which `rows` has no number, whatever the values of their names.
     #[cfg(test)]
-    pub(crate) fn without_rows(&self, first_base: &str, published: &Published, rows: &[Row]) -> Vec<String> {
+    pub(crate) fn without_rows(
+        &self,
+        first_base: &str,
+        published: &Published,
+        rows: &[StudyRow],
+    ) -> Vec<String> {
         let mut found = std::collections::BTreeMap::new();
         self.walk(rows, &mut vec![("base", first_base)], &mut |claim, names| {
             *found.entry(claim.is.clone()).or_insert(false) |= claim.row(published, rows, names).is_some();
@@ -149,7 +154,7 @@ impl Claims {
     /// Calls `with` for each row and combination of values.
     fn walk<'a>(
         &'a self,
-        rows: &[Row],
+        rows: &[StudyRow],
         names: &mut Vec<NameValue<'a>>,
         with: &mut dyn FnMut(&'a Claim, &[NameValue<'a>]),
     ) {
@@ -165,7 +170,7 @@ impl Claims {
     fn walk_each<'a>(
         &'a self,
         each: &'a [Vec<String>],
-        rows: &[Row],
+        rows: &[StudyRow],
         names: &mut Vec<NameValue<'a>>,
         with: &mut dyn FnMut(&'a Claim, &[NameValue<'a>]),
     ) {
@@ -185,7 +190,7 @@ impl Claims {
 
 impl BestChoice {
     /// Returns the value whose expression is the least, the first of several.
-    fn value(&self, rows: &[Row], names: &[NameValue<'_>]) -> Option<&str> {
+    fn value(&self, rows: &[StudyRow], names: &[NameValue<'_>]) -> Option<&str> {
         let cost = |value: &String| {
             let own: Vec<NameValue<'_>> = names.iter().copied().chain(named(&self.name, value)).collect();
             number(&self.least, rows, &own)
@@ -204,10 +209,10 @@ fn base<'a>(names: &[NameValue<'a>]) -> &'a str {
 }
 
 /// Computes an expression of rows of the names' base; `None` where a row is missing.
-fn number(text: &str, rows: &[Row], names: &[NameValue<'_>]) -> Option<Number> {
+fn number(text: &str, rows: &[StudyRow], names: &[NameValue<'_>]) -> Option<Number> {
     let base = base(names);
     let find = |metric: &str, [figure, series, x]: [&str; 3]| {
-        let is = |row: &&Row| {
+        let is = |row: &&StudyRow| {
             row.base == base
                 && (row.figure.as_str(), row.series.as_str()) == (figure, series)
                 && (row.x.as_str(), row.metric.as_str()) == (x, metric)
@@ -234,14 +239,14 @@ impl Claim {
         self.holds.iter().try_for_each(|text| condition(text).map(drop))
     }
 
-    fn row(&self, values: &Published, rows: &[Row], names: &[NameValue<'_>]) -> Option<Row> {
+    fn row(&self, values: &Published, rows: &[StudyRow], names: &[NameValue<'_>]) -> Option<StudyRow> {
         let filled = |text: &str| filled(text, names);
         let base = base(names);
         let doubts = self.doubts.as_ref().and_then(|text| number(text, rows, names));
         let number = number(&self.is, rows, names)?;
         let [figure, series, x, metric, unit] =
             [&self.figure, &self.series, &self.x, &self.metric, &self.unit].map(|t| filled(t));
-        let mut row = Row::new(&figure, base, &series, &x, &metric, &unit);
+        let mut row = StudyRow::new(&figure, base, &series, &x, &metric, &unit);
         row.measured = number.value;
         row.suspect = number.is_suspect || doubts.is_some_and(|doubts| doubts.is_suspect);
         row.ci = number.interval.filter(|_| self.interval);
@@ -319,18 +324,18 @@ mod tests {
     use super::*;
     use crate::studies::study;
 
-    fn row(figure: &str, series: &str, metric: &str, measured: f64, half: f64) -> Row {
+    fn row(figure: &str, series: &str, metric: &str, measured: f64, half: f64) -> StudyRow {
         let ci = Some((measured - half, measured + half));
-        Row { measured, ci, ..Row::new(figure, "kernel", series, "160", metric, "x") }
+        StudyRow { measured, ci, ..StudyRow::new(figure, "kernel", series, "160", metric, "x") }
     }
 
     /// The order and the factor of the reader/writer lock's mean over that of steering, where the ratios of the rounds
     /// are this.
-    fn claimed(ratio: f64, half: f64, is_suspect: bool) -> [Row; 2] {
+    fn claimed(ratio: f64, half: f64, is_suspect: bool) -> [StudyRow; 2] {
         let means = ["reader/writer lock", "steering"].map(|series| {
             // Intervals of the machine, which are much wider than the intervals of the rounds' ratios.
             let mean = row("fig5.3", series, "latency_us_mean", 200.0, 150.0);
-            Row { suspect: is_suspect && series == "reader/writer lock", ..mean }
+            StudyRow { suspect: is_suspect && series == "reader/writer lock", ..mean }
         });
         let ratio = row("fig5.3", "steering", "mean_of_lock", ratio, half);
         let rows = study("chronos-kernel").computed(&[&means[..], &[ratio]].concat());
@@ -380,16 +385,20 @@ mod tests {
     }
 
     /// Returns the applications under a scheme: the job at `share` of its rate, the others `times` as long as alone.
-    fn applications(figure: &str, scheme: &str, x: &str, share: f64, times: f64) -> [Row; 3] {
-        [("hadoop_gbps", share), ("ptp_us_rms", 10.0 * times), ("memcached_us_rms", 50.0 * times)]
-            .map(|(metric, measured)| Row { measured, ..Row::new(figure, "kernel", scheme, x, metric, "") })
+    fn applications(figure: &str, scheme: &str, x: &str, share: f64, times: f64) -> [StudyRow; 3] {
+        [("hadoop_gbps", share), ("ptp_us_rms", 10.0 * times), ("memcached_us_rms", 50.0 * times)].map(
+            |(metric, measured)| StudyRow {
+                measured,
+                ..StudyRow::new(figure, "kernel", scheme, x, metric, "")
+            },
+        )
     }
 
     #[test]
     fn a_choice_is_made_once_all_are_measured() {
         let study = study("qjump-kernel");
-        let ecn = |rows: &[Row]| -> Vec<f64> {
-            let of_ecn = |row: &Row| row.figure == "fig7" && row.series == "ECN";
+        let ecn = |rows: &[StudyRow]| -> Vec<f64> {
+            let of_ecn = |row: &StudyRow| row.figure == "fig7" && row.series == "ECN";
             study.computed(rows).into_iter().filter(of_ecn).map(|row| row.measured).collect()
         };
         let mut rows = Vec::from(applications("apps", "ideal", "shared", 1.0, 1.0));

@@ -7,7 +7,7 @@ use plimsoll_units::Span;
 use crate::error::ReproduceError;
 use crate::exact::{ExactRow, ExactRun};
 use crate::machine_model;
-use crate::row::Row;
+use crate::row::StudyRow;
 use crate::single_run::run_once;
 use crate::study::Study;
 
@@ -22,7 +22,7 @@ impl Study {
     }
 
     /// Computes the rows that follow from `rows`: of the model of the machine, of the summary, and of the claims.
-    pub(crate) fn computed(&self, rows: &[Row]) -> Vec<Row> {
+    pub(crate) fn computed(&self, rows: &[StudyRow]) -> Vec<StudyRow> {
         let mut computed = if self.has_model() { machine_model::rows(self, rows) } else { Vec::new() };
         let all = [rows, &computed].concat();
         let base = self.bases[0].name();
@@ -35,12 +35,12 @@ impl Study {
     ///
     /// # Errors
     /// If a shipped scenario does not load.
-    pub fn measure_exact(&self, seed: u64) -> Result<Vec<Row>, ReproduceError> {
+    pub fn measure_exact(&self, seed: u64) -> Result<Vec<StudyRow>, ReproduceError> {
         self.exact_rows(seed, self.laid_out()?.path())
     }
 
     /// Measures the same with the scenarios that are in a folder.
-    pub(crate) fn exact_rows(&self, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError> {
+    pub(crate) fn exact_rows(&self, seed: u64, folder: &Path) -> Result<Vec<StudyRow>, ReproduceError> {
         let mut rows = self.exact.map_or(Ok(Vec::new()), |exact| exact(self, seed, folder))?;
         for run in &self.exact_runs {
             rows.extend(self.exact_run(run, seed, folder)?);
@@ -49,7 +49,7 @@ impl Study {
     }
 
     /// Runs a scenario with each of its schemes.
-    fn exact_run(&self, run: &ExactRun, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError> {
+    fn exact_run(&self, run: &ExactRun, seed: u64, folder: &Path) -> Result<Vec<StudyRow>, ReproduceError> {
         let set: Vec<&str> = run.set.iter().map(String::as_str).collect();
         let mut rows = Vec::new();
         for scheme in &run.schemes {
@@ -57,8 +57,8 @@ impl Study {
             for ExactRow { figure, series, x, metric, unit, of, value, tolerance } in &run.rows {
                 let measured = of.estimate(&outcome, Span::ZERO).map_or(f64::NAN, |found| found.value);
                 let series = series.as_ref().unwrap_or(scheme);
-                let row = Row::new(figure, self.bases[0].name(), series, x, metric, unit);
-                rows.push(Row { measured, ..row }.compare(Some(*value), None, Some(*tolerance)));
+                let row = StudyRow::new(figure, self.bases[0].name(), series, x, metric, unit);
+                rows.push(StudyRow { measured, ..row }.compare(Some(*value), None, Some(*tolerance)));
             }
         }
         Ok(rows)

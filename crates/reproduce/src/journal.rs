@@ -11,11 +11,11 @@ use plimsoll_experiment::{Finished, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::options::Part;
-use crate::row::Row;
+use crate::row::StudyRow;
 
 /// A finished run, a line of the journal.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Entry {
+pub struct StudyRun {
     /// The digest of the settings of the run's scenario, as text: the same digest means the same run.
     pub digest: String,
     /// The version of the program that ran it.
@@ -40,33 +40,33 @@ pub struct Entry {
     /// Packets that completed a link.
     pub packet_hops: u64,
     /// The rows that the run measured.
-    pub rows: Vec<Row>,
+    pub rows: Vec<StudyRow>,
 }
 
 /// Finished runs by digest, figure and base, in a file if there is one. Two figures may have the same run, and measure
 /// different things in it.
-pub type Journal = Store<Entry>;
+pub type Journal = Store<StudyRun>;
 
 /// The digest of a run and what its rows are called: two points of a figure may be the same run.
 pub(crate) type Key = (String, [String; 4]);
 
-impl Entry {
+impl StudyRun {
     /// Returns the digest of the run's settings, with the digest of the outcomes of its scenario.
     pub fn identity(&self) -> String {
         identity(&self.digest, self.outcomes.as_deref())
     }
 }
 
-impl Finished for Entry {
+impl Finished for StudyRun {
     type Key = Key;
 
     fn key(&self) -> Key {
-        let Entry { figure, base, x, series, .. } = self;
+        let StudyRun { figure, base, x, series, .. } = self;
         (self.digest.clone(), [figure, base, x, series].map(Clone::clone))
     }
 
     /// Lines of another version of the program do not count.
-    fn read(json: &str) -> Result<Option<Entry>, String> {
+    fn read(json: &str) -> Result<Option<StudyRun>, String> {
         #[derive(Deserialize)]
         struct EntryHead {
             version: String,
@@ -93,7 +93,7 @@ pub fn forget(journal: &mut Journal, parts: &[Part]) -> Result<(), StoreError> {
 }
 
 /// Returns the run of that digest for a figure, a base, a place on the axis and a scheme, if it is done.
-pub(crate) fn find<'j>(journal: &'j Journal, digest: u64, names: [&str; 4]) -> Option<&'j Entry> {
+pub(crate) fn find<'j>(journal: &'j Journal, digest: u64, names: [&str; 4]) -> Option<&'j StudyRun> {
     journal.get(&(text(digest), names.map(str::to_owned)))
 }
 
@@ -108,10 +108,10 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 mod tests {
     use super::*;
 
-    fn entry(digest: u64) -> Entry {
-        let mut row = Row::new("fig11", "source", "bucket", "1", "one_way_us_mean", "us");
+    fn entry(digest: u64) -> StudyRun {
+        let mut row = StudyRow::new("fig11", "source", "bucket", "1", "one_way_us_mean", "us");
         row.measured = 1.0 / 3.0;
-        Entry {
+        StudyRun {
             digest: text(digest),
             version: VERSION.to_owned(),
             commit: Some("aaaa".to_owned()),
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn two_points_of_one_digest_keep_their_names() {
         let mut journal = Journal::in_memory();
-        let other = Entry { x: "2".to_owned(), ..entry(1) };
+        let other = StudyRun { x: "2".to_owned(), ..entry(1) };
         journal.keep(entry(1)).and_then(|()| journal.keep(other.clone())).expect("they are kept");
         assert_eq!(find(&journal, 1, FIG11), Some(&entry(1)));
         assert_eq!(find(&journal, 1, ["fig11", "source", "2", "bucket"]), Some(&other));
@@ -142,14 +142,14 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("journal.jsonl");
         let mut journal = Journal::open(&path).expect("it is made");
-        let other = Entry { x: "2".to_owned(), ..entry(2) };
-        let old = Entry { version: "0.0.0-other".to_owned(), ..entry(3) };
+        let other = StudyRun { x: "2".to_owned(), ..entry(2) };
+        let old = StudyRun { version: "0.0.0-other".to_owned(), ..entry(3) };
         [entry(1), other.clone(), old]
             .into_iter()
             .try_for_each(|entry| journal.keep(entry))
             .expect("written");
         forget(&mut journal, &["fig11@1".parse().expect("a part")]).expect("it is written");
-        journal.keep(Entry { version: "0.0.0-other".to_owned(), ..entry(3) }).expect("it is written");
+        journal.keep(StudyRun { version: "0.0.0-other".to_owned(), ..entry(3) }).expect("it is written");
         let journal = Journal::open(&path).expect("it opens");
         assert_eq!((find(&journal, 1, FIG11), find(&journal, 3, FIG11)), (None, None));
         assert_eq!(find(&journal, 2, ["fig11", "source", "2", "bucket"]), Some(&other));

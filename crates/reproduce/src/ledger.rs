@@ -12,7 +12,7 @@
 
 use std::ops::{Add, AddAssign};
 
-use crate::row::{Row, State};
+use crate::row::{RowState, StudyRow};
 use crate::study::Study;
 
 /// The number of published values in each state.
@@ -33,10 +33,10 @@ pub const FACTOR: f64 = 1.35;
 
 impl Ledger {
     /// Counts the rows of a study that have a state.
-    pub fn of(rows: &[Row]) -> Ledger {
+    pub fn of(rows: &[StudyRow]) -> Ledger {
         let count = |state| rows.iter().filter(|row| row.state == Some(state)).count();
         let [held, explained, open, input] =
-            [State::Held, State::Explained, State::Open, State::Input].map(count);
+            [RowState::Held, RowState::Explained, RowState::Open, RowState::Input].map(count);
         Ledger { held, explained, open, input }
     }
 
@@ -66,7 +66,7 @@ impl AddAssign for Ledger {
 }
 
 /// Judges every row that has a published value, and says what became of it.
-pub(crate) fn settle(study: &Study, rows: &mut [Row]) {
+pub(crate) fn settle(study: &Study, rows: &mut [StudyRow]) {
     for row in rows {
         if row.base != study.bases[0].name() {
             (row.published, row.ratio, row.tolerance, row.within) = (None, None, None, None);
@@ -80,7 +80,7 @@ pub(crate) fn settle(study: &Study, rows: &mut [Row]) {
         }
         if study.not_built.iter().any(|rows| rows.has(row)) {
             row.let_go();
-            row.state = row.is_published().then_some(State::Open);
+            row.state = row.is_published().then_some(RowState::Open);
             continue;
         }
         let as_asked = row.clone();
@@ -90,26 +90,26 @@ pub(crate) fn settle(study: &Study, rows: &mut [Row]) {
         row.state = if is_input && row.within != Some(false) {
             let is_published = row.is_published();
             *row = as_asked;
-            is_published.then_some(State::Input)
+            is_published.then_some(RowState::Input)
         } else {
             state(study, row)
         };
     }
 }
 
-fn state(study: &Study, row: &Row) -> Option<State> {
+fn state(study: &Study, row: &StudyRow) -> Option<RowState> {
     let is_explained = || study.explanation(row).is_some();
     match row.within {
-        _ if row.suspect || row.quick => row.is_published().then_some(State::Open),
-        Some(true) => Some(State::Held),
-        Some(false) if is_explained() => Some(State::Explained),
-        Some(false) => Some(State::Open),
+        _ if row.suspect || row.quick => row.is_published().then_some(RowState::Open),
+        Some(true) => Some(RowState::Held),
+        Some(false) if is_explained() => Some(RowState::Explained),
+        Some(false) => Some(RowState::Open),
         // The order is not decided.
-        None => row.is_published().then_some(State::Open),
+        None => row.is_published().then_some(RowState::Open),
     }
 }
 
-impl Row {
+impl StudyRow {
     /// Returns whether a paper has a value, or an order, for the row.
     fn is_published(&self) -> bool {
         self.published.is_some() || self.within.is_some()

@@ -10,7 +10,8 @@
 //! | under the lock | 1 us, assumed |
 
 use plimsoll_models::server::{
-    self, Arrivals, Costs, Dispatch, Keys, Locking, Numa, Popularity, ServerModel, ServerOutcome,
+    self, Dispatch, KeyPopularity, Keys, Locking, Numa, RequestCosts, ServerArrivals, ServerModel,
+    ServerOutcome,
 };
 use plimsoll_results::stats::{Samples, Statistic};
 use plimsoll_scenario::distribution::TimeDistribution;
@@ -19,24 +20,24 @@ use plimsoll_units::Span;
 use serde::Deserialize;
 
 use crate::models::ModelGauge;
-use crate::row::Row;
-use crate::study::{Base, Figure, Measured, Study};
+use crate::row::StudyRow;
+use crate::study::{Base, Measured, Study, StudyFigure};
 
 /// The keys of a figure for the model of its servers.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct ModelKeys {
     /// Rates are shares of the rate of the group's first server at saturation.
-    arrivals: Arrivals,
+    arrivals: ServerArrivals,
     #[serde(default = "uniform")]
-    popularity: Popularity,
+    popularity: KeyPopularity,
     gauges: Vec<ModelGauge>,
     /// The number of requests, one after the other, that count as one.
     chain: Option<usize>,
 }
 
-fn uniform() -> Popularity {
-    Popularity::Uniform
+fn uniform() -> KeyPopularity {
+    KeyPopularity::Uniform
 }
 
 /// The table `model` of a server.
@@ -62,11 +63,11 @@ fn one() -> u32 {
 }
 
 /// Computes the model's numbers wherever this machine's are measured.
-pub(crate) fn rows(study: &Study, rows: &[Row]) -> Vec<Row> {
+pub(crate) fn rows(study: &Study, rows: &[StudyRow]) -> Vec<StudyRow> {
     let machine = MeasuredMachine { study, rows };
-    let mut simulated: Vec<Row> = Vec::new();
+    let mut simulated: Vec<StudyRow> = Vec::new();
     for row in rows.iter().filter(|row| row.base == Base::Kernel.name()) {
-        let is_done = |other: &&Row| same_point(row, other) && other.series == row.series;
+        let is_done = |other: &&StudyRow| same_point(row, other) && other.series == row.series;
         if simulated.iter().any(|other| is_done(&other)) {
             continue;
         }
@@ -76,21 +77,21 @@ pub(crate) fn rows(study: &Study, rows: &[Row]) -> Vec<Row> {
             simulated.push(found);
         }
     }
-    let ratios: Vec<Row> = rows.iter().filter_map(|row| ratio(study, row, &simulated)).collect();
+    let ratios: Vec<StudyRow> = rows.iter().filter_map(|row| ratio(study, row, &simulated)).collect();
     simulated.extend(ratios);
     simulated
 }
 
-fn beside(row: &Row, metric: &str, unit: &str) -> Row {
-    Row::new(&row.figure, Base::Simulated.name(), &row.series, &row.x, metric, unit)
+fn beside(row: &StudyRow, metric: &str, unit: &str) -> StudyRow {
+    StudyRow::new(&row.figure, Base::Simulated.name(), &row.series, &row.x, metric, unit)
 }
 
-fn same_point(row: &Row, other: &Row) -> bool {
+fn same_point(row: &StudyRow, other: &StudyRow) -> bool {
     (&row.figure, &row.x) == (&other.figure, &other.x)
 }
 
 /// Computes the model's ratio beside a measured one to the first server, such as `p99_of_first`.
-fn ratio(study: &Study, row: &Row, simulated: &[Row]) -> Option<Row> {
+fn ratio(study: &Study, row: &StudyRow, simulated: &[StudyRow]) -> Option<StudyRow> {
     let first = study.figure(&row.figure)?.first_of(&row.series)?;
     let of = |series: &str| {
         simulated.iter().find(|other| {
@@ -99,18 +100,18 @@ fn ratio(study: &Study, row: &Row, simulated: &[Row]) -> Option<Row> {
         })
     };
     let measured = of(&row.series)?.measured / of(first)?.measured;
-    Some(Row { measured, ..beside(row, &row.metric, &row.unit) })
+    Some(StudyRow { measured, ..beside(row, &row.metric, &row.unit) })
 }
 
 /// The rows that were measured of this machine.
 struct MeasuredMachine<'a> {
     study: &'a Study,
-    rows: &'a [Row],
+    rows: &'a [StudyRow],
 }
 
 impl MeasuredMachine<'_> {
     fn given(&self, series: &str, x: &str, metric: &str) -> Option<f64> {
-        let is = |row: &&Row| {
+        let is = |row: &&StudyRow| {
             (row.figure.as_str(), row.base.as_str()) == ("given", Base::Kernel.name())
                 && (row.series.as_str(), row.x.as_str(), row.metric.as_str()) == (series, x, metric)
         };
@@ -118,15 +119,15 @@ impl MeasuredMachine<'_> {
     }
 
     /// Computes the model's numbers at the point and for the scheme of a measured row.
-    fn at(&self, row: &Row) -> Option<Vec<Measured>> {
-        let Figure { model, parameters, .. } = self.study.figure(&row.figure)?;
+    fn at(&self, row: &StudyRow) -> Option<Vec<Measured>> {
+        let StudyFigure { model, parameters, .. } = self.study.figure(&row.figure)?;
         let of_study = "a test reads the models of every study";
         let keys: ModelKeys = model.as_ref()?.read(&row.x, &row.series).expect(of_study);
         let server = parameters.server(&row.series).ok()?.remove("model")?;
         let server: ModelServer = server.try_into().expect(of_study);
         let most = self.given(&server.first, "saturation", "requests_per_s")?;
         let mut arrivals = keys.arrivals;
-        if let Arrivals::Open { rate, .. } | Arrivals::Bursts { rate, .. } = &mut arrivals {
+        if let ServerArrivals::Open { rate, .. } | ServerArrivals::Bursts { rate, .. } = &mut arrivals {
             *rate *= most;
         }
         let model = self.model(server, arrivals, keys.popularity)?;
@@ -138,7 +139,12 @@ impl MeasuredMachine<'_> {
         Some(keys.gauges.iter().flat_map(|gauge| gauge.read(&outcome, &latencies)).collect())
     }
 
-    fn model(&self, of: ModelServer, arrivals: Arrivals, popularity: Popularity) -> Option<ServerModel> {
+    fn model(
+        &self,
+        of: ModelServer,
+        arrivals: ServerArrivals,
+        popularity: KeyPopularity,
+    ) -> Option<ServerModel> {
         let wake = self.given("this machine", "wake-up", "latency_us_p50").map(us)?;
         let ModelServer { given, processes, threads, given_threads, mut dispatch, mut locking, .. } = of;
         if let Dispatch::Steered(steering) = &mut dispatch {
@@ -153,7 +159,7 @@ impl MeasuredMachine<'_> {
         let sigma = libm::log(p99 / p50).max(0.0) / 2.326_348;
         let sd = mean * libm::sqrt(libm::exp(sigma * sigma) - 1.0);
         let [mean, sd] = [mean, sd].map(|us| Span::from_ns((us * 1e3) as u64));
-        let costs = Costs {
+        let costs = RequestCosts {
             network: Span::ZERO,
             delivery: TimeDistribution::Lognormal { mean, sd: Some(sd), sigma: None },
             system: TimeDistribution::Constant(us((busy_us - APPLICATION_US).max(0.0))),
@@ -203,12 +209,12 @@ mod tests {
     use super::*;
     use crate::studies::study;
 
-    fn kernel(figure: &str, series: &str, x: &str, metric: &str, measured: f64) -> Row {
-        Row { measured, ..Row::new(figure, "kernel", series, x, metric, "") }
+    fn kernel(figure: &str, series: &str, x: &str, metric: &str, measured: f64) -> StudyRow {
+        StudyRow { measured, ..StudyRow::new(figure, "kernel", series, x, metric, "") }
     }
 
     /// Returns a machine on which a request takes 10 us of the server, and 40 us in all where nothing waits.
-    fn machine() -> Vec<Row> {
+    fn machine() -> Vec<StudyRow> {
         let mut rows = vec![kernel("given", "this machine", "wake-up", "latency_us_p50", 30.0)];
         for (series, most) in [("MC", 100_000.0), ("CH", 125_000.0)] {
             rows.push(kernel("given", series, "saturation", "requests_per_s", most));
@@ -221,10 +227,10 @@ mod tests {
         rows
     }
 
-    fn simulated(also: &[Row]) -> impl Fn([&str; 4]) -> f64 + use<> {
+    fn simulated(also: &[StudyRow]) -> impl Fn([&str; 4]) -> f64 + use<> {
         let simulated = rows(study("chronos-kernel"), &[machine().as_slice(), also].concat());
         move |[figure, series, x, metric]| {
-            let is = |row: &&Row| {
+            let is = |row: &&StudyRow| {
                 row.base == "simulated"
                     && (row.figure.as_str(), row.series.as_str()) == (figure, series)
                     && (row.x.as_str(), row.metric.as_str()) == (x, metric)

@@ -20,7 +20,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt::Write;
 
-use plimsoll_text::csv::{Row, rows};
+use plimsoll_text::csv::{CsvRecord, rows};
 
 use plimsoll_experiment::measure::SEGMENT_BYTES;
 
@@ -183,7 +183,7 @@ fn picoseconds(seconds: f64) -> u64 {
 /// Reads sizes in packets and their cumulative shares.
 fn table(sizes: &str) -> Vec<(f64, f64)> {
     let number = |text: &str| text.parse::<f64>().expect("a bundled table has numbers");
-    let point = |row: Row<'_>| match row.cells()[..] {
+    let point = |row: CsvRecord<'_>| match row.cells()[..] {
         [bytes, share] => (number(bytes) / SEGMENT_BYTES as f64, number(share)),
         _ => panic!("a bundled table has two columns"),
     };

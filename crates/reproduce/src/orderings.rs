@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::row::Row;
+use crate::row::StudyRow;
 
 /// Two schemes at one point of a figure.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -24,9 +24,9 @@ pub struct Ordering {
 
 /// Compares every pair of schemes that has published values and as many flows, of the rows of `base`, but for the
 /// figures `without`.
-pub fn orderings(rows: &[Row], base: &str, without: &[String]) -> Vec<Ordering> {
-    let counts = |row: &&Row| row.base == base && !without.contains(&row.figure);
-    let of_base: Vec<&Row> = rows.iter().filter(counts).collect();
+pub fn orderings(rows: &[StudyRow], base: &str, without: &[String]) -> Vec<Ordering> {
+    let counts = |row: &&StudyRow| row.base == base && !without.contains(&row.figure);
+    let of_base: Vec<&StudyRow> = rows.iter().filter(counts).collect();
     let mut orderings = Vec::new();
     for (index, a) in of_base.iter().enumerate() {
         for b in &of_base[index + 1..] {
@@ -54,8 +54,8 @@ pub fn orderings(rows: &[Row], base: &str, without: &[String]) -> Vec<Ordering> 
 
 /// Returns whether the order is the published one, if the intervals are apart; a number without an interval counts as
 /// exact.
-fn decided(smaller: &Row, larger: &Row) -> Option<bool> {
-    let interval = |row: &Row| row.ci.unwrap_or((row.measured, row.measured));
+fn decided(smaller: &StudyRow, larger: &StudyRow) -> Option<bool> {
+    let interval = |row: &StudyRow| row.ci.unwrap_or((row.measured, row.measured));
     let ((low_a, high_a), (low_b, high_b)) = (interval(smaller), interval(larger));
     if high_a < low_b {
         Some(true)
@@ -70,8 +70,8 @@ fn decided(smaller: &Row, larger: &Row) -> Option<bool> {
 mod tests {
     use super::*;
 
-    fn row(series: &str, measured: f64, half: f64, published: f64) -> Row {
-        let mut row = Row::new("table2", "source", series, "20", "queue_us_mean", "us");
+    fn row(series: &str, measured: f64, half: f64, published: f64) -> StudyRow {
+        let mut row = StudyRow::new("table2", "source", series, "20", "queue_us_mean", "us");
         row.measured = measured;
         row.ci = Some((measured - half, measured + half));
         row.compare(Some(published), None, None)
@@ -82,7 +82,7 @@ mod tests {
         let holds = |a, b| orderings(&[a, b], "source", &[]).first().and_then(|ordering| ordering.holds);
         assert_eq!(holds(row("A", 1.0, 0.1, 10.0), row("B", 2.0, 0.1, 20.0)), Some(true));
         assert_eq!(holds(row("A", 3.0, 0.1, 10.0), row("B", 2.0, 0.1, 20.0)), Some(false));
-        let few = Row { flows: Some(500), ..row("B", 2.0, 0.1, 20.0) };
+        let few = StudyRow { flows: Some(500), ..row("B", 2.0, 0.1, 20.0) };
         assert_eq!(holds(row("A", 1.0, 0.1, 10.0), few), None);
         assert_eq!(holds(row("A", 2.1, 0.2, 10.0), row("B", 2.0, 0.1, 20.0)), None);
     }

@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use plimsoll_report::chart::{Around, Axis, Body, Chart, Format, Line, Lines, Read, Schemes, Shape, Stroke};
+use plimsoll_report::chart::{
+    Around, Axis, Body, Chart, ChartLine, Format, Lines, Read, Schemes, Shape, Stroke,
+};
 use plimsoll_report::figures::number;
 use plimsoll_report::html;
 use plimsoll_report::svg::{self, Size};
 
 use crate::ledger::Ledger;
-use crate::row::{Row, State};
+use crate::row::{RowState, StudyRow};
 use crate::run::Reproduction;
-use crate::study::{Base, Explanation, Figure, PageTable, Study, StudySources};
+use crate::study::{Base, Explanation, PageTable, Study, StudyFigure, StudySources};
 use crate::words;
 
 /// Makes the files of a page: names below `docs/reproductions`, and contents.
@@ -33,7 +35,7 @@ pub fn html(study: &Study, reproduction: &Reproduction, version: &str, commit: O
     let figure = |(name, chart): (String, Chart)| {
         (format!("{}/{name}.svg", study.id), html::Figure::new(name, chart, Vec::new()))
     };
-    html::document(&html::Document {
+    html::document(&html::MarkdownPage {
         kind: "Plimsoll study",
         markdown: &page(study, reproduction),
         figures: &charts(study, reproduction).into_iter().map(figure).collect(),
@@ -116,7 +118,7 @@ fn head(page: &mut String, study: &Study) {
     let _ = write!(page, "\n{about}");
 }
 
-fn rows_of<'a>(reproduction: &'a Reproduction, figure: &str) -> Vec<&'a Row> {
+fn rows_of<'a>(reproduction: &'a Reproduction, figure: &str) -> Vec<&'a StudyRow> {
     reproduction.rows.iter().filter(|row| row.figure == figure).collect()
 }
 
@@ -196,7 +198,7 @@ fn missing(page: &mut String, reproduction: &Reproduction) {
     }
 }
 
-fn section(page: &mut String, study: &Study, reproduction: &Reproduction, figure: &Figure) {
+fn section(page: &mut String, study: &Study, reproduction: &Reproduction, figure: &StudyFigure) {
     let rows = rows_of(reproduction, &figure.id);
     if rows.is_empty() {
         return;
@@ -214,7 +216,7 @@ fn section(page: &mut String, study: &Study, reproduction: &Reproduction, figure
 }
 
 /// Writes a table of rows, without the columns that the study or the table does not need.
-fn table(page: &mut String, study: &Study, rows: &[&Row]) {
+fn table(page: &mut String, study: &Study, rows: &[&StudyRow]) {
     let shows_seeds = study.other_seeds > 0;
     let shows_flows = rows.iter().any(|row| row.flows.is_some());
     // The words of a study without tables are in a table of their own.
@@ -239,15 +241,16 @@ fn table(page: &mut String, study: &Study, rows: &[&Row]) {
         column(study.is_live(), "--:|"),
         column(study.has_original, "--:|"),
     );
-    let is_same = |one: &Row, other: &Row| {
+    let is_same = |one: &StudyRow, other: &StudyRow| {
         (&one.series, &one.x, &one.metric) == (&other.series, &other.x, &other.metric)
     };
     // Some figures have runs of the other base alone.
-    let is_alone =
-        |row: &Row| row.base == beside && !rows.iter().any(|other| other.base == held && is_same(other, row));
+    let is_alone = |row: &StudyRow| {
+        row.base == beside && !rows.iter().any(|other| other.base == held && is_same(other, row))
+    };
     for row in rows.iter().filter(|row| row.base == held || is_alone(row)) {
         let is_held = row.base == held;
-        let same = |other: &&&Row| other.base == beside && is_same(other, row);
+        let same = |other: &&&StudyRow| other.base == beside && is_same(other, row);
         let optional = |value: Option<f64>| value.map_or_else(String::new, number);
         let ratio = |ratio: Option<f64>| ratio.map_or_else(String::new, |ratio| format!("{ratio:.3}"));
         let other = rows.iter().find(same).map(|row| row.measured);
@@ -261,12 +264,12 @@ fn table(page: &mut String, study: &Study, rows: &[&Row]) {
         let mark = match row.state {
             _ if row.suspect => "suspect",
             _ if row.quick => "quick",
-            Some(State::Held) if row.order_only => "same order",
-            Some(State::Held) => "✓",
-            Some(State::Explained) => "explained",
-            Some(State::Open) if row.within.is_none() => "undecided",
-            Some(State::Open) => "**open**",
-            Some(State::Input) => "input",
+            Some(RowState::Held) if row.order_only => "same order",
+            Some(RowState::Held) => "✓",
+            Some(RowState::Explained) => "explained",
+            Some(RowState::Open) if row.within.is_none() => "undecided",
+            Some(RowState::Open) => "**open**",
+            Some(RowState::Input) => "input",
             None => "",
         };
         let ours = if study.is_bound_of_ours(row) { " †" } else { "" };
@@ -292,29 +295,30 @@ fn table(page: &mut String, study: &Study, rows: &[&Row]) {
 }
 
 fn explanations(page: &mut String, study: &Study, reproduction: &Reproduction) {
-    let is_explained = |row: &&Row| row.state == Some(State::Explained);
-    let explained: Vec<&Row> = reproduction.rows.iter().filter(is_explained).collect();
+    let is_explained = |row: &&StudyRow| row.state == Some(RowState::Explained);
+    let explained: Vec<&StudyRow> = reproduction.rows.iter().filter(is_explained).collect();
     if !explained.is_empty() {
         page.push_str("\n## What is outside its tolerance, and why\n");
     }
     groups(page, study, &explained, &study.explanations, Study::explanation);
 
-    let open: Vec<&Row> = reproduction.rows.iter().filter(|row| row.state == Some(State::Open)).collect();
+    let open: Vec<&StudyRow> =
+        reproduction.rows.iter().filter(|row| row.state == Some(RowState::Open)).collect();
     if !open.is_empty() {
         page.push_str("\n## Open differences\n");
     }
     groups(page, study, &open, &study.open, Study::open_question);
-    let rest = |is_of: fn(&Row) -> bool| -> Vec<&Row> {
-        let is_in = |row: &&Row| is_of(row) && study.open_question(row).is_none();
+    let rest = |is_of: fn(&StudyRow) -> bool| -> Vec<&StudyRow> {
+        let is_in = |row: &&StudyRow| is_of(row) && study.open_question(row).is_none();
         open.iter().copied().filter(is_in).collect()
     };
-    let mut write = |rows: Vec<&Row>, title: &str, text: &str| {
+    let mut write = |rows: Vec<&StudyRow>, title: &str, text: &str| {
         if !rows.is_empty() {
             let _ = writeln!(page, "\n### {title}\n\n{text}\n");
             table(page, study, &rows);
         }
     };
-    write(rest(Row::is_off), "Not looked into", "What makes the difference is not known.");
+    write(rest(StudyRow::is_off), "Not looked into", "What makes the difference is not known.");
     write(
         rest(|row| !row.is_off() && !row.suspect),
         "Undecided",
@@ -331,13 +335,13 @@ fn explanations(page: &mut String, study: &Study, reproduction: &Reproduction) {
 fn groups<'s>(
     page: &mut String,
     study: &'s Study,
-    rows: &[&Row],
+    rows: &[&StudyRow],
     texts: &'s [Explanation],
-    of: fn(&'s Study, &Row) -> Option<&'s Explanation>,
+    of: fn(&'s Study, &StudyRow) -> Option<&'s Explanation>,
 ) {
     for text in texts {
-        let is_its = |row: &&Row| of(study, row).is_some_and(|found| found.title == text.title);
-        let rows: Vec<&Row> = rows.iter().copied().filter(is_its).collect();
+        let is_its = |row: &&StudyRow| of(study, row).is_some_and(|found| found.title == text.title);
+        let rows: Vec<&StudyRow> = rows.iter().copied().filter(is_its).collect();
         if !rows.is_empty() {
             let _ = writeln!(page, "\n### {}\n\n{}\n", text.title, text.text);
             table(page, study, &rows);
@@ -369,8 +373,8 @@ fn charts(study: &Study, reproduction: &Reproduction) -> Vec<(String, Chart)> {
     for figure in &study.figures {
         for metric in &figure.drawn {
             let rows = rows_of(reproduction, &figure.id);
-            let of_base = |base: Base| -> Vec<&Row> {
-                let of = |row: &&&Row| row.metric == *metric && row.base == base.name();
+            let of_base = |base: Base| -> Vec<&StudyRow> {
+                let of = |row: &&&StudyRow| row.metric == *metric && row.base == base.name();
                 rows.iter().filter(of).copied().collect()
             };
             let [held, beside] = study.bases.map(of_base);
@@ -387,24 +391,30 @@ fn charts(study: &Study, reproduction: &Reproduction) -> Vec<(String, Chart)> {
 }
 
 /// Writes the title of a drawn figure: `Fig. 2b: Mean queueing delay`.
-fn title(figure: &Figure, metric: &str) -> String {
+fn title(figure: &StudyFigure, metric: &str) -> String {
     let quantity = words::metric(metric).unwrap_or_else(|| metric.to_owned());
     words::figure(&figure.id).map_or_else(|| quantity.clone(), |name| format!("{name}: {quantity}"))
 }
 
 /// Draws measured lines, and in the same colour the published values and the values of the base `beside`.
-fn chart(figure: &Figure, schemes: &Schemes, metric: &str, rows: &[&Row], beside: &[&Row]) -> Chart {
+fn chart(
+    figure: &StudyFigure,
+    schemes: &Schemes,
+    metric: &str,
+    rows: &[&StudyRow],
+    beside: &[&StudyRow],
+) -> Chart {
     let mut lines = Vec::new();
     for series in &figure.series {
         let color = schemes.color(series);
-        let of: Vec<(f64, &Row)> = rows
+        let of: Vec<(f64, &StudyRow)> = rows
             .iter()
             .filter(|row| row.series == *series)
             .filter_map(|row| Some((row.x.parse().ok()?, *row)))
             .collect();
         let x = of.iter().map(|(x, _)| *x).collect();
         let y = of.iter().map(|(_, row)| row.measured).collect();
-        let mut line = Line::new(series, color, x, y);
+        let mut line = ChartLine::new(series, color, x, y);
         line.around = Some(Around {
             shape: Shape::ErrorBars,
             low: of.iter().map(|(_, row)| row.ci.map(|(low, _)| low)).collect(),
@@ -424,7 +434,7 @@ fn chart(figure: &Figure, schemes: &Schemes, metric: &str, rows: &[&Row], beside
         {
             if !values.is_empty() {
                 let (x, y) = values.into_iter().unzip();
-                let mut line = Line::new(&format!("{series}, {whose}"), color, x, y);
+                let mut line = ChartLine::new(&format!("{series}, {whose}"), color, x, y);
                 line.stroke = stroke;
                 lines.push(line);
             }

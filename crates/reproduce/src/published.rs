@@ -10,7 +10,7 @@
 
 use plimsoll_text::csv::rows;
 
-use crate::row::Row;
+use crate::row::StudyRow;
 
 /// How the paper gives a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,12 +105,12 @@ impl Published {
     }
 
     /// Returns the value of the table for a row, or `None`.
-    pub(crate) fn of(&self, kind: PublishedKind, row: &Row) -> Option<f64> {
+    pub(crate) fn of(&self, kind: PublishedKind, row: &StudyRow) -> Option<f64> {
         self.value(kind, &row.figure, &row.series, &row.x, &row.metric)
     }
 
     /// Sets a row beside the number and the original's that the table has for it.
-    pub(crate) fn beside(&self, row: Row, tolerance: Option<f64>) -> Row {
+    pub(crate) fn beside(&self, row: StudyRow, tolerance: Option<f64>) -> StudyRow {
         let [about, original] =
             [PublishedKind::About, PublishedKind::Original].map(|kind| self.of(kind, &row));
         row.compare(about, original, tolerance)

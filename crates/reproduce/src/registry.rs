@@ -60,7 +60,7 @@ mod tests {
     use std::path::Path;
 
     use crate::Reproduction;
-    use crate::row::Row;
+    use crate::row::StudyRow;
     use crate::studies::every;
 
     /// Computes the sums of every committed page again; the sums of chronos-kernel take half a minute of its model.
@@ -71,14 +71,14 @@ mod tests {
             let rows =
                 std::fs::read_to_string(pages.join(&study.id).join("rows.json")).expect("it is committed");
             let made: Reproduction = serde_json::from_str(&rows).expect("the rows are a reproduction");
-            let measured = |row: &&Row| study.figure(&row.figure).is_some();
-            let measured: Vec<Row> = made.rows.iter().filter(measured).cloned().collect();
+            let measured = |row: &&StudyRow| study.figure(&row.figure).is_some();
+            let measured: Vec<StudyRow> = made.rows.iter().filter(measured).cloned().collect();
             for claims in &study.claims {
                 let lost = claims.without_rows(study.bases[0].name(), &study.published, &measured);
                 assert!(lost.is_empty(), "{}: no row of the page is {lost:?}", study.id);
             }
             let mut computed = study.computed(&measured);
-            computed.iter_mut().filter(|row| row.suspect).for_each(Row::let_go);
+            computed.iter_mut().filter(|row| row.suspect).for_each(StudyRow::let_go);
             crate::ledger::settle(study, &mut computed);
             assert!(!computed.is_empty(), "{}", study.id);
             assert!(made.rows.ends_with(&computed), "{}: {computed:#?}", study.id);

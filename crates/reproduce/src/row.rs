@@ -1,11 +1,11 @@
-//! [`Row`]: one measured number beside the published one.
+//! [`StudyRow`]: one measured number beside the published one.
 
 use plimsoll_results::stats::Estimate;
 use serde::{Deserialize, Serialize};
 
 /// One measured number beside the published one.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Row {
+pub struct StudyRow {
     /// The paper's figure or table.
     pub figure: String,
     /// `source`: as the study's scripts ran it, held to its values; `standard`: by the book. `kernel`: between
@@ -38,7 +38,7 @@ pub struct Row {
     pub within: Option<bool>,
     /// What became of the published value; `None` where none was published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state: Option<State>,
+    pub state: Option<RowState>,
     /// How many flows the run had, where a page has runs of different length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u64>,
@@ -56,7 +56,7 @@ pub struct Row {
 /// What became of a published value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum RowState {
     /// The number is within its tolerance, or the order is the published one.
     Held,
     /// The number is outside, and an experiment whose numbers are rows of the page shows why.
@@ -67,21 +67,21 @@ pub enum State {
     Input,
 }
 
-impl State {
+impl RowState {
     /// Returns its name in files.
     pub fn name(self) -> &'static str {
         match self {
-            State::Held => "held",
-            State::Explained => "explained",
-            State::Open => "open",
-            State::Input => "input",
+            RowState::Held => "held",
+            RowState::Explained => "explained",
+            RowState::Open => "open",
+            RowState::Input => "input",
         }
     }
 }
 
-impl Row {
-    pub(crate) fn new(figure: &str, base: &str, series: &str, x: &str, metric: &str, unit: &str) -> Row {
-        Row {
+impl StudyRow {
+    pub(crate) fn new(figure: &str, base: &str, series: &str, x: &str, metric: &str, unit: &str) -> StudyRow {
+        StudyRow {
             figure: figure.to_owned(),
             base: base.to_owned(),
             series: series.to_owned(),
@@ -114,7 +114,7 @@ impl Row {
         published: Option<f64>,
         original: Option<f64>,
         tolerance: Option<f64>,
-    ) -> Row {
+    ) -> StudyRow {
         self.published = published;
         self.original = original;
         self.ratio =
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_tolerance_is_a_factor_either_way() {
         let row = |measured, tolerance| {
-            let mut row = Row::new("fig2b", "source", "TCP", "2", "queue_us_mean", "us");
+            let mut row = StudyRow::new("fig2b", "source", "TCP", "2", "queue_us_mean", "us");
             row.measured = measured;
             row.compare(Some(100.0), None, Some(tolerance)).within
         };
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn without_a_published_value_nothing_is_judged() {
-        let mut row = Row::new("fig2c", "source", "TCP", "2", "queue_us_mean", "us");
+        let mut row = StudyRow::new("fig2c", "source", "TCP", "2", "queue_us_mean", "us");
         row.measured = 1.0;
         let row = row.compare(None, None, Some(1.05));
         assert_eq!((row.ratio, row.tolerance, row.within), (None, None, None));

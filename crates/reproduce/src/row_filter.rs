@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::row::Row;
+use crate::row::StudyRow;
 
 /// The rows that fit every key that is there. A name may begin or end with `*`, for any text.
 #[derive(Clone, PartialEq, Default, Debug, Deserialize)]
@@ -32,7 +32,7 @@ pub enum Seeds {
 
 impl RowFilter {
     /// Returns whether a row is meant.
-    pub fn has(&self, row: &Row) -> bool {
+    pub fn has(&self, row: &StudyRow) -> bool {
         let one_of = |names: &Option<Vec<String>>, is: &str| {
             names.as_ref().is_none_or(|names| names.iter().any(|name| fits(name, is)))
         };
@@ -45,7 +45,7 @@ impl RowFilter {
 }
 
 impl Seeds {
-    fn has(self, row: &Row) -> bool {
+    fn has(self, row: &StudyRow) -> bool {
         match self {
             Seeds::AroundPublished => row.is_the_draw(),
             Seeds::AbovePublished => {
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_row_fits_every_key_and_any_name_of_it() {
-        let mut row = Row::new("fig2", "source", "TCP", "4", "mean", "us");
+        let mut row = StudyRow::new("fig2", "source", "TCP", "4", "mean", "us");
         let names = |names: &[&str]| Some(names.iter().map(|&name| name.to_owned()).collect());
         let filter = RowFilter { figure: names(&["fig1", "fig2"]), x: names(&["4"]), ..RowFilter::default() };
         assert!(filter.has(&row) && RowFilter::default().has(&row));

@@ -23,8 +23,8 @@ use crate::journal::Journal;
 use crate::ledger::{self, Ledger};
 use crate::options::{OnProgress, Options, Part};
 use crate::orderings::{Ordering, orderings};
-use crate::row::Row;
-use crate::study::{Figure, Study};
+use crate::row::StudyRow;
+use crate::study::{Study, StudyFigure};
 use bench::{Bench, Job};
 use compose::Composed;
 pub use replay::{Replay, replay};
@@ -37,14 +37,14 @@ pub struct Reproduction {
     /// The seed that every run was made with.
     pub seed: u64,
     /// One row for each number.
-    pub rows: Vec<Row>,
+    pub rows: Vec<StudyRow>,
     /// The pairs of schemes: which is better, as published and as measured.
     pub orderings: Vec<Ordering>,
     /// Packets that completed a link, in all runs.
     pub packet_hops: u64,
     /// The builds that made the runs, each once; empty where none is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub builds: Vec<Build>,
+    pub builds: Vec<ProgramBuild>,
     /// Points that were not run, or only as short as a quick look has them: figure, base, x, scheme.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<[String; 4]>,
@@ -52,7 +52,7 @@ pub struct Reproduction {
 
 /// A build of the program, and the runs that it made.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Build {
+pub struct ProgramBuild {
     /// The commit that it was built from.
     pub commit: String,
     /// What its runs were told, and what the simulator made of their scenarios:
@@ -70,15 +70,15 @@ impl Reproduction {
     pub fn sum_up(&mut self, study: &Study) {
         if study.computes() {
             // Rows of a base that no run of their figure has are a model's: they are computed from the others.
-            let is_measured = |row: &Row| {
+            let is_measured = |row: &StudyRow| {
                 let figure = study.figure(&row.figure)?;
                 Some(figure.bases.iter().any(|base| base.name() == row.base))
             };
-            let measured = |row: &&Row| is_measured(row) == Some(true);
-            let measured: Vec<Row> = self.rows.iter().filter(measured).cloned().collect();
+            let measured = |row: &&StudyRow| is_measured(row) == Some(true);
+            let measured: Vec<StudyRow> = self.rows.iter().filter(measured).cloned().collect();
             let mut computed = study.computed(&measured);
-            computed.iter_mut().filter(|row| row.suspect).for_each(Row::let_go);
-            let is_left = |row: &Row| computed.iter().all(|other| other.figure != row.figure);
+            computed.iter_mut().filter(|row| row.suspect).for_each(StudyRow::let_go);
+            let is_left = |row: &StudyRow| computed.iter().all(|other| other.figure != row.figure);
             self.rows.retain(|row| is_measured(row).unwrap_or_else(|| is_left(row)));
             self.rows.extend(computed);
         }
@@ -133,10 +133,10 @@ pub fn reproduce(
     if !options.quick {
         bench.vary_seeds(&jobs, &mut rows, journal, progress)?;
     }
-    let mut rows: Vec<Row> = rows.into_iter().flatten().collect();
+    let mut rows: Vec<StudyRow> = rows.into_iter().flatten().collect();
     rows.extend(study.exact_rows(options.seed, bench.folder.path())?);
     rows.extend(study.computed(&rows));
-    rows.iter_mut().filter(|row| row.suspect).for_each(Row::let_go);
+    rows.iter_mut().filter(|row| row.suspect).for_each(StudyRow::let_go);
     ledger::settle(study, &mut rows);
     let orderings = orderings(&rows, study.bases[0].name(), &study.unordered);
     let seed = options.seed;
@@ -159,18 +159,21 @@ pub fn keep(
     let jobs = bench.jobs(earlier.quick, earlier.seed)?;
     // Rows of a base that no run of their figure has are a model's: they are computed from the others.
     let place = |job: &Job| (study.figures[job.figure].id.as_str(), job.base.name());
-    let measured = |row: &&Row| jobs.iter().any(|job| place(job) == (row.figure.as_str(), row.base.as_str()));
+    let measured =
+        |row: &&StudyRow| jobs.iter().any(|job| place(job) == (row.figure.as_str(), row.base.as_str()));
     let mut left = earlier.rows.iter().filter(measured).count();
     let mut packet_hops = earlier.packet_hops;
     let point = |job: &Job| (job.figure, job.case, job.base);
     for (number, job) in jobs.iter().enumerate() {
         // A task may measure several schemes in one run, that of the point's first.
         let is_first = !jobs[..number].iter().any(|other| point(other) == point(job));
-        let has_none =
-            |row: &Row| !jobs.iter().any(|other| point(other) == point(job) && other.series == row.series);
-        let is_of =
-            |row: &&Row| bench.is_at(job, row) && (row.series == job.series || is_first && has_none(row));
-        let rows: Vec<Row> = earlier.rows.iter().filter(is_of).cloned().collect();
+        let has_none = |row: &StudyRow| {
+            !jobs.iter().any(|other| point(other) == point(job) && other.series == row.series)
+        };
+        let is_of = |row: &&StudyRow| {
+            bench.is_at(job, row) && (row.series == job.series || is_first && has_none(row))
+        };
+        let rows: Vec<StudyRow> = earlier.rows.iter().filter(is_of).cloned().collect();
         left -= rows.len();
         if rows.is_empty() || bench.finished(journal, job).is_some() {
             continue;
@@ -190,7 +193,7 @@ pub fn keep(
     Ok(())
 }
 
-fn check(only: &[Part], figures: &[Figure]) -> Result<(), ReproduceError> {
+fn check(only: &[Part], figures: &[StudyFigure]) -> Result<(), ReproduceError> {
     for part in only {
         let Some(figure) = figures.iter().find(|figure| figure.id == part.figure) else {
             let known: Vec<&str> = figures.iter().map(|figure| figure.id.as_str()).collect();

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use plimsoll_shipped::{FOLDERS as SCENARIOS, Folder};
+use plimsoll_shipped::{FOLDERS as SCENARIOS, ShippedFolder};
 
 use crate::study::Study;
 use crate::study_file::{self, StudyFiles};
@@ -50,7 +50,7 @@ pub fn study(id: &str) -> &'static Study {
 
 /// Reads a study whose files are part of the program; a test reads every one.
 fn shipped(id: &str) -> Study {
-    let files = |folders: &[Folder], name: &str| {
+    let files = |folders: &[ShippedFolder], name: &str| {
         folders.iter().find(|folder| folder.name == name).map_or::<StudyFiles, _>(&[], |folder| folder.files)
     };
     let study = study_file::load(id, files(STUDIES, id), files(SCENARIOS, id), files(SCENARIOS, "cdf"));

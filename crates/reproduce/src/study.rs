@@ -17,17 +17,17 @@ use crate::exact::ExactRun;
 use crate::metric::FigureMetric;
 use crate::ns2::{PairArrivals, RoundRobinTransfers};
 use crate::published::Published;
-use crate::row::Row;
+use crate::row::StudyRow;
 use crate::row_filter::RowFilter;
 use crate::sources::Source;
 use crate::timeline::TimelineFigure;
 
 /// Computes rows of a finished run beyond its figure's metrics.
-pub(crate) type RunRows = fn(&Study, &FinishedRun<'_>) -> Vec<Row>;
+pub(crate) type RunRows = fn(&Study, &FinishedRun<'_>) -> Vec<StudyRow>;
 /// Computes rows whose value theory or raw data settle, with the scenarios in a folder.
-pub(crate) type Exact = fn(&Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError>;
+pub(crate) type Exact = fn(&Study, seed: u64, folder: &Path) -> Result<Vec<StudyRow>, ReproduceError>;
 /// Computes rows from all others.
-pub(crate) type SummaryRows = fn(&Study, &[Row]) -> Vec<Row>;
+pub(crate) type SummaryRows = fn(&Study, &[StudyRow]) -> Vec<StudyRow>;
 /// Makes the task of a point; `None` where a series does not have the point.
 pub type MakePointTask = Arc<dyn Fn(&Point<'_>) -> Option<Arc<dyn Task>> + Send + Sync>;
 
@@ -50,7 +50,7 @@ pub struct Study {
     /// The name and text of every scenario file, so that the program needs none of them beside it.
     pub scenarios: &'static [(&'static str, &'static str)],
     /// The figures, in the study's order.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<StudyFigure>,
     /// The values that the paper gives.
     pub published: Published,
     /// Computes rows of a run beyond its figure's metrics.
@@ -130,7 +130,7 @@ pub enum Base {
 
 /// A figure or table of the study.
 #[derive(Clone, Debug)]
-pub struct Figure {
+pub struct StudyFigure {
     /// Its name in rows: `fig2b`.
     pub id: String,
     /// The heading above it.
@@ -261,7 +261,7 @@ pub struct Explanation {
 
 /// A finished run of a figure's point.
 pub(crate) struct FinishedRun<'a> {
-    pub(crate) figure: &'a Figure,
+    pub(crate) figure: &'a StudyFigure,
     pub(crate) case: &'a Case,
     pub(crate) series: &'a str,
     pub(crate) base: Base,
@@ -270,7 +270,7 @@ pub(crate) struct FinishedRun<'a> {
 
 impl Explanation {
     /// Returns whether a row is one that it explains, and within its reach.
-    pub fn accounts_for(&self, row: &Row) -> bool {
+    pub fn accounts_for(&self, row: &StudyRow) -> bool {
         self.rows.iter().any(|rows| rows.has(row)) && (self.reach.0..=self.reach.1).contains(&row.deviation())
     }
 }
@@ -290,22 +290,22 @@ impl Study {
     }
 
     /// Returns the figure of that name.
-    pub(crate) fn figure(&self, id: &str) -> Option<&Figure> {
+    pub(crate) fn figure(&self, id: &str) -> Option<&StudyFigure> {
         self.figures.iter().find(|figure| figure.id == id)
     }
 
     /// Returns the explanation of a row, if there is one.
-    pub fn explanation(&self, row: &Row) -> Option<&Explanation> {
+    pub fn explanation(&self, row: &StudyRow) -> Option<&Explanation> {
         self.explanations.iter().find(|explanation| explanation.accounts_for(row))
     }
 
     /// Returns the open question that a row belongs to, if it does.
-    pub fn open_question(&self, row: &Row) -> Option<&Explanation> {
+    pub fn open_question(&self, row: &StudyRow) -> Option<&Explanation> {
         self.open.iter().find(|open| open.accounts_for(row))
     }
 
     /// Returns whether a row is judged by a bound of ours.
-    pub fn is_bound_of_ours(&self, row: &Row) -> bool {
+    pub fn is_bound_of_ours(&self, row: &StudyRow) -> bool {
         row.state.is_some() && self.bounds_of_ours.iter().any(|rows| rows.has(row))
     }
 
@@ -315,7 +315,7 @@ impl Study {
     }
 
     /// Returns the rows of a run that are beyond its figure's metrics.
-    pub(crate) fn further_rows(&self, run: &FinishedRun<'_>) -> Vec<Row> {
+    pub(crate) fn further_rows(&self, run: &FinishedRun<'_>) -> Vec<StudyRow> {
         let mut rows = Vec::new();
         for figure in &self.figures {
             rows.extend(figure.rows_also_of(run));
@@ -362,15 +362,15 @@ impl Base {
     }
 }
 
-impl Figure {
+impl StudyFigure {
     /// Returns the rows that `also` measures in a run.
-    fn rows_also_of(&self, run: &FinishedRun<'_>) -> Vec<Row> {
+    fn rows_also_of(&self, run: &FinishedRun<'_>) -> Vec<StudyRow> {
         let is_of = self.of.as_ref().unwrap_or(&self.id) == &run.figure.id
             && self.series.iter().any(|series| series == run.series);
         let also = self.also.iter().filter(|_| is_of);
         let metrics = also.flat_map(|(x, metrics)| metrics.iter().map(move |metric| (x, metric)));
         let row = |(x, metric): (&String, &FigureMetric)| {
-            let mut row = Row::new(&self.id, run.base.name(), run.series, x, &metric.name, &metric.unit);
+            let mut row = StudyRow::new(&self.id, run.base.name(), run.series, x, &metric.name, &metric.unit);
             row.set_measured(&metric.measure(run.outcome, Span::ZERO)?);
             Some(row)
         };
@@ -395,7 +395,7 @@ impl Figure {
     }
 
     /// Returns the factor within which a row with this published value counts as reproduced, or `None`.
-    pub(crate) fn tolerance(&self, row: &Row, published: f64) -> Option<f64> {
+    pub(crate) fn tolerance(&self, row: &StudyRow, published: f64) -> Option<f64> {
         let fits = |tolerance: &&Tolerance| {
             tolerance.rows.has(row) && tolerance.up_to.is_none_or(|most| published <= most)
         };

@@ -19,7 +19,9 @@ use crate::published::Published;
 use crate::registry::{self, EXACT, RUN_ROWS, SUMMARY};
 use crate::row_filter::RowFilter;
 use crate::sources::{self, Source};
-use crate::study::{Base, Case, Explanation, Figure, PageTable, Point, Runs, Study, StudySources, Tolerance};
+use crate::study::{
+    Base, Case, Explanation, PageTable, Point, Runs, Study, StudyFigure, StudySources, Tolerance,
+};
 use crate::timeline::TimelineFigure;
 
 /// A study's file that cannot be used: its path, and the error with its place.
@@ -302,7 +304,7 @@ fn build(file: StudyFile, scenarios: StudyFiles, cdfs: StudyFiles) -> Result<Stu
             let id = figure.id.clone();
             known.figure(figure).map_err(|problem| format!("figure `{id}`: {problem}"))
         })
-        .collect::<Result<Vec<Figure>, String>>()?;
+        .collect::<Result<Vec<StudyFigure>, String>>()?;
     for (figure, of) in figures.iter().filter_map(|figure| figure.of.as_ref().map(|of| (figure, of))) {
         one_of("figure", of, figures.iter().map(|figure| figure.id.as_str()))
             .map_err(|problem| format!("figure `{}`: {problem}", figure.id))?;
@@ -370,7 +372,7 @@ struct KnownNames<'a> {
 }
 
 impl KnownNames<'_> {
-    fn figure(&self, mut file: FigureFile) -> Result<Figure, String> {
+    fn figure(&self, mut file: FigureFile) -> Result<StudyFigure, String> {
         let parameters = |with| Parameters { with, servers: self.servers.clone() };
         let model = file.model.take().map(parameters);
         let simulated = file.simulated.take().map(parameters);
@@ -412,7 +414,7 @@ impl KnownNames<'_> {
             let rows = RowFilter { series, x, metric, ..RowFilter::default() };
             Tolerance { rows, up_to, factor }
         };
-        Ok(Figure {
+        Ok(StudyFigure {
             id: file.id,
             title: file.title,
             runs,

@@ -6,7 +6,7 @@ use plimsoll_results::stats::Estimate;
 use plimsoll_units::Span;
 use serde::Deserialize;
 
-use crate::row::Row;
+use crate::row::StudyRow;
 use crate::study::FinishedRun;
 
 /// The observations of a workload of another figure's runs over time, such as the offsets of clocks.
@@ -27,7 +27,7 @@ pub struct TimelineFigure {
 
 impl TimelineFigure {
     /// Returns the rows that a run gives, in us.
-    pub(crate) fn rows(&self, figure: &str, run: &FinishedRun<'_>) -> Vec<Row> {
+    pub(crate) fn rows(&self, figure: &str, run: &FinishedRun<'_>) -> Vec<StudyRow> {
         let Some(series) = self.series.get(run.series) else { return Vec::new() };
         let workload = run.outcome.workloads.iter().position(|info| info.name == self.workload);
         let mut intervals: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
@@ -37,7 +37,7 @@ impl TimelineFigure {
         }
         let row = |(interval, values): (u64, Vec<f64>)| {
             let x = (self.every * (interval + 1)).as_secs_f64().to_string();
-            let mut row = Row::new(figure, run.base.name(), series, &x, &self.metric, "us");
+            let mut row = StudyRow::new(figure, run.base.name(), series, &x, &self.metric, "us");
             let largest = values.iter().copied().fold(0.0, f64::max);
             row.set_measured(&Estimate::bare(largest, values.len() as u64));
             row

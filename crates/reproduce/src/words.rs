@@ -41,7 +41,7 @@ const STATISTICS: [(&str, &str); 8] = [
 
 /// The quantities that figures draw: the begin of a metric's name, and its words in a title.
 static QUANTITIES: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
-    let pair = |row: csv::Row<'_>| match row.cells()[..] {
+    let pair = |row: csv::CsvRecord<'_>| match row.cells()[..] {
         [quantity, title] => (quantity.to_owned(), title.to_owned()),
         _ => panic!("quantities.csv, line {}: it has two columns", row.line),
     };

@@ -88,7 +88,7 @@ mod tests {
     use plimsoll_units::{Span, Time};
 
     use super::*;
-    use crate::outcome::{Message, Split, Supply, WorkloadInfo};
+    use crate::outcome::{MessageRecord, Split, Supply, WorkloadInfo};
 
     fn outcome(sizes: impl Iterator<Item = (u64, u64)>) -> Outcome {
         let info = WorkloadInfo {
@@ -98,7 +98,7 @@ mod tests {
             observed: None,
             supply: Supply::Duration,
         };
-        let message = |(index, (bytes, factor)): (usize, (u64, u64))| Message {
+        let message = |(index, (bytes, factor)): (usize, (u64, u64))| MessageRecord {
             workload: 0,
             index: index as u64,
             query: None,

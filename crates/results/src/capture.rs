@@ -5,7 +5,7 @@ mod frame;
 pub mod pcapng;
 pub mod perfetto;
 
-pub use plimsoll_fabric::net::{Ecn, Flags};
+pub use plimsoll_fabric::net::{EcnField, Flags};
 use plimsoll_units::Time;
 
 /// One packet as a port sent it.
@@ -32,7 +32,7 @@ pub struct PacketRecord<'a> {
     /// TCP's control bits; [`PacketRecord::ack`] represents ACK.
     pub flags: Flags,
     /// The IP header's ECN field.
-    pub ecn: Ecn,
+    pub ecn: EcnField,
     /// Blocks received out of order, as first byte and the byte after the last; at most three are
     /// written.
     pub sack: &'a [(u64, u64)],

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::by_size::{SlowdownBySize, buckets};
 use crate::circuit_curves::{self, CircuitCurves, WINDOW_WEEKS};
 use crate::link_map::{LinkMap, maps};
-use crate::outcome::{Outcome, Queue};
+use crate::outcome::{Outcome, QueueObservation};
 use crate::point::{PointKey, PointOutcome};
 use crate::summary::queue::delay_us;
-use crate::summary::workload::{Subject, values_us};
+use crate::summary::workload::{WorkloadSubject, values_us};
 
 /// Most points of each curve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -143,7 +143,7 @@ impl Curves {
                 variant: first.key.variant.clone(),
                 sweep: first.key.sweep.clone(),
                 workload: workload.name.clone(),
-                by_query: subject == Subject::Queries,
+                by_query: subject == WorkloadSubject::Queries,
                 us,
                 share,
             });
@@ -197,7 +197,7 @@ fn thin_cdf(sorted: &[f64], most: usize) -> (Vec<f64>, Vec<f64>) {
     (us, share)
 }
 
-fn timeline(run: &PointOutcome, queue: &Queue, most: usize) -> Timeline {
+fn timeline(run: &PointOutcome, queue: &QueueObservation, most: usize) -> Timeline {
     let len = queue.mean_bytes.len();
     let bins = len.min(most);
     let mut out = Timeline {

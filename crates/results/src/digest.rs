@@ -27,9 +27,9 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::outcome::{
-    CircuitUse, CircuitWeek, Connection, Counter, Counters, ExtraLoad, GoodputInterval, LinkTotals, Message,
-    Observation, Outcome, ProcessorTotals, Query, Queue, ScheduleTimes, SeriesPoint, Split, When,
-    WorkloadInfo,
+    CircuitUse, CircuitWeek, ConnectionRecord, Counter, Counters, ExtraLoad, GoodputInterval, LinkTotals,
+    MessageRecord, Observation, Outcome, ProcessorTotals, QueryRecord, QueueObservation, ScheduleTimes,
+    SeriesPoint, Split, When, WorkloadInfo,
 };
 
 /// 128 bits that differ whenever two runs observed something different. Written as 32 hex digits.
@@ -307,7 +307,7 @@ feed_fields!(Observation { workload, index, host, begun, value });
 feed_fields!(ExtraLoad { workload, retries, replicas, bytes });
 feed_fields!(LinkTotals { from, to, tier, rate, observed, packets, bytes, drops, pauses, paused });
 feed_fields!(ProcessorTotals { host, busy, frames_received, frames_sent, ring_drops });
-feed_fields!(Message {
+feed_fields!(MessageRecord {
     workload,
     index,
     query,
@@ -319,7 +319,7 @@ feed_fields!(Message {
     ideal,
     split
 });
-feed_fields!(Query {
+feed_fields!(QueryRecord {
     workload,
     index,
     created,
@@ -350,7 +350,7 @@ feed_fields!(CircuitWeek {
     lost_unmatched
 } except { known_bytes, known_sent_bytes });
 feed_fields!(ScheduleTimes { read, gathered, ready });
-feed_fields!(Connection {
+feed_fields!(ConnectionRecord {
     workload,
     client,
     server,
@@ -376,7 +376,7 @@ fn counters_fed(when: When) -> impl Iterator<Item = &'static Counter> {
 }
 
 feed_fields!(Split { window, recovery, nic, pacer, tier, serialisation, propagation, service });
-feed_fields!(Queue {
+feed_fields!(QueueObservation {
     name,
     port,
     rate,

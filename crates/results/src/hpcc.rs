@@ -15,13 +15,13 @@ use std::fmt::Write;
 use plimsoll_traffic::Workload;
 use plimsoll_units::{Span, Time};
 
-use crate::outcome::{Message, Outcome};
+use crate::outcome::{MessageRecord, Outcome};
 
 /// Every completed message that was created after the warm-up, in the order of completion. `node` is the number that
 /// a host has in the other simulator.
 pub fn fct(outcome: &Outcome, node: &dyn Fn(u32) -> u32) -> String {
     let mut ports: BTreeMap<(u32, u32), u32> = BTreeMap::new();
-    let counted = |message: &&Message| message.created.as_ps() >= outcome.warmup.as_ps();
+    let counted = |message: &&MessageRecord| message.created.as_ps() >= outcome.warmup.as_ps();
     let mut lines: Vec<(Time, String)> = Vec::new();
     for message in outcome.messages.iter().filter(counted) {
         let (Some(completed), Some(latency)) = (message.completed, message.latency()) else { continue };
@@ -49,7 +49,7 @@ pub fn fct(outcome: &Outcome, node: &dyn Fn(u32) -> u32) -> String {
 const FIRST_PORT: u32 = 10_000;
 
 /// Returns the sender and the receiver of the bytes: for a request's response, the server sends.
-fn ends(outcome: &Outcome, message: &Message) -> (u32, u32) {
+fn ends(outcome: &Outcome, message: &MessageRecord) -> (u32, u32) {
     let kind = outcome.workloads.get(usize::from(message.workload)).map_or("", |info| info.kind.as_str());
     if Workload::FLOWS.contains(&kind) {
         (message.source, message.destination)
@@ -73,9 +73,9 @@ mod tests {
     use super::*;
     use crate::outcome::{Split, Supply, WorkloadInfo};
 
-    fn message(workload: u16, index: u64, created: u64, took: Option<u64>) -> Message {
+    fn message(workload: u16, index: u64, created: u64, took: Option<u64>) -> MessageRecord {
         let at = |us| Time::ZERO + Span::from_us(us);
-        Message {
+        MessageRecord {
             workload,
             index,
             query: None,

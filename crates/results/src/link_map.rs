@@ -9,7 +9,7 @@ use crate::outcome::{LinkTotals, Outcome};
 
 /// The quantity that a map shows of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Quantity {
+pub enum LinkQuantity {
     /// Packets that found no room, the mean of a run.
     Drops,
     /// Share of the time in which at least one priority was paused, the mean of a run.
@@ -20,7 +20,7 @@ pub enum Quantity {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LinkMap {
     /// The quantity that the map shows.
-    pub quantity: Quantity,
+    pub quantity: LinkQuantity,
     /// Swept keys and their values.
     pub sweep: Vec<(String, String)>,
     /// The variants, in the order of each row's values.
@@ -36,13 +36,17 @@ pub const LINKS_SHOWN: usize = 20;
 
 /// Returns the maps of a sweep point, from the runs of each variant; none where nothing was dropped or paused.
 pub(crate) fn maps(sweep: &[(String, String)], runs: &[(&str, Vec<&Outcome>)]) -> Vec<LinkMap> {
-    [Quantity::Drops, Quantity::Paused]
+    [LinkQuantity::Drops, LinkQuantity::Paused]
         .into_iter()
         .filter_map(|quantity| map(quantity, sweep, runs))
         .collect()
 }
 
-fn map(quantity: Quantity, sweep: &[(String, String)], runs: &[(&str, Vec<&Outcome>)]) -> Option<LinkMap> {
+fn map(
+    quantity: LinkQuantity,
+    sweep: &[(String, String)],
+    runs: &[(&str, Vec<&Outcome>)],
+) -> Option<LinkMap> {
     let mut by_link: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for (column, (_, outcomes)) in runs.iter().enumerate() {
         for outcome in outcomes {
@@ -69,10 +73,10 @@ fn map(quantity: Quantity, sweep: &[(String, String)], runs: &[(&str, Vec<&Outco
     })
 }
 
-fn value(quantity: Quantity, link: &LinkTotals) -> f64 {
+fn value(quantity: LinkQuantity, link: &LinkTotals) -> f64 {
     match quantity {
-        Quantity::Drops => link.drops as f64,
-        Quantity::Paused => paused_share(link),
+        LinkQuantity::Drops => link.drops as f64,
+        LinkQuantity::Paused => paused_share(link),
     }
 }
 

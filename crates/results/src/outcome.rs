@@ -5,12 +5,14 @@
 
 use std::fmt;
 
-pub use plimsoll_traffic::record::{ExtraLoad, Message, Observation, Query, Split, Supply, WorkloadInfo};
+pub use plimsoll_traffic::record::{
+    ExtraLoad, MessageRecord, Observation, QueryRecord, Split, Supply, WorkloadInfo,
+};
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use crate::capture::Capture;
 
-pub use plimsoll_fabric::observed::{Counter, Counters, Queue, When};
+pub use plimsoll_fabric::observed::{Counter, Counters, QueueObservation, When};
 pub use plimsoll_fabric::{CircuitUse, CircuitWeek, ScheduleTimes};
 
 /// Everything one run observed.
@@ -25,15 +27,15 @@ pub struct Outcome {
     /// The time from which on messages and queues count.
     pub warmup: Span,
     /// Completed and unfinished messages, ordered by workload, then index.
-    pub messages: Vec<Message>,
+    pub messages: Vec<MessageRecord>,
     /// Fan-out queries, ordered by workload, then index.
-    pub queries: Vec<Query>,
+    pub queries: Vec<QueryRecord>,
     /// Measurements of workloads other than completion times, ordered by workload, then index.
     pub observations: Vec<Observation>,
     /// Load that workloads requested beyond their need, one entry for each workload that may.
     pub extra: Vec<ExtraLoad>,
     /// The queues that the scenario watches.
-    pub queues: Vec<Queue>,
+    pub queues: Vec<QueueObservation>,
     /// Every link, by number, where the scenario asks for links.
     pub links: Vec<LinkTotals>,
     /// Totals of each host's processor, by host, where hosts have processors.
@@ -43,7 +45,7 @@ pub struct Outcome {
     /// Every week of the control loop of circuits, from week 0.
     pub circuit_weeks: Vec<CircuitWeek>,
     /// Every connection that carried data.
-    pub connections: Vec<Connection>,
+    pub connections: Vec<ConnectionRecord>,
     /// Per-connection series, where the scenario asks for them.
     pub series: Vec<SeriesPoint>,
     /// Goodput per interval, where the scenario asks for it.
@@ -51,7 +53,7 @@ pub struct Outcome {
     /// The counters of the whole run.
     pub counters: Counters,
     /// The links that were slow or dead for a while, from the scenario.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<FaultRecord>,
     /// The packets that the scenario asks to keep; not in the run directory.
     pub capture: Capture,
     /// Facts that the reader must know before relying on a number.
@@ -100,7 +102,7 @@ pub struct ProcessorTotals {
 
 /// One connection, both directions.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Connection {
+pub struct ConnectionRecord {
     /// Index into [`Outcome::workloads`].
     pub workload: u16,
     /// The host that opened it.
@@ -170,7 +172,7 @@ pub struct GoodputInterval {
 
 /// A link that was slow or dead for a while.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fault {
+pub struct FaultRecord {
     /// The link: `leaf0 - spine1`, or `leaf0 -> spine1` if only that direction was.
     pub link: String,
     /// The time at which the fault began.
@@ -181,7 +183,7 @@ pub struct Fault {
     pub rate: Option<Rate>,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for FaultRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.rate {
             Some(rate) => write!(f, "{} at {rate} from {}", self.link, self.from)?,

@@ -40,7 +40,7 @@ use std::time::Duration;
 
 pub use columns::{READERS, documentation};
 pub use error::Error;
-pub use manifest::{FORMAT, Manifest, ManifestPoint, Plan, PlannedPoint, SIMULATOR, point_id};
+pub use manifest::{FORMAT, Manifest, ManifestPoint, PlannedPoint, RunPlan, SIMULATOR, point_id};
 pub use merge::merge;
 pub use table_form::Columns;
 
@@ -108,7 +108,7 @@ pub struct RunDir {
 impl RunDir {
     /// Makes or resumes a run directory, after checking that the place can be written and has `room` bytes
     /// ([`ROOM_AT_LEAST`] if that is more).
-    pub fn create(path: &Path, plan: &Plan, existing: Existing, room: u64) -> Result<RunDir, Error> {
+    pub fn create(path: &Path, plan: &RunPlan, existing: Existing, room: u64) -> Result<RunDir, Error> {
         if !Columns::HERE.contains(&plan.columns) {
             return Err(Error::NoParquet { path: None });
         }

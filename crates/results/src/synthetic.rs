@@ -5,8 +5,8 @@ use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use crate::outcome::{
-    CircuitUse, CircuitWeek, Connection, Counters, GoodputInterval, LinkTotals, Message, Outcome, Query,
-    Queue, ScheduleTimes, SeriesPoint, Split, Supply, WorkloadInfo,
+    CircuitUse, CircuitWeek, ConnectionRecord, Counters, GoodputInterval, LinkTotals, MessageRecord, Outcome,
+    QueryRecord, QueueObservation, ScheduleTimes, SeriesPoint, Split, Supply, WorkloadInfo,
 };
 use crate::point::{PointKey, PointOutcome};
 
@@ -218,7 +218,7 @@ pub fn experiment(
     points
 }
 
-fn requests(shape: &Shape, seed: u64, effect: Effect) -> Vec<Message> {
+fn requests(shape: &Shape, seed: u64, effect: Effect) -> Vec<MessageRecord> {
     let mut draw = Draw(seed ^ 0x0511);
     // The network is busy or idle in stretches, so that neighbours share their fate.
     let (mut busy, mut created) = (false, Time::ZERO);
@@ -241,7 +241,7 @@ fn requests(shape: &Shape, seed: u64, effect: Effect) -> Vec<Message> {
                 ..Split::default()
             };
             let unfinished = index + 1 == shape.requests;
-            Message {
+            MessageRecord {
                 workload: 0,
                 index,
                 query: None,
@@ -257,7 +257,7 @@ fn requests(shape: &Shape, seed: u64, effect: Effect) -> Vec<Message> {
         .collect()
 }
 
-fn transfers(shape: &Shape, seed: u64, effect: Effect) -> Vec<Message> {
+fn transfers(shape: &Shape, seed: u64, effect: Effect) -> Vec<MessageRecord> {
     let mut draw = Draw(seed ^ 0xB16);
     let gap = RUN.as_us_f64() / shape.transfers.max(1) as f64;
     let mut created = Time::ZERO;
@@ -273,7 +273,7 @@ fn transfers(shape: &Shape, seed: u64, effect: Effect) -> Vec<Message> {
                 propagation: us(20.0),
                 ..Split::default()
             };
-            Message {
+            MessageRecord {
                 workload: 1,
                 index,
                 query: None,
@@ -289,7 +289,7 @@ fn transfers(shape: &Shape, seed: u64, effect: Effect) -> Vec<Message> {
         .collect()
 }
 
-fn queries(shape: &Shape, seed: u64, effect: Effect) -> Vec<Query> {
+fn queries(shape: &Shape, seed: u64, effect: Effect) -> Vec<QueryRecord> {
     let mut draw = Draw(seed ^ 0x5EA2);
     let gap = RUN.as_us_f64() / shape.queries.max(1) as f64;
     let mut created = Time::ZERO;
@@ -297,7 +297,7 @@ fn queries(shape: &Shape, seed: u64, effect: Effect) -> Vec<Query> {
         .map(|index| {
             created += us(gap * draw.exponential());
             let slowest = 900.0 + 1_500.0 * draw.exponential() + effect.switch_us * draw.uniform();
-            Query {
+            QueryRecord {
                 workload: 2,
                 index,
                 created,
@@ -311,7 +311,7 @@ fn queries(shape: &Shape, seed: u64, effect: Effect) -> Vec<Query> {
         .collect()
 }
 
-fn queue(shape: &Shape, seed: u64, effect: Effect) -> Queue {
+fn queue(shape: &Shape, seed: u64, effect: Effect) -> QueueObservation {
     let mut draw = Draw(seed ^ 0x0EEE);
     let rate = Rate::from_gbps(1);
     let (mut busy, mut mean_bytes, mut max_bytes) = (false, Vec::new(), Vec::new());
@@ -329,7 +329,7 @@ fn queue(shape: &Shape, seed: u64, effect: Effect) -> Queue {
     for &mean in &mean_bytes {
         time_at[((mean / 1000.0) as usize).min(499)] += Span::from_ms(10).as_ps();
     }
-    Queue {
+    QueueObservation {
         name: "client".to_owned(),
         port: "tor -> h0".to_owned(),
         rate,
@@ -370,9 +370,9 @@ fn links(effect: Effect) -> Vec<LinkTotals> {
     links
 }
 
-fn connections(effect: Effect) -> Vec<Connection> {
+fn connections(effect: Effect) -> Vec<ConnectionRecord> {
     (0..18)
-        .map(|i| Connection {
+        .map(|i| ConnectionRecord {
             workload: (i % 2) as u16,
             client: 0,
             server: 1 + i / 2,

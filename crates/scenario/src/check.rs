@@ -16,15 +16,15 @@ use plimsoll_fabric::net::topology;
 use plimsoll_mechanisms::InvalidParam;
 use plimsoll_mechanisms::nic_burst::NicBurstParams;
 use plimsoll_mechanisms::transports::Feature;
-use plimsoll_traffic::check::{InvalidValue, unknown_host};
+use plimsoll_traffic::check::{InvalidWorkload, unknown_host};
 use plimsoll_units::Span;
 
 use crate::error::{Report, did_you_mean};
-use crate::files::Files;
+use crate::files::ScenarioFiles;
 use crate::graph;
-use crate::model::{Graph, Model, ServiceOrder, Topology};
-use crate::node::{Node, dotted};
-use crate::source::Sources;
+use crate::model::{Graph, Model, QueueOrder, Topology};
+use crate::node::{ValueNode, dotted};
+use crate::source::ScenarioTexts;
 
 /// The errors and warnings that a check reports.
 #[derive(Default)]
@@ -34,7 +34,12 @@ pub(crate) struct Checked {
 }
 
 /// Checks a model against itself and loads its files. `tree` has the places of its values.
-pub(crate) fn check(sources: &Sources, tree: &Node, model: &mut Model, files: &Files) -> Checked {
+pub(crate) fn check(
+    sources: &ScenarioTexts,
+    tree: &ValueNode,
+    model: &mut Model,
+    files: &ScenarioFiles,
+) -> Checked {
     let mut checker = Checker { sources, tree, files, found: Checked::default() };
     checker.head(model);
     let topology_ok = checker.topology(&mut model.topology);
@@ -55,9 +60,9 @@ pub(crate) fn check(sources: &Sources, tree: &Node, model: &mut Model, files: &F
 }
 
 struct Checker<'a> {
-    sources: &'a Sources,
-    tree: &'a Node,
-    files: &'a Files,
+    sources: &'a ScenarioTexts,
+    tree: &'a ValueNode,
+    files: &'a ScenarioFiles,
     found: Checked,
 }
 
@@ -208,7 +213,7 @@ impl Checker<'_> {
             let message = "no packet has a priority that is paused, so there is no night";
             let used: Vec<String> = used.iter().map(u8::to_string).collect();
             self.warn(&path, message, format!("packets have priority {}", used.join(", ")));
-        } else if !used.iter().all(paused) && model.port.host.order != ServiceOrder::Priorities {
+        } else if !used.iter().all(paused) && model.port.host.order != QueueOrder::Priorities {
             let message = "a paused packet holds up those behind it, whatever their priority";
             self.warn(&path, message, "port.host.order = \"priorities\" has a queue for each");
         }
@@ -337,7 +342,7 @@ impl Checker<'_> {
     fn host_named(&mut self, path: &[&str], name: &str, topology: &Topology) -> Option<u32> {
         let found = topology.host(name);
         if found.is_none() {
-            let InvalidValue { problem, allowed, help, .. } = unknown_host(topology, "", name);
+            let InvalidWorkload { problem, allowed, help, .. } = unknown_host(topology, "", name);
             let mut report = self.report(path, problem).maybe_help(help);
             report.allowed = allowed;
             self.found.errors.push(report);

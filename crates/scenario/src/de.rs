@@ -16,15 +16,18 @@ use serde::de::{
 
 use crate::error::{Report, did_you_mean, nearest};
 use crate::keys::SET_AROUND;
-use crate::node::{Node, Table, Value, dotted};
-use crate::source::{Layer, Origin, Sources};
+use crate::node::{Table, Value, ValueNode, dotted};
+use crate::source::{ScenarioTexts, SourceLayer, ValueOrigin};
 
 /// The key that names the variant of an enum.
 const KIND: &str = "kind";
 
 /// Deserialises `root` into `T`. On failure reports as many errors as can be distinguished: after each
 /// one the culprit is taken out and the rest is tried again.
-pub(crate) fn deserialize<T: de::DeserializeOwned>(sources: &Sources, root: &Node) -> Result<T, Vec<Report>> {
+pub(crate) fn deserialize<T: de::DeserializeOwned>(
+    sources: &ScenarioTexts,
+    root: &ValueNode,
+) -> Result<T, Vec<Report>> {
     let mut tree = root.clone();
     let mut reports: Vec<Report> = Vec::new();
     let mut removed: Vec<Vec<String>> = Vec::new();
@@ -36,13 +39,13 @@ pub(crate) fn deserialize<T: de::DeserializeOwned>(sources: &Sources, root: &Nod
         };
         error.path.reverse();
         let mut culprit = error.path.clone();
-        if let Problem::Missing { key, .. } = &error.problem {
+        if let ValueProblem::Missing { key, .. } = &error.problem {
             let missing: Vec<String> = culprit.iter().cloned().chain([(*key).to_owned()]).collect();
             if !removed.contains(&missing) {
                 reports.push(error.report(sources, root));
             }
         } else {
-            if let Problem::UnknownKey { key, allowed } = &error.problem
+            if let ValueProblem::UnknownKey { key, allowed } = &error.problem
                 && let Some(meant) = nearest(key, allowed.iter().copied())
             {
                 // The key that was meant is then missing too; one report is enough.
@@ -76,15 +79,15 @@ fn keys(path: &[String]) -> Vec<&str> {
 /// A serde error on its way out of the tree, gathering its path.
 #[derive(Debug)]
 pub(crate) struct DeError {
-    problem: Problem,
+    problem: ValueProblem,
     /// Innermost key first, until it is reported.
     path: Vec<String>,
-    origin: Option<Origin>,
+    origin: Option<ValueOrigin>,
     literal: String,
 }
 
 #[derive(Debug)]
-enum Problem {
+enum ValueProblem {
     UnknownKey { key: String, allowed: &'static [&'static str] },
     UnknownVariant { text: String, allowed: &'static [&'static str] },
     Missing { key: &'static str, allowed: &'static [&'static str] },
@@ -93,12 +96,12 @@ enum Problem {
 }
 
 impl DeError {
-    fn new(problem: Problem) -> DeError {
+    fn new(problem: ValueProblem) -> DeError {
         DeError { problem, path: Vec::new(), origin: None, literal: String::new() }
     }
 
     /// The same error seen from the table that holds `node` under `key`.
-    fn within(mut self, key: &str, node: &Node) -> DeError {
+    fn within(mut self, key: &str, node: &ValueNode) -> DeError {
         if self.origin.is_none() {
             self.origin = Some(node.origin.clone());
             self.literal = node.literal();
@@ -107,7 +110,7 @@ impl DeError {
         self
     }
 
-    fn report(&self, sources: &Sources, root: &Node) -> Report {
+    fn report(&self, sources: &ScenarioTexts, root: &ValueNode) -> Report {
         let origin = self.origin.as_ref().unwrap_or(&root.origin);
         let key = dotted(&self.path);
         let literal = match self.literal.as_str() {
@@ -115,16 +118,16 @@ impl DeError {
             literal => literal,
         };
         match &self.problem {
-            Problem::UnknownKey { key: unknown, allowed } => {
+            ValueProblem::UnknownKey { key: unknown, allowed } => {
                 // `--set` reaches the keys around a run as well, of which a run itself knows nothing.
                 let around: &[&str] =
-                    if self.path.len() == 1 && origin.layer == Layer::Flag { SET_AROUND } else { &[] };
+                    if self.path.len() == 1 && origin.layer == SourceLayer::Flag { SET_AROUND } else { &[] };
                 let allowed = [allowed, around].concat();
                 Report::at(sources, origin, key, format!("unknown key `{unknown}`"))
                     .allowed(allowed.join(", "))
                     .maybe_help(did_you_mean(unknown, allowed.iter().copied()))
             }
-            Problem::UnknownVariant { text, allowed } => {
+            ValueProblem::UnknownVariant { text, allowed } => {
                 // A constant is written bare, not as a `kind`.
                 let of_kind = self.path.last().is_some_and(|key| key == KIND);
                 let allowed: Vec<&str> =
@@ -134,15 +137,15 @@ impl DeError {
                     .allowed(names.join(", "))
                     .maybe_help(did_you_mean(text, allowed))
             }
-            Problem::Missing { key: missing, allowed } => {
+            ValueProblem::Missing { key: missing, allowed } => {
                 let message = format!("the key `{missing}` is missing");
                 let report = Report::at(sources, origin, key, message).without_value();
                 if allowed.is_empty() { report } else { report.allowed(allowed.join(", ")) }
             }
-            Problem::Expected(expected) => {
+            ValueProblem::Expected(expected) => {
                 Report::at(sources, origin, key, format!("{literal} does not fit")).allowed(expected.clone())
             }
-            Problem::Other(message) => Report::at(sources, origin, key, "").quantity(message),
+            ValueProblem::Other(message) => Report::at(sources, origin, key, "").quantity(message),
         }
     }
 }
@@ -157,25 +160,25 @@ impl std::error::Error for DeError {}
 
 impl de::Error for DeError {
     fn custom<T: fmt::Display>(message: T) -> DeError {
-        DeError::new(Problem::Other(message.to_string()))
+        DeError::new(ValueProblem::Other(message.to_string()))
     }
     fn invalid_type(_: de::Unexpected<'_>, expected: &dyn de::Expected) -> DeError {
-        DeError::new(Problem::Expected(in_words(expected.to_string())))
+        DeError::new(ValueProblem::Expected(in_words(expected.to_string())))
     }
     fn invalid_value(_: de::Unexpected<'_>, expected: &dyn de::Expected) -> DeError {
-        DeError::new(Problem::Expected(in_words(expected.to_string())))
+        DeError::new(ValueProblem::Expected(in_words(expected.to_string())))
     }
     fn invalid_length(_: usize, expected: &dyn de::Expected) -> DeError {
-        DeError::new(Problem::Expected(in_words(expected.to_string())))
+        DeError::new(ValueProblem::Expected(in_words(expected.to_string())))
     }
     fn unknown_variant(variant: &str, allowed: &'static [&'static str]) -> DeError {
-        DeError::new(Problem::UnknownVariant { text: variant.to_owned(), allowed })
+        DeError::new(ValueProblem::UnknownVariant { text: variant.to_owned(), allowed })
     }
     fn unknown_field(field: &str, allowed: &'static [&'static str]) -> DeError {
-        DeError::new(Problem::UnknownKey { key: field.to_owned(), allowed })
+        DeError::new(ValueProblem::UnknownKey { key: field.to_owned(), allowed })
     }
     fn missing_field(key: &'static str) -> DeError {
-        DeError::new(Problem::Missing { key, allowed: &[] })
+        DeError::new(ValueProblem::Missing { key, allowed: &[] })
     }
 }
 
@@ -198,12 +201,12 @@ fn in_words(expected: String) -> String {
 
 /// The deserialiser of one node; `hidden` is a key that has been consumed.
 struct NodeDe<'a> {
-    node: &'a Node,
+    node: &'a ValueNode,
     hidden: Option<&'static str>,
 }
 
 impl<'a> NodeDe<'a> {
-    fn new(node: &'a Node) -> NodeDe<'a> {
+    fn new(node: &'a ValueNode) -> NodeDe<'a> {
         NodeDe { node, hidden: None }
     }
 
@@ -259,8 +262,8 @@ impl<'de> Deserializer<'de> for NodeDe<'de> {
 }
 
 struct TableAccess<'a> {
-    entries: indexmap::map::Iter<'a, String, Node>,
-    value: Option<(&'a str, &'a Node)>,
+    entries: indexmap::map::Iter<'a, String, ValueNode>,
+    value: Option<(&'a str, &'a ValueNode)>,
     hidden: Option<&'static str>,
 }
 
@@ -285,7 +288,7 @@ impl<'de> MapAccess<'de> for TableAccess<'de> {
 }
 
 struct ArrayAccess<'a> {
-    nodes: std::iter::Enumerate<std::slice::Iter<'a, Node>>,
+    nodes: std::iter::Enumerate<std::slice::Iter<'a, ValueNode>>,
 }
 
 impl<'de> SeqAccess<'de> for ArrayAccess<'de> {
@@ -301,7 +304,7 @@ impl<'de> SeqAccess<'de> for ArrayAccess<'de> {
 const CONSTANT: &str = "constant";
 
 struct KindAccess<'a> {
-    node: &'a Node,
+    node: &'a ValueNode,
     variants: &'static [&'static str],
 }
 
@@ -318,13 +321,15 @@ impl<'de> EnumAccess<'de> for KindAccess<'de> {
                 Value::String(text) if variants.contains(&text.as_str()) => text,
                 _ if variants.contains(&CONSTANT) => CONSTANT,
                 Value::String(text) => text,
-                _ => return Err(DeError::new(Problem::Expected(format!("one of {}", quoted(variants))))),
+                _ => {
+                    return Err(DeError::new(ValueProblem::Expected(format!("one of {}", quoted(variants)))));
+                }
             };
             return Ok((seed.deserialize(StrDeserializer::new(variant))?, content(None)));
         };
         if let Some(kind) = table.get(KIND) {
             let Value::String(text) = &kind.value else {
-                let problem = Problem::Expected(format!("one of {}", quoted(variants)));
+                let problem = ValueProblem::Expected(format!("one of {}", quoted(variants)));
                 return Err(DeError::new(problem).within(KIND, kind));
             };
             let variant = seed
@@ -334,7 +339,7 @@ impl<'de> EnumAccess<'de> for KindAccess<'de> {
         }
         match variants.iter().find(|variant| table.contains_key(**variant)) {
             Some(variant) => Ok((seed.deserialize(StrDeserializer::new(variant))?, content(None))),
-            None => Err(DeError::new(Problem::Missing { key: KIND, allowed: variants })),
+            None => Err(DeError::new(ValueProblem::Missing { key: KIND, allowed: variants })),
         }
     }
 }

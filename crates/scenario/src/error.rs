@@ -1,4 +1,4 @@
-//! [`ScenarioError`] and [`Warning`]: the problem, its place, the allowed values, and the source line
+//! [`ScenarioError`] and [`ScenarioWarning`]: the problem, its place, the allowed values, and the source line
 //! with a caret under the culprit.
 
 use std::fmt;
@@ -8,8 +8,8 @@ pub use plimsoll_text::spelling::did_you_mean;
 pub(crate) use plimsoll_text::spelling::nearest;
 use plimsoll_text::{printable, shortened};
 
-use crate::node::Node;
-use crate::source::{Origin, Sources};
+use crate::node::ValueNode;
+use crate::source::{ScenarioTexts, ValueOrigin};
 
 /// One thing wrong with a scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,16 +25,16 @@ impl std::error::Error for ScenarioError {}
 
 /// Something that is allowed and probably not meant.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Warning(pub Report);
+pub struct ScenarioWarning(pub Report);
 
-impl Warning {
+impl ScenarioWarning {
     /// Returns the key and the message in one line, without the place.
     pub fn brief(&self) -> String {
         format!("`{}`: {}", self.0.key, self.0.message)
     }
 }
 
-impl fmt::Display for Warning {
+impl fmt::Display for ScenarioWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Rendered { severity: "warning", report: &self.0 }.fmt(f)
     }
@@ -47,7 +47,7 @@ impl std::ops::Deref for ScenarioError {
     }
 }
 
-impl std::ops::Deref for Warning {
+impl std::ops::Deref for ScenarioWarning {
     type Target = Report;
     fn deref(&self) -> &Report {
         &self.0
@@ -84,8 +84,8 @@ pub struct Report {
 impl Report {
     /// A report about `key` that points at `origin`.
     pub(crate) fn at(
-        sources: &Sources,
-        origin: &Origin,
+        sources: &ScenarioTexts,
+        origin: &ValueOrigin,
         key: impl Into<String>,
         message: impl Into<String>,
     ) -> Report {
@@ -148,8 +148,8 @@ impl Report {
     }
 
     /// Whether it points at a node, at its key or at anything below it.
-    pub(crate) fn is_about(&self, sources: &Sources, node: &Node) -> bool {
-        let is_here = |origin: &Origin| {
+    pub(crate) fn is_about(&self, sources: &ScenarioTexts, node: &ValueNode) -> bool {
+        let is_here = |origin: &ValueOrigin| {
             let place = sources.place(origin);
             (self.line, self.column) == (place.line, place.column) && self.file == place.file
         };
@@ -204,7 +204,7 @@ impl Findings {
     }
 
     /// Says in which variants each occurs, where that is not all of them, and sorts by place.
-    pub(crate) fn finish(&mut self, sources: &Sources, variants: usize) {
+    pub(crate) fn finish(&mut self, sources: &ScenarioTexts, variants: usize) {
         for (report, of) in &mut self.0 {
             if !of.is_empty() && of.len() < variants && report.notes.is_empty() {
                 let names: Vec<String> = of.iter().map(|name| format!("`{name}`")).collect();

@@ -6,11 +6,11 @@ use plimsoll_fabric::net::{HostId, Network, Node, PortId};
 use plimsoll_fabric::{CircuitSpec, FabricSpec, MeasurementWindow, PortSpec, Unbuildable, WatchedQueue};
 use plimsoll_mechanisms::mptcp;
 use plimsoll_mechanisms::qjump::{Levels, QjumpParams};
-use plimsoll_mechanisms::tcp::{Config, Kind, MakeController, TransportParams};
+use plimsoll_mechanisms::tcp::{Kind, MakeController, TcpConfig, TransportParams};
 use plimsoll_units::Time;
 
 use crate::keys::TRANSPORTS;
-use crate::model::{BufferCounts, Direction, Fault, Model, Port, PortEngine, ServiceOrder, Topology};
+use crate::model::{BufferCounts, Direction, Fault, Model, Port, PortEngine, QueueOrder, Topology};
 use crate::quantity;
 use crate::registry::Outside;
 
@@ -54,7 +54,7 @@ impl Model {
     ///
     /// # Errors
     /// Fails at the first key of the transport's table that is out of range.
-    pub fn transport_config(&self, workload: &str) -> Result<Config, Unbuildable> {
+    pub fn transport_config(&self, workload: &str) -> Result<TcpConfig, Unbuildable> {
         let (kind, outside) = self.controller_of(workload);
         let params = TransportParams { kind, ..self.transport_of(workload).clone() };
         let mut config = params.resolve().map_err(|invalid| {
@@ -82,7 +82,7 @@ impl Model {
     ///
     /// # Errors
     /// Fails at the first key of the transport's table that is out of range.
-    pub fn mptcp_config(&self, workload: &str) -> Result<Option<mptcp::Config>, Unbuildable> {
+    pub fn mptcp_config(&self, workload: &str) -> Result<Option<mptcp::MptcpConfig>, Unbuildable> {
         let params = self.transport_of(workload).mptcp.as_ref().filter(|params| params.is_for(workload));
         params.map(|params| Ok(params.resolve(self.transport_config(workload)?))).transpose()
     }
@@ -156,15 +156,15 @@ fn port_spec(port: &Port, discipline: Option<&Outside<DisciplineFactory>>) -> Po
     PortSpec {
         limit: buffer_limit(port),
         order: match port.order {
-            ServiceOrder::Fifo => port::ServiceOrder::Fifo,
-            ServiceOrder::Priorities => port::ServiceOrder::Priorities,
-            ServiceOrder::FairPerFlow => port::ServiceOrder::FairPerFlow,
+            QueueOrder::Fifo => port::ServiceOrder::Fifo,
+            QueueOrder::Priorities => port::ServiceOrder::Priorities,
+            QueueOrder::FairPerFlow => port::ServiceOrder::FairPerFlow,
         },
         discipline: discipline.map(|outside| outside.factory.clone()),
         mechanisms: port.mechanisms(),
         link_buffer: match port.buffer {
-            quantity::BufferLimit::Bytes(buffer) => Some(buffer),
-            quantity::BufferLimit::Unlimited | quantity::BufferLimit::Packets(_) => None,
+            quantity::QueueLimit::Bytes(buffer) => Some(buffer),
+            quantity::QueueLimit::Unlimited | quantity::QueueLimit::Packets(_) => None,
         },
         general: matches!(port.engine, PortEngine::General | PortEngine::Explicit),
         explicit_departures: port.engine == PortEngine::Explicit,
@@ -178,9 +178,9 @@ fn buffer_limit(port: &Port) -> BufferLimit {
         return limit;
     }
     match port.buffer {
-        quantity::BufferLimit::Unlimited => limit,
-        quantity::BufferLimit::Packets(packets) => BufferLimit { packets, ..limit },
-        quantity::BufferLimit::Bytes(bytes) => BufferLimit { bytes: bytes.get(), ..limit },
+        quantity::QueueLimit::Unlimited => limit,
+        quantity::QueueLimit::Packets(packets) => BufferLimit { packets, ..limit },
+        quantity::QueueLimit::Bytes(bytes) => BufferLimit { bytes: bytes.get(), ..limit },
     }
 }
 

@@ -1,4 +1,4 @@
-//! [`Files`]: the files that a scenario reads, from the disk or from its own table `files`; and
+//! [`ScenarioFiles`]: the files that a scenario reads, from the disk or from its own table `files`; and
 //! the text that needs no other file.
 //!
 //! Files are embedded under the names that the scenario has for them, and nothing is merged: the
@@ -17,7 +17,7 @@ use crate::node::{quoted_key, toml_string};
 /// Reads files by the names that a scenario has for them. Each is read once, so all points of a
 /// scenario see the same text.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Files {
+pub(crate) struct ScenarioFiles {
     /// Names are relative to this folder.
     base_dir: PathBuf,
     embedded: BTreeMap<String, String>,
@@ -26,9 +26,9 @@ pub(crate) struct Files {
     read: RefCell<BTreeMap<String, String>>,
 }
 
-impl Files {
-    pub(crate) fn new(base_dir: PathBuf) -> Files {
-        Files { base_dir, ..Files::default() }
+impl ScenarioFiles {
+    pub(crate) fn new(base_dir: PathBuf) -> ScenarioFiles {
+        ScenarioFiles { base_dir, ..ScenarioFiles::default() }
     }
 
     /// Reads these texts in place of files on the disk from now on.
@@ -130,7 +130,7 @@ pub(crate) fn foreign_start(text: &str, keys: &[&str]) -> Option<usize> {
 
 /// The flags of the command line, as keys of the file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Flags {
+pub(crate) struct CommandLineKeys {
     /// `set`: the settings of the file, of the command line, and the seed.
     pub(crate) set: Option<Vec<String>>,
     /// The value of `replicates`, if the command line sets it.
@@ -139,7 +139,7 @@ pub(crate) struct Flags {
 
 /// Returns a scenario with files in its table `files`, by the names that it has for them.
 pub fn with_files(text: &str, files: &BTreeMap<String, String>) -> String {
-    self_contained(text, &[], &Flags::default(), files)
+    self_contained(text, &[], &CommandLineKeys::default(), files)
 }
 
 /// A scenario with flags and files put into its text. `places` are the places of the keys `set` and
@@ -147,7 +147,7 @@ pub fn with_files(text: &str, files: &BTreeMap<String, String>) -> String {
 pub(crate) fn self_contained(
     text: &str,
     places: &[(&str, Range<usize>)],
-    flags: &Flags,
+    flags: &CommandLineKeys,
     files: &BTreeMap<String, String>,
 ) -> String {
     let mut head = String::new();

@@ -14,15 +14,15 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_fabric::net::topology::file::{Graph, GraphLink};
+use plimsoll_fabric::net::topology::file::{FileLink, Graph};
 use plimsoll_units::{Rate, Span};
 use serde::Deserialize;
 
 use crate::de;
 use crate::error::{Report, did_you_mean};
 use crate::files::foreign_start;
-use crate::node::{self, Node};
-use crate::source::{Layer, Sources};
+use crate::node::{self, ValueNode};
+use crate::source::{ScenarioTexts, SourceLayer};
 
 /// The keys of [`InFile`].
 const GRAPH_KEYS: &[&str] = &["hosts", "switches", "link"];
@@ -50,9 +50,9 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Graph, Vec<Report>> {
         let message = "this is no graph: it begins with none of its keys";
         return Err(vec![Report::without_excerpt(name, line, message).allowed(GRAPH_KEYS.join(", "))]);
     }
-    let mut sources = Sources::default();
+    let mut sources = ScenarioTexts::default();
     let source = sources.add(name, text);
-    let (tree, mut reports) = node::parse(&sources, source, text, &Layer::File(0));
+    let (tree, mut reports) = node::parse(&sources, source, text, &SourceLayer::File(0));
     if !reports.is_empty() {
         return Err(reports);
     }
@@ -65,8 +65,8 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Graph, Vec<Report>> {
 const SWITCHES_MAX: usize = 10_000;
 
 struct Reader<'a> {
-    sources: &'a Sources,
-    tree: &'a Node,
+    sources: &'a ScenarioTexts,
+    tree: &'a ValueNode,
     reports: &'a mut Vec<Report>,
 }
 
@@ -126,12 +126,7 @@ impl Reader<'_> {
                     );
                     self.reports.push(report);
                 }
-                links.push(GraphLink {
-                    from: from as u32,
-                    to: to as u32,
-                    rate: link.rate,
-                    delay: link.delay,
-                });
+                links.push(FileLink { from: from as u32, to: to as u32, rate: link.rate, delay: link.delay });
             }
         }
         if switches.len() > SWITCHES_MAX {
@@ -145,7 +140,7 @@ impl Reader<'_> {
     }
 
     /// Every host has one link, and every host reaches every other.
-    fn shape(&mut self, hosts: &[String], nodes: usize, links: &[GraphLink]) {
+    fn shape(&mut self, hosts: &[String], nodes: usize, links: &[FileLink]) {
         let mut neighbours = vec![Vec::new(); nodes];
         for link in links {
             neighbours[link.from as usize].push(link.to as usize);

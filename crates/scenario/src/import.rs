@@ -9,7 +9,7 @@ use plimsoll_text::{count, counted};
 use plimsoll_units::{Rate, Span};
 
 use crate::error::{Report, ScenarioError};
-use crate::source::{Layer, Origin, Sources};
+use crate::source::{ScenarioTexts, SourceLayer, ValueOrigin};
 
 mod cdf;
 mod hpcc;
@@ -34,7 +34,7 @@ pub struct Imported {
 
 /// A text, read line by line; its errors point at the word at fault.
 struct Lines<'a> {
-    sources: Sources,
+    sources: ScenarioTexts,
     text: &'a str,
     start: usize,
     line: &'a str,
@@ -42,7 +42,7 @@ struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     fn new(name: &str, text: &'a str) -> Lines<'a> {
-        let mut sources = Sources::default();
+        let mut sources = ScenarioTexts::default();
         sources.add(name, text);
         Lines { sources, text, start: 0, line: "" }
     }
@@ -74,7 +74,7 @@ impl<'a> Lines<'a> {
         let inside = (text..=text + self.text.len()).contains(&(word.as_ptr() as usize));
         let start = if inside { word.as_ptr() as usize - text } else { self.text.trim_end().len() };
         let length = if inside { word.len() } else { 0 };
-        let origin = Origin { source: 0, span: start..start + length, layer: Layer::File(0) };
+        let origin = ValueOrigin { source: 0, span: start..start + length, layer: SourceLayer::File(0) };
         Box::new(ScenarioError(Report::at(&self.sources, &origin, "", message).allowed(allowed)))
     }
 

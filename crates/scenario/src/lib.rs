@@ -34,7 +34,7 @@ mod show;
 mod source;
 mod transports;
 
-pub use error::{Report, ScenarioError, Warning, did_you_mean};
+pub use error::{Report, ScenarioError, ScenarioWarning, did_you_mean};
 pub use files::with_files;
 pub use plimsoll_traffic::cdf::{CdfError, CdfTable};
 pub use plimsoll_traffic::distribution;

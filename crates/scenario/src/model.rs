@@ -8,7 +8,7 @@ use std::fmt;
 use indexmap::IndexMap;
 pub use plimsoll_circuits::{AckPath, ControlParams};
 pub use plimsoll_fabric::net::topology::Topology;
-pub use plimsoll_fabric::net::topology::file::{Graph, GraphLink};
+pub use plimsoll_fabric::net::topology::file::{FileLink, Graph};
 use plimsoll_mechanisms::tcp::{Connections, TransportParams};
 use plimsoll_mechanisms::transports::{Family, Feature};
 use plimsoll_mechanisms::{HostMechanisms, PathMechanisms, PortMechanisms};
@@ -20,10 +20,10 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 pub use crate::program::{Program, words};
-use crate::quantity::{BufferLimit, MaybeOff, on};
+use crate::quantity::{MaybeOff, QueueLimit, on};
 pub use crate::registry::{Outside, OutsideMechanisms};
 pub use plimsoll_traffic::flow_list::ListedFlow;
-pub use plimsoll_traffic::hosts::{HostName, Hosts};
+pub use plimsoll_traffic::hosts::{HostName, HostSet};
 
 /// One concrete run: the file with a variant and a sweep point applied.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -397,13 +397,13 @@ plimsoll_mechanisms::with_port_mechanisms! { table_with_mechanisms! {
     Port, PortMechanisms,
     {
         /// Most that may wait: `"500 packets"`, `"512KB"`, or `"unlimited"` (the default).
-        buffer: BufferLimit,
+        buffer: QueueLimit,
         /// Whether `buffer` counts the packet in service.
         counts: BufferCounts,
         /// First come first served, by priority, or one queue per flow served in turn (hosts only). The default is
         /// `fifo` at switches and `fair-per-flow` at hosts, as Linux's hosts have a queue for each flow; a host with
         /// `pfabric`, a `discipline` or `engine = "express"`, or in a hybrid network, has `fifo`.
-        order: ServiceOrder,
+        order: QueueOrder,
     }
     {
         /// Which of the two port engines; both give the same result wherever both apply.
@@ -425,7 +425,7 @@ pub enum BufferCounts {
 /// In which order a queue is served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum ServiceOrder {
+pub enum QueueOrder {
     /// First come, first served.
     #[default]
     Fifo,

@@ -4,8 +4,8 @@
 use serde_json::{Map, Value as Json};
 
 use crate::error::Report;
-use crate::node::Node;
-use crate::source::Sources;
+use crate::node::ValueNode;
+use crate::source::ScenarioTexts;
 
 /// The former key, the table that has it now, and the key within that table.
 const MOVED: [(&str, &str, &str); 5] = [
@@ -18,7 +18,7 @@ const MOVED: [(&str, &str, &str); 5] = [
 
 /// Moves the former keys of the table at `section` to their present places, and returns a warning for each. Where a
 /// file has both, the key of the higher layer counts.
-pub(crate) fn resolve(sources: &Sources, tree: &mut Node, section: &[&str]) -> Vec<Report> {
+pub(crate) fn resolve(sources: &ScenarioTexts, tree: &mut ValueNode, section: &[&str]) -> Vec<Report> {
     let mut warnings = Vec::new();
     let Some(transport) = section.iter().try_fold(tree, |node, key| node.as_table_mut()?.get_mut(*key))
     else {
@@ -31,11 +31,12 @@ pub(crate) fn resolve(sources: &Sources, tree: &mut Node, section: &[&str]) -> V
         let report = Report::at(sources, &node.key, format!("{name}.{former}"), message);
         warnings.push(report.help(format!("write `{key} = {}` in `[{name}.{table}]`", node.literal())));
         let Some(entries) = transport.as_table_mut() else { continue };
-        let empty = || Node { key: node.key.clone(), origin: node.key.clone(), ..Node::empty_table() };
+        let empty =
+            || ValueNode { key: node.key.clone(), origin: node.key.clone(), ..ValueNode::empty_table() };
         let Some(inner) = entries.entry(table.to_owned()).or_insert_with(empty).as_table_mut() else {
             continue;
         };
-        let rank = |node: &Node| node.origin.layer.rank();
+        let rank = |node: &ValueNode| node.origin.layer.rank();
         if inner.get(key).is_none_or(|present| rank(present) < rank(&node)) {
             inner.insert(key.to_owned(), node);
         }

@@ -1,4 +1,4 @@
-//! [`Node`]: the tree of a file in which every value knows where it was written, and the rule by
+//! [`ValueNode`]: the tree of a file in which every value knows where it was written, and the rule by
 //! which one tree is laid over another.
 
 use indexmap::IndexMap;
@@ -8,14 +8,14 @@ use toml::de::{DeTable, DeValue};
 
 use crate::error::Report;
 use crate::keys::{DISCIPLINE, TRANSPORTS, WORKLOAD};
-use crate::source::{Layer, Origin, Sources};
+use crate::source::{ScenarioTexts, SourceLayer, ValueOrigin};
 
 /// A value with its place and that of its key.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Node {
+pub(crate) struct ValueNode {
     pub(crate) value: Value,
-    pub(crate) origin: Origin,
-    pub(crate) key: Origin,
+    pub(crate) origin: ValueOrigin,
+    pub(crate) key: ValueOrigin,
 }
 
 /// A value of a TOML file.
@@ -27,20 +27,24 @@ pub(crate) enum Value {
     Bool(bool),
     /// Dates mean nothing to a scenario; kept as text for the message.
     Datetime(String),
-    Array(Vec<Node>),
+    Array(Vec<ValueNode>),
     Table(Table),
 }
 
 /// The keys and values of a table, in the order of the file.
-pub(crate) type Table = IndexMap<String, Node>;
+pub(crate) type Table = IndexMap<String, ValueNode>;
 
 /// Tables nested deeper than this are refused: no scenario needs them, and every walk recurses.
 const DEPTH_MAX: usize = 32;
 
-impl Node {
+impl ValueNode {
     /// An empty table without a place in a file.
-    pub(crate) fn empty_table() -> Node {
-        Node { value: Value::Table(Table::new()), origin: Origin::start(), key: Origin::start() }
+    pub(crate) fn empty_table() -> ValueNode {
+        ValueNode {
+            value: Value::Table(Table::new()),
+            origin: ValueOrigin::start(),
+            key: ValueOrigin::start(),
+        }
     }
 
     pub(crate) fn as_table(&self) -> Option<&Table> {
@@ -65,7 +69,7 @@ impl Node {
     }
 
     /// The value of a key of a table, or of an index of a list.
-    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+    pub(crate) fn get(&self, key: &str) -> Option<&ValueNode> {
         match &self.value {
             Value::Table(table) => table.get(key),
             Value::Array(nodes) => nodes.get(key.parse::<usize>().ok()?),
@@ -74,12 +78,12 @@ impl Node {
     }
 
     /// The node at a path of keys.
-    pub(crate) fn at(&self, path: &[&str]) -> Option<&Node> {
+    pub(crate) fn at(&self, path: &[&str]) -> Option<&ValueNode> {
         path.iter().try_fold(self, |node, key| node.get(key))
     }
 
     /// The node at a path, or its closest ancestor that exists.
-    pub(crate) fn nearest_at(&self, path: &[&str]) -> &Node {
+    pub(crate) fn nearest_at(&self, path: &[&str]) -> &ValueNode {
         let mut node = self;
         for key in path {
             match node.get(key) {
@@ -91,7 +95,7 @@ impl Node {
     }
 
     /// Takes out the node at a path.
-    pub(crate) fn remove(&mut self, path: &[&str]) -> Option<Node> {
+    pub(crate) fn remove(&mut self, path: &[&str]) -> Option<ValueNode> {
         let (last, parents) = path.split_last()?;
         let mut node = self;
         for key in parents {
@@ -101,7 +105,7 @@ impl Node {
     }
 
     /// Moves the node and all below it to another layer; the places stay.
-    pub(crate) fn relayer(&mut self, layer: &Layer) {
+    pub(crate) fn relayer(&mut self, layer: &SourceLayer) {
         self.origin.layer = layer.clone();
         self.key.layer = layer.clone();
         match &mut self.value {
@@ -112,7 +116,7 @@ impl Node {
     }
 
     /// Moves the node and all below it to one place.
-    pub(crate) fn move_to(&mut self, place: &Origin) {
+    pub(crate) fn move_to(&mut self, place: &ValueOrigin) {
         self.origin = place.clone();
         self.key = place.clone();
         match &mut self.value {
@@ -131,7 +135,7 @@ impl Node {
             Value::Bool(yes) => yes.to_string(),
             Value::Datetime(text) => text.clone(),
             Value::Array(nodes) if nodes.len() <= 4 => {
-                let items: Vec<String> = nodes.iter().map(Node::literal).collect();
+                let items: Vec<String> = nodes.iter().map(ValueNode::literal).collect();
                 format!("[{}]", items.join(", "))
             }
             Value::Array(nodes) => format!("a list of {}", nodes.len()),
@@ -164,9 +168,9 @@ pub(crate) fn float_text(number: f64) -> String {
 
 /// Lays `over` over `base`: tables merge key by key; everything else, and a table that is one
 /// mechanism, one distribution or of another `kind`, replaces the former value.
-pub(crate) fn merge(base: &mut Node, over: Node, path: &mut Vec<String>) {
+pub(crate) fn merge(base: &mut ValueNode, over: ValueNode, path: &mut Vec<String>) {
     let whole = replaces_whole(base, &over, path);
-    let Node { value, origin, key } = over;
+    let ValueNode { value, origin, key } = over;
     match (&mut base.value, value) {
         (Value::Table(below), Value::Table(above)) if !whole => {
             for (name, node) in above {
@@ -182,7 +186,7 @@ pub(crate) fn merge(base: &mut Node, over: Node, path: &mut Vec<String>) {
                 }
             }
         }
-        (_, value) => *base = Node { value, origin, key },
+        (_, value) => *base = ValueNode { value, origin, key },
     }
 }
 
@@ -198,7 +202,7 @@ pub(crate) fn is_mechanism(path: &[String]) -> bool {
     }
 }
 
-fn replaces_whole(base: &Node, over: &Node, path: &[String]) -> bool {
+fn replaces_whole(base: &ValueNode, over: &ValueNode, path: &[String]) -> bool {
     let kind_differs = || match (base.get("kind"), over.get("kind")) {
         (Some(below), Some(above)) => below.value != above.value,
         _ => false,
@@ -213,9 +217,14 @@ fn replaces_whole(base: &Node, over: &Node, path: &[String]) -> bool {
 }
 
 /// Parses a TOML text; syntax errors are collected, and what could be read is returned.
-pub(crate) fn parse(sources: &Sources, source: usize, text: &str, layer: &Layer) -> (Node, Vec<Report>) {
+pub(crate) fn parse(
+    sources: &ScenarioTexts,
+    source: usize,
+    text: &str,
+    layer: &SourceLayer,
+) -> (ValueNode, Vec<Report>) {
     let (table, errors) = DeTable::parse_recoverable(text);
-    let origin = |span| Origin { source, span, layer: layer.clone() };
+    let origin = |span| ValueOrigin { source, span, layer: layer.clone() };
     let mut reports: Vec<Report> = errors
         .into_iter()
         .map(|error| {
@@ -223,21 +232,21 @@ pub(crate) fn parse(sources: &Sources, source: usize, text: &str, layer: &Layer)
             Report::at(sources, &origin(span), "", error.message().trim().replace('\n', ", "))
         })
         .collect();
-    let mut builder = Builder { sources, source, layer, reports: &mut reports };
+    let mut builder = NodeBuilder { sources, source, layer, reports: &mut reports };
     let value = builder.table(table.get_ref(), 0);
-    (Node { value, origin: origin(0..0), key: origin(0..0) }, reports)
+    (ValueNode { value, origin: origin(0..0), key: origin(0..0) }, reports)
 }
 
-struct Builder<'a> {
-    sources: &'a Sources,
+struct NodeBuilder<'a> {
+    sources: &'a ScenarioTexts,
     source: usize,
-    layer: &'a Layer,
+    layer: &'a SourceLayer,
     reports: &'a mut Vec<Report>,
 }
 
-impl Builder<'_> {
-    fn origin(&self, span: std::ops::Range<usize>) -> Origin {
-        Origin { source: self.source, span, layer: self.layer.clone() }
+impl NodeBuilder<'_> {
+    fn origin(&self, span: std::ops::Range<usize>) -> ValueOrigin {
+        ValueOrigin { source: self.source, span, layer: self.layer.clone() }
     }
 
     fn table(&mut self, table: &DeTable<'_>, depth: usize) -> Value {
@@ -252,11 +261,11 @@ impl Builder<'_> {
         Value::Table(nodes)
     }
 
-    fn node(&mut self, value: &Spanned<DeValue<'_>>, key: Origin, depth: usize) -> Node {
+    fn node(&mut self, value: &Spanned<DeValue<'_>>, key: ValueOrigin, depth: usize) -> ValueNode {
         let origin = self.origin(value.span());
         if depth > DEPTH_MAX {
             self.fail(&origin, "tables are nested too deeply");
-            return Node { value: Value::Bool(false), origin, key };
+            return ValueNode { value: Value::Bool(false), origin, key };
         }
         let value = match value.get_ref() {
             DeValue::String(text) => Value::String(text.to_string()),
@@ -282,10 +291,10 @@ impl Builder<'_> {
             }
             DeValue::Table(table) => self.table(table, depth),
         };
-        Node { value, origin, key }
+        ValueNode { value, origin, key }
     }
 
-    fn fail(&mut self, origin: &Origin, message: &str) {
+    fn fail(&mut self, origin: &ValueOrigin, message: &str) {
         self.reports.push(Report::at(self.sources, origin, "", message));
     }
 }

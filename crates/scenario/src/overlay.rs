@@ -4,27 +4,27 @@ use std::sync::Arc;
 
 use crate::error::{Report, did_you_mean};
 use crate::keys::{OUTER_KEYS, TRANSPORTS};
-use crate::node::{self, Node, Table, Value, dotted, merge};
+use crate::node::{self, Table, Value, ValueNode, dotted, merge};
 use crate::registry::Registry;
-use crate::source::{Layer, Origin, Sources};
+use crate::source::{ScenarioTexts, SourceLayer, ValueOrigin};
 
 /// One value at one place of the tree.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting {
     pub(crate) path: Vec<String>,
     /// Where each key of the path is written; empty where the path is written as one.
-    pub(crate) places: Vec<Origin>,
-    pub(crate) node: Node,
+    pub(crate) places: Vec<ValueOrigin>,
+    pub(crate) node: ValueNode,
 }
 
 impl Setting {
     /// The setting of a point of a sweep.
-    pub(crate) fn of_sweep(axis: &Axis, value: &Node) -> Setting {
+    pub(crate) fn of_sweep(axis: &SweepAxis, value: &ValueNode) -> Setting {
         Setting { path: axis.path.clone(), places: Vec::new(), node: value.clone() }
     }
 
     /// Where the key at this depth of the path is written.
-    fn place(&self, depth: usize) -> &Origin {
+    fn place(&self, depth: usize) -> &ValueOrigin {
         self.places.get(depth).unwrap_or(&self.node.key)
     }
 
@@ -34,7 +34,7 @@ impl Setting {
 }
 
 /// What became of a setting.
-pub(crate) enum Applied {
+pub(crate) enum SettingEffect {
     /// The tree holds the new value.
     Done,
     /// It speaks of a parameter of a mechanism that is off here; nothing was changed.
@@ -45,36 +45,41 @@ pub(crate) enum Applied {
 
 /// Puts a value at its place. A setting addresses a key that the file has or could have: it turns on
 /// no mechanism by setting one of its parameters, and it makes no workload by misspelling one.
-pub(crate) fn apply(sources: &Sources, registry: &Registry, tree: &mut Node, setting: &Setting) -> Applied {
+pub(crate) fn apply(
+    sources: &ScenarioTexts,
+    registry: &Registry,
+    tree: &mut ValueNode,
+    setting: &Setting,
+) -> SettingEffect {
     let Setting { path, node, .. } = setting;
-    let Some((last, parents)) = path.split_last() else { return Applied::Done };
+    let Some((last, parents)) = path.split_last() else { return SettingEffect::Done };
     let mut here = tree;
     for (depth, key) in parents.iter().enumerate() {
         let so_far = &path[..=depth];
         let literal = here.literal();
         let Some(table) = here.as_table_mut() else {
-            return Applied::Wrong(not_a_table(sources, setting, &literal, depth));
+            return SettingEffect::Wrong(not_a_table(sources, setting, &literal, depth));
         };
         if !table.contains_key(key) {
             if registry.is_mechanism(so_far) {
-                return Applied::MechanismOff;
+                return SettingEffect::MechanismOff;
             }
             if names_what_exists(so_far) {
-                return Applied::Wrong(unknown_name(sources, setting, table, depth));
+                return SettingEffect::Wrong(unknown_name(sources, setting, table, depth));
             }
             let place = setting.place(depth).clone();
-            let empty = Node { value: Value::Table(Table::new()), origin: place.clone(), key: place };
+            let empty = ValueNode { value: Value::Table(Table::new()), origin: place.clone(), key: place };
             table.insert(key.clone(), empty);
         }
-        let Some(child) = table.get_mut(key) else { return Applied::Done };
+        let Some(child) = table.get_mut(key) else { return SettingEffect::Done };
         if registry.is_mechanism(so_far) && child.as_str() == Some("off") {
-            return Applied::MechanismOff;
+            return SettingEffect::MechanismOff;
         }
         here = child;
     }
     let literal = here.literal();
     let Some(table) = here.as_table_mut() else {
-        return Applied::Wrong(not_a_table(sources, setting, &literal, parents.len()));
+        return SettingEffect::Wrong(not_a_table(sources, setting, &literal, parents.len()));
     };
     match table.get_mut(last) {
         Some(existing) => merge(existing, node.clone(), &mut path.clone()),
@@ -82,7 +87,7 @@ pub(crate) fn apply(sources: &Sources, registry: &Registry, tree: &mut Node, set
             table.insert(last.clone(), node.clone());
         }
     }
-    Applied::Done
+    SettingEffect::Done
 }
 
 /// Names in these tables are the user's own.
@@ -94,7 +99,7 @@ fn names_what_exists(path: &[String]) -> bool {
     }
 }
 
-fn unknown_name(sources: &Sources, setting: &Setting, table: &Table, depth: usize) -> Report {
+fn unknown_name(sources: &ScenarioTexts, setting: &Setting, table: &Table, depth: usize) -> Report {
     let name = &setting.path[depth];
     let what = dotted(&setting.path[..depth]);
     let names: Vec<&str> = table.keys().map(String::as_str).collect();
@@ -104,7 +109,7 @@ fn unknown_name(sources: &Sources, setting: &Setting, table: &Table, depth: usiz
         .maybe_help(did_you_mean(name, names.iter().copied()))
 }
 
-fn not_a_table(sources: &Sources, setting: &Setting, literal: &str, depth: usize) -> Report {
+fn not_a_table(sources: &ScenarioTexts, setting: &Setting, literal: &str, depth: usize) -> Report {
     let parent = dotted(&setting.path[..depth]);
     let message = format!("`{parent}` is {literal}, which has no keys");
     Report::at(sources, setting.place(depth), dotted(&setting.path), message)
@@ -112,7 +117,7 @@ fn not_a_table(sources: &Sources, setting: &Setting, literal: &str, depth: usize
 }
 
 /// The error for a setting that applied to no variant.
-pub(crate) fn applies_nowhere(sources: &Sources, registry: &Registry, setting: &Setting) -> Report {
+pub(crate) fn applies_nowhere(sources: &ScenarioTexts, registry: &Registry, setting: &Setting) -> Report {
     let (key, mechanism) = mechanism_of(registry, setting);
     Report::at(
         sources,
@@ -129,7 +134,7 @@ pub(crate) fn applies_nowhere(sources: &Sources, registry: &Registry, setting: &
 
 /// The warning for a setting that does not apply to a variant.
 pub(crate) fn applies_not_to(
-    sources: &Sources,
+    sources: &ScenarioTexts,
     registry: &Registry,
     setting: &Setting,
     variant: &str,
@@ -148,13 +153,13 @@ fn mechanism_of(registry: &Registry, setting: &Setting) -> (String, String) {
 
 /// The `[variant.NAME]` tables in file order; one named `base` where there is none.
 pub(crate) fn variants(
-    sources: &Sources,
-    table: Option<Node>,
+    sources: &ScenarioTexts,
+    table: Option<ValueNode>,
     reports: &mut Vec<Report>,
-) -> Vec<(Arc<str>, Node)> {
-    let base = || vec![(Arc::from("base"), Node::empty_table())];
+) -> Vec<(Arc<str>, ValueNode)> {
+    let base = || vec![(Arc::from("base"), ValueNode::empty_table())];
     let Some(table) = table else { return base() };
-    let Node { value: Value::Table(entries), .. } = table else {
+    let ValueNode { value: Value::Table(entries), .. } = table else {
         reports.push(
             Report::at(sources, &table.origin, "variant", format!("{} does not fit", table.literal()))
                 .allowed("a table for each variant: [variant.NAME]"),
@@ -187,20 +192,24 @@ pub(crate) fn variants(
             }
         }
         let name: Arc<str> = Arc::from(name);
-        node.relayer(&Layer::Variant(name.clone()));
+        node.relayer(&SourceLayer::Variant(name.clone()));
         variants.push((name, node));
     }
     if variants.is_empty() { base() } else { variants }
 }
 
 /// One key of `[sweep]` and its values.
-pub(crate) struct Axis {
+pub(crate) struct SweepAxis {
     pub(crate) path: Vec<String>,
-    pub(crate) values: Vec<Node>,
+    pub(crate) values: Vec<ValueNode>,
 }
 
 /// The axes of `[sweep]` in file order. Keys may be quoted (`"a.b" = [...]`) or plain (`a.b = [...]`).
-pub(crate) fn axes(sources: &Sources, table: Option<Node>, reports: &mut Vec<Report>) -> Vec<Axis> {
+pub(crate) fn axes(
+    sources: &ScenarioTexts,
+    table: Option<ValueNode>,
+    reports: &mut Vec<Report>,
+) -> Vec<SweepAxis> {
     let mut axes = Vec::new();
     let Some(table) = table else { return axes };
     if table.as_table().is_none() {
@@ -213,10 +222,10 @@ pub(crate) fn axes(sources: &Sources, table: Option<Node>, reports: &mut Vec<Rep
 }
 
 fn collect_axes(
-    sources: &Sources,
+    sources: &ScenarioTexts,
     path: &mut Vec<String>,
-    node: Node,
-    axes: &mut Vec<Axis>,
+    node: ValueNode,
+    axes: &mut Vec<SweepAxis>,
     reports: &mut Vec<Report>,
 ) {
     let fail = |message: String| {
@@ -252,8 +261,8 @@ fn collect_axes(
             reports.push(fail("there is nothing to sweep".to_owned()))
         }
         Value::Array(mut values) => {
-            values.iter_mut().for_each(|value| value.relayer(&Layer::Sweep));
-            axes.push(Axis { path: path.clone(), values });
+            values.iter_mut().for_each(|value| value.relayer(&SourceLayer::Sweep));
+            axes.push(SweepAxis { path: path.clone(), values });
         }
         _ => reports.push(fail(format!("{} is not a list", node.literal()))),
     }
@@ -262,11 +271,11 @@ fn collect_axes(
 /// Returns whether a setting replaces the values of an axis, so that labels of its points would not be true: it sets
 /// the swept key itself, or a table that has the key in such a way that no variant keeps a swept value.
 pub(crate) fn replaces(
-    sources: &Sources,
+    sources: &ScenarioTexts,
     registry: &Registry,
     setting: &Setting,
-    axis: &Axis,
-    variants: &[Node],
+    axis: &SweepAxis,
+    variants: &[ValueNode],
 ) -> bool {
     if setting.path == axis.path || !axis.path.starts_with(&setting.path) {
         return setting.path == axis.path;
@@ -274,11 +283,11 @@ pub(crate) fn replaces(
     let Some(first) = axis.values.first() else { return false };
     let keys: Vec<&str> = axis.path.iter().map(String::as_str).collect();
     // Whether a swept value stays in a variant; `None` where it has no effect anyway.
-    let stays = |variant: &Node| {
+    let stays = |variant: &ValueNode| {
         let mut tree = variant.clone();
         match apply(sources, registry, &mut tree, &Setting::of_sweep(axis, first)) {
-            Applied::Done => {}
-            Applied::MechanismOff | Applied::Wrong(_) => return None,
+            SettingEffect::Done => {}
+            SettingEffect::MechanismOff | SettingEffect::Wrong(_) => return None,
         }
         let swept = tree.at(&keys).cloned();
         apply(sources, registry, &mut tree, setting);
@@ -289,7 +298,7 @@ pub(crate) fn replaces(
 }
 
 /// Lays a setting of a key within swept tables over the tables that have the key, so that labels of points are true.
-pub(crate) fn set_within(axis: &mut Axis, setting: &Setting) {
+pub(crate) fn set_within(axis: &mut SweepAxis, setting: &Setting) {
     let Some(inner) = setting.path.strip_prefix(&axis.path[..]) else { return };
     for value in &mut axis.values {
         let found = inner.iter().try_fold(value, |node, key| node.as_table_mut()?.get_mut(key));
@@ -302,9 +311,9 @@ pub(crate) fn set_within(axis: &mut Axis, setting: &Setting) {
 /// Parses `key=value` of `--set`. The value is TOML; any other value is taken as a text, so that
 /// `--set transport.kind=dctcp` needs no second pair of quotes. `place` is where a file has it.
 pub(crate) fn parse_set(
-    sources: &mut Sources,
+    sources: &mut ScenarioTexts,
     argument: &str,
-    place: Option<Origin>,
+    place: Option<ValueOrigin>,
 ) -> Result<Setting, Vec<Report>> {
     let parsed = match argument.split_once('=') {
         Some((key, value)) => node::parse_path(key.trim()).map(|path| (key.trim(), value.trim(), path)),
@@ -313,7 +322,7 @@ pub(crate) fn parse_set(
     let Some((key, value, path)) = parsed else {
         let origin = place.unwrap_or_else(|| {
             let source = sources.add("--set", argument);
-            Origin { source, span: 0..argument.len(), layer: Layer::Flag }
+            ValueOrigin { source, span: 0..argument.len(), layer: SourceLayer::Flag }
         });
         let report = Report::at(sources, &origin, "", "this is not `key=value`");
         return Err(vec![
@@ -326,18 +335,18 @@ pub(crate) fn parse_set(
         Err(_) => format!("{key} = {}", node::toml_string(value)),
     };
     let source = sources.add("--set", &text);
-    let (mut node, reports) = node::parse(sources, source, &text, &Layer::Flag);
+    let (mut node, reports) = node::parse(sources, source, &text, &SourceLayer::Flag);
     if !reports.is_empty() {
         return Err(reports);
     }
     let mut places = Vec::with_capacity(path.len());
     for key in &path {
         let child = node.as_table_mut().and_then(|table| table.shift_remove(key));
-        node = child.unwrap_or_else(Node::empty_table);
+        node = child.unwrap_or_else(ValueNode::empty_table);
         places.push(node.key.clone());
     }
     if let Some(place) = place {
-        let place = Origin { layer: Layer::Flag, ..place };
+        let place = ValueOrigin { layer: SourceLayer::Flag, ..place };
         node.move_to(&place);
         places.fill(place);
     }

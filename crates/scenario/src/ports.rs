@@ -5,18 +5,18 @@ use plimsoll_mechanisms::TABLES;
 
 use crate::error::{Report, did_you_mean};
 use crate::model::Topology;
-use crate::node::{Node, Value, merge};
-use crate::source::{Origin, Sources};
+use crate::node::{Value, ValueNode, merge};
+use crate::source::{ScenarioTexts, ValueOrigin};
 
 /// Lays `port.<tier>` over `port.switch` for every tier.
-pub(crate) fn resolve(sources: &Sources, root: &mut Node, reports: &mut Vec<Report>) {
+pub(crate) fn resolve(sources: &ScenarioTexts, root: &mut ValueNode, reports: &mut Vec<Report>) {
     let Some(kind) = root.at(&["topology", "kind"]) else { return };
     // Without a known kind, that is the error, and no tier name can be judged.
     let Some(tiers) = kind.as_str().and_then(Topology::tiers_of) else { return };
     let topology_rank = kind.origin.layer.rank();
     let is_hybrid = kind.as_str() == Some("hybrid");
     let Some(table) = root.as_table_mut() else { return };
-    let ports = table.entry("port".to_owned()).or_insert_with(Node::empty_table);
+    let ports = table.entry("port".to_owned()).or_insert_with(ValueNode::empty_table);
     let Some(ports) = ports.as_table_mut() else { return };
     let unknown: Vec<String> = ports
         .keys()
@@ -35,9 +35,9 @@ pub(crate) fn resolve(sources: &Sources, root: &mut Node, reports: &mut Vec<Repo
             report.allowed(allowed.join(", ")).maybe_help(did_you_mean(&name, allowed.iter().copied())),
         );
     }
-    let host = ports.entry("host".to_owned()).or_insert_with(Node::empty_table);
+    let host = ports.entry("host".to_owned()).or_insert_with(ValueNode::empty_table);
     order_of_hosts(host, is_hybrid);
-    let switch = ports.entry("switch".to_owned()).or_insert_with(Node::empty_table).clone();
+    let switch = ports.entry("switch".to_owned()).or_insert_with(ValueNode::empty_table).clone();
     let mut own_keys: Vec<(&str, String)> = Vec::new();
     for tier in tiers.iter().copied().filter(|tier| *tier != "switch") {
         let own = ports.shift_remove(tier);
@@ -68,13 +68,13 @@ pub(crate) fn resolve(sources: &Sources, root: &mut Node, reports: &mut Vec<Repo
 /// Sets the order of the hosts' NICs where the scenario sets none: a queue for each flow, as Linux's hosts have (the
 /// qdiscs fq and fq_codel; tcp_small_queue_check in net/ipv4/tcp_output.c keeps a flow from filling its own). What
 /// decides the order by itself, or needs it to be that of arrival, leaves the queue a FIFO.
-fn order_of_hosts(host: &mut Node, is_hybrid: bool) {
+fn order_of_hosts(host: &mut ValueNode, is_hybrid: bool) {
     let Some(table) = host.as_table_mut() else { return };
     let decides = ["pfabric", "discipline"].iter().any(|key| table.get(*key).is_some_and(is_on));
     let is_express = table.get("engine").is_some_and(|node| node.as_str() == Some("express"));
     if !(table.contains_key("order") || decides || is_express || is_hybrid) {
         let order = Value::String("fair-per-flow".to_owned());
-        let node = Node { value: order, origin: Origin::start(), key: Origin::start() };
+        let node = ValueNode { value: order, origin: ValueOrigin::start(), key: ValueOrigin::start() };
         table.insert("order".to_owned(), node);
     }
 }
@@ -83,9 +83,9 @@ fn order_of_hosts(host: &mut Node, is_hybrid: bool) {
 /// specific layer; whatever else meets is a contradiction, and the error says what to turn off.
 /// `table_of` says in which table of `port` a key of this port was written.
 fn marking<'a>(
-    sources: &Sources,
+    sources: &ScenarioTexts,
     table_of: impl Fn(&str) -> &'a str,
-    port: &mut Node,
+    port: &mut ValueNode,
     reports: &mut Vec<Report>,
 ) {
     let Some(table) = port.as_table_mut() else { return };
@@ -137,6 +137,6 @@ pub(crate) fn one_of_the_markers() -> String {
     format!("one of phantom_queue, {} and {last}", first.join(", "))
 }
 
-fn is_on(node: &Node) -> bool {
+fn is_on(node: &ValueNode) -> bool {
     node.as_table().is_some()
 }

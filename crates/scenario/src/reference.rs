@@ -6,7 +6,7 @@ mod key_entry;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use plimsoll_mechanisms::{Engine, TABLES};
+use plimsoll_mechanisms::{EngineNeed, TABLES};
 use serde_json::{Map, Value};
 
 use crate::schema::schema;
@@ -85,10 +85,10 @@ fn mechanisms() -> String {
     let mut text = "| table | where it is `\"off\"` | port engine |\n|---|---|---|\n".to_owned();
     for table in TABLES {
         let engine = match table.engine {
-            Engine::Either => "express or general",
-            Engine::GeneralHere => "general",
-            Engine::GeneralAtSwitches => "general at all ports of switches",
-            Engine::GeneralEverywhere => "general at all ports",
+            EngineNeed::Either => "express or general",
+            EngineNeed::GeneralHere => "general",
+            EngineNeed::GeneralAtSwitches => "general at all ports of switches",
+            EngineNeed::GeneralEverywhere => "general at all ports",
         };
         text.push_str(&format!("| `{}` | {} | {engine} |\n", table.path(), table.off));
     }

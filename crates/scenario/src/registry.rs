@@ -35,8 +35,8 @@ use crate::de;
 use crate::error::{Report, did_you_mean};
 use crate::keys::{DISCIPLINE, TRANSPORTS, WORKLOAD};
 use crate::model::{Model, Paths};
-use crate::node::{Node, Table, dotted};
-use crate::source::Sources;
+use crate::node::{Table, ValueNode, dotted};
+use crate::source::ScenarioTexts;
 use crate::transports;
 
 /// The parameters of a mechanism from outside, which are its table in a scenario.
@@ -68,7 +68,8 @@ struct Registered<F> {
 }
 
 /// Reads a table of parameters and makes the factory of it; the errors are relative to the table.
-type Prepare<F> = dyn Fn(&Sources, &Node) -> Result<(Map<String, Json>, F), Vec<Report>> + Send + Sync;
+type Prepare<F> =
+    dyn Fn(&ScenarioTexts, &ValueNode) -> Result<(Map<String, Json>, F), Vec<Report>> + Send + Sync;
 
 /// A mechanism from outside that a scenario names.
 #[derive(Clone)]
@@ -214,8 +215,8 @@ impl Registry {
     /// Takes the mechanisms from outside out of the tree of one run, whose other keys are then keys of a [`Model`].
     pub(crate) fn take(
         &self,
-        sources: &Sources,
-        tree: &mut Node,
+        sources: &ScenarioTexts,
+        tree: &mut ValueNode,
         reports: &mut Vec<Report>,
     ) -> OutsideMechanisms {
         let mut taker = Taker { sources, reports };
@@ -241,7 +242,7 @@ impl Registry {
     fn take_controller(
         &self,
         taker: &mut Taker<'_>,
-        tree: &mut Node,
+        tree: &mut ValueNode,
         section: &[&str],
         key: &[&str],
     ) -> Option<Outside<MakeController>> {
@@ -258,16 +259,16 @@ impl Registry {
         };
         let place = [section, &[name]].concat();
         let table = tree.at(&place).cloned();
-        let table = table.unwrap_or_else(|| Node { key: kind.key.clone(), ..Node::empty_table() });
+        let table = table.unwrap_or_else(|| ValueNode { key: kind.key.clone(), ..ValueNode::empty_table() });
         taker.prepare(&place, name, registered, &table)
     }
 
     fn take_workload_controllers(
         &self,
         taker: &mut Taker<'_>,
-        tree: &mut Node,
+        tree: &mut ValueNode,
     ) -> IndexMap<String, Outside<MakeController>> {
-        let table = tree.at(&["transport", WORKLOAD]).and_then(Node::as_table);
+        let table = tree.at(&["transport", WORKLOAD]).and_then(ValueNode::as_table);
         let workloads: Vec<String> = table.map_or_else(Vec::new, |table| table.keys().cloned().collect());
         let take = |workload: String| {
             let outside = self.take_controller(taker, tree, &["transport"], &[WORKLOAD, &workload])?;
@@ -279,12 +280,12 @@ impl Registry {
     fn take_disciplines(
         &self,
         taker: &mut Taker<'_>,
-        tree: &mut Node,
+        tree: &mut ValueNode,
     ) -> IndexMap<String, Outside<DisciplineFactory>> {
         let mut taken = IndexMap::new();
         let tiers: Vec<String> = tree
             .get("port")
-            .and_then(Node::as_table)
+            .and_then(ValueNode::as_table)
             .map_or_else(Vec::new, |ports| ports.keys().cloned().collect());
         // `port.switch` has been laid below each tier; its errors are reported there.
         let several = tiers.iter().any(|tier| !["host", "switch"].contains(&tier.as_str()));
@@ -295,7 +296,7 @@ impl Registry {
             }
             let path = ["port", &tier, DISCIPLINE];
             let empty = Table::new();
-            let entries: Vec<(&String, &Node)> = node
+            let entries: Vec<(&String, &ValueNode)> = node
                 .as_table()
                 .unwrap_or(&empty)
                 .iter()
@@ -313,7 +314,7 @@ impl Registry {
                         let names: Vec<&str> = self.disciplines.keys().map(String::as_str).collect();
                         let message = format!("there is no queue discipline `{name}`");
                         taker.unknown(
-                            &Node { origin: inner.key.clone(), ..inner.clone() },
+                            &ValueNode { origin: inner.key.clone(), ..inner.clone() },
                             &dotted(&path),
                             message,
                             name,
@@ -333,10 +334,10 @@ impl Registry {
         taken
     }
 
-    fn take_selector(&self, taker: &mut Taker<'_>, tree: &mut Node) -> Option<Outside<SelectorFactory>> {
+    fn take_selector(&self, taker: &mut Taker<'_>, tree: &mut ValueNode) -> Option<Outside<SelectorFactory>> {
         let mut taken: Option<Outside<SelectorFactory>> = None;
         let own = keys_of::<Paths>();
-        let paths = tree.get("paths").and_then(Node::as_table);
+        let paths = tree.get("paths").and_then(ValueNode::as_table);
         let named: Vec<String> = paths
             .map_or_else(Vec::new, |paths| paths.keys().filter(|key| !own.contains(key)).cloned().collect());
         for name in named {
@@ -354,7 +355,7 @@ impl Registry {
                         .map(String::as_str)
                         .chain(self.selectors.keys().map(String::as_str))
                         .collect();
-                    let place = Node { origin: node.key.clone(), ..node.clone() };
+                    let place = ValueNode { origin: node.key.clone(), ..node.clone() };
                     taker.unknown(&place, &dotted(&path), format!("unknown key `{name}`"), &name, &names);
                 }
                 (Some(_), Some(first)) => {
@@ -377,7 +378,7 @@ fn register<P: Parameters, F: 'static>(
     factory: impl Fn(Arc<P>) -> F + Send + Sync + 'static,
 ) {
     assert!(Registry::may_be_mechanism(name), "`{name}` is no name of a mechanism");
-    let prepare = move |sources: &Sources, table: &Node| {
+    let prepare = move |sources: &ScenarioTexts, table: &ValueNode| {
         let params: P = de::deserialize(sources, table)?;
         params.validate().map_err(|InvalidParam { key, value, allowed }| {
             let origin = &table.nearest_at(&[key]).origin;
@@ -401,7 +402,7 @@ fn keys_of<T: JsonSchema>() -> Vec<String> {
 }
 
 struct Taker<'a> {
-    sources: &'a Sources,
+    sources: &'a ScenarioTexts,
     reports: &'a mut Vec<Report>,
 }
 
@@ -411,7 +412,7 @@ impl Taker<'_> {
         path: &[&str],
         name: &str,
         registered: &Registered<F>,
-        table: &Node,
+        table: &ValueNode,
     ) -> Option<Outside<F>> {
         match (registered.prepare)(self.sources, table) {
             Ok((params, factory)) => {
@@ -430,7 +431,7 @@ impl Taker<'_> {
         }
     }
 
-    fn unknown(&mut self, node: &Node, key: &str, message: String, name: &str, names: &[&str]) {
+    fn unknown(&mut self, node: &ValueNode, key: &str, message: String, name: &str, names: &[&str]) {
         let allowed = if names.is_empty() { "none: none is registered".to_owned() } else { names.join(", ") };
         let report = Report::at(self.sources, &node.origin, key, message).allowed(allowed);
         self.reports.push(report.maybe_help(did_you_mean(name, names.iter().copied())));

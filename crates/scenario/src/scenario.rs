@@ -10,15 +10,15 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::{Report, ScenarioError, Warning};
+use crate::error::{Report, ScenarioError, ScenarioWarning};
 use crate::files;
 use crate::model::Model;
-use crate::node::Node;
+use crate::node::ValueNode;
 use crate::registry::Registry;
-use crate::source::Sources;
+use crate::source::ScenarioTexts;
 use crate::{digest, show};
 
-use builder::Builder;
+use builder::ScenarioBuilder;
 pub use numbered::replicate_seed;
 
 /// The settings that the command line lays over a file.
@@ -47,7 +47,7 @@ pub struct Scenario {
     self_contained: String,
     points: Vec<Point>,
     objectives: Vec<(String, String)>,
-    warnings: Vec<Warning>,
+    warnings: Vec<ScenarioWarning>,
 }
 
 /// One run: a variant at one sweep point with one seed.
@@ -68,8 +68,8 @@ pub struct Point {
     /// Digest of the merged file in its canonical form and of the files that it reads (graphs, distributions, flow
     /// lists): the same digest means the same run.
     pub digest: u64,
-    tree: Arc<Node>,
-    sources: Arc<Sources>,
+    tree: Arc<ValueNode>,
+    sources: Arc<ScenarioTexts>,
 }
 
 impl Point {
@@ -175,7 +175,7 @@ impl Scenario {
         base_dir: &Path,
         overrides: &Overrides,
     ) -> Result<Scenario, Vec<ScenarioError>> {
-        let mut builder = Builder::new(base_dir, registry);
+        let mut builder = ScenarioBuilder::new(base_dir, registry);
         let points = builder.points(name, text, overrides);
         if !builder.errors.is_empty() {
             return Err(builder.errors.reports().map(ScenarioError).collect());
@@ -194,7 +194,7 @@ impl Scenario {
             ),
             points,
             objectives: builder.objectives,
-            warnings: builder.warnings.reports().map(Warning).collect(),
+            warnings: builder.warnings.reports().map(ScenarioWarning).collect(),
         })
     }
 
@@ -245,7 +245,7 @@ impl Scenario {
     }
 
     /// The warnings: values that are allowed and probably not intended.
-    pub fn warnings(&self) -> &[Warning] {
+    pub fn warnings(&self) -> &[ScenarioWarning] {
         &self.warnings
     }
 }

@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 
 use crate::model::Model;
 use crate::moved;
-use crate::node::{Node, dotted, float_text, is_mechanism, quoted_key, toml_string};
+use crate::node::{ValueNode, dotted, float_text, is_mechanism, quoted_key, toml_string};
 use crate::registry::written;
-use crate::source::{Layer, Origin, Sources};
+use crate::source::{ScenarioTexts, SourceLayer, ValueOrigin};
 
 /// With comments, where `tree` and its sources are given.
-pub(crate) fn render(model: &Model, places: Option<(&Node, &Sources)>) -> String {
+pub(crate) fn render(model: &Model, places: Option<(&ValueNode, &ScenarioTexts)>) -> String {
     let table = written(model).unwrap_or_default();
     let mut text = String::new();
     Writer { places, text: &mut text }.table(&mut Vec::new(), &table);
@@ -36,7 +36,7 @@ const FORMER_DEFAULTS: [(&[&str], &str); 2] =
 
 /// The settings of the file and nothing else, in canonical form, one key a line: defaults are not in it, so that
 /// a new key with a default leaves it as it is. Title and description change no run and are not in it.
-pub(crate) fn settings(model: &Model, tree: &Node) -> String {
+pub(crate) fn settings(model: &Model, tree: &ValueNode) -> String {
     let mut text = format!("run.seed = {}\n", model.run.seed);
     if let Some(mut table) = written(model) {
         table.retain(|key, _| !["title", "description"].contains(&key.as_str()));
@@ -55,12 +55,12 @@ pub(crate) fn settings(model: &Model, tree: &Node) -> String {
 }
 
 /// Returns whether a file has written a former default down. A variant or a flag that sets it has another reason.
-fn is_former(path: &[String], value: &Value, node: &Node) -> bool {
-    matches!(node.origin.layer, Layer::File(_))
+fn is_former(path: &[String], value: &Value, node: &ValueNode) -> bool {
+    matches!(node.origin.layer, SourceLayer::File(_))
         && FORMER_DEFAULTS.iter().any(|(former, text)| *former == path && literal(value) == *text)
 }
 
-fn set_below(text: &mut String, tree: &Node, path: &mut Vec<String>, table: &Map<String, Value>) {
+fn set_below(text: &mut String, tree: &ValueNode, path: &mut Vec<String>, table: &Map<String, Value>) {
     for (key, value) in table {
         let Some(node) = tree.get(key) else { continue };
         path.push(key.clone());
@@ -77,7 +77,7 @@ fn set_below(text: &mut String, tree: &Node, path: &mut Vec<String>, table: &Map
 }
 
 struct Writer<'a> {
-    places: Option<(&'a Node, &'a Sources)>,
+    places: Option<(&'a ValueNode, &'a ScenarioTexts)>,
     text: &'a mut String,
 }
 
@@ -129,15 +129,15 @@ impl Writer<'_> {
 /// Comments are aligned to lines up to this long.
 const WIDTH_MAX: usize = 60;
 
-fn describe(sources: &Sources, origin: &Origin) -> String {
+fn describe(sources: &ScenarioTexts, origin: &ValueOrigin) -> String {
     let place = || format!("{}:{}", sources.name(origin.source), sources.line(origin));
     match &origin.layer {
-        Layer::Default => "default".to_owned(),
-        Layer::File(_) => place(),
-        Layer::Variant(name) => format!("variant {name}, {}", place()),
-        Layer::Sweep => format!("sweep, {}", place()),
-        Layer::Flag if !sources.name(origin.source).starts_with("--") => format!("set, {}", place()),
-        Layer::Flag => sources.name(origin.source).to_owned(),
+        SourceLayer::Default => "default".to_owned(),
+        SourceLayer::File(_) => place(),
+        SourceLayer::Variant(name) => format!("variant {name}, {}", place()),
+        SourceLayer::Sweep => format!("sweep, {}", place()),
+        SourceLayer::Flag if !sources.name(origin.source).starts_with("--") => format!("set, {}", place()),
+        SourceLayer::Flag => sources.name(origin.source).to_owned(),
     }
 }
 

@@ -1,11 +1,11 @@
-//! Texts that values come from, and [`Origin`]: which text, where in it, and which layer.
+//! Texts that values come from, and [`ValueOrigin`]: which text, where in it, and which layer.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 /// What laid a value over those before it. Later variants of this enum win over earlier ones.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Layer {
+pub(crate) enum SourceLayer {
     /// No layer sets the value: it is the default.
     Default,
     /// A file; 0 is the scenario itself, 1 its include, and so on.
@@ -18,46 +18,46 @@ pub(crate) enum Layer {
     Flag,
 }
 
-impl Layer {
+impl SourceLayer {
     /// Orders layers; a larger rank wins.
     pub(crate) fn rank(&self) -> (u8, isize) {
         match self {
-            Layer::Default => (0, 0),
-            Layer::File(depth) => (1, -(*depth as isize)),
-            Layer::Variant(_) => (2, 0),
-            Layer::Sweep => (3, 0),
-            Layer::Flag => (4, 0),
+            SourceLayer::Default => (0, 0),
+            SourceLayer::File(depth) => (1, -(*depth as isize)),
+            SourceLayer::Variant(_) => (2, 0),
+            SourceLayer::Sweep => (3, 0),
+            SourceLayer::Flag => (4, 0),
         }
     }
 
     /// The sentence that an error adds where the place alone would not say it.
     pub(crate) fn note(&self) -> Option<String> {
         match self {
-            Layer::Variant(name) => Some(format!("set by variant `{name}`")),
-            Layer::Sweep => Some("set by the sweep".to_owned()),
-            Layer::Default | Layer::File(_) | Layer::Flag => None,
+            SourceLayer::Variant(name) => Some(format!("set by variant `{name}`")),
+            SourceLayer::Sweep => Some("set by the sweep".to_owned()),
+            SourceLayer::Default | SourceLayer::File(_) | SourceLayer::Flag => None,
         }
     }
 }
 
 /// Where a value was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Origin {
+pub(crate) struct ValueOrigin {
     pub(crate) source: usize,
     pub(crate) span: Range<usize>,
-    pub(crate) layer: Layer,
+    pub(crate) layer: SourceLayer,
 }
 
-impl Origin {
+impl ValueOrigin {
     /// The start of the scenario file, the place of missing keys.
-    pub(crate) fn start() -> Origin {
-        Origin { source: 0, span: 0..0, layer: Layer::Default }
+    pub(crate) fn start() -> ValueOrigin {
+        ValueOrigin { source: 0, span: 0..0, layer: SourceLayer::Default }
     }
 }
 
 /// All texts of one scenario: the file, its includes, and each `--set`.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sources(Vec<Source>);
+pub(crate) struct ScenarioTexts(Vec<Source>);
 
 #[derive(Clone, Debug)]
 struct Source {
@@ -74,7 +74,7 @@ pub(crate) struct Place {
     pub(crate) width: usize,
 }
 
-impl Sources {
+impl ScenarioTexts {
     /// Adds a text; the result is its index.
     pub(crate) fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> usize {
         self.0.push(Source { name: name.into(), text: text.into() });
@@ -92,14 +92,14 @@ impl Sources {
     }
 
     /// Line (from 1) of an origin.
-    pub(crate) fn line(&self, origin: &Origin) -> usize {
+    pub(crate) fn line(&self, origin: &ValueOrigin) -> usize {
         let text = &self.0[origin.source].text;
         let start = origin.span.start.min(text.len());
         text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count() + 1
     }
 
     /// Line, column and text of an origin. A value of several lines is underlined in its first.
-    pub(crate) fn place(&self, origin: &Origin) -> Place {
+    pub(crate) fn place(&self, origin: &ValueOrigin) -> Place {
         let Source { name, text } = &self.0[origin.source];
         let mut start = origin.span.start.min(text.len());
         while !text.is_char_boundary(start) {

@@ -14,24 +14,24 @@ use serde_json::{Map, Value as Json};
 
 use crate::error::{Report, did_you_mean};
 use crate::keys::{TRANSPORTS, WORKLOAD};
-use crate::node::{Node, dotted, merge};
-use crate::source::Sources;
+use crate::node::{ValueNode, dotted, merge};
+use crate::source::ScenarioTexts;
 
 /// Returns the names of the tables of `transports`.
-pub(crate) fn names(tree: &Node) -> Vec<String> {
-    let tables = tree.get(TRANSPORTS).and_then(Node::as_table);
+pub(crate) fn names(tree: &ValueNode) -> Vec<String> {
+    let tables = tree.get(TRANSPORTS).and_then(ValueNode::as_table);
     tables.map_or_else(Vec::new, |tables| tables.keys().cloned().collect())
 }
 
 /// Lays each table of `transports` over `transport`.
-pub(crate) fn resolve(tree: &mut Node) {
-    let mut base = tree.get("transport").cloned().unwrap_or_else(Node::empty_table);
+pub(crate) fn resolve(tree: &mut ValueNode) {
+    let mut base = tree.get("transport").cloned().unwrap_or_else(ValueNode::empty_table);
     base.remove(&[WORKLOAD]);
     let Some(tables) = tree.as_table_mut().and_then(|table| table.get_mut(TRANSPORTS)?.as_table_mut()) else {
         return;
     };
     for own in tables.values_mut().filter(|own| own.as_table().is_some()) {
-        let complete = Node { key: own.key.clone(), origin: own.origin.clone(), ..base.clone() };
+        let complete = ValueNode { key: own.key.clone(), origin: own.origin.clone(), ..base.clone() };
         let own_keys = std::mem::replace(own, complete);
         merge(own, own_keys, &mut vec!["transport".to_owned()]);
     }
@@ -39,8 +39,8 @@ pub(crate) fn resolve(tree: &mut Node) {
 
 /// Takes the key `transport` out of the workloads' tables, and returns the transport's name for each that has one.
 pub(crate) fn take(
-    sources: &Sources,
-    tree: &mut Node,
+    sources: &ScenarioTexts,
+    tree: &mut ValueNode,
     reports: &mut Vec<Report>,
 ) -> IndexMap<String, String> {
     let known = names(tree);

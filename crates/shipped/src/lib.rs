@@ -12,7 +12,7 @@ use plimsoll_scenario::{Overrides, Registry, Scenario, ScenarioError, did_you_me
 
 /// A folder with the texts of its files.
 #[derive(Clone, Copy, Debug)]
-pub struct Folder {
+pub struct ShippedFolder {
     /// The name of the folder below `scenarios/`; empty for `scenarios/` itself.
     pub name: &'static str,
     /// The names and the texts of its TOML and CSV files, sorted by name.
@@ -20,7 +20,7 @@ pub struct Folder {
 }
 
 /// The folders of `scenarios/`, itself first, the others sorted by name.
-pub static FOLDERS: &[Folder] = include!(concat!(env!("OUT_DIR"), "/folders.rs"));
+pub static FOLDERS: &[ShippedFolder] = include!(concat!(env!("OUT_DIR"), "/folders.rs"));
 
 /// Returns the names of all TOML files. Some are only there to be included by others, or are graphs, so not all of them
 /// can be run.
@@ -45,7 +45,7 @@ pub fn text(name: &str) -> Option<String> {
 }
 
 /// Returns the files of a folder that a text names, and the files that they name in turn.
-fn named_by(text: &str, folder: &Folder) -> BTreeMap<String, String> {
+fn named_by(text: &str, folder: &ShippedFolder) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     let mut unread = vec![text];
     while let Some(text) = unread.pop() {

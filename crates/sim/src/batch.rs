@@ -14,7 +14,7 @@ use plimsoll_scenario::model::Model;
 use crate::{Progress, RunError, estimate, run_on};
 
 /// Receives what happens in a batch; it is called from any thread.
-pub trait Watch: Sync {
+pub trait BatchWatch: Sync {
     /// Run `index` has begun.
     fn on_start(&self, _index: usize) {}
 
@@ -49,7 +49,7 @@ pub enum BatchError {
 /// # Errors
 /// The first failure; runs that are under way are then cancelled, finished ones have been handed
 /// over. Where a run needs more memory than there is, none is begun.
-pub fn run_all(models: &[&Model], threads: usize, watch: &dyn Watch) -> Result<(), BatchError> {
+pub fn run_all(models: &[&Model], threads: usize, watch: &dyn BatchWatch) -> Result<(), BatchError> {
     let each = threads / models.len().max(1);
     let threads = threads.min(beside_each_other(models, watch.memory_max())?);
     let next = AtomicUsize::new(0);
@@ -95,7 +95,7 @@ fn run_one(
     model: &Model,
     threads: usize,
     stop: &AtomicBool,
-    watch: &dyn Watch,
+    watch: &dyn BatchWatch,
 ) -> Result<(), BatchError> {
     watch.on_start(index);
     let mut progress = |progress| !stop.load(Ordering::Relaxed) && watch.on_progress(index, progress);

@@ -14,7 +14,7 @@ use crate::hosts::Hosts;
 use crate::hosts::datagram_workload;
 use crate::link_names::LinkNames;
 use crate::look_ahead::LookAhead;
-use crate::observe::Recorder;
+use crate::observe::RunRecorder;
 use crate::packet_capture::PacketCapture;
 use crate::packet_recorder::PacketRecorder;
 use crate::rules::Rules;
@@ -23,7 +23,7 @@ use crate::sources::Sources;
 use crate::world::{SAMPLING_CLOCK, World};
 
 /// A world that is ready to run, and the facts that its outcome needs afterwards.
-pub(crate) struct Build {
+pub(crate) struct BuiltWorld {
     pub(crate) world: World,
     workloads: Vec<WorkloadInfo>,
     /// The names of links, where links are counted.
@@ -31,23 +31,23 @@ pub(crate) struct Build {
     warmup: Span,
     horizon: Time,
     endless: bool,
-    faults: Vec<outcome::Fault>,
+    faults: Vec<outcome::FaultRecord>,
     /// The number of the scenario's programs, which only an emulated run has.
     programs: usize,
     /// Hosts have processors, whose totals are in the outcome.
     has_processors: bool,
 }
 
-pub(crate) fn build(model: &Model) -> Result<Build, RunError> {
+pub(crate) fn build(model: &Model) -> Result<BuiltWorld, RunError> {
     build_with(model, None)
 }
 
 /// Builds the run of `model` with an observer of its packets.
-pub(crate) fn build_recording(model: &Model, window: ReplayWindow) -> Result<Build, RunError> {
+pub(crate) fn build_recording(model: &Model, window: ReplayWindow) -> Result<BuiltWorld, RunError> {
     build_with(model, Some(window))
 }
 
-fn build_with(model: &Model, window: Option<ReplayWindow>) -> Result<Build, RunError> {
+fn build_with(model: &Model, window: Option<ReplayWindow>) -> Result<BuiltWorld, RunError> {
     let streams = Streams::new(model.run.seed);
     let spec = model.fabric_spec()?;
     let hooks = SimHooks {
@@ -57,7 +57,7 @@ fn build_with(model: &Model, window: Option<ReplayWindow>) -> Result<Build, RunE
         ..SimHooks::default()
     };
     let mut fabric = Fabric::build(spec, &streams, hooks)?;
-    let recorder = Recorder::new(model.observe.flow_series);
+    let recorder = RunRecorder::new(model.observe.flow_series);
     if let Some(first) = recorder.first_sample() {
         fabric.schedule(first, Owner::new(OwnerKind::Clock, SAMPLING_CLOCK));
     }
@@ -65,7 +65,7 @@ fn build_with(model: &Model, window: Option<ReplayWindow>) -> Result<Build, RunE
     let hosts = Hosts::new(model, &fabric, &traffic.sources)?;
     let ahead = LookAhead::for_network(fabric.ports().len(), fabric.selector().is_none());
     let counts_links = fabric.counts_links();
-    Ok(Build {
+    Ok(BuiltWorld {
         link_names: counts_links.then(|| LinkNames::new(&model.topology, fabric.network())),
         warmup: model.run.warmup,
         horizon: traffic.horizon(),
@@ -108,8 +108,8 @@ fn packet_capture(room: u64, spec: &FabricSpec) -> PacketCapture {
 }
 
 /// Lists a fault as the outcome has it.
-fn listed(fault: &Fault) -> outcome::Fault {
-    outcome::Fault {
+fn listed(fault: &Fault) -> outcome::FaultRecord {
+    outcome::FaultRecord {
         link: fault.link_name(),
         from: Time::ZERO + fault.at,
         until: fault.until.map(|until| Time::ZERO + until),
@@ -117,7 +117,7 @@ fn listed(fault: &Fault) -> outcome::Fault {
     }
 }
 
-impl Build {
+impl BuiltWorld {
     /// Reads the world when its run has ended.
     pub(crate) fn finish(mut self, end: Time) -> Outcome {
         self.world.settle(end);

@@ -10,7 +10,7 @@
 //! (queues that grow, loops that go as fast as the network lets them), which the progress shows while it runs.
 
 use plimsoll_mechanisms::tcp::Connections;
-use plimsoll_results::outcome::{Message, Observation, Query, SeriesPoint};
+use plimsoll_results::outcome::{MessageRecord, Observation, QueryRecord, SeriesPoint};
 use plimsoll_scenario::model::{Model, Workload};
 use plimsoll_traffic::kind::WorkingMemory;
 use plimsoll_units::Span;
@@ -186,8 +186,8 @@ fn records(model: &Model, name: &str, workload: &Workload, needs: &mut Vec<Need>
         _ => return,
     };
     let kinds = [
-        ("messages", records.messages, size_of::<Message>()),
-        ("queries", records.queries, size_of::<Query>()),
+        ("messages", records.messages, size_of::<MessageRecord>()),
+        ("queries", records.queries, size_of::<QueryRecord>()),
         ("observations", records.observations, size_of::<Observation>()),
     ];
     for (what, each, bytes) in kinds {

@@ -38,7 +38,7 @@ use plimsoll_fabric::net::{Flags, HostId, Packet, ideal_time};
 use plimsoll_mechanisms::nic_burst::{NicBurstParams, SegmentationOffload};
 use plimsoll_results::outcome;
 use plimsoll_scenario::model::{Completion, Model, Topology};
-use plimsoll_traffic::{Actions, Arrival, ConnectionEnd as End, Reach, Source};
+use plimsoll_traffic::{Actions, Arrival, ConnectionEnd as End, Source, SourceReach};
 use plimsoll_units::{Bytes, Time};
 
 pub(crate) use flow_number::datagram_workload;
@@ -48,7 +48,7 @@ use crate::error::RunError;
 use crate::parallel::process::Process;
 use crate::sim_hooks::SimFabric;
 use agenda::{Agenda, Delivery, Step};
-use classes::Classes;
+use classes::PacketClasses;
 use connection::{acknowledged, split_of};
 use connection_pool::ConnectionPool;
 use connection_table::ConnectionTable;
@@ -76,7 +76,7 @@ pub(crate) struct Hosts {
     pool: Option<Box<ConnectionPool>>,
     goodput: GoodputMeter,
     /// The records of the connections that were closed before the end, by number.
-    closed: BTreeMap<u32, outcome::Connection>,
+    closed: BTreeMap<u32, outcome::ConnectionRecord>,
     /// The receiving NICs, where they coalesce packets.
     receive_offload: Option<Box<ReceiveOffload>>,
     /// The reorder buffers behind the receiving NICs, where hosts have them.
@@ -84,7 +84,7 @@ pub(crate) struct Hosts {
     /// The stacks between applications, TCP and NICs, where they cost time or are limited. `classes` is present, too.
     stacks: Option<Box<HostStacks>>,
     /// The priorities and limits of packets, where they differ.
-    classes: Option<Box<Classes>>,
+    classes: Option<Box<PacketClasses>>,
     /// The reader of the hosts' demand, in a hybrid network.
     demand: Option<Box<DemandReader>>,
     /// By host: the ends that wait for room in its NIC queue, in the order of their turns. Empty without
@@ -133,7 +133,7 @@ impl Hosts {
         let receive_offload = ReceiveOffload::new(&bursts, count, stacks.is_some());
         let reorder_buffers =
             model.host.reorder_buffer().map(|params| Box::new(ReorderBuffers::new(*params)));
-        let classes = Classes::new(model, stacks.is_some())?;
+        let classes = PacketClasses::new(model, stacks.is_some())?;
         let segmentation = (bursts.segmentation > Bytes::ZERO).then(|| SegmentationOffload::new(&bursts));
         let backpressure = model.host.backpressure;
         let completes_acknowledged = model.observe.completion == Completion::Acknowledged;
@@ -153,7 +153,7 @@ impl Hosts {
             transports,
             awaits_acknowledgement: sources
                 .iter()
-                .map(|source| completes_acknowledged && source.reach() == Reach::Receiver)
+                .map(|source| completes_acknowledged && source.reach() == SourceReach::Receiver)
                 .collect(),
             connections: ConnectionTable::default(),
             multipath: Multipath::new(model)?,

@@ -7,11 +7,11 @@ use plimsoll_scenario::model::Topology;
 
 /// The names of every link, by number.
 #[derive(Debug)]
-pub(crate) struct LinkNames(Vec<Named>);
+pub(crate) struct LinkNames(Vec<NamedLink>);
 
 /// A link's ends as the scenario names them, and the tiers that it connects.
 #[derive(Clone, Debug)]
-struct Named {
+struct NamedLink {
     from: String,
     to: String,
     tier: String,
@@ -33,7 +33,7 @@ impl LinkNames {
             Node::Host(_) => "host",
             Node::Switch(switch) => network.tiers()[usize::from(tier_of_switch[switch as usize])],
         };
-        let links = network.links().iter().map(|link| Named {
+        let links = network.links().iter().map(|link| NamedLink {
             from: name(link.from),
             to: name(link.to),
             tier: format!("{} -> {}", tier(link.from), tier(link.to)),
@@ -43,7 +43,7 @@ impl LinkNames {
 
     /// Names the readings of every link.
     pub(crate) fn totals(self, readings: Vec<LinkReading>) -> Vec<LinkTotals> {
-        let total = |(Named { from, to, tier }, reading): (Named, LinkReading)| LinkTotals {
+        let total = |(NamedLink { from, to, tier }, reading): (NamedLink, LinkReading)| LinkTotals {
             from,
             to,
             tier,

@@ -1,17 +1,17 @@
-//! [`Recorder`]: the records that a run keeps for its outcome.
+//! [`RunRecorder`]: the records that a run keeps for its outcome.
 
 use std::collections::BTreeMap;
 
 use plimsoll_mechanisms::tcp::Endpoint;
-use plimsoll_results::outcome::{ExtraLoad, Message, Observation, Query, SeriesPoint};
+use plimsoll_results::outcome::{ExtraLoad, MessageRecord, Observation, QueryRecord, SeriesPoint};
 use plimsoll_traffic::Actions;
 use plimsoll_units::{Rate, Span, Time};
 
 /// Gathers the records of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Recorder {
-    pub(crate) messages: Vec<Message>,
-    pub(crate) queries: Vec<Query>,
+pub(crate) struct RunRecorder {
+    pub(crate) messages: Vec<MessageRecord>,
+    pub(crate) queries: Vec<QueryRecord>,
     pub(crate) observations: Vec<Observation>,
     pub(crate) extra: Vec<ExtraLoad>,
     pub(crate) series: Vec<SeriesPoint>,
@@ -22,9 +22,9 @@ pub(crate) struct Recorder {
     acknowledged_by_subflow: BTreeMap<(u32, u8), u64>,
 }
 
-impl Recorder {
-    pub(crate) fn new(series_every: Option<Span>) -> Recorder {
-        Recorder { series_every, ..Recorder::default() }
+impl RunRecorder {
+    pub(crate) fn new(series_every: Option<Span>) -> RunRecorder {
+        RunRecorder { series_every, ..RunRecorder::default() }
     }
 
     /// Takes the records of a workload's actions.
@@ -36,8 +36,8 @@ impl Recorder {
     }
 
     /// Takes what another logical process has recorded.
-    pub(crate) fn absorb(&mut self, other: Recorder) {
-        let Recorder { mut messages, mut queries, mut observations, mut extra, .. } = other;
+    pub(crate) fn absorb(&mut self, other: RunRecorder) {
+        let RunRecorder { mut messages, mut queries, mut observations, mut extra, .. } = other;
         self.messages.append(&mut messages);
         self.queries.append(&mut queries);
         self.observations.append(&mut observations);

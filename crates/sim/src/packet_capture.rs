@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn a_packet_keeps_its_headers() {
         let mut packet = Packet::new(HostId(3), HostId(0), 7, 40);
-        (packet.seq, packet.ack, packet.ecn) = (101, u32::MAX, net::Ecn::Ce);
+        (packet.seq, packet.ack, packet.ecn) = (101, u32::MAX, net::EcnField::Ce);
         packet.flags = net::Flags::ACK.with(net::Flags::ECE).with(net::Flags::RETRANSMISSION);
         packet.set_sack([(1_000, 2_000), (3_000, 4_000)].into_iter());
         let mut kept = PacketCapture::new(1, 1, [(PortId(0), "nic".to_owned())].into_iter());
@@ -102,7 +102,7 @@ mod tests {
         let capture = kept.into_capture();
         let record = capture.packets[0].record();
         assert_eq!((record.source, record.destination, record.seq), (3, 0, 101));
-        assert_eq!((record.ack, record.ecn), (Some(u64::from(u32::MAX)), net::Ecn::Ce));
+        assert_eq!((record.ack, record.ecn), (Some(u64::from(u32::MAX)), net::EcnField::Ce));
         assert!(record.flags.has(net::Flags::ECE) && !record.flags.has(net::Flags::SYN));
         assert_eq!(record.sack, [(1_000, 2_000), (3_000, 4_000)]);
     }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_fabric::LostAt;
 use plimsoll_fabric::net::topology::Link;
-use plimsoll_fabric::net::{Ecn, Flags, Network, Node, Packet, PortId, Wait};
+use plimsoll_fabric::net::{EcnField, Flags, Network, Node, Packet, PortId, WaitPlace};
 use plimsoll_mechanisms::pfc::{PauseState, Signal};
 use plimsoll_results::replay::{Fate, HOPS_MAX, Hop, PacketKind, ReplayWindow};
 use plimsoll_units::{Span, Time};
@@ -88,7 +88,7 @@ impl PacketRecorder {
             at: Node::Host(packet.src),
             entered: now,
             waited: Span::ZERO,
-            is_marked: packet.ecn == Ecn::Ce,
+            is_marked: packet.ecn == EcnField::Ce,
             number: None,
         };
         self.inside.entry(Header::of(packet)).or_default().push(whereabouts);
@@ -99,7 +99,7 @@ impl PacketRecorder {
         let link = self.links[port.0 as usize];
         let starts = self.start(left, port, packet);
         let Some(mut found) = self.take_that_starts(packet, link.from, starts) else { return };
-        let is_marked = packet.ecn == Ecn::Ce;
+        let is_marked = packet.ecn == EcnField::Ce;
         let arrives = left + link.propagation;
         let fate = if is_marked && !found.is_marked { Fate::Marked } else { Fate::Arrives };
         self.keep(&mut found, packet, port, starts, arrives, fate);
@@ -216,7 +216,7 @@ impl PacketRecorder {
             self.packets.len() as u32 - 1
         });
         let at_host = matches!(found.at, Node::Host(_));
-        let paced = if at_host { packet.wait(Wait::Pacer) } else { Span::ZERO };
+        let paced = if at_host { packet.wait(WaitPlace::Pacer) } else { Span::ZERO };
         let starts = starts.max(found.entered);
         let paced = paced.min(starts.saturating_since(found.entered));
         self.hops.push(Hop { packet: number, link: port.0, entered: found.entered, paced, starts, fate });
@@ -277,7 +277,11 @@ impl Header {
 
 /// Returns how long a packet has waited in all.
 fn waited(packet: &Packet) -> Span {
-    [Wait::Nic, Wait::Pacer].into_iter().chain(Wait::TIERS).map(|place| packet.wait(place)).sum()
+    [WaitPlace::Nic, WaitPlace::Pacer]
+        .into_iter()
+        .chain(WaitPlace::TIERS)
+        .map(|place| packet.wait(place))
+        .sum()
 }
 
 fn kind_of(packet: &Packet) -> PacketKind {
@@ -315,7 +319,7 @@ mod tests {
     /// 1,000 bytes, which take 8 us.
     fn packet(seq: u32) -> Packet {
         let mut packet = Packet::new(HostId(1), HostId(0), 7, 1_000);
-        (packet.seq, packet.len, packet.ecn) = (seq, 950, Ecn::Ect);
+        (packet.seq, packet.len, packet.ecn) = (seq, 950, EcnField::Ect);
         packet
     }
 
@@ -329,7 +333,7 @@ mod tests {
         recorder.on_sent(at(10), &packet);
         recorder.on_hop(at(20), NIC, &packet);
         assert!(recorder.is_open());
-        packet.ecn = Ecn::Ce;
+        packet.ecn = EcnField::Ce;
         recorder.on_hop(at(40), TO_H0, &packet);
         assert!(!recorder.is_open());
         let seen: Vec<_> =

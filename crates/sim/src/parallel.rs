@@ -34,7 +34,7 @@ use plimsoll_scenario::model::Model;
 use exchange::Exchange;
 use plan::LpPlan;
 
-use crate::build::{Build, build};
+use crate::build::{BuiltWorld, build};
 use crate::error::RunError;
 use crate::progress::Progress;
 
@@ -105,7 +105,7 @@ pub fn run_in_parts(
 /// cannot start the threads, the model is run on one.
 fn run_plan(
     model: &Model,
-    mut first: Build,
+    mut first: BuiltWorld,
     plan: LpPlan,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
@@ -122,7 +122,7 @@ fn run_plan(
                 build.world.become_process(plan, here);
                 build.world.run_process(exchange, here, &mut |_| true)?;
                 guard.ended_well();
-                Ok::<Build, RunError>(build)
+                Ok::<BuiltWorld, RunError>(build)
             };
             // The guard stops the threads that have started.
             let Ok(other) = thread::Builder::new().spawn_scoped(scope, work) else { return Ok(None) };
@@ -135,7 +135,7 @@ fn run_plan(
         }
         drop(guard);
         let others = others.into_iter().map(|other| other.join().expect("a logical process does not panic"));
-        own.and(others.collect::<Result<Vec<Build>, RunError>>()).map(Some)
+        own.and(others.collect::<Result<Vec<BuiltWorld>, RunError>>()).map(Some)
     })?;
     match others {
         Some(others) => Ok(merge::merge(first, others, exchange, &plan)),

@@ -11,7 +11,7 @@ use plimsoll_results::replay::{
 use plimsoll_scenario::model::{Model, Topology};
 use plimsoll_units::{Span, Time};
 
-use crate::build::{Build, build_recording};
+use crate::build::{BuiltWorld, build_recording};
 use crate::error::RunError;
 use crate::packet_recorder::PacketRecorder;
 use crate::progress::Progress;
@@ -139,7 +139,7 @@ fn run_through(
 const STEPS: u64 = 16;
 
 /// Names and arranges the recorded packets.
-fn recording(build: &Build, model: &Model, recorder: PacketRecorder, window: ReplayWindow) -> Recording {
+fn recording(build: &BuiltWorld, model: &Model, recorder: PacketRecorder, window: ReplayWindow) -> Recording {
     let network = build.world.fabric.network();
     let hosts = network.hosts();
     let number = |node: Node| match node {

@@ -16,7 +16,7 @@ use plimsoll_units::Time;
 use crate::error::RunError;
 use crate::hosts::Hosts;
 use crate::look_ahead::LookAhead;
-use crate::observe::Recorder;
+use crate::observe::RunRecorder;
 use crate::progress::Progress;
 use crate::rules::Rules;
 use crate::sim_hooks::SimFabric;
@@ -31,7 +31,7 @@ pub(crate) struct World {
     /// The workloads that create messages and packets.
     pub(crate) sources: Sources,
     /// The records for the outcome.
-    pub(crate) recorder: Recorder,
+    pub(crate) recorder: RunRecorder,
     /// The settings of the scenario that apply to the run as a whole.
     pub(crate) rules: Rules,
     /// The time of the last event.

@@ -35,7 +35,7 @@ pub struct Change {
 /// Direction of a change, once chance is ruled out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Direction {
+pub enum ChangeDirection {
     /// The other variant's value is lower.
     Lower,
     /// The other variant's value is higher.
@@ -46,11 +46,11 @@ pub enum Direction {
 
 impl Change {
     /// Returns the direction that the interval of the difference shows.
-    pub fn direction(&self) -> Direction {
+    pub fn direction(&self) -> ChangeDirection {
         match self.difference.interval {
-            Some(interval) if interval.high < 0.0 => Direction::Lower,
-            Some(interval) if interval.low > 0.0 => Direction::Higher,
-            _ => Direction::NotSeen,
+            Some(interval) if interval.high < 0.0 => ChangeDirection::Lower,
+            Some(interval) if interval.low > 0.0 => ChangeDirection::Higher,
+            _ => ChangeDirection::NotSeen,
         }
     }
 }
@@ -197,7 +197,7 @@ mod tests {
     fn a_small_change_is_seen_through_common_noise() {
         let sample = pairs(&mut Noise::new(3), 2_000, 1.02);
         let change = change(&[sample], Statistic::Mean).unwrap();
-        assert_eq!(change.direction(), Direction::Higher);
+        assert_eq!(change.direction(), ChangeDirection::Higher);
         assert!(change.ratio.unwrap().interval.unwrap().contains(1.02), "{change:?}");
         // Without pairing the interval of either mean alone is ten times wider than the change.
     }
@@ -208,7 +208,8 @@ mod tests {
             let mut wrong = 0;
             for seed in 0..400 {
                 let sample = pairs(&mut Noise::new(seed), 2_000, 1.0);
-                wrong += i32::from(change(&[sample], statistic).unwrap().direction() != Direction::NotSeen);
+                wrong +=
+                    i32::from(change(&[sample], statistic).unwrap().direction() != ChangeDirection::NotSeen);
             }
             assert!(wrong <= 36, "{}: {wrong} of 400 called a difference", statistic.name());
         }
@@ -219,7 +220,7 @@ mod tests {
         let sample = pairs(&mut Noise::new(5), 900, 2.0);
         let seen = change(&[sample], Statistic::Percentile(0.99)).unwrap();
         assert_eq!(seen.difference.interval, None);
-        assert_eq!(seen.direction(), Direction::NotSeen);
+        assert_eq!(seen.direction(), ChangeDirection::NotSeen);
         assert!(change(&[], Statistic::Mean).is_none());
     }
 
@@ -228,7 +229,7 @@ mod tests {
         let mut noise = Noise::new(8);
         let replicates: Vec<_> = (0..4).map(|_| pairs(&mut noise, 300, 2.0)).collect();
         let change = change(&replicates, Statistic::Percentile(0.9)).unwrap();
-        assert_eq!(change.direction(), Direction::Higher);
+        assert_eq!(change.direction(), ChangeDirection::Higher);
         assert!(change.ratio.unwrap().interval.unwrap().contains(2.0), "{change:?}");
     }
 }

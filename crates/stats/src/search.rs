@@ -65,7 +65,7 @@ pub trait Objectives {
 
 /// The range and the precision of a search.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Range {
+pub struct SearchRange {
     /// The lowest load that is tried, in the unit of the load.
     pub low: f64,
     /// The load at which the search begins.
@@ -90,7 +90,7 @@ pub struct Ask {
 /// Whether a load meets every objective.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum SearchState {
     /// Every objective is met.
     Keeps,
     /// An objective is violated.
@@ -105,7 +105,7 @@ pub enum State {
 #[derive(Clone, Debug)]
 pub struct Search<O: Objectives> {
     objectives: O,
-    range: Range,
+    range: SearchRange,
     looks: Looks,
     /// The runs by the bits of the load: loads are positive, so the bits are in their order.
     loads: BTreeMap<u64, BTreeMap<u32, O::Run>>,
@@ -125,12 +125,12 @@ pub fn rounded(load: f64) -> f64 {
 
 impl<O: Objectives> Search<O> {
     /// Makes a search that has not begun. The loads of `range` are rounded to four significant digits.
-    pub fn new(objectives: O, range: Range) -> Search<O> {
+    pub fn new(objectives: O, range: SearchRange) -> Search<O> {
         let (low, high) = (rounded(range.low), rounded(range.high));
         let start = rounded(range.start).clamp(low, high);
         let mut search = Search {
             objectives,
-            range: Range { low, start, high, ..range },
+            range: SearchRange { low, start, high, ..range },
             looks: Looks { max: range.replicates_max },
             loads: BTreeMap::new(),
             abandoned: BTreeSet::new(),
@@ -148,7 +148,7 @@ impl<O: Objectives> Search<O> {
             return Vec::new();
         }
         loop {
-            let open = self.loads.keys().copied().find(|&bits| self.state(bits) == State::Running);
+            let open = self.loads.keys().copied().find(|&bits| self.state(bits) == SearchState::Running);
             if open.is_none() {
                 if let Some(load) = self.next_load() {
                     self.loads.entry(load.to_bits()).or_default();
@@ -159,7 +159,7 @@ impl<O: Objectives> Search<O> {
                     .filter(|&bits| !self.is_confirmed(bits))
                     .map_or(Vec::new(), |bits| self.missing(bits));
             }
-            let running = self.loads.keys().copied().filter(|&bits| self.state(bits) == State::Running);
+            let running = self.loads.keys().copied().filter(|&bits| self.state(bits) == SearchState::Running);
             return running.flat_map(|bits| self.missing(bits)).collect();
         }
     }
@@ -175,7 +175,7 @@ impl<O: Objectives> Search<O> {
     }
 
     /// Returns the loads that have been run, ascending, with their state and their runs.
-    pub fn loads(&self) -> impl Iterator<Item = (f64, State, Vec<&O::Run>)> {
+    pub fn loads(&self) -> impl Iterator<Item = (f64, SearchState, Vec<&O::Run>)> {
         self.loads
             .iter()
             .filter(|(_, runs)| !runs.is_empty())
@@ -189,8 +189,8 @@ impl<O: Objectives> Search<O> {
 
     /// Returns the current estimate of the line; it is final once no more runs are needed.
     pub fn line(&self) -> Line {
-        let Range { low, high, .. } = self.range;
-        let Known { kept, sunk, above, .. } = self.known();
+        let SearchRange { low, high, .. } = self.range;
+        let Bracket { kept, sunk, above, .. } = self.known();
         if self.ruled_out {
             let judged = Judged {
                 found: Found::Never,
@@ -217,10 +217,10 @@ impl<O: Objectives> Search<O> {
         if self.ruled_out {
             return 0;
         }
-        let Range { low, high, precision, .. } = self.range;
-        let running = self.loads.keys().copied().filter(|&bits| self.state(bits) == State::Running);
+        let SearchRange { low, high, precision, .. } = self.range;
+        let running = self.loads.keys().copied().filter(|&bits| self.state(bits) == SearchState::Running);
         let pending: usize = running.map(|bits| self.missing(bits).len()).sum();
-        let Known { kept, sunk, .. } = self.known();
+        let Bracket { kept, sunk, .. } = self.known();
         if kept.is_some_and(|kept| kept >= high) || sunk.is_some_and(|sunk| sunk <= low) {
             return pending;
         }
@@ -232,7 +232,7 @@ impl<O: Objectives> Search<O> {
     }
 
     /// Returns whether a load that has been run meets the objectives.
-    pub fn state_of(&self, load: f64) -> State {
+    pub fn state_of(&self, load: f64) -> SearchState {
         self.state(load.to_bits())
     }
 
@@ -247,34 +247,38 @@ impl<O: Objectives> Search<O> {
             .collect()
     }
 
-    fn state(&self, bits: u64) -> State {
+    fn state(&self, bits: u64) -> SearchState {
         if self.abandoned.contains(&bits) {
-            return State::Open;
+            return SearchState::Open;
         }
-        let Some(runs) = self.loads.get(&bits) else { return State::Running };
+        let Some(runs) = self.loads.get(&bits) else { return SearchState::Running };
         let looks = self.looks.all();
         if !looks.contains(&(runs.len() as u32)) {
-            return State::Running;
+            return SearchState::Running;
         }
         let (runs, level): (Vec<&O::Run>, f64) = (runs.values().collect(), self.looks.level(runs.len()));
         if self.objectives.is_overloaded(&runs) {
-            return State::Sinks;
+            return SearchState::Sinks;
         }
         let verdicts: Vec<Verdict> = (0..self.objectives.count())
             .map(|objective| self.objectives.judge(objective, &runs, level))
             .collect();
         if verdicts.contains(&Verdict::Breaks) {
-            State::Sinks
+            SearchState::Sinks
         } else if verdicts.iter().all(|verdict| *verdict == Verdict::Keeps) {
             // With fewer runs it is not confirmed yet; it is confirmed only if it is to be the lower end.
             let is_last = looks.last() == Some(&(runs.len() as u32));
-            if is_last && !self.confirms(&runs, level) { State::Open } else { State::Keeps }
+            if is_last && !self.confirms(&runs, level) { SearchState::Open } else { SearchState::Keeps }
         } else {
             let most = looks[looks.len() - 1];
             let level = self.looks.level(most as usize);
             let may_decide = |objective: usize| self.objectives.may_decide(objective, &runs, most, level);
             let mut open = (0..verdicts.len()).filter(|&number| verdicts[number] == Verdict::Open);
-            if runs.len() as u32 >= most || !open.any(may_decide) { State::Open } else { State::Running }
+            if runs.len() as u32 >= most || !open.any(may_decide) {
+                SearchState::Open
+            } else {
+                SearchState::Running
+            }
         }
     }
 
@@ -282,7 +286,7 @@ impl<O: Objectives> Search<O> {
     fn is_confirmed(&self, bits: u64) -> bool {
         let Some(runs) = self.loads.get(&bits) else { return false };
         let level = self.looks.level(runs.len());
-        self.state(bits) == State::Keeps && self.confirms(&runs.values().collect::<Vec<_>>(), level)
+        self.state(bits) == SearchState::Keeps && self.confirms(&runs.values().collect::<Vec<_>>(), level)
     }
 
     fn confirms(&self, runs: &[&O::Run], level: f64) -> bool {
@@ -293,7 +297,7 @@ impl<O: Objectives> Search<O> {
     /// comparable, as the first seeds deviate to the same side at all loads.
     fn was_given_up(&self, bits: u64, runs: usize, kept: Option<f64>) -> bool {
         let is_between =
-            kept.is_none_or(|kept| f64::from_bits(bits) > kept) && self.state(bits) != State::Sinks;
+            kept.is_none_or(|kept| f64::from_bits(bits) > kept) && self.state(bits) != SearchState::Sinks;
         is_between && self.looks.all().last().is_some_and(|most| runs < *most as usize)
     }
 
@@ -306,8 +310,8 @@ impl<O: Objectives> Search<O> {
 
     /// Chooses the next load to try, once all that have been tried are judged.
     fn next_load(&self) -> Option<f64> {
-        let Range { low, high, precision, .. } = self.range;
-        let Known { kept, sunk, open, .. } = self.known();
+        let SearchRange { low, high, precision, .. } = self.range;
+        let Bracket { kept, sunk, open, .. } = self.known();
         let Some(sunk) = sunk else {
             let from = kept.unwrap_or(low);
             let mut abandoned = self.abandoned.iter().map(|&bits| f64::from_bits(bits));
@@ -342,21 +346,25 @@ impl<O: Objectives> Search<O> {
         None
     }
 
-    fn known(&self) -> Known {
-        let states: Vec<(f64, State)> =
+    fn known(&self) -> Bracket {
+        let states: Vec<(f64, SearchState)> =
             self.loads.keys().map(|&bits| (f64::from_bits(bits), self.state(bits))).collect();
-        let of =
-            |wanted: State| states.iter().filter(move |(_, state)| *state == wanted).map(|(load, _)| *load);
-        let sunk = of(State::Sinks).next();
+        let of = |wanted: SearchState| {
+            states.iter().filter(move |(_, state)| *state == wanted).map(|(load, _)| *load)
+        };
+        let sunk = of(SearchState::Sinks).next();
         let below = |load: &f64| sunk.is_none_or(|sunk| *load < sunk);
-        let doubtful = of(State::Open).find(|load| self.is_over_in_the_mean(*load));
-        let kept =
-            of(State::Keeps).rfind(|load| below(load) && doubtful.is_none_or(|doubtful| *load < doubtful));
-        Known {
+        let doubtful = of(SearchState::Open).find(|load| self.is_over_in_the_mean(*load));
+        let kept = of(SearchState::Keeps)
+            .rfind(|load| below(load) && doubtful.is_none_or(|doubtful| *load < doubtful));
+        Bracket {
             kept,
             sunk,
-            open: of(State::Open).filter(below).filter(|load| kept.is_none_or(|kept| *load > kept)).collect(),
-            above: of(State::Keeps).any(|load| !below(&load)),
+            open: of(SearchState::Open)
+                .filter(below)
+                .filter(|load| kept.is_none_or(|kept| *load > kept))
+                .collect(),
+            above: of(SearchState::Keeps).any(|load| !below(&load)),
         }
     }
 
@@ -402,7 +410,7 @@ impl<O: Objectives> Search<O> {
 }
 
 /// The bracket that the judged loads give.
-struct Known {
+struct Bracket {
     /// The highest load that meets the objectives below every violated one and every doubtful one.
     kept: Option<f64>,
     /// The lowest violated load.

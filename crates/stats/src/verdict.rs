@@ -32,7 +32,7 @@ pub enum Verdict {
 
 /// The messages of all runs, for an objective that limits a share of them.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Share {
+pub struct MessageShare {
     /// The number of messages.
     pub messages: u64,
     /// The number of them that were over the limit.
@@ -43,10 +43,10 @@ pub struct Share {
 
 /// Judges an objective by its runs: `strains` are their numbers as multiples of the limit, above 1 if they violate it.
 /// `level` is the probability that a verdict other than [`Verdict::Open`] is not chance.
-pub fn judge(strains: &[f64], share: Option<Share>, level: f64) -> Verdict {
+pub fn judge(strains: &[f64], share: Option<MessageShare>, level: f64) -> Verdict {
     let Some(interval) = mean_interval(strains, level) else { return Verdict::Open };
     let chance = |keeps: bool| {
-        share.is_some_and(|Share { messages, over, allowed }| {
+        share.is_some_and(|MessageShare { messages, over, allowed }| {
             binomial(over as f64, messages as f64, allowed, keeps) > (1.0 - level) / 2.0
         })
     };
@@ -152,7 +152,7 @@ mod tests {
     fn a_share_is_decided_by_the_spread_of_runs_and_by_the_messages() {
         let share = |over: [u64; 4], messages: u64| {
             let strains = over.map(|over| over as f64 / messages as f64 / 0.01);
-            let all = Share { messages: 4 * messages, over: over.iter().sum(), allowed: 0.01 };
+            let all = MessageShare { messages: 4 * messages, over: over.iter().sum(), allowed: 0.01 };
             judge(&strains, Some(all), 0.99)
         };
         for (over, messages, verdict) in [

@@ -6,7 +6,7 @@ use csv::{ReaderBuilder, StringRecord, Terminator};
 
 /// A record of a CSV text, and its place in the text.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Row<'t> {
+pub struct CsvRecord<'t> {
     /// The number of its first line, from 1.
     pub line: usize,
     /// The byte of the text at which it begins.
@@ -16,7 +16,7 @@ pub struct Row<'t> {
     record: StringRecord,
 }
 
-impl Row<'_> {
+impl CsvRecord<'_> {
     /// Returns its cells, without quotes and without white space around them.
     pub fn cells(&self) -> Vec<&str> {
         self.record.iter().map(str::trim).collect()
@@ -36,7 +36,7 @@ impl Row<'_> {
 }
 
 /// Returns the records of a text, of any number of cells. Empty lines are skipped, and lines that begin with `comment`.
-pub fn rows(text: &str, comment: Option<u8>) -> impl Iterator<Item = Row<'_>> {
+pub fn rows(text: &str, comment: Option<u8>) -> impl Iterator<Item = CsvRecord<'_>> {
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
@@ -70,7 +70,7 @@ pub fn rows(text: &str, comment: Option<u8>) -> impl Iterator<Item = Row<'_>> {
             counted = start;
             let first = first.trim_end();
             if !first.is_empty() && !is_comment(first.trim_start()) {
-                return Some(Row { line, start, text: first, record });
+                return Some(CsvRecord { line, start, text: first, record });
             }
         }
     })
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn rows_have_their_lines_and_cells_their_bytes() {
         let text = "\u{feff}a, b\r\n\n# no, \"row\n  \n1,  2 \n # nor this\n\"x, y\",\"2\n3\",z\n\n9";
-        let rows: Vec<Row<'_>> = rows(text, Some(b'#')).collect();
+        let rows: Vec<CsvRecord<'_>> = rows(text, Some(b'#')).collect();
         let seen: Vec<_> = rows.iter().map(|row| (row.line, row.cells())).collect();
         let expected: [(usize, Vec<&str>); 4] =
             [(1, vec!["a", "b"]), (5, vec!["1", "2"]), (7, vec!["x, y", "2\n3", "z"]), (10, vec!["9"])];

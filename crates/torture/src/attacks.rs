@@ -7,7 +7,7 @@ mod policies;
 mod runs;
 mod servers;
 
-use crate::program::Programs;
+use crate::program::ProgramFolder;
 use crate::trial::{Outcome, Trial};
 
 /// An attack on a program, and the promise that must hold under it.
@@ -15,7 +15,7 @@ use crate::trial::{Outcome, Trial};
 pub struct Attack {
     pub name: &'static str,
     pub promise: &'static str,
-    pub run: fn(&mut Trial, &Programs) -> Outcome,
+    pub run: fn(&mut Trial, &ProgramFolder) -> Outcome,
 }
 
 /// All attacks, in the order of their turns.

@@ -26,7 +26,7 @@ use plimsoll_process::note;
 
 use attacks::{ATTACKS, Attack};
 use kernel::Inventory;
-use program::Programs;
+use program::ProgramFolder;
 use table::Table;
 use trial::{Broken, Trial};
 
@@ -77,7 +77,7 @@ fn run(options: &Options) -> Result<u64> {
         Some(folder) => folder.clone(),
         None => std::env::current_exe().context("the folder of this program")?.with_file_name(""),
     };
-    let programs = Programs::find(&folder)?;
+    let programs = ProgramFolder::find(&folder)?;
     let deadline = Instant::now() + Duration::from_secs(options.seconds);
     let last = options.tries.map_or(u64::MAX, |tries| options.first.saturating_add(tries));
     let mut table = Table::new(&attacks);
@@ -113,7 +113,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Runs one trial, and compares the kernel's objects before and after; returns how long the kernel took to return to
 /// its initial state.
 fn attempt(
-    programs: &Programs,
+    programs: &ProgramFolder,
     options: &Options,
     attack: &Attack,
     number: u64,

@@ -19,14 +19,14 @@ const REST: Duration = Duration::from_millis(2);
 
 /// The folder that holds the programs under attack.
 #[derive(Debug)]
-pub struct Programs(PathBuf);
+pub struct ProgramFolder(PathBuf);
 
-impl Programs {
+impl ProgramFolder {
     /// Finds the programs in this folder.
     ///
     /// # Errors
     /// Returns an error if one of them is missing.
-    pub fn find(folder: &Path) -> Result<Programs> {
+    pub fn find(folder: &Path) -> Result<ProgramFolder> {
         for name in ["plimsoll", "chronos-memcached", "chronos-search", "chronos-openflow"] {
             if !folder.join(name).is_file() {
                 bail!(
@@ -36,7 +36,7 @@ impl Programs {
                 );
             }
         }
-        Ok(Programs(fs::canonicalize(folder)?))
+        Ok(ProgramFolder(fs::canonicalize(folder)?))
     }
 
     /// Returns a command that runs this program without standard input.
@@ -56,13 +56,13 @@ impl Programs {
 
 /// The exit status of a program, and its output.
 #[derive(Debug)]
-pub struct Ended {
+pub struct ProgramExit {
     pub status: ExitStatus,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl Ended {
+impl ProgramExit {
     /// Returns the exit status; none after a signal.
     pub fn code(&self) -> Option<i32> {
         self.status.code()
@@ -128,7 +128,7 @@ impl Running {
     }
 
     /// Waits until the process ends.
-    pub fn ended(mut self) -> Result<Ended, Broken> {
+    pub fn ended(mut self) -> Result<ProgramExit, Broken> {
         let deadline = Instant::now() + PATIENCE;
         let status = loop {
             if let Some(status) = self.child.try_wait()? {
@@ -146,7 +146,7 @@ impl Running {
         let read = |name: &str| -> io::Result<String> {
             Ok(String::from_utf8_lossy(&fs::read(self.folder.path().join(name))?).into_owned())
         };
-        Ok(Ended { status, stdout: read("stdout")?, stderr: read("stderr")? })
+        Ok(ProgramExit { status, stdout: read("stdout")?, stderr: read("stderr")? })
     }
 }
 
@@ -158,7 +158,7 @@ impl Drop for Running {
 }
 
 /// Runs a command until it ends.
-pub fn run(command: &mut Command) -> Result<Ended, Broken> {
+pub fn run(command: &mut Command) -> Result<ProgramExit, Broken> {
     Running::start(command)?.ended()
 }
 
@@ -175,7 +175,7 @@ pub fn wait_until(what: &str, mut ready: impl FnMut() -> bool) -> Result<(), Bro
 }
 
 /// Runs a command; returns how long it took and how it ended.
-pub fn timed(command: &mut Command) -> Result<(Duration, Ended), Broken> {
+pub fn timed(command: &mut Command) -> Result<(Duration, ProgramExit), Broken> {
     let begun = Instant::now();
     let ended = run(command)?;
     Ok((begun.elapsed(), ended))

@@ -10,7 +10,7 @@ use crate::trial::Broken;
 const LOSSES_MAX: u64 = 3;
 
 #[derive(Debug)]
-struct Row {
+struct AttackRow {
     attack: &'static Attack,
     tries: u64,
     losses: u64,
@@ -22,11 +22,11 @@ struct Row {
 
 /// The results of all trials so far, one row an attack.
 #[derive(Debug)]
-pub struct Table(Vec<Row>);
+pub struct Table(Vec<AttackRow>);
 
 impl Table {
     pub fn new(attacks: &[&'static Attack]) -> Table {
-        let row = |attack: &&'static Attack| Row {
+        let row = |attack: &&'static Attack| AttackRow {
             attack,
             tries: 0,
             losses: 0,
@@ -64,7 +64,7 @@ impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "| attack | what must hold | tries | losses | time | kernel as before within |")?;
         writeln!(f, "|---|---|--:|--:|--:|--:|")?;
-        for Row { attack, tries, losses, time, restored, not_tried } in &self.0 {
+        for AttackRow { attack, tries, losses, time, restored, not_tried } in &self.0 {
             let Attack { name, promise, .. } = attack;
             match not_tried {
                 Some(why) => {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The rule by which the next server is chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Pick {
+pub enum ServerChoice {
     /// Request k is sent to server k mod n.
     #[default]
     RoundRobin,

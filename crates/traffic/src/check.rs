@@ -1,4 +1,4 @@
-//! [`Check`]: the facts against which a workload's parameters are checked, and the findings, to which the scenario adds
+//! [`WorkloadCheck`]: the facts against which a workload's parameters are checked, and the findings, to which the scenario adds
 //! file and line.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,9 +9,9 @@ use plimsoll_text::spelling::did_you_mean;
 use plimsoll_units::quantity::Load;
 use plimsoll_units::{Bytes, Rate, Span};
 
-use crate::distribution::{Distribution, DistributionError, Quantity};
-use crate::facts::{Cut, Inside, NetworkFacts};
-use crate::hosts::{HostName, Hosts};
+use crate::distribution::{Distribution, DistributionError, DrawnQuantity};
+use crate::facts::{Inside, NetworkFacts, TopologyCut};
+use crate::hosts::{HostName, HostSet};
 
 /// The size of the largest IP packet.
 const PACKET_MAX: Bytes = Bytes::new(65_535);
@@ -45,7 +45,7 @@ pub trait FileReader {
 
 /// A value of a workload's table that is invalid, or valid and probably not meant.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct InvalidValue {
+pub struct InvalidWorkload {
     /// The dotted key within the workload's table, such as `servers.2`; empty for the table itself.
     pub key: String,
     /// The problem in words, with the value.
@@ -70,7 +70,7 @@ pub struct FilePlace {
 
 /// The demand of a checked workload, which the scenario sums over workloads.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Demand {
+pub struct WorkloadDemand {
     /// Whether the workload stops by itself: `count`, `size` or `rounds` is given.
     pub ends: bool,
     /// The time of its first message.
@@ -103,21 +103,21 @@ impl Directed {
 }
 
 /// Checks the parameters of one workload and collects the findings.
-pub struct Check<'a> {
+pub struct WorkloadCheck<'a> {
     facts: &'a dyn NetworkFacts,
     files: &'a dyn FileReader,
     /// The values that are invalid.
-    pub errors: Vec<InvalidValue>,
+    pub errors: Vec<InvalidWorkload>,
     /// The values that are allowed and probably not meant.
-    pub warnings: Vec<InvalidValue>,
+    pub warnings: Vec<InvalidWorkload>,
     /// The key of the longest message so far, and its bytes; `None` for distributions without a bound.
     pub longest: Option<(String, f64)>,
 }
 
-impl<'a> Check<'a> {
+impl<'a> WorkloadCheck<'a> {
     /// Returns a check without findings.
-    pub fn new(facts: &'a dyn NetworkFacts, files: &'a dyn FileReader) -> Check<'a> {
-        Check { facts, files, errors: Vec::new(), warnings: Vec::new(), longest: None }
+    pub fn new(facts: &'a dyn NetworkFacts, files: &'a dyn FileReader) -> WorkloadCheck<'a> {
+        WorkloadCheck { facts, files, errors: Vec::new(), warnings: Vec::new(), longest: None }
     }
 
     /// Returns the facts about the network.
@@ -127,12 +127,12 @@ impl<'a> Check<'a> {
 
     /// Reports an invalid value.
     pub fn error(&mut self, key: &str, problem: impl Into<String>, allowed: impl Into<String>) {
-        self.errors.push(InvalidValue::new(key, problem, Some(allowed.into()), None));
+        self.errors.push(InvalidWorkload::new(key, problem, Some(allowed.into()), None));
     }
 
     /// Reports a value that is allowed and probably not meant.
     pub fn warn(&mut self, key: &str, problem: impl Into<String>, help: impl Into<String>) {
-        self.warnings.push(InvalidValue::new(key, problem, None, Some(help.into())));
+        self.warnings.push(InvalidWorkload::new(key, problem, None, Some(help.into())));
     }
 
     /// Returns the text of a flow list that a key names, or reports that it cannot be read.
@@ -161,7 +161,7 @@ impl<'a> Check<'a> {
     }
 
     /// Returns the hosts of a selection; an empty selection, unknown hosts and the host at the other end are errors.
-    pub fn hosts(&mut self, key: &str, hosts: &Hosts, other: Option<u32>) -> Vec<u32> {
+    pub fn hosts(&mut self, key: &str, hosts: &HostSet, other: Option<u32>) -> Vec<u32> {
         self.host_names(key, hosts);
         let Ok(found) = hosts.resolve(self.facts, other) else { return Vec::new() };
         self.some_hosts(key, &found, other.as_slice());
@@ -170,7 +170,7 @@ impl<'a> Check<'a> {
 
     /// Returns the hosts of a selection that takes each of them once; an empty selection, unknown hosts, a host named
     /// twice and hosts at the other end are errors.
-    pub fn members(&mut self, key: &str, hosts: &Hosts, others: &[u32]) -> Vec<u32> {
+    pub fn members(&mut self, key: &str, hosts: &HostSet, others: &[u32]) -> Vec<u32> {
         self.host_names(key, hosts);
         let Ok(found) = hosts.resolve_except(self.facts, others) else { return Vec::new() };
         self.some_hosts(key, &found, others);
@@ -182,14 +182,14 @@ impl<'a> Check<'a> {
         found
     }
 
-    fn host_names(&mut self, key: &str, hosts: &Hosts) {
+    fn host_names(&mut self, key: &str, hosts: &HostSet) {
         match hosts {
-            Hosts::List(names) => {
+            HostSet::List(names) => {
                 for (index, name) in names.iter().enumerate() {
                     self.host(&format!("{key}.{index}"), name);
                 }
             }
-            Hosts::Selector(text) if text != "all" => match text.split_once("..") {
+            HostSet::Selector(text) if text != "all" => match text.split_once("..") {
                 Some((first, last)) => {
                     self.host_named(key, first.trim());
                     self.host_named(key, last.trim());
@@ -198,7 +198,7 @@ impl<'a> Check<'a> {
                     self.host_named(key, text);
                 }
             },
-            Hosts::Selector(_) | Hosts::Others => {}
+            HostSet::Selector(_) | HostSet::Others => {}
         }
     }
 
@@ -308,7 +308,7 @@ impl<'a> Check<'a> {
     }
 
     /// Checks a distribution and loads its points.
-    pub fn distribution<Q: Quantity>(&mut self, key: &str, distribution: &mut Distribution<Q>) {
+    pub fn distribution<Q: DrawnQuantity>(&mut self, key: &str, distribution: &mut Distribution<Q>) {
         if let Distribution::Constant(value) = distribution
             && Q::NAME == "size"
             && value.to_f64() == 0.0
@@ -327,7 +327,7 @@ impl<'a> Check<'a> {
             Err(DistributionError::Choice { message, allowed }) => self.error(key, message, allowed),
             Err(DistributionError::Cdf(error)) => {
                 let key = format!("{key}.{}", error.key);
-                self.errors.push(InvalidValue::new(&key, error.message, error.allowed, error.help));
+                self.errors.push(InvalidWorkload::new(&key, error.message, error.allowed, error.help));
             }
         }
     }
@@ -370,7 +370,7 @@ pub fn busiest_cut(
     let all = f64::from(facts.host_count());
     // The traffic that `inside` hosts send to all others.
     let leaving = |inside: f64| between_all * inside * (all - inside) / (all - 1.0);
-    let share = |cut: Cut| {
+    let share = |cut: TopologyCut| {
         let load = leaving(cut.inside.len() as f64) + most_across(&cut.inside, directed);
         (cut.links, load / cut.bits_per_second)
     };
@@ -397,23 +397,23 @@ fn most_across(inside: &Inside, directed: &[Directed]) -> f64 {
     across.into_values().flatten().fold(0.0, f64::max)
 }
 
-impl InvalidValue {
+impl InvalidWorkload {
     fn new(
         key: &str,
         problem: impl Into<String>,
         allowed: Option<String>,
         help: Option<String>,
-    ) -> InvalidValue {
-        InvalidValue { key: key.to_owned(), problem: problem.into(), allowed, help, place: None }
+    ) -> InvalidWorkload {
+        InvalidWorkload { key: key.to_owned(), problem: problem.into(), allowed, help, place: None }
     }
 }
 
 /// Returns the report that no host has a name, with the nearest one.
-pub fn unknown_host(facts: &dyn NetworkFacts, key: &str, name: &str) -> InvalidValue {
+pub fn unknown_host(facts: &dyn NetworkFacts, key: &str, name: &str) -> InvalidWorkload {
     let count = facts.host_count();
     let names: Vec<String> = (0..count.min(NAMES_MAX)).map(|host| facts.host_name(host)).collect();
     let help = did_you_mean(name, names.iter().map(String::as_str).chain(["client"]));
     let last = facts.host_name(count.saturating_sub(1));
     let allowed = format!("\"client\", \"{}\" to \"{last}\"", facts.host_name(0));
-    InvalidValue::new(key, format!("there is no host `{name}`"), Some(allowed), help)
+    InvalidWorkload::new(key, format!("there is no host `{name}`"), Some(allowed), help)
 }

@@ -11,7 +11,7 @@ use plimsoll_units::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::Check;
+use crate::check::WorkloadCheck;
 
 /// The servo that steers a client's clock, and the error of the clock without it. The defaults are ptpd's (`servo:kp`,
 /// `servo:ki`, `servo:delayfilter_stiffness`), which linuxptp has for timestamps of software as well.
@@ -38,7 +38,7 @@ impl Default for ClockServoParams {
 
 impl ClockServoParams {
     /// Reports gains that cannot settle and rates that no clock has.
-    pub(crate) fn check(&self, check: &mut Check<'_>) {
+    pub(crate) fn check(&self, check: &mut WorkloadCheck<'_>) {
         for (key, gain) in [("servo.proportional", self.proportional), ("servo.integral", self.integral)] {
             if !(0.0..=1.0).contains(&gain) {
                 check.error(key, format!("{gain} of an offset"), "0 to 1");

@@ -147,7 +147,7 @@ fn none<T>() -> Option<T> {
     None
 }
 
-impl<'de, Q: Quantity> Deserialize<'de> for Distribution<Q> {
+impl<'de, Q: DrawnQuantity> Deserialize<'de> for Distribution<Q> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Distribution<Q>, D::Error> {
         InFile::deserialize(deserializer)
     }
@@ -164,7 +164,7 @@ pub enum Interpolate {
 }
 
 /// The type of value that a distribution draws: [`Span`] or [`Bytes`].
-pub trait Quantity:
+pub trait DrawnQuantity:
     Copy + PartialEq + fmt::Debug + fmt::Display + DeserializeOwned + private::Sealed
 {
     /// The word for it in a message.
@@ -183,7 +183,7 @@ mod private {
     impl Sealed for plimsoll_units::Bytes {}
 }
 
-impl Quantity for Span {
+impl DrawnQuantity for Span {
     const NAME: &'static str = "time";
     const COLUMNS: &'static [(&'static str, f64)] =
         &[("ps", 1.0), ("ns", 1e3), ("us", 1e6), ("ms", 1e9), ("s", 1e12)];
@@ -196,7 +196,7 @@ impl Quantity for Span {
 }
 
 /// A message has at least one byte.
-impl Quantity for Bytes {
+impl DrawnQuantity for Bytes {
     const NAME: &'static str = "size";
     const COLUMNS: &'static [(&'static str, f64)] = &[("bytes", 1.0)];
     fn from_f64(bytes: f64) -> Bytes {
@@ -239,7 +239,7 @@ pub enum DistributionError {
     Cdf(#[from] CdfError),
 }
 
-impl<Q: Quantity> Distribution<Q> {
+impl<Q: DrawnQuantity> Distribution<Q> {
     /// Loads the points if this is a CDF; `read` returns the text of a file by its name.
     ///
     /// # Errors
@@ -273,7 +273,7 @@ impl<Q: Quantity> Distribution<Q> {
             Distribution::Constant(value) => Some(value.to_f64()),
             Distribution::Cdf { table, .. } => Some(table.as_ref()?.points().last()?.0),
             Distribution::Uniform { max, .. } => Some(max.to_f64()),
-            Distribution::Pareto { max, .. } => max.map(Quantity::to_f64),
+            Distribution::Pareto { max, .. } => max.map(DrawnQuantity::to_f64),
             Distribution::Exponential { .. }
             | Distribution::Gamma { .. }
             | Distribution::Lognormal { .. } => None,
@@ -338,17 +338,17 @@ impl<Q: Quantity> Distribution<Q> {
         let law = match self {
             Distribution::Constant(value) => {
                 return Sampler {
-                    law: Law::Constant(value.to_f64()),
+                    law: DrawnLaw::Constant(value.to_f64()),
                     value: Some(*value),
                     table: None,
                     multiple: None,
                 };
             }
-            Distribution::Exponential { mean } => Law::Exponential { mean: mean.to_f64() },
-            Distribution::Gamma { shape, scale, offset } => Law::Gamma {
+            Distribution::Exponential { mean } => DrawnLaw::Exponential { mean: mean.to_f64() },
+            Distribution::Gamma { shape, scale, offset } => DrawnLaw::Gamma {
                 shape: *shape,
                 scale: scale.to_f64(),
-                offset: offset.map_or(0.0, Quantity::to_f64),
+                offset: offset.map_or(0.0, DrawnQuantity::to_f64),
             },
             Distribution::Lognormal { mean, sd, sigma } => {
                 let mean = mean.to_f64();
@@ -356,17 +356,22 @@ impl<Q: Quantity> Distribution<Q> {
                     (Some(sd), _) => libm::log1p((sd.to_f64() / mean) * (sd.to_f64() / mean)),
                     (None, sigma) => sigma.unwrap_or(0.0) * sigma.unwrap_or(0.0),
                 };
-                Law::Lognormal { mu: libm::log(mean) - variance / 2.0, sigma: variance.sqrt(), mean }
+                DrawnLaw::Lognormal { mu: libm::log(mean) - variance / 2.0, sigma: variance.sqrt(), mean }
             }
-            Distribution::Uniform { min, max } => Law::Uniform { min: min.to_f64(), max: max.to_f64() },
+            Distribution::Uniform { min, max } => DrawnLaw::Uniform { min: min.to_f64(), max: max.to_f64() },
             Distribution::Pareto { min, shape, max } => {
-                Law::Pareto { min: min.to_f64(), shape: *shape, max: max.map(Quantity::to_f64) }
+                DrawnLaw::Pareto { min: min.to_f64(), shape: *shape, max: max.map(DrawnQuantity::to_f64) }
             }
             Distribution::Cdf { interpolate, in_multiples_of, table, .. } => {
                 let table = table.clone().expect("the points of a checked scenario are loaded");
                 let interpolate = interpolate.unwrap_or(table.interpolate());
-                let multiple = in_multiples_of.map(Quantity::to_f64);
-                return Sampler { law: Law::Cdf(interpolate), value: None, table: Some(table), multiple };
+                let multiple = in_multiples_of.map(DrawnQuantity::to_f64);
+                return Sampler {
+                    law: DrawnLaw::Cdf(interpolate),
+                    value: None,
+                    table: Some(table),
+                    multiple,
+                };
             }
         };
         Sampler { law, value: None, table: None, multiple: None }
@@ -376,7 +381,7 @@ impl<Q: Quantity> Distribution<Q> {
 /// A distribution made ready to draw from. Numbers are in the smallest unit: ps or bytes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sampler<Q> {
-    law: Law,
+    law: DrawnLaw,
     value: Option<Q>,
     table: Option<Arc<CdfTable>>,
     /// Draws from a table are rounded up to a multiple of this.
@@ -384,7 +389,7 @@ pub struct Sampler<Q> {
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Law {
+enum DrawnLaw {
     Constant(f64),
     Exponential { mean: f64 },
     Gamma { shape: f64, scale: f64, offset: f64 },
@@ -394,24 +399,24 @@ enum Law {
     Cdf(Interpolate),
 }
 
-impl<Q: Quantity> Sampler<Q> {
+impl<Q: DrawnQuantity> Sampler<Q> {
     /// Draws one value. A constant draws no random number.
     pub fn sample(&self, rng: &mut impl Rng) -> Q {
         if let Some(value) = self.value {
             return value;
         }
         Q::from_f64(match self.law {
-            Law::Constant(value) => value,
-            Law::Exponential { mean } => mean * exponential(rng),
-            Law::Gamma { shape, scale, offset } => offset + scale * gamma(rng, shape),
-            Law::Lognormal { mu, sigma, .. } => libm::exp(mu + sigma * normal(rng)),
-            Law::Uniform { min, max } => min + (max - min) * uniform(rng),
-            Law::Pareto { min, shape, max: None } => min * libm::pow(1.0 - uniform(rng), -1.0 / shape),
-            Law::Pareto { min, shape, max: Some(max) } => {
+            DrawnLaw::Constant(value) => value,
+            DrawnLaw::Exponential { mean } => mean * exponential(rng),
+            DrawnLaw::Gamma { shape, scale, offset } => offset + scale * gamma(rng, shape),
+            DrawnLaw::Lognormal { mu, sigma, .. } => libm::exp(mu + sigma * normal(rng)),
+            DrawnLaw::Uniform { min, max } => min + (max - min) * uniform(rng),
+            DrawnLaw::Pareto { min, shape, max: None } => min * libm::pow(1.0 - uniform(rng), -1.0 / shape),
+            DrawnLaw::Pareto { min, shape, max: Some(max) } => {
                 let cut = 1.0 - libm::pow(min / max, shape);
                 min * libm::pow(1.0 - cut * uniform(rng), -1.0 / shape)
             }
-            Law::Cdf(interpolate) => {
+            DrawnLaw::Cdf(interpolate) => {
                 let draw = self.table.as_ref().map_or(0.0, |table| table.quantile(uniform(rng), interpolate));
                 self.multiple.map_or(draw, |multiple| (draw / multiple).ceil() * multiple)
             }
@@ -421,13 +426,13 @@ impl<Q: Quantity> Sampler<Q> {
     /// Returns the exact mean in the smallest unit (ps or bytes), before draws are rounded to whole ones.
     pub fn mean(&self) -> f64 {
         match self.law {
-            Law::Constant(value) => value,
-            Law::Exponential { mean } | Law::Lognormal { mean, .. } => mean,
-            Law::Gamma { shape, scale, offset } => shape * scale + offset,
-            Law::Uniform { min, max } => (min + max) / 2.0,
-            Law::Pareto { min, shape, max: None } => shape * min / (shape - 1.0),
-            Law::Pareto { min, shape, max: Some(max) } => bounded_pareto_mean(min, shape, max),
-            Law::Cdf(interpolate) => self.table.as_ref().map_or(0.0, |table| table.mean(interpolate)),
+            DrawnLaw::Constant(value) => value,
+            DrawnLaw::Exponential { mean } | DrawnLaw::Lognormal { mean, .. } => mean,
+            DrawnLaw::Gamma { shape, scale, offset } => shape * scale + offset,
+            DrawnLaw::Uniform { min, max } => (min + max) / 2.0,
+            DrawnLaw::Pareto { min, shape, max: None } => shape * min / (shape - 1.0),
+            DrawnLaw::Pareto { min, shape, max: Some(max) } => bounded_pareto_mean(min, shape, max),
+            DrawnLaw::Cdf(interpolate) => self.table.as_ref().map_or(0.0, |table| table.mean(interpolate)),
         }
     }
 }

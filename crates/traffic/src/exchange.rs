@@ -1,4 +1,4 @@
-//! [`Exchanges`]: requests that servers answer, and [`Pool`]: the connections that carry them.
+//! [`Exchanges`]: requests that servers answer, and [`WorkloadConnections`]: the connections that carry them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -6,21 +6,21 @@ use std::collections::{BTreeMap, BinaryHeap};
 use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Span, Time};
 
-use crate::record::{Message, Split};
+use crate::record::{MessageRecord, Split};
 use crate::slab::Slab;
 use crate::source::{Actions, Arrival, ConnectionEnd, Hint, Write};
 
 /// The connections of a workload: one kept for each pair of hosts and lane, or one for each message.
 #[derive(Debug)]
-pub(crate) struct Pool {
+pub(crate) struct WorkloadConnections {
     per_message: bool,
     /// The open connections by the host that opened them, the host at the other end, and the lane.
     open: BTreeMap<(HostId, HostId, u32), u32>,
 }
 
-impl Pool {
-    pub(crate) fn new(per_message: bool) -> Pool {
-        Pool { per_message, open: BTreeMap::new() }
+impl WorkloadConnections {
+    pub(crate) fn new(per_message: bool) -> WorkloadConnections {
+        WorkloadConnections { per_message, open: BTreeMap::new() }
     }
 
     /// Returns the connection for the next message of `client` to `server`; messages of other lanes do not wait for it.
@@ -37,7 +37,7 @@ impl Pool {
         *self.open.entry((client, server, lane)).or_insert_with(|| actions.open(client, server))
     }
 
-    /// Sends a message that needs no answer, or whose answer is sent by [`Pool::answer`].
+    /// Sends a message that needs no answer, or whose answer is sent by [`WorkloadConnections::answer`].
     pub(crate) fn send(&mut self, now: Time, message: OutgoingMessage, actions: &mut Actions) {
         let connection = self.connection(message.from, message.to, 0, actions);
         let OutgoingMessage { bytes, tag, .. } = message;
@@ -62,7 +62,7 @@ impl Pool {
     }
 }
 
-/// A message of a [`Pool`].
+/// A message of a [`WorkloadConnections`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OutgoingMessage {
     pub(crate) from: HostId,
@@ -74,7 +74,7 @@ pub(crate) struct OutgoingMessage {
 
 /// A request and the work of its server.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ask {
+pub(crate) struct PendingRequest {
     pub(crate) index: u64,
     pub(crate) query: Option<u64>,
     /// The source's number for the thing that the request is for.
@@ -94,12 +94,12 @@ pub(crate) struct Ask {
 pub(crate) struct CompletedExchange {
     pub(crate) owner: u64,
     /// The exchange as a record.
-    pub(crate) message: Message,
+    pub(crate) message: MessageRecord,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Open {
-    ask: Ask,
+struct OpenExchange {
+    ask: PendingRequest,
     created: Time,
     /// The time at which the request reached its server.
     asked: Time,
@@ -113,7 +113,7 @@ struct Open {
 #[derive(Debug)]
 pub(crate) struct Exchanges {
     workload: u16,
-    open: Slab<Open>,
+    open: Slab<OpenExchange>,
     threads: usize,
     /// The times at which each server's threads that have ever worked are free, by server, the earliest on top.
     free: Vec<BinaryHeap<Reverse<Time>>>,
@@ -146,8 +146,8 @@ impl Exchanges {
         self.serving.peek().map_or(Time::MAX, |Reverse((done, ..))| *done)
     }
 
-    pub(crate) fn ask(&mut self, now: Time, ask: Ask, actions: &mut Actions) {
-        let open = Open {
+    pub(crate) fn ask(&mut self, now: Time, ask: PendingRequest, actions: &mut Actions) {
+        let open = OpenExchange {
             ask,
             created: now,
             asked: now,
@@ -195,7 +195,7 @@ impl Exchanges {
 
     /// Passes the answers that servers have yet to write to `tell`.
     pub(crate) fn hints(&self, tell: &mut dyn FnMut(Hint)) {
-        for Open { ask, .. } in self.open.iter().filter(|open| !open.is_answered) {
+        for OpenExchange { ask, .. } in self.open.iter().filter(|open| !open.is_answered) {
             tell(Hint { from: ask.server, to: ask.client, bytes: ask.response_bytes });
         }
     }
@@ -239,9 +239,9 @@ impl Exchanges {
         });
     }
 
-    fn record(&self, open: &Open, completed: Option<Time>) -> Message {
-        let Open { ask, created, split, ideal, .. } = *open;
-        Message {
+    fn record(&self, open: &OpenExchange, completed: Option<Time>) -> MessageRecord {
+        let OpenExchange { ask, created, split, ideal, .. } = *open;
+        MessageRecord {
             workload: self.workload,
             index: ask.index,
             query: ask.query,

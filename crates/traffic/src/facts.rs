@@ -3,7 +3,7 @@
 use plimsoll_fabric::net::topology::Topology;
 use plimsoll_units::Rate;
 
-pub use plimsoll_fabric::net::topology::{Cut, Inside};
+pub use plimsoll_fabric::net::topology::{Inside, TopologyCut};
 
 /// The hosts of a network, their links, and where links are shared.
 pub trait NetworkFacts {
@@ -16,7 +16,7 @@ pub trait NetworkFacts {
     /// Returns the rate of a host's link.
     fn host_rate(&self, host: u32) -> Rate;
     /// Returns the cuts of the network that traffic between all hosts may overload.
-    fn cuts(&self) -> Vec<Cut>;
+    fn cuts(&self) -> Vec<TopologyCut>;
 }
 
 impl NetworkFacts for Topology {
@@ -36,7 +36,7 @@ impl NetworkFacts for Topology {
         self.host_rate(host)
     }
 
-    fn cuts(&self) -> Vec<Cut> {
+    fn cuts(&self) -> Vec<TopologyCut> {
         self.params().cuts()
     }
 }

@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn a_distribution_may_be_a_histogram() {
         use crate::cdf::CdfTable;
-        use crate::distribution::{Interpolate, Quantity as _};
+        use crate::distribution::{DrawnQuantity as _, Interpolate};
         use plimsoll_units::{Bytes, Span};
 
         let log = format!("#[StartTime: 0]\n0.0,1.0,0.1,{OF_V1}\n1.0,1.0,0.1,{OF_V1}\n");

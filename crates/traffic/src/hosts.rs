@@ -24,7 +24,7 @@ impl Default for HostName {
 /// `"h1..h9"` (both included), or a list of names.
 #[derive(Clone, PartialEq, Eq, Debug, Default, JsonSchema)]
 #[schemars(untagged)]
-pub enum Hosts {
+pub enum HostSet {
     /// `"others"`, `"all"`, a range or one name.
     Selector(String),
     /// A list names the hosts.
@@ -43,15 +43,15 @@ pub struct UnknownHost {
     pub name: String,
 }
 
-impl Hosts {
+impl HostSet {
     /// Returns the selection of all hosts.
-    pub fn all() -> Hosts {
-        Hosts::Selector("all".to_owned())
+    pub fn all() -> HostSet {
+        HostSet::Selector("all".to_owned())
     }
 
     /// Returns the selection of the first host.
-    pub fn client() -> Hosts {
-        Hosts::Selector(HostName::default().0)
+    pub fn client() -> HostSet {
+        HostSet::Selector(HostName::default().0)
     }
 
     /// Returns the numbers of the hosts, in the order given. `other` is the host at the other end, which
@@ -63,7 +63,7 @@ impl Hosts {
         self.resolve_except(facts, other.as_slice())
     }
 
-    /// Does what [`Hosts::resolve`] does where several hosts are at the other end.
+    /// Does what [`HostSet::resolve`] does where several hosts are at the other end.
     ///
     /// # Errors
     /// Names the first host that the network does not have.
@@ -76,9 +76,9 @@ impl Hosts {
             all().filter(|host| !others.contains(host)).collect()
         };
         match self {
-            Hosts::Others => Ok(others()),
-            Hosts::List(names) => names.iter().map(|name| find(&name.0)).collect(),
-            Hosts::Selector(text) => match text.as_str() {
+            HostSet::Others => Ok(others()),
+            HostSet::List(names) => names.iter().map(|name| find(&name.0)).collect(),
+            HostSet::Selector(text) => match text.as_str() {
                 "others" => Ok(others()),
                 "all" => Ok(all().collect()),
                 text => match text.split_once("..") {
@@ -90,36 +90,36 @@ impl Hosts {
     }
 }
 
-impl Serialize for Hosts {
+impl Serialize for HostSet {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Hosts::Others => serializer.serialize_str("others"),
-            Hosts::Selector(text) => serializer.serialize_str(text),
-            Hosts::List(names) => names.serialize(serializer),
+            HostSet::Others => serializer.serialize_str("others"),
+            HostSet::Selector(text) => serializer.serialize_str(text),
+            HostSet::List(names) => names.serialize(serializer),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Hosts {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Hosts, D::Error> {
+impl<'de> Deserialize<'de> for HostSet {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<HostSet, D::Error> {
         struct Either;
         impl<'de> Visitor<'de> for Either {
-            type Value = Hosts;
+            type Value = HostSet;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("\"others\", \"all\", a range such as \"h1..h9\", or a list of names")
             }
-            fn visit_str<E>(self, text: &str) -> Result<Hosts, E> {
+            fn visit_str<E>(self, text: &str) -> Result<HostSet, E> {
                 Ok(match text {
-                    "others" => Hosts::Others,
-                    text => Hosts::Selector(text.to_owned()),
+                    "others" => HostSet::Others,
+                    text => HostSet::Selector(text.to_owned()),
                 })
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Hosts, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<HostSet, A::Error> {
                 let mut names = Vec::new();
                 while let Some(name) = seq.next_element()? {
                     names.push(name);
                 }
-                Ok(Hosts::List(names))
+                Ok(HostSet::List(names))
             }
         }
         deserializer.deserialize_any(Either)

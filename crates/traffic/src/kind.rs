@@ -6,9 +6,9 @@ use plimsoll_units::quantity::Load;
 use plimsoll_units::{Bytes, Span, Streams, Time};
 
 use crate::cdf::CdfTable;
-use crate::check::{Check, Demand};
+use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::facts::NetworkFacts;
-use crate::hosts::{HostName, Hosts};
+use crate::hosts::{HostName, HostSet};
 use crate::kinds::flow_list::ListedFlow;
 use crate::record::Supply;
 use crate::source::Source;
@@ -16,7 +16,7 @@ use crate::source::Source;
 /// The parameters of one kind of workload: a table `[workload.NAME]` of a scenario.
 pub trait Kind {
     /// Checks the parameters and loads the files that they name.
-    fn check(&mut self, check: &mut Check<'_>) -> Demand;
+    fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand;
 
     /// Builds the source that generates the traffic.
     ///
@@ -185,7 +185,7 @@ pub(crate) fn number(count: Option<u64>) -> Option<f64> {
 }
 
 /// Returns the number of hosts of a selection that leaves out the hosts at the other end, for estimates.
-pub(crate) fn host_count(facts: &dyn NetworkFacts, hosts: &Hosts, others: &[&HostName]) -> f64 {
+pub(crate) fn host_count(facts: &dyn NetworkFacts, hosts: &HostSet, others: &[&HostName]) -> f64 {
     let others: Vec<u32> = others.iter().filter_map(|name| facts.host(&name.0)).collect();
     hosts.resolve_except(facts, &others).map_or(0.0, |hosts| hosts.len() as f64)
 }
@@ -244,7 +244,7 @@ impl Context<'_> {
     ///
     /// # Errors
     /// Fails if no host has one of the names, or the selection is empty.
-    pub fn hosts(&self, hosts: &Hosts, others: &[HostId], key: &str) -> Result<Vec<HostId>, Unbuildable> {
+    pub fn hosts(&self, hosts: &HostSet, others: &[HostId], key: &str) -> Result<Vec<HostId>, Unbuildable> {
         let others: Vec<u32> = others.iter().map(|host| host.0).collect();
         let numbers = hosts.resolve_except(self.facts, &others);
         let numbers = numbers.map_err(|unknown| self.unbuildable(key, unknown))?;

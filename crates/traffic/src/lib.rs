@@ -37,5 +37,5 @@ mod traffic;
 
 pub use kind::Kind;
 pub use kinds::*;
-pub use source::{Actions, Arrival, ConnectionEnd, Datagram, Hint, Opened, Reach, Source, Write};
+pub use source::{Actions, Arrival, ConnectionEnd, Datagram, Hint, Opened, Source, SourceReach, Write};
 pub use traffic::{Traffic, TrafficSpec, WorkloadSpec};

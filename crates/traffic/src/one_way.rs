@@ -6,12 +6,12 @@ use std::fmt;
 use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Span, Time};
 
-use crate::record::{Message, Split};
-use crate::source::{Actions, Arrival, ConnectionEnd, Opened, Reach, Source, Write};
+use crate::record::{MessageRecord, Split};
+use crate::source::{Actions, Arrival, ConnectionEnd, Opened, Source, SourceReach, Write};
 
 /// A flow that has not started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Flow {
+pub(crate) struct PendingFlow {
     pub(crate) start: Time,
     pub(crate) source: HostId,
     pub(crate) destination: HostId,
@@ -21,9 +21,9 @@ pub(crate) struct Flow {
 
 /// The flows that have not started, in order of their start.
 #[derive(Clone, Debug)]
-enum Pending {
+enum PendingFlows {
     /// A list with the next flow at its end.
-    List(Vec<Flow>),
+    List(Vec<PendingFlow>),
     /// A sequence that makes them one at a time.
     Sequence(Box<dyn FlowSequence>),
 }
@@ -34,7 +34,7 @@ pub(crate) trait FlowSequence: fmt::Debug + Send {
     fn next(&self) -> Time;
 
     /// Takes the next flow, of which there is one.
-    fn pop(&mut self) -> Flow;
+    fn pop(&mut self) -> PendingFlow;
 
     /// Returns a copy, which makes the same flows.
     fn copy(&self) -> Box<dyn FlowSequence>;
@@ -46,18 +46,18 @@ impl Clone for Box<dyn FlowSequence> {
     }
 }
 
-impl Pending {
+impl PendingFlows {
     fn next(&self) -> Time {
         match self {
-            Pending::List(flows) => flows.last().map_or(Time::MAX, |flow| flow.start),
-            Pending::Sequence(sequence) => sequence.next(),
+            PendingFlows::List(flows) => flows.last().map_or(Time::MAX, |flow| flow.start),
+            PendingFlows::Sequence(sequence) => sequence.next(),
         }
     }
 
-    fn pop(&mut self) -> Option<Flow> {
+    fn pop(&mut self) -> Option<PendingFlow> {
         match self {
-            Pending::List(flows) => flows.pop(),
-            Pending::Sequence(sequence) => Some(sequence.pop()),
+            PendingFlows::List(flows) => flows.pop(),
+            PendingFlows::Sequence(sequence) => Some(sequence.pop()),
         }
     }
 }
@@ -67,10 +67,10 @@ impl Pending {
 pub(crate) struct OneWay {
     workload: u16,
     warmup: Time,
-    pending: Pending,
+    pending: PendingFlows,
     created: u64,
     /// The flows to hosts of this logical process that have not arrived, by index.
-    open: BTreeMap<u64, Flow>,
+    open: BTreeMap<u64, PendingFlow>,
     /// The connection of each pair of hosts, where flows of a pair share one.
     shared: Option<BTreeMap<(HostId, HostId), u32>>,
 }
@@ -80,18 +80,18 @@ const ENDLESS_BYTES: u64 = 1 << 50;
 
 impl OneWay {
     /// Returns the source of the flows of a list in any order.
-    pub(crate) fn list(workload: u16, warmup: Time, mut flows: Vec<Flow>) -> OneWay {
+    pub(crate) fn list(workload: u16, warmup: Time, mut flows: Vec<PendingFlow>) -> OneWay {
         flows.sort_by_key(|flow| flow.start);
         flows.reverse();
-        OneWay::new(workload, warmup, Pending::List(flows))
+        OneWay::new(workload, warmup, PendingFlows::List(flows))
     }
 
     /// Returns the source of the flows of a sequence.
     pub(crate) fn sequence(workload: u16, warmup: Time, sequence: Box<dyn FlowSequence>) -> OneWay {
-        OneWay::new(workload, warmup, Pending::Sequence(sequence))
+        OneWay::new(workload, warmup, PendingFlows::Sequence(sequence))
     }
 
-    fn new(workload: u16, warmup: Time, pending: Pending) -> OneWay {
+    fn new(workload: u16, warmup: Time, pending: PendingFlows) -> OneWay {
         OneWay { workload, warmup, pending, created: 0, open: BTreeMap::new(), shared: None }
     }
 
@@ -113,12 +113,12 @@ impl OneWay {
     fn record(
         &self,
         index: u64,
-        flow: &Flow,
+        flow: &PendingFlow,
         completed: Option<Time>,
         ideal: Span,
         split: Split,
-    ) -> Option<Message> {
-        (flow.start >= self.warmup).then_some(Message {
+    ) -> Option<MessageRecord> {
+        (flow.start >= self.warmup).then_some(MessageRecord {
             workload: self.workload,
             index,
             query: None,
@@ -175,8 +175,8 @@ impl Source for OneWay {
         pairs.into_iter().collect()
     }
 
-    fn reach(&self) -> Reach {
-        Reach::Receiver
+    fn reach(&self) -> SourceReach {
+        SourceReach::Receiver
     }
 
     fn is_finished(&self) -> bool {

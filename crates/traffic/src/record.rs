@@ -44,7 +44,7 @@ impl Supply {
 
 /// One message: a flow, or a request with its response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Message {
+pub struct MessageRecord {
     /// The index of its workload in the run.
     pub workload: u16,
     /// The number of the request within the workload, which pairs the same message across variants.
@@ -68,7 +68,7 @@ pub struct Message {
     pub split: Split,
 }
 
-impl Message {
+impl MessageRecord {
     /// Returns the completion time.
     pub fn latency(&self) -> Option<Span> {
         self.completed.map(|completed| completed - self.created)
@@ -146,7 +146,7 @@ impl Add for Split {
 /// One fan-out query, or something else that is complete when all its parts are: a page, a round of a barrier, a
 /// transaction, a job.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Query {
+pub struct QueryRecord {
     /// The index of its workload in the run.
     pub workload: u16,
     /// The number of the query within the workload.

@@ -1,4 +1,4 @@
-//! [`Requests`]: open-loop requests and their responses, of one server at a time (`rpc`, `transfer`) or of all at once
+//! [`RequestSource`]: open-loop requests and their responses, of one server at a time (`rpc`, `transfer`) or of all at once
 //! (`fan-out`).
 
 use std::collections::BTreeSet;
@@ -8,8 +8,8 @@ use plimsoll_units::{Bytes, Span, Stream, Streams, Time};
 
 use crate::distribution::{Sampler, exponential};
 use crate::draw::{stretched, uniform_choice};
-use crate::exchange::{Ask, Exchanges, Pool};
-use crate::record::Query;
+use crate::exchange::{Exchanges, PendingRequest, WorkloadConnections};
+use crate::record::QueryRecord;
 use crate::slab::Slab;
 use crate::source::{Actions, Arrival, Hint, Opened, Source, pairs};
 
@@ -53,9 +53,9 @@ struct OpenQuery {
 
 /// The source of a client's open-loop requests.
 #[derive(Debug)]
-pub(crate) struct Requests {
+pub(crate) struct RequestSource {
     config: RequestsConfig,
-    pool: Pool,
+    pool: WorkloadConnections,
     exchanges: Exchanges,
     gaps: Stream,
     /// The family of the keyed streams for server, response size and service time.
@@ -65,10 +65,10 @@ pub(crate) struct Requests {
     queries: Slab<OpenQuery>,
 }
 
-impl Requests {
-    pub(crate) fn new(config: RequestsConfig, streams: &Streams, name: &str) -> Requests {
-        let mut requests = Requests {
-            pool: Pool::new(config.connection_per_request),
+impl RequestSource {
+    pub(crate) fn new(config: RequestsConfig, streams: &Streams, name: &str) -> RequestSource {
+        let mut requests = RequestSource {
+            pool: WorkloadConnections::new(config.connection_per_request),
             exchanges: Exchanges::new(config.workload, config.servers.len(), 1),
             gaps: streams.stream(&format!("workload/{name}/gaps")),
             draws: streams.word(&format!("workload/{name}/draws")),
@@ -123,7 +123,7 @@ impl Requests {
         let response_bytes = config.response.sample(&mut stream).get().max(1);
         let service = config.service.sample(&mut stream);
         let (client, host) = (config.client, config.servers[server]);
-        let ask = Ask {
+        let ask = PendingRequest {
             index,
             query: slot.map(|_| index / config.servers.len() as u64),
             owner: slot.map_or(0, |slot| slot as u64),
@@ -153,10 +153,10 @@ impl Requests {
         }
     }
 
-    fn record_query(&self, query: &OpenQuery, completed: Option<Time>) -> Query {
+    fn record_query(&self, query: &OpenQuery, completed: Option<Time>) -> QueryRecord {
         let servers = self.config.servers.len() as u32;
         let answered = u64::from(servers - query.left).max(1);
-        Query {
+        QueryRecord {
             workload: self.config.workload,
             index: query.index,
             created: query.created,
@@ -169,7 +169,7 @@ impl Requests {
     }
 }
 
-impl Source for Requests {
+impl Source for RequestSource {
     fn next_due(&self) -> Time {
         self.next.min(self.exchanges.next_due())
     }

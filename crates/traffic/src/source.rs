@@ -8,7 +8,7 @@
 use plimsoll_fabric::net::{Flags, HostId, Packet};
 use plimsoll_units::{Span, Time};
 
-use crate::record::{ExtraLoad, Message, Observation, Query, Split};
+use crate::record::{ExtraLoad, MessageRecord, Observation, QueryRecord, Split};
 
 /// A state machine that generates the traffic of one workload.
 pub trait Source: Send {
@@ -30,8 +30,8 @@ pub trait Source: Send {
     }
 
     /// Returns where the source acts when something happens to one of its packets.
-    fn reach(&self) -> Reach {
-        Reach::Hosts
+    fn reach(&self) -> SourceReach {
+        SourceReach::Hosts
     }
 
     /// Passes the data that the source will send and has not written yet to `_tell`, such as an answer whose request is
@@ -58,7 +58,7 @@ pub struct Hint {
 
 /// The place where a source acts on an event of one of its packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reach {
+pub enum SourceReach {
     /// The source notes where a message has arrived, and sends at times known before. Its messages are flows, which get
     /// no answer.
     Receiver,
@@ -130,9 +130,9 @@ pub struct Actions {
     /// Datagrams to send.
     pub datagrams: Vec<Datagram>,
     /// The message records to add to the outcome.
-    pub messages: Vec<Message>,
+    pub messages: Vec<MessageRecord>,
     /// The query records to add to the outcome.
-    pub queries: Vec<Query>,
+    pub queries: Vec<QueryRecord>,
     /// Records of observations.
     pub observations: Vec<Observation>,
     /// Requests in addition to the needed ones, recorded at the end of a run.

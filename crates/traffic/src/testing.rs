@@ -5,14 +5,14 @@ use std::io;
 
 use plimsoll_units::{Bytes, Rate, Span, Streams, Time};
 
-use crate::check::{Check, FileReader};
-use crate::facts::{Cut, NetworkFacts};
+use crate::check::{FileReader, WorkloadCheck};
+use crate::facts::{NetworkFacts, TopologyCut};
 use crate::{Actions, Opened, Traffic, TrafficSpec, Workload, WorkloadSpec};
 
 /// A rack of this many hosts.
-struct Rack(u32);
+struct TestRack(u32);
 
-impl NetworkFacts for Rack {
+impl NetworkFacts for TestRack {
     fn host_count(&self) -> u32 {
         self.0
     }
@@ -30,7 +30,7 @@ impl NetworkFacts for Rack {
         Rate::from_gbps(1)
     }
 
-    fn cuts(&self) -> Vec<Cut> {
+    fn cuts(&self) -> Vec<TopologyCut> {
         Vec::new()
     }
 }
@@ -50,7 +50,7 @@ impl FileReader for NoFiles {
 
 /// A message that a source has written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Sent {
+pub(crate) struct WrittenMessage {
     pub(crate) at: Time,
     pub(crate) source: u32,
     pub(crate) destination: u32,
@@ -67,8 +67,8 @@ pub(crate) fn parsed(text: &str) -> Workload {
 
 /// Returns the keys that are invalid on a rack of `hosts`.
 pub(crate) fn errors(hosts: u32, workload: &Workload) -> Vec<String> {
-    let rack = Rack(hosts);
-    let mut check = Check::new(&rack, &NoFiles);
+    let rack = TestRack(hosts);
+    let mut check = WorkloadCheck::new(&rack, &NoFiles);
     workload.clone().params_mut().check(&mut check);
     check.errors.into_iter().map(|error| error.key).collect()
 }
@@ -77,7 +77,7 @@ pub(crate) fn errors(hosts: u32, workload: &Workload) -> Vec<String> {
 pub(crate) fn traffic_of(hosts: u32, workload: &Workload, seed: u64, keeps_connections: bool) -> Traffic {
     let spec = TrafficSpec {
         workloads: vec![WorkloadSpec { name: "w", workload, header: Bytes::new(40), keeps_connections }],
-        facts: &Rack(hosts),
+        facts: &TestRack(hosts),
         duration: None,
         warmup: Span::ZERO,
         drain: Span::ZERO,
@@ -86,7 +86,7 @@ pub(crate) fn traffic_of(hosts: u32, workload: &Workload, seed: u64, keeps_conne
 }
 
 /// Returns the connections that the only source of `traffic` opens, and all messages that it writes unasked.
-pub(crate) fn drive(traffic: &mut Traffic) -> (Vec<Opened>, Vec<Sent>) {
+pub(crate) fn drive(traffic: &mut Traffic) -> (Vec<Opened>, Vec<WrittenMessage>) {
     let source = &mut traffic.sources[0];
     let (mut connections, mut sent) = (Vec::new(), Vec::new());
     while source.next_due() < Time::MAX {
@@ -96,13 +96,13 @@ pub(crate) fn drive(traffic: &mut Traffic) -> (Vec<Opened>, Vec<Sent>) {
         connections.append(&mut actions.opened);
         sent.extend(actions.writes.iter().map(|write| {
             let Opened { client, server } = connections[write.connection as usize];
-            Sent { at, source: client.0, destination: server.0, bytes: write.bytes }
+            WrittenMessage { at, source: client.0, destination: server.0, bytes: write.bytes }
         }));
     }
     (connections, sent)
 }
 
 /// Returns all messages of a workload whose messages get no answer, on a rack of `hosts`.
-pub(crate) fn flows_of(hosts: u32, workload: &Workload, seed: u64) -> Vec<Sent> {
+pub(crate) fn flows_of(hosts: u32, workload: &Workload, seed: u64) -> Vec<WrittenMessage> {
     drive(&mut traffic_of(hosts, workload, seed, true)).1
 }

@@ -13,7 +13,7 @@ use crate::{Bytes, Rate, Span};
 pub struct ParseQuantityError {
     text: String,
     kind: &'static Kind,
-    problem: Problem,
+    problem: QuantityProblem,
 }
 
 /// A kind of quantity with its units in ascending order, each with its size in the smallest one.
@@ -26,7 +26,7 @@ struct Kind {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Problem {
+enum QuantityProblem {
     NotANumber,
     NoUnit,
     UnknownUnit(String),
@@ -49,14 +49,14 @@ impl ParseQuantityError {
         let ParseQuantityError { text, kind: Kind { name: kind, units, .. }, problem } = self;
         let smallest = units[0].0;
         match problem {
-            Problem::NotANumber => format!("`{text}` is not a {kind}"),
-            Problem::NoUnit => format!("`{text}` has no unit, so it is not a {kind}"),
-            Problem::UnknownUnit(unit) => match self.kind.confusion(unit) {
+            QuantityProblem::NotANumber => format!("`{text}` is not a {kind}"),
+            QuantityProblem::NoUnit => format!("`{text}` has no unit, so it is not a {kind}"),
+            QuantityProblem::UnknownUnit(unit) => match self.kind.confusion(unit) {
                 Some(why) => format!("`{unit}` in `{text}` is not a unit of {kind}: {why}"),
                 None => format!("`{unit}` in `{text}` is not a unit of {kind}{}", self.advice(unit)),
             },
-            Problem::TooFine => format!("`{text}` is not a whole number of {smallest}"),
-            Problem::TooLarge => format!("`{text}` is too large for a {kind}"),
+            QuantityProblem::TooFine => format!("`{text}` is not a whole number of {smallest}"),
+            QuantityProblem::TooLarge => format!("`{text}` is too large for a {kind}"),
         }
     }
 
@@ -132,25 +132,26 @@ fn parse_with_units(text: &str, kind: &'static Kind) -> Result<u64, ParseQuantit
     let (number, unit) = (trimmed[..digits].replace('_', ""), trimmed[digits..].trim());
     let (whole, decimals) = number.split_once('.').unwrap_or((&number, ""));
     if number.is_empty() || whole.is_empty() && decimals.is_empty() || decimals.contains('.') {
-        return Err(error(Problem::NotANumber));
+        return Err(error(QuantityProblem::NotANumber));
     }
     if unit.is_empty() {
-        return Err(error(Problem::NoUnit));
+        return Err(error(QuantityProblem::NoUnit));
     }
     let Some(factor) = kind.factor(unit) else {
-        return Err(error(Problem::UnknownUnit(unit.to_owned())));
+        return Err(error(QuantityProblem::UnknownUnit(unit.to_owned())));
     };
     let decimals = decimals.trim_end_matches('0');
     if decimals.len() > 18 {
-        return Err(error(Problem::TooFine));
+        return Err(error(QuantityProblem::TooFine));
     }
     let scale = 10u128.pow(decimals.len() as u32);
-    let mantissa: u128 = format!("0{whole}{decimals}").parse().map_err(|_| error(Problem::TooLarge))?;
-    let scaled = mantissa.checked_mul(factor as u128).ok_or_else(|| error(Problem::TooLarge))?;
+    let mantissa: u128 =
+        format!("0{whole}{decimals}").parse().map_err(|_| error(QuantityProblem::TooLarge))?;
+    let scaled = mantissa.checked_mul(factor as u128).ok_or_else(|| error(QuantityProblem::TooLarge))?;
     if scaled % scale != 0 {
-        return Err(error(Problem::TooFine));
+        return Err(error(QuantityProblem::TooFine));
     }
-    u64::try_from(scaled / scale).map_err(|_| error(Problem::TooLarge))
+    u64::try_from(scaled / scale).map_err(|_| error(QuantityProblem::TooLarge))
 }
 
 /// The reason why a text is not a share.

@@ -14,7 +14,7 @@ use crate::{Bytes, Rate, parse_share};
 
 /// The most that may wait in a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum BufferLimit {
+pub enum QueueLimit {
     /// The queue never drops.
     #[default]
     Unlimited,
@@ -26,53 +26,53 @@ pub enum BufferLimit {
 
 const BUFFER_FORMS: &str = "a buffer in quotes, such as \"500 packets\", \"512KB\" or \"unlimited\"";
 
-impl std::str::FromStr for BufferLimit {
+impl std::str::FromStr for QueueLimit {
     type Err = String;
-    fn from_str(text: &str) -> Result<BufferLimit, String> {
+    fn from_str(text: &str) -> Result<QueueLimit, String> {
         let trimmed = text.trim();
         if trimmed == "unlimited" {
-            return Ok(BufferLimit::Unlimited);
+            return Ok(QueueLimit::Unlimited);
         }
         let packets = trimmed.strip_suffix("packets").or_else(|| trimmed.strip_suffix("packet"));
         if let Some(number) = packets {
             let number = number.trim_end().replace('_', "");
             return number
                 .parse()
-                .map(BufferLimit::Packets)
+                .map(QueueLimit::Packets)
                 .map_err(|_| format!("`{text}` is not a whole number of packets"));
         }
         if trimmed.parse::<f64>().is_ok() {
             return Err(format!("`{text}` has no unit; write {BUFFER_FORMS}"));
         }
-        trimmed.parse().map(BufferLimit::Bytes).map_err(|error| format!("{error}, or packets"))
+        trimmed.parse().map(QueueLimit::Bytes).map_err(|error| format!("{error}, or packets"))
     }
 }
 
-impl fmt::Display for BufferLimit {
+impl fmt::Display for QueueLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BufferLimit::Unlimited => f.write_str("unlimited"),
-            BufferLimit::Packets(packets) => write!(f, "{packets} packets"),
-            BufferLimit::Bytes(bytes) => bytes.fmt(f),
+            QueueLimit::Unlimited => f.write_str("unlimited"),
+            QueueLimit::Packets(packets) => write!(f, "{packets} packets"),
+            QueueLimit::Bytes(bytes) => bytes.fmt(f),
         }
     }
 }
 
-impl Serialize for BufferLimit {
+impl Serialize for QueueLimit {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for BufferLimit {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<BufferLimit, D::Error> {
+impl<'de> Deserialize<'de> for QueueLimit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<QueueLimit, D::Error> {
         struct Text;
         impl Visitor<'_> for Text {
-            type Value = BufferLimit;
+            type Value = QueueLimit;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(BUFFER_FORMS)
             }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<BufferLimit, E> {
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<QueueLimit, E> {
                 text.parse().map_err(E::custom)
             }
         }
@@ -80,7 +80,7 @@ impl<'de> Deserialize<'de> for BufferLimit {
     }
 }
 
-impl JsonSchema for BufferLimit {
+impl JsonSchema for QueueLimit {
     fn schema_name() -> Cow<'static, str> {
         "BufferLimit".into()
     }
@@ -253,14 +253,14 @@ mod tests {
 
     #[test]
     fn buffer_forms() {
-        assert_eq!("500 packets".parse(), Ok(BufferLimit::Packets(500)));
-        assert_eq!("1packet".parse(), Ok(BufferLimit::Packets(1)));
-        assert_eq!("512KB".parse(), Ok(BufferLimit::Bytes(Bytes::new(512_000))));
-        assert_eq!("unlimited".parse(), Ok(BufferLimit::Unlimited));
+        assert_eq!("500 packets".parse(), Ok(QueueLimit::Packets(500)));
+        assert_eq!("1packet".parse(), Ok(QueueLimit::Packets(1)));
+        assert_eq!("512KB".parse(), Ok(QueueLimit::Bytes(Bytes::new(512_000))));
+        assert_eq!("unlimited".parse(), Ok(QueueLimit::Unlimited));
         for text in ["500", "many packets", "500 pakets", "", "-1 packets"] {
-            assert!(text.parse::<BufferLimit>().is_err(), "{text}");
+            assert!(text.parse::<QueueLimit>().is_err(), "{text}");
         }
-        for limit in [BufferLimit::Unlimited, BufferLimit::Packets(7), BufferLimit::Bytes(Bytes::new(1500))] {
+        for limit in [QueueLimit::Unlimited, QueueLimit::Packets(7), QueueLimit::Bytes(Bytes::new(1500))] {
             assert_eq!(limit.to_string().parse(), Ok(limit));
         }
     }

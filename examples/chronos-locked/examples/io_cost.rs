@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use plimsoll_chronos::{
-    Config, IoBackend, Listen, Now, PartitionId, Poll, Runtime, Service, Step, Transport,
+    Config, IoBackend, Listen, Now, PartitionId, Poll, Runtime, Service, SessionTransport, Step,
 };
 use plimsoll_chronos_locked::{Lock, Locked, SharedRead};
 use plimsoll_process::outln;
@@ -22,11 +22,11 @@ const REPLY_BYTES: usize = 1100;
 const CONNECTIONS: usize = 32;
 
 /// Answers every request with the same bytes, so that only the runtime and the kernel are measured.
-struct Fixed {
+struct FixedReply {
     partitions: u32,
 }
 
-impl SharedRead for Fixed {
+impl SharedRead for FixedReply {
     type Reads = ();
 
     fn reads(&self, _value: &Vec<u8>) {}
@@ -37,7 +37,7 @@ impl SharedRead for Fixed {
     }
 }
 
-impl Service for Fixed {
+impl Service for FixedReply {
     type Partition = Vec<u8>;
     type Session = ();
     type Request<'a> = &'a [u8];
@@ -46,7 +46,7 @@ impl Service for Fixed {
         vec![b'v'; REPLY_BYTES]
     }
 
-    fn open(&self, _transport: Transport) {}
+    fn open(&self, _transport: SessionTransport) {}
 
     fn parse<'a>(&self, _: &mut (), _: Now, input: &'a [u8], _: &mut Vec<u8>) -> Step<&'a [u8]> {
         match input.get(4..REQUEST_BYTES - 2) {
@@ -94,7 +94,7 @@ fn serve(io: &str, poll: &str, threads: u32, access: &str) -> Result<(), Failure
     let poll = if poll == "spin" { Poll::Spin } else { Poll::Block };
     let listen = vec![Listen::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))];
     let config = Config { threads, io, poll, listen, ..Config::default() };
-    let service = Fixed { partitions: config.partitions() };
+    let service = FixedReply { partitions: config.partitions() };
     let server = match Lock::ALL.into_iter().find(|&(name, _)| name == access) {
         Some((_, lock)) => Locked::start(service, lock, &config)?,
         None => Runtime::start(service, &config)?,

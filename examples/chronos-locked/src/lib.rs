@@ -26,7 +26,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use anyhow::{Context, Result, bail};
 use plimsoll_chronos::{
-    Config, Now, PartitionId, Running, Runtime, RuntimeStats, Service, StartError, Step, Transport,
+    Config, Now, PartitionId, RunningServer, Runtime, RuntimeStats, Service, SessionTransport, StartError,
+    Step,
 };
 
 /// The lock under which requests run.
@@ -170,7 +171,7 @@ impl<S: SharedRead> Locked<S> {
     ///
     /// # Errors
     /// As for [`Runtime::start`].
-    pub fn start(service: S, lock: Lock, config: &Config) -> Result<Running, StartError> {
+    pub fn start(service: S, lock: Lock, config: &Config) -> Result<RunningServer, StartError> {
         config.check()?;
         let locked = Locked::new(service, lock, config.partitions());
         Runtime::start(locked, &Locked::<S>::config(config))
@@ -247,7 +248,7 @@ impl<S: SharedRead> Service for Locked<S> {
         Slot { is_first: id.0 == 0, next: 0 }
     }
 
-    fn open(&self, transport: Transport) -> S::Session {
+    fn open(&self, transport: SessionTransport) -> S::Session {
         self.service.open(transport)
     }
 

@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_chronos::Now;
-use plimsoll_chronos_memcached::{Bits, Clock, Lookup, Memcached, Partition, Request, State, Style, Verb};
+use plimsoll_chronos_memcached::{
+    Bits, Clock, ItemState, Lookup, Memcached, Partition, ReplyStyle, Request, Verb,
+};
 
 use crate::SharedRead;
 
@@ -36,7 +38,7 @@ impl SharedRead for Memcached {
         reply: &mut Vec<u8>,
     ) -> bool {
         let head = &request.head;
-        if head.verb != Verb::Get || head.style == Style::Meta || head.has(Bits::DETAIL) {
+        if head.verb != Verb::Get || head.style == ReplyStyle::Meta || head.has(Bits::DETAIL) {
             return false;
         }
         let store = &partition.store;
@@ -44,7 +46,7 @@ impl SharedRead for Memcached {
         if let Some(item) = found {
             // A second fetch makes an item active, and an expired item is removed: both change the partition.
             let is_live = matches!(store.state_of(item, Clock::new(now).second), Lookup::Hit(_));
-            if !is_live || store.header(item).state & State::ACTIVE == 0 {
+            if !is_live || store.header(item).state & ItemState::ACTIVE == 0 {
                 return false;
             }
         }

@@ -1,11 +1,11 @@
 //! The index's queries as shared reads.
 
 use plimsoll_chronos::Now;
-use plimsoll_chronos_search::{Partition, Request, Search};
+use plimsoll_chronos_search::{Partition, Request, SearchService};
 
 use crate::SharedRead;
 
-impl SharedRead for Search {
+impl SharedRead for SearchService {
     type Reads = ();
 
     fn reads(&self, _partition: &Partition) {}

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use plimsoll_chronos_load::drive::Wait;
+use plimsoll_chronos_load::drive::IdleWait;
 use plimsoll_chronos_load::openflow::SwitchLoad;
 use plimsoll_chronos_load::openflow::compare::{Turn, turn};
-use plimsoll_chronos_load::openflow::wire::Version;
+use plimsoll_chronos_load::openflow::wire::ProtocolVersion;
 use plimsoll_chronos_load::process::Recipe;
 use plimsoll_units::Span;
 use serde::Deserialize;
@@ -56,13 +56,13 @@ impl Controllers {
     fn run(&self, goes_on: &dyn Fn() -> bool) -> anyhow::Result<Vec<Measured>> {
         let [server, generator] = two_processors().map_err(anyhow::Error::msg)?;
         let plan = SwitchLoad {
-            version: Version::V13,
+            version: ProtocolVersion::V13,
             switches: self.switches,
             outstanding: self.outstanding,
             macs: 1_000_000,
             buffered: true,
             cpu: Some(generator),
-            wait: Wait::Spin,
+            wait: IdleWait::Spin,
             warm_up: Span::from_ms(self.rounds.warm_up_ms),
             time: Span::from_ms(self.rounds.turn_ms),
             timeout: Span::from_secs(1),

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use plimsoll_circuits::{SchedulerKind, Switching, Workload};
+use plimsoll_circuits::{GeneratedDemand, SchedulerKind, Switching};
 use plimsoll_stats::Estimate;
 
 use crate::parameters::Parameters;
@@ -31,7 +31,7 @@ impl Task for ScheduleCost {
     }
 
     fn measure(&self, _: &dyn Fn() -> bool) -> Result<Vec<Measured>, String> {
-        let workload = Workload::paper(self.ports);
+        let workload = GeneratedDemand::paper(self.ports);
         let mut scheduler = SchedulerKind::Solstice.make();
         let mut time = |number| {
             let demand = workload.demand(&Switching::PAPER, self.seed, number);
@@ -83,7 +83,7 @@ impl LimiterCost {
     /// Measures the processor's cycles of a packet beyond an empty program's, by round.
     fn cycles(&self) -> anyhow::Result<Vec<f64>> {
         use anyhow::Context as _;
-        use plimsoll_bpf::{Inputs, Limiter, Packet, Program};
+        use plimsoll_bpf::{Inputs, LimiterProgram, Packet, Program};
         use plimsoll_mechanisms::qjump::{Excess, LevelShare, QjumpParams};
         use plimsoll_units::{Bytes, Rate, Span};
 
@@ -95,7 +95,7 @@ impl LimiterCost {
         let levels = vec![LevelShare::Bytes(Bytes::new(1 << 40))];
         let params = QjumpParams { levels, epoch: Some(Span::from_us(5)), ..Default::default() };
         let levels = params.resolve(12, Rate::from_gbps(10))?;
-        let limiter = Limiter::load(&levels, Excess::Refuse, false, Inputs::Kernel)?;
+        let limiter = LimiterProgram::load(&levels, Excess::Refuse, false, Inputs::Kernel)?;
         let empty = Program::empty()?;
         // An Ethernet frame of IPv4, whose content does not matter to the limiter.
         let mut frame = [0; 64];

@@ -1,11 +1,11 @@
 //! [`RequestTrace`]: what tracing found of the requests of one turn.
 
-use plimsoll_breakdown::{Part, Recorder, Report, Request, Unmatched};
+use plimsoll_breakdown::{Part, Report, Request, RequestRecorder, Unmatched};
 use plimsoll_stats as stats;
 
 /// The requests of a turn, while it lasts.
 pub(crate) struct TracedRequests {
-    recorder: Recorder,
+    recorder: RequestRecorder,
     /// The latency of each request, and its part that the study counts as the kernel's, in ns.
     times: Vec<(u64, u64)>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct RequestTrace {
 
 impl TracedRequests {
     pub(crate) fn new() -> TracedRequests {
-        TracedRequests { recorder: Recorder::new(0), times: Vec::new() }
+        TracedRequests { recorder: RequestRecorder::new(0), times: Vec::new() }
     }
 
     pub(crate) fn add(&mut self, request: Request) {

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use plimsoll_breakdown::{Part, Session, Target, privileges};
-use plimsoll_chronos_load::arrivals::Arrivals;
-use plimsoll_chronos_load::bench::{Bench, Measure};
-use plimsoll_chronos_load::options::Load as LoadOptions;
+use plimsoll_chronos_load::arrivals::LoadArrivals;
+use plimsoll_chronos_load::bench::{PhaseResults, ServerSet};
+use plimsoll_chronos_load::options::LoadOptions;
 use plimsoll_chronos_load::phase::{phase, pin};
-use plimsoll_chronos_load::process::{Recipe, Transport};
-use plimsoll_chronos_load::setup::{self, Phase};
+use plimsoll_chronos_load::process::{Recipe, ServerTransport};
+use plimsoll_chronos_load::setup::{self, LoadPhase};
 use plimsoll_units::Span;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -101,7 +101,7 @@ struct TracedTurns {
 /// A server that runs, with the programs that trace it.
 struct Traced<'a> {
     side: &'a Side,
-    bench: Bench,
+    bench: ServerSet,
     target: Target,
     session: Session,
     /// Counts the server's locks, where it can.
@@ -112,8 +112,8 @@ struct Traced<'a> {
 /// What one turn of a server gave.
 struct TracedTurn {
     /// The clients' view without tracing, and with.
-    plain: Measure,
-    traced: Measure,
+    plain: PhaseResults,
+    traced: PhaseResults,
     trace: RequestTrace,
     /// The locks and the processor time in ns of the turn without tracing.
     locks: Option<MutexCounts>,
@@ -174,7 +174,8 @@ impl TracedTurns {
         let LoadOptions { workload, clients, validity, timetable, .. } =
             load(processors, clients, self.seed, cpus, std::iter::empty())?;
         let server_cpus = processors.of_servers(&cpus);
-        let bench = Bench::start(&[recipe], Transport::Tcp, server_cpus, &workload, &clients, validity)?;
+        let bench =
+            ServerSet::start(&[recipe], ServerTransport::Tcp, server_cpus, &workload, &clients, validity)?;
         if processors == Processors::Apart {
             network.settle(place, side.stack, cpus)?;
         }
@@ -185,7 +186,7 @@ impl TracedTurns {
         Ok(Traced { side, bench, target, session, counter, pace })
     }
 
-    fn pace(&self, bench: &Bench, arrivals: Arrivals) -> anyhow::Result<setup::Pace> {
+    fn pace(&self, bench: &ServerSet, arrivals: LoadArrivals) -> anyhow::Result<setup::Pace> {
         Ok(match self.plan.pace {
             TracedPace::Rate(rate) => setup::Pace::Open(arrivals, rate),
             TracedPace::Share(share) => {
@@ -218,7 +219,7 @@ impl TracedTurns {
 
 impl Traced<'_> {
     /// Runs the load as it is and traced, in this order or in the other.
-    fn turn(&mut self, [first, second]: [Phase; 2], plain_first: bool) -> anyhow::Result<TracedTurn> {
+    fn turn(&mut self, [first, second]: [LoadPhase; 2], plain_first: bool) -> anyhow::Result<TracedTurn> {
         let ((plain, locks, ran_ns), (traced, trace)) = if plain_first {
             let plain = self.plain(first)?;
             (plain, self.traced(second)?)
@@ -230,7 +231,7 @@ impl Traced<'_> {
         Ok(TracedTurn { plain, traced, trace, locks, ran_ns })
     }
 
-    fn plain(&self, phase: Phase) -> anyhow::Result<(Measure, Option<MutexCounts>, u64)> {
+    fn plain(&self, phase: LoadPhase) -> anyhow::Result<(PhaseResults, Option<MutexCounts>, u64)> {
         let read = || self.counter.map(LockCounter::read).transpose();
         let (before, ran) = (read()?, self.target.processor_ns());
         let measure = self.bench.measure(phase)?;
@@ -241,7 +242,7 @@ impl Traced<'_> {
         Ok((measure, locks, self.target.processor_ns().saturating_sub(ran)))
     }
 
-    fn traced(&mut self, phase: Phase) -> anyhow::Result<(Measure, RequestTrace)> {
+    fn traced(&mut self, phase: LoadPhase) -> anyhow::Result<(PhaseResults, RequestTrace)> {
         let Traced { side, bench, target, session, .. } = self;
         let mut requests = TracedRequests::new();
         let warm_up = Duration::from_nanos(phase.from.as_ps() / 1_000);

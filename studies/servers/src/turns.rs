@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use plimsoll_chronos_load::bench::{Bench, Measure};
-use plimsoll_chronos_load::neighbour::{Neighbour, Streams};
-use plimsoll_chronos_load::options::{self, Load as LoadOptions};
+use plimsoll_chronos_load::bench::{PhaseResults, ServerSet};
+use plimsoll_chronos_load::neighbour::{Neighbour, NeighbourLoad};
+use plimsoll_chronos_load::options::{self, LoadOptions};
 use plimsoll_chronos_load::phase::{allowed_cpus, phase};
-use plimsoll_chronos_load::process::{Recipe, Transport};
+use plimsoll_chronos_load::process::{Recipe, ServerTransport};
 use plimsoll_chronos_load::setup;
 use plimsoll_stats as stats;
 use plimsoll_units::Span;
@@ -158,7 +158,12 @@ impl ServerTurns {
         load(self.plan.processors, *clients, self.seed, cpus, words.iter().chain(&self.own_words[place]))
     }
 
-    fn start(&self, place: usize, network: Option<&VethNetwork>, cpus: [usize; 2]) -> anyhow::Result<Bench> {
+    fn start(
+        &self,
+        place: usize,
+        network: Option<&VethNetwork>,
+        cpus: [usize; 2],
+    ) -> anyhow::Result<ServerSet> {
         let side = &self.plan.sides[place];
         let recipe = match network {
             None => Recipe::new(side.series, side.words(&self.servers, ("127.0.0.1", "lo"))),
@@ -169,11 +174,11 @@ impl ServerTurns {
                 Recipe { address, ..Recipe::new(side.series, words) }
             }
         };
-        let transport = if side.stack.is_tcp() { Transport::Tcp } else { Transport::Udp };
+        let transport = if side.stack.is_tcp() { ServerTransport::Tcp } else { ServerTransport::Udp };
         let recipes = vec![recipe; side.processes as usize];
         let LoadOptions { workload, clients, validity, .. } = self.load(cpus, place)?;
         let server_cpus = self.plan.processors.of_servers(&cpus);
-        let mut bench = Bench::start(&recipes, transport, server_cpus, &workload, &clients, validity)?;
+        let mut bench = ServerSet::start(&recipes, transport, server_cpus, &workload, &clients, validity)?;
         if let Some(network) = network.filter(|_| self.plan.processors == Processors::Apart) {
             bench.count_also(network.settle(place, side.stack, cpus)?);
         }
@@ -212,7 +217,7 @@ impl ServerTurns {
         };
         let turns = in_rounds(sides.len(), self.rounds.count, goes_on, |side, round| {
             let (count, bits_per_s) = NEIGHBOUR;
-            let streams = Streams { count, bits_per_s };
+            let streams = NeighbourLoad { count, bits_per_s };
             let neighbour =
                 sides[side].has_neighbour.then(|| Neighbour::start(streams, &cpus[..1])).transpose()?;
             // All are asked the same in a round.
@@ -224,7 +229,7 @@ impl ServerTurns {
         Ok(self.rows(&turns))
     }
 
-    fn rows(&self, turns: &[Vec<Measure>]) -> Vec<Measured> {
+    fn rows(&self, turns: &[Vec<PhaseResults>]) -> Vec<Measured> {
         let sides: Vec<_> = self.plan.sides.iter().map(|side| (side.series, &side.beside[..])).collect();
         let reading = |gauge: &TurnGauge| {
             let (gauge, (metric, unit)) = (*gauge, gauge.name());
@@ -238,7 +243,7 @@ impl ServerTurns {
                 read: Box::new(move |turn| gauge.read(turn)),
             }
         };
-        let readings: Vec<TurnReading<'_, Measure>> = self.plan.gauges.iter().map(reading).collect();
+        let readings: Vec<TurnReading<'_, PhaseResults>> = self.plan.gauges.iter().map(reading).collect();
         medians(&sides, turns, |turn| !turn.report.suspect.is_empty(), &readings)
     }
 }
@@ -261,7 +266,7 @@ pub(crate) fn load<'w>(
 }
 
 /// Measures the highest rate of a server: the median of three closed loops of its clients.
-pub(crate) fn most(bench: &Bench, clients: u32, warm_up: Span) -> anyhow::Result<f64> {
+pub(crate) fn most(bench: &ServerSet, clients: u32, warm_up: Span) -> anyhow::Result<f64> {
     let mut rates = Vec::new();
     for index in 0..MOST_TURNS {
         let phase = phase(index, setup::Pace::Closed(OUTSTANDING.div_ceil(clients)), warm_up, MOST_TIME);
@@ -272,7 +277,7 @@ pub(crate) fn most(bench: &Bench, clients: u32, warm_up: Span) -> anyhow::Result
 
 /// Checks that every value that was read is what had been stored, and that nothing was refused: else numbers mean
 /// nothing.
-pub(crate) fn verify(turn: &Measure, series: &str) -> anyhow::Result<()> {
+pub(crate) fn verify(turn: &PhaseResults, series: &str) -> anyhow::Result<()> {
     let counts = turn.report.counts;
     anyhow::ensure!(
         (counts.wrong, counts.refused, counts.closed, counts.misses) == (0, 0, 0, 0),
@@ -301,7 +306,7 @@ impl TurnGauge {
         }
     }
 
-    fn read(self, turn: &Measure) -> f64 {
+    fn read(self, turn: &PhaseResults) -> f64 {
         let report = &turn.report;
         let all = report.counts.due.max(1) as f64;
         match self {

@@ -4,7 +4,9 @@
 use std::io::{BufRead, BufReader, Write};
 
 use plimsoll_bpf::shared::DctcpVector;
-use plimsoll_bpf::{DCTCP_NAME, Dctcp, DctcpArithmetic, Direction, Inputs, PhantomQueue, Size};
+use plimsoll_bpf::{
+    DCTCP_NAME, DctcpArithmetic, HookDirection, Inputs, KernelDctcp, PhantomQueueProgram, ProgramSize,
+};
 use plimsoll_mechanisms::phantom_queue::PhantomQueueParams;
 use plimsoll_mechanisms::tcp::TransportParams;
 use plimsoll_mechanisms::tcp::controller::{reduced_window, updated_alpha};
@@ -72,11 +74,11 @@ fn the_guard_puts_a_window_back() {
 #[test]
 fn alpha_follows_the_marks_of_a_link() {
     let config = TransportParams::default().resolve().unwrap();
-    let Some(dctcp) = loaded(Dctcp::register(&config)) else { return };
-    assert_near("all callbacks", dctcp.size().unwrap(), Size { verified: 452, translated: 328 });
+    let Some(dctcp) = loaded(KernelDctcp::register(&config)) else { return };
+    assert_near("all callbacks", dctcp.size().unwrap(), ProgramSize { verified: 452, translated: 328 });
     let Some(far) = Namespace::new("dct", 1).filter(|_| python_is_here()) else { return };
     let marker = PhantomQueueParams { threshold: Bytes::ZERO, ..Default::default() };
-    let marker = PhantomQueue::load(&marker, Rate::from_gbps(1), Inputs::Kernel).unwrap();
+    let marker = PhantomQueueProgram::load(&marker, Rate::from_gbps(1), Inputs::Kernel).unwrap();
 
     let mut receiver = far.python(&RECEIVER.replace("CONTROL", DCTCP_NAME));
     let mut progress = BufReader::new(receiver.stdout.take().unwrap()).lines();
@@ -90,7 +92,7 @@ fn alpha_follows_the_marks_of_a_link() {
     };
 
     let unmarked = alpha_after_a_transfer();
-    let attached = marker.program().attach(far.near_ifindex(), Direction::Egress).unwrap();
+    let attached = marker.program().attach(far.near_ifindex(), HookDirection::Egress).unwrap();
     let marked = alpha_after_a_transfer();
     drop(attached);
     let unmarked_again = alpha_after_a_transfer();

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use plimsoll_bpf::{Inputs, Limiter, Packet, PacketClassifier};
+use plimsoll_bpf::{Inputs, LimiterProgram, Packet, PacketClassifier};
 use plimsoll_mechanisms::qjump::{Excess, QjumpParams};
 use plimsoll_units::Rate;
 
@@ -142,7 +142,9 @@ fn the_reference_knows_a_checksum() {
 #[test]
 fn the_limiter_writes_the_level_into_dscp_and_keeps_ecn() {
     let levels = QjumpParams::default().resolve(12, Rate::from_gbps(10)).unwrap();
-    let Some(limiter) = loaded(Limiter::load(&levels, Excess::Refuse, true, Inputs::Packet)) else { return };
+    let Some(limiter) = loaded(LimiterProgram::load(&levels, Excess::Refuse, true, Inputs::Packet)) else {
+        return;
+    };
     let all = all_classes();
     for (index, frame) in all.iter().enumerate() {
         for level in 0..8u8 {

@@ -1,7 +1,7 @@
 //! Tests levels by port, the 802.1Q tag, and the limiter's counts.
 
 use plimsoll_bpf::shared::QjumpCounts;
-use plimsoll_bpf::{Direction, Inputs, Limiter, Packet, PortClassifier, Tag};
+use plimsoll_bpf::{HookDirection, Inputs, LimiterProgram, Packet, PortClassifier, Tag};
 use plimsoll_mechanisms::qjump::{Excess, Level, Levels};
 use plimsoll_units::{Bytes, Rate, Span};
 
@@ -64,7 +64,7 @@ fn levels(bucket: u64) -> Levels {
 
 #[test]
 fn what_passed_and_what_was_refused_is_counted_by_level() {
-    let limiter = Limiter::load(&levels(100), Excess::Refuse, false, Inputs::Packet);
+    let limiter = LimiterProgram::load(&levels(100), Excess::Refuse, false, Inputs::Packet);
     let Some(limiter) = loaded(limiter) else { return };
     let frame = frames::ipv4(0, 0, 0);
     for _ in 0..5 {
@@ -78,7 +78,7 @@ fn what_passed_and_what_was_refused_is_counted_by_level() {
 #[test]
 fn the_level_is_the_priority_of_the_tag() {
     let limiter =
-        Limiter::load_tagging(&levels(1 << 40), Excess::Refuse, Tag::Pcp { vlan: 9 }, Inputs::Kernel);
+        LimiterProgram::load_tagging(&levels(1 << 40), Excess::Refuse, Tag::Pcp { vlan: 9 }, Inputs::Kernel);
     let Some(limiter) = loaded(limiter) else { return };
     let Some(link) = Namespace::new("pcp", 7).filter(|_| python_is_here()) else { return };
     assert!(link.run("ip", "link set {device} arp off"));
@@ -87,7 +87,7 @@ fn the_level_is_the_priority_of_the_tag() {
     let mut output = std::io::BufReader::new(receiver.stdout.take().unwrap());
     let mut line = String::new();
     std::io::BufRead::read_line(&mut output, &mut line).unwrap();
-    let _attached = limiter.program().attach(link.near_ifindex(), Direction::Egress).unwrap();
+    let _attached = limiter.program().attach(link.near_ifindex(), HookDirection::Egress).unwrap();
     let sender = python("python3", &[], &SENDER.replace("ADDRESS", &link.address()));
     assert!(sender.wait_with_output().unwrap().status.success());
     line.clear();

@@ -1,7 +1,7 @@
 //! Compares the limiter with Rust in thousands of sequences: each decision and each bucket.
 
 use plimsoll_bpf::shared::QJUMP_UNLIMITED;
-use plimsoll_bpf::{Inputs, Limiter, Packet};
+use plimsoll_bpf::{Inputs, LimiterProgram, Packet};
 use plimsoll_mechanisms::qjump::{self, Excess, Level, Levels, Verdict};
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
@@ -19,8 +19,10 @@ fn every_decision_and_bucket_is_that_of_rust() {
         let mut draw = Draw::new(seed);
         let levels = levels(&mut draw);
         let excess = draw.one_of(&[Excess::Refuse, Excess::Drop]);
-        let Some(limiter) = loaded(Limiter::load(&levels, excess, false, Inputs::Packet)) else { return };
-        let whole = Levels { epoch: Limiter::epoch(&levels), ..levels.clone() };
+        let Some(limiter) = loaded(LimiterProgram::load(&levels, excess, false, Inputs::Packet)) else {
+            return;
+        };
+        let whole = Levels { epoch: LimiterProgram::epoch(&levels), ..levels.clone() };
         for sequence in 0..SEQUENCES {
             limiter.reset().unwrap();
             let mut twin = qjump::Limiter::new(&whole, excess);
@@ -57,7 +59,9 @@ fn every_decision_and_bucket_is_that_of_rust() {
 #[test]
 fn time_after_the_end_of_time_saturates() {
     let levels = Levels { epoch: Span::from_us(1), levels: vec![level(100)] };
-    let Some(limiter) = loaded(Limiter::load(&levels, Excess::Refuse, false, Inputs::Packet)) else { return };
+    let Some(limiter) = loaded(LimiterProgram::load(&levels, Excess::Refuse, false, Inputs::Packet)) else {
+        return;
+    };
     let frame = frames::ipv4(0, 0, 0);
     let packet = Packet { now_ns: u64::MAX, wire_len: 60, ..Packet::new(&frame) };
     assert_eq!(limiter.test_run(&packet).unwrap(), Verdict::Send);
@@ -69,7 +73,9 @@ fn time_after_the_end_of_time_saturates() {
 #[test]
 fn excess_is_counted_per_level() {
     let levels = Levels { epoch: Span::from_ms(1), levels: vec![level(100); 8] };
-    let Some(limiter) = loaded(Limiter::load(&levels, Excess::Drop, false, Inputs::Packet)) else { return };
+    let Some(limiter) = loaded(LimiterProgram::load(&levels, Excess::Drop, false, Inputs::Packet)) else {
+        return;
+    };
     let frame = frames::ipv4(0, 0, 0);
     for _ in 0..5 {
         limiter.test_run(&Packet { priority: 6, wire_len: 50, ..Packet::new(&frame) }).unwrap();

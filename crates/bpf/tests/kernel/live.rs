@@ -1,6 +1,6 @@
 //! Tests the limiter at a device with the kernel's own clock: the errors that the sender gets.
 
-use plimsoll_bpf::{Direction, Inputs, Limiter};
+use plimsoll_bpf::{HookDirection, Inputs, LimiterProgram};
 use plimsoll_mechanisms::qjump::{Excess, Level, Levels};
 use plimsoll_units::{Bytes, Rate, Span};
 
@@ -16,11 +16,13 @@ fn a_refused_sender_hears_of_it_and_a_dropped_one_does_not() {
     let level = Level { bucket: Bytes::new(10 * PACKET), rate: Rate::from_gbps(10), latency_bound: None };
     let levels = Levels { epoch: Span::from_secs(1_000), levels: vec![level; 8] };
     for (excess, told) in [(Excess::Refuse, "20"), (Excess::Drop, "0")] {
-        let Some(limiter) = loaded(Limiter::load(&levels, excess, true, Inputs::Kernel)) else { return };
+        let Some(limiter) = loaded(LimiterProgram::load(&levels, excess, true, Inputs::Kernel)) else {
+            return;
+        };
         let Some(link) = Namespace::new("lim", 3).filter(|_| python_is_here()) else { return };
         // Without ARP, a packet leaves without an answer from the other end.
         assert!(link.run("ip", "link set {device} arp off"));
-        let _attached = limiter.program().attach(link.near_ifindex(), Direction::Egress).unwrap();
+        let _attached = limiter.program().attach(link.near_ifindex(), HookDirection::Egress).unwrap();
         let sender = python("python3", &[], &SENDER.replace("ADDRESS", &link.address()));
         let output = sender.wait_with_output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout), told, "{excess:?}");

@@ -4,7 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd as _;
 
-use plimsoll_bpf::{Error, Inputs, Pacer, PacerFeedback, Packet, flow_number};
+use plimsoll_bpf::{Error, Inputs, PacerFeedback, PacerProgram, Packet, flow_number};
 use plimsoll_mechanisms::pacer::{EarliestDeparture, PacerParams};
 use plimsoll_units::{Bytes, Rate, Span};
 
@@ -65,7 +65,7 @@ fn every_association_and_departure_is_that_of_rust() {
 }
 
 #[track_caller]
-fn assert_same(pacer: &Pacer, twin: &EarliestDeparture, number: u64, at: &str) {
+fn assert_same(pacer: &PacerProgram, twin: &EarliestDeparture, number: u64, at: &str) {
     let (found, expected) = (pacer.state().unwrap(), twin.state());
     assert_eq!(
         (found.rate, found.tick_ns, found.received, found.tokens),
@@ -155,7 +155,7 @@ fn a_packet_never_leaves_before_its_own_time() {
 #[test]
 fn with_a_class_packets_are_put_there() {
     let params = PacerParams { association_probability: 1.0, ..with_floor() };
-    let Some(pacer) = loaded(Pacer::load_for(&params, &[], Some((0x4855, 2)), Inputs::Packet)) else {
+    let Some(pacer) = loaded(PacerProgram::load_for(&params, &[], Some((0x4855, 2)), Inputs::Packet)) else {
         return;
     };
     let feedback = PacerFeedback::load(&params, pacer.flows().unwrap().as_fd(), Inputs::Packet).unwrap();
@@ -170,12 +170,12 @@ fn with_a_class_packets_are_put_there() {
 
 #[test]
 fn a_rate_that_can_reach_zero_is_an_error() {
-    let error = Pacer::load(&PacerParams::default(), &[], Inputs::Packet).unwrap_err();
+    let error = PacerProgram::load(&PacerParams::default(), &[], Inputs::Packet).unwrap_err();
     assert!(matches!(&error, Error::Param(invalid) if invalid.key == "min_rate"), "{error}");
 }
 
-fn both(params: &PacerParams) -> Option<(Pacer, PacerFeedback)> {
-    let pacer = loaded(Pacer::load(params, &[], Inputs::Packet))?;
+fn both(params: &PacerParams) -> Option<(PacerProgram, PacerFeedback)> {
+    let pacer = loaded(PacerProgram::load(params, &[], Inputs::Packet))?;
     let flows = pacer.flows().unwrap();
     let feedback = PacerFeedback::load(params, flows.as_fd(), Inputs::Packet).unwrap();
     Some((pacer, feedback))

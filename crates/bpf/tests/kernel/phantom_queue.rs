@@ -1,6 +1,6 @@
 //! Compares the phantom queue with Rust in thousands of sequences on frames of every kind: each mark and each level.
 
-use plimsoll_bpf::{Error, Inputs, Packet, PhantomQueue};
+use plimsoll_bpf::{Error, Inputs, Packet, PhantomQueueProgram};
 use plimsoll_mechanisms::phantom_queue::{self as mechanism, PhantomQueueParams};
 use plimsoll_units::{Bytes, Rate, Time};
 
@@ -17,7 +17,7 @@ fn every_mark_and_level_is_that_of_rust() {
     for seed in 0..SETTINGS {
         let mut draw = Draw::new(seed);
         let (params, link) = port(&mut draw);
-        let Some(queue) = loaded(PhantomQueue::load(&params, link, Inputs::Packet)) else { return };
+        let Some(queue) = loaded(PhantomQueueProgram::load(&params, link, Inputs::Packet)) else { return };
         for sequence in 0..SEQUENCES {
             queue.reset().unwrap();
             let mut twin = mechanism::PhantomQueue::new(&params, link);
@@ -47,7 +47,7 @@ fn every_mark_and_level_is_that_of_rust() {
 #[test]
 fn fixed_vectors() {
     let (params, link) = (PhantomQueueParams::default(), Rate::from_gbps(1));
-    let Some(queue) = loaded(PhantomQueue::load(&params, link, Inputs::Packet)) else { return };
+    let Some(queue) = loaded(PhantomQueueProgram::load(&params, link, Inputs::Packet)) else { return };
     let frame = frames::ipv4(0b10, 0, 0);
     for (now_ns, wire_len, level) in [
         (0, 990, 546_363_283_950),
@@ -64,7 +64,7 @@ fn fixed_vectors() {
 #[test]
 fn the_level_saturates() {
     let (params, link) = (PhantomQueueParams { drain: 1.0, ..Default::default() }, Rate::from_bps(1));
-    let Some(queue) = loaded(PhantomQueue::load(&params, link, Inputs::Packet)) else { return };
+    let Some(queue) = loaded(PhantomQueueProgram::load(&params, link, Inputs::Packet)) else { return };
     let mut twin = mechanism::PhantomQueue::new(&params, link);
     let frame = frames::ipv4(0b01, 0, 0);
     for index in 0..300 {
@@ -78,7 +78,7 @@ fn the_level_saturates() {
 #[test]
 fn counts_what_was_marked_and_what_could_not_be() {
     let (params, link) = (PhantomQueueParams::default(), Rate::from_gbps(1));
-    let Some(queue) = loaded(PhantomQueue::load(&params, link, Inputs::Packet)) else { return };
+    let Some(queue) = loaded(PhantomQueueProgram::load(&params, link, Inputs::Packet)) else { return };
     for (ecn, marked, not_capable) in [(0b10, 1, 0), (0b00, 1, 1), (0b01, 2, 1), (0b11, 3, 1)] {
         let frame = frames::ipv4(ecn, 0, 1_400);
         queue.program().test_run(&Packet::new(&frame)).unwrap();
@@ -90,7 +90,7 @@ fn counts_what_was_marked_and_what_could_not_be() {
 #[test]
 fn parameters_out_of_range_are_an_error() {
     let params = PhantomQueueParams { drain: 1.5, ..Default::default() };
-    let error = PhantomQueue::load(&params, Rate::from_gbps(1), Inputs::Packet).unwrap_err();
+    let error = PhantomQueueProgram::load(&params, Rate::from_gbps(1), Inputs::Packet).unwrap_err();
     assert!(matches!(error, Error::Param(_)), "{error}");
 }
 

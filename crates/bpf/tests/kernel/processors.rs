@@ -4,7 +4,9 @@ use std::os::fd::AsFd as _;
 use std::sync::Barrier;
 use std::thread;
 
-use plimsoll_bpf::{Inputs, Limiter, Pacer, PacerFeedback, Packet, PhantomQueue, Program, flow_number};
+use plimsoll_bpf::{
+    Inputs, LimiterProgram, PacerFeedback, PacerProgram, Packet, PhantomQueueProgram, Program, flow_number,
+};
 use plimsoll_mechanisms::pacer::{EarliestDeparture, PacerParams};
 use plimsoll_mechanisms::phantom_queue::PhantomQueueParams;
 use plimsoll_mechanisms::qjump::{Excess, Level, Levels};
@@ -29,7 +31,9 @@ fn a_bucket_is_spent_once() {
     let full = 4_000_000 * BYTES;
     let level = Level { bucket: Bytes::new(full), rate: Rate::from_gbps(10), latency_bound: None };
     let levels = Levels { epoch: Span::from_secs(1_000), levels: vec![level] };
-    let Some(limiter) = loaded(Limiter::load(&levels, Excess::Refuse, false, Inputs::Packet)) else { return };
+    let Some(limiter) = loaded(LimiterProgram::load(&levels, Excess::Refuse, false, Inputs::Packet)) else {
+        return;
+    };
     // The first packet refills the bucket; the others only spend it.
     send_at_once(limiter.program());
     let bucket = limiter.bucket(0).unwrap();
@@ -40,7 +44,7 @@ fn a_bucket_is_spent_once() {
 
 fn a_phantom_queue_counts_every_packet() {
     let params = PhantomQueueParams::default();
-    let Some(queue) = loaded(PhantomQueue::load(&params, Rate::from_gbps(100), Inputs::Packet)) else {
+    let Some(queue) = loaded(PhantomQueueProgram::load(&params, Rate::from_gbps(100), Inputs::Packet)) else {
         return;
     };
     let twin = plimsoll_mechanisms::phantom_queue::PhantomQueue::new(&params, Rate::from_gbps(100));
@@ -62,7 +66,7 @@ fn send_at_once(program: &Program) {
 }
 
 /// Returns a pacer whose rate is constant during a test, and one connection that is associated with it.
-fn pacer_of(rate: Rate) -> Option<(Pacer, PacerFeedback, PacerParams, Vec<u8>, u64)> {
+fn pacer_of(rate: Rate) -> Option<(PacerProgram, PacerFeedback, PacerParams, Vec<u8>, u64)> {
     let params = PacerParams {
         association_probability: 1.0,
         association_timeout: Span::from_secs(4),
@@ -74,7 +78,7 @@ fn pacer_of(rate: Rate) -> Option<(Pacer, PacerFeedback, PacerParams, Vec<u8>, u
         min_rate: Some(rate),
         ..PacerParams::default()
     };
-    let pacer = loaded(Pacer::load(&params, &[], Inputs::Packet))?;
+    let pacer = loaded(PacerProgram::load(&params, &[], Inputs::Packet))?;
     let feedback = PacerFeedback::load(&params, pacer.flows().unwrap().as_fd(), Inputs::Packet).unwrap();
     let (local, remote) = ("10.0.0.1:40000".parse().unwrap(), "10.0.0.2:443".parse().unwrap());
     let acknowledgement = frames::tcp(remote, local, 0x50, 0);

@@ -2,7 +2,7 @@
 
 use std::net::UdpSocket;
 
-use plimsoll_bpf::{Direction, Error, Inputs, Packet, QueueLength};
+use plimsoll_bpf::{Error, HookDirection, Inputs, Packet, QueueLength};
 use plimsoll_mechanisms::Depth;
 use plimsoll_mechanisms::ecn::{Compare, Ecn, EcnParams, MarkAt};
 use plimsoll_units::Bytes;
@@ -57,7 +57,7 @@ fn the_backlog_is_that_of_the_devices_queue() {
         plimsoll_testing::skipped!("this kernel has no tbf");
         return;
     }
-    let _attached = marker.program().attach(link.near_ifindex(), Direction::Egress).unwrap();
+    let _attached = marker.program().attach(link.near_ifindex(), HookDirection::Egress).unwrap();
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     for sent in 0..20u64 {
         socket.send_to(&[0; 1_400], (link.address(), 9)).unwrap();

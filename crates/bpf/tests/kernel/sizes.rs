@@ -5,8 +5,9 @@
 use std::os::fd::AsFd as _;
 
 use plimsoll_bpf::{
-    ConnectionOptions, Connections, DatagramRedirect, DispatchOptions, Inputs, Limiter, Pacer, PacerFeedback,
-    PacketClassifier, PhantomQueue, Program, QueueLength, RedirectOptions, Size, SteeringOptions,
+    ConnectionOptions, Connections, DatagramRedirect, DispatchOptions, Inputs, LimiterProgram, PacerFeedback,
+    PacerProgram, PacketClassifier, PhantomQueueProgram, Program, ProgramSize, QueueLength, RedirectOptions,
+    SteeringOptions,
 };
 use plimsoll_mechanisms::ecn::EcnParams;
 use plimsoll_mechanisms::pacer::PacerParams;
@@ -17,18 +18,18 @@ use plimsoll_units::{Bytes, Rate};
 use crate::loaded;
 
 /// The sizes as compiled by clang 14, on Linux 6.18.
-const EXPECTED: &[(&str, Size)] = &[
-    ("empty", Size { verified: 2, translated: 2 }),
-    ("limiter", Size { verified: 467, translated: 302 }),
-    ("limiter with DSCP", Size { verified: 658, translated: 341 }),
-    ("connections", Size { verified: 363, translated: 292 }),
-    ("level from DSCP", Size { verified: 28, translated: 21 }),
-    ("phantom queue", Size { verified: 1040, translated: 238 }),
-    ("pacer", Size { verified: 3_572, translated: 686 }),
-    ("pacer's association", Size { verified: 157, translated: 159 }),
-    ("datagrams to sockets", Size { verified: 108, translated: 91 }),
+const EXPECTED: &[(&str, ProgramSize)] = &[
+    ("empty", ProgramSize { verified: 2, translated: 2 }),
+    ("limiter", ProgramSize { verified: 467, translated: 302 }),
+    ("limiter with DSCP", ProgramSize { verified: 658, translated: 341 }),
+    ("connections", ProgramSize { verified: 363, translated: 292 }),
+    ("level from DSCP", ProgramSize { verified: 28, translated: 21 }),
+    ("phantom queue", ProgramSize { verified: 1040, translated: 238 }),
+    ("pacer", ProgramSize { verified: 3_572, translated: 686 }),
+    ("pacer's association", ProgramSize { verified: 157, translated: 159 }),
+    ("datagrams to sockets", ProgramSize { verified: 108, translated: 91 }),
     // As walked by Linux 6.1, which is more than by 6.18.
-    ("datagrams to the sockets of threads", Size { verified: 53_804, translated: 666 }),
+    ("datagrams to the sockets of threads", ProgramSize { verified: 53_804, translated: 666 }),
 ];
 /// The tolerance in per cent.
 const TOLERANCE: usize = 25;
@@ -40,14 +41,15 @@ fn the_programs_are_as_large_as_written_down() {
     }
     let link = Rate::from_gbps(10);
     let levels = QjumpParams::default().resolve(12, link).unwrap();
-    let limiter = |dscp| Limiter::load(&levels, Excess::Refuse, dscp, Inputs::Kernel).unwrap();
-    let phantom_queue = PhantomQueue::load(&PhantomQueueParams::default(), link, Inputs::Kernel).unwrap();
+    let limiter = |dscp| LimiterProgram::load(&levels, Excess::Refuse, dscp, Inputs::Kernel).unwrap();
+    let phantom_queue =
+        PhantomQueueProgram::load(&PhantomQueueParams::default(), link, Inputs::Kernel).unwrap();
     let pacer = PacerParams { min_rate: Some(Rate::from_mbps(100)), ..Default::default() };
     let (pacer, feedback) = (
-        Pacer::load(&pacer, &[], Inputs::Kernel).unwrap(),
+        PacerProgram::load(&pacer, &[], Inputs::Kernel).unwrap(),
         PacerFeedback::load(
             &pacer,
-            Pacer::load(&pacer, &[], Inputs::Kernel).unwrap().flows().unwrap().as_fd(),
+            PacerProgram::load(&pacer, &[], Inputs::Kernel).unwrap().flows().unwrap().as_fd(),
             Inputs::Kernel,
         )
         .unwrap(),
@@ -80,14 +82,14 @@ fn the_programs_are_as_large_as_written_down() {
     }
     let queue_length = QueueLength::load(&EcnParams::default(), Inputs::Kernel);
     if let Some(queue_length) = loaded(queue_length) {
-        let expected = Size { verified: 56, translated: 47 };
+        let expected = ProgramSize { verified: 56, translated: 47 };
         assert_near("queue length", queue_length.program().size().unwrap(), expected);
     }
 }
 
 /// Fails if `found` is outside the tolerance. A verifier may walk fewer instructions: that of Linux 6.1 walks 643 of
 /// the phantom queue.
-pub fn assert_near(name: &str, found: Size, expected: Size) {
+pub fn assert_near(name: &str, found: ProgramSize, expected: ProgramSize) {
     let above = |found: usize, expected: usize| found * 100 > expected * (100 + TOLERANCE);
     let below = found.translated * 100 < expected.translated * (100 - TOLERANCE);
     let ok =
@@ -103,7 +105,12 @@ fn what_is_off_is_not_in_the_program() {
     }
     let levels = QjumpParams::default().resolve(12, Rate::from_gbps(10)).unwrap();
     let size = |dscp, inputs| {
-        Limiter::load(&levels, Excess::Refuse, dscp, inputs).unwrap().program().size().unwrap().translated
+        LimiterProgram::load(&levels, Excess::Refuse, dscp, inputs)
+            .unwrap()
+            .program()
+            .size()
+            .unwrap()
+            .translated
     };
     assert!(size(false, Inputs::Kernel) + 20 < size(true, Inputs::Kernel));
     assert!(size(false, Inputs::Kernel).abs_diff(size(false, Inputs::Packet)) < 10);

@@ -1,6 +1,6 @@
 //! Reads events from a short script, a line each, so that a vector reads like a trace.
 
-use plimsoll_breakdown::{Event, Flow, Kind, Matcher, Packet, Part, Protocol, Reason, Request};
+use plimsoll_breakdown::{Event, EventKind, Flow, Matcher, Packet, Part, Protocol, Reason, Request};
 
 /// The matcher's results for a script.
 #[derive(Debug)]
@@ -54,42 +54,42 @@ pub fn run(script: &str) -> Outcome {
     Outcome { requests, matcher }
 }
 
-fn kind(words: &[&str]) -> Kind {
+fn kind(words: &[&str]) -> EventKind {
     let flow = |name: &str| Flow::from_bits(u64::from(name.as_bytes()[0]) << 16 | 80);
     match words {
         ["rx", name, range] => {
             let (sequence, bytes) = segment(range);
-            Kind::Received { flow: flow(name), protocol: Protocol::Tcp, sequence, bytes }
+            EventKind::Received { flow: flow(name), protocol: Protocol::Tcp, sequence, bytes }
         }
-        ["udp", name, bytes] => Kind::Received {
+        ["udp", name, bytes] => EventKind::Received {
             flow: flow(name),
             protocol: Protocol::Udp,
             sequence: 0,
             bytes: number(bytes) as u32,
         },
-        ["ready", name] => Kind::Ready { flow: flow(name), socket: None },
-        ["waits", name, socket] => Kind::Ready { flow: flow(name), socket: Some(number(socket)) },
-        ["take", socket, thread, bytes] => Kind::ReadDatagram {
+        ["ready", name] => EventKind::Ready { flow: flow(name), socket: None },
+        ["waits", name, socket] => EventKind::Ready { flow: flow(name), socket: Some(number(socket)) },
+        ["take", socket, thread, bytes] => EventKind::ReadDatagram {
             socket: number(socket),
             thread: number(thread) as u32,
             bytes: number(bytes) as u32,
         },
-        ["on", thread, stopped, woken] => Kind::Resumed {
+        ["on", thread, stopped, woken] => EventKind::Resumed {
             thread: number(thread) as u32,
             stopped: number(stopped),
             woken: number(woken),
             preempted: false,
         },
-        ["back", thread, stopped] => Kind::Resumed {
+        ["back", thread, stopped] => EventKind::Resumed {
             thread: number(thread) as u32,
             stopped: number(stopped),
             woken: 0,
             preempted: true,
         },
         ["read", name, thread, bytes] => {
-            Kind::Read { flow: flow(name), thread: number(thread) as u32, bytes: number(bytes) as u32 }
+            EventKind::Read { flow: flow(name), thread: number(thread) as u32, bytes: number(bytes) as u32 }
         }
-        ["send", name, thread, bytes @ ..] => Kind::Send {
+        ["send", name, thread, bytes @ ..] => EventKind::Send {
             flow: flow(name),
             thread: number(thread) as u32,
             bytes: bytes.first().map_or(5, |bytes| number(bytes) as u32),
@@ -105,9 +105,9 @@ fn kind(words: &[&str]) -> Kind {
                 device: option("@").unwrap_or(1) as u32,
                 call: option("!").unwrap_or(0),
             };
-            if *what == "queue" { Kind::Queued(packet) } else { Kind::Transmitted(packet) }
+            if *what == "queue" { EventKind::Queued(packet) } else { EventKind::Transmitted(packet) }
         }
-        ["close", name] => Kind::Closed { flow: flow(name) },
+        ["close", name] => EventKind::Closed { flow: flow(name) },
         _ => panic!("no event: {words:?}"),
     }
 }

@@ -1,9 +1,9 @@
 //! Random traces: with any events, every request's parts add up to its latency, and none is lost from the counts.
 
-use plimsoll_breakdown::{Event, Flow, Kind, Matcher, Packet, Protocol};
+use plimsoll_breakdown::{Event, EventKind, Flow, Matcher, Packet, Protocol};
 use proptest::prelude::*;
 
-fn kind(what: u8, flow: u64, thread: u32, number: u32, back: u64, at: u64) -> Kind {
+fn kind(what: u8, flow: u64, thread: u32, number: u32, back: u64, at: u64) -> EventKind {
     let flow = Flow::from_bits(flow);
     let packet = Packet {
         flow,
@@ -14,16 +14,16 @@ fn kind(what: u8, flow: u64, thread: u32, number: u32, back: u64, at: u64) -> Ki
         call: at.saturating_sub(back),
     };
     match what {
-        0 => Kind::Received { flow, protocol: Protocol::Tcp, sequence: number, bytes: 10 },
-        1 => Kind::Received { flow, protocol: Protocol::Udp, sequence: 0, bytes: 10 },
-        2 => Kind::Ready { flow, socket: number.is_multiple_of(2).then_some(u64::from(number % 3)) },
-        3 | 4 => Kind::Read { flow, thread, bytes: 10 },
-        5 => Kind::Send { flow, thread, bytes: number },
-        6 => Kind::Queued(packet),
-        7 | 8 => Kind::Transmitted(packet),
-        9 => Kind::Closed { flow },
-        10 => Kind::ReadDatagram { socket: u64::from(number % 3), thread, bytes: 10 },
-        _ => Kind::Resumed {
+        0 => EventKind::Received { flow, protocol: Protocol::Tcp, sequence: number, bytes: 10 },
+        1 => EventKind::Received { flow, protocol: Protocol::Udp, sequence: 0, bytes: 10 },
+        2 => EventKind::Ready { flow, socket: number.is_multiple_of(2).then_some(u64::from(number % 3)) },
+        3 | 4 => EventKind::Read { flow, thread, bytes: 10 },
+        5 => EventKind::Send { flow, thread, bytes: number },
+        6 => EventKind::Queued(packet),
+        7 | 8 => EventKind::Transmitted(packet),
+        9 => EventKind::Closed { flow },
+        10 => EventKind::ReadDatagram { socket: u64::from(number % 3), thread, bytes: 10 },
+        _ => EventKind::Resumed {
             thread,
             stopped: at.saturating_sub(back),
             woken: at.saturating_sub(back / 2),
@@ -42,7 +42,7 @@ proptest! {
         for (what, flow, thread, number, back, later) in steps {
             at += later;
             let kind = kind(what, flow, thread, number, back, at);
-            reads += u64::from(matches!(kind, Kind::Received { .. } | Kind::Read { .. } | Kind::ReadDatagram { .. }));
+            reads += u64::from(matches!(kind, EventKind::Received { .. } | EventKind::Read { .. } | EventKind::ReadDatagram { .. }));
             matcher.on_event(&Event { at, kind });
         }
         matcher.finish();

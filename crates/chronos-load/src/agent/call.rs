@@ -7,19 +7,19 @@ use anyhow::{Context, bail, ensure};
 use plimsoll_units::Span;
 
 use super::wire::Wire;
-use super::{AGENTS_MAX, Answer, Call, Preparation, Round, RoundPace, Token, VERSION};
+use super::{AGENTS_MAX, AgentMessage, Call, LoadRound, Preparation, RoundPace, Token, VERSION};
 use crate::book::Book;
-use crate::endpoint::Endpoint;
-use crate::phase::Share;
-use crate::setup::{Pace, Phase};
+use crate::endpoint::ServerAddress;
+use crate::phase::GeneratorShare;
+use crate::setup::{LoadPhase, Pace};
 
 /// Agents that act as one generator. They stop when this is dropped.
 #[derive(Debug)]
-pub struct Agents(Vec<Agent>);
+pub struct Agents(Vec<AgentConnection>);
 
 /// A connection to an agent.
 #[derive(Debug)]
-struct Agent {
+struct AgentConnection {
     address: String,
     wire: Wire,
 }
@@ -38,7 +38,7 @@ impl Agents {
         );
         addresses
             .iter()
-            .map(|address| Agent::connect(address, token))
+            .map(|address| AgentConnection::connect(address, token))
             .collect::<anyhow::Result<_>>()
             .map(Agents)
     }
@@ -57,19 +57,21 @@ impl Agents {
     ///
     /// # Errors
     /// Returns an error if an agent refuses an option, is lost, or cannot store the keys.
-    pub fn prepare(&mut self, servers: &[Endpoint], options: &[String]) -> anyhow::Result<()> {
+    pub fn prepare(&mut self, servers: &[ServerAddress], options: &[String]) -> anyhow::Result<()> {
         let of = self.count();
         let servers: Vec<String> = servers.iter().map(ToString::to_string).collect();
         for (index, agent) in (0..).zip(&mut self.0) {
             let preparation = Preparation {
                 servers: servers.clone(),
                 options: options.to_vec(),
-                share: Share { index, of },
+                share: GeneratorShare { index, of },
                 stores: index == 0,
             };
             // One after the other: the keys are stored when the first is ready.
             agent.say(&Call::Prepare(preparation))?;
-            agent.expect("ready", STORE_PATIENCE, |answer| matches!(answer, Answer::Ready).then_some(()))?;
+            agent.expect("ready", STORE_PATIENCE, |answer| {
+                matches!(answer, AgentMessage::Ready).then_some(())
+            })?;
         }
         Ok(())
     }
@@ -79,20 +81,20 @@ impl Agents {
     ///
     /// # Errors
     /// Returns an error if an agent is lost, or cannot reach a server.
-    pub fn run(&mut self, phase: Phase, timeout: Span) -> anyhow::Result<Vec<Book>> {
+    pub fn run(&mut self, phase: LoadPhase, timeout: Span) -> anyhow::Result<Vec<Book>> {
         let pace = match phase.pace {
             Pace::Open(arrivals, rate) => RoundPace::Open { arrivals: arrivals.to_string(), rate },
             Pace::Closed(outstanding) => RoundPace::Closed { outstanding },
             Pace::Load(_) => bail!("agents store keys when they prepare"),
         };
         let (warm_up_ps, end_ps) = (phase.from.as_ps(), phase.to.as_ps());
-        let round = Round { index: phase.index, pace, warm_up_ps, time_ps: end_ps - warm_up_ps };
+        let round = LoadRound { index: phase.index, pace, warm_up_ps, time_ps: end_ps - warm_up_ps };
         for agent in &mut self.0 {
             agent.say(&Call::Run(round.clone()))?;
         }
         for agent in &mut self.0 {
             agent.expect("connected", CONNECT_PATIENCE, |answer| {
-                matches!(answer, Answer::Connected).then_some(())
+                matches!(answer, AgentMessage::Connected).then_some(())
             })?;
         }
         for agent in &mut self.0 {
@@ -101,7 +103,7 @@ impl Agents {
         let length = Duration::from_nanos(end_ps.saturating_add(timeout.as_ps()) / 1_000);
         let done = self.0.iter_mut().map(|agent| {
             let sent = agent.expect("done", length + DONE_PATIENCE, |answer| match answer {
-                Answer::Done(book) => Some(book),
+                AgentMessage::Done(book) => Some(book),
                 _ => None,
             })?;
             sent.open().with_context(|| format!("agent {}: its results cannot be read", agent.address))
@@ -110,8 +112,8 @@ impl Agents {
     }
 }
 
-impl Agent {
-    fn connect(address: &str, token: &Token) -> anyhow::Result<Agent> {
+impl AgentConnection {
+    fn connect(address: &str, token: &Token) -> anyhow::Result<AgentConnection> {
         let doing = || format!("agent {address}: cannot connect");
         let resolved = address
             .to_socket_addrs()
@@ -119,10 +121,12 @@ impl Agent {
             .next()
             .with_context(|| format!("agent {address}: the name has no address"))?;
         let stream = TcpStream::connect_timeout(&resolved, CONNECT_PATIENCE).with_context(doing)?;
-        let mut agent = Agent { address: address.to_owned(), wire: Wire::new(stream).with_context(doing)? };
+        let mut agent =
+            AgentConnection { address: address.to_owned(), wire: Wire::new(stream).with_context(doing)? };
         agent.say(&Call::Hello { version: VERSION, token: token.0.clone() })?;
-        agent
-            .expect("welcome", CONNECT_PATIENCE, |answer| matches!(answer, Answer::Welcome).then_some(()))?;
+        agent.expect("welcome", CONNECT_PATIENCE, |answer| {
+            matches!(answer, AgentMessage::Welcome).then_some(())
+        })?;
         Ok(agent)
     }
 
@@ -134,11 +138,11 @@ impl Agent {
         &mut self,
         name: &str,
         patience: Duration,
-        wanted: impl FnOnce(Answer) -> Option<T>,
+        wanted: impl FnOnce(AgentMessage) -> Option<T>,
     ) -> anyhow::Result<T> {
         let doing = || format!("agent {}", self.address);
         match self.wire.receive(ANSWER_BYTES_MAX, patience).with_context(doing)? {
-            Answer::Error(error) => bail!("agent {}: {error}", self.address),
+            AgentMessage::Error(error) => bail!("agent {}: {error}", self.address),
             answer => {
                 wanted(answer).with_context(|| format!("agent {}: its answer is not `{name}`", self.address))
             }

@@ -15,18 +15,18 @@ use rustix::io::Errno;
 
 use super::strangers::Strangers;
 use super::wire::{Wire, is_timeout};
-use super::{AGENTS_MAX, Answer, Call, Preparation, Round, RoundPace, SentBook, Token, VERSION};
+use super::{AGENTS_MAX, AgentMessage, Call, LoadRound, Preparation, RoundPace, SentBook, Token, VERSION};
 use crate::book::Book;
-use crate::endpoint::Endpoint;
-use crate::options::{Clients, Workload, read};
-use crate::phase::{ClientThreads, Share, phase};
-use crate::setup::{Pace, Phase, Setup};
+use crate::endpoint::ServerAddress;
+use crate::options::{Clients, RequestMix, read};
+use crate::phase::{ClientThreads, GeneratorShare, phase};
+use crate::setup::{LoadPhase, Pace, Setup};
 
 /// The options of the load that an agent gets.
 #[derive(Debug, Args)]
-struct AgentOptions {
+struct ServedLoad {
     #[command(flatten)]
-    workload: Workload,
+    workload: RequestMix,
     #[command(flatten)]
     clients: Clients,
 }
@@ -109,7 +109,7 @@ impl Agent {
         self.is_taken.store(false, Ordering::Release);
         if let Err(error) = &done {
             // The caller may have gone.
-            let _ = wire.send(&Answer::Error(format!("{error:#}")));
+            let _ = wire.send(&AgentMessage::Error(format!("{error:#}")));
         }
         done
     }
@@ -125,7 +125,7 @@ impl Agent {
                 "another caller uses this agent".to_owned()
             }
             Call::Hello { .. } => {
-                if let Err(error) = wire.send(&Answer::Welcome) {
+                if let Err(error) = wire.send(&AgentMessage::Welcome) {
                     self.is_taken.store(false, Ordering::Release);
                     return Err(error.into());
                 }
@@ -134,7 +134,7 @@ impl Agent {
             Call::Prepare(_) | Call::Run(_) | Call::Go => "the first message must be a hello".to_owned(),
         };
         // A stranger need not read it.
-        let _ = wire.send(&Answer::Error(refusal.clone()));
+        let _ = wire.send(&AgentMessage::Error(refusal.clone()));
         bail!("refused: {refusal}")
     }
 
@@ -149,12 +149,12 @@ impl Agent {
             match call {
                 Call::Prepare(preparation) => {
                     prepared = Some(prepare(&preparation)?);
-                    wire.send(&Answer::Ready)?;
+                    wire.send(&AgentMessage::Ready)?;
                 }
                 Call::Run(round) => {
                     let prepared = prepared.as_ref().context("run: nothing is prepared")?;
                     let Some(book) = run(wire, prepared, &round)? else { return Ok(()) };
-                    wire.send(&Answer::Done(Box::new(SentBook::of(&book))))?;
+                    wire.send(&AgentMessage::Done(Box::new(SentBook::of(&book))))?;
                 }
                 Call::Hello { .. } | Call::Go => bail!("this message is not expected here"),
             }
@@ -165,20 +165,21 @@ impl Agent {
 /// Resolves the options that the caller has sent, and stores the keys if this agent is to.
 fn prepare(preparation: &Preparation) -> anyhow::Result<Prepared> {
     let Preparation { servers, options, share, stores } = preparation;
-    let Share { index, of } = *share;
+    let GeneratorShare { index, of } = *share;
     ensure!(
         (1..=AGENTS_MAX).contains(&of) && index < of,
         "share {index} of {of}: expected 0 to {}",
         AGENTS_MAX - 1
     );
     let words: Vec<&str> = options.iter().map(String::as_str).collect();
-    let AgentOptions { mut workload, clients } =
+    let ServedLoad { mut workload, clients } =
         read(&words).map_err(|error| anyhow::anyhow!("{}", error.to_string().trim()))?;
     ensure!(workload.terms.is_none(), "--terms: an agent reads no files for its caller");
-    let servers: Vec<Endpoint> = servers.iter().map(|server| server.parse()).collect::<Result<_, _>>()?;
+    let servers: Vec<ServerAddress> =
+        servers.iter().map(|server| server.parse()).collect::<Result<_, _>>()?;
     ensure!(!servers.is_empty(), "there is no server");
     ensure!(
-        !servers.iter().any(|server| matches!(server, Endpoint::Unix(_))),
+        !servers.iter().any(|server| matches!(server, ServerAddress::Unix(_))),
         "--server: an agent connects to addresses, not to UNIX sockets"
     );
     let client_threads = ClientThreads { share: *share, ..clients.client_threads(servers.clone()) };
@@ -192,13 +193,13 @@ fn prepare(preparation: &Preparation) -> anyhow::Result<Prepared> {
 }
 
 /// Runs a round once the caller sends `go`; none if the caller disconnected before its end.
-fn run(wire: &mut Wire, prepared: &Prepared, round: &Round) -> anyhow::Result<Option<Book>> {
+fn run(wire: &mut Wire, prepared: &Prepared, round: &LoadRound) -> anyhow::Result<Option<Book>> {
     let phase = phase_of(round)?;
     let stop = AtomicBool::new(false);
     let caller = wire.stream().try_clone()?;
     let book = thread::scope(|scope| {
         let go = || -> anyhow::Result<()> {
-            wire.send(&Answer::Connected)?;
+            wire.send(&AgentMessage::Connected)?;
             match wire.receive(CALL_BYTES_MAX, GO_PATIENCE)? {
                 Call::Go => {}
                 _ => bail!("expected go"),
@@ -228,7 +229,7 @@ fn watch(caller: &TcpStream, stop: &AtomicBool) {
     }
 }
 
-fn phase_of(round: &Round) -> anyhow::Result<Phase> {
+fn phase_of(round: &LoadRound) -> anyhow::Result<LoadPhase> {
     let pace = match &round.pace {
         RoundPace::Open { arrivals, rate } => {
             ensure!((1e-3..=1e9).contains(rate), "the rate {rate} is not from 0.001 to 1000000000");

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Args;
 
-use super::{Done, print};
+use super::{CommandResult, print};
 use crate::agent::{Token, serve};
 
 /// Send load for a caller on another machine (--agents of the other commands), one caller at a time
@@ -15,7 +15,7 @@ use crate::agent::{Token, serve};
 #[command(after_help = "\
 Who holds the token has this machine send any load to any address that it reaches. Nothing is encrypted, the token
 included: listen on a private network, or on the loopback behind a tunnel (docs/chronos/load.md).")]
-pub struct Agent {
+pub struct AgentArguments {
     /// Address to listen on, such as 10.0.0.2:7000; port 0 for any free one
     #[arg(help_heading = "Agents", long, value_name = "ADDRESS")]
     listen: SocketAddr,
@@ -24,12 +24,12 @@ pub struct Agent {
     token_file: PathBuf,
 }
 
-impl Agent {
+impl AgentArguments {
     /// Serves callers until a signal ends the process.
     ///
     /// # Errors
     /// Returns an error if the token cannot be read, or the address cannot be listened on.
-    pub fn execute(&self) -> Done {
+    pub fn execute(&self) -> CommandResult {
         let token = Token::read(&self.token_file)?;
         let doing = || format!("--listen {}", self.listen);
         let listener = TcpListener::bind(self.listen).with_context(doing)?;

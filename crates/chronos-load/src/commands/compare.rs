@@ -9,22 +9,22 @@ use plimsoll_process::note;
 use plimsoll_units::whole;
 
 use super::run::parse_rate;
-use super::{Done, print, status};
+use super::{CommandResult, print, status};
 use crate::arrivals::parse_share;
-use crate::compare::{ComparisonPlan, Open, OpenRate};
-use crate::options::{Format, Load, Times};
-use crate::process::{Recipe, Transport};
+use crate::compare::{ComparisonPlan, OpenLoop, OpenRate};
+use crate::options::{Format, LoadOptions, Times};
+use crate::process::{Recipe, ServerTransport};
 
 /// Compare two servers in interleaved pairs: rate and processor time at saturation, latency below it
 #[derive(Debug, Args)]
-pub struct Compare {
+pub struct CompareArguments {
     /// A server, as NAME=COMMAND with {port} or {socket} in it; twice. Ratios are of the second to the first
     #[arg(help_heading = "Servers", long = "server", required = true, value_name = "NAME=COMMAND",
           value_parser = Recipe::parse)]
     servers: Vec<Recipe>,
     /// Transport of the requests
-    #[arg(help_heading = "Servers", long, value_enum, default_value_t = Transport::Tcp)]
-    transport: Transport,
+    #[arg(help_heading = "Servers", long, value_enum, default_value_t = ServerTransport::Tcp)]
+    transport: ServerTransport,
     /// Processors of the servers, such as 0 or 0,1
     #[arg(help_heading = "Servers", long, value_delimiter = ',')]
     server_cpus: Vec<usize>,
@@ -44,7 +44,7 @@ pub struct Compare {
     #[arg(help_heading = "Load", long, value_parser = parse_rate)]
     rate: Option<f64>,
     #[command(flatten)]
-    load: Load,
+    load: LoadOptions,
     #[command(flatten)]
     times: Times,
     /// Form of the printed report
@@ -55,12 +55,12 @@ pub struct Compare {
     json: Option<PathBuf>,
 }
 
-impl Compare {
+impl CompareArguments {
     /// Runs the comparison and prints its report.
     ///
     /// # Errors
     /// Returns an error if options contradict each other, or a server cannot be started.
-    pub fn execute(&self) -> Done {
+    pub fn execute(&self) -> CommandResult {
         let [first, second] = &self.servers[..] else {
             bail!("--server: {} servers; expected two", self.servers.len());
         };
@@ -77,7 +77,7 @@ impl Compare {
             warm_up: self.times.warm_up,
             time: self.times.time,
             outstanding: (!self.no_saturation).then_some(self.outstanding),
-            open: rate.map(|rate| Open { arrivals: self.load.timetable.arrivals, rate }),
+            open: rate.map(|rate| OpenLoop { arrivals: self.load.timetable.arrivals, rate }),
             pairs: self.pairs,
             validity: self.load.validity,
         };

@@ -7,15 +7,15 @@ use std::process::ExitCode;
 use anyhow::{Context, ensure};
 use clap::Args;
 use plimsoll_process::note;
-use plimsoll_stats::search::Range;
+use plimsoll_stats::search::SearchRange;
 use plimsoll_units::whole;
 
 use super::run::parse_rate;
 use super::target::Target;
-use super::{Done, print};
+use super::{CommandResult, print};
 use crate::line::search;
 use crate::objective::Objective;
-use crate::options::{Format, Timetable};
+use crate::options::{Format, OperationSchedule};
 use crate::setup::Pace;
 
 /// Search the highest rate at which servers meet an objective, such as p99 < 1ms: their load line
@@ -42,7 +42,7 @@ pub struct LoadLine {
     #[arg(help_heading = "Search", long, default_value_t = 16, value_parser = whole::<u32>(4..=ROUNDS_MAX))]
     rounds: u32,
     #[command(flatten)]
-    timetable: Timetable,
+    timetable: OperationSchedule,
     /// Form of the printed line
     #[arg(help_heading = "Output", long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -57,7 +57,7 @@ impl LoadLine {
     /// # Errors
     /// Returns an error if options contradict each other, a server cannot be reached or returns wrong values, or an
     /// agent is lost.
-    pub fn execute(&self) -> Done {
+    pub fn execute(&self) -> CommandResult {
         if let (Some(from), Some(to)) = (self.from, self.to) {
             ensure!(from < to, "--from {from} is not below --to {to}");
         }
@@ -78,7 +78,7 @@ impl LoadLine {
             from < to,
             "--from {from} is not below {to:.0} operations/s, the rate of a closed loop: give --to"
         );
-        let range = Range {
+        let range = SearchRange {
             low: from,
             start: (from * to).sqrt().max(to / 2.0),
             high: to,

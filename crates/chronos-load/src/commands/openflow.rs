@@ -9,23 +9,23 @@ use plimsoll_process::note;
 use plimsoll_units::{Span, whole};
 use serde::Serialize;
 
-use super::{Done, print, status};
-use crate::drive::Wait;
-use crate::endpoint::Endpoint;
+use super::{CommandResult, print, status};
+use crate::drive::IdleWait;
+use crate::endpoint::ServerAddress;
 use crate::openflow::SwitchLoad;
 use crate::openflow::compare::compare;
-use crate::openflow::wire::Version;
+use crate::openflow::wire::ProtocolVersion;
 use crate::options::{Format, Times};
 use crate::process::Recipe;
 
 /// Emulate switches that query an OpenFlow controller about packets, as cbench does
 #[derive(Debug, Args)]
-pub struct OpenFlow {
+pub struct OpenFlowArguments {
     /// Address of the controller: HOST:PORT or unix:PATH
     #[arg(help_heading = "Controller", long)]
-    controller: Endpoint,
+    controller: ServerAddress,
     #[command(flatten)]
-    switches: Switches,
+    switches: SwitchArguments,
     #[command(flatten)]
     output: Output,
 }
@@ -44,23 +44,23 @@ pub struct CompareOpenFlow {
     #[arg(help_heading = "Comparison", long, default_value_t = 7, value_parser = whole::<u32>(1..=1000))]
     pairs: u32,
     #[command(flatten)]
-    switches: Switches,
+    switches: SwitchArguments,
     #[command(flatten)]
     output: Output,
 }
 
 /// The switches, and how long they send.
 #[derive(Debug, Args)]
-struct Switches {
+struct SwitchArguments {
     /// OpenFlow version of the switches
-    #[arg(help_heading = "Switches", long, value_enum, default_value_t = Version::V13)]
-    openflow_version: Version,
+    #[arg(help_heading = "Switches", long, value_enum, default_value_t = ProtocolVersion::V13)]
+    openflow_version: ProtocolVersion,
     /// Number of emulated switches
     #[arg(help_heading = "Switches", long, default_value_t = 16, value_parser = whole::<u32>(1..=10_000))]
     switches: u32,
     /// One packet-in outstanding at each switch, or many
-    #[arg(help_heading = "Load", long, value_enum, default_value_t = Mode::Latency)]
-    mode: Mode,
+    #[arg(help_heading = "Load", long, value_enum, default_value_t = OutstandingMode::Latency)]
+    mode: OutstandingMode,
     /// Packet-ins outstanding at each switch in throughput mode
     #[arg(help_heading = "Load", long, default_value_t = 256, value_parser = whole::<u32>(1..=1_000_000))]
     outstanding: u32,
@@ -80,8 +80,8 @@ struct Switches {
     #[arg(help_heading = "Clients", long = "cpus", alias = "cpu", value_name = "CPU")]
     cpu: Option<usize>,
     /// How to wait when there is no work
-    #[arg(help_heading = "Clients", long, value_enum, default_value_t = Wait::Spin)]
-    wait: Wait,
+    #[arg(help_heading = "Clients", long, value_enum, default_value_t = IdleWait::Spin)]
+    wait: IdleWait,
 }
 
 /// The form of the report.
@@ -98,21 +98,21 @@ struct Output {
 
 /// The number of packet-ins that a switch has outstanding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Mode {
+pub enum OutstandingMode {
     /// One packet-in is outstanding at a time.
     Latency,
     /// Many packet-ins are outstanding.
     Throughput,
 }
 
-impl Switches {
+impl SwitchArguments {
     fn plan(&self) -> SwitchLoad {
         SwitchLoad {
             version: self.openflow_version,
             switches: self.switches,
             outstanding: match self.mode {
-                Mode::Latency => 1,
-                Mode::Throughput => self.outstanding as usize,
+                OutstandingMode::Latency => 1,
+                OutstandingMode::Throughput => self.outstanding as usize,
             },
             macs: self.macs,
             buffered: !self.unbuffered,
@@ -135,12 +135,12 @@ impl Output {
     }
 }
 
-impl OpenFlow {
+impl OpenFlowArguments {
     /// Runs the load and prints its report.
     ///
     /// # Errors
     /// Returns an error if the controller cannot be reached, or speaks another version of OpenFlow.
-    pub fn execute(&self) -> Done {
+    pub fn execute(&self) -> CommandResult {
         let report = self.switches.plan().run(&self.controller, |_| ())?;
         self.output.put(&report.to_string(), &report)?;
         Ok(status(!report.suspect.is_empty()))
@@ -152,7 +152,7 @@ impl CompareOpenFlow {
     ///
     /// # Errors
     /// Returns an error if a controller cannot be started, or speaks another version of OpenFlow.
-    pub fn execute(&self) -> Done {
+    pub fn execute(&self) -> CommandResult {
         let [first, second] = &self.servers[..] else {
             bail!("--server: {} controllers; expected two", self.servers.len());
         };

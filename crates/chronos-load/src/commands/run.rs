@@ -8,9 +8,9 @@ use clap::Args;
 use plimsoll_units::whole;
 
 use super::target::Target;
-use super::{Done, print, status};
-use crate::line::Measured;
-use crate::options::{Format, Timetable};
+use super::{CommandResult, print, status};
+use crate::line::MeasuredPhase;
+use crate::options::{Format, OperationSchedule};
 use crate::setup::Pace;
 
 /// Put a load on servers and report latencies, rate and losses
@@ -25,7 +25,7 @@ pub struct Run {
     #[arg(help_heading = "Load", long, default_value_t = 1, value_parser = whole::<u32>(1..=10_000))]
     outstanding: u32,
     #[command(flatten)]
-    timetable: Timetable,
+    timetable: OperationSchedule,
     #[command(flatten)]
     output: Output,
 }
@@ -58,12 +58,12 @@ impl Run {
     ///
     /// # Errors
     /// Returns an error if options contradict each other, or a server cannot be reached.
-    pub fn execute(&self) -> Done {
+    pub fn execute(&self) -> CommandResult {
         let pace = match self.rate {
             Some(rate) => Pace::Open(self.timetable.arrivals, rate),
             None => Pace::Closed(self.outstanding),
         };
-        let Measured { book, report, .. } = self.target.prepare()?.run(1, pace)?;
+        let MeasuredPhase { book, report, .. } = self.target.prepare()?.run(1, pace)?;
         let json = serde_json::to_string_pretty(&report)? + "\n";
         if let Some(path) = &self.output.json {
             fs::write(path, &json).with_context(|| format!("cannot write {}", path.display()))?;

@@ -6,7 +6,7 @@ use clap::Args;
 use plimsoll_units::whole;
 
 use super::target::Target;
-use super::{Done, print, status};
+use super::{CommandResult, print, status};
 use crate::options::Format;
 use crate::report::Report;
 use crate::setup::Pace;
@@ -29,7 +29,7 @@ impl Saturate {
     ///
     /// # Errors
     /// Returns an error if options contradict each other, or a server cannot be reached.
-    pub fn execute(&self) -> Done {
+    pub fn execute(&self) -> CommandResult {
         let mut ready = self.target.prepare()?;
         let steps = std::iter::successors(Some(1), |outstanding| Some(outstanding * 2));
         let mut found: Vec<(u32, Report)> = Vec::new();

@@ -9,21 +9,21 @@ use plimsoll_units::Span;
 
 use crate::agent::{Agents, Token};
 use crate::book::Book;
-use crate::endpoint::Endpoint;
-use crate::line::{Measured, generator_faults};
-use crate::options::{Clients, Recorded, Times, ValidityOptions, Workload};
+use crate::endpoint::ServerAddress;
+use crate::line::{MeasuredPhase, generator_faults};
+use crate::options::{Clients, Recorded, RequestMix, Times, ValidityOptions};
 use crate::phase::{ClientThreads, phase};
 use crate::report::{Report, SuspectLimits};
-use crate::setup::{Pace, Phase, Setup};
+use crate::setup::{LoadPhase, Pace, Setup};
 
 /// The servers, their requests, the clients and the length of the run.
 #[derive(Debug, Args)]
 pub(super) struct Target {
     /// Address of a server: HOST:PORT, udp:HOST:PORT, or unix:PATH; once for each server
     #[arg(help_heading = "Servers", long = "server", required = true, value_name = "SERVER")]
-    servers: Vec<Endpoint>,
+    servers: Vec<ServerAddress>,
     #[command(flatten)]
-    sent: Recorded<Sent>,
+    sent: Recorded<SentLoad>,
     #[command(flatten)]
     generators: AgentOptions,
     #[command(flatten)]
@@ -34,9 +34,9 @@ pub(super) struct Target {
 
 /// The load that generators send.
 #[derive(Debug, Args)]
-struct Sent {
+struct SentLoad {
     #[command(flatten)]
-    workload: Workload,
+    workload: RequestMix,
     #[command(flatten)]
     clients: Clients,
 }
@@ -71,12 +71,12 @@ impl Target {
     /// # Errors
     /// Returns an error if options contradict each other, or a server or an agent cannot be reached.
     pub(super) fn prepare(&self) -> anyhow::Result<Ready<'_>> {
-        let Sent { workload, clients } = &self.sent.options;
+        let SentLoad { workload, clients } = &self.sent.options;
         let setup = workload.setup(&self.servers, clients.connections)?;
         let generators = match &self.generators.token_file {
             Some(path) => {
                 ensure!(workload.terms.is_none(), "--terms: agents read no files");
-                let is_unix = |server: &Endpoint| matches!(server, Endpoint::Unix(_));
+                let is_unix = |server: &ServerAddress| matches!(server, ServerAddress::Unix(_));
                 ensure!(!self.servers.iter().any(is_unix), "--server: agents do not connect to UNIX sockets");
                 let mut agents = Agents::connect(&self.generators.agents, &Token::read(path)?)?;
                 agents.prepare(&self.servers, &self.sent.words)?;
@@ -110,7 +110,7 @@ impl Ready<'_> {
     ///
     /// # Errors
     /// Returns an error if a server has ended, a processor does not exist, or an agent is lost.
-    pub(super) fn run(&mut self, index: u8, pace: Pace) -> anyhow::Result<Measured> {
+    pub(super) fn run(&mut self, index: u8, pace: Pace) -> anyhow::Result<MeasuredPhase> {
         let (Target { times, sent, .. }, limits) = (self.target, self.limits);
         let phase = phase(index, pace, times.warm_up, times.time);
         let clients = &sent.options.clients;
@@ -119,7 +119,7 @@ impl Ready<'_> {
             Generators::Here { setup, client_threads } => {
                 let book = client_threads.run(setup, phase, |_| ())?;
                 let report = Report::new(&book, &phase, threads, limits);
-                return Ok(Measured::new(book, report, limits));
+                return Ok(MeasuredPhase::new(book, report, limits));
             }
             Generators::There(agents) => agents,
         };
@@ -136,14 +136,16 @@ impl Ready<'_> {
         let mut report = Report::new(&all, &phase, threads * agents.count(), limits);
         let more = generator.iter().filter(|why| !report.suspect.contains(why)).cloned();
         report.suspect.extend(more.collect::<Vec<_>>());
-        Ok(Measured { book: all, report, generator })
+        Ok(MeasuredPhase { book: all, report, generator })
     }
 }
 
 /// Returns the phase of one of `agents` generators.
-fn share(phase: Phase, agents: u32) -> Phase {
+fn share(phase: LoadPhase, agents: u32) -> LoadPhase {
     match phase.pace {
-        Pace::Open(arrivals, rate) => Phase { pace: Pace::Open(arrivals, rate / f64::from(agents)), ..phase },
+        Pace::Open(arrivals, rate) => {
+            LoadPhase { pace: Pace::Open(arrivals, rate / f64::from(agents)), ..phase }
+        }
         Pace::Closed(_) | Pace::Load(_) => phase,
     }
 }

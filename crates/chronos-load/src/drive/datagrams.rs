@@ -7,15 +7,15 @@ use nix::sys::socket::{MsgFlags, MultiHeaders, recvmmsg, sendmmsg};
 use socket2::Socket;
 
 /// The buffers that receive datagrams.
-pub struct Batch {
+pub struct ReceiveBuffers {
     headers: MultiHeaders<()>,
     buffers: Box<[[u8; DATAGRAM_BYTES]; BATCH]>,
 }
 
-impl Batch {
+impl ReceiveBuffers {
     /// Allocates buffers for one call.
-    pub fn new() -> Batch {
-        Batch {
+    pub fn new() -> ReceiveBuffers {
+        ReceiveBuffers {
             headers: MultiHeaders::preallocate(BATCH, None),
             buffers: Box::new([[0; DATAGRAM_BYTES]; BATCH]),
         }

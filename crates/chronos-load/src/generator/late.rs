@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use plimsoll_units::Time;
 
 use super::{Generator, Operation};
-use crate::protocol::Kind;
+use crate::protocol::RequestKind;
 use crate::setup::Shape;
 
 /// A copy that is sent unless the value arrives before. Copies are ordered by that time.
@@ -71,11 +71,11 @@ impl Generator {
     /// Sends copy `copy`, from 0, of an operation that was due at `due`; the copy is due at `at`.
     fn send_copy(&mut self, operation: usize, copy: u32, at: Time, due: Time) {
         let Operation { client, number, .. } = self.operations[operation];
-        let keys = self.setup.keys(Kind::Get, self.clients[client].id, number, 0, due);
+        let keys = self.setup.keys(RequestKind::Get, self.clients[client].id, number, 0, due);
         let server = self.setup.homes(keys[0]).nth(copy as usize);
         let server = server.expect("a get has at most as many copies as its key has homes");
         self.operations[operation].copies = copy + 1;
-        self.send(operation, server, Kind::Get, keys, 0, at);
+        self.send(operation, server, RequestKind::Get, keys, 0, at);
     }
 
     /// Returns whether the client has given up the copy with that place, from 1, of an operation.

@@ -6,12 +6,12 @@ use plimsoll_units::Time;
 
 use super::{Failure, Generator};
 use crate::book::Book;
-use crate::link::{Link, Pending};
-use crate::protocol::{Answer, Frame, Kind, Parsed, Protocol, excerpt};
+use crate::link::{Pending, ServerLink};
+use crate::protocol::{Answer, DatagramFrame, Parsed, Protocol, RequestKind, excerpt};
 use crate::setup::{Pace, Setup};
 
 /// The effect of the head of some input on a request.
-enum Taken {
+enum ReplyEffect {
     /// The reply is not complete.
     Incomplete { consumed: usize },
     /// The input completed the reply.
@@ -47,13 +47,13 @@ impl Generator {
                 return Err(format!("`{}` was received without a request", excerpt(&input[consumed..])));
             };
             match take(setup, book, pending, &input[consumed..]) {
-                Taken::Incomplete { consumed: done } => return Ok(consumed + done),
-                Taken::Ended { consumed: done, failure } => {
+                ReplyEffect::Incomplete { consumed: done } => return Ok(consumed + done),
+                ReplyEffect::Ended { consumed: done, failure } => {
                     consumed += done;
                     let ended = links[link].take_front().expect("it was at the front");
                     self.end_request(ended, now, failure);
                 }
-                Taken::Bad(reason) => return Err(reason),
+                ReplyEffect::Bad(reason) => return Err(reason),
             }
         }
         Ok(consumed)
@@ -62,7 +62,7 @@ impl Generator {
     /// Handles a datagram that was received on the socket of `link`.
     pub fn receive_datagram(&mut self, link: usize, now: Time, datagram: &[u8]) {
         let Self { setup, links, book, .. } = self;
-        let Some((frame, body)) = Frame::split(datagram) else {
+        let Some((frame, body)) = DatagramFrame::split(datagram) else {
             book.counts.late += 1;
             book.example(|| format!("a datagram without a frame: `{}`", excerpt(datagram)));
             return;
@@ -85,13 +85,13 @@ impl Generator {
         };
         let failure = match take(setup, book, pending, body) {
             // memcached 1.6 sends each value of a get of many keys as if it were the whole reply.
-            Taken::Incomplete { consumed } if consumed > 0 && consumed == body.len() => return,
-            Taken::Ended { consumed, failure } if consumed == body.len() => failure,
-            Taken::Bad(reason) => {
+            ReplyEffect::Incomplete { consumed } if consumed > 0 && consumed == body.len() => return,
+            ReplyEffect::Ended { consumed, failure } if consumed == body.len() => failure,
+            ReplyEffect::Bad(reason) => {
                 book.example(|| reason);
                 Some(Failure::Refused)
             }
-            Taken::Ended { .. } | Taken::Incomplete { .. } => {
+            ReplyEffect::Ended { .. } | ReplyEffect::Incomplete { .. } => {
                 book.example(|| format!("`{}` is not one whole reply", excerpt(body)));
                 Some(Failure::Refused)
             }
@@ -109,7 +109,7 @@ impl Generator {
         self.clients[link / servers].broken = true;
         self.book.counts.closed += 1;
         self.book.example(|| format!("connection {link}: {reason}"));
-        let Link { out, ends, input, .. } = &mut self.links[link];
+        let ServerLink { out, ends, input, .. } = &mut self.links[link];
         out.clear();
         ends.clear();
         input.clear();
@@ -140,13 +140,13 @@ impl Generator {
 }
 
 /// Consumes the part of `input` that belongs to the reply to `pending`.
-fn take(setup: &Setup, book: &mut Book, pending: &mut Pending, input: &[u8]) -> Taken {
+fn take(setup: &Setup, book: &mut Book, pending: &mut Pending, input: &[u8]) -> ReplyEffect {
     let mut consumed = 0;
     loop {
         let rest = &input[consumed..];
         match setup.protocol.parse(&pending.request, pending.passed, &setup.texts, rest) {
-            Parsed::Incomplete => return Taken::Incomplete { consumed },
-            Parsed::Bad(reason) => return Taken::Bad(reason),
+            Parsed::Incomplete => return ReplyEffect::Incomplete { consumed },
+            Parsed::Bad(reason) => return ReplyEffect::Bad(reason),
             Parsed::Value { consumed: done, position, value } => {
                 consumed += done;
                 pending.passed = position + 1;
@@ -161,7 +161,7 @@ fn take(setup: &Setup, book: &mut Book, pending: &mut Pending, input: &[u8]) -> 
             }
             Parsed::Over { consumed: done, answer } => {
                 consumed += done;
-                if pending.request.kind == Kind::Get && answer == Answer::Done {
+                if pending.request.kind == RequestKind::Get && answer == Answer::Done {
                     book.counts.misses += (pending.request.keys.len() - pending.hits) as u64;
                 }
                 let failure = match answer {
@@ -171,7 +171,7 @@ fn take(setup: &Setup, book: &mut Book, pending: &mut Pending, input: &[u8]) -> 
                     }
                     Answer::Done => pending.wrong.then_some(Failure::Wrong),
                 };
-                return Taken::Ended { consumed, failure };
+                return ReplyEffect::Ended { consumed, failure };
             }
         }
     }
@@ -189,7 +189,7 @@ fn wrong_value(setup: &Setup, key: u64, reason: &str, value: &[u8]) -> String {
 }
 
 /// Returns the whole reply, once its last datagram has arrived.
-fn join(pending: &mut Pending, frame: Frame, body: &[u8]) -> Option<Vec<u8>> {
+fn join(pending: &mut Pending, frame: DatagramFrame, body: &[u8]) -> Option<Vec<u8>> {
     let total = usize::from(frame.total);
     if pending.parts.len() != total {
         pending.parts = vec![None; total];

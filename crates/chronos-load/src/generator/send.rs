@@ -7,7 +7,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::{Generator, Operation};
 use crate::link::Pending;
-use crate::protocol::{Frame, Kind, Request};
+use crate::protocol::{DatagramFrame, Request, RequestKind};
 use crate::setup::Shape;
 
 impl Generator {
@@ -16,7 +16,7 @@ impl Generator {
         let Operation { client, number, kind, .. } = self.operations[operation];
         let id = self.clients[client].id;
         let setup = Arc::clone(&self.setup);
-        if kind == Kind::Set {
+        if kind == RequestKind::Set {
             let key = setup.keys(kind, id, number, part, due)[0];
             // Each part of a chain stores a version of its own.
             let version = setup.texts.values.next_version(id, (number << PART_BITS) | u64::from(part));
@@ -42,7 +42,7 @@ impl Generator {
     pub(super) fn send_to_homes(&mut self, operation: usize, key: u64, version: u64, due: Time) {
         let setup = Arc::clone(&self.setup);
         for server in setup.homes(key) {
-            self.send(operation, server, Kind::Set, smallvec![key], version, due);
+            self.send(operation, server, RequestKind::Set, smallvec![key], version, due);
         }
     }
 
@@ -51,13 +51,13 @@ impl Generator {
         let setup = Arc::clone(&self.setup);
         let placement = &setup.placement;
         if placement.servers() == 1 || keys.len() == 1 {
-            return self.send(operation, placement.owner(keys[0]), Kind::Get, keys, 0, due);
+            return self.send(operation, placement.owner(keys[0]), RequestKind::Get, keys, 0, due);
         }
         for server in 0..placement.servers() {
             let own: SmallVec<[u64; 2]> =
                 keys.iter().copied().filter(|&key| placement.owner(key) == server).collect();
             if !own.is_empty() {
-                self.send(operation, server, Kind::Get, own, 0, due);
+                self.send(operation, server, RequestKind::Get, own, 0, due);
             }
         }
     }
@@ -66,7 +66,7 @@ impl Generator {
         &mut self,
         operation: usize,
         server: u32,
-        kind: Kind,
+        kind: RequestKind,
         keys: SmallVec<[u64; 2]>,
         version: u64,
         due: Time,
@@ -81,7 +81,7 @@ impl Generator {
         }
         let request = Request { kind, keys, version, tag: link.next_number() as u16 };
         if self.setup.datagrams {
-            link.out.extend_from_slice(&Frame::of_request(request.tag));
+            link.out.extend_from_slice(&DatagramFrame::of_request(request.tag));
         }
         self.setup.protocol.encode(&request, &self.setup.texts, &mut link.out);
         if self.setup.datagrams {
@@ -102,8 +102,8 @@ impl Generator {
             self.sendable.push(index);
         }
         match kind {
-            Kind::Get => self.book.counts.gets += 1,
-            Kind::Set => self.book.counts.sets += 1,
+            RequestKind::Get => self.book.counts.gets += 1,
+            RequestKind::Set => self.book.counts.sets += 1,
         }
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::*;
-use crate::arrivals::Arrivals;
+use crate::arrivals::LoadArrivals;
 use crate::keys::{KeyChoice, KeyText, Popularity};
-use crate::placement::{Placement, Sharding};
+use crate::placement::{KeyPlacement, Sharding};
 use crate::protocol::{Protocol, Texts};
-use crate::setup::{Check, LaterCopies};
-use crate::values::{Sizes, Values};
+use crate::setup::{LaterCopies, ReplyCheck};
+use crate::values::{ValueSizes, Values};
 
 fn setup(change: impl FnOnce(&mut Setup)) -> Arc<Setup> {
     let mut setup = Setup {
@@ -16,7 +16,7 @@ fn setup(change: impl FnOnce(&mut Setup)) -> Arc<Setup> {
         datagrams: false,
         texts: Texts {
             keys: KeyText::numbered("k", 8, 100).unwrap(),
-            values: Values::new(Sizes::Fixed(32), 8, true),
+            values: Values::new(ValueSizes::Fixed(32), 8, true),
             vbuckets: 0,
         },
         choice: KeyChoice::new(Popularity::Uniform, 100, 1),
@@ -24,10 +24,10 @@ fn setup(change: impl FnOnce(&mut Setup)) -> Arc<Setup> {
         multi_get: 1,
         shape: Shape::Single,
         later: None,
-        placement: Placement::new(Sharding::Modulo, &["a".to_owned()]),
+        placement: KeyPlacement::new(Sharding::Modulo, &["a".to_owned()]),
         seed: 1,
         timeout: Span::from_ms(100),
-        check: Check::Stored,
+        check: ReplyCheck::Stored,
         outstanding_max: 1000,
     };
     change(&mut setup);
@@ -38,12 +38,12 @@ fn us(us: u64) -> Time {
     Time::ZERO + Span::from_us(us)
 }
 
-fn phase(pace: Pace, to_us: u64) -> Phase {
-    Phase { index: 1, pace, from: Time::ZERO, to: us(to_us) }
+fn phase(pace: Pace, to_us: u64) -> LoadPhase {
+    LoadPhase { index: 1, pace, from: Time::ZERO, to: us(to_us) }
 }
 
 /// A rate of one request a millisecond.
-const EVERY_MS: Pace = Pace::Open(Arrivals::Uniform, 1_000.0);
+const EVERY_MS: Pace = Pace::Open(LoadArrivals::Uniform, 1_000.0);
 
 /// A cache that replies to whole requests.
 #[derive(Default)]
@@ -92,7 +92,7 @@ fn sent(generator: &mut Generator, now: Time) -> Vec<(usize, Vec<u8>)> {
 /// Runs a phase in steps of `step_us` against caches that answer after `delay_us(server, now in us)`, in order.
 fn run(
     setup: &Arc<Setup>,
-    phase: Phase,
+    phase: LoadPhase,
     clients: u32,
     step_us: u64,
     delay_us: impl Fn(usize, u64) -> u64,
@@ -182,7 +182,7 @@ fn a_closed_loop_sends_on_reply_and_counts_from_the_sending() {
 #[test]
 fn the_load_phase_stores_every_key_once_and_gets_find_all() {
     let setup = setup(|setup| setup.get_share = 1.0);
-    let loaded = run(&setup, Phase { to: Time::MAX, ..phase(Pace::Load(4), 0) }, 3, 100, |_, _| 100);
+    let loaded = run(&setup, LoadPhase { to: Time::MAX, ..phase(Pace::Load(4), 0) }, 3, 100, |_, _| 100);
     assert_eq!(loaded.counts, Counts { due: 100, completed: 100, sets: 100, ..Counts::default() });
 }
 
@@ -310,7 +310,7 @@ fn a_get_of_many_keys_goes_to_the_servers_that_have_them() {
     let names: Vec<String> = (0..3).map(|server| format!("s{server}")).collect();
     let setup = setup(|setup| {
         (setup.placement, setup.multi_get, setup.get_share) =
-            (Placement::new(Sharding::Ketama, &names), 10, 0.9);
+            (KeyPlacement::new(Sharding::Ketama, &names), 10, 0.9);
     });
     let book = run(&setup, phase(EVERY_MS, 2_000_000), 1, 100, |server, _| [100, 300, 700][server]);
     let Counts { due, completed, gets, hits, misses, wrong, .. } = book.counts;
@@ -323,12 +323,12 @@ fn a_get_of_many_keys_goes_to_the_servers_that_have_them() {
 #[test]
 fn partition_and_aggregate_waits_for_all_and_a_chain_for_each() {
     let names: Vec<String> = (0..4).map(|server| format!("s{server}")).collect();
-    let servers = Placement::new(Sharding::Modulo, &names);
+    let servers = KeyPlacement::new(Sharding::Modulo, &names);
     let delay = |server: usize, _| [100, 200, 300, 900][server];
     let with = |shape| {
         let setup =
             setup(|setup| (setup.placement, setup.shape, setup.get_share) = (servers.clone(), shape, 1.0));
-        run(&setup, phase(Pace::Open(Arrivals::Uniform, 100.0), 1_000_000), 1, 100, delay)
+        run(&setup, phase(Pace::Open(LoadArrivals::Uniform, 100.0), 1_000_000), 1, 100, delay)
     };
     let all = with(Shape::FanOut(4));
     assert_eq!((all.counts.completed, all.counts.gets), (100, 400));
@@ -346,7 +346,7 @@ fn partition_and_aggregate_waits_for_all_and_a_chain_for_each() {
 #[test]
 fn a_copy_after_a_while_is_a_hedge_or_a_retry() {
     let names: Vec<String> = (0..2).map(|server| format!("s{server}")).collect();
-    let servers = Placement::new(Sharding::Modulo, &names);
+    let servers = KeyPlacement::new(Sharding::Modulo, &names);
     let with = |gives_up, delay: [u64; 2]| {
         let later = Some(LaterCopies { after: Span::from_us(200), gives_up });
         let setup = setup(|setup| {
@@ -354,7 +354,7 @@ fn a_copy_after_a_while_is_a_hedge_or_a_retry() {
             setup.later = later;
         });
         let book =
-            run(&setup, phase(Pace::Open(Arrivals::Uniform, 100.0), 1_000_000), 1, 100, |server, _| {
+            run(&setup, phase(Pace::Open(LoadArrivals::Uniform, 100.0), 1_000_000), 1, 100, |server, _| {
                 delay[server]
             });
         assert_eq!((book.counts.completed, book.counts.lost, book.counts.due), (100, 0, 100));

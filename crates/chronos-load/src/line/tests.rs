@@ -3,15 +3,15 @@
 use plimsoll_units::{Span, Time};
 
 use super::*;
-use crate::arrivals::Arrivals;
+use crate::arrivals::LoadArrivals;
 use crate::book::Counts;
-use crate::setup::{Pace, Phase};
+use crate::setup::{LoadPhase, Pace};
 
-const RANGE: Range =
-    Range { low: 1_000.0, start: 20_000.0, high: 100_000.0, precision: 0.05, replicates_max: 16 };
+const RANGE: SearchRange =
+    SearchRange { low: 1_000.0, start: 20_000.0, high: 100_000.0, precision: 0.05, replicates_max: 16 };
 
 /// A round of 10,000 operations, `over` of which take 2 ms and the others 100 us; `lag_us` is the generator's own.
-fn measured(rate: f64, over: u64, completed: u64, lag_us: u64) -> Measured {
+fn measured(rate: f64, over: u64, completed: u64, lag_us: u64) -> MeasuredPhase {
     let mut book = Book::default();
     for operation in 0..10_000 {
         let latency = if operation < over { Span::from_ms(2) } else { Span::from_us(100) };
@@ -19,14 +19,14 @@ fn measured(rate: f64, over: u64, completed: u64, lag_us: u64) -> Measured {
         Book::record(&mut book.lag, Span::from_us(lag_us));
     }
     book.counts = Counts { due: 10_000, completed, ..Counts::default() };
-    let phase = Phase {
+    let phase = LoadPhase {
         index: 1,
-        pace: Pace::Open(Arrivals::Poisson, rate),
+        pace: Pace::Open(LoadArrivals::Poisson, rate),
         from: Time::ZERO,
         to: Time::ZERO + Span::from_secs(1),
     };
     let report = Report::new(&book, &phase, 1, SuspectLimits::default());
-    Measured::new(book, report, SuspectLimits::default())
+    MeasuredPhase::new(book, report, SuspectLimits::default())
 }
 
 /// The number of slow operations of 10,000 at `rate`, where 1 % is reached at `line`; rounds differ by a tenth.
@@ -39,7 +39,7 @@ fn objectives(text: &str) -> Vec<Objective> {
     vec![text.parse().unwrap()]
 }
 
-fn line(measure: impl FnMut(u8, f64) -> anyhow::Result<Measured>) -> ServerLine {
+fn line(measure: impl FnMut(u8, f64) -> anyhow::Result<MeasuredPhase>) -> ServerLine {
     search(&objectives("p99 < 1ms"), RANGE, measure, |_| ()).unwrap()
 }
 

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{OpenFlowReport, SwitchLoad};
-use crate::compare::{Figure, in_pairs, write_figures};
-use crate::process::{Recipe, Server, Stopwatch, Transport};
+use crate::compare::{ComparedFigure, in_pairs, write_figures};
+use crate::process::{Recipe, ServerProcess, ServerTransport, Stopwatch};
 
 /// The results of one controller's turn.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub struct ControllerComparison {
 /// # Errors
 /// Returns an error if it cannot be started, or does not answer.
 pub fn turn(plan: &SwitchLoad, recipe: &Recipe, cpus: &[usize]) -> anyhow::Result<Turn> {
-    let server = Server::start(recipe, Transport::Tcp, cpus)?;
+    let server = ServerProcess::start(recipe, ServerTransport::Tcp, cpus)?;
     let mut watch = Stopwatch::of(std::slice::from_ref(&server), &[]);
     let report = plan.run(&server.endpoint, |edge| watch.look(edge))?;
     let spent = watch.taken()?.ran.as_us_f64();
@@ -71,9 +71,12 @@ impl fmt::Display for ControllerComparison {
     }
 }
 
-const FIGURES: &[Figure<Turn>] = &[
-    Figure { title: "answers/s", of: |turn| Some(turn.report.rate) },
-    Figure { title: "mean us", of: |turn| Some(turn.report.latency.mean) },
-    Figure { title: "p99 us", of: |turn| Some(turn.report.latency.p99) },
-    Figure { title: "controller's processor us per answer", of: |turn| Some(turn.server_us_per_answer) },
+const FIGURES: &[ComparedFigure<Turn>] = &[
+    ComparedFigure { title: "answers/s", of: |turn| Some(turn.report.rate) },
+    ComparedFigure { title: "mean us", of: |turn| Some(turn.report.latency.mean) },
+    ComparedFigure { title: "p99 us", of: |turn| Some(turn.report.latency.p99) },
+    ComparedFigure {
+        title: "controller's processor us per answer",
+        of: |turn| Some(turn.server_us_per_answer),
+    },
 ];

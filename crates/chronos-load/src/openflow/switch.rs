@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 
 use plimsoll_units::Time;
 
-use super::wire::{Kind, NO_BUFFER, PORTS, Version, mac};
+use super::wire::{MessageKind, NO_BUFFER, PORTS, ProtocolVersion, mac};
 use crate::book::Book;
 
 /// The counts of messages from the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, serde::Serialize, serde::Deserialize)]
-pub struct Replies {
+pub struct ControllerMessages {
     /// The packet-ins that were answered.
     pub answered: u64,
     /// The flow-mods, which install rules.
@@ -25,7 +25,7 @@ pub struct Replies {
 /// A switch without its socket.
 #[derive(Debug)]
 pub struct Switch {
-    version: Version,
+    version: ProtocolVersion,
     datapath: u64,
     /// The number of source addresses of its packets.
     macs: u64,
@@ -45,7 +45,7 @@ pub struct Switch {
 
 impl Switch {
     /// Creates a switch that has sent its hello. `macs` is 2 or more.
-    pub fn new(version: Version, datapath: u64, macs: u64, buffered: bool) -> Switch {
+    pub fn new(version: ProtocolVersion, datapath: u64, macs: u64, buffered: bool) -> Switch {
         let mut out = Vec::new();
         version.hello(&mut out);
         let mut packet = [0; PACKET_BYTES];
@@ -95,7 +95,7 @@ impl Switch {
         now: Time,
         bytes: &[u8],
         measured: bool,
-        replies: &mut Replies,
+        replies: &mut ControllerMessages,
         book: &mut Book,
     ) -> Result<(), String> {
         let mut input = std::mem::take(&mut self.input);
@@ -104,23 +104,23 @@ impl Switch {
         while let Some(message) = self.version.split(&input[done..])? {
             done += message.bytes.len();
             match message.kind {
-                Kind::Hello if message.version < self.version.number() => {
+                MessageKind::Hello if message.version < self.version.number() => {
                     return Err(format!(
                         "the controller speaks wire version {}, not {}; see --openflow-version",
                         message.version,
                         self.version.number()
                     ));
                 }
-                Kind::Error => {
+                MessageKind::Error => {
                     replies.errors += 1;
                     let (_, kind) = message.bytes.split_at(super::wire::HEADER);
                     book.example(|| {
                         format!("the controller sent an error: type and code {:?}", kind.get(..4))
                     });
                 }
-                Kind::FeaturesRequest => self.is_ready = true,
-                Kind::FlowMod => replies.flow_mods += 1,
-                Kind::PacketOut => replies.packet_outs += 1,
+                MessageKind::FeaturesRequest => self.is_ready = true,
+                MessageKind::FlowMod => replies.flow_mods += 1,
+                MessageKind::PacketOut => replies.packet_outs += 1,
                 _ => {}
             }
             self.version.reply(&message, self.datapath, &mut self.out);
@@ -138,9 +138,9 @@ impl Switch {
     }
 
     /// Returns the send time of the packet-in to which a message is the first answer.
-    fn answered(&mut self, named: Option<u32>, kind: Kind) -> Option<Time> {
+    fn answered(&mut self, named: Option<u32>, kind: MessageKind) -> Option<Time> {
         let offset = match named? {
-            NO_BUFFER if !self.buffered && kind == Kind::PacketOut => 0,
+            NO_BUFFER if !self.buffered && kind == MessageKind::PacketOut => 0,
             NO_BUFFER => return None,
             buffer => buffer.wrapping_sub(self.first as u32) & BUFFER_MASK,
         };
@@ -192,8 +192,8 @@ mod tests {
     }
 
     /// Returns the switch's output after the message `text`.
-    fn told(switch: &mut Switch, now: Time, text: &str) -> (Vec<u8>, Replies, Book) {
-        let (mut replies, mut book) = (Replies::default(), Book::default());
+    fn told(switch: &mut Switch, now: Time, text: &str) -> (Vec<u8>, ControllerMessages, Book) {
+        let (mut replies, mut book) = (ControllerMessages::default(), Book::default());
         switch.out.clear();
         switch.receive(now, &hex(text), true, &mut replies, &mut book).unwrap();
         (std::mem::take(&mut switch.out), replies, book)
@@ -201,7 +201,9 @@ mod tests {
 
     #[test]
     fn the_handshake_is_what_the_specifications_say() {
-        for (version, byte, length) in [(Version::V10, 1, 8 + 24 + 4 * 48), (Version::V13, 4, 32)] {
+        for (version, byte, length) in
+            [(ProtocolVersion::V10, 1, 8 + 24 + 4 * 48), (ProtocolVersion::V13, 4, 32)]
+        {
             let mut switch = Switch::new(version, 0x77, 10, true);
             assert_eq!(switch.out, [byte, 0, 0, 8, 0, 0, 0, 0]);
             assert!(!switch.is_ready);
@@ -210,14 +212,14 @@ mod tests {
             assert_eq!(features.len(), length);
             assert_eq!(features[..16], hex(&format!("0{byte} 06 {length:04x} 00000009 0000000000000077")));
         }
-        let mut switch = Switch::new(Version::V13, 1, 10, true);
+        let mut switch = Switch::new(ProtocolVersion::V13, 1, 10, true);
         assert_eq!(told(&mut switch, us(0), "04 02 000a 00000005 abcd").0, hex("04 03 000a 00000005 abcd"));
         assert_eq!(told(&mut switch, us(0), "04 14 0008 00000006").0, hex("04 15 0008 00000006"));
         assert_eq!(told(&mut switch, us(0), "04 07 0008 00000006").0, hex("04 08 000c 00000006 0000ffff"));
         // The descriptions of ports follow: 16 and 64 bytes each.
         let (ports, ..) = told(&mut switch, us(0), "04 12 0010 00000007 000d0000 00000000");
         assert_eq!((ports[1], ports.len()), (19, 16 + 4 * 64));
-        let mut switch = Switch::new(Version::V10, 1, 10, true);
+        let mut switch = Switch::new(ProtocolVersion::V10, 1, 10, true);
         assert_eq!(told(&mut switch, us(0), "01 12 0008 00000006").0, hex("01 13 0008 00000006"));
         assert_eq!(told(&mut switch, us(0), "01 10 000c 00000007 00000000").0.len(), 12 + 1056);
     }
@@ -225,9 +227,9 @@ mod tests {
     #[test]
     fn packets_are_reported_as_the_specifications_say() {
         for (version, head) in [
-            (Version::V10, "01 0a 004e 00000000 00000001 003c 0002 00 00"),
+            (ProtocolVersion::V10, "01 0a 004e 00000000 00000001 003c 0002 00 00"),
             (
-                Version::V13,
+                ProtocolVersion::V13,
                 "04 0a 0066 00000000 00000001 003c 00 00 0000000000000000 0001 000c 80000004 00000002 00000000 0000",
             ),
         ] {
@@ -246,10 +248,13 @@ mod tests {
     fn an_answer_is_the_first_message_that_names_the_buffer() {
         let flow_mod = |buffer: u32| format!("01 0e 0048 00000000 {} {buffer:08x} 00000000", "00".repeat(56));
         let packet_out = |buffer: u32| format!("01 0d 0010 00000000 {buffer:08x} 00000000");
-        let mut switch = Switch::new(Version::V10, 1, 10, true);
+        let mut switch = Switch::new(ProtocolVersion::V10, 1, 10, true);
         (0..3).for_each(|number| switch.packet_in(us(number)));
         let (_, replies, book) = told(&mut switch, us(11), &format!("{}{}", flow_mod(1), packet_out(1)));
-        assert_eq!(replies, Replies { answered: 1, flow_mods: 1, packet_outs: 1, ..Replies::default() });
+        assert_eq!(
+            replies,
+            ControllerMessages { answered: 1, flow_mods: 1, packet_outs: 1, ..ControllerMessages::default() }
+        );
         assert_eq!(book.latency.max() / 1_000, 10);
         assert_eq!(told(&mut switch, us(12), &flow_mod(NO_BUFFER)).1.answered, 0);
         // The first part ends within a message, which is handled when the rest arrives.
@@ -263,10 +268,13 @@ mod tests {
 
     #[test]
     fn without_buffers_a_packet_out_answers_the_oldest() {
-        let mut switch = Switch::new(Version::V13, 1, 10, false);
+        let mut switch = Switch::new(ProtocolVersion::V13, 1, 10, false);
         (0..2).for_each(|number| switch.packet_in(us(number)));
         let flow_mod = format!("04 0e 0038 00000000 {}ffffffff{}", "00".repeat(24), "00".repeat(20));
-        assert_eq!(told(&mut switch, us(5), &flow_mod).1, Replies { flow_mods: 1, ..Replies::default() });
+        assert_eq!(
+            told(&mut switch, us(5), &flow_mod).1,
+            ControllerMessages { flow_mods: 1, ..ControllerMessages::default() }
+        );
         let (_, replies, book) =
             told(&mut switch, us(5), "04 0d 0018 00000000 ffffffff 00000001 0000000000000000");
         assert_eq!((replies.answered, book.latency.max() / 1_000), (1, 5));
@@ -280,22 +288,22 @@ mod tests {
             length in 0..120_u16,
             rest in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..120),
         ) {
-            for version in [Version::V10, Version::V13] {
+            for version in [ProtocolVersion::V10, ProtocolVersion::V13] {
                 let mut switch = Switch::new(version, 1, 10, true);
                 switch.packet_in(us(0));
                 let mut input = vec![version.number(), kind];
                 input.extend_from_slice(&length.to_be_bytes());
                 input.extend_from_slice(&rest);
-                let _ = switch.receive(us(1), &input, true, &mut Replies::default(), &mut Book::default());
+                let _ = switch.receive(us(1), &input, true, &mut ControllerMessages::default(), &mut Book::default());
             }
         }
     }
 
     #[test]
     fn what_is_no_openflow_is_told() {
-        let (mut replies, mut book) = (Replies::default(), Book::default());
+        let (mut replies, mut book) = (ControllerMessages::default(), Book::default());
         let mut receive = |text: &str| {
-            let mut switch = Switch::new(Version::V13, 1, 10, true);
+            let mut switch = Switch::new(ProtocolVersion::V13, 1, 10, true);
             switch.receive(us(0), &hex(text), true, &mut replies, &mut book).unwrap_err()
         };
         assert!(receive("04 00 0007 00000000").contains("a message of 7 bytes"));

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 
 /// A version of the protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Version {
+pub enum ProtocolVersion {
     /// OpenFlow 1.0, wire version 1.
     #[value(name = "1.0")]
     V10,
@@ -15,7 +15,7 @@ pub enum Version {
 
 /// The kinds of messages that a controller sends, as far as the switch distinguishes them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum MessageKind {
     /// States the sender's version.
     Hello,
     /// Reports an error in a message of the switch.
@@ -42,9 +42,9 @@ pub enum Kind {
 
 /// A whole message at the head of some input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Message<'a> {
+pub struct OpenFlowMessage<'a> {
     /// The kind of the message.
-    pub kind: Kind,
+    pub kind: MessageKind,
     /// The transaction ID, which a reply repeats.
     pub xid: u32,
     /// The protocol version of the message.
@@ -60,12 +60,12 @@ pub const NO_BUFFER: u32 = u32::MAX;
 /// The number of ports of a switch, numbered from 1.
 pub const PORTS: u16 = 4;
 
-impl Version {
+impl ProtocolVersion {
     /// Returns the version's number on the wire.
     pub fn number(self) -> u8 {
         match self {
-            Version::V10 => 1,
-            Version::V13 => 4,
+            ProtocolVersion::V10 => 1,
+            ProtocolVersion::V13 => 4,
         }
     }
 
@@ -73,7 +73,7 @@ impl Version {
     ///
     /// # Errors
     /// Returns an error if the input is not a message.
-    pub fn split(self, input: &[u8]) -> Result<Option<Message<'_>>, String> {
+    pub fn split(self, input: &[u8]) -> Result<Option<OpenFlowMessage<'_>>, String> {
         let Some(header) = input.first_chunk::<HEADER>() else { return Ok(None) };
         let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
         if length < HEADER {
@@ -81,31 +81,31 @@ impl Version {
         }
         let Some(bytes) = input.get(..length) else { return Ok(None) };
         let xid = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
-        Ok(Some(Message { kind: self.kind(header[1]), xid, version: header[0], bytes }))
+        Ok(Some(OpenFlowMessage { kind: self.kind(header[1]), xid, version: header[0], bytes }))
     }
 
-    fn kind(self, number: u8) -> Kind {
+    fn kind(self, number: u8) -> MessageKind {
         match (self, number) {
-            (_, 0) => Kind::Hello,
-            (_, 1) => Kind::Error,
-            (_, 2) => Kind::EchoRequest,
-            (_, 5) => Kind::FeaturesRequest,
-            (_, 7) => Kind::GetConfigRequest,
-            (_, 13) => Kind::PacketOut,
-            (_, 14) => Kind::FlowMod,
-            (Version::V10, 16) | (Version::V13, 18) => Kind::StatsRequest,
-            (Version::V10, 18) | (Version::V13, 20) => Kind::BarrierRequest,
-            (Version::V13, 24) => Kind::RoleRequest,
-            _ => Kind::Other,
+            (_, 0) => MessageKind::Hello,
+            (_, 1) => MessageKind::Error,
+            (_, 2) => MessageKind::EchoRequest,
+            (_, 5) => MessageKind::FeaturesRequest,
+            (_, 7) => MessageKind::GetConfigRequest,
+            (_, 13) => MessageKind::PacketOut,
+            (_, 14) => MessageKind::FlowMod,
+            (ProtocolVersion::V10, 16) | (ProtocolVersion::V13, 18) => MessageKind::StatsRequest,
+            (ProtocolVersion::V10, 18) | (ProtocolVersion::V13, 20) => MessageKind::BarrierRequest,
+            (ProtocolVersion::V13, 24) => MessageKind::RoleRequest,
+            _ => MessageKind::Other,
         }
     }
 
     /// Returns the buffer that a flow-mod or packet-out names; none for other messages and for truncated ones.
-    pub fn buffer(self, message: &Message<'_>) -> Option<u32> {
+    pub fn buffer(self, message: &OpenFlowMessage<'_>) -> Option<u32> {
         let at = match (self, message.kind) {
-            (_, Kind::PacketOut) => 8,
-            (Version::V10, Kind::FlowMod) => 64,
-            (Version::V13, Kind::FlowMod) => 32,
+            (_, MessageKind::PacketOut) => 8,
+            (ProtocolVersion::V10, MessageKind::FlowMod) => 64,
+            (ProtocolVersion::V13, MessageKind::FlowMod) => 32,
             _ => return None,
         };
         message
@@ -130,21 +130,21 @@ impl Version {
     }
 
     /// Appends the switch's reply to `message`, if it has one.
-    pub fn reply(self, message: &Message<'_>, datapath: u64, out: &mut Vec<u8>) {
-        let Message { kind, xid, bytes, .. } = *message;
+    pub fn reply(self, message: &OpenFlowMessage<'_>, datapath: u64, out: &mut Vec<u8>) {
+        let OpenFlowMessage { kind, xid, bytes, .. } = *message;
         match (self, kind) {
-            (_, Kind::EchoRequest) => {
+            (_, MessageKind::EchoRequest) => {
                 self.message(3, xid, out, |out| out.extend_from_slice(&bytes[HEADER..]))
             }
-            (_, Kind::FeaturesRequest) => self.features(xid, datapath, out),
+            (_, MessageKind::FeaturesRequest) => self.features(xid, datapath, out),
             // There are no flags, and packets are sent whole.
-            (_, Kind::GetConfigRequest) => {
+            (_, MessageKind::GetConfigRequest) => {
                 self.message(8, xid, out, |out| out.extend_from_slice(&[0, 0, 0xff, 0xff]))
             }
-            (_, Kind::StatsRequest) => self.stats(message, out),
-            (Version::V10, Kind::BarrierRequest) => self.message(19, xid, out, |_| ()),
-            (Version::V13, Kind::BarrierRequest) => self.message(21, xid, out, |_| ()),
-            (_, Kind::RoleRequest) => {
+            (_, MessageKind::StatsRequest) => self.stats(message, out),
+            (ProtocolVersion::V10, MessageKind::BarrierRequest) => self.message(19, xid, out, |_| ()),
+            (ProtocolVersion::V13, MessageKind::BarrierRequest) => self.message(21, xid, out, |_| ()),
+            (_, MessageKind::RoleRequest) => {
                 self.message(25, xid, out, |out| out.extend_from_slice(&bytes[HEADER..]))
             }
             _ => {}
@@ -159,12 +159,12 @@ impl Version {
             out.extend_from_slice(&[1, 0, 0, 0]);
             out.extend_from_slice(&[0; 4]);
             match self {
-                Version::V10 => {
+                ProtocolVersion::V10 => {
                     // The action is OFPAT_OUTPUT.
                     out.extend_from_slice(&1_u32.to_be_bytes());
                     self.ports(datapath, out);
                 }
-                Version::V13 => out.extend_from_slice(&[0; 4]),
+                ProtocolVersion::V13 => out.extend_from_slice(&[0; 4]),
             }
         });
     }
@@ -172,14 +172,14 @@ impl Version {
     fn ports(self, datapath: u64, out: &mut Vec<u8>) {
         for port in 1..=PORTS {
             match self {
-                Version::V10 => out.extend_from_slice(&port.to_be_bytes()),
-                Version::V13 => {
+                ProtocolVersion::V10 => out.extend_from_slice(&port.to_be_bytes()),
+                ProtocolVersion::V13 => {
                     out.extend_from_slice(&u32::from(port).to_be_bytes());
                     out.extend_from_slice(&[0; 4]);
                 }
             }
             out.extend_from_slice(&mac(0xff, datapath, u64::from(port)));
-            if self == Version::V13 {
+            if self == ProtocolVersion::V13 {
                 out.extend_from_slice(&[0; 2]);
             }
             let mut name = [0; 16];
@@ -188,19 +188,19 @@ impl Version {
             out.extend_from_slice(&name);
             // These are configuration, state and features; in 1.3 also two speeds.
             out.extend_from_slice(&[0; 24]);
-            if self == Version::V13 {
+            if self == ProtocolVersion::V13 {
                 out.extend_from_slice(&[0; 8]);
             }
         }
     }
 
-    fn stats(self, message: &Message<'_>, out: &mut Vec<u8>) {
+    fn stats(self, message: &OpenFlowMessage<'_>, out: &mut Vec<u8>) {
         let Some(&[high, low]) = message.bytes.get(HEADER..HEADER + 2) else { return };
         let what = u16::from_be_bytes([high, low]);
-        let number = if self == Version::V10 { 17 } else { 19 };
+        let number = if self == ProtocolVersion::V10 { 17 } else { 19 };
         self.message(number, message.xid, out, |out| {
             out.extend_from_slice(&[high, low, 0, 0]);
-            if self == Version::V13 {
+            if self == ProtocolVersion::V13 {
                 out.extend_from_slice(&[0; 4]);
             }
             match (self, what) {
@@ -209,7 +209,7 @@ impl Version {
                     description[..8].copy_from_slice(b"plimsoll");
                     out.extend_from_slice(&description);
                 }
-                (Version::V13, PORT_DESCRIPTION) => self.ports(0, out),
+                (ProtocolVersion::V13, PORT_DESCRIPTION) => self.ports(0, out),
                 _ => {}
             }
         });
@@ -222,11 +222,11 @@ impl Version {
             out.extend_from_slice(&(packet.len() as u16).to_be_bytes());
             match self {
                 // The reason is OFPR_NO_MATCH; padding follows.
-                Version::V10 => {
+                ProtocolVersion::V10 => {
                     out.extend_from_slice(&port.to_be_bytes());
                     out.extend_from_slice(&[0, 0]);
                 }
-                Version::V13 => {
+                ProtocolVersion::V13 => {
                     // The reason is OFPR_NO_MATCH; the table is 0; a cookie follows.
                     out.extend_from_slice(&[0; 10]);
                     // The match has 12 bytes: the field in_port of class OpenFlow basic, 4 bytes; padded to 8, and 2

@@ -1,12 +1,12 @@
 //! Implements memcached's text protocol (protocol.txt, "Storage commands" and "Retrieval command").
 
 use super::message::{
-    Answer, Kind, Parsed, Request, Texts, bad, block, line, no_line, number, position, refusal,
+    Answer, Parsed, Request, RequestKind, Texts, bad, block, line, no_line, number, position, refusal,
 };
 
 pub fn encode(request: &Request, texts: &Texts, out: &mut Vec<u8>) {
     match request.kind {
-        Kind::Get => {
+        RequestKind::Get => {
             out.extend_from_slice(b"get");
             for &key in &request.keys {
                 out.push(b' ');
@@ -14,7 +14,7 @@ pub fn encode(request: &Request, texts: &Texts, out: &mut Vec<u8>) {
             }
             out.extend_from_slice(b"\r\n");
         }
-        Kind::Set => {
+        RequestKind::Set => {
             let key = request.keys[0];
             out.extend_from_slice(b"set ");
             texts.keys.write(key, out);
@@ -30,11 +30,11 @@ pub fn encode(request: &Request, texts: &Texts, out: &mut Vec<u8>) {
 
 pub fn parse<'a>(request: &Request, passed: usize, texts: &Texts, input: &'a [u8]) -> Parsed<'a> {
     let Some((line, after)) = line(input) else { return no_line(input) };
-    let expected: &[u8] = if request.kind == Kind::Set { b"STORED" } else { b"END" };
+    let expected: &[u8] = if request.kind == RequestKind::Set { b"STORED" } else { b"END" };
     if line == expected {
         return Parsed::Over { consumed: after, answer: Answer::Done };
     }
-    if request.kind == Kind::Get
+    if request.kind == RequestKind::Get
         && let Some(rest) = line.strip_prefix(b"VALUE ")
     {
         let (key, rest) = word(rest);

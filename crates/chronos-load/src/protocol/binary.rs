@@ -2,17 +2,17 @@
 //! which a miss gets no reply, with `Noop` after the last. The opaque field holds the request's tag and the key's
 //! position.
 
-use super::message::{Answer, Kind, Parsed, Request, Texts, bad, excerpt};
+use super::message::{Answer, Parsed, Request, RequestKind, Texts, bad, excerpt};
 use crate::draws::{below, mix64};
 
 pub fn encode(request: &Request, texts: &Texts, out: &mut Vec<u8>) {
     let opaque = |position: usize| (u32::from(request.tag) << 16) | position as u32;
     match (request.kind, &request.keys[..]) {
-        (Kind::Get, [key]) => {
+        (RequestKind::Get, [key]) => {
             header(GET, *key, 0, 0, opaque(0), texts, out);
             texts.keys.write(*key, out);
         }
-        (Kind::Get, keys) => {
+        (RequestKind::Get, keys) => {
             for (position, &key) in keys.iter().enumerate() {
                 header(GETKQ, key, 0, 0, opaque(position), texts, out);
                 texts.keys.write(key, out);
@@ -22,7 +22,7 @@ pub fn encode(request: &Request, texts: &Texts, out: &mut Vec<u8>) {
             noop[12..16].copy_from_slice(&opaque(keys.len()).to_be_bytes());
             out.extend_from_slice(&noop);
         }
-        (Kind::Set, keys) => {
+        (RequestKind::Set, keys) => {
             let size = texts.values.size(keys[0], request.version);
             header(SET, keys[0], SET_EXTRAS, size, opaque(0), texts, out);
             out.extend_from_slice(&[0; SET_EXTRAS]);
@@ -49,7 +49,7 @@ fn vbucket(key: u64, vbuckets: u16) -> u16 {
 }
 
 pub fn parse<'a>(request: &Request, passed: usize, texts: &Texts, input: &'a [u8]) -> Parsed<'a> {
-    if passed == 1 && request.kind == Kind::Get && request.keys.len() == 1 {
+    if passed == 1 && request.kind == RequestKind::Get && request.keys.len() == 1 {
         return Parsed::Over { consumed: 0, answer: Answer::Done };
     }
     let Some(header) = input.first_chunk::<HEADER>() else { return Parsed::Incomplete };
@@ -58,9 +58,9 @@ pub fn parse<'a>(request: &Request, passed: usize, texts: &Texts, input: &'a [u8
     let body = u32::from_be_bytes([header[8], header[9], header[10], header[11]]) as usize;
     let (tag, position) = (field(12), field(14));
     let expected: &[u8] = match (request.kind, request.keys.len()) {
-        (Kind::Get, 1) => &[GET],
-        (Kind::Get, _) => &[GETKQ, NOOP],
-        (Kind::Set, _) => &[SET],
+        (RequestKind::Get, 1) => &[GET],
+        (RequestKind::Get, _) => &[GETKQ, NOOP],
+        (RequestKind::Set, _) => &[SET],
     };
     if header[0] != RESPONSE || !expected.contains(&opcode) || body < extras + key_bytes {
         return bad(header);
@@ -76,7 +76,7 @@ pub fn parse<'a>(request: &Request, passed: usize, texts: &Texts, input: &'a [u8
     let value = &body[extras + key_bytes..];
     match status {
         _ if opcode == NOOP => Parsed::Over { consumed, answer: Answer::Done },
-        OK if request.kind == Kind::Set => Parsed::Over { consumed, answer: Answer::Done },
+        OK if request.kind == RequestKind::Set => Parsed::Over { consumed, answer: Answer::Done },
         OK => {
             let key = &body[extras..extras + key_bytes];
             let known = (passed..request.keys.len()).contains(&position)

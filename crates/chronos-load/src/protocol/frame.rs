@@ -5,7 +5,7 @@ pub const FRAME_BYTES: usize = 8;
 
 /// The position of a datagram in a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Frame {
+pub struct DatagramFrame {
     /// The number of the request.
     pub request: u16,
     /// The datagram's index, counted from 0.
@@ -14,7 +14,7 @@ pub struct Frame {
     pub total: u16,
 }
 
-impl Frame {
+impl DatagramFrame {
     /// Returns the frame of a request of one datagram.
     pub fn of_request(request: u16) -> [u8; FRAME_BYTES] {
         let [high, low] = request.to_be_bytes();
@@ -22,10 +22,10 @@ impl Frame {
     }
 
     /// Splits `datagram` into its frame and the rest; returns none if it is not part of a reply.
-    pub fn split(datagram: &[u8]) -> Option<(Frame, &[u8])> {
+    pub fn split(datagram: &[u8]) -> Option<(DatagramFrame, &[u8])> {
         let (head, body) = datagram.split_first_chunk::<FRAME_BYTES>()?;
         let field = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
-        let frame = Frame { request: field(0), sequence: field(2), total: field(4) };
+        let frame = DatagramFrame { request: field(0), sequence: field(2), total: field(4) };
         (frame.sequence < frame.total).then_some((frame, body))
     }
 }

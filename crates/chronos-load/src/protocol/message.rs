@@ -7,7 +7,7 @@ use crate::values::Values;
 
 /// The kind of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum RequestKind {
     /// The request reads all its keys.
     Get,
     /// The request stores its only key.
@@ -18,7 +18,7 @@ pub enum Kind {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Request {
     /// Whether it reads or stores.
-    pub kind: Kind,
+    pub kind: RequestKind,
     /// The numbers of its keys.
     pub keys: SmallVec<[u64; 2]>,
     /// The version that a set stores.

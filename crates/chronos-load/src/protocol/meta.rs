@@ -2,17 +2,17 @@
 //! which a miss gets no reply, with `mn` after the last.
 
 use super::message::{
-    Answer, Kind, Parsed, Request, Texts, bad, block, line, no_line, number, position, refusal,
+    Answer, Parsed, Request, RequestKind, Texts, bad, block, line, no_line, number, position, refusal,
 };
 
 pub fn encode(request: &Request, texts: &Texts, out: &mut Vec<u8>) {
     match (request.kind, &request.keys[..]) {
-        (Kind::Get, [key]) => {
+        (RequestKind::Get, [key]) => {
             out.extend_from_slice(b"mg ");
             texts.keys.write(*key, out);
             out.extend_from_slice(b" v\r\n");
         }
-        (Kind::Get, keys) => {
+        (RequestKind::Get, keys) => {
             for &key in keys {
                 out.extend_from_slice(b"mg ");
                 texts.keys.write(key, out);
@@ -20,7 +20,7 @@ pub fn encode(request: &Request, texts: &Texts, out: &mut Vec<u8>) {
             }
             out.extend_from_slice(b"mn\r\n");
         }
-        (Kind::Set, keys) => {
+        (RequestKind::Set, keys) => {
             out.extend_from_slice(b"ms ");
             texts.keys.write(keys[0], out);
             out.push(b' ');
@@ -34,20 +34,20 @@ pub fn encode(request: &Request, texts: &Texts, out: &mut Vec<u8>) {
 }
 
 pub fn parse<'a>(request: &Request, passed: usize, texts: &Texts, input: &'a [u8]) -> Parsed<'a> {
-    if passed == 1 && request.kind == Kind::Get && request.keys.len() == 1 {
+    if passed == 1 && request.kind == RequestKind::Get && request.keys.len() == 1 {
         // The value was the whole reply.
         return Parsed::Over { consumed: 0, answer: Answer::Done };
     }
     let Some((line, after)) = line(input) else { return no_line(input) };
     let over: &[u8] = match (request.kind, request.keys.len()) {
-        (Kind::Get, 1) => b"EN",
-        (Kind::Get, _) => b"MN",
-        (Kind::Set, _) => b"HD",
+        (RequestKind::Get, 1) => b"EN",
+        (RequestKind::Get, _) => b"MN",
+        (RequestKind::Set, _) => b"HD",
     };
     let mut words = line.split(|&byte| byte == b' ');
     match words.next() {
         Some(word) if word == over => Parsed::Over { consumed: after, answer: Answer::Done },
-        Some(b"VA") if request.kind == Kind::Get => {
+        Some(b"VA") if request.kind == RequestKind::Get => {
             let bytes = words.next().and_then(number);
             let key = words.find_map(|flag| flag.strip_prefix(b"k"));
             let position = match key {

@@ -5,22 +5,22 @@ use smallvec::smallvec;
 
 use super::*;
 use crate::keys::KeyText;
-use crate::values::{Sizes, Values};
+use crate::values::{ValueSizes, Values};
 
 fn texts() -> Texts {
     Texts {
         keys: KeyText::numbered("k", 4, 100).unwrap(),
-        values: Values::new(Sizes::Fixed(3), 1, true),
+        values: Values::new(ValueSizes::Fixed(3), 1, true),
         vbuckets: 0,
     }
 }
 
 fn get(keys: &[u64]) -> Request {
-    Request { kind: Kind::Get, keys: keys.into(), version: 0, tag: 0x0102 }
+    Request { kind: RequestKind::Get, keys: keys.into(), version: 0, tag: 0x0102 }
 }
 
 fn set(key: u64) -> Request {
-    Request { kind: Kind::Set, keys: smallvec![key], version: 0, tag: 0x0102 }
+    Request { kind: RequestKind::Set, keys: smallvec![key], version: 0, tag: 0x0102 }
 }
 
 #[track_caller]
@@ -186,11 +186,11 @@ fn what_is_no_reply_is_told() {
 
 #[test]
 fn frames_are_written_and_read() {
-    assert_eq!(Frame::of_request(0x0304), [3, 4, 0, 0, 0, 1, 0, 0]);
-    let frame = Frame { request: 0x0304, sequence: 1, total: 2 };
-    assert_eq!(Frame::split(&[3, 4, 0, 1, 0, 2, 0, 0, 9]), Some((frame, &[9][..])));
-    assert_eq!(Frame::split(&[3, 4, 0, 2, 0, 2, 0, 0, 9]), None);
-    assert_eq!(Frame::split(&[3, 4, 0]), None);
+    assert_eq!(DatagramFrame::of_request(0x0304), [3, 4, 0, 0, 0, 1, 0, 0]);
+    let frame = DatagramFrame { request: 0x0304, sequence: 1, total: 2 };
+    assert_eq!(DatagramFrame::split(&[3, 4, 0, 1, 0, 2, 0, 0, 9]), Some((frame, &[9][..])));
+    assert_eq!(DatagramFrame::split(&[3, 4, 0, 2, 0, 2, 0, 0, 9]), None);
+    assert_eq!(DatagramFrame::split(&[3, 4, 0]), None);
 }
 
 /// The replies that the property below damages.
@@ -231,6 +231,6 @@ proptest! {
                 }
             }
         }
-        let _ = Frame::split(&input);
+        let _ = DatagramFrame::split(&input);
     }
 }

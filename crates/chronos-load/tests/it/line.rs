@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use plimsoll_chronos_load::process::{Server, Transport};
+use plimsoll_chronos_load::process::{ServerProcess, ServerTransport};
 use serde_json::Value;
 
 use super::memcached::memcached;
@@ -78,7 +78,7 @@ fn hello(token: &str) -> String {
 
 #[test]
 fn the_line_of_memcached_is_found_in_a_range() {
-    let Some(server) = memcached(Transport::Tcp) else { return };
+    let Some(server) = memcached(ServerTransport::Tcp) else { return };
     let server = format!("--server={}", server.endpoint);
     let range = ["line", &server, "--from=200", "--to=400", "--rounds=16", "--format=json"];
     // Replies within a minute are met by any machine; none is within a nanosecond.
@@ -108,7 +108,7 @@ fn the_line_of_memcached_is_found_in_a_range() {
 
 #[test]
 fn agents_send_the_load_together() {
-    let Some(server) = memcached(Transport::Tcp) else { return };
+    let Some(server) = memcached(ServerTransport::Tcp) else { return };
     let folder = tempfile::tempdir().unwrap();
     let token = token_file(folder.path());
     let agents = [Agent::start(&token), Agent::start(&token)];
@@ -133,7 +133,7 @@ fn agents_send_the_load_together() {
 
 #[test]
 fn a_lost_agent_ends_the_search() {
-    let Some(server) = memcached(Transport::Tcp) else { return };
+    let Some(server) = memcached(ServerTransport::Tcp) else { return };
     let folder = tempfile::tempdir().unwrap();
     let token = token_file(folder.path());
     let mut agent = Agent::start(&token);
@@ -164,7 +164,7 @@ fn a_lost_agent_ends_the_search() {
 }
 
 /// The keys that a server was asked for so far.
-fn requests_of(server: &Server) -> u64 {
+fn requests_of(server: &ServerProcess) -> u64 {
     let mut stream = TcpStream::connect(server.endpoint.to_string()).unwrap();
     stream.write_all(b"stats\r\nquit\r\n").unwrap();
     let mut text = String::new();
@@ -175,7 +175,7 @@ fn requests_of(server: &Server) -> u64 {
 
 #[test]
 fn an_agent_stops_when_its_caller_goes() {
-    let Some(server) = memcached(Transport::Tcp) else { return };
+    let Some(server) = memcached(ServerTransport::Tcp) else { return };
     let folder = tempfile::tempdir().unwrap();
     let agent = Agent::start(&token_file(folder.path()));
     let stream = TcpStream::connect(&agent.address).unwrap();

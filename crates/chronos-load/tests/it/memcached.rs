@@ -3,31 +3,33 @@
 
 use std::process::Command;
 
-use plimsoll_chronos_load::process::{Recipe, Server, Transport};
+use plimsoll_chronos_load::process::{Recipe, ServerProcess, ServerTransport};
 use plimsoll_chronos_load::report::Report;
 
 /// Starts memcached; returns none if it is not installed.
-pub fn memcached(transport: Transport) -> Option<Server> {
+pub fn memcached(transport: ServerTransport) -> Option<ServerProcess> {
     if Command::new("memcached").arg("-V").output().is_err() {
         plimsoll_testing::missing("memcached is not installed (Debian's package memcached)");
         return None;
     }
     let flags = match transport {
-        Transport::Unix => "-s {socket}",
-        Transport::Tcp | Transport::Udp => "-p {port} -U {port}",
+        ServerTransport::Unix => "-s {socket}",
+        ServerTransport::Tcp | ServerTransport::Udp => "-p {port} -U {port}",
     };
     let recipe = Recipe::parse(&format!("memcached=memcached -u nobody -l 127.0.0.1 -m 64 {flags}")).unwrap();
     let recipe = match transport {
         // memcached creates its socket before it drops its privileges, in a folder that only the caller may enter.
-        Transport::Unix => Recipe::parse(&format!("memcached=memcached -u root -m 64 {flags}")).unwrap(),
-        Transport::Tcp | Transport::Udp => recipe,
+        ServerTransport::Unix => {
+            Recipe::parse(&format!("memcached=memcached -u root -m 64 {flags}")).unwrap()
+        }
+        ServerTransport::Tcp | ServerTransport::Udp => recipe,
     };
-    Some(Server::start(&recipe, transport, &[]).unwrap())
+    Some(ServerProcess::start(&recipe, transport, &[]).unwrap())
 }
 
 /// Runs `chronos-load run` and parses its report. On a busy machine runs are suspect; the test checks the values.
 #[track_caller]
-fn run(servers: &[&Server], words: &str) -> Report {
+fn run(servers: &[&ServerProcess], words: &str) -> Report {
     let mut command = Command::new(env!("CARGO_BIN_EXE_chronos-load"));
     command.args(["run", "--time=200ms", "--warm-up=50ms", "--wait=block", "--format=json", "--timeout=5s"]);
     for server in servers {
@@ -50,14 +52,14 @@ const FEW: &str = "--keys 500 --connections 4";
 
 #[test]
 fn every_protocol_reads_what_it_stored() {
-    for transport in [Transport::Tcp, Transport::Unix, Transport::Udp] {
+    for transport in [ServerTransport::Tcp, ServerTransport::Unix, ServerTransport::Udp] {
         let Some(server) = memcached(transport) else { return };
         for protocol in ["ascii", "meta", "binary"] {
             let closed = run(&[&server], &format!("{FEW} --protocol {protocol}"));
             assert_all_read(&closed);
             assert_eq!(closed.counts.hits, closed.counts.gets);
             let open = run(&[&server], &format!("{FEW} --protocol {protocol} --rate 2000 --vbuckets 16"));
-            if transport == Transport::Udp {
+            if transport == ServerTransport::Udp {
                 // On a busy machine, requests may overflow the server's socket while it waits.
                 assert_eq!((open.counts.wrong, open.counts.refused, open.counts.misses), (0, 0, 0), "{open}");
             } else {
@@ -70,7 +72,7 @@ fn every_protocol_reads_what_it_stored() {
 
 #[test]
 fn gets_of_many_keys_and_values_of_many_sizes_are_read() {
-    let Some(server) = memcached(Transport::Tcp) else { return };
+    let Some(server) = memcached(ServerTransport::Tcp) else { return };
     for protocol in ["ascii", "meta", "binary"] {
         let sizes = if protocol == "meta" { "uniform:1,20000" } else { "etc" };
         let words =
@@ -83,7 +85,7 @@ fn gets_of_many_keys_and_values_of_many_sizes_are_read() {
 
 #[test]
 fn replies_of_many_datagrams_are_read() {
-    let Some(server) = memcached(Transport::Udp) else { return };
+    let Some(server) = memcached(ServerTransport::Udp) else { return };
     for protocol in ["ascii", "binary"] {
         let report =
             run(&[&server], &format!("{FEW} --protocol {protocol} --multi-get 10 --value-size 1000"));
@@ -119,11 +121,11 @@ fn replies_of_many_datagrams_are_read() {
 
 #[test]
 fn several_servers_are_read_in_every_shape() {
-    let servers: Vec<Server> = (0..3).map_while(|_| memcached(Transport::Tcp)).collect();
+    let servers: Vec<ServerProcess> = (0..3).map_while(|_| memcached(ServerTransport::Tcp)).collect();
     if servers.is_empty() {
         return;
     }
-    let servers: Vec<&Server> = servers.iter().collect();
+    let servers: Vec<&ServerProcess> = servers.iter().collect();
     for shape in [
         "--fan-out 3",
         "--chain 10",
@@ -139,14 +141,14 @@ fn several_servers_are_read_in_every_shape() {
 
 #[test]
 fn keys_that_are_not_there_are_misses() {
-    let Some(server) = memcached(Transport::Tcp) else { return };
+    let Some(server) = memcached(ServerTransport::Tcp) else { return };
     let report = run(&[&server], &format!("{FEW} --no-load --ratio 1:0 --key-prefix nothing"));
     assert_eq!((report.counts.misses, report.counts.hits), (report.counts.gets, 0));
 }
 
 #[test]
 fn two_threads_share_the_clients() {
-    let Some(server) = memcached(Transport::Tcp) else { return };
+    let Some(server) = memcached(ServerTransport::Tcp) else { return };
     for pace in
         ["--rate 1000 --arrivals bursts:10,1ms,10%", "--popularity hot:3,99%,100us", "--popularity zipf:1"]
     {
@@ -156,7 +158,7 @@ fn two_threads_share_the_clients() {
 
 #[test]
 fn a_comparison_of_memcached_with_itself_has_every_figure() {
-    if memcached(Transport::Tcp).is_none() {
+    if memcached(ServerTransport::Tcp).is_none() {
         return;
     }
     let output = Command::new(env!("CARGO_BIN_EXE_chronos-load"))

@@ -4,9 +4,9 @@
 use std::process::Command;
 
 use plimsoll_chronos_load::openflow::OpenFlowReport;
-use plimsoll_chronos_load::process::{Recipe, Server, Transport};
+use plimsoll_chronos_load::process::{Recipe, ServerProcess, ServerTransport};
 
-fn controller() -> Option<Server> {
+fn controller() -> Option<ServerProcess> {
     if Command::new("ovs-testcontroller").arg("-V").output().is_err() {
         plimsoll_testing::missing(
             "ovs-testcontroller is not installed (Debian's package openvswitch-testcontroller)",
@@ -14,11 +14,11 @@ fn controller() -> Option<Server> {
         return None;
     }
     let recipe = Recipe::parse("ovs=ovs-testcontroller ptcp:{port}:127.0.0.1 --unixctl={socket}").unwrap();
-    Some(Server::start(&recipe, Transport::Tcp, &[]).unwrap())
+    Some(ServerProcess::start(&recipe, ServerTransport::Tcp, &[]).unwrap())
 }
 
 #[track_caller]
-fn run(words: &[&str], server: &Server) -> OpenFlowReport {
+fn run(words: &[&str], server: &ServerProcess) -> OpenFlowReport {
     let output = Command::new(env!("CARGO_BIN_EXE_chronos-load"))
         .args([
             "openflow",

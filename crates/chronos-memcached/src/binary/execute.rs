@@ -3,10 +3,10 @@
 use super::{Echo, Failure};
 use crate::clock::Clock;
 use crate::partition::{Outcome, Partition};
-use crate::request::{Bits, Head, Request, Verb};
+use crate::request::{Bits, Request, RequestHead, Verb};
 use crate::store::ItemRef;
 
-pub(super) fn echo(head: &Head) -> Echo {
+pub(super) fn echo(head: &RequestHead) -> Echo {
     Echo { opcode: head.mode, opaque: head.opaque }
 }
 
@@ -69,7 +69,7 @@ pub fn answer_get(partition: &Partition, request: &Request<'_>, found: Option<It
 #[inline]
 fn push_item(
     partition: &Partition,
-    head: &Head,
+    head: &RequestHead,
     item: ItemRef,
     [key, value]: [&[u8]; 2],
     reply: &mut Vec<u8>,

@@ -7,7 +7,7 @@ use zerocopy::FromBytes;
 
 use super::{Echo, Failure, HEADER_BYTES, Header, MAGIC_REQUEST, login, opcode};
 use crate::clock::Clock;
-use crate::request::{Arguments, Bits, Command, Head, Request, Style, Verb};
+use crate::request::{Arguments, Bits, Command, ReplyStyle, Request, RequestHead, Verb};
 use crate::server::Memcached;
 use crate::session::Session;
 use crate::text::KEY_BYTES_MAX;
@@ -228,8 +228,8 @@ fn on_key<'a>(
 }
 
 /// Returns a head with the fields that a reply to `packet` repeats.
-pub(super) fn head(packet: &Packet<'_>, verb: Verb) -> Head {
-    let mut head = Head::new(verb, Style::Binary);
+pub(super) fn head(packet: &Packet<'_>, verb: Verb) -> RequestHead {
+    let mut head = RequestHead::new(verb, ReplyStyle::Binary);
     head.mode = packet.echo.opcode;
     head.opaque = packet.echo.opaque;
     head.cas = packet.cas;

@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::request::{Request, Verb};
 use crate::server::Memcached;
 use crate::session::Session;
-use crate::stats::{self, Report, Sink, SocketState};
+use crate::stats::{self, Report, ReportSink, SocketState};
 
 /// Reads a stat command.
 pub(super) fn parse<'a>(
@@ -82,7 +82,7 @@ struct Lines<'a> {
     reply: &'a mut Vec<u8>,
 }
 
-impl Sink for Lines<'_> {
+impl ReportSink for Lines<'_> {
     fn line(&mut self, name: &str, value: &dyn Display) {
         self.echo.push(self.reply, 0, 0, [b"", name.as_bytes(), value.to_string().as_bytes()]);
     }

@@ -7,7 +7,7 @@ use super::key;
 use crate::clock::Clock;
 use crate::partition::{Outcome, Partition};
 use crate::request::{Bits, Request, Verb};
-use crate::store::{Header, ItemRef, Meta, State};
+use crate::store::{Header, ItemRef, ItemState, Meta};
 use crate::text::words::{Tokens, push_number};
 
 /// Runs `request` and appends its answer.
@@ -47,15 +47,15 @@ fn get(partition: &mut Partition, request: &Request<'_>, key: &[u8], second: u32
     let won = apply(partition, item, request, created, second, reply);
     let header = partition.store.header_mut(item);
     let state = header.state;
-    if state & State::TOKEN_SENT != 0 {
+    if state & ItemState::TOKEN_SENT != 0 {
         reply.extend_from_slice(b" Z");
     }
-    if state & State::STALE != 0 {
+    if state & ItemState::STALE != 0 {
         reply.extend_from_slice(b" X");
     }
-    if won || (state & State::STALE != 0 && state & State::TOKEN_SENT == 0) {
+    if won || (state & ItemState::STALE != 0 && state & ItemState::TOKEN_SENT == 0) {
         reply.extend_from_slice(b" W");
-        header.state |= State::TOKEN_SENT;
+        header.state |= ItemState::TOKEN_SENT;
     }
     reply.extend_from_slice(b"\r\n");
     if head.has(Bits::VALUE) {
@@ -95,7 +95,7 @@ fn apply(
             }
             b'R' => {
                 let expiry = header.expiry.get();
-                let sent = header.state & State::TOKEN_SENT != 0;
+                let sent = header.state & ItemState::TOKEN_SENT != 0;
                 won |= !sent && !created && expiry != 0 && expiry < head.recache;
             }
             b's' => push_flag(reply, b's', value_bytes),
@@ -103,11 +103,11 @@ fn apply(
             b'c' => push_flag(reply, b'c', header.cas.get()),
             b'f' => push_flag(reply, b'f', header.flags.get()),
             b'l' => push_flag(reply, b'l', second.wrapping_sub(header.time.get())),
-            b'h' => push_flag(reply, b'h', u32::from(header.state & State::FETCHED != 0)),
+            b'h' => push_flag(reply, b'h', u32::from(header.state & ItemState::FETCHED != 0)),
             b'O' => push_opaque(reply, token),
             b'k' => {
                 let (header, key, _) = partition.store.item(item);
-                push_key(reply, key, header.state & State::KEY_BINARY != 0);
+                push_key(reply, key, header.state & ItemState::KEY_BINARY != 0);
             }
             _ => {}
         }
@@ -161,7 +161,7 @@ fn delete(partition: &mut Partition, request: &Request<'_>, key: &[u8], second: 
                 if head.has(Bits::EXPIRY) {
                     header.expiry.set(head.expiry);
                 }
-                header.state = (header.state | State::STALE) & !State::TOKEN_SENT;
+                header.state = (header.state | ItemState::STALE) & !ItemState::TOKEN_SENT;
                 header.cas.set(cas);
             } else {
                 partition.delete(item);
@@ -259,7 +259,7 @@ fn inspect(partition: &mut Partition, request: &Request<'_>, key: &[u8], second:
     let (class, bytes) = partition.store.footprint(item);
     let (header, key, _) = partition.store.item(item);
     reply.extend_from_slice(b"ME ");
-    if header.state & State::KEY_BINARY != 0 {
+    if header.state & ItemState::KEY_BINARY != 0 {
         push_base64(reply, key);
     } else {
         reply.extend_from_slice(key);
@@ -269,7 +269,7 @@ fn inspect(partition: &mut Partition, request: &Request<'_>, key: &[u8], second:
         expiry => i64::from(second) - i64::from(expiry),
     };
     let (last, cas) = (second.wrapping_sub(header.time.get()), header.cas.get());
-    let fetched = if header.state & State::FETCHED != 0 { "yes" } else { "no" };
+    let fetched = if header.state & ItemState::FETCHED != 0 { "yes" } else { "no" };
     let line =
         format!(" exp={expiry} la={last} cas={cas} fetch={fetched} cls={} size={bytes}\r\n", class + 1);
     reply.extend_from_slice(line.as_bytes());

@@ -2,12 +2,12 @@
 
 use super::{BAD_FORMAT, check_base64};
 use crate::clock::Clock;
-use crate::request::{Bits, Head};
+use crate::request::{Bits, RequestHead};
 use crate::text::words::{self, Tokens};
 
 /// The results of reading flags that have no field in a [`Head`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Flags {
+pub struct MetaFlags {
     /// The number of flags that the command has.
     pub count: usize,
     /// True unless there is an opaque token longer than memcached accepts.
@@ -20,15 +20,15 @@ pub struct Flags {
 const OPAQUE_BYTES_MAX: usize = 32;
 const BAD_TOKEN: &str = "CLIENT_ERROR bad token in command line format";
 
-impl Flags {
+impl MetaFlags {
     /// Reads `tokens` into `head`, once for all purposes: the caller chooses the error to report.
-    pub fn read(head: &mut Head, clock: Clock, key: &[u8], tokens: &[u8]) -> Flags {
+    pub fn read(head: &mut RequestHead, clock: Clock, key: &[u8], tokens: &[u8]) -> MetaFlags {
         let mut seen = 0_u128;
         let mut mode = None;
         // memcached reads on after an error, and reports the last one that has a text of its own; a duplicate or
         // unknown flag ends it.
         let (mut error, mut ended) = (None, false);
-        let mut flags = Flags { count: 0, opaque_fits: true, mode: Ok(None) };
+        let mut flags = MetaFlags { count: 0, opaque_fits: true, mode: Ok(None) };
         for token in Tokens(tokens) {
             let letter = token[0];
             flags.count += 1;
@@ -73,7 +73,7 @@ const fn alone(letter: u8) -> Option<u32> {
 }
 
 /// Returns the bits of flags of one letter each, none twice and none with a value, and whether any of them takes effect
-/// in the answer. None if there are others. Faster than [`Flags::read`], for the gets that are frequent.
+/// in the answer. None if there are others. Faster than [`MetaFlags::read`], for the gets that are frequent.
 #[inline]
 pub fn plain(tokens: &[u8]) -> Option<(u32, bool)> {
     let (mut bits, mut seen, mut is_answered) = (0, 0_u32, false);
@@ -90,7 +90,7 @@ pub fn plain(tokens: &[u8]) -> Option<(u32, bool)> {
 
 /// Reads a flag with a value.
 fn one(
-    head: &mut Head,
+    head: &mut RequestHead,
     clock: Clock,
     key: &[u8],
     token: &[u8],

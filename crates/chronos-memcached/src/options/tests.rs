@@ -5,7 +5,7 @@ use plimsoll_chronos::Listen;
 
 use super::*;
 
-fn resolve(words: &str) -> Result<(Settings, Config)> {
+fn resolve(words: &str) -> Result<(MemcachedSettings, Config)> {
     let words = std::iter::once("chronos-memcached").chain(words.split_whitespace());
     let (settings, config, _) = Options::try_parse_from(words)?.resolve(None)?;
     Ok((settings, config))

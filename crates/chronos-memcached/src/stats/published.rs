@@ -1,4 +1,4 @@
-//! [`Published`]: the counts of partitions, for threads that do not own them.
+//! [`PublishedCounts`]: the counts of partitions, for threads that do not own them.
 //!
 //! A partition's counters are plain numbers of its owner. About once a second, the owner copies them to here while it
 //! does its housekeeping, word by word; others read the words without a lock. So the values read are up to a second or
@@ -7,15 +7,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plimsoll_http::metrics::{Exposition, Kind};
+use plimsoll_http::metrics::{Exposition, MetricKind};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::{Counters, Gauges, Shared};
-use crate::store::Budget;
+use crate::store::ItemBudget;
 
 /// The counts of all partitions.
 #[derive(Debug)]
-pub struct Published(Box<[Slot]>);
+pub struct PublishedCounts(Box<[Slot]>);
 
 /// The counts of one partition, which its owner writes.
 #[derive(Debug)]
@@ -24,10 +24,10 @@ struct Slot([AtomicU64; WORDS]);
 /// The number of words of a partition's counters and gauges together.
 const WORDS: usize = (size_of::<Counters>() + size_of::<Gauges>()) / size_of::<u64>();
 
-impl Published {
+impl PublishedCounts {
     /// Creates the counts of `partitions` partitions, all 0.
-    pub fn new(partitions: u32) -> Published {
-        Published((0..partitions).map(|_| Slot([const { AtomicU64::new(0) }; WORDS])).collect())
+    pub fn new(partitions: u32) -> PublishedCounts {
+        PublishedCounts((0..partitions).map(|_| Slot([const { AtomicU64::new(0) }; WORDS])).collect())
     }
 
     /// Copies the counts of a partition to where others may read them.
@@ -57,9 +57,9 @@ impl Published {
 /// The counts of a server that metrics show.
 #[derive(Clone, Debug)]
 pub struct Shown {
-    pub(crate) published: Arc<Published>,
+    pub(crate) published: Arc<PublishedCounts>,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) budget: Arc<Budget>,
+    pub(crate) budget: Arc<ItemBudget>,
 }
 
 impl Shown {
@@ -103,12 +103,12 @@ impl Shown {
             "Pages that went to another size class.",
             gauges.pages_moved,
         );
-        out.family("chronos_memcached_stores_refused", Kind::Counter, "Values refused, by reason.")
+        out.family("chronos_memcached_stores_refused", MetricKind::Counter, "Values refused, by reason.")
             .sample(&[("reason", "size")], self.shared.too_large.load(Ordering::Relaxed))
             .sample(&[("reason", "memory")], counters.no_memory);
         let (attempts, failed) = (&self.shared.auth_commands, &self.shared.auth_errors);
         let (attempts, failed) = (attempts.load(Ordering::Relaxed), failed.load(Ordering::Relaxed));
-        out.family("chronos_memcached_logins", Kind::Counter, "Attempts to log in, by result.")
+        out.family("chronos_memcached_logins", MetricKind::Counter, "Attempts to log in, by result.")
             .sample(&[("result", "accepted")], attempts.saturating_sub(failed))
             .sample(&[("result", "rejected")], failed);
     }
@@ -116,7 +116,7 @@ impl Shown {
 
 fn commands(counters: &Counters, out: &mut Exposition) {
     let help = "Keys that commands were about, by command and result.";
-    out.family("chronos_memcached_commands", Kind::Counter, help);
+    out.family("chronos_memcached_commands", MetricKind::Counter, help);
     for (command, result, count) in counters.samples() {
         let labels = [("command", command), ("result", result)];
         // An empty label is the same as none.
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn partitions_add_up_as_they_were_published_last() {
-        let published = Published::new(3);
+        let published = PublishedCounts::new(3);
         let gauges = |items| Gauges { items, ..Gauges::default() };
         let counters = |get_commands| Counters { get_commands, bytes_written: 7, ..Counters::default() };
         published.publish(0, &counters(5), &gauges(1));

@@ -6,20 +6,20 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::{Counters, Gauges, Prefixes, Shared, Sink, VERSION, add};
+use super::{Counters, Gauges, Prefixes, ReportSink, Shared, VERSION, add};
 use crate::clock::Clock;
 use crate::session::Protocol;
-use crate::settings::Settings;
+use crate::settings::MemcachedSettings;
 use crate::store::ClassReport;
 
 /// Writes the report of `stats`.
 pub fn general(
     parts: &[Vec<u8>],
-    settings: &Settings,
+    settings: &MemcachedSettings,
     shared: &Shared,
     memory_limit: u64,
     clock: Clock,
-    sink: &mut dyn Sink,
+    sink: &mut dyn ReportSink,
 ) {
     let (mut counters, mut gauges) = (Counters::default(), Gauges::default());
     for part in parts {
@@ -73,7 +73,7 @@ pub fn general(
     }
 }
 
-fn process(settings: &Settings, shared: &Shared, clock: Clock, sink: &mut dyn Sink) {
+fn process(settings: &MemcachedSettings, shared: &Shared, clock: Clock, sink: &mut dyn ReportSink) {
     sink.line("pid", &std::process::id());
     sink.line("uptime", &clock.uptime());
     sink.line("time", &clock.unix_seconds);
@@ -145,7 +145,7 @@ fn classes(parts: &[Vec<u8>]) -> BTreeMap<u64, ClassReport> {
 }
 
 /// Writes `stats items`: the classes with items, or with counts.
-pub fn items(parts: &[Vec<u8>], sink: &mut dyn Sink) {
+pub fn items(parts: &[Vec<u8>], sink: &mut dyn ReportSink) {
     for (number, class) in classes(parts) {
         let counts = class.counts;
         // One list has items of all ages, like memcached's cold list when its LRU is flat.
@@ -185,7 +185,7 @@ pub fn items(parts: &[Vec<u8>], sink: &mut dyn Sink) {
 }
 
 /// Writes the report of `stats slabs`.
-pub fn slabs(parts: &[Vec<u8>], bytes_held: u64, sink: &mut dyn Sink) {
+pub fn slabs(parts: &[Vec<u8>], bytes_held: u64, sink: &mut dyn ReportSink) {
     let classes = classes(parts);
     for (number, class) in &classes {
         let chunks = class.pages * class.chunks_per_page;
@@ -223,7 +223,7 @@ pub fn detail(parts: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// Writes the report of `stats settings`.
-pub fn settings(settings: &Settings, shared: &Shared, memory_limit: u64, sink: &mut dyn Sink) {
+pub fn settings(settings: &MemcachedSettings, shared: &Shared, memory_limit: u64, sink: &mut dyn ReportSink) {
     let yes_no = |yes: bool| if yes { "yes" } else { "no" };
     let number = |place: &AtomicU32| place.load(Ordering::Relaxed);
     sink.line("maxbytes", &memory_limit);

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::net::sockopt::{socket_acceptconn, socket_type};
 use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix, SocketType, getpeername, getsockname};
 
-use super::Sink;
+use super::ReportSink;
 
 /// The state of a socket, in memcached's words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,7 +32,7 @@ pub enum SocketState {
 
 /// A socket of the server.
 #[derive(Debug)]
-pub struct Member {
+pub struct RosterSocket {
     number: i32,
     is_udp: bool,
     address: String,
@@ -44,7 +44,7 @@ pub struct Member {
 
 /// All sockets of the server, by their descriptors.
 #[derive(Debug, Default)]
-pub struct Roster(Mutex<BTreeMap<i32, Arc<Member>>>);
+pub struct Roster(Mutex<BTreeMap<i32, Arc<RosterSocket>>>);
 
 impl Roster {
     /// Adds a socket that the server listens on; `second` is now.
@@ -57,7 +57,7 @@ impl Roster {
     }
 
     /// Adds a connection; `second` is now.
-    pub fn add_connection(&self, socket: BorrowedFd<'_>, second: u32) -> Arc<Member> {
+    pub fn add_connection(&self, socket: BorrowedFd<'_>, second: u32) -> Arc<RosterSocket> {
         let local = getsockname(socket).ok();
         let peer = getpeername(socket).ok().flatten();
         // A client of a UNIX socket has no address of its own; these are memcached's words for it.
@@ -75,8 +75,8 @@ impl Roster {
         [address, listens_at]: [Option<String>; 2],
         state: SocketState,
         second: u32,
-    ) -> Arc<Member> {
-        let member = Arc::new(Member {
+    ) -> Arc<RosterSocket> {
+        let member = Arc::new(RosterSocket {
             number: socket.as_raw_fd(),
             is_udp,
             address: address.unwrap_or_default(),
@@ -89,7 +89,7 @@ impl Roster {
     }
 
     /// Forgets a connection.
-    pub fn remove(&self, member: &Arc<Member>) {
+    pub fn remove(&self, member: &Arc<RosterSocket>) {
         let mut members = self.members();
         // Its descriptor may belong to another connection by now.
         if members.get(&member.number).is_some_and(|found| Arc::ptr_eq(found, member)) {
@@ -98,7 +98,7 @@ impl Roster {
     }
 
     /// Writes `stats conns` at `second`.
-    pub fn report(&self, second: u32, sink: &mut dyn Sink) {
+    pub fn report(&self, second: u32, sink: &mut dyn ReportSink) {
         for (number, member) in &*self.members() {
             if member.is_udp {
                 sink.line(&format!("{number}:UDP"), &"UDP");
@@ -113,13 +113,13 @@ impl Roster {
         }
     }
 
-    fn members(&self) -> MutexGuard<'_, BTreeMap<i32, Arc<Member>>> {
+    fn members(&self) -> MutexGuard<'_, BTreeMap<i32, Arc<RosterSocket>>> {
         // A member is added or removed as a whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Member {
+impl RosterSocket {
     /// Records that the client sent something at `second`, and the state that follows.
     #[inline]
     pub fn note(&self, state: SocketState, second: u32) {

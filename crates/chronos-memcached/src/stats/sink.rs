@@ -1,9 +1,9 @@
-//! [`Sink`]: the destination of the lines of a report.
+//! [`ReportSink`]: the destination of the lines of a report.
 
 use std::fmt::Display;
 
 /// Takes the lines of a report, and makes text or binary answers of them.
-pub trait Sink {
+pub trait ReportSink {
     /// Appends one line to the report.
     fn line(&mut self, name: &str, value: &dyn Display);
 }

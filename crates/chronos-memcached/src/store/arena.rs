@@ -17,9 +17,9 @@ use zerocopy::FromBytes;
 
 use crate::counters::ClassCounts;
 
-use super::budget::Budget;
-use super::classes::Classes;
-use super::item::{Header, ItemRef, State};
+use super::budget::ItemBudget;
+use super::classes::ChunkClasses;
+use super::item::{Header, ItemRef, ItemState};
 use super::large::large_number;
 use super::large_values::LargeValues;
 use super::shared_large_values::SharedEntry;
@@ -35,7 +35,7 @@ const NO_CHUNK: u16 = u16::MAX;
 #[derive(Debug)]
 pub struct Layout {
     /// The size classes of the partition's chunks.
-    pub classes: Classes,
+    pub classes: ChunkClasses,
     /// Bytes of a page, a power of two up to 64 KiB.
     pub page_bytes: usize,
     /// The pool from which pages are taken.
@@ -50,9 +50,9 @@ pub struct Layout {
 #[derive(Debug)]
 pub struct Arena {
     pub(super) layout: Arc<Layout>,
-    pub(super) budget: Arc<Budget>,
+    pub(super) budget: Arc<ItemBudget>,
     pub(super) pages: Vec<Page>,
-    pub(super) classes: Vec<Class>,
+    pub(super) classes: Vec<SizeClass>,
     /// Pages with memory and without a class.
     free_pages: Vec<u32>,
     /// Pages that moved from one class to another.
@@ -76,7 +76,7 @@ pub(super) struct Page {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Class {
+pub(super) struct SizeClass {
     pub pages: Vec<u32>,
     /// Pages with a free chunk.
     open: Vec<u32>,
@@ -107,10 +107,10 @@ pub enum Verdict {
 
 impl Arena {
     /// Creates an arena that owns its floor of the budget. The caller has checked that the budget has it.
-    pub fn new(layout: Arc<Layout>, budget: Arc<Budget>) -> Arena {
+    pub fn new(layout: Arc<Layout>, budget: Arc<ItemBudget>) -> Arena {
         let floor = (layout.pages_floor * layout.page_bytes) as u64;
         assert!(budget.take_large(floor), "-m has room for the floor of every partition");
-        let classes = vec![Class::default(); layout.classes.count()];
+        let classes = vec![SizeClass::default(); layout.classes.count()];
         Arena {
             place: budget.large_values.add(),
             large_values: None,
@@ -153,7 +153,7 @@ impl Arena {
         let bytes = &self.pages[item.page()].bytes[item.offset()..];
         let (header, rest) = Header::ref_from_prefix(bytes).expect("a chunk holds a header");
         let (key, rest) = rest.split_at(usize::from(header.key_bytes));
-        if header.state & State::LARGE == 0 {
+        if header.state & ItemState::LARGE == 0 {
             (header, key, &rest[..header.value_bytes.get() as usize])
         } else {
             (
@@ -183,7 +183,7 @@ impl Arena {
         let bytes = &mut self.pages[item.page()].bytes[item.offset()..];
         let (header, rest) = Header::mut_from_prefix(bytes).expect("a chunk holds a header");
         let rest = &mut rest[usize::from(header.key_bytes)..];
-        if header.state & State::LARGE == 0 {
+        if header.state & ItemState::LARGE == 0 {
             &mut rest[..header.value_bytes.get() as usize]
         } else {
             let number = large_number(rest);
@@ -201,7 +201,7 @@ impl Arena {
     /// Returns the bytes of the chunk of `item`, and of the allocation beside it.
     pub fn footprint(&self, item: ItemRef) -> usize {
         let header = self.header(item);
-        let beside = if header.state & State::LARGE == 0 { 0 } else { header.value_bytes.get() as usize };
+        let beside = if header.state & ItemState::LARGE == 0 { 0 } else { header.value_bytes.get() as usize };
         self.layout.classes.size(self.class(item)) + beside
     }
 
@@ -237,7 +237,7 @@ impl Arena {
 
     /// Frees the chunk of `item`, and its large value if it has one.
     pub fn free(&mut self, item: ItemRef) {
-        if self.header(item).state & State::LARGE != 0 {
+        if self.header(item).state & ItemState::LARGE != 0 {
             self.free_value(item);
         }
         let number = item.page();
@@ -265,7 +265,7 @@ impl Arena {
     pub fn victim(&mut self, class: usize, judge: impl Fn(&Header) -> Verdict) -> Option<ItemRef> {
         let size = self.layout.classes.size(class);
         for step in 0..2 * HAND_STEPS_MAX {
-            let Class { pages, hand, .. } = &mut self.classes[class];
+            let SizeClass { pages, hand, .. } = &mut self.classes[class];
             if pages.is_empty() {
                 return None;
             }
@@ -281,12 +281,12 @@ impl Arena {
             let offset = hand.chunk * size;
             hand.chunk += 1;
             let header = Header::mut_from_prefix(&mut page.bytes[offset..]).expect("a chunk").0;
-            if header.state & State::USED == 0 {
+            if header.state & ItemState::USED == 0 {
                 continue;
             }
             match judge(header) {
-                Verdict::Evict if header.state & State::ACTIVE != 0 && step < HAND_STEPS_MAX => {
-                    header.state &= !State::ACTIVE;
+                Verdict::Evict if header.state & ItemState::ACTIVE != 0 && step < HAND_STEPS_MAX => {
+                    header.state &= !ItemState::ACTIVE;
                 }
                 Verdict::Dead | Verdict::Evict => return Some(ItemRef::new(number, offset)),
                 Verdict::Keep => {}
@@ -297,7 +297,7 @@ impl Arena {
 
     /// Returns the time of the next item of `class` under the hand in its page, if there is one.
     pub fn next_time(&self, class: usize) -> Option<u32> {
-        let Class { pages, hand, .. } = &self.classes[class];
+        let SizeClass { pages, hand, .. } = &self.classes[class];
         let number = *pages.get(hand.page).or(pages.first())? as usize;
         let first = if hand.page < pages.len() { hand.chunk * self.layout.classes.size(class) } else { 0 };
         let next = self.items_of(number).into_iter().find(|item| item.offset() >= first)?;
@@ -316,7 +316,7 @@ impl Arena {
         let (chunks, size) = self.chunks_of(page);
         (0..chunks)
             .map(|chunk| ItemRef::new(page, chunk * size))
-            .filter(|&item| self.header(item).state & State::USED != 0)
+            .filter(|&item| self.header(item).state & ItemState::USED != 0)
             .collect()
     }
 
@@ -324,14 +324,14 @@ impl Arena {
     /// active items among the next under the hand. None if all pages have heads of large items.
     pub fn page_to_empty(&self) -> Option<usize> {
         let small = &self.classes[..self.layout.classes.heads()];
-        let Class { pages, hand, .. } = small.iter().max_by_key(|class| class.pages.len())?;
+        let SizeClass { pages, hand, .. } = small.iter().max_by_key(|class| class.pages.len())?;
         (1..=pages.len().min(PAGES_COMPARED))
             .map(|ahead| pages[(hand.page + ahead) % pages.len()] as usize)
             .min_by_key(|&page| self.active_items(page))
     }
 
     fn active_items(&self, page: usize) -> usize {
-        let is_active = |&item: &ItemRef| self.header(item).state & State::ACTIVE != 0;
+        let is_active = |&item: &ItemRef| self.header(item).state & ItemState::ACTIVE != 0;
         self.items_of(page).into_iter().filter(is_active).count()
     }
 

@@ -19,7 +19,7 @@ use super::shared_large_values::{SharedEntry, SharedLargeValues};
 
 /// The item memory that all partitions share.
 #[derive(Debug)]
-pub struct Budget {
+pub struct ItemBudget {
     limit: AtomicU64,
     taken: AtomicU64,
     /// Bytes kept for large values.
@@ -30,10 +30,10 @@ pub struct Budget {
     pub large_values: SharedLargeValues,
 }
 
-impl Budget {
+impl ItemBudget {
     /// Creates a budget of `limit` bytes, of which `reserve` (at most half) are for large values only.
-    pub fn new(limit: u64, reserve: u64) -> Budget {
-        Budget {
+    pub fn new(limit: u64, reserve: u64) -> ItemBudget {
+        ItemBudget {
             limit: AtomicU64::new(limit),
             taken: AtomicU64::new(0),
             reserve: reserve.min(limit / 2),

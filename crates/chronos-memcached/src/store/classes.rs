@@ -7,7 +7,7 @@ use super::item::{GRAIN, HEADER_BYTES};
 
 /// The sizes of chunks, smallest first, and last the class of the heads of large items.
 #[derive(Clone, Debug)]
-pub struct Classes {
+pub struct ChunkClasses {
     sizes: Vec<u32>,
     /// Class of a size in units of [`GRAIN`], rounded up.
     class_of: Vec<u8>,
@@ -20,10 +20,10 @@ const CLASSES_MAX: usize = 200;
 /// Bytes of the head of a large item: header, longest key, and the number of its value.
 const HEAD_BYTES: usize = (HEADER_BYTES + 250 + size_of::<u32>()).next_multiple_of(GRAIN);
 
-impl Classes {
+impl ChunkClasses {
     /// Creates classes for pages of `page_bytes`, each at least `growth` times the one before; the smallest has
     /// `data_min` bytes for key and value.
-    pub fn new(page_bytes: usize, growth: f64, data_min: usize) -> Classes {
+    pub fn new(page_bytes: usize, growth: f64, data_min: usize) -> ChunkClasses {
         let smallest = (HEADER_BYTES + data_min.max(GRAIN))
             .next_multiple_of(GRAIN)
             .min(page_bytes / CHUNKS_PER_PAGE_MIN);
@@ -43,7 +43,7 @@ impl Classes {
             .map(|units| sizes.partition_point(|&size| size < units * GRAIN) as u8)
             .collect();
         sizes.push(HEAD_BYTES);
-        Classes { sizes: sizes.into_iter().map(|size| size as u32).collect(), class_of }
+        ChunkClasses { sizes: sizes.into_iter().map(|size| size as u32).collect(), class_of }
     }
 
     /// Returns the class for an item of `bytes`; None if it needs an allocation of its own.
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn every_size_has_the_smallest_class_that_holds_it() {
         for page_bytes in [16 << 10, 64 << 10] {
-            let classes = Classes::new(page_bytes, 1.06, 48);
+            let classes = ChunkClasses::new(page_bytes, 1.06, 48);
             for bytes in 1..=page_bytes / 4 {
                 let class = classes.class_of(bytes).expect("up to a quarter of a page");
                 assert!(classes.size(class) >= bytes && (class == 0 || classes.size(class - 1) < bytes));
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_chunk_of_the_papers_item_is_below_memcacheds() {
-        let classes = Classes::new(64 << 10, 1.06, 48);
+        let classes = ChunkClasses::new(64 << 10, 1.06, 48);
         let class = classes.class_of(HEADER_BYTES + 64 + 1024).expect("a small item");
         let in_page = (64 << 10) / classes.size(class);
         // An entry of the index has 8 bytes, and the table is three eighths full just after it has grown.

@@ -1,8 +1,8 @@
 //! Eviction: a partition takes free chunks first, then dead items, then the least used items; and idle work.
 
 use super::arena::Verdict;
-use super::item::{Header, ItemRef, State};
-use super::{NoMemory, Store, Sweep, is_expired, is_flushed};
+use super::item::{Header, ItemRef, ItemState};
+use super::{ItemStore, NoMemory, Sweep, is_expired, is_flushed};
 
 /// The number of chunks that one call of [`Store::sweep`] examines.
 const SWEEP_CHUNKS: usize = 128;
@@ -12,7 +12,7 @@ const SWEEP_ITEMS_A_SECOND: usize = 1000;
 /// The longest interval between sweeps in seconds.
 const SWEEP_SECONDS_MAX: usize = 60;
 
-impl Store {
+impl ItemStore {
     /// Does a part of the idle work: frees memory that other partitions need, and, if `sweeps`, removes expired items,
     /// every second to once a minute. Returns true if there is more to do.
     pub fn housekeeping(&mut self, second: u32, sweeps: bool) -> bool {
@@ -61,7 +61,7 @@ impl Store {
             let (chunks, size) = self.arena.chunks_of(page);
             for item in (0..chunks).map(|chunk| ItemRef::new(page, chunk * size)) {
                 let header = *self.arena.header(item);
-                if header.state & State::USED == 0 {
+                if header.state & ItemState::USED == 0 {
                     continue;
                 }
                 looked_at += 1;
@@ -211,15 +211,15 @@ impl Store {
             self.count(item).reclaimed += 1;
             self.count_expired(item, &header);
         } else {
-            let is_large = header.state & State::LARGE != 0;
+            let is_large = header.state & ItemState::LARGE != 0;
             let is_active =
-                if is_large { self.arena.is_active(item) } else { header.state & State::ACTIVE != 0 };
+                if is_large { self.arena.is_active(item) } else { header.state & ItemState::ACTIVE != 0 };
             let class = self.arena.class(item);
             let class = &mut self.arena.classes[class];
             class.evicted_age = second.saturating_sub(header.time.get());
             class.counts.evicted += 1;
             class.counts.evicted_nonzero += u64::from(header.expiry.get() != 0);
-            class.counts.evicted_unfetched += u64::from(header.state & State::FETCHED == 0);
+            class.counts.evicted_unfetched += u64::from(header.state & ItemState::FETCHED == 0);
             class.counts.evicted_active += u64::from(is_active);
         }
         self.remove(item);
@@ -241,6 +241,6 @@ impl Store {
     }
 
     fn count_expired(&mut self, item: ItemRef, header: &Header) {
-        self.count(item).expired_unfetched += u64::from(header.state & State::FETCHED == 0);
+        self.count(item).expired_unfetched += u64::from(header.state & ItemState::FETCHED == 0);
     }
 }

@@ -11,16 +11,18 @@ const MEBIBYTE: u64 = 1 << 20;
 /// A value that does not fit a page of 16 KiB.
 const LARGE: usize = 20_000;
 
-fn budget(bytes: u64, reserve: usize) -> Arc<Budget> {
-    Arc::new(Budget::new(bytes, reserve as u64))
+fn budget(bytes: u64, reserve: usize) -> Arc<ItemBudget> {
+    Arc::new(ItemBudget::new(bytes, reserve as u64))
 }
 
-fn stores<const N: usize>(budget: &Arc<Budget>) -> [Store; N] {
-    std::array::from_fn(|number| Store::new(layout(true), Arc::clone(budget), number as u64 + 1, N as u64))
+fn stores<const N: usize>(budget: &Arc<ItemBudget>) -> [ItemStore; N] {
+    std::array::from_fn(|number| {
+        ItemStore::new(layout(true), Arc::clone(budget), number as u64 + 1, N as u64)
+    })
 }
 
 /// Reports whether a client would get `number`, and notes that one did.
-fn fetch(store: &mut Store, number: u32) -> bool {
+fn fetch(store: &mut ItemStore, number: u32) -> bool {
     let key = format!("key-{number}");
     let found = store.find(HASH.hash(key.as_bytes()), key.as_bytes(), 100);
     if let Lookup::Hit(item) = found {
@@ -31,7 +33,7 @@ fn fetch(store: &mut Store, number: u32) -> bool {
     matches!(found, Lookup::Hit(_))
 }
 
-fn store_all(store: &mut Store, numbers: std::ops::Range<u32>, bytes: usize) {
+fn store_all(store: &mut ItemStore, numbers: std::ops::Range<u32>, bytes: usize) {
     for number in numbers {
         if put(store, number, bytes).is_err() {
             let oldest = store.arena.oldest_large();
@@ -46,7 +48,7 @@ fn store_all(store: &mut Store, numbers: std::ops::Range<u32>, bytes: usize) {
     }
 }
 
-fn count(store: &mut Store, numbers: std::ops::Range<u32>) -> usize {
+fn count(store: &mut ItemStore, numbers: std::ops::Range<u32>) -> usize {
     numbers.filter(|&number| fetch(store, number)).count()
 }
 
@@ -70,7 +72,7 @@ fn large_values_that_are_wanted_stay() {
 #[test]
 fn large_values_leave_half_of_the_memory_to_small_items() {
     let budget = budget(4 * MEBIBYTE, LARGE);
-    let mut stores: [Store; 2] = stores(&budget);
+    let mut stores: [ItemStore; 2] = stores(&budget);
     // More than fits in the budget.
     for store in &mut stores {
         store_all(store, 0..50_000, 100);
@@ -106,7 +108,7 @@ fn small_items_get_half_of_the_memory_from_large_values() {
 fn every_partition_stores_values_above_its_share() {
     const BYTES: usize = 400_000;
     let budget = budget(4 * MEBIBYTE, BYTES);
-    let mut stores: [Store; 16] = stores(&budget);
+    let mut stores: [ItemStore; 16] = stores(&budget);
     let mut last = Vec::new();
     for number in 0..2000 {
         let store = (KeyHash::new(7).hash(&u32::to_le_bytes(number)) % 16) as usize;
@@ -122,7 +124,7 @@ fn every_partition_stores_values_above_its_share() {
         store.forget_taken(100);
         store.settle();
     }
-    let held: u64 = stores.iter().map(Store::count_items).sum();
+    let held: u64 = stores.iter().map(ItemStore::count_items).sum();
     assert!((8..=10).contains(&held), "{held} values of {BYTES} bytes");
     let evicted: u64 = stores.iter_mut().map(|store| store.counts().evicted).sum();
     assert_eq!(evicted, 2000 - held);
@@ -131,7 +133,7 @@ fn every_partition_stores_values_above_its_share() {
 #[test]
 fn a_partition_stores_a_large_value_when_others_hold_everything() {
     let budget = budget(MEBIBYTE, 100_000);
-    let mut stores: [Store; 2] = stores(&budget);
+    let mut stores: [ItemStore; 2] = stores(&budget);
     store_all(&mut stores[0], 0..2000, 1000);
     store_all(&mut stores[1], 0..1, 90_000);
     store_all(&mut stores[1], 1..2, 90_000);
@@ -149,7 +151,8 @@ fn a_partition_stores_a_large_value_when_others_hold_everything() {
 #[test]
 fn nothing_is_evicted_while_tidying_up_if_nothing_may_be() {
     let budget = budget(MEBIBYTE, 100_000);
-    let [mut first, mut second] = [1, 2].map(|cas| Store::new(layout(false), Arc::clone(&budget), cas, 2));
+    let [mut first, mut second] =
+        [1, 2].map(|cas| ItemStore::new(layout(false), Arc::clone(&budget), cas, 2));
     let stored: Vec<u32> = (0..2000).filter(|&number| put(&mut first, number, 1000).is_ok()).collect();
     assert!((700..2000).contains(&stored.len()), "{} items", stored.len());
     assert!(put(&mut second, 0, 90_000).is_ok() && put(&mut second, 1, 90_000).is_err());
@@ -182,7 +185,7 @@ fn threads_find_room_in_each_others_partitions() {
 #[test]
 fn a_lowered_limit_is_reached() {
     let budget = budget(4 * MEBIBYTE, LARGE);
-    let mut stores: [Store; 2] = stores(&budget);
+    let mut stores: [ItemStore; 2] = stores(&budget);
     store_all(&mut stores[0], 0..20_000, 100);
     store_all(&mut stores[1], 0..400, LARGE);
     budget.set_limit(MEBIBYTE);

@@ -28,7 +28,7 @@ pub struct Header {
     pub tag: U32,
     /// Bytes of the key, 1 to 250.
     pub key_bytes: u8,
-    /// [`State`] bits; 0 in a free chunk.
+    /// [`ItemState`] bits; 0 in a free chunk.
     pub state: u8,
     /// Padding, which is always 0.
     pub padding: [u8; 2],
@@ -38,9 +38,9 @@ pub struct Header {
 pub const HEADER_BYTES: usize = size_of::<Header>();
 
 /// Bits of `Header::state`, with memcached's meanings.
-pub struct State;
+pub struct ItemState;
 
-impl State {
+impl ItemState {
     /// The chunk has an item.
     pub const USED: u8 = 1;
     /// Fetched since it was stored.

@@ -12,7 +12,7 @@ pub const HASH: KeyHash = KeyHash::new(1);
 
 pub fn layout(evict: bool) -> Arc<Layout> {
     Arc::new(Layout {
-        classes: Classes::new(16 << 10, 1.06, 48),
+        classes: ChunkClasses::new(16 << 10, 1.06, 48),
         page_bytes: 16 << 10,
         pool: PagePool::new(16 << 10),
         pages_floor: 2,
@@ -57,7 +57,7 @@ fn value(number: u8, bytes: usize) -> Vec<u8> {
 
 /// A store with its expected contents: it may have lost items, but never holds others.
 struct Pair {
-    store: Store,
+    store: ItemStore,
     model: BTreeMap<u8, (Vec<u8>, u32)>,
 }
 
@@ -92,10 +92,10 @@ impl Pair {
 }
 
 fn run(actions: Vec<Action>, limit: u64, evict: bool) {
-    let budget = Arc::new(Budget::new(limit, 48 << 10));
+    let budget = Arc::new(ItemBudget::new(limit, 48 << 10));
     let mut pairs: Vec<Pair> = (0..2)
         .map(|number| Pair {
-            store: Store::new(layout(evict), Arc::clone(&budget), number + 1, 2),
+            store: ItemStore::new(layout(evict), Arc::clone(&budget), number + 1, 2),
             model: BTreeMap::new(),
         })
         .collect();
@@ -189,20 +189,20 @@ proptest! {
     }
 }
 
-pub fn put(store: &mut Store, number: u32, bytes: usize) -> Result<ItemRef, NoMemory> {
+pub fn put(store: &mut ItemStore, number: u32, bytes: usize) -> Result<ItemRef, NoMemory> {
     let key = format!("key-{number}");
     let hash = HASH.hash(key.as_bytes());
     store.put(hash, key.as_bytes(), [&vec![b'x'; bytes], b""], Meta { flags: 0, expiry: 0, state: 0 }, 100)
 }
 
-pub fn has(store: &mut Store, number: u32) -> bool {
+pub fn has(store: &mut ItemStore, number: u32) -> bool {
     let key = format!("key-{number}");
     store.peek(HASH.hash(key.as_bytes()), key.as_bytes()).is_some()
 }
 
 #[test]
 fn what_is_fetched_twice_stays() {
-    let mut store = Store::new(layout(true), Arc::new(Budget::new(1 << 20, 0)), 1, 1);
+    let mut store = ItemStore::new(layout(true), Arc::new(ItemBudget::new(1 << 20, 0)), 1, 1);
     for number in 0..3000 {
         put(&mut store, number, 1000).expect("evicts");
         // Two items that are fetched again and again.
@@ -219,8 +219,8 @@ fn what_is_fetched_twice_stays() {
 
 #[test]
 fn memory_moves_between_sizes() {
-    let budget = Arc::new(Budget::new(1 << 20, 0));
-    let mut store = Store::new(layout(true), Arc::clone(&budget), 1, 1);
+    let budget = Arc::new(ItemBudget::new(1 << 20, 0));
+    let mut store = ItemStore::new(layout(true), Arc::clone(&budget), 1, 1);
     for (first, bytes) in [(0, 100), (100_000, 3000), (200_000, 10_000), (300_000, 20)] {
         for number in first..first + 20_000_000 / (bytes as u32 + 100) / 10 {
             put(&mut store, number, bytes).expect("evicts what has another size");
@@ -233,7 +233,7 @@ fn memory_moves_between_sizes() {
 #[test]
 fn expired_items_leave_sooner_where_there_are_few() {
     for (others, seconds) in [(10, 1), (20_000, 20)] {
-        let mut store = Store::new(layout(true), Arc::new(Budget::new(64 << 20, 0)), 1, 1);
+        let mut store = ItemStore::new(layout(true), Arc::new(ItemBudget::new(64 << 20, 0)), 1, 1);
         for number in 0..others {
             put(&mut store, number, 10).expect("there is room");
         }

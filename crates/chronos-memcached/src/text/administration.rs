@@ -3,17 +3,17 @@
 use std::fmt::Display;
 use std::sync::atomic::Ordering;
 
-use plimsoll_chronos::{Step, Transport};
+use plimsoll_chronos::{SessionTransport, Step};
 
-use super::commands::{BAD_FORMAT, Line};
+use super::commands::{BAD_FORMAT, CommandLine};
 use super::dump_cursor::{Dump, DumpStyle};
 use super::words::{self, Words, first_words};
 use crate::clock::Clock;
-use crate::request::{Bits, Head, Request, Style, Verb};
+use crate::request::{Bits, ReplyStyle, Request, RequestHead, Verb};
 use crate::server::Memcached;
-use crate::stats::{self, Report, Sink, SocketState};
+use crate::stats::{self, Report, ReportSink, SocketState};
 
-impl<'a> Line<'a, '_> {
+impl<'a> CommandLine<'a, '_> {
     pub(super) fn flush(&mut self) -> Step<Request<'a>> {
         let (words, count) = first_words::<3>(self.line);
         if count > 3 {
@@ -27,7 +27,7 @@ impl<'a> Line<'a, '_> {
             };
             given = delay;
         }
-        let mut head = Head::new(Verb::Flush, Style::Text);
+        let mut head = RequestHead::new(Verb::Flush, ReplyStyle::Text);
         head.expiry = if given > 0 { self.clock.expiry(given) } else { self.clock.second };
         head.bits = if quiet { Bits::QUIET } else { 0 };
         Step::Everywhere { consumed: self.consumed, request: Request::new(head, &[]) }
@@ -116,7 +116,7 @@ impl<'a> Line<'a, '_> {
             (b"crawl", 3) => match classes(words[2]) {
                 None => self.answer("BADCLASS invalid class id"),
                 Some(_) => {
-                    let head = Head::new(Verb::Crawl, Style::Text);
+                    let head = RequestHead::new(Verb::Crawl, ReplyStyle::Text);
                     Step::Everywhere { consumed: self.consumed, request: Request::new(head, &[]) }
                 }
             },
@@ -152,7 +152,7 @@ impl<'a> Line<'a, '_> {
             return self.answer(&format!("ERROR cannot pipeline other commands before {name}"));
         }
         // A dump has no end that fits a datagram.
-        if self.session.transport == Transport::Udp {
+        if self.session.transport == SessionTransport::Udp {
             return self.answer("ERROR");
         }
         let classes = if word == b"hash" { Some(None) } else { classes(word) };
@@ -203,7 +203,7 @@ impl<'a> Line<'a, '_> {
         if class > CLASS_MAX {
             return self.answer("CLIENT_ERROR Illegal slab id");
         }
-        let mut head = Head::new(Verb::Cachedump, Style::Text);
+        let mut head = RequestHead::new(Verb::Cachedump, ReplyStyle::Text);
         // No item is in memcached's class 0, nor in a class that does not exist here.
         (head.initial, head.delta) = (u64::from(class.wrapping_sub(1)), limit.into());
         Step::Everywhere { consumed: self.consumed, request: Request::new(head, &[]) }
@@ -225,7 +225,7 @@ impl<'a> Line<'a, '_> {
                 _ => return self.answer("CLIENT_ERROR usage: stats detail on|off|dump"),
             },
             b"reset" => {
-                let head = Head::new(Verb::ResetStats, Style::Text);
+                let head = RequestHead::new(Verb::ResetStats, ReplyStyle::Text);
                 return Step::Everywhere { consumed: self.consumed, request: Request::new(head, &[]) };
             }
             b"cachedump" => return self.cachedump(),
@@ -245,7 +245,7 @@ impl<'a> Line<'a, '_> {
             }
             _ => return self.answer("ERROR"),
         };
-        let mut head = Head::new(Verb::Stats, Style::Text);
+        let mut head = RequestHead::new(Verb::Stats, ReplyStyle::Text);
         head.mode = report as u8;
         Step::Everywhere { consumed: self.consumed, request: Request::new(head, &[]) }
     }
@@ -287,7 +287,7 @@ pub fn merge_report(
 /// Writes lines of the form `STAT name value`.
 struct Lines<'a>(&'a mut Vec<u8>);
 
-impl Sink for Lines<'_> {
+impl ReportSink for Lines<'_> {
     fn line(&mut self, name: &str, value: &dyn Display) {
         self.0.extend_from_slice(format!("STAT {name} {value}\r\n").as_bytes());
     }

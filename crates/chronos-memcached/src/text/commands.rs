@@ -9,7 +9,7 @@ use super::KEY_BYTES_MAX;
 use super::words::{self, Words, first_words};
 use crate::clock::Clock;
 use crate::meta;
-use crate::request::{Arguments, Bits, Command, Head, Request, Style, Verb};
+use crate::request::{Arguments, Bits, Command, ReplyStyle, Request, RequestHead, Verb};
 use crate::server::Memcached;
 use crate::session::{MultiGet, Session};
 use crate::stats::VERSION;
@@ -48,7 +48,7 @@ pub fn parse<'a>(
     if let Some(end) = memchr(0, line) {
         line = &line[..end];
     }
-    Line { server, session, clock, input, line, consumed, reply }.parse()
+    CommandLine { server, session, clock, input, line, consumed, reply }.parse()
 }
 
 /// Returns a get of one key, in text or as a meta command whose flags are plain, and its length: the most frequent
@@ -79,7 +79,7 @@ fn frequent(input: &[u8]) -> Option<(usize, Request<'_>)> {
     let request = if is_meta {
         meta::plain_get(key, tokens)?
     } else {
-        let mut head = Head::new(Verb::Get, Style::Text);
+        let mut head = RequestHead::new(Verb::Get, ReplyStyle::Text);
         head.bits = Bits::END;
         Request::new(head, key)
     };
@@ -125,7 +125,7 @@ fn next_key<'a>(
     let mut words = Words(&input[..get.keys_bytes]);
     let key = words.next().unwrap_or_default();
     let keys_bytes = words.0.len();
-    let mut head = Head::new(get.command.verb, Style::Text);
+    let mut head = RequestHead::new(get.command.verb, ReplyStyle::Text);
     (head.expiry, head.bits) = (get.expiry, get.command.bits);
     let mut consumed = get.keys_bytes - keys_bytes;
     if keys_bytes > 0 {
@@ -139,7 +139,7 @@ fn next_key<'a>(
 }
 
 /// One command line while it is parsed.
-pub(super) struct Line<'a, 's> {
+pub(super) struct CommandLine<'a, 's> {
     pub(super) server: &'s Memcached,
     pub(super) session: &'s mut Session,
     pub(super) clock: Clock,
@@ -150,7 +150,7 @@ pub(super) struct Line<'a, 's> {
     pub(super) reply: &'s mut Vec<u8>,
 }
 
-impl<'a> Line<'a, '_> {
+impl<'a> CommandLine<'a, '_> {
     fn parse(&mut self) -> Step<Request<'a>> {
         let mut words = Words(self.line);
         let name = words.next().unwrap_or_default();
@@ -256,7 +256,7 @@ impl<'a> Line<'a, '_> {
             self.consumed = total;
             return self.answer_unless(quiet, "CLIENT_ERROR bad data chunk");
         };
-        let mut head = Head::new(verb, Style::Text);
+        let mut head = RequestHead::new(verb, ReplyStyle::Text);
         head.client_flags = client_flags;
         head.expiry = self.clock.expiry(expiry);
         head.cas = cas;
@@ -272,7 +272,7 @@ impl<'a> Line<'a, '_> {
         if verb != Verb::Set {
             return step;
         }
-        let head = Head::new(Verb::Evict, Style::Text);
+        let head = RequestHead::new(Verb::Evict, ReplyStyle::Text);
         self.server.run(self.consumed, Request::new(head, key), key)
     }
 
@@ -287,7 +287,7 @@ impl<'a> Line<'a, '_> {
         if key.len() > KEY_BYTES_MAX {
             return self.answer_unless(quiet, BAD_FORMAT);
         }
-        let mut head = Head::new(command.verb, Style::Text);
+        let mut head = RequestHead::new(command.verb, ReplyStyle::Text);
         if command.arguments == Arguments::Expiry {
             let Some(expiry) = words::signed_32(words[2]) else {
                 return self.answer_unless(quiet, BAD_EXPIRY);
@@ -322,7 +322,7 @@ impl<'a> Line<'a, '_> {
         if key.len() > KEY_BYTES_MAX {
             return self.answer_unless(quiet, BAD_FORMAT);
         }
-        let mut head = Head::new(Verb::Delete, Style::Text);
+        let mut head = RequestHead::new(Verb::Delete, ReplyStyle::Text);
         head.bits = if quiet { Bits::QUIET } else { 0 };
         self.server.run(self.consumed, Request::new(head, key), key)
     }

@@ -17,10 +17,10 @@ use plimsoll_chronos::Step;
 use super::dump_cursor::{ALL_CLASSES, DumpStyle};
 use crate::clock::Clock;
 use crate::partition::Partition;
-use crate::request::{Head, Request};
+use crate::request::{Request, RequestHead};
 use crate::server::Memcached;
 use crate::session::Session;
-use crate::store::{State, item_bytes};
+use crate::store::{ItemState, item_bytes};
 
 /// The most bytes that `stats cachedump` answers.
 const CACHEDUMP_BYTES_MAX: usize = 2 << 20;
@@ -39,7 +39,7 @@ pub fn next<'a>(server: &Memcached, session: &mut Session, reply: &mut Vec<u8>) 
 }
 
 /// Appends the lines of the items of one page.
-pub fn execute(partition: &Partition, head: &Head, clock: Clock, reply: &mut Vec<u8>) {
+pub fn execute(partition: &Partition, head: &RequestHead, clock: Clock, reply: &mut Vec<u8>) {
     let (page, class) = (head.delta as usize, head.initial);
     let style = if head.mode == DumpStyle::Mgdump as u8 { DumpStyle::Mgdump } else { DumpStyle::Metadump };
     let mut line = String::new();
@@ -49,7 +49,7 @@ pub fn execute(partition: &Partition, head: &Head, clock: Clock, reply: &mut Vec
         }
         if style == DumpStyle::Mgdump {
             reply.extend_from_slice(b"mg ");
-            if header.state & State::KEY_BINARY != 0 {
+            if header.state & ItemState::KEY_BINARY != 0 {
                 line.clear();
                 STANDARD.encode_string(key, &mut line);
                 reply.extend_from_slice(line.as_bytes());
@@ -66,7 +66,7 @@ pub fn execute(partition: &Partition, head: &Head, clock: Clock, reply: &mut Vec
             expiry => clock.date(expiry),
         };
         let (last, cas) = (clock.date(header.time.get()), header.cas.get());
-        let fetched = if header.state & State::FETCHED != 0 { "yes" } else { "no" };
+        let fetched = if header.state & ItemState::FETCHED != 0 { "yes" } else { "no" };
         let (class, size) = (number + 1, item_bytes(header));
         reply.extend_from_slice(b"key=");
         push_encoded(reply, key);
@@ -89,13 +89,19 @@ fn push_encoded(reply: &mut Vec<u8>, key: &[u8]) {
 }
 
 /// Appends the `stats cachedump` lines of the class, as many as `head` asks for, of one of `partitions`.
-pub fn cachedump(partition: &Partition, head: &Head, clock: Clock, partitions: u32, reply: &mut Vec<u8>) {
+pub fn cachedump(
+    partition: &Partition,
+    head: &RequestHead,
+    clock: Clock,
+    partitions: u32,
+    reply: &mut Vec<u8>,
+) {
     let (class, limit) = (head.initial as usize, if head.delta == 0 { u64::MAX } else { head.delta });
     let bytes_max = CACHEDUMP_BYTES_MAX / partitions as usize;
     let (mut shown, mut line) = (0, String::new());
     for &page in partition.store.pages_of(class) {
         partition.store.look_through(page as usize, clock.second, |header, key, _| {
-            if header.state & State::KEY_BINARY != 0 || shown == limit || reply.len() >= bytes_max {
+            if header.state & ItemState::KEY_BINARY != 0 || shown == limit || reply.len() >= bytes_max {
                 return;
             }
             shown += 1;

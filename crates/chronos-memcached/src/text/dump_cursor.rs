@@ -2,7 +2,7 @@
 
 use plimsoll_chronos::PartitionId;
 
-use crate::request::{Head, Style, Verb};
+use crate::request::{ReplyStyle, RequestHead, Verb};
 
 /// The lines that a dump writes for each item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,7 +40,7 @@ impl Dump {
 
     /// Returns the request for the next page, and its partition, where each of `partitions` partitions has at most
     /// `pages`; `None` at the end.
-    pub fn next_page(&mut self, pages: usize, partitions: u32) -> Option<(PartitionId, Head)> {
+    pub fn next_page(&mut self, pages: usize, partitions: u32) -> Option<(PartitionId, RequestHead)> {
         if self.page >= pages {
             (self.page, self.partition) = (0, self.partition + 1);
         }
@@ -49,7 +49,7 @@ impl Dump {
             self.walks.pop();
         }
         let class = *self.walks.last().filter(|_| pages > 0)?;
-        let mut head = Head::new(Verb::Dump, Style::Text);
+        let mut head = RequestHead::new(Verb::Dump, ReplyStyle::Text);
         head.mode = self.style as u8;
         (head.initial, head.delta) = (class.map_or(ALL_CLASSES, u64::from), self.page as u64);
         self.page += 1;

@@ -3,7 +3,7 @@
 use super::words::push_number;
 use crate::clock::Clock;
 use crate::partition::{Outcome, Partition};
-use crate::request::{Bits, Head, Request};
+use crate::request::{Bits, Request, RequestHead};
 use crate::store::ItemRef;
 
 /// Runs `request` and appends its answer.
@@ -37,7 +37,7 @@ pub fn execute(partition: &mut Partition, request: &Request<'_>, clock: Clock, r
 
 /// Appends the answer to a get that found an item, or none.
 #[inline]
-pub fn answer_get(partition: &Partition, head: &Head, found: Option<ItemRef>, reply: &mut Vec<u8>) {
+pub fn answer_get(partition: &Partition, head: &RequestHead, found: Option<ItemRef>, reply: &mut Vec<u8>) {
     if let Some(item) = found {
         value(partition, item, head.has(Bits::CAS), reply);
     }

@@ -13,8 +13,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use plimsoll_chronos::{Direct, Now, Service, Transport};
-use plimsoll_chronos_memcached::{Memcached, Session, Settings};
+use plimsoll_chronos::{Direct, Now, Service, SessionTransport};
+use plimsoll_chronos_memcached::{Memcached, MemcachedSettings, Session};
 
 /// The time, as a runtime would read it.
 pub fn now(started: SystemTime) -> Now {
@@ -35,17 +35,17 @@ pub struct Ours {
 
 impl Ours {
     /// A server with `partitions` and one connection.
-    pub fn new(mut settings: Settings, partitions: u32) -> Ours {
+    pub fn new(mut settings: MemcachedSettings, partitions: u32) -> Ours {
         settings.partitions = partitions;
         let direct = Direct::new(Memcached::new(settings).expect("good settings"), partitions);
-        let session = direct.service().open(Transport::Unix);
+        let session = direct.service().open(SessionTransport::Unix);
         let started = SystemTime::now();
         Ours { direct, session, closed: false, started, pending: Vec::new(), skip: 0 }
     }
 
     /// Opens another connection in place of this one.
     pub fn reconnect(&mut self) {
-        self.session = self.direct.service().open(Transport::Unix);
+        self.session = self.direct.service().open(SessionTransport::Unix);
         self.pending.clear();
         (self.skip, self.closed) = (0, false);
     }

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use plimsoll_chronos_memcached::Settings;
+use plimsoll_chronos_memcached::MemcachedSettings;
 
 use crate::common::server::Server;
 use crate::common::{Ours, Theirs, have_memcached};
@@ -30,7 +30,7 @@ const SETTINGS: &str = "maxconns lru_crawler lru_crawler_sleep lru_crawler_tocra
 
 #[test]
 fn every_field_that_the_exporter_reads_is_there() {
-    let mut ours = Ours::new(Settings::default(), 1);
+    let mut ours = Ours::new(MemcachedSettings::default(), 1);
     ours.send(b"set a 0 0 1\r\nx\r\nget a\r\n");
     for (report, prefix, fields) in [
         ("stats", "", GENERAL),

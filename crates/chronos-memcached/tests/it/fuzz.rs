@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use plimsoll_chronos::{Direct, Now, Service, Transport};
-use plimsoll_chronos_memcached::{Credentials, Memcached, Protocol, Settings};
+use plimsoll_chronos::{Direct, Now, Service, SessionTransport};
+use plimsoll_chronos_memcached::{Credentials, Memcached, MemcachedSettings, Protocol};
 use proptest::prelude::*;
 
 const NOW: Now = Now { since_start: Duration::from_secs(5), unix_seconds: 1_800_000_000 };
 
-fn server(settings: Settings) -> Direct<Memcached> {
-    let settings = Settings { partitions: 3, item_size_max: 4096, ..settings };
+fn server(settings: MemcachedSettings) -> Direct<Memcached> {
+    let settings = MemcachedSettings { partitions: 3, item_size_max: 4096, ..settings };
     Direct::new(Memcached::new(settings).expect("good settings"), 3)
 }
 
 /// Returns all answers to `pieces`, one after the other.
 fn answers(mut direct: Direct<Memcached>, pieces: &[&[u8]]) -> Vec<u8> {
-    let mut session = direct.service().open(Transport::Tcp);
+    let mut session = direct.service().open(SessionTransport::Tcp);
     let (mut pending, mut reply, mut skip) = (Vec::new(), Vec::new(), 0_usize);
     for piece in pieces {
         let skipped = skip.min(piece.len());
@@ -118,7 +118,7 @@ proptest! {
         cuts in proptest::collection::vec(any::<usize>(), 0..6),
     ) {
         let input = words.concat();
-        let whole = answers(server(Settings::default()), &[&input]);
+        let whole = answers(server(MemcachedSettings::default()), &[&input]);
         let mut places: Vec<usize> = cuts.into_iter().map(|cut| cut % (input.len() + 1)).collect();
         places.sort_unstable();
         let (mut pieces, mut rest) = (Vec::new(), &input[..]);
@@ -128,7 +128,7 @@ proptest! {
             rest = more;
         }
         pieces.push(rest);
-        let cut = answers(server(Settings::default()), &pieces);
+        let cut = answers(server(MemcachedSettings::default()), &pieces);
         // Reports describe the process, and its time passes. A dump is refused behind other commands, as with
         // memcached, but not if it arrives in a piece of its own.
         let has = |words: &[u8]| {
@@ -150,21 +150,21 @@ proptest! {
         let key = "k".repeat(long.unwrap_or(1));
         let line = [name, &key, &parts.concat(), end].concat();
         let before = format!("set {} 3 0 2\r\nhi\r\n", "k".repeat(key.len().min(250)));
-        let whole = answers(server(Settings::default()), &[before.as_bytes(), line.as_bytes()]);
+        let whole = answers(server(MemcachedSettings::default()), &[before.as_bytes(), line.as_bytes()]);
         let (head, last) = line.as_bytes().split_at(line.len() - 1);
-        let cut = answers(server(Settings::default()), &[before.as_bytes(), head, last]);
+        let cut = answers(server(MemcachedSettings::default()), &[before.as_bytes(), head, last]);
         prop_assert_eq!(whole.escape_ascii().to_string(), cut.escape_ascii().to_string());
     }
 
     #[test]
     fn any_bytes(input in proptest::collection::vec(any::<u8>(), 0..400)) {
-        answers(server(Settings::default()), &[&input]);
+        answers(server(MemcachedSettings::default()), &[&input]);
     }
 
     #[test]
     fn nothing_is_told_without_login(words in proptest::collection::vec(word(), 0..40)) {
         let credentials = Some(Credentials::parse("users", b"ann:secret").expect("a user"));
-        let settings = Settings { credentials, protocol: Protocol::Text, ..Settings::default() };
+        let settings = MemcachedSettings { credentials, protocol: Protocol::Text, ..MemcachedSettings::default() };
         let reply = answers(server(settings), &[&words.concat()]);
         for line in reply.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
             prop_assert!(line.starts_with(b"CLIENT_ERROR"), "{}", line.escape_ascii());
@@ -174,9 +174,9 @@ proptest! {
     #[test]
     fn a_request_means_the_same_on_another_thread(words in proptest::collection::vec(word(), 0..30)) {
         let input = words.concat();
-        let service = server(Settings::default());
+        let service = server(MemcachedSettings::default());
         let service = service.service();
-        let mut session = service.open(Transport::Tcp);
+        let mut session = service.open(SessionTransport::Tcp);
         let (mut reply, mut message) = (Vec::new(), Vec::new());
         if let plimsoll_chronos::Step::Run { request, .. } = service.parse(&mut session, NOW, &input, &mut reply) {
             service.encode(&request, &mut message);

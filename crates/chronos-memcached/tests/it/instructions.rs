@@ -10,8 +10,8 @@ use crate::common::mix;
 use std::process::Command;
 use std::time::Duration;
 
-use plimsoll_chronos::{Direct, Now, Service, Transport};
-use plimsoll_chronos_memcached::{Memcached, Settings};
+use plimsoll_chronos::{Direct, Now, Service, SessionTransport};
+use plimsoll_chronos_memcached::{Memcached, MemcachedSettings};
 
 const KEYS: u64 = 500;
 /// Requests that arrive together.
@@ -30,9 +30,9 @@ fn requests() {
     let variable = |name: &str| std::env::var(name).expect("set by the other test");
     let (protocol, batches) =
         (variable("MIX_PROTOCOL"), variable("MIX_BATCHES").parse::<u64>().expect("a number"));
-    let settings = Settings { partitions: 4, hash_secret: 7, ..Settings::default() };
+    let settings = MemcachedSettings { partitions: 4, hash_secret: 7, ..MemcachedSettings::default() };
     let mut direct = Direct::new(Memcached::new(settings).expect("good settings"), 4);
-    let mut session = direct.service().open(Transport::Tcp);
+    let mut session = direct.service().open(SessionTransport::Tcp);
     let now = Now { since_start: Duration::ZERO, unix_seconds: 1_800_000_000 };
     let (mut input, mut reply) = (Vec::with_capacity(64 << 10), Vec::with_capacity(64 << 10));
     for key in 0..KEYS {

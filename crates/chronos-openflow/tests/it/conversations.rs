@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::support::{Wire, features, frame, hello, kinds, message, packet_in, port_status, split};
-use plimsoll_chronos::{Served, Service};
-use plimsoll_chronos_openflow::{Limits, NO_BUFFER, Settings, Version, Versions};
+use plimsoll_chronos::{ServedInput, Service};
+use plimsoll_chronos_openflow::{Limits, NO_BUFFER, OpenFlowSettings, Version, Versions};
 
 const ERROR: u8 = 1;
 const VERSIONS: [u8; 2] = [1, 4];
@@ -29,7 +29,7 @@ fn versions_are_negotiated() {
         ("no hello but an echo", message(4, 2, 1, &[]), None),
     ];
     for (what, input, version) in cases {
-        let mut wire = Wire::new(Settings::default());
+        let mut wire = Wire::new(OpenFlowSettings::default());
         let (served, reply) = wire.serve(&input);
         assert_eq!(served.close, version.is_none(), "{what}");
         let messages = split(&reply);
@@ -43,7 +43,8 @@ fn versions_are_negotiated() {
             None => assert_eq!((kinds(&reply), &messages[0].1[8..12]), (vec![ERROR], &[0; 4][..]), "{what}"),
         }
     }
-    let mut old = Wire::new(Settings { versions: Versions::only(Version::V10), ..Settings::default() });
+    let mut old =
+        Wire::new(OpenFlowSettings { versions: Versions::only(Version::V10), ..OpenFlowSettings::default() });
     assert_eq!(split(&old.send(&hello(4)))[1].0.version, 1);
 }
 
@@ -63,7 +64,7 @@ fn what_is_wrong_is_told() {
             ("short features", message(version, 6, 3, &[0; 12]), [0, 1, 0, 6]),
         ];
         for (what, input, error) in cases {
-            let mut wire = Wire::up(version, Settings::default());
+            let mut wire = Wire::up(version, OpenFlowSettings::default());
             let reply = wire.send(&input);
             let begin = &input[..input.len().min(64)];
             let expected = message(version, ERROR, 3, &[&error[..], begin].concat());
@@ -74,7 +75,7 @@ fn what_is_wrong_is_told() {
         // configuration.
         let quiet = [(1, 4), (3, 0), (if version == 1 { 19 } else { 21 }, 0), (11, 40), (8, 4), (0, 0)];
         for (kind, bytes) in quiet {
-            let mut wire = Wire::up(version, Settings::default());
+            let mut wire = Wire::up(version, OpenFlowSettings::default());
             assert!(wire.send(&message(version, kind, 3, &vec![0; bytes])).is_empty(), "{kind}");
         }
     }
@@ -82,7 +83,7 @@ fn what_is_wrong_is_told() {
 
 #[test]
 fn lengths_are_limited() {
-    let settings = Settings { message_bytes_max: 2000, ..Settings::default() };
+    let settings = OpenFlowSettings { message_bytes_max: 2000, ..OpenFlowSettings::default() };
     let mut wire = Wire::up(1, settings);
     let long = message(1, 2, 3, &[7; 2000]);
     let reply = wire.send(&[&long[..], &message(1, 2, 4, b"still here")].concat());
@@ -90,7 +91,7 @@ fn lengths_are_limited() {
     assert_eq!(split(&reply)[1].1[8..], *b"still here");
     // The rest of the message is yet to arrive: the head has its length.
     let (served, reply) = wire.serve(&long[..100]);
-    assert_eq!((served, kinds(&reply)), (Served { consumed: long.len(), close: false }, vec![ERROR]));
+    assert_eq!((served, kinds(&reply)), (ServedInput { consumed: long.len(), close: false }, vec![ERROR]));
 
     // A hello is short, and the controller does not wait for the rest of one that seems longer.
     let mut wire = Wire::new(settings);
@@ -106,7 +107,7 @@ fn lengths_are_limited() {
 #[test]
 fn echoes_come_back_whole() {
     for version in VERSIONS {
-        let mut wire = Wire::up(version, Settings::default());
+        let mut wire = Wire::up(version, OpenFlowSettings::default());
         for bytes in [0, 1, 65_527] {
             let body = vec![0xab; bytes];
             assert_eq!(wire.send(&message(version, 2, 77, &body)), message(version, 3, 77, &body));
@@ -116,13 +117,13 @@ fn echoes_come_back_whole() {
 
 #[test]
 fn a_connection_belongs_to_one_datapath() {
-    let mut wire = Wire::up(4, Settings::default());
+    let mut wire = Wire::up(4, OpenFlowSettings::default());
     assert!(wire.send(&features(4, 1)).is_empty());
     assert!(wire.serve(&features(4, 2)).0.close);
     // An auxiliary connection changes no state.
-    let mut wire = Wire::up(4, Settings::default());
+    let mut wire = Wire::up(4, OpenFlowSettings::default());
     wire.send(&packet_in(4, 5, NO_BUFFER, 1, &frame(1, 0xff)));
-    wire.session = wire.direct.service().open(plimsoll_chronos::Transport::Tcp);
+    wire.session = wire.direct.service().open(plimsoll_chronos::SessionTransport::Tcp);
     wire.send(&hello(4));
     let mut auxiliary = features(4, 1);
     auxiliary[21] = 1;
@@ -130,14 +131,14 @@ fn a_connection_belongs_to_one_datapath() {
     assert_eq!(wire.stations(), 1);
     assert_eq!(kinds(&wire.send(&packet_in(4, 6, NO_BUFFER, 2, &frame(2, 1)))), [14, 13]);
     // The main connection again: the ports of stations may have changed.
-    wire.session = wire.direct.service().open(plimsoll_chronos::Transport::Tcp);
+    wire.session = wire.direct.service().open(plimsoll_chronos::SessionTransport::Tcp);
     wire.send(&[hello(4), features(4, 1)].concat());
     assert_eq!(wire.stations(), 0);
 }
 
 #[test]
 fn packets_before_the_features_are_nobodys() {
-    let mut wire = Wire::new(Settings::default());
+    let mut wire = Wire::new(OpenFlowSettings::default());
     wire.send(&hello(1));
     assert!(wire.send(&packet_in(1, 5, NO_BUFFER, 1, &frame(1, 0xff))).is_empty());
     assert!(wire.send(&port_status(1, 1, 1, 0, 0)).is_empty());
@@ -146,7 +147,7 @@ fn packets_before_the_features_are_nobodys() {
 #[test]
 fn stations_are_learnt() {
     for version in VERSIONS {
-        let mut wire = Wire::up(version, Settings::default());
+        let mut wire = Wire::up(version, OpenFlowSettings::default());
         // Buffer, port, source, destination; the messages of the answer.
         let cases = [
             ("nobody knows 2", NO_BUFFER, 1, frame(1, 2), &[13][..]),
@@ -187,7 +188,7 @@ fn a_port_that_goes_takes_its_stations_and_flows() {
             ("blocked by spanning tree, not down", 2, 0, 4 << 8, false),
         ];
         for (what, reason, config, state, gone) in cases {
-            let mut wire = Wire::up(version, Settings::default());
+            let mut wire = Wire::up(version, OpenFlowSettings::default());
             wire.send(&packet_in(version, 5, NO_BUFFER, 1, &frame(1, 0xff)));
             let reply = wire.send(&port_status(version, reason, 1, config, state));
             assert_eq!(kinds(&reply), if gone { &[14][..] } else { &[] }, "{what} in version {version}");
@@ -199,15 +200,19 @@ fn a_port_that_goes_takes_its_stations_and_flows() {
 #[test]
 fn stations_and_switches_are_bounded_and_forgotten() {
     let addresses = Limits { entries: 10, age_seconds: 100 };
-    let mut wire = Wire::up(1, Settings { addresses, datapaths_max: 2, ..Settings::default() });
+    let mut wire =
+        Wire::up(1, OpenFlowSettings { addresses, datapaths_max: 2, ..OpenFlowSettings::default() });
     for station in 0..50 {
         wire.send(&packet_in(1, 5, NO_BUFFER, 1, &frame(station, 0xff)));
     }
     assert_eq!(wire.stations(), 10);
     wire.wait(99);
     let housekeeping = |wire: &mut Wire| {
-        let service =
-            plimsoll_chronos_openflow::OpenFlow::new(Settings { addresses, ..Settings::default() }, 16, 7);
+        let service = plimsoll_chronos_openflow::OpenFlow::new(
+            OpenFlowSettings { addresses, ..OpenFlowSettings::default() },
+            16,
+            7,
+        );
         let now = wire.now;
         for partition in wire.direct.partitions() {
             while service.housekeeping(partition, now) {}
@@ -221,7 +226,7 @@ fn stations_and_switches_are_bounded_and_forgotten() {
 
     // 100 switches in 16 partitions of 2 each.
     for datapath in 100..200 {
-        wire.session = wire.direct.service().open(plimsoll_chronos::Transport::Tcp);
+        wire.session = wire.direct.service().open(plimsoll_chronos::SessionTransport::Tcp);
         wire.send(&[hello(1), features(1, datapath)].concat());
     }
     assert!(wire.direct.partitions().iter().all(|partition| partition.len() <= 2));
@@ -229,7 +234,7 @@ fn stations_and_switches_are_bounded_and_forgotten() {
 
 #[test]
 fn a_silent_connection_has_deadlines() {
-    let settings = Settings { hello_seconds: 5, echo_seconds: 20, ..Settings::default() };
+    let settings = OpenFlowSettings { hello_seconds: 5, echo_seconds: 20, ..OpenFlowSettings::default() };
     // A hello alone does not extend the deadline of the features.
     for begin in [vec![], hello(4)] {
         let mut wire = Wire::new(settings);
@@ -251,6 +256,6 @@ fn a_silent_connection_has_deadlines() {
         wire.serve(&answer[..4]);
         assert_eq!(wire.tick_after(1), None);
     }
-    let mut patient = Wire::new(Settings { hello_seconds: 0, ..settings });
+    let mut patient = Wire::new(OpenFlowSettings { hello_seconds: 0, ..settings });
     assert_eq!(patient.tick_after(1 << 20), Some(vec![]));
 }

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use crate::support::{features, hello};
 use plimsoll_chronos::{Config, IoBackend, Limits, Listen, Runtime};
-use plimsoll_chronos_openflow::{OpenFlow, Settings};
+use plimsoll_chronos_openflow::{OpenFlow, OpenFlowSettings};
 use plimsoll_testing::eventually;
 
 #[test]
@@ -15,7 +15,7 @@ fn silent_connections_give_their_places_to_switches() {
         let listen = vec![Listen::Tcp(SocketAddr::from(([127, 0, 0, 1], 0)))];
         let limits = Limits { connections_per_address: 3, ..Limits::default() };
         let config = Config { io, threads: 2, listen, limits, ..Config::default() };
-        let settings = Settings { hello_seconds: 1, echo_seconds: 1, ..Settings::default() };
+        let settings = OpenFlowSettings { hello_seconds: 1, echo_seconds: 1, ..OpenFlowSettings::default() };
         let server = Runtime::start(OpenFlow::new(settings, config.partitions(), 7), &config).unwrap();
         let [Listen::Tcp(address)] = server.bound() else { panic!("{:?}", server.bound()) };
         let mut silent: Vec<TcpStream> = (0..3)

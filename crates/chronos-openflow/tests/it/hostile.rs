@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::support::{Wire, features, frame, hello, message, packet_in, port_status, split};
-use plimsoll_chronos::{Now, PartitionId, Service, Step, Transport};
-use plimsoll_chronos_openflow::{NO_BUFFER, OpenFlow, Settings};
+use plimsoll_chronos::{Now, PartitionId, Service, SessionTransport, Step};
+use plimsoll_chronos_openflow::{NO_BUFFER, OpenFlow, OpenFlowSettings};
 use proptest::prelude::*;
 
 /// A message of a switch, valid or nearly.
@@ -45,7 +45,7 @@ fn conversation() -> impl Strategy<Value = Vec<u8>> {
 
 /// Serves `input` in pieces of at most `piece` bytes, as a connection does.
 fn in_pieces(input: &[u8], piece: usize) -> (Vec<u8>, bool) {
-    let mut wire = Wire::new(Settings { message_bytes_max: 300, ..Settings::default() });
+    let mut wire = Wire::new(OpenFlowSettings { message_bytes_max: 300, ..OpenFlowSettings::default() });
     wire.direct.serve_in_pieces(&mut wire.session, wire.now, input, piece)
 }
 
@@ -65,8 +65,8 @@ proptest! {
 
     #[test]
     fn requests_cross_threads_unchanged(input in conversation()) {
-        let service = OpenFlow::new(Settings::default(), 16, 7);
-        let mut session = service.open(Transport::Tcp);
+        let service = OpenFlow::new(OpenFlowSettings::default(), 16, 7);
+        let mut session = service.open(SessionTransport::Tcp);
         let now = Now { since_start: std::time::Duration::ZERO, unix_seconds: 0 };
         let (mut rest, mut reply) = (&input[..], Vec::new());
         loop {

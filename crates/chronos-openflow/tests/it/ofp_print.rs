@@ -5,7 +5,7 @@ use crate::support;
 
 use std::process::Command;
 
-use plimsoll_chronos_openflow::{NO_BUFFER, Settings};
+use plimsoll_chronos_openflow::{NO_BUFFER, OpenFlowSettings};
 use support::{Wire, features, frame, hello, packet_in, port_status, split};
 
 /// Returns a message in words; None, with the reason on standard error, without the program.
@@ -22,7 +22,7 @@ fn printed(message: &[u8]) -> Option<String> {
 #[test]
 fn open_vswitch_reads_what_we_write() {
     for version in [1, 4] {
-        let mut wire = Wire::new(Settings { flow_hard_seconds: 900, ..Settings::default() });
+        let mut wire = Wire::new(OpenFlowSettings { flow_hard_seconds: 900, ..OpenFlowSettings::default() });
         let mut bytes = wire.send(&hello(version));
         bytes.extend(wire.send(&features(version, 1)));
         bytes.extend(wire.send(&packet_in(version, 0x20, NO_BUFFER, 1, &frame(1, 2))));

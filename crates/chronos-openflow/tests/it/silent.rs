@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Wire, features, frame, hello, message, packet_in};
 use plimsoll_chronos::{Config, IoBackend, Listen, Poll, Runtime};
-use plimsoll_chronos_openflow::{NO_BUFFER, OpenFlow, Settings};
+use plimsoll_chronos_openflow::{NO_BUFFER, OpenFlow, OpenFlowSettings};
 
 /// The longest wait for an event that must occur.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -51,13 +51,13 @@ fn descriptors() -> usize {
 #[test]
 fn packets_without_an_answer_hold_up_nothing() {
     for config in modes() {
-        let controller = OpenFlow::new(Settings::default(), config.partitions(), 7);
+        let controller = OpenFlow::new(OpenFlowSettings::default(), config.partitions(), 7);
         let server = Runtime::start(controller, &config).unwrap();
         let [Listen::Tcp(address)] = server.bound() else { panic!("{:?}", server.bound()) };
         let before = descriptors();
         for (datapath, length) in (1..).zip(LENGTHS.repeat(2)) {
             let input = conversation([1, 4][datapath as usize % 2], datapath, length);
-            let expected = Wire::new(Settings::default()).send(&input);
+            let expected = Wire::new(OpenFlowSettings::default()).send(&input);
             let mut stream = TcpStream::connect(address).unwrap();
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
             stream.write_all(&input).unwrap();

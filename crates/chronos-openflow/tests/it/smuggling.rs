@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::support::{Wire, features, frame, hello, packet_in};
-use plimsoll_chronos_openflow::{NO_BUFFER, Settings};
+use plimsoll_chronos_openflow::{NO_BUFFER, OpenFlowSettings};
 use proptest::prelude::*;
 
 /// A switch's handshake, and a packet that teaches the controller a station.
@@ -15,7 +15,7 @@ fn evil(version: u8) -> Vec<u8> {
 /// Serves `input` in pieces; true if the connection was closed. No station may be known then.
 #[track_caller]
 fn is_closed(input: &[u8], piece: usize) -> bool {
-    let mut wire = Wire::new(Settings::default());
+    let mut wire = Wire::new(OpenFlowSettings::default());
     let (reply, is_closed) = wire.direct.serve_in_pieces(&mut wire.session, wire.now, input, piece);
     assert_eq!(wire.stations(), 0, "{:?}", input[..input.len().min(40)].escape_ascii().to_string());
     assert!(reply.len() <= 100, "no more than an error is answered: {} bytes", reply.len());

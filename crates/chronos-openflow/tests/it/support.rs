@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use plimsoll_chronos::{Direct, Now, Served, Service, Transport};
-use plimsoll_chronos_openflow::{HEADER_BYTES, Header, OpenFlow, Session, Settings};
+use plimsoll_chronos::{Direct, Now, ServedInput, Service, SessionTransport};
+use plimsoll_chronos_openflow::{HEADER_BYTES, Header, OpenFlow, OpenFlowSettings, Session};
 
 /// A controller of 16 partitions, and one connection to it.
 pub struct Wire {
@@ -14,15 +14,15 @@ pub struct Wire {
 }
 
 impl Wire {
-    pub fn new(settings: Settings) -> Wire {
+    pub fn new(settings: OpenFlowSettings) -> Wire {
         let service = OpenFlow::new(settings, 16, 7);
-        let session = service.open(Transport::Tcp);
+        let session = service.open(SessionTransport::Tcp);
         let now = Now { since_start: Duration::ZERO, unix_seconds: 0 };
         Wire { direct: Direct::new(service, 16), session, now }
     }
 
     /// Creates a connection of this version whose datapath is 1.
-    pub fn up(version: u8, settings: Settings) -> Wire {
+    pub fn up(version: u8, settings: OpenFlowSettings) -> Wire {
         let mut wire = Wire::new(settings);
         assert_eq!(kinds(&wire.send(&hello(version))), [0, 5]);
         let after = kinds(&wire.send(&features(version, 1)));
@@ -37,7 +37,7 @@ impl Wire {
     /// Returns the answer to `input`, all of which must be consumed.
     pub fn send(&mut self, input: &[u8]) -> Vec<u8> {
         let (served, reply) = self.serve(input);
-        assert_eq!(served, Served { consumed: input.len(), close: false });
+        assert_eq!(served, ServedInput { consumed: input.len(), close: false });
         reply
     }
 
@@ -48,7 +48,7 @@ impl Wire {
         self.direct.service().tick(&mut self.session, self.now, &mut sent).then_some(sent)
     }
 
-    pub fn serve(&mut self, input: &[u8]) -> (Served, Vec<u8>) {
+    pub fn serve(&mut self, input: &[u8]) -> (ServedInput, Vec<u8>) {
         let mut reply = Vec::new();
         let served = self.direct.serve(&mut self.session, self.now, input, &mut reply);
         (served, reply)

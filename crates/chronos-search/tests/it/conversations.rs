@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use crate::support::{NOW, SECRET, Wire, response};
-use plimsoll_chronos::{Now, Served, Service, Transport};
-use plimsoll_chronos_search::{Mode, Search, Sets, Settings, load};
+use plimsoll_chronos::{Now, ServedInput, Service, SessionTransport};
+use plimsoll_chronos_search::{Mode, SearchService, SearchSettings, Sets, load};
 use serde_json::json;
 
 const BAD_LINE: &str = "CLIENT_ERROR bad command line format\r\n";
@@ -55,7 +55,7 @@ fn memcached_documents() {
         }
         let expected = "STAT documents 1\r\nSTAT document_words 0\r\nSTAT words 0\r\nSTAT postings 0\r\n";
         assert!(wire.send(b"stats\r\n").contains(expected), "{name}");
-        assert_eq!(wire.serve(b"quit\r\nget sun\r\n").0, Served { consumed: 0, close: true });
+        assert_eq!(wire.serve(b"quit\r\nget sun\r\n").0, ServedInput { consumed: 0, close: true });
     }
 }
 
@@ -133,7 +133,7 @@ fn http_refuses_with_reasons() {
         ("PUT", "/documents/%ff", "x", 400, "UTF-8"),
     ];
     for (method, target, body, status, reason) in cases {
-        let mut wire = Wire::new(Settings::default(), 4);
+        let mut wire = Wire::new(SearchSettings::default(), 4);
         let (answered, body) = wire.http(method, target, body);
         let message = body["error"].as_str().unwrap();
         assert!(answered == status && message.contains(reason), "{method} {target}: {answered} {message}");
@@ -157,7 +157,7 @@ fn http_refuses_with_reasons() {
         (format!("GET / HTTP/1.1\r\nHost: x\r\n{}\r\n", "a: b\r\n".repeat(65)), 431),
     ];
     for (input, status) in ends {
-        let mut wire = Wire::new(Settings { document_bytes_max: 1000, ..Settings::default() }, 4);
+        let mut wire = Wire::new(SearchSettings { document_bytes_max: 1000, ..SearchSettings::default() }, 4);
         let (served, reply) = wire.serve(input.as_bytes());
         assert!(served.close, "{input}");
         assert_eq!(response(&String::from_utf8(reply).unwrap()).0, status, "{input}");
@@ -167,7 +167,7 @@ fn http_refuses_with_reasons() {
 #[test]
 fn http_connections_end_when_they_are_asked_to() {
     for head in ["GET /stats HTTP/1.0\r\n", "GET /stats HTTP/1.1\r\nHost: x\r\nConnection: foo, Close\r\n"] {
-        let mut wire = Wire::new(Settings::default(), 4);
+        let mut wire = Wire::new(SearchSettings::default(), 4);
         let (served, reply) =
             wire.serve(format!("{head}\r\nGET /stats HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes());
         let reply = String::from_utf8(reply).unwrap();
@@ -222,7 +222,7 @@ fn a_head_has_a_deadline_from_its_first_byte() {
         ("set a 0 0 3\r\nsu", false),
     ] {
         for head_seconds in [0, 5] {
-            let mut wire = Wire::new(Settings { head_seconds, ..Settings::default() }, 4);
+            let mut wire = Wire::new(SearchSettings { head_seconds, ..SearchSettings::default() }, 4);
             let at = |seconds| Now { since_start: Duration::from_secs(seconds), ..NOW };
             let mut consumed = 0;
             for (second, end) in [(10, sent.len().saturating_sub(1)), (12, sent.len())] {
@@ -240,7 +240,7 @@ fn a_head_has_a_deadline_from_its_first_byte() {
 
 #[test]
 fn http_says_when_to_go_on() {
-    let mut wire = Wire::new(Settings::default(), 4);
+    let mut wire = Wire::new(SearchSettings::default(), 4);
     let head = "PUT /documents/a HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n";
     let (served, reply) = wire.serve(head.as_bytes());
     assert_eq!((served.consumed, &reply[..]), (0, &b"HTTP/1.1 100 Continue\r\n\r\n"[..]));
@@ -263,7 +263,7 @@ fn files_become_documents() {
         "more.jsonl",
         b"{\"id\": 7, \"text\": \"sun\\n\", \"lang\": \"en\"}\n\n{\"id\": \"x\", \"text\": \"moon\"}\n",
     );
-    let search = Search::new(Settings::default(), 4, SECRET);
+    let search = SearchService::new(SearchSettings::default(), 4, SECRET);
     let loaded = load(&search, folder.path()).unwrap();
     assert_eq!((loaded.documents, loaded.left_out), (4, 1));
     assert_eq!(load(&search, &lines).unwrap().documents, 2);
@@ -300,11 +300,11 @@ fn files_become_documents() {
 
 #[test]
 fn a_reader_leaves_a_partition_as_it_is() {
-    let mut wire = Wire::new(Settings::default(), 1);
+    let mut wire = Wire::new(SearchSettings::default(), 1);
     wire.send(b"set a 0 0 3\r\nsun\r\n");
-    let search = Search::new(Settings::default(), 1, SECRET);
+    let search = SearchService::new(SearchSettings::default(), 1, SECRET);
     for (input, reads) in [(&b"get sun\r\n"[..], true), (b"delete a\r\n", false), (b"stats\r\n", true)] {
-        let mut session = search.open(Transport::Tcp);
+        let mut session = search.open(SessionTransport::Tcp);
         let (mut refused, mut reply) = (Vec::new(), Vec::new());
         match search.parse(&mut session, NOW, input, &mut refused) {
             plimsoll_chronos::Step::Run { request, .. }

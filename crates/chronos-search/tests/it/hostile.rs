@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::support::{NOW, SECRET, Wire};
-use plimsoll_chronos::{Service, Step, Transport};
-use plimsoll_chronos_search::{Search, Sets, Settings};
+use plimsoll_chronos::{Service, SessionTransport, Step};
+use plimsoll_chronos_search::{SearchService, SearchSettings, Sets};
 use proptest::prelude::*;
 
 fn command() -> impl Strategy<Value = Vec<u8>> {
@@ -54,7 +54,8 @@ fn conversation() -> impl Strategy<Value = Vec<u8>> {
 /// Serves `input` in pieces of at most `piece` bytes, as a connection does.
 fn in_pieces(input: &[u8], piece: usize, snapshots: bool) -> (Vec<u8>, bool) {
     let sets = Sets::Documents;
-    let mut wire = Wire::new(Settings { sets, document_bytes_max: 25, snapshots, ..Settings::default() }, 3);
+    let mut wire =
+        Wire::new(SearchSettings { sets, document_bytes_max: 25, snapshots, ..SearchSettings::default() }, 3);
     wire.direct.serve_in_pieces(&mut wire.session, NOW, input, piece)
 }
 
@@ -77,8 +78,8 @@ proptest! {
     #[test]
     fn requests_cross_threads_unchanged(input in conversation(), postings in any::<bool>()) {
         let sets = if postings { Sets::Postings } else { Sets::Documents };
-        let search = Search::new(Settings { sets, ..Settings::default() }, 5, SECRET);
-        let mut session = search.open(Transport::Tcp);
+        let search = SearchService::new(SearchSettings { sets, ..SearchSettings::default() }, 5, SECRET);
+        let mut session = search.open(SessionTransport::Tcp);
         let (mut rest, mut reply) = (&input[..], Vec::new());
         loop {
             match search.parse(&mut session, NOW, rest, &mut reply) {

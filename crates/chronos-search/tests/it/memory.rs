@@ -3,14 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::support::Wire;
-use plimsoll_chronos_search::{Mode, Sets, Settings};
+use plimsoll_chronos_search::{Mode, SearchSettings, Sets};
 
 const LIMIT: u64 = 1 << 20;
 
 /// Returns all kinds of servers, with this limit.
 fn all(sets: Sets) -> Vec<Wire> {
-    let settings = Settings { sets, memory_max: Some(LIMIT), ..Settings::default() };
-    let snapshots = Settings { snapshots: true, ..settings };
+    let settings = SearchSettings { sets, memory_max: Some(LIMIT), ..SearchSettings::default() };
+    let snapshots = SearchSettings { snapshots: true, ..settings };
     vec![Wire::new(settings, 1), Wire::new(settings, 12), Wire::new(snapshots, 12)]
 }
 

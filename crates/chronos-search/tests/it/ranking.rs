@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::support::{BruteForce, NOW, SECRET, Wire, assert_same_ranking};
-use plimsoll_chronos::{Service, Transport};
-use plimsoll_chronos_search::{Mode, Search, Sets, Settings, load};
+use plimsoll_chronos::{Service, SessionTransport};
+use plimsoll_chronos_search::{Mode, SearchService, SearchSettings, Sets, load};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
@@ -76,7 +76,8 @@ fn texts_of_this_machine_rank_as_by_brute_force() {
     vocabulary.dedup();
     assert!(vocabulary.len() > 1000, "the licenses have {} words", vocabulary.len());
     for snapshots in [false, true] {
-        let search = Search::new(Settings { snapshots, ..Settings::default() }, 12, SECRET);
+        let search =
+            SearchService::new(SearchSettings { snapshots, ..SearchSettings::default() }, 12, SECRET);
         let loaded = load(&search, folder).unwrap();
         assert_eq!((loaded.documents, loaded.left_out), (right.documents.len() as u64, 0));
         let mut wire = Wire::of(search, 12);
@@ -95,8 +96,8 @@ fn texts_of_this_machine_rank_as_by_brute_force() {
 fn changes_at_the_same_time_leave_one_version() {
     const PARTITIONS: u32 = 8;
     for snapshots in [false, true] {
-        let settings = Settings { snapshots, ..Settings::default() };
-        let search = Arc::new(Search::new(settings, PARTITIONS, SECRET));
+        let settings = SearchSettings { snapshots, ..SearchSettings::default() };
+        let search = Arc::new(SearchService::new(settings, PARTITIONS, SECRET));
         let ids = (0..PARTITIONS).map(plimsoll_chronos::PartitionId);
         let partitions: Arc<Vec<_>> =
             Arc::new(ids.map(|id| std::sync::Mutex::new(search.partition(id))).collect());
@@ -112,7 +113,7 @@ fn changes_at_the_same_time_leave_one_version() {
         for document in search.catalogue().all() {
             for (word, frequency) in document.terms.all() {
                 let mut reply = Vec::new();
-                let mut session = search.open(Transport::Tcp);
+                let mut session = search.open(SessionTransport::Tcp);
                 let input = [b"get ", word, b"\r\n"].concat();
                 if let plimsoll_chronos::Step::Run { partition, request, .. } =
                     search.parse(&mut session, NOW, &input, &mut reply)
@@ -130,7 +131,7 @@ fn changes_at_the_same_time_leave_one_version() {
 }
 
 fn change_documents(
-    search: &Search,
+    search: &SearchService,
     partitions: &[std::sync::Mutex<plimsoll_chronos_search::Partition>],
     thread: usize,
 ) {
@@ -142,7 +143,7 @@ fn change_documents(
         } else {
             format!("set {id} 0 0 {}\r\n{text}\r\n", text.len())
         };
-        let (mut session, mut reply) = (search.open(Transport::Tcp), Vec::new());
+        let (mut session, mut reply) = (search.open(SessionTransport::Tcp), Vec::new());
         if let plimsoll_chronos::Step::Everywhere { request, .. } =
             search.parse(&mut session, NOW, input.as_bytes(), &mut reply)
         {

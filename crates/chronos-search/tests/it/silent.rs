@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use crate::support::{SECRET, Wire};
 use plimsoll_chronos::{Config, IoBackend, Listen, Poll, Runtime};
-use plimsoll_chronos_search::{Search, Sets, Settings};
+use plimsoll_chronos_search::{SearchService, SearchSettings, Sets};
 
 /// The longest wait for an event that must occur.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PARTITIONS: u32 = 16;
 const LENGTHS: [u32; 6] = [1, 64, 65, 200, 1000, 5000];
-const SETTINGS: Settings = Settings {
+const SETTINGS: SearchSettings = SearchSettings {
     sets: Sets::Postings,
     document_bytes_max: 1000,
     memory_max: None,
@@ -56,7 +56,7 @@ fn descriptors() -> usize {
 #[test]
 fn long_silent_pipelines_end_in_an_answer() {
     for config in modes() {
-        let server = Runtime::start(Search::new(SETTINGS, PARTITIONS, SECRET), &config).unwrap();
+        let server = Runtime::start(SearchService::new(SETTINGS, PARTITIONS, SECRET), &config).unwrap();
         let [Listen::Tcp(address)] = server.bound() else { panic!("{:?}", server.bound()) };
         let before = descriptors();
         for (client, length) in (0..).zip(LENGTHS.repeat(2)) {

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::support::{NOW, Wire};
-use plimsoll_chronos_search::{Sets, Settings};
+use plimsoll_chronos_search::{SearchSettings, Sets};
 use proptest::prelude::*;
 
 /// Requests that neither protocol may execute.
@@ -18,7 +18,8 @@ const EVIL: [&str; 4] = [
 /// Returns the answers to `input` in pieces, whether it was closed, and the number of documents then; the document
 /// `kept` existed before.
 fn serve(input: &[u8], piece: usize) -> (String, bool, u64) {
-    let settings = Settings { sets: Sets::Documents, document_bytes_max: 100_000, ..Settings::default() };
+    let settings =
+        SearchSettings { sets: Sets::Documents, document_bytes_max: 100_000, ..SearchSettings::default() };
     let mut wire = Wire::new(settings, 3);
     wire.put("kept", "sun");
     wire.session = Default::default();

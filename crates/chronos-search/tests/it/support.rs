@@ -6,8 +6,8 @@ pub mod server;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plimsoll_chronos::{Direct, Now, Served, Service, Transport};
-use plimsoll_chronos_search::{Mode, Search, Session, Sets, Settings, words};
+use plimsoll_chronos::{Direct, Now, ServedInput, Service, SessionTransport};
+use plimsoll_chronos_search::{Mode, SearchService, SearchSettings, Session, Sets, words};
 use serde_json::Value;
 
 pub const NOW: Now = Now { since_start: Duration::ZERO, unix_seconds: 0 };
@@ -15,24 +15,24 @@ pub const SECRET: u64 = 7;
 
 /// A server, and one connection to it.
 pub struct Wire {
-    pub direct: Direct<Search>,
+    pub direct: Direct<SearchService>,
     pub session: Session,
 }
 
 impl Wire {
-    pub fn new(settings: Settings, partitions: u32) -> Wire {
-        Wire::of(Search::new(settings, partitions, SECRET), partitions)
+    pub fn new(settings: SearchSettings, partitions: u32) -> Wire {
+        Wire::of(SearchService::new(settings, partitions, SECRET), partitions)
     }
 
-    pub fn of(search: Search, partitions: u32) -> Wire {
-        let session = search.open(Transport::Tcp);
+    pub fn of(search: SearchService, partitions: u32) -> Wire {
+        let session = search.open(SessionTransport::Tcp);
         Wire { direct: Direct::new(search, partitions), session }
     }
 
     /// Returns all kinds of servers, by name: few and many partitions, and the baseline.
     pub fn all(sets: Sets) -> Vec<(&'static str, Wire)> {
-        let settings = Settings { sets, document_bytes_max: 1000, ..Settings::default() };
-        let snapshots = Settings { snapshots: true, ..settings };
+        let settings = SearchSettings { sets, document_bytes_max: 1000, ..SearchSettings::default() };
+        let snapshots = SearchSettings { snapshots: true, ..settings };
         vec![
             ("1 partition", Wire::new(settings, 1)),
             ("12 partitions", Wire::new(settings, 12)),
@@ -40,7 +40,7 @@ impl Wire {
         ]
     }
 
-    pub fn serve(&mut self, input: &[u8]) -> (Served, Vec<u8>) {
+    pub fn serve(&mut self, input: &[u8]) -> (ServedInput, Vec<u8>) {
         let mut reply = Vec::new();
         let served = self.direct.serve(&mut self.session, NOW, input, &mut reply);
         (served, reply)
@@ -50,7 +50,7 @@ impl Wire {
     pub fn send(&mut self, input: &[u8]) -> String {
         let (served, reply) = self.serve(input);
         let reply = String::from_utf8(reply).unwrap();
-        assert_eq!(served, Served { consumed: input.len(), close: false }, "{reply}");
+        assert_eq!(served, ServedInput { consumed: input.len(), close: false }, "{reply}");
         reply
     }
 
@@ -61,7 +61,7 @@ impl Wire {
 
     /// As [`Wire::http`], with the whole answer.
     fn ask(&mut self, method: &str, target: &str, body: &str) -> String {
-        self.session = self.direct.service().open(Transport::Tcp);
+        self.session = self.direct.service().open(SessionTransport::Tcp);
         let head = format!("{method} {target} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", body.len());
         self.send(format!("{head}{body}").as_bytes())
     }

@@ -15,7 +15,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plimsoll_chronos::{Config, Listen, Running, Runtime, StartError};
+use plimsoll_chronos::{Config, Listen, RunningServer, Runtime, StartError};
 
 use plimsoll_chronos_xdp::XdpDevice;
 
@@ -36,7 +36,7 @@ fn at(device: &str, place: SocketAddr) -> Listen {
 
 /// Starts a server at the pair's near end, and returns its count of puts that ran out of order; None, with the reason
 /// on standard error, if this machine cannot.
-fn start(pair: &Pair, config: &Config) -> Option<(Running, Arc<AtomicU64>)> {
+fn start(pair: &Pair, config: &Config) -> Option<(RunningServer, Arc<AtomicU64>)> {
     let logs = Logs::default();
     let disorder = logs.disorder.clone();
     match pair.at_server(|| Runtime::start(logs, config)) {
@@ -54,7 +54,7 @@ fn refusal(pair: &Pair, config: &Config) -> String {
 
 /// Repeats requests until the server's counts satisfy `is_so`.
 #[track_caller]
-fn until(server: &Running, what: &str, is_so: impl Fn(plimsoll_chronos::ThreadStats) -> bool) {
+fn until(server: &RunningServer, what: &str, is_so: impl Fn(plimsoll_chronos::ThreadStats) -> bool) {
     let begin = std::time::Instant::now();
     while !is_so(server.stats().total()) {
         let stats = server.stats().total();

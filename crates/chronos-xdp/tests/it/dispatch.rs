@@ -13,7 +13,7 @@ use std::sync::Arc;
 use plimsoll_bpf::shared::NO_SOCKET;
 use plimsoll_bpf::{DatagramRedirect, DispatchOptions, Error, RedirectOptions, SteeringOptions};
 use plimsoll_chronos::{
-    Balancing, Config, DatagramSteering, IoBackend, KeyHash, Listen, Poll, Running, Runtime, StartError,
+    Balancing, Config, DatagramSteering, IoBackend, KeyHash, Listen, Poll, RunningServer, Runtime, StartError,
 };
 use plimsoll_chronos_xdp::XdpDevice;
 
@@ -139,7 +139,7 @@ fn what_has_no_key_comes_to_the_queues_own_thread_and_the_rest_stays_with_the_ke
     assert_eq!(at(&datagram("192.0.2.2:11211", b"get k\r\n")), NO_SOCKET);
 }
 
-fn start(pair: &Pair, config: Config, policy: Turn, by_vbucket: bool) -> Option<Running> {
+fn start(pair: &Pair, config: Config, policy: Turn, by_vbucket: bool) -> Option<RunningServer> {
     let places = vec![SocketAddr::from(([0; 16], PORT))];
     let config = Config {
         threads: THREADS,

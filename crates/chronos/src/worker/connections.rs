@@ -7,17 +7,17 @@ use std::sync::atomic::Ordering;
 use rustix::net::{SendFlags, send};
 
 use super::{IoDriver, Worker};
-use crate::connection::{Connection, Input, Link};
+use crate::connection::{Connection, InputBytes, Link};
 use crate::engine::Halt;
-use crate::mail::{Message, Newcomer};
-use crate::memory::{Holding, Level};
+use crate::mail::{Newcomer, ThreadMessage};
+use crate::memory::{Holding, MemoryLevel};
 use crate::output::Output;
 use crate::tls::TlsStream;
-use crate::{Service, Transport};
+use crate::{Service, SessionTransport};
 
 impl<S: Service> Worker<S> {
     /// Adds a connection; None if the server stops.
-    pub(crate) fn add(&mut self, link: Link, transport: Transport) -> u32 {
+    pub(crate) fn add(&mut self, link: Link, transport: SessionTransport) -> u32 {
         self.incarnations = self.incarnations.wrapping_add(1);
         self.datagrams += usize::from(matches!(link, Link::Datagram { .. }));
         let entry = self.connections.vacant_entry();
@@ -26,7 +26,7 @@ impl<S: Service> Worker<S> {
             key,
             incarnation: self.incarnations,
             session: self.engine.service.open(transport),
-            input: Input::default(),
+            input: InputBytes::default(),
             output: Output::default(),
             replies: self.engine.reply_budget.replies(),
             holding: Holding::new(self.engine.now.since_start),
@@ -50,7 +50,7 @@ impl<S: Service> Worker<S> {
     pub(crate) fn deal<D: IoDriver<S>>(&mut self, driver: &mut D, mut newcomer: Newcomer) -> io::Result<()> {
         let shared = &self.engine.shared;
         let per_address = self.engine.limits.connections_per_address;
-        let is_counted = per_address < usize::MAX && newcomer.transport == Transport::Tcp;
+        let is_counted = per_address < usize::MAX && newcomer.transport == SessionTransport::Tcp;
         if is_counted {
             newcomer.seat = shared.sources.admit(&newcomer.socket, per_address);
         }
@@ -75,7 +75,7 @@ impl<S: Service> Worker<S> {
         if thread == self.engine.me {
             return self.open(driver, newcomer);
         }
-        self.engine.mail.send(thread, Message::Connection(newcomer));
+        self.engine.mail.send(thread, ThreadMessage::Connection(newcomer));
         Ok(())
     }
 
@@ -240,7 +240,7 @@ impl<S: Service> Worker<S> {
 
     /// Reports whether a connection is not to be read for lack of memory; it is served once there is memory.
     pub(crate) fn is_short_of_memory(&mut self, key: u32) -> bool {
-        if self.engine.memory.is_free() || self.engine.memory.level() != Level::Full {
+        if self.engine.memory.is_free() || self.engine.memory.level() != MemoryLevel::Full {
             return false;
         }
         let now = self.engine.now.since_start;

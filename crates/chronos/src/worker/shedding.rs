@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{IoDriver, Worker};
 use crate::Service;
 use crate::connection::{Connection, Link};
-use crate::memory::{FULL_PATIENCE, LOOK_EVERY, LOOK_EVERY_FULL, Level, PATIENCE};
+use crate::memory::{FULL_PATIENCE, LOOK_EVERY, LOOK_EVERY_FULL, MemoryLevel, PATIENCE};
 
 impl<S: Service> Worker<S> {
     /// Lets connections that waited for memory resume, if there is some.
@@ -44,7 +44,7 @@ impl<S: Service> Worker<S> {
         if now < self.engine.memory.next_look {
             return;
         }
-        let is_full = self.engine.memory.level() == Level::Full;
+        let is_full = self.engine.memory.level() == MemoryLevel::Full;
         self.engine.memory.next_look = now + if is_full { LOOK_EVERY_FULL } else { LOOK_EVERY };
         self.engine.memory.grant(false);
         if !self.engine.memory.is_stuck() {
@@ -96,7 +96,7 @@ impl<S: Service> Worker<S> {
         // If memory is still full then, another look closes the request that is the oldest at that time.
         if stuck >= FULL_PATIENCE
             && self.close_some(driver, bytes, &found)
-            && self.engine.memory.level() != Level::Full
+            && self.engine.memory.level() != MemoryLevel::Full
         {
             self.engine.memory.stuck_since = None;
         }

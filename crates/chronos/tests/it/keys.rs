@@ -3,7 +3,7 @@
 
 use std::net::UdpSocket;
 
-use plimsoll_chronos::{KeyHash, Now, PartitionId, Service, Step, Transport};
+use plimsoll_chronos::{KeyHash, Now, PartitionId, Service, SessionTransport, Step};
 use plimsoll_mechanisms::partition_balancer::Balance;
 
 /// Answers each request, ASCII or binary, with the number of the partition that ran it, and its count of requests.
@@ -47,7 +47,7 @@ impl Service for Keys {
         Counted { id, count: 0 }
     }
 
-    fn open(&self, _transport: Transport) {}
+    fn open(&self, _transport: SessionTransport) {}
 
     fn parse(&self, _: &mut (), _: Now, input: &[u8], _: &mut Vec<u8>) -> Step<u32> {
         if input.is_empty() {

@@ -6,14 +6,16 @@
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use plimsoll_chronos::{Balancing, Config, DatagramSteering, KeyHash, Listen, Running, Runtime, StartError};
+use plimsoll_chronos::{
+    Balancing, Config, DatagramSteering, KeyHash, Listen, RunningServer, Runtime, StartError,
+};
 
 use crate::keys::{Keys, Turn, ask, binary, requests};
 
 const THREADS: u32 = 3;
 const PARTITIONS: u32 = 37;
 
-fn start(by_vbucket: bool, balancing: Option<Balancing>) -> Option<Running> {
+fn start(by_vbucket: bool, balancing: Option<Balancing>) -> Option<RunningServer> {
     let hash = KeyHash::new(0x1234_5678_9abc_def1);
     let config = Config {
         threads: THREADS,
@@ -33,7 +35,7 @@ fn start(by_vbucket: bool, balancing: Option<Balancing>) -> Option<Running> {
     }
 }
 
-fn client(server: &Running) -> UdpSocket {
+fn client(server: &RunningServer) -> UdpSocket {
     let [Listen::Udp(address)] = server.bound() else { panic!("one UDP address") };
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     socket.connect(address).unwrap();

@@ -1,6 +1,6 @@
 use plimsoll_units::{Rate, Span, Time};
 
-use super::{Controller, Instruction};
+use super::{CircuitController, Instruction};
 use crate::demand::Demand;
 use crate::matching::Matching;
 use crate::params::ControlParams;
@@ -23,7 +23,7 @@ fn day(receivers: &[u32], us: u64) -> Configuration {
 }
 
 /// Weeks of 1,000 us, read 200 us ahead; a night of 30 us, of which 10 us drain.
-fn controller(configurations: Vec<Configuration>) -> Controller {
+fn controller(configurations: Vec<Configuration>) -> CircuitController {
     let params = ControlParams { lead: Span::from_us(200), ..ControlParams::default() };
     let switching = Switching {
         circuit_rate: Rate::from_gbps(10),
@@ -31,11 +31,11 @@ fn controller(configurations: Vec<Configuration>) -> Controller {
         night: Span::from_us(30),
         window: Span::from_us(1_000),
     };
-    Controller::new(&params, switching, Span::from_us(10), Box::new(Fixed(configurations)), 3)
+    CircuitController::new(&params, switching, Span::from_us(10), Box::new(Fixed(configurations)), 3)
 }
 
 /// Returns the controller's instructions until `until`, each with its microsecond.
-fn said(controller: &mut Controller, until_us: u64) -> Vec<(u64, Instruction)> {
+fn said(controller: &mut CircuitController, until_us: u64) -> Vec<(u64, Instruction)> {
     let mut said = Vec::new();
     while controller.next_due() < Time::ZERO + Span::from_us(until_us) {
         let now = controller.next_due();

@@ -14,7 +14,7 @@ use crate::output;
 use crate::signals::Interrupt;
 
 /// A capture and where it comes from.
-pub(super) struct Input {
+pub(super) struct CaptureInput {
     pub(super) name: String,
     source: Source,
     pub(super) is_simulated: bool,
@@ -39,16 +39,16 @@ const CAPTURES: &str = "pcap";
 const LISTED: usize = 20;
 
 /// Returns the captures that have a report together: all that are named, or each of a run directory alone.
-pub(super) fn groups(paths: &[PathBuf]) -> anyhow::Result<Vec<Vec<Input>>> {
+pub(super) fn groups(paths: &[PathBuf]) -> anyhow::Result<Vec<Vec<CaptureInput>>> {
     if let [run] = paths
         && run.is_dir()
     {
         return captures(run)?
             .into_iter()
-            .map(|file| Ok(vec![Input::of_file(file, Origin::Folder)?]))
+            .map(|file| Ok(vec![CaptureInput::of_file(file, Origin::Folder)?]))
             .collect();
     }
-    Ok(vec![paths.iter().map(|path| Input::of(path)).collect::<anyhow::Result<_>>()?])
+    Ok(vec![paths.iter().map(|path| CaptureInput::of(path)).collect::<anyhow::Result<_>>()?])
 }
 
 /// Returns names, a line each, and how many more there are.
@@ -61,22 +61,22 @@ pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     lines.join("\n")
 }
 
-impl Input {
+impl CaptureInput {
     /// Makes the input of a live capture.
-    pub(super) fn of_device(name: &str, time: Option<Span>, packets: Option<u64>) -> Input {
+    pub(super) fn of_device(name: &str, time: Option<Span>, packets: Option<u64>) -> CaptureInput {
         let source = Source::Device(Limits { time, packets });
-        Input { name: name.to_owned(), source, is_simulated: false }
+        CaptureInput { name: name.to_owned(), source, is_simulated: false }
     }
 
-    fn of(path: &Path) -> anyhow::Result<Input> {
+    fn of(path: &Path) -> anyhow::Result<CaptureInput> {
         if path == Path::new("-") {
-            return Ok(Input { name: "stdin".to_owned(), source: Source::Stdin, is_simulated: false });
+            return Ok(CaptureInput { name: "stdin".to_owned(), source: Source::Stdin, is_simulated: false });
         }
         if !path.is_dir() {
-            return Input::of_file(path.to_owned(), Origin::Argument);
+            return CaptureInput::of_file(path.to_owned(), Origin::Argument);
         }
         match <[PathBuf; 1]>::try_from(captures(path)?) {
-            Ok([only]) => Input::of_file(only, Origin::Folder),
+            Ok([only]) => CaptureInput::of_file(only, Origin::Folder),
             Err(many) => {
                 let names: Vec<String> = many.iter().map(|file| file.display().to_string()).collect();
                 Err(anyhow!(
@@ -89,7 +89,7 @@ impl Input {
         }
     }
 
-    fn of_file(file: PathBuf, origin: Origin) -> anyhow::Result<Input> {
+    fn of_file(file: PathBuf, origin: Origin) -> anyhow::Result<CaptureInput> {
         // A file of a run directory: RUN/pcap/POINT.pcapng.
         let folder = file.parent().filter(|parent| parent.ends_with(CAPTURES)).and_then(Path::parent);
         let run = folder.filter(|run| run.join("manifest.json").exists());
@@ -97,7 +97,11 @@ impl Input {
             Some(run) => output::open_run(run)?.manifest().carrier == SIMULATOR,
             None => false,
         };
-        Ok(Input { name: file.display().to_string(), source: Source::File(file, origin), is_simulated })
+        Ok(CaptureInput {
+            name: file.display().to_string(),
+            source: Source::File(file, origin),
+            is_simulated,
+        })
     }
 
     /// Analyses the capture; the inner error is the capture's own, whose frames up to there have been analysed.

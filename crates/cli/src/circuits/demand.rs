@@ -1,18 +1,18 @@
 //! Implements `plimsoll circuits demand`, which generates a demand.
 
 use anyhow::{Result, anyhow};
-use plimsoll_circuits::{Demand, PORTS_MAX, Placement, Switching, Workload};
+use plimsoll_circuits::{Demand, FlowPlacement, GeneratedDemand, PORTS_MAX, Switching};
 use plimsoll_units::{Streams, whole};
 
-use super::Switches;
+use super::SwitchPair;
 
 /// Print a generated demand as CSV, in bytes: the workload of Solstice's paper, or one by its keys.
 #[derive(clap::Args)]
 pub(super) struct Generate {
     #[command(flatten)]
-    keys: Keys,
+    keys: DemandKeys,
     #[command(flatten)]
-    switches: Switches,
+    switches: SwitchPair,
 }
 
 impl Generate {
@@ -23,7 +23,7 @@ impl Generate {
 
 /// The parameters of a generated demand.
 #[derive(clap::Args, Clone)]
-pub(super) struct Keys {
+pub(super) struct DemandKeys {
     /// Ports of a generated demand.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = whole::<usize>(2..=PORTS_MAX))]
     ports: usize,
@@ -54,7 +54,7 @@ pub(super) struct Keys {
     sparsity: f64,
 }
 
-impl Keys {
+impl DemandKeys {
     /// Draws this number of demands. Each has a stream of its own, so that more of them leave the others as they are.
     pub(super) fn demands(&self, switching: &Switching, number: u32) -> Result<Vec<Demand>> {
         switching.check(&Demand::new(self.ports))?;
@@ -63,15 +63,15 @@ impl Keys {
         Ok((0..number).map(|number| workload.draw(switching, &mut stream(number))).collect())
     }
 
-    fn workload(&self) -> Result<Workload> {
-        let paper = Workload::paper(self.ports);
-        let workload = Workload {
+    fn workload(&self) -> Result<GeneratedDemand> {
+        let paper = GeneratedDemand::paper(self.ports);
+        let workload = GeneratedDemand {
             large: self.large.unwrap_or(paper.large),
             small: self.small.unwrap_or(paper.small),
             large_share: self.large_share,
             load: self.load,
             noise: self.noise,
-            placement: self.skew.map_or(Placement::Equal, Placement::Skewed),
+            placement: self.skew.map_or(FlowPlacement::Equal, FlowPlacement::Skewed),
             sparsity: self.sparsity,
             ..paper
         };

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plimsoll_host::{Journal, PolicyName, StateFolders};
+use plimsoll_host::{PolicyJournal, PolicyName, StateFolders};
 use plimsoll_units::Span;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -19,7 +19,7 @@ use super::kernel::say;
 
 /// The result of the wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ended {
+pub enum ConfirmationEnd {
     /// The policy was confirmed, or rolled back by another process.
     Kept,
     /// The policy must be rolled back, for this reason.
@@ -27,9 +27,14 @@ pub enum Ended {
 }
 
 /// Waits until the policy `name` is confirmed or rolled back, `signal` is set, or `within` has passed.
-pub fn wait(name: &PolicyName, folders: &StateFolders, within: Span, signal: &AtomicUsize) -> Ended {
+pub fn wait(
+    name: &PolicyName,
+    folders: &StateFolders,
+    within: Span,
+    signal: &AtomicUsize,
+) -> ConfirmationEnd {
     let deadline = Instant::now() + Duration::from_nanos(within.as_ps() / 1_000);
-    let journal = Journal::of(folders, name);
+    let journal = PolicyJournal::of(folders, name);
     let entered = Arc::new(AtomicBool::new(false));
     let command = format!("run `plimsoll host confirm {name}` within {within}");
     if io::stdin().is_terminal() {
@@ -47,17 +52,17 @@ pub fn wait(name: &PolicyName, folders: &StateFolders, within: Span, signal: &At
     loop {
         match journal.read() {
             Ok(Some(applied)) if !applied.confirmed => {}
-            Ok(_) => return Ended::Kept,
-            Err(_) => return Ended::Unconfirmed("its journal cannot be read"),
+            Ok(_) => return ConfirmationEnd::Kept,
+            Err(_) => return ConfirmationEnd::Unconfirmed("its journal cannot be read"),
         }
         if entered.load(Ordering::Relaxed) {
-            return Ended::Kept;
+            return ConfirmationEnd::Kept;
         }
         if signal.load(Ordering::Relaxed) > 0 {
-            return Ended::Unconfirmed("interrupted before it was confirmed");
+            return ConfirmationEnd::Unconfirmed("interrupted before it was confirmed");
         }
         if Instant::now() >= deadline {
-            return Ended::Unconfirmed("not confirmed in time");
+            return ConfirmationEnd::Unconfirmed("not confirmed in time");
         }
         thread::sleep(LOOK_AGAIN);
     }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use plimsoll_host::{ApplyPlan, Error, Kernel, Lock, Progress, RolledBack, Status};
+use plimsoll_host::{ApplyPlan, ApplyProgress, Error, HostLock, Kernel, PolicyStatus, RolledBack};
 use plimsoll_process::note;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::confirmation::{self, Ended};
+use super::confirmation::{self, ConfirmationEnd};
 use super::*;
 
 /// The reason why this build cannot apply a policy.
@@ -61,7 +61,7 @@ fn make(
     let lock = locked(folders, &mut || signal.load(Ordering::Relaxed) == 0)?;
     let plan = plimsoll_host::plan(policy, &Host, folders)?;
     let mut tell = |moment| {
-        if let Progress::Begun(index) = moment {
+        if let ApplyProgress::Begun(index) = moment {
             say(&format!("[{}/{}] {}", index + 1, plan.steps.len(), plan.steps[index]));
         }
     };
@@ -71,14 +71,14 @@ fn make(
 
 /// Keeps or rolls back an applied policy, depending on the confirmation and on other processes' changes. If it does not
 /// stay, returns a message, which is printed afterwards, since a lost terminal accepts no output.
-fn settle(plan: &ApplyPlan, folders: &StateFolders, ended: Ended) -> Result<Option<String>, Error> {
+fn settle(plan: &ApplyPlan, folders: &StateFolders, ended: ConfirmationEnd) -> Result<Option<String>, Error> {
     let name = plan.policy.name();
-    let lock = Lock::acquire(folders, &mut || true)?;
-    let (why, back) = match (Journal::of(folders, name).read(), ended) {
+    let lock = HostLock::acquire(folders, &mut || true)?;
+    let (why, back) = match (PolicyJournal::of(folders, name).read(), ended) {
         (Ok(None), _) => return Ok(Some("it was rolled back by another process".to_owned())),
         (Ok(Some(applied)), _) if applied.confirmed => return Ok(None),
-        (Ok(Some(_)), Ended::Kept) => return plimsoll_host::confirm(&lock, name).map(|_| None),
-        (Ok(Some(_)), Ended::Unconfirmed(why)) => {
+        (Ok(Some(_)), ConfirmationEnd::Kept) => return plimsoll_host::confirm(&lock, name).map(|_| None),
+        (Ok(Some(_)), ConfirmationEnd::Unconfirmed(why)) => {
             (why.to_owned(), plimsoll_host::rollback(&lock, name, &mut Kernel(&lock))?.unwrap_or_default())
         }
         (Err(error), _) => {
@@ -94,9 +94,9 @@ pub fn say(line: &str) {
 }
 
 /// Waits for other processes that change this host, as long as `goes_on` returns true, and prints a message.
-fn locked(folders: &StateFolders, goes_on: &mut dyn FnMut() -> bool) -> Result<Lock, Error> {
+fn locked(folders: &StateFolders, goes_on: &mut dyn FnMut() -> bool) -> Result<HostLock, Error> {
     let mut is_said = false;
-    Lock::acquire(folders, &mut || {
+    HostLock::acquire(folders, &mut || {
         if !is_said {
             say("waiting: another process is changing this host by a policy");
             is_said = true;
@@ -126,7 +126,7 @@ fn confirm(name: &PolicyName, folders: &StateFolders) -> Done {
     let begun = Instant::now();
     let lock = locked(folders, &mut || begun.elapsed() < PATIENCE)?;
     if !plimsoll_host::confirm(&lock, name)? {
-        let error = Error::not_applied(name, &Journal::all(folders)?);
+        let error = Error::not_applied(name, &PolicyJournal::all(folders)?);
         return Err(anyhow!("{error}; it may have been rolled back already"));
     }
     output::print(&format!("policy {name} is confirmed\n"))?;
@@ -175,12 +175,12 @@ fn show_status(args: &StatusArgs, folders: &StateFolders) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-fn statuses(name: Option<&PolicyName>, folders: &StateFolders) -> Result<Vec<Status>, Error> {
+fn statuses(name: Option<&PolicyName>, folders: &StateFolders) -> Result<Vec<PolicyStatus>, Error> {
     if let Some(name) = name {
-        return Ok(vec![plimsoll_host::observe(&Journal::applied(folders, name)?)?]);
+        return Ok(vec![plimsoll_host::observe(&PolicyJournal::applied(folders, name)?)?]);
     }
-    let names = Journal::all(folders)?;
-    let applied = names.iter().filter_map(|name| Journal::of(folders, name).read().transpose());
+    let names = PolicyJournal::all(folders)?;
+    let applied = names.iter().filter_map(|name| PolicyJournal::of(folders, name).read().transpose());
     applied.map(|applied| plimsoll_host::observe(&applied?)).collect()
 }
 
@@ -200,7 +200,7 @@ fn attach_unit(name: &PolicyName, unit: &UnitName, folders: &StateFolders) -> Do
 
 fn pace(args: &PaceArgs, folders: &StateFolders) -> Done {
     let name = &args.policy.0;
-    let applied = Journal::applied(folders, name)?;
+    let applied = PolicyJournal::applied(folders, name)?;
     if args.stop {
         plimsoll_host::pace_nothing(&applied)?;
         say(&format!("policy {name}: the filter has the link's rate"));

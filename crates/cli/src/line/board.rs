@@ -1,4 +1,4 @@
-//! [`Board`]: the progress of a search on stderr. A terminal has it at the bottom; elsewhere a line is printed now and
+//! [`LineBoard`]: the progress of a search on stderr. A terminal has it at the bottom; elsewhere a line is printed now and
 //! then. Each load that is decided has a line of its own.
 
 use std::io::IsTerminal;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_experiment::bench::duration;
 use plimsoll_line::so_far::Judged;
-use plimsoll_line::{News, Over, SoFar, Watch};
+use plimsoll_line::{News, Over, SearchWatch, SoFar};
 use plimsoll_process::note;
 use plimsoll_text::printable;
 
@@ -18,7 +18,7 @@ use crate::progress::Show;
 use crate::signals::Interrupt;
 
 /// The progress of a search.
-pub struct Board<'a> {
+pub struct LineBoard<'a> {
     over: &'a Over,
     show: Show,
     pub bar: ProgressBar,
@@ -36,8 +36,8 @@ const FRAME: Duration = Duration::from_millis(120);
 /// The interval at which a search says how far it is where there is no terminal.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
-impl<'a> Board<'a> {
-    pub fn new(show: Show, over: &'a Over, interrupt: Interrupt, memory: Memory) -> Board<'a> {
+impl<'a> LineBoard<'a> {
+    pub fn new(show: Show, over: &'a Over, interrupt: Interrupt, memory: Memory) -> LineBoard<'a> {
         let bar = match show.quiet || !std::io::stderr().is_terminal() {
             true => ProgressBar::hidden(),
             false => ProgressBar::new_spinner(),
@@ -45,7 +45,7 @@ impl<'a> Board<'a> {
         let style = ProgressStyle::with_template("{spinner:.cyan} {wide_msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
         let began = Instant::now();
-        Board {
+        LineBoard {
             over,
             show,
             bar,
@@ -77,7 +77,7 @@ impl<'a> Board<'a> {
     }
 }
 
-impl Watch for Board<'_> {
+impl SearchWatch for LineBoard<'_> {
     fn on_news(&self, news: &News<'_>, so_far: &SoFar) {
         let took = || duration(self.began.elapsed());
         match news {

@@ -13,7 +13,7 @@ use plimsoll_report::models::NumberTable;
 /// repetitions, as in the Chronos dissertation (section 4.1), whose N(90 us, 50 us) is the default. The dissertation
 /// prints 254.25 us as that distribution's 99th percentile, which is 206.3 us; 254.25 us is the 99.95th.
 #[derive(clap::Args)]
-pub(super) struct FanOut {
+pub(super) struct FanOutArguments {
     /// S: number of servers in a request.
     #[arg(long = "servers", value_name = "S", value_delimiter = ',',
         default_values = ["1", "2", "5", "10", "24", "50", "100"], value_parser = whole::<u32>(..))]
@@ -28,7 +28,7 @@ pub(super) struct FanOut {
     seed: u64,
 }
 
-impl FanOut {
+impl FanOutArguments {
     pub(super) fn table(&self) -> Result<NumberTable> {
         at_least_one("--servers", &self.servers)?;
         at_least_one("--repetitions", &[self.repetitions])?;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
 use plimsoll_files::Origin;
 use plimsoll_models::measured::{self, Hints, Unit};
-use plimsoll_models::{Empirical, Law, Policy, PolicyError, Redundant, chain};
+use plimsoll_models::{CopyPolicy, CopyPolicyError, Empirical, Law, Redundant, chain};
 use plimsoll_process::note;
 use plimsoll_results::latencies::Latencies;
 use plimsoll_text::printable_lines;
@@ -146,7 +146,7 @@ impl MeasuredOptions {
     }
 
     /// Reads the completion times of a workload from a run directory.
-    fn of_run(&self, path: &Path) -> Result<measured::Measured> {
+    fn of_run(&self, path: &Path) -> Result<measured::MeasuredLatencies> {
         let points = output::read_points(&output::open_run(path)?)?;
         let Latencies { us, unfinished } =
             Latencies::of(&points, self.workload.as_deref(), self.point.as_deref())?;
@@ -157,10 +157,14 @@ impl MeasuredOptions {
             );
         }
         let samples = Some(us.len() as u64);
-        Ok(measured::Measured { distribution: Empirical::of_samples(us), samples, suspect: Vec::new() })
+        Ok(measured::MeasuredLatencies {
+            distribution: Empirical::of_samples(us),
+            samples,
+            suspect: Vec::new(),
+        })
     }
 
-    fn read(&self, path: &Path) -> Result<measured::Measured> {
+    fn read(&self, path: &Path) -> Result<measured::MeasuredLatencies> {
         let name = path.display();
         if self.workload.is_some() || self.point.is_some() {
             return Err(anyhow!("--from {name}: only a run directory has workloads and points"));
@@ -199,10 +203,12 @@ impl PolicyOptions {
     /// Returns requests of that law by the policy of the options.
     pub(super) fn redundant(&self, law: Law) -> Result<Redundant> {
         let policy = match (self.replicas, self.hedge_at, self.timeout) {
-            (Some(copies), ..) => Policy::Replicas { copies },
-            (_, Some(share), _) => Policy::Hedge { after_us: law.quantile(share).max(0.0), copies: 2 },
-            (.., Some(timeout)) => Policy::Retry { timeout_us: timeout.as_us_f64(), retries: self.retries },
-            (None, None, None) => Policy::Once,
+            (Some(copies), ..) => CopyPolicy::Replicas { copies },
+            (_, Some(share), _) => CopyPolicy::Hedge { after_us: law.quantile(share).max(0.0), copies: 2 },
+            (.., Some(timeout)) => {
+                CopyPolicy::Retry { timeout_us: timeout.as_us_f64(), retries: self.retries }
+            }
+            (None, None, None) => CopyPolicy::Once,
         };
         Redundant::new(law, policy).map_err(named)
     }
@@ -214,7 +220,7 @@ pub(super) fn at_least_one(option: &str, numbers: &[u32]) -> Result<()> {
 }
 
 /// Names the option whose value a policy cannot have.
-pub(super) fn named(error: PolicyError) -> anyhow::Error {
+pub(super) fn named(error: CopyPolicyError) -> anyhow::Error {
     anyhow!("--{error}")
 }
 

@@ -13,7 +13,7 @@ use crate::output::Format;
 /// `--level 1x` is one packet an epoch and never waits longer than the bound; a larger factor has a higher rate, and a
 /// bound that holds only while fewer hosts send at once.
 #[derive(clap::Args)]
-pub(super) struct Qjump {
+pub(super) struct QjumpArguments {
     /// n: number of hosts that may send to one at the same time.
     #[arg(long, value_parser = whole::<u32>(..))]
     hosts: u32,
@@ -37,7 +37,7 @@ pub(super) struct Qjump {
     format: Format,
 }
 
-impl Qjump {
+impl QjumpArguments {
     /// Returns the number of hosts that may send at a time under the assumption, at least one.
     fn contending(&self) -> Result<u32> {
         if !(self.assume >= 1.0 && self.assume.is_finite()) {

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use plimsoll_models::chain::Chain;
-use plimsoll_models::{Law, Policy, Redundant};
+use plimsoll_models::{CopyPolicy, Law, Redundant};
 use plimsoll_units::{Span, whole};
 
 use super::law::{DescribedLaw, LawName, LawOptions, at_least_one, named, share};
@@ -87,7 +87,7 @@ impl Common {
     fn table(
         &self,
         own: &[&'static str],
-        policies: impl FnOnce(&Law) -> Vec<(Vec<f64>, Policy)>,
+        policies: impl FnOnce(&Law) -> Vec<(Vec<f64>, CopyPolicy)>,
     ) -> Result<NumberTable> {
         at_least_one("--servers", &[self.servers])?;
         let DescribedLaw { law, line } = self.law.law(LawName::Rtts)?;
@@ -109,7 +109,10 @@ impl Common {
 impl Replicas {
     pub(super) fn table(&self) -> Result<NumberTable> {
         self.common.table(&["copies"], |_| {
-            self.copies.iter().map(|&copies| (vec![f64::from(copies)], Policy::Replicas { copies })).collect()
+            self.copies
+                .iter()
+                .map(|&copies| (vec![f64::from(copies)], CopyPolicy::Replicas { copies }))
+                .collect()
         })
     }
 }
@@ -123,7 +126,7 @@ impl Hedge {
                 self.after.iter().map(|after| after.as_us_f64()).collect()
             };
             let of = |after_us| {
-                (vec![law.cdf(after_us), after_us], Policy::Hedge { after_us, copies: self.copies })
+                (vec![law.cdf(after_us), after_us], CopyPolicy::Hedge { after_us, copies: self.copies })
             };
             after.into_iter().map(of).collect()
         })
@@ -134,7 +137,7 @@ impl Retry {
     pub(super) fn table(&self) -> Result<NumberTable> {
         self.common.table(&["timeout_us"], |_| {
             let timeouts = self.timeouts.iter().map(|timeout| timeout.as_us_f64());
-            let of = |timeout_us| (vec![timeout_us], Policy::Retry { timeout_us, retries: self.retries });
+            let of = |timeout_us| (vec![timeout_us], CopyPolicy::Retry { timeout_us, retries: self.retries });
             timeouts.map(of).collect()
         })
     }

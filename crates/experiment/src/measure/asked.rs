@@ -1,8 +1,8 @@
-//! [`Asked`]: a question to a run, which each [`super::Quantity`] answers with its samples.
+//! [`QuantityQuestion`]: a question to a run, which each [`super::Quantity`] answers with its samples.
 
 use std::ops::Range;
 
-use plimsoll_results::outcome::{Outcome, Queue};
+use plimsoll_results::outcome::{Outcome, QueueObservation};
 use plimsoll_units::{Bytes, Span, Time};
 
 /// The unit in which times are wanted.
@@ -47,14 +47,14 @@ pub(super) enum Value {
     Bytes(Bytes),
     Span(Span),
     /// Sizes of messages from above the first to the second.
-    Sizes(Size, Size),
+    Sizes(SizeLimit, SizeLimit),
     /// Numbers from the first to before the second.
     Numbers(Range<u64>),
 }
 
 /// A limit for the size of a message.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Size {
+pub(super) enum SizeLimit {
     Bytes(u64),
     /// Packets of 1460 B of payload.
     Packets(u64),
@@ -69,7 +69,7 @@ const HOST: &str = "host.";
 pub(super) const ALL: &str = "*";
 
 /// A question to a run, for one quantity.
-pub(super) struct Asked<'a> {
+pub(super) struct QuantityQuestion<'a> {
     pub(super) outcome: &'a Outcome,
     /// What began earlier does not count.
     pub(super) warmup: Span,
@@ -79,7 +79,7 @@ pub(super) struct Asked<'a> {
     pub(super) time_unit: TimeUnit,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> QuantityQuestion<'a> {
     pub(super) fn is_all(&self) -> bool {
         self.subject == ALL
     }
@@ -102,7 +102,7 @@ impl<'a> Asked<'a> {
         queue_name(self.subject)
     }
 
-    pub(super) fn queue(&self) -> Option<&'a Queue> {
+    pub(super) fn queue(&self) -> Option<&'a QueueObservation> {
         self.outcome.queues.iter().find(|queue| queue.name == self.queue_name())
     }
 
@@ -154,29 +154,29 @@ impl<'a> Asked<'a> {
         }
     }
 
-    pub(super) fn sizes(&self) -> (Size, Size) {
+    pub(super) fn sizes(&self) -> (SizeLimit, SizeLimit) {
         match self.arguments.first() {
             Some(&Value::Sizes(over, up_to)) => (over, up_to),
-            _ => (Size::Bytes(0), Size::Unlimited),
+            _ => (SizeLimit::Bytes(0), SizeLimit::Unlimited),
         }
     }
 }
 
-impl Size {
-    pub(super) fn read(text: &str) -> Option<Size> {
+impl SizeLimit {
+    pub(super) fn read(text: &str) -> Option<SizeLimit> {
         let text = text.trim();
         match text.strip_suffix("packets") {
-            Some(count) => count.trim().parse().ok().map(Size::Packets),
-            None => text.parse::<Bytes>().ok().map(|bytes| Size::Bytes(bytes.get())),
+            Some(count) => count.trim().parse().ok().map(SizeLimit::Packets),
+            None => text.parse::<Bytes>().ok().map(|bytes| SizeLimit::Bytes(bytes.get())),
         }
     }
 
     /// Returns whether a message of `bytes` is larger.
     pub(super) fn is_below(self, bytes: u64) -> bool {
         match self {
-            Size::Bytes(limit) => bytes > limit,
-            Size::Packets(limit) => bytes.div_ceil(SEGMENT_BYTES) > limit,
-            Size::Unlimited => false,
+            SizeLimit::Bytes(limit) => bytes > limit,
+            SizeLimit::Packets(limit) => bytes.div_ceil(SEGMENT_BYTES) > limit,
+            SizeLimit::Unlimited => false,
         }
     }
 }

@@ -10,31 +10,31 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_bursts::{Runs, scaled_gap};
+use plimsoll_bursts::{OpenRuns, scaled_gap};
 use plimsoll_results::capture::PacketRecord;
-use plimsoll_results::outcome::Queue;
+use plimsoll_results::outcome::QueueObservation;
 use plimsoll_units::{Rate, Span, Time};
 
-use super::asked::Asked;
+use super::asked::QuantityQuestion;
 
 /// Returns the lengths of a link's bursts in time.
-pub(super) fn lengths(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn lengths(of: &QuantityQuestion<'_>) -> Vec<f64> {
     bursts(of).into_iter().map(|(us, _)| of.us(us)).collect()
 }
 
 /// Returns the bytes of a link's bursts over the size of the largest packet of the link.
-pub(super) fn packets(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn packets(of: &QuantityQuestion<'_>) -> Vec<f64> {
     bursts(of).into_iter().map(|(_, packets)| packets).collect()
 }
 
 /// Returns the bursts of a link that begin after the warm-up, but for the last one, whose end the run may have cut: the
 /// time from its first bit to its last in us, and its length in packets.
-fn bursts(of: &Asked<'_>) -> Vec<(f64, f64)> {
+fn bursts(of: &QuantityQuestion<'_>) -> Vec<(f64, f64)> {
     let Some((queue, packets)) = captured(of) else { return Vec::new() };
     let packets: Vec<PacketRecord<'_>> = packets.collect();
     let largest = f64::from(packets.iter().map(|packet| packet.size).max().unwrap_or(1));
     let gap = scaled_gap(Rate::from_gbps(10));
-    let mut runs = Runs::default();
+    let mut runs = OpenRuns::default();
     let finished = packets
         .iter()
         .filter_map(|packet| runs.on_frame(begin(queue, packet), packet.time, u64::from(packet.size), gap));
@@ -42,22 +42,22 @@ fn bursts(of: &Asked<'_>) -> Vec<(f64, f64)> {
     begun.map(|run| (run.duration().as_us_f64(), run.bytes as f64 / largest)).collect()
 }
 
-pub(super) fn of_pairs(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn of_pairs(of: &QuantityQuestion<'_>) -> Vec<f64> {
     pairs(of, |_| true)
 }
 
 /// Returns the bursts of pairs without packets that have no data: these neither are bursts nor end any.
-pub(super) fn of_pairs_with_data(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn of_pairs_with_data(of: &QuantityQuestion<'_>) -> Vec<f64> {
     pairs(of, has_data)
 }
 
 /// Returns the lengths, in packets, of the bursts from one host to another that pass a link and begin after the
 /// warm-up, but for the last one of each pair.
-fn pairs(of: &Asked<'_>, counts: fn(&PacketRecord<'_>) -> bool) -> Vec<f64> {
+fn pairs(of: &QuantityQuestion<'_>, counts: fn(&PacketRecord<'_>) -> bool) -> Vec<f64> {
     let Some((queue, packets)) = captured(of) else { return Vec::new() };
     let gap = scaled_gap(queue.rate);
     let warmup = of.outcome.warmup.max(of.warmup);
-    let mut pairs: BTreeMap<(u32, u32), Runs> = BTreeMap::new();
+    let mut pairs: BTreeMap<(u32, u32), OpenRuns> = BTreeMap::new();
     let finished = packets.filter(counts).filter_map(|packet| {
         let runs = pairs.entry((packet.source, packet.destination)).or_default();
         runs.on_frame(begin(queue, &packet), packet.time, u64::from(packet.size), gap)
@@ -67,7 +67,7 @@ fn pairs(of: &Asked<'_>, counts: fn(&PacketRecord<'_>) -> bool) -> Vec<f64> {
 
 /// Returns the mean number of data kilobytes that a pure acknowledgement on a link acknowledges anew, after the
 /// warm-up; `None` if there is none.
-pub(super) fn ack_ratio(of: &Asked<'_>) -> Option<f64> {
+pub(super) fn ack_ratio(of: &QuantityQuestion<'_>) -> Option<f64> {
     // By connection and sender: the first and the last number, and how many acknowledged something new.
     let mut flows: BTreeMap<(u64, u32), (u64, u64, u64)> = BTreeMap::new();
     for packet in captured(of)?.1.filter(|packet| packet.payload == 0 && is_warm(of, packet.time)) {
@@ -83,7 +83,7 @@ pub(super) fn ack_ratio(of: &Asked<'_>) -> Option<f64> {
 
 /// Returns how many percent of the packets on a link, after the warm-up, are to one of the destinations that were used
 /// last, of which the argument is the number; `None` if there is no packet.
-pub(super) fn path_cache(of: &Asked<'_>) -> Option<f64> {
+pub(super) fn path_cache(of: &QuantityQuestion<'_>) -> Option<f64> {
     let entries = of.count(0) as usize;
     let (mut cache, mut hits, mut packets) = (Vec::new(), 0u64, 0u64);
     for packet in captured(of)?.1.filter(|packet| is_warm(of, packet.time)) {
@@ -100,7 +100,7 @@ pub(super) fn path_cache(of: &Asked<'_>) -> Option<f64> {
 /// Returns how many pauses of a connection there are in each megabyte of data on a link, after the warm-up, that exceed
 /// the argument from one packet with data to the next: where a switch that selects paths by flowlets of that gap may
 /// change the path. `None` if there is no data.
-pub(super) fn path_changes(of: &Asked<'_>) -> Option<f64> {
+pub(super) fn path_changes(of: &QuantityQuestion<'_>) -> Option<f64> {
     // By connection and sender: the time of the last packet.
     let mut flows: BTreeMap<(u64, u32), Time> = BTreeMap::new();
     let (gap, mut changes, mut bytes) = (of.span(0), 0u64, 0u64);
@@ -118,7 +118,7 @@ pub(super) fn path_changes(of: &Asked<'_>) -> Option<f64> {
 /// the link's rate. The host has one circuit: it opens to where the next packet with data goes as that begins to leave,
 /// and stays for the argument's time; data to other destinations does not fill it. The last day, which the run may have
 /// cut, does not count.
-pub(super) fn day_filled(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn day_filled(of: &QuantityQuestion<'_>) -> Vec<f64> {
     let Some((queue, packets)) = captured(of) else { return Vec::new() };
     let day = of.span(0);
     // The end of the day, the destination of its circuit, and how long data to that has taken.
@@ -143,7 +143,9 @@ pub(super) fn day_filled(of: &Asked<'_>) -> Vec<f64> {
 }
 
 /// Returns the watched queue, and the captured packets of its link.
-fn captured<'a>(of: &Asked<'a>) -> Option<(&'a Queue, impl Iterator<Item = PacketRecord<'a>>)> {
+fn captured<'a>(
+    of: &QuantityQuestion<'a>,
+) -> Option<(&'a QueueObservation, impl Iterator<Item = PacketRecord<'a>>)> {
     let (queue, capture) = (of.queue()?, &of.outcome.capture);
     let interface = capture.ports.iter().position(|port| *port == queue.port)? as u32;
     let packets = capture.packets.iter().map(|packet| packet.record());
@@ -151,7 +153,7 @@ fn captured<'a>(of: &Asked<'a>) -> Option<(&'a Queue, impl Iterator<Item = Packe
 }
 
 /// Returns when the first bit of a packet was on the link.
-fn begin(queue: &Queue, packet: &PacketRecord<'_>) -> Time {
+fn begin(queue: &QueueObservation, packet: &PacketRecord<'_>) -> Time {
     let time = queue.rate.byte_time().span(u64::from(packet.size));
     Time::from_ps(packet.time.as_ps().saturating_sub(time.as_ps()))
 }
@@ -161,7 +163,7 @@ fn has_data(packet: &PacketRecord<'_>) -> bool {
 }
 
 /// Returns whether a time is after the warm-up of the run.
-fn is_warm(of: &Asked<'_>, time: Time) -> bool {
+fn is_warm(of: &QuantityQuestion<'_>, time: Time) -> bool {
     time.as_ps() >= of.outcome.warmup.as_ps()
 }
 
@@ -169,7 +171,7 @@ fn is_warm(of: &Asked<'_>, time: Time) -> bool {
 mod tests {
     use super::*;
     use crate::Measure;
-    use plimsoll_results::capture::{Capture, CapturedPacket, Ecn, Flags};
+    use plimsoll_results::capture::{Capture, CapturedPacket, EcnField, Flags};
     use plimsoll_results::outcome::Outcome;
 
     fn samples(outcome: &Outcome, text: &str) -> Vec<f64> {
@@ -178,7 +180,7 @@ mod tests {
 
     #[test]
     fn packets_close_together_are_a_burst() {
-        let queue = |port: &str| Queue {
+        let queue = |port: &str| QueueObservation {
             name: port.to_owned(),
             port: port.to_owned(),
             rate: Rate::from_gbps(10),
@@ -193,7 +195,7 @@ mod tests {
             bytes: 0,
         };
         let packet = |interface, ns, size| {
-            let (ack, sack, flags, ecn) = (None, &[][..], Flags::default(), Ecn::NotEct);
+            let (ack, sack, flags, ecn) = (None, &[][..], Flags::default(), EcnField::NotEct);
             let time = Time::ZERO + Span::from_ns(ns);
             let (source, destination, flow, seq, payload) = (0, 1, 0, 0, size);
             CapturedPacket::new(&PacketRecord {
@@ -232,7 +234,7 @@ mod tests {
     /// Host 0 sends to 1, 1, 2, an acknowledgement to 3, and to 2; 1500 B take 1200 ns, 100 B 80 ns.
     #[test]
     fn bursts_of_pairs_end_at_packets_to_others() {
-        let queue = Queue {
+        let queue = QueueObservation {
             name: "nic".to_owned(),
             port: "nic".to_owned(),
             rate: Rate::from_gbps(10),
@@ -258,7 +260,7 @@ mod tests {
                 size,
                 payload,
                 flags: Flags::default(),
-                ecn: Ecn::NotEct,
+                ecn: EcnField::NotEct,
                 sack: &[],
             })
         };

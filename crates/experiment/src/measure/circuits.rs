@@ -7,10 +7,10 @@ use plimsoll_results::summary::CircuitSummary;
 use plimsoll_results::summary::circuits::{counted_circuits, counted_weeks, summarise};
 use plimsoll_units::Time;
 
-use super::asked::Asked;
+use super::asked::QuantityQuestion;
 
 /// Weeks that are not whole do not count.
-pub(super) fn percent(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn percent(of: &QuantityQuestion<'_>) -> Vec<f64> {
     let (outcome, pair) = (of.outcome, of.pair());
     let of_pair = |circuit: &&CircuitUse| (circuit.sender.0, circuit.receiver.0) == pair;
     let whole = counted_weeks(outcome).map(|week| week.ends.saturating_since(week.begins)).max();
@@ -23,7 +23,7 @@ pub(super) fn percent(of: &Asked<'_>) -> Vec<f64> {
     percent.collect()
 }
 
-pub(super) fn rate(of: &Asked<'_>) -> Option<f64> {
+pub(super) fn rate(of: &QuantityQuestion<'_>) -> Option<f64> {
     let (to, week, weeks) = (of.host(), of.span(0), of.numbers(1));
     let weekly = |circuit: &&CircuitUse| circuit.receiver.0 == to && weeks.contains(&circuit.week);
     let bytes: u64 = of.outcome.circuits.iter().filter(weekly).map(|circuit| circuit.bytes).sum();
@@ -31,27 +31,27 @@ pub(super) fn rate(of: &Asked<'_>) -> Option<f64> {
     Some(bytes as f64 * 8.0 / us)
 }
 
-pub(super) fn filled(of: &Asked<'_>) -> Option<f64> {
+pub(super) fn filled(of: &QuantityQuestion<'_>) -> Option<f64> {
     share(of, |summary| summary.filled)
 }
 
-pub(super) fn wasted(of: &Asked<'_>) -> Option<f64> {
+pub(super) fn wasted(of: &QuantityQuestion<'_>) -> Option<f64> {
     share(of, |summary| summary.wasted)
 }
 
-fn share(of: &Asked<'_>, pick: fn(&CircuitSummary) -> f64) -> Option<f64> {
+fn share(of: &QuantityQuestion<'_>, pick: fn(&CircuitSummary) -> f64) -> Option<f64> {
     summarise(&[of.outcome]).map(|summary| 100.0 * pick(&summary))
 }
 
-pub(super) fn packet_switch(of: &Asked<'_>) -> Option<f64> {
+pub(super) fn packet_switch(of: &QuantityQuestion<'_>) -> Option<f64> {
     Some(of.outcome.circuit_weeks.iter().map(|week| week.packet_bytes as f64 * 1e-6).sum())
 }
 
-pub(super) fn known(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn known(of: &QuantityQuestion<'_>) -> Vec<f64> {
     counted_weeks(of.outcome).map(|week| week.known_bytes as f64 * 1e-3).collect()
 }
 
-pub(super) fn known_sent(of: &Asked<'_>) -> Option<f64> {
+pub(super) fn known_sent(of: &QuantityQuestion<'_>) -> Option<f64> {
     let known: u64 = counted_weeks(of.outcome).map(|week| week.known_bytes).sum();
     let sent: u64 = counted_weeks(of.outcome).map(|week| week.known_sent_bytes).sum();
     (known > 0).then(|| 100.0 * sent as f64 / known as f64)
@@ -68,24 +68,24 @@ struct Reaction {
     first: f64,
 }
 
-pub(super) fn reaction(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn reaction(of: &QuantityQuestion<'_>) -> Vec<f64> {
     reactions(of, |reaction, _| reaction.first - reaction.onset)
 }
 
-pub(super) fn reaction_reading(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn reaction_reading(of: &QuantityQuestion<'_>) -> Vec<f64> {
     reactions(of, |reaction, lead| reaction.week - lead - reaction.onset)
 }
 
-pub(super) fn reaction_night(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn reaction_night(of: &QuantityQuestion<'_>) -> Vec<f64> {
     reactions(of, |reaction, _| reaction.stood - reaction.week)
 }
 
-pub(super) fn reaction_packet(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn reaction_packet(of: &QuantityQuestion<'_>) -> Vec<f64> {
     reactions(of, |reaction, _| reaction.first - reaction.stood)
 }
 
 /// Returns a part of each reaction, of which it gets the lead in ms.
-fn reactions(of: &Asked<'_>, part: fn(&Reaction, f64) -> f64) -> Vec<f64> {
+fn reactions(of: &QuantityQuestion<'_>, part: fn(&Reaction, f64) -> f64) -> Vec<f64> {
     let (week, lead) = (of.span(0), of.span(1));
     let mut known = BTreeSet::new();
     let reaction = |circuit: &CircuitUse| {

@@ -2,10 +2,10 @@
 
 use plimsoll_results::outcome::Outcome;
 
-use super::asked::Asked;
+use super::asked::QuantityQuestion;
 
 /// Returns how busy the busiest core of a host's processor was after the warm-up, in percent.
-pub(super) fn processor(of: &Asked<'_>) -> Option<f64> {
+pub(super) fn processor(of: &QuantityQuestion<'_>) -> Option<f64> {
     let (outcome, host) = (of.outcome, of.host());
     let totals = outcome.processors.iter().find(|totals| totals.host == host)?;
     let seconds = outcome.end.as_secs_f64() - outcome.warmup.as_secs_f64();
@@ -15,7 +15,7 @@ pub(super) fn processor(of: &Asked<'_>) -> Option<f64> {
 
 /// Returns the time that all cores of a host's processor worked for each kilobyte that was delivered anywhere after the
 /// warm-up, in ns.
-pub(super) fn processor_per_kb(of: &Asked<'_>) -> Option<f64> {
+pub(super) fn processor_per_kb(of: &QuantityQuestion<'_>) -> Option<f64> {
     let (outcome, host) = (of.outcome, of.host());
     let totals = outcome.processors.iter().find(|totals| totals.host == host)?;
     let seconds = outcome.end.as_secs_f64() - outcome.warmup.as_secs_f64();
@@ -25,12 +25,12 @@ pub(super) fn processor_per_kb(of: &Asked<'_>) -> Option<f64> {
 }
 
 /// Returns how many packets were lost for want of room in receive rings; `None` where hosts have no processors.
-pub(super) fn ring_drops(of: &Asked<'_>) -> Option<f64> {
+pub(super) fn ring_drops(of: &QuantityQuestion<'_>) -> Option<f64> {
     let lost = of.outcome.processors.iter().map(|totals| totals.ring_drops);
     lost.reduce(|sum, one| sum + one).map(|sum| sum as f64)
 }
 
-pub(super) fn delivered(of: &Asked<'_>) -> Option<f64> {
+pub(super) fn delivered(of: &QuantityQuestion<'_>) -> Option<f64> {
     delivered_gbps(of.outcome, of.count(0) as u32)
 }
 

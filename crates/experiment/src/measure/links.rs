@@ -2,19 +2,19 @@
 
 use plimsoll_results::outcome::LinkTotals;
 
-use super::asked::Asked;
+use super::asked::QuantityQuestion;
 
-pub(super) fn most_used(of: &Asked<'_>) -> Option<f64> {
+pub(super) fn most_used(of: &QuantityQuestion<'_>) -> Option<f64> {
     let bytes: Vec<u64> = of_tier(of).map(|link| link.bytes).collect();
     let (sum, most) = (bytes.iter().sum::<u64>(), bytes.iter().max());
     most.filter(|_| sum > 0).map(|most| *most as f64 * bytes.len() as f64 / sum as f64)
 }
 
-pub(super) fn pause_time(of: &Asked<'_>) -> Option<f64> {
+pub(super) fn pause_time(of: &QuantityQuestion<'_>) -> Option<f64> {
     of_tier(of).map(|link| link.paused).reduce(|sum, one| sum + one).map(|sum| of.time(sum))
 }
 
-fn of_tier<'a>(of: &Asked<'a>) -> impl Iterator<Item = &'a LinkTotals> {
+fn of_tier<'a>(of: &QuantityQuestion<'a>) -> impl Iterator<Item = &'a LinkTotals> {
     let tier = of.subject;
     of.outcome.links.iter().filter(move |link| link.tier == tier)
 }

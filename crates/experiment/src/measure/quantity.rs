@@ -3,7 +3,7 @@
 use plimsoll_stats::expression::{BadExpression, Word};
 use plimsoll_units::{Rate, Span, parse_share};
 
-use super::asked::{ALL, Asked, QUEUE, Size, Value, number_of_host, pair_of_hosts};
+use super::asked::{ALL, QUEUE, QuantityQuestion, SizeLimit, Value, number_of_host, pair_of_hosts};
 use super::{bursts, circuits, hosts, links, samples, windows};
 
 /// Something that a run has samples of.
@@ -26,12 +26,12 @@ pub struct Quantity {
 /// The function that answers a question.
 #[derive(Clone, Copy)]
 pub(super) enum Samples {
-    One(fn(&Asked<'_>) -> Option<f64>),
-    Many(fn(&Asked<'_>) -> Vec<f64>),
+    One(fn(&QuantityQuestion<'_>) -> Option<f64>),
+    Many(fn(&QuantityQuestion<'_>) -> Vec<f64>),
 }
 
 impl Samples {
-    pub(super) fn of(self, asked: &Asked<'_>) -> Vec<f64> {
+    pub(super) fn of(self, asked: &QuantityQuestion<'_>) -> Vec<f64> {
         match self {
             Samples::One(number) => number(asked).into_iter().collect(),
             Samples::Many(samples) => samples(asked),
@@ -203,8 +203,9 @@ impl Argument {
             Argument::Bytes => word.text.parse().ok().map(Value::Bytes),
             Argument::Span => word.text.parse().ok().map(Value::Span),
             Argument::Sizes => word.text.split_once("..").and_then(|(over, up_to)| {
-                let over = if over.trim() == "0" { Some(Size::Bytes(0)) } else { Size::read(over) };
-                let up_to = if up_to.trim().is_empty() { Some(Size::Unlimited) } else { Size::read(up_to) };
+                let over = if over.trim() == "0" { Some(SizeLimit::Bytes(0)) } else { SizeLimit::read(over) };
+                let up_to =
+                    if up_to.trim().is_empty() { Some(SizeLimit::Unlimited) } else { SizeLimit::read(up_to) };
                 Some(Value::Sizes(over?, up_to?))
             }),
             Argument::Numbers => word.text.split_once("..").and_then(|(first, end)| {
@@ -218,12 +219,22 @@ impl Argument {
     }
 }
 
-const fn many(name: &'static str, of: Of, unit: Unit, samples: fn(&Asked<'_>) -> Vec<f64>) -> Quantity {
+const fn many(
+    name: &'static str,
+    of: Of,
+    unit: Unit,
+    samples: fn(&QuantityQuestion<'_>) -> Vec<f64>,
+) -> Quantity {
     let samples = Samples::Many(samples);
     Quantity { name, doc: "", unit, is_one: false, needs_end: false, of, arguments: &[], samples }
 }
 
-const fn one(name: &'static str, of: Of, unit: Unit, number: fn(&Asked<'_>) -> Option<f64>) -> Quantity {
+const fn one(
+    name: &'static str,
+    of: Of,
+    unit: Unit,
+    number: fn(&QuantityQuestion<'_>) -> Option<f64>,
+) -> Quantity {
     let samples = Samples::One(number);
     Quantity { name, doc: "", unit, is_one: true, needs_end: false, of, arguments: &[], samples }
 }

@@ -1,12 +1,14 @@
 //! The samples of workloads and of watched queues.
 
-use plimsoll_results::outcome::{Connection, GoodputInterval, Message, Outcome, Query, Queue};
+use plimsoll_results::outcome::{
+    ConnectionRecord, GoodputInterval, MessageRecord, Outcome, QueryRecord, QueueObservation,
+};
 use plimsoll_results::summary::one_run::OneRun;
 use plimsoll_units::{Span, Time};
 
-use super::asked::Asked;
+use super::asked::QuantityQuestion;
 
-pub(super) fn time(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn time(of: &QuantityQuestion<'_>) -> Vec<f64> {
     let outcome = of.outcome;
     let observes = |info: &plimsoll_results::outcome::WorkloadInfo| info.observed.is_some();
     if of.workload().is_some_and(|number| observes(&outcome.workloads[number])) {
@@ -21,61 +23,62 @@ pub(super) fn time(of: &Asked<'_>) -> Vec<f64> {
     }
 }
 
-pub(super) fn message(of: &Asked<'_>) -> Vec<f64> {
-    let counts = |message: &&Message| of.has(message.workload) && of.counts(message.created);
-    let latencies = of.outcome.messages.iter().filter(counts).filter_map(Message::latency);
+pub(super) fn message(of: &QuantityQuestion<'_>) -> Vec<f64> {
+    let counts = |message: &&MessageRecord| of.has(message.workload) && of.counts(message.created);
+    let latencies = of.outcome.messages.iter().filter(counts).filter_map(MessageRecord::latency);
     latencies.map(|latency| of.time(latency)).collect()
 }
 
-pub(super) fn response(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn response(of: &QuantityQuestion<'_>) -> Vec<f64> {
     queries(of, |query| query.completed.map(|_| of.time(query.response_mean)))
 }
 
-pub(super) fn fastest(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn fastest(of: &QuantityQuestion<'_>) -> Vec<f64> {
     queries(of, |query| query.completed.map(|_| of.time(query.response_min)))
 }
 
-pub(super) fn in_deadline(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn in_deadline(of: &QuantityQuestion<'_>) -> Vec<f64> {
     queries(of, |query| query.completed.map(|_| f64::from(query.in_deadline)))
 }
 
-pub(super) fn unfinished(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn unfinished(of: &QuantityQuestion<'_>) -> Vec<f64> {
     queries(of, |query| Some(if query.completed.is_none() { 100.0 } else { 0.0 }))
 }
 
-fn queries(of: &Asked<'_>, value: impl Fn(&Query) -> Option<f64>) -> Vec<f64> {
-    let counts = |query: &&Query| of.has(query.workload) && of.counts(query.created);
+fn queries(of: &QuantityQuestion<'_>, value: impl Fn(&QueryRecord) -> Option<f64>) -> Vec<f64> {
+    let counts = |query: &&QueryRecord| of.has(query.workload) && of.counts(query.created);
     of.outcome.queries.iter().filter(counts).filter_map(value).collect()
 }
 
-pub(super) fn slowdown(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn slowdown(of: &QuantityQuestion<'_>) -> Vec<f64> {
     let (over, up_to) = of.sizes();
-    let counts = |message: &&Message| {
+    let counts = |message: &&MessageRecord| {
         of.has(message.workload)
             && of.counts(message.created)
             && over.is_below(message.bytes)
             && !up_to.is_below(message.bytes)
     };
-    let slowdown = |message: &Message| Some(message.latency()?.as_ps() as f64 / message.ideal.as_ps() as f64);
+    let slowdown =
+        |message: &MessageRecord| Some(message.latency()?.as_ps() as f64 / message.ideal.as_ps() as f64);
     of.outcome.messages.iter().filter(counts).filter_map(slowdown).collect()
 }
 
-pub(super) fn deadline(of: &Asked<'_>) -> Option<f64> {
+pub(super) fn deadline(of: &QuantityQuestion<'_>) -> Option<f64> {
     let late = OneRun::new(of.subject, of.outcome)?.late()?;
     (late.of > 0).then(|| 100.0 * (1.0 - late.missed as f64 / late.of as f64))
 }
 
-pub(super) fn goodput(of: &Asked<'_>) -> Option<f64> {
+pub(super) fn goodput(of: &QuantityQuestion<'_>) -> Option<f64> {
     OneRun::new(of.subject, of.outcome)?.goodput_mbps()
 }
 
-pub(super) fn payload(of: &Asked<'_>) -> Option<f64> {
-    let bits = |message: &Message| (message.completed, message.bytes as f64 * 8e-9);
+pub(super) fn payload(of: &QuantityQuestion<'_>) -> Option<f64> {
+    let bits = |message: &MessageRecord| (message.completed, message.bytes as f64 * 8e-9);
     let messages = of.outcome.messages.iter().filter(|message| of.has(message.workload));
     until_last_creation(of.outcome, messages.map(bits))
 }
 
-pub(super) fn per_second(of: &Asked<'_>) -> Option<f64> {
+pub(super) fn per_second(of: &QuantityQuestion<'_>) -> Option<f64> {
     let queries = of.outcome.queries.iter().filter(|query| of.has(query.workload));
     let mut done: Vec<Option<Time>> = queries.map(|query| query.completed).collect();
     if done.is_empty() {
@@ -93,24 +96,25 @@ fn until_last_creation(outcome: &Outcome, done: impl Iterator<Item = (Option<Tim
     (length > 0.0).then(|| amount / length)
 }
 
-pub(super) fn recovered(of: &Asked<'_>) -> Option<f64> {
-    let messages: Vec<&Message> =
+pub(super) fn recovered(of: &QuantityQuestion<'_>) -> Option<f64> {
+    let messages: Vec<&MessageRecord> =
         of.outcome.messages.iter().filter(|message| of.has(message.workload)).collect();
-    let waited = |message: &&&Message| message.completed.is_none() || message.split.recovery > Span::ZERO;
+    let waited =
+        |message: &&&MessageRecord| message.completed.is_none() || message.split.recovery > Span::ZERO;
     let percent = 100.0 * messages.iter().filter(waited).count() as f64 / messages.len() as f64;
     (!messages.is_empty()).then_some(percent)
 }
 
-pub(super) fn retransmissions(of: &Asked<'_>) -> Option<f64> {
+pub(super) fn retransmissions(of: &QuantityQuestion<'_>) -> Option<f64> {
     Some(of_connections(of, of.outcome.counters.retransmissions, |connection| connection.retransmissions))
 }
 
-pub(super) fn timeouts(of: &Asked<'_>) -> Option<f64> {
+pub(super) fn timeouts(of: &QuantityQuestion<'_>) -> Option<f64> {
     Some(of_connections(of, of.outcome.counters.timeouts, |connection| connection.timeouts))
 }
 
 /// Returns the sum over the connections of a workload, or the count `of_all` of the whole run.
-fn of_connections(of: &Asked<'_>, of_all: u64, count: fn(&Connection) -> u64) -> f64 {
+fn of_connections(of: &QuantityQuestion<'_>, of_all: u64, count: fn(&ConnectionRecord) -> u64) -> f64 {
     if of.is_all() {
         return of_all as f64;
     }
@@ -120,11 +124,11 @@ fn of_connections(of: &Asked<'_>, of_all: u64, count: fn(&Connection) -> u64) ->
 
 /// Without the empty intervals before the first packet and after the last: HULL's scripts trim those and keep empty
 /// ones between.
-pub(super) fn delay(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn delay(of: &QuantityQuestion<'_>) -> Vec<f64> {
     of.queue().map_or_else(Vec::new, |queue| trimmed(all_queue_delays(of, queue)))
 }
 
-pub(super) fn delay_until_done(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn delay_until_done(of: &QuantityQuestion<'_>) -> Vec<f64> {
     let Some(queue) = of.queue() else { return Vec::new() };
     let done = of.outcome.messages.iter().filter_map(|message| message.completed).max();
     let from = queue.from.max(Time::ZERO + of.warmup);
@@ -136,13 +140,13 @@ pub(super) fn delay_until_done(of: &Asked<'_>) -> Vec<f64> {
 }
 
 /// Returns interval means of a queue as delay.
-fn all_queue_delays(of: &Asked<'_>, queue: &Queue) -> Vec<f64> {
+fn all_queue_delays(of: &QuantityQuestion<'_>, queue: &QueueObservation) -> Vec<f64> {
     let us_per_byte = 8e6 / queue.rate.as_bps() as f64;
     let skipped = (of.warmup.as_ps() / queue.every.as_ps().max(1)) as usize;
     queue.mean_bytes.iter().skip(skipped).map(|bytes| of.us(bytes * us_per_byte)).collect()
 }
 
-pub(super) fn throughput(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn throughput(of: &QuantityQuestion<'_>) -> Vec<f64> {
     if of.is_all() {
         let mbps =
             |interval: &GoodputInterval| interval.sent.get() as f64 * 8e-6 / interval.length.as_secs_f64();
@@ -153,22 +157,22 @@ pub(super) fn throughput(of: &Asked<'_>) -> Vec<f64> {
     if seconds > 0.0 { vec![queue.bytes as f64 * 8e-6 / seconds] } else { Vec::new() }
 }
 
-pub(super) fn drops(of: &Asked<'_>) -> Option<f64> {
+pub(super) fn drops(of: &QuantityQuestion<'_>) -> Option<f64> {
     Some(of.queue()?.drops as f64)
 }
 
-pub(super) fn marks(of: &Asked<'_>) -> Option<f64> {
+pub(super) fn marks(of: &QuantityQuestion<'_>) -> Option<f64> {
     Some(of.queue()?.marks as f64)
 }
 
-pub(super) fn time_up_to(of: &Asked<'_>) -> Option<f64> {
+pub(super) fn time_up_to(of: &QuantityQuestion<'_>) -> Option<f64> {
     percent_up_to(of.queue()?, of.bytes(0))
 }
 
 /// Computes in how many percent of the time at most `bytes` waited, rounded up to a bin.
-fn percent_up_to(queue: &Queue, bytes: u64) -> Option<f64> {
+fn percent_up_to(queue: &QueueObservation, bytes: u64) -> Option<f64> {
     let time = |bins: &[u64]| bins.iter().sum::<u64>() as f64;
-    let within = bytes.div_ceil(Queue::BIN_BYTES) as usize + 1;
+    let within = bytes.div_ceil(QueueObservation::BIN_BYTES) as usize + 1;
     let all = time(&queue.time_at);
     (all > 0.0).then(|| 100.0 * time(&queue.time_at[..within.min(queue.time_at.len())]) / all)
 }

@@ -1,4 +1,4 @@
-use plimsoll_results::outcome::{Queue, WorkloadInfo};
+use plimsoll_results::outcome::{QueueObservation, WorkloadInfo};
 use plimsoll_units::{Rate, Time};
 
 use super::*;
@@ -90,7 +90,7 @@ fn what_is_wrong_is_told_with_its_place() {
 
 #[test]
 fn a_watched_queue_is_found_by_its_name() {
-    let queue = Queue {
+    let queue = QueueObservation {
         name: "receiver".to_owned(),
         port: "switch 0 -> h0".to_owned(),
         rate: Rate::from_bps(50_000_000),
@@ -120,7 +120,7 @@ fn a_watched_queue_is_found_by_its_name() {
 
 #[test]
 fn messages_count_by_workload_size_and_creation() {
-    let message = |workload, bytes, created: u64, took: u64| plimsoll_results::outcome::Message {
+    let message = |workload, bytes, created: u64, took: u64| plimsoll_results::outcome::MessageRecord {
         workload,
         index: 0,
         query: None,

@@ -9,23 +9,23 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_results::outcome::{Connection, Outcome};
+use plimsoll_results::outcome::{ConnectionRecord, Outcome};
 use plimsoll_units::Time;
 
-use super::asked::Asked;
+use super::asked::QuantityQuestion;
 
 /// A window that is less than this share of the sample before has been cut; CUBIC cuts to 7 / 10.
 const CUT: f64 = 0.9;
 
 /// Returns how often the windows of each connection of a workload were cut, all subflows together.
-pub(super) fn cuts(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn cuts(of: &QuantityQuestion<'_>) -> Vec<f64> {
     let cuts = |windows: &Vec<f64>| windows.windows(2).filter(|pair| pair[1] < CUT * pair[0]).count();
     by_connection(of, |of| of.values().map(cuts).sum::<usize>() as f64)
 }
 
 /// Returns how many percent of the largest window so far the windows of each connection of a workload have fallen to,
 /// that of the subflow that fell most.
-pub(super) fn kept(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn kept(of: &QuantityQuestion<'_>) -> Vec<f64> {
     let kept = |windows: &Vec<f64>| {
         let (mut largest, mut kept) = (0.0_f64, 1.0_f64);
         for &window in windows {
@@ -37,14 +37,14 @@ pub(super) fn kept(of: &Asked<'_>) -> Vec<f64> {
     by_connection(of, |of| of.values().map(kept).fold(100.0, f64::min))
 }
 
-pub(super) fn segments(of: &Asked<'_>) -> Vec<f64> {
+pub(super) fn segments(of: &QuantityQuestion<'_>) -> Vec<f64> {
     let segment = of.bytes(0) as f64;
     let all = |of: &BTreeMap<u8, Vec<f64>>| of.values().flatten().copied().collect::<Vec<f64>>();
     by_connection(of, all).into_iter().flatten().map(|window| window / segment).collect()
 }
 
 /// Returns something of each connection of a workload, made of the windows of its subflows.
-fn by_connection<T>(asked: &Asked<'_>, number: impl Fn(&BTreeMap<u8, Vec<f64>>) -> T) -> Vec<T> {
+fn by_connection<T>(asked: &QuantityQuestion<'_>, number: impl Fn(&BTreeMap<u8, Vec<f64>>) -> T) -> Vec<T> {
     let outcome = asked.outcome;
     let mut windows: BTreeMap<u32, BTreeMap<u8, Vec<f64>>> = BTreeMap::new();
     for point in &outcome.series {
@@ -61,7 +61,7 @@ fn by_connection<T>(asked: &Asked<'_>, number: impl Fn(&BTreeMap<u8, Vec<f64>>) 
 }
 
 /// Returns whether a message of a connection is under way at `now`.
-fn has_message(outcome: &Outcome, connection: &Connection, now: Time) -> bool {
+fn has_message(outcome: &Outcome, connection: &ConnectionRecord, now: Time) -> bool {
     let ends = [connection.client, connection.server];
     outcome.messages.iter().any(|message| {
         message.workload == connection.workload
@@ -74,7 +74,7 @@ fn has_message(outcome: &Outcome, connection: &Connection, now: Time) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_results::outcome::{Message, SeriesPoint, Split, Supply, WorkloadInfo};
+    use plimsoll_results::outcome::{MessageRecord, SeriesPoint, Split, Supply, WorkloadInfo};
     use plimsoll_units::{Rate, Span};
 
     use super::*;
@@ -104,9 +104,10 @@ mod tests {
         let points = samples.into_iter().flat_map(|(connection, subflow, windows)| {
             (0..).zip(windows).map(move |(step, cwnd)| point(connection, subflow, step, cwnd))
         });
-        let connection = |workload, server| Connection { workload, server, ..Connection::default() };
+        let connection =
+            |workload, server| ConnectionRecord { workload, server, ..ConnectionRecord::default() };
         let connections = vec![connection(3, 1), connection(4, 1), connection(3, 2)];
-        let message = |workload, source, destination| Message {
+        let message = |workload, source, destination| MessageRecord {
             workload,
             index: 0,
             query: None,

@@ -14,7 +14,7 @@ use crate::faults::Schedule;
 use crate::net::port::{ClassQueues, Discipline, HeadPacer, Marker, PortConfig, PortRules};
 use crate::net::topology::Link;
 use crate::net::{Node, Port, PortId, QueueMeter};
-use crate::observed::Queue;
+use crate::observed::QueueObservation;
 use crate::spec::{FabricSpec, PortSpec};
 
 /// Builds the ports of a fabric, one after the other.
@@ -24,7 +24,7 @@ pub(super) struct PortBuilder<'a> {
     pub(super) shared: &'a SharedBuffers,
     pub(super) schedule: &'a Schedule,
     /// The kinds of port that have the general engine.
-    general: General,
+    general: GeneralPorts,
     /// The rates of hosts in a hybrid network.
     hybrid: Option<HybridRates>,
     /// The interval of each watched port.
@@ -34,16 +34,16 @@ pub(super) struct PortBuilder<'a> {
 }
 
 /// The kinds of port that have the general engine, by choice or because a mechanism needs it.
-struct General {
+struct GeneralPorts {
     nic: bool,
     tiers: Vec<bool>,
 }
 
-impl General {
-    fn of(spec: &FabricSpec) -> General {
+impl GeneralPorts {
+    fn of(spec: &FabricSpec) -> GeneralPorts {
         let is_general =
             |port: &PortSpec, at_switch| port.general || spec.needs_general_engine(port, at_switch);
-        General {
+        GeneralPorts {
             nic: is_general(&spec.nic, false) || spec.tdma.is_some(),
             tiers: spec.tiers.iter().map(|tier| is_general(tier, true)).collect(),
         }
@@ -62,7 +62,7 @@ impl<'a> PortBuilder<'a> {
             streams,
             shared,
             schedule,
-            general: General::of(spec),
+            general: GeneralPorts::of(spec),
             hybrid: HybridRates::of(
                 &spec.network,
                 spec.full_size,
@@ -106,7 +106,7 @@ impl<'a> PortBuilder<'a> {
             meter: self
                 .watched
                 .get(&port)
-                .map(|every| QueueMeter::new(spec.window.from, *every, Queue::BIN_BYTES)),
+                .map(|every| QueueMeter::new(spec.window.from, *every, QueueObservation::BIN_BYTES)),
             discipline: self.classes(port, link).unwrap_or_else(|| self.discipline(settings, link)),
             pacer: head_pacer
                 .map(|params| HeadPacer::new(params, self.streams.stream(&format!("host/{}/pacer", port.0)))),

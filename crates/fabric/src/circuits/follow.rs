@@ -4,7 +4,7 @@
 use plimsoll_circuits::{Demand, Estimator, Instruction};
 use plimsoll_units::Time;
 
-use super::{CircuitLog, CircuitLosses, Circuits, Passage, ScheduleTimes, State};
+use super::{CircuitLog, CircuitLosses, CircuitState, Circuits, Passage, ScheduleTimes};
 use crate::fabric::Fabric;
 use crate::links::{Hooks, Links};
 use crate::net::port::ClassSignal;
@@ -134,7 +134,7 @@ impl Circuits {
                     tell(host, ClassSignal::Week(&plan.configurations, residue, spread));
                 }
                 self.log.begin_week(now, self.controller.week(), plan.configurations.len());
-                if let State::Lit(matching) = &self.crossbar.state {
+                if let CircuitState::Lit(matching) = &self.crossbar.state {
                     // A circuit that remains established is counted in each week.
                     self.log.take_down(now);
                     self.log.put_up(now, self.controller.week(), matching);
@@ -143,10 +143,10 @@ impl Circuits {
             Instruction::Pause => (0..hosts).for_each(|host| tell(host, ClassSignal::Close)),
             Instruction::Darken => {
                 self.log.take_down(now);
-                self.crossbar.change(now, State::Dark);
+                self.crossbar.change(now, CircuitState::Dark);
             }
             Instruction::Light(matching) => {
-                self.crossbar.change(now, State::Lit(matching.clone()));
+                self.crossbar.change(now, CircuitState::Lit(matching.clone()));
                 self.log.put_up(now, self.controller.week(), matching);
                 for (sender, receiver) in matching.circuits() {
                     tell(sender, ClassSignal::Open(receiver as u32));

@@ -23,8 +23,8 @@ use crate::net::{Packet, PortId, Slot};
 /// Packets in flight to the far end of a link, in order of arrival, and packets that wait for it.
 #[derive(Debug)]
 pub struct Lanes {
-    ends: Vec<Ends>,
-    beside: Vec<Beside>,
+    ends: Vec<LaneEnds>,
+    beside: Vec<LaneNote>,
     packets: Vec<CacheLine>,
     /// The free slots, the one freed last on top. A linked list of slots would be read one after another, from cache
     /// lines that have not been used since.
@@ -34,7 +34,7 @@ pub struct Lanes {
 
 /// First and last slot of a lane. The first is [`NONE`] when it is empty.
 #[derive(Clone, Copy, Debug)]
-struct Ends {
+struct LaneEnds {
     first: u32,
     /// The slot, and [`WAITS`].
     last: u32,
@@ -46,7 +46,7 @@ const WAITS: u32 = 1 << 31;
 
 /// The fields of a packet's place in a lane that are needed without reading the packet.
 #[derive(Clone, Copy, Debug)]
-struct Beside {
+struct LaneNote {
     /// When the packet behind arrives.
     arrives: Time,
     /// The slot of that packet; [`NONE`] behind the last.
@@ -88,7 +88,7 @@ impl Lanes {
     /// Builds empty lanes for `ports` links.
     pub fn new(ports: usize) -> Lanes {
         Lanes {
-            ends: vec![Ends { first: NONE, last: 0 }; ports],
+            ends: vec![LaneEnds { first: NONE, last: 0 }; ports],
             beside: Vec::new(),
             packets: Vec::new(),
             free: Vec::new(),
@@ -121,7 +121,7 @@ impl Lanes {
         let ends = &mut self.ends[port.0 as usize];
         let slot = ends.first;
         assert!(slot != NONE, "a lane with an event has a packet");
-        let Beside { arrives, behind, found } = self.beside[slot as usize];
+        let LaneNote { arrives, behind, found } = self.beside[slot as usize];
         ends.first = behind;
         let mut waits = false;
         if behind != NONE {
@@ -201,7 +201,7 @@ impl Lanes {
     }
 
     #[inline]
-    fn first_lines(&self, port: PortId) -> Option<(&CacheLine, &Beside)> {
+    fn first_lines(&self, port: PortId) -> Option<(&CacheLine, &LaneNote)> {
         let slot = self.ends[port.0 as usize].first as usize;
         self.packets.get(slot).zip(self.beside.get(slot))
     }
@@ -241,7 +241,7 @@ impl Lanes {
         let slot = self.packets.len() as u32;
         assert!(slot < WAITS, "fewer than 2^31 packets are in the network");
         self.packets.push(CacheLine(packet));
-        self.beside.push(Beside { arrives: Time::ZERO, behind: NONE, found: FoundHop::NONE });
+        self.beside.push(LaneNote { arrives: Time::ZERO, behind: NONE, found: FoundHop::NONE });
         Slot::new(slot)
     }
 }

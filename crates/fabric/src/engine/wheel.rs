@@ -15,10 +15,10 @@ use super::key::Key;
 #[derive(Clone, Debug)]
 pub(super) struct Wheel {
     /// The buckets; their number is a power of two.
-    buckets: Vec<Bucket>,
+    buckets: Vec<WheelBucket>,
     /// One bit for each bucket: whether it has entries.
     filled: Vec<u64>,
-    chunks: Vec<Chunk>,
+    chunks: Vec<WheelChunk>,
     /// The chunk freed last; [`NONE`] if all are in use.
     free: u32,
     /// The number of entries in all buckets.
@@ -26,25 +26,25 @@ pub(super) struct Wheel {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Bucket {
+struct WheelBucket {
     /// The chunk that is filled; [`NONE`] if the bucket is empty.
     chunk: u32,
     /// The number of its keys; [`CHUNK_KEYS`] in an empty bucket, so that it has no room either.
     used: u32,
 }
 
-const EMPTY: Bucket = Bucket { chunk: NONE, used: CHUNK_KEYS as u32 };
+const EMPTY: WheelBucket = WheelBucket { chunk: NONE, used: CHUNK_KEYS as u32 };
 
 #[derive(Clone, Debug)]
 #[repr(align(64))]
-struct Chunk {
+struct WheelChunk {
     behind: u32,
     keys: [Key; CHUNK_KEYS],
 }
 
 /// The keys in a chunk, which is four cache lines.
 const CHUNK_KEYS: usize = 31;
-const _: () = assert!(size_of::<Chunk>() == 8 * (CHUNK_KEYS + 1), "a chunk is whole cache lines");
+const _: () = assert!(size_of::<WheelChunk>() == 8 * (CHUNK_KEYS + 1), "a chunk is whole cache lines");
 
 /// The number that means no chunk.
 const NONE: u32 = u32::MAX;
@@ -98,7 +98,7 @@ impl Wheel {
     fn insert_in_new_chunk(&mut self, slot: usize, key: Key) {
         let chunk = match self.free {
             NONE => {
-                self.chunks.push(Chunk { behind: NONE, keys: [Key::default(); CHUNK_KEYS] });
+                self.chunks.push(WheelChunk { behind: NONE, keys: [Key::default(); CHUNK_KEYS] });
                 self.chunks.len() as u32 - 1
             }
             free => {
@@ -107,9 +107,9 @@ impl Wheel {
             }
         };
         let bucket = &mut self.buckets[slot];
-        let Chunk { behind, keys } = &mut self.chunks[chunk as usize];
+        let WheelChunk { behind, keys } = &mut self.chunks[chunk as usize];
         (*behind, keys[0]) = (bucket.chunk, key);
-        *bucket = Bucket { chunk, used: 1 };
+        *bucket = WheelBucket { chunk, used: 1 };
         self.filled[slot / WORD as usize] |= 1 << (slot % WORD as usize);
     }
 
@@ -118,10 +118,10 @@ impl Wheel {
     pub(super) fn take(&mut self, bucket: u64, keys: &mut Vec<Key>) {
         let slot = self.slot(bucket);
         self.filled[slot / WORD as usize] &= !(1 << (slot % WORD as usize));
-        let Bucket { mut chunk, used } = std::mem::replace(&mut self.buckets[slot], EMPTY);
+        let WheelBucket { mut chunk, used } = std::mem::replace(&mut self.buckets[slot], EMPTY);
         let (before, mut used) = (keys.len(), used as usize);
         while chunk != NONE {
-            let Chunk { behind, keys: in_chunk } = &mut self.chunks[chunk as usize];
+            let WheelChunk { behind, keys: in_chunk } = &mut self.chunks[chunk as usize];
             keys.extend(in_chunk[..used].iter().rev());
             let next = std::mem::replace(behind, self.free);
             self.free = chunk;
@@ -133,7 +133,7 @@ impl Wheel {
     /// Returns the entries of a bucket.
     #[inline]
     pub(super) fn keys(&self, bucket: u64) -> impl Iterator<Item = Key> {
-        let Bucket { chunk, used } = self.buckets[self.slot(bucket)];
+        let WheelBucket { chunk, used } = self.buckets[self.slot(bucket)];
         let mut used = used as usize;
         let chunks = std::iter::successors(self.chunks.get(chunk as usize), |chunk| {
             self.chunks.get(chunk.behind as usize)

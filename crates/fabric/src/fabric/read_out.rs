@@ -8,11 +8,11 @@ use plimsoll_units::{Rate, Span, Time};
 use super::Fabric;
 use crate::engine::{EventQueue, Lanes};
 use crate::host_gate::HostGate;
-use crate::host_pacer::HostPacer;
+use crate::host_pacer::ScheduledPacer;
 use crate::links::Hooks;
 use crate::net::topology::Link;
 use crate::net::{HostId, MeterReading, Network, PathSelector, Port, PortId};
-use crate::observed::{Carried, Counters, PauseTotals, Queue, port_name};
+use crate::observed::{Counters, LinkTraffic, PauseTotals, QueueObservation, port_name};
 
 /// Observations of one direction of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,7 +22,7 @@ pub struct LinkReading {
     /// The length of the observation.
     pub observed: Span,
     /// The traffic that it carried meanwhile.
-    pub carried: Carried,
+    pub carried: LinkTraffic,
     /// The number and length of its pauses meanwhile.
     pub pauses: PauseTotals,
 }
@@ -95,12 +95,12 @@ impl<H: Hooks> Fabric<H> {
     /// Returns how many packets wait in ports and pacers or are in flight, less the packets that a discipline has
     /// forgotten.
     pub fn packets_inside(&self) -> u64 {
-        let paced = self.pacers().map(HostPacer::held).sum::<usize>();
+        let paced = self.pacers().map(ScheduledPacer::held).sum::<usize>();
         let forgotten = self.ports.iter().map(Port::forgotten).sum::<usize>();
         (paced + self.links.lanes.held() - forgotten) as u64
     }
 
-    fn pacers(&self) -> impl Iterator<Item = &HostPacer> {
+    fn pacers(&self) -> impl Iterator<Item = &ScheduledPacer> {
         self.gates.iter().filter_map(|gate| gate.pacer.as_ref())
     }
 
@@ -128,7 +128,7 @@ impl<H: Hooks> Fabric<H> {
     }
 
     /// Stops watching queues, and returns their observations up to `end`.
-    pub fn take_queues(&mut self, end: Time) -> Vec<Queue> {
+    pub fn take_queues(&mut self, end: Time) -> Vec<QueueObservation> {
         let mut queues = Vec::new();
         // A port may be watched under several names.
         let mut readings: BTreeMap<PortId, MeterReading> = BTreeMap::new();
@@ -136,7 +136,7 @@ impl<H: Hooks> Fabric<H> {
             let read = self.ports[watched.port.0 as usize].take_meter(end);
             let Some(reading) = read.or_else(|| readings.get(&watched.port).cloned()) else { continue };
             readings.entry(watched.port).or_insert_with(|| reading.clone());
-            queues.push(Queue {
+            queues.push(QueueObservation {
                 name: watched.name.clone(),
                 port: port_name(&self.network, watched.port),
                 rate: self.network.link(watched.port).rate,
@@ -159,7 +159,7 @@ impl<H: Hooks> Fabric<H> {
         let Some(meter) = &self.links.meter else { return Vec::new() };
         let observed = meter.window().part_of(Time::ZERO, end);
         let links = (0..).map(PortId).zip(self.network.links()).zip(meter.carried());
-        let reading = |((port, link), carried): ((PortId, &Link), &Carried)| {
+        let reading = |((port, link), carried): ((PortId, &Link), &LinkTraffic)| {
             let pauses = self.links.flow_control.as_ref().map(|control| control.pauses(port, end));
             LinkReading { rate: link.rate, observed, carried: *carried, pauses: pauses.unwrap_or_default() }
         };

@@ -5,7 +5,7 @@
 use plimsoll_mechanisms::pfc::{Priorities, Signal};
 use plimsoll_units::Time;
 
-use super::{Change, LinkState};
+use super::{LinkChange, LinkState};
 use crate::fabric::Fabric;
 use crate::links::Hooks;
 use crate::net::PortId;
@@ -42,8 +42,8 @@ impl<H: Hooks> Fabric<H> {
         }
     }
 
-    fn change_link(&mut self, now: Time, change: &Change) {
-        let &Change { port, state, .. } = change;
+    fn change_link(&mut self, now: Time, change: &LinkChange) {
+        let &LinkChange { port, state, .. } = change;
         let Some(faults) = &self.links.faults else { return };
         let changed = &mut self.ports[port.0 as usize];
         changed.set_rules(faults.rules_in(port, state));

@@ -17,14 +17,14 @@ pub struct Detours {
     /// The place of each switch's first entry; one more at the end.
     first: Vec<u32>,
     /// The entries, by switch, then destination.
-    entries: Vec<Entry>,
+    entries: Vec<DetourEntry>,
     /// The next hops of all entries.
     ports: Vec<PortId>,
 }
 
 /// The next hops from a switch to the hosts of another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Entry {
+struct DetourEntry {
     to: u32,
     start: u32,
     count: u32,
@@ -72,7 +72,7 @@ impl Detours {
             entries.sort_unstable_by_key(|(to, _)| *to);
             for (to, hops) in entries {
                 let start = detours.ports.len() as u32;
-                detours.entries.push(Entry { to, start, count: hops.len() as u32 });
+                detours.entries.push(DetourEntry { to, start, count: hops.len() as u32 });
                 detours.ports.extend(hops);
             }
             detours.first.push(detours.entries.len() as u32);

@@ -1,6 +1,6 @@
 //! [`ideal_time`]: the completion time of a message on an idle network.
 
-use plimsoll_mechanisms::tcp::Config;
+use plimsoll_mechanisms::tcp::TcpConfig;
 use plimsoll_units::Span;
 
 use super::topology::Link;
@@ -9,7 +9,13 @@ use super::{Network, Packet};
 /// Returns the completion time of `bytes` from `packet.src` to `packet.dst` on idle links: all segments but the last
 /// follow each other over the slowest link, then the last one takes its path. Where packets are `spread` over several
 /// paths, the segments ahead of the last one share these paths.
-pub fn ideal_time(network: &Network, config: &Config, bytes: u64, mut packet: Packet, spread: bool) -> Span {
+pub fn ideal_time(
+    network: &Network,
+    config: &TcpConfig,
+    bytes: u64,
+    mut packet: Packet,
+    spread: bool,
+) -> Span {
     let segment = config.segment;
     let header = u64::from(config.header_bytes);
     let segments = bytes.div_ceil(segment).max(1);

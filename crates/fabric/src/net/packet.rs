@@ -3,7 +3,7 @@
 //! A packet is `Copy` and 64 bytes. In the network it stays in one [`Slot`], and queues move the slot's number.
 //! Sequence numbers are the 32 bits of a real header; the ends unwrap them.
 
-pub use plimsoll_mechanisms::tcp::{Ecn, Flags};
+pub use plimsoll_mechanisms::tcp::{EcnField, Flags};
 use plimsoll_units::Span;
 
 /// A host, numbered from zero.
@@ -61,7 +61,7 @@ pub struct Packet {
     /// 802.1p priority, 0..=7.
     pub priority: u8,
     /// The ECN bits of the IP header.
-    pub ecn: Ecn,
+    pub ecn: EcnField,
     /// The TCP flags, and the flags of the simulation.
     pub flags: Flags,
     spare: u8,
@@ -96,7 +96,7 @@ pub enum PathClass {
 /// A place where a packet waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub enum Wait {
+pub enum WaitPlace {
     /// In the queue of its host's NIC.
     Nic = 0,
     /// Held by its host's pacer.
@@ -109,13 +109,13 @@ pub enum Wait {
     Tier2 = 4,
 }
 
-impl Wait {
+impl WaitPlace {
     /// The switch tiers, from the hosts upwards.
-    pub const TIERS: [Wait; 3] = [Wait::Tier0, Wait::Tier1, Wait::Tier2];
+    pub const TIERS: [WaitPlace; 3] = [WaitPlace::Tier0, WaitPlace::Tier1, WaitPlace::Tier2];
 
     /// The wait for a circuit, in a hybrid network: its third tier is the circuit switch, which has no queue, as
     /// packets wait for it in the hosts.
-    pub const CIRCUIT: Wait = Wait::Tier2;
+    pub const CIRCUIT: WaitPlace = WaitPlace::Tier2;
 }
 
 impl Default for Packet {
@@ -140,7 +140,7 @@ impl Packet {
             len: 0,
             ingress: 0,
             priority: 0,
-            ecn: Ecn::NotEct,
+            ecn: EcnField::NotEct,
             flags: Flags::default(),
             spare: 0,
             tail: [0; TAIL],
@@ -168,9 +168,9 @@ impl Packet {
     /// is new.
     #[inline]
     pub fn mark(&mut self) -> bool {
-        let marks = self.ecn == Ecn::Ect;
+        let marks = self.ecn == EcnField::Ect;
         if marks {
-            self.ecn = Ecn::Ce;
+            self.ecn = EcnField::Ce;
         }
         marks
     }
@@ -178,7 +178,7 @@ impl Packet {
     /// Adds to the time waited at `place`. A packet that carries SACK blocks keeps no account.
     /// The sum saturates at 2^40 ps, 1.1 seconds.
     #[inline]
-    pub fn add_wait(&mut self, place: Wait, span: Span) {
+    pub fn add_wait(&mut self, place: WaitPlace, span: Span) {
         if span.is_zero() || self.flags.has(Flags::SACK) {
             return;
         }
@@ -189,7 +189,7 @@ impl Packet {
 
     /// Returns the time waited at `place` so far; zero for a packet that carries SACK blocks.
     #[inline]
-    pub fn wait(&self, place: Wait) -> Span {
+    pub fn wait(&self, place: WaitPlace) -> Span {
         if self.flags.has(Flags::SACK) {
             return Span::ZERO;
         }
@@ -200,8 +200,8 @@ impl Packet {
     }
 
     /// Returns the place where the packet has waited longer than its account can hold, if there is one.
-    pub fn saturated(&self) -> Option<Wait> {
-        let places = [Wait::Nic, Wait::Pacer].into_iter().chain(Wait::TIERS);
+    pub fn saturated(&self) -> Option<WaitPlace> {
+        let places = [WaitPlace::Nic, WaitPlace::Pacer].into_iter().chain(WaitPlace::TIERS);
         places.into_iter().find(|place| self.wait(*place).as_ps() == WAIT_MAX)
     }
 
@@ -249,31 +249,31 @@ mod tests {
     #[test]
     fn waits_are_kept_apart_and_exact() {
         let mut packet = Packet::new(HostId(0), HostId(1), 0, 1500);
-        packet.add_wait(Wait::Nic, Span::from_ps(7));
-        packet.add_wait(Wait::Tier2, Span::from_ms(900));
-        packet.add_wait(Wait::Nic, Span::from_us(3));
-        assert_eq!(packet.wait(Wait::Nic), Span::from_ps(3_000_007));
-        assert_eq!(packet.wait(Wait::Tier2), Span::from_ms(900));
-        assert_eq!(packet.wait(Wait::Pacer), Span::ZERO);
+        packet.add_wait(WaitPlace::Nic, Span::from_ps(7));
+        packet.add_wait(WaitPlace::Tier2, Span::from_ms(900));
+        packet.add_wait(WaitPlace::Nic, Span::from_us(3));
+        assert_eq!(packet.wait(WaitPlace::Nic), Span::from_ps(3_000_007));
+        assert_eq!(packet.wait(WaitPlace::Tier2), Span::from_ms(900));
+        assert_eq!(packet.wait(WaitPlace::Pacer), Span::ZERO);
     }
 
     #[test]
     fn sack_blocks_replace_waits() {
         let mut packet = Packet::new(HostId(0), HostId(1), 0, 40);
         packet.set_sack([(1, 2), (3, u32::MAX)].into_iter());
-        packet.add_wait(Wait::Nic, Span::from_us(3));
+        packet.add_wait(WaitPlace::Nic, Span::from_us(3));
         assert_eq!(packet.sack().collect::<Vec<_>>(), [(1, 2), (3, u32::MAX)]);
-        assert_eq!(packet.wait(Wait::Nic), Span::ZERO);
+        assert_eq!(packet.wait(WaitPlace::Nic), Span::ZERO);
     }
 
     #[test]
     fn path_class_stands_beside_waits_and_sack_blocks() {
         let mut packet = Packet::new(HostId(0), HostId(1), 0, 40);
-        packet.add_wait(Wait::Tier2, Span::from_ps(WAIT_MAX - 1));
+        packet.add_wait(WaitPlace::Tier2, Span::from_ps(WAIT_MAX - 1));
         assert_eq!(packet.path_class(), PathClass::Either);
         packet.set_path_class(PathClass::Circuit);
         assert_eq!(
-            (packet.path_class(), packet.wait(Wait::Tier2).as_ps()),
+            (packet.path_class(), packet.wait(WaitPlace::Tier2).as_ps()),
             (PathClass::Circuit, WAIT_MAX - 1)
         );
         packet.set_sack([(1, 2), (3, 4), (5, 6)].into_iter());
@@ -284,11 +284,11 @@ mod tests {
     #[test]
     fn transit_is_a_sum_of_its_own() {
         let mut packet = Packet::new(HostId(0), HostId(1), 0, 1500);
-        packet.add_wait(Wait::Tier2, Span::from_ms(900));
+        packet.add_wait(WaitPlace::Tier2, Span::from_ms(900));
         packet.add_transit(Span::from_ms(20));
         packet.add_transit(Span::from_ps(7));
         assert_eq!(packet.transit(), Span::from_ps(20_000_000_007));
-        assert_eq!(packet.wait(Wait::Tier2), Span::from_ms(900));
+        assert_eq!(packet.wait(WaitPlace::Tier2), Span::from_ms(900));
         packet.add_transit(Span::from_secs(9));
         assert_eq!(packet.transit(), Span::from_ps((1 << 40) - 1));
     }
@@ -297,8 +297,8 @@ mod tests {
     fn only_capable_packets_are_marked() {
         let mut packet = Packet::new(HostId(0), HostId(1), 0, 40);
         assert!(!packet.mark());
-        packet.ecn = Ecn::Ect;
+        packet.ecn = EcnField::Ect;
         assert!(packet.mark() && !packet.mark());
-        assert_eq!(packet.ecn, Ecn::Ce);
+        assert_eq!(packet.ecn, EcnField::Ce);
     }
 }

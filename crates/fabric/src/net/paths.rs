@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use plimsoll_mechanisms::PathMechanisms;
-use plimsoll_mechanisms::paths::adaptive::{Adaptive, AdaptiveParams, Candidate};
+use plimsoll_mechanisms::paths::adaptive::{Adaptive, AdaptiveParams, CandidatePort};
 use plimsoll_mechanisms::paths::flowlet::{FlowletParams, Flowlets};
 use plimsoll_mechanisms::paths::spray::{Spray, SprayParams};
 use plimsoll_mechanisms::paths::uniform;
@@ -25,7 +25,7 @@ use super::{Detours, Network, Packet, Port, PortId};
 /// Chooses among shortest paths, packet by packet.
 #[derive(Debug)]
 pub struct PathSelector {
-    rule: Rule,
+    rule: PathRule,
     /// The random streams by switch, so that the draws of one do not depend on the packets of another.
     streams: Vec<Pcg64>,
     /// Detours, where some links are known to be dead.
@@ -33,7 +33,7 @@ pub struct PathSelector {
 }
 
 #[derive(Debug)]
-enum Rule {
+enum PathRule {
     /// The flow's hash, as [`Network::next_port`].
     Hash,
     /// The state of each switch.
@@ -101,7 +101,7 @@ impl NextHops<'_> {
 }
 
 impl PathSelector {
-    fn new(rule: Rule, streams: Vec<Pcg64>) -> PathSelector {
+    fn new(rule: PathRule, streams: Vec<Pcg64>) -> PathSelector {
         PathSelector { rule, streams, detours: None }
     }
 
@@ -118,12 +118,12 @@ impl PathSelector {
 
     /// Chooses by the flow's hash, in a network whose links may die.
     pub fn hash() -> PathSelector {
-        PathSelector::new(Rule::Hash, Vec::new())
+        PathSelector::new(PathRule::Hash, Vec::new())
     }
 
     /// Returns whether packets of a flow may take several paths at a time.
     pub fn spreads(&self) -> bool {
-        !matches!(self.rule, Rule::Hash)
+        !matches!(self.rule, PathRule::Hash)
     }
 
     /// Sets the detours that packets take from now on; `None` once all links are alive again.
@@ -133,31 +133,31 @@ impl PathSelector {
 
     /// Builds packet spraying; every switch draws from its own stream.
     pub fn spray(params: &SprayParams, streams: Vec<Pcg64>) -> PathSelector {
-        let rule = Rule::Spray(streams.iter().map(|_| Spray::new(params)).collect());
+        let rule = PathRule::Spray(streams.iter().map(|_| Spray::new(params)).collect());
         PathSelector::new(rule, streams)
     }
 
     /// Builds flowlet switching, with streams as for [`PathSelector::spray`].
     pub fn flowlet(params: &FlowletParams, streams: Vec<Pcg64>) -> PathSelector {
-        let rule = Rule::Flowlet(streams.iter().map(|_| Flowlets::new(params)).collect());
+        let rule = PathRule::Flowlet(streams.iter().map(|_| Flowlets::new(params)).collect());
         PathSelector::new(rule, streams)
     }
 
     /// Builds DeTail's adaptive load balancing, with streams as for [`PathSelector::spray`]. Every switch port must
     /// count its drain bytes.
     pub fn adaptive(params: &AdaptiveParams, streams: Vec<Pcg64>) -> PathSelector {
-        PathSelector::new(Rule::Adaptive(Adaptive::new(params)), streams)
+        PathSelector::new(PathRule::Adaptive(Adaptive::new(params)), streams)
     }
 
     /// Wraps a selector from outside, with streams as for [`PathSelector::spray`]. Every switch port must count its
     /// drain bytes.
     pub fn custom(rule: Box<dyn SelectPath>, streams: Vec<Pcg64>) -> PathSelector {
-        PathSelector::new(Rule::Custom(rule), streams)
+        PathSelector::new(PathRule::Custom(rule), streams)
     }
 
     /// Returns whether the choice of a switch depends on that switch alone. A selector from outside may depend on more.
     pub fn is_local(&self) -> bool {
-        !matches!(self.rule, Rule::Custom(_))
+        !matches!(self.rule, PathRule::Custom(_))
     }
 
     /// Returns the port by which `switch` sends `packet` on; `None` if no live link leads to its destination.
@@ -183,7 +183,7 @@ impl PathSelector {
 
 /// Chooses which of several `hops` the packet takes.
 fn choose(
-    rule: &mut Rule,
+    rule: &mut PathRule,
     streams: &mut [Pcg64],
     now: Time,
     ports: &[Port],
@@ -196,21 +196,21 @@ fn choose(
     let drain_bytes = |choice| ports[hops.port(choice).0 as usize].drain_bytes(packet.priority);
     let mut draw = || streams[switch as usize].next_u64();
     match rule {
-        Rule::Hash => hashed(hash(), count),
-        Rule::Spray(switches) => switches[switch as usize].choose(packet.dst.0, count, draw),
-        Rule::Flowlet(switches) => {
+        PathRule::Hash => hashed(hash(), count),
+        PathRule::Spray(switches) => switches[switch as usize].choose(packet.dst.0, count, draw),
+        PathRule::Flowlet(switches) => {
             let possible = |choice| choice < count;
             switches[switch as usize].port(now, hash(), possible, || uniform(count, draw))
         }
-        Rule::Adaptive(rule) => {
-            let candidates = (0..count).map(|choice| Candidate {
+        PathRule::Adaptive(rule) => {
+            let candidates = (0..count).map(|choice| CandidatePort {
                 port: choice,
                 drain_bytes: drain_bytes(choice),
                 shortest: true,
             });
             rule.choose(candidates, draw).unwrap_or(0)
         }
-        Rule::Custom(rule) => {
+        PathRule::Custom(rule) => {
             let choice = rule.choose(now, switch, packet, count, &drain_bytes, &mut draw);
             assert!(choice < count, "a path selector chose path {choice} of {count}");
             choice

@@ -27,7 +27,7 @@ use super::{HostId, Packet, PortId};
 pub(crate) use arithmetic::choose;
 pub use clos::ClosShape;
 pub use graph::{GraphLink, GraphNode, Unreachable};
-pub use kind::{Check, Cut, Inside, InvalidValue, Kind};
+pub use kind::{Inside, InvalidValue, Kind, TopologyCheck, TopologyCut};
 pub use link::{Choices, Link, LinkClass, Node};
 
 registry::topologies! {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_fabric::net::port::{BufferLimit, Discipline, PortConfig, PortRules};
-use plimsoll_fabric::net::{HostId, Packet, Port, PortId, Sink, Slot, Wait};
+use plimsoll_fabric::net::{HostId, Packet, Port, PortId, Sink, Slot, WaitPlace};
 use plimsoll_units::{Rate, Span, Time};
 
 /// Records the packets that a port sends, marks and drops.
@@ -95,7 +95,7 @@ pub fn rules() -> PortRules {
     PortRules {
         byte_time: RATE.byte_time(),
         propagation: Span::from_us(1),
-        wait: Wait::Tier0,
+        wait: WaitPlace::Tier0,
         limit: BufferLimit::UNLIMITED,
         ecn: None,
     }
@@ -127,6 +127,6 @@ pub fn packet(flow: u32, seq: u32, size: u16) -> Packet {
     let mut packet = Packet::new(HostId(0), HostId(1), flow, size);
     packet.seq = seq;
     packet.len = size.saturating_sub(40);
-    packet.ecn = plimsoll_fabric::net::Ecn::Ect;
+    packet.ecn = plimsoll_fabric::net::EcnField::Ect;
     packet
 }

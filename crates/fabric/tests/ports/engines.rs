@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use plimsoll_fabric::net::port::{BufferLimit, HeadPacer, Marker, PortConfig, PortRules};
-use plimsoll_fabric::net::{Packet, Port, QueueMeter, Wait};
+use plimsoll_fabric::net::{Packet, Port, QueueMeter, WaitPlace};
 use plimsoll_mechanisms::Depth;
 use plimsoll_mechanisms::PortMechanisms;
 use plimsoll_mechanisms::ecn::{Compare, Ecn, EcnParams, MarkAt};
@@ -146,7 +146,9 @@ fn observed(
     marked.sort_unstable();
     let sent: Vec<_> = sent
         .iter()
-        .map(|(at, packet)| (*at, packet.seq, packet.ecn, packet.wait(Wait::Tier0), packet.wait(Wait::Pacer)))
+        .map(|(at, packet)| {
+            (*at, packet.seq, packet.ecn, packet.wait(WaitPlace::Tier0), packet.wait(WaitPlace::Pacer))
+        })
         .collect();
     (sent, marked, dropped, port.take_meter(Time::ZERO + Span::from_ms(100)))
 }
@@ -177,7 +179,7 @@ proptest! {
             // The link carries one packet at a time, and each waited as long as its packet says.
             for (arrives, packet) in &recorder.sent {
                 let offered = packets[packet.seq as usize].0;
-                let waited = packet.wait(Wait::Tier0) + packet.wait(Wait::Pacer);
+                let waited = packet.wait(WaitPlace::Tier0) + packet.wait(WaitPlace::Pacer);
                 let service = RATE.byte_time().span(u64::from(packet.size));
                 prop_assert_eq!(*arrives, offered + waited + service + Span::from_us(1));
             }

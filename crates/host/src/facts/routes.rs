@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::Route;
+use super::HostRoute;
 use crate::Error;
 
 /// Returns the words of a route without its states, which `ip route` does not accept as input.
@@ -22,7 +22,7 @@ pub(super) fn repeatable(line: &str, prefix: &str) -> Result<String, Error> {
 
 /// Returns a route to `prefix` that copies the path which its addresses take now: in the output `routes` of `ip route`,
 /// the route with the longest prefix and, among equal ones, with the smallest metric.
-pub(super) fn wider(routes: &str, prefix: &str) -> Result<Option<Route>, Error> {
+pub(super) fn wider(routes: &str, prefix: &str) -> Result<Option<HostRoute>, Error> {
     // The next hops of a multipath route have indented lines of their own.
     let routes = routes.replace("\n\t", " ");
     let mut lines: Vec<&str> = routes.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -45,7 +45,7 @@ pub(super) fn wider(routes: &str, prefix: &str) -> Result<Option<Route>, Error> 
             word => kept.push(word),
         }
     }
-    Ok(Some(Route::Wider(kept.join(" "))))
+    Ok(Some(HostRoute::Wider(kept.join(" "))))
 }
 
 /// Returns the prefix length of a route's network.
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn a_route_beside_a_wider_one_has_all_that_it_has() {
         let copied = |routes: &str| match wider(routes, "10.0.0.0/8") {
-            Ok(Some(Route::Wider(words))) => words,
+            Ok(Some(HostRoute::Wider(words))) => words,
             other => format!("{other:?}"),
         };
         for (routes, expected) in [

@@ -10,8 +10,8 @@ use super::pacer::{FEEDBACK, PACER};
 use super::{ApplyPlan, CONGESTION_CONTROL, DCTCP_NAME, KERNELS_DCTCP, phantom_queue_pins};
 use crate::folders::StateFolders;
 use crate::names::{CgroupPath, DeviceName, PolicyName, Prefix, UnitName};
-use crate::policy::{Policy, Side, Subject};
-use crate::step::{Hold, Member, PortProgram, Step};
+use crate::policy::{DeviceSide, Policy, Subject};
+use crate::step::{Hold, LevelCgroup, PortProgram, Step};
 
 impl ApplyPlan {
     /// Checks that this is a possible plan of the policy `name`.
@@ -89,16 +89,16 @@ impl Allowed<'_> {
 
     /// Returns where the policy has this program: its device and direction, and the folder of its pins within the
     /// policy's.
-    fn program(&self, program: &PortProgram) -> Option<(&DeviceName, Side, String)> {
+    fn program(&self, program: &PortProgram) -> Option<(&DeviceName, DeviceSide, String)> {
         let Policy { qjump, pacer, phantom_queue, .. } = self.policy;
         match program {
             PortProgram::Ports(ports) => {
                 let qjump = qjump.as_ref().filter(|qjump| qjump.ports() == *ports)?;
-                Some((&qjump.device, Side::Egress, "ports".to_owned()))
+                Some((&qjump.device, DeviceSide::Egress, "ports".to_owned()))
             }
             PortProgram::Limiter(limiter) => {
                 let qjump = qjump.as_ref().filter(|qjump| *qjump == limiter)?;
-                Some((&qjump.device, Side::Egress, "limiter".to_owned()))
+                Some((&qjump.device, DeviceSide::Egress, "limiter".to_owned()))
             }
             PortProgram::PhantomQueue(queue) => {
                 let queue = phantom_queue.iter().find(|named| *named == queue)?;
@@ -109,12 +109,12 @@ impl Allowed<'_> {
                 let is_root = *root == self.plan.cgroups.clone().unwrap_or_default();
                 let named = pacer.cgroups.iter().map(|path| path.under(root));
                 (is_root && named.eq(cgroups.iter().cloned()))
-                    .then(|| (&pacer.device, Side::Egress, PACER.to_owned()))
+                    .then(|| (&pacer.device, DeviceSide::Egress, PACER.to_owned()))
             }
             PortProgram::PacerFeedback { pacer: paced, flows } => {
                 let pacer = pacer.as_ref().filter(|pacer| *pacer == paced)?;
                 let is_pacers = *flows == self.pins.join(PACER).join("flows");
-                is_pacers.then(|| (&pacer.device, Side::Ingress, FEEDBACK.to_owned()))
+                is_pacers.then(|| (&pacer.device, DeviceSide::Ingress, FEEDBACK.to_owned()))
             }
         }
     }
@@ -136,7 +136,7 @@ impl Allowed<'_> {
         is_plain(folder) && folder != root && folder.starts_with(root) && (named || of_unit)
     }
 
-    fn is_member(&self, member: &Member, level: u8) -> bool {
+    fn is_member(&self, member: &LevelCgroup, level: u8) -> bool {
         let Some(root) = &self.plan.cgroups else { return false };
         match &member.unit {
             Some(unit) => {

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::{ApplyPlan, Planning};
 use crate::Error;
 use crate::folders::StateFolders;
-use crate::journal::{Applied, Journal};
+use crate::journal::{Applied, PolicyJournal};
 use crate::names::DeviceName;
 use crate::policy::Policy;
 use crate::step::Step;
@@ -15,8 +15,8 @@ use crate::step::Step;
 /// Returns the plans of all applied policies other than `policy`; for policies in other network namespaces, only the
 /// parts outside these namespaces.
 pub(super) fn others(policy: &Policy, folders: &StateFolders) -> Result<Vec<ApplyPlan>, Error> {
-    let names = Journal::all(folders)?.into_iter().filter(|name| name != policy.name());
-    let applied = names.map(|name| Journal::of(folders, &name).read());
+    let names = PolicyJournal::all(folders)?.into_iter().filter(|name| name != policy.name());
+    let applied = names.map(|name| PolicyJournal::of(folders, &name).read());
     applied.filter_map(|applied| Some(applied.transpose()?.map(shared))).collect()
 }
 
@@ -49,7 +49,7 @@ impl Planning<'_> {
                 self.reasons.push(format!("pacer: policy {name} already paces at {}", one.device));
             }
             for queue in &policy.phantom_queue {
-                let same = |other: &&crate::policy::PhantomQueue| {
+                let same = |other: &&crate::policy::PhantomQueuePolicy| {
                     (&other.device, other.direction) == (&queue.device, queue.direction)
                 };
                 if other.phantom_queue.iter().any(|other| same(&other)) {

@@ -8,11 +8,11 @@ use super::Planning;
 use crate::Error;
 use crate::facts::Unit;
 use crate::names::UnitName;
-use crate::policy::{Pace, Qjump, Side, Subject, Tagging};
-use crate::step::{Member, PortProgram, Step};
+use crate::policy::{DeviceSide, Pace, QjumpPolicy, Subject, Tagging};
+use crate::step::{LevelCgroup, PortProgram, Step};
 
 impl Planning<'_> {
-    pub(super) fn qjump(&mut self, qjump: &Qjump) -> Result<(), Error> {
+    pub(super) fn qjump(&mut self, qjump: &QjumpPolicy) -> Result<(), Error> {
         let levels = qjump.levels().expect("a policy's levels were resolved when it was checked");
         let Some(device) = self.device("qjump.device", &qjump.device)? else { return Ok(()) };
         self.segments(qjump, &levels, device);
@@ -21,7 +21,7 @@ impl Planning<'_> {
             programs.push((PortProgram::Ports(qjump.ports()), "ports".to_owned()));
         }
         programs.push((PortProgram::Limiter(qjump.clone()), "limiter".to_owned()));
-        self.program(&qjump.device, Side::Egress, programs)?;
+        self.program(&qjump.device, DeviceSide::Egress, programs)?;
         for level in (0..).take(levels.levels.len()) {
             self.level(qjump, &levels, level)?;
         }
@@ -43,7 +43,7 @@ impl Planning<'_> {
     }
 
     /// Adds the members of `level` by cgroup or unit.
-    fn level(&mut self, qjump: &Qjump, levels: &Levels, level: u8) -> Result<(), Error> {
+    fn level(&mut self, qjump: &QjumpPolicy, levels: &Levels, level: u8) -> Result<(), Error> {
         let pins = self.pins.join(format!("level-{level}"));
         let shape = &levels.levels[usize::from(level)];
         let paces = qjump.pace == Pace::Level && shape.latency_bound.is_some();
@@ -52,7 +52,7 @@ impl Planning<'_> {
         for (index, one) in qjump.assign.iter().enumerate().filter(|(_, one)| one.level == level) {
             match one.subject() {
                 Some(Subject::Cgroup(path)) => {
-                    members.extend(self.cgroup(path)?.map(|cgroup| Member { cgroup, unit: None }));
+                    members.extend(self.cgroup(path)?.map(|cgroup| LevelCgroup { cgroup, unit: None }));
                 }
                 Some(Subject::Unit(unit)) => match self.facts.unit(unit)? {
                     Unit::Unknown => {
@@ -60,7 +60,7 @@ impl Planning<'_> {
                     }
                     Unit::Stopped => units.push(unit),
                     Unit::Running(path) => {
-                        let unit_of = |cgroup| Member { cgroup, unit: Some(unit.clone()) };
+                        let unit_of = |cgroup| LevelCgroup { cgroup, unit: Some(unit.clone()) };
                         members.extend(self.cgroup(&path)?.map(unit_of));
                         units.push(unit);
                     }

@@ -5,7 +5,7 @@ use plimsoll_units::Bytes;
 use super::{ETHERNET, Planning};
 use crate::Error;
 use crate::facts::{Device, RootQueue};
-use crate::policy::{Departure, Pacer, Segments, Side};
+use crate::policy::{DeviceSide, Pacer, PacerQueue, Segments};
 use crate::step::{PortProgram, Shape, Step};
 
 impl Planning<'_> {
@@ -23,9 +23,9 @@ impl Planning<'_> {
         let root = self.facts.cgroups().unwrap_or_default();
         let pins = self.pins.join(PACER);
         let program = PortProgram::Pacer { pacer: pacer.clone(), root, cgroups, shaped };
-        self.program(name, Side::Egress, vec![(program, PACER.to_owned())])?;
+        self.program(name, DeviceSide::Egress, vec![(program, PACER.to_owned())])?;
         let feedback = PortProgram::PacerFeedback { pacer: pacer.clone(), flows: pins.join("flows") };
-        self.program(name, Side::Ingress, vec![(feedback, FEEDBACK.to_owned())])?;
+        self.program(name, DeviceSide::Ingress, vec![(feedback, FEEDBACK.to_owned())])?;
         self.notes.push(
             "pacer: only TCP connections with ECN (net.ipv4.tcp_ecn = 1, or DCTCP) get congestion feedback and are \
              paced"
@@ -38,7 +38,7 @@ impl Planning<'_> {
     fn pacer_queue(&mut self, pacer: &Pacer, device: Device) -> Result<bool, Error> {
         let name = &pacer.device;
         let before = match self.facts.root_queue(name)? {
-            RootQueue::Departures if pacer.departure != Some(Departure::Tbf) => return Ok(false),
+            RootQueue::Departures if pacer.departure != Some(PacerQueue::Tbf) => return Ok(false),
             RootQueue::Departures => {
                 self.reasons.push(format!(
                     "pacer.departure = \"tbf\": the root queue of {name} is fq, which obeys departure times; use \
@@ -63,19 +63,20 @@ impl Planning<'_> {
             ));
         }
         let (fq, shapers) = (self.facts.has_fq(), self.facts.has_shapers());
-        let choice = pacer.departure.unwrap_or(if fq || !shapers { Departure::Edt } else { Departure::Tbf });
+        let choice =
+            pacer.departure.unwrap_or(if fq || !shapers { PacerQueue::Edt } else { PacerQueue::Tbf });
         match choice {
-            Departure::Edt if fq => self.steps.push(Step::Departures { device: name.clone(), before }),
-            Departure::Edt => self.reasons.push(format!(
+            PacerQueue::Edt if fq => self.steps.push(Step::Departures { device: name.clone(), before }),
+            PacerQueue::Edt => self.reasons.push(format!(
                 "pacer: this kernel lacks fq (CONFIG_NET_SCH_FQ), the queue that obeys departure times at {name}{}",
                 if shapers { "; departure = \"tbf\" works without it" } else { ", and HTB and TBF \
                     (CONFIG_NET_SCH_HTB, _TBF) in its place" }
             )),
-            Departure::Tbf if !shapers => self.reasons.push(
+            PacerQueue::Tbf if !shapers => self.reasons.push(
                 "pacer.departure = \"tbf\": this kernel lacks HTB or TBF (CONFIG_NET_SCH_HTB, CONFIG_NET_SCH_TBF)"
                     .to_owned(),
             ),
-            Departure::Tbf => {
+            PacerQueue::Tbf => {
                 let burst = pacer.bucket.max(Bytes::new(u64::from(device.mtu) + ETHERNET));
                 let shape = Shape { rate: pacer.rate, burst };
                 self.steps.push(Step::Shaper { device: name.clone(), before, shape });
@@ -86,7 +87,7 @@ impl Planning<'_> {
                 ));
             }
         }
-        Ok(choice == Departure::Tbf)
+        Ok(choice == PacerQueue::Tbf)
     }
 }
 

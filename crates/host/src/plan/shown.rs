@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use plimsoll_mechanisms::qjump::{Levels, latency_bound, priority_of};
 
 use super::ApplyPlan;
-use crate::policy::{Qjump, Tagging};
+use crate::policy::{QjumpPolicy, Tagging};
 
 /// Prints the diff, the computed numbers, and the steps that are left to the operator.
 impl fmt::Display for ApplyPlan {
@@ -31,10 +31,10 @@ impl fmt::Display for ApplyPlan {
 }
 
 /// Prints the epoch and the budgets of its levels.
-fn shown(qjump: &Qjump) -> String {
+fn shown(qjump: &QjumpPolicy) -> String {
     let Levels { epoch, levels } =
         qjump.levels().expect("a policy's levels were resolved when it was checked");
-    let Qjump { device, hosts, rate, packet, epsilon, .. } = qjump;
+    let QjumpPolicy { device, hosts, rate, packet, epsilon, .. } = qjump;
     let how = match qjump.epoch {
         Some(_) => "as the policy says".to_owned(),
         None => format!("2 n P / R + eps with n = {hosts}, P = {packet}, R = {rate}, eps = {epsilon}"),
@@ -63,7 +63,7 @@ fn shown(qjump: &Qjump) -> String {
 }
 
 /// Returns how to configure the switches, so that they handle the tags.
-fn for_the_switch(qjump: &Qjump) -> Option<String> {
+fn for_the_switch(qjump: &QjumpPolicy) -> Option<String> {
     let count = qjump.levels.len() as u8;
     let map = |value: fn(u8) -> u8| {
         let pairs = (0..count).map(|level| format!("{} -> queue {}", value(level), priority_of(level)));

@@ -12,7 +12,7 @@ pub struct Exposition {
 
 /// The kinds of metric family.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum MetricKind {
     /// A number that only grows, from the start of the process; its samples end in `_total`.
     Counter,
     /// A number that grows and shrinks.
@@ -21,27 +21,27 @@ pub enum Kind {
     Info,
 }
 
-impl Kind {
+impl MetricKind {
     fn name(self) -> &'static str {
         match self {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Info => "info",
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Info => "info",
         }
     }
 
     fn suffix(self) -> &'static str {
         match self {
-            Kind::Counter => "_total",
-            Kind::Gauge => "",
-            Kind::Info => "_info",
+            MetricKind::Counter => "_total",
+            MetricKind::Gauge => "",
+            MetricKind::Info => "_info",
         }
     }
 }
 
 impl Exposition {
     /// Begins a family: its name without the suffix of its kind, which ends in the unit if it has one.
-    pub fn family(&mut self, name: &str, kind: Kind, help: &str) -> &mut Exposition {
+    pub fn family(&mut self, name: &str, kind: MetricKind, help: &str) -> &mut Exposition {
         let _ = writeln!(self.text, "# TYPE {name} {}", kind.name());
         let _ = writeln!(self.text, "# HELP {name} {}", escaped(help));
         self.name.clear();
@@ -61,12 +61,12 @@ impl Exposition {
 
     /// Writes a family of one counter without labels.
     pub fn counter(&mut self, name: &str, help: &str, value: impl Display) {
-        self.family(name, Kind::Counter, help).sample(&[], value);
+        self.family(name, MetricKind::Counter, help).sample(&[], value);
     }
 
     /// Writes a family of one gauge without labels.
     pub fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
-        self.family(name, Kind::Gauge, help).sample(&[], value);
+        self.family(name, MetricKind::Gauge, help).sample(&[], value);
     }
 
     /// Returns the whole text.
@@ -86,9 +86,9 @@ mod tests {
     #[test]
     fn families_are_written_with_the_suffix_of_their_kind() {
         let mut text = Exposition::default();
-        text.family("server_requests", Kind::Counter, "Requests.").sample(&[("thread", "0")], 7_u64);
+        text.family("server_requests", MetricKind::Counter, "Requests.").sample(&[("thread", "0")], 7_u64);
         text.gauge("server_memory_bytes", "Memory.", 1.5);
-        text.family("server", Kind::Info, "The server.").sample(&[("version", "a\"b\\c\nd")], 1);
+        text.family("server", MetricKind::Info, "The server.").sample(&[("version", "a\"b\\c\nd")], 1);
         let expected = "\
 # TYPE server_requests counter
 # HELP server_requests Requests.

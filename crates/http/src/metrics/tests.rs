@@ -4,14 +4,14 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::Reach;
+use crate::ListenerReach;
 
 /// Less than the deadline of a request.
 const SOON: Duration = Duration::from_millis(2500);
 
 /// Serves on any free port of the loopback, until the test's process ends.
 fn start() -> String {
-    let listener = Listener::bind("127.0.0.1:0", Reach::Loopback).unwrap();
+    let listener = Listener::bind("127.0.0.1:0", ListenerReach::Loopback).unwrap();
     let address = listener.address();
     spawn(listener, || Ok("# EOF\n".to_owned())).unwrap();
     address
@@ -43,10 +43,10 @@ fn only_allowed_addresses_are_bound() {
         ("localhost:9464", "not an address; expected unix:/PATH"),
         ("unix:/nowhere/at/all", "No such file"),
     ] {
-        let error = Listener::bind(text, Reach::Loopback).expect_err("it must not").to_string();
+        let error = Listener::bind(text, ListenerReach::Loopback).expect_err("it must not").to_string();
         assert!(error.contains(part), "{part:?} is not in {error:?}");
     }
-    assert!(Listener::bind("0.0.0.0:0", Reach::Everywhere).is_ok());
+    assert!(Listener::bind("0.0.0.0:0", ListenerReach::Everywhere).is_ok());
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_stale_unix_socket_is_taken_over() {
     let path = folder.path().join("metrics");
     drop(UnixListener::bind(&path).unwrap());
     let address = format!("unix:{}", path.display());
-    let listener = Listener::bind(&address, Reach::Loopback).unwrap();
+    let listener = Listener::bind(&address, ListenerReach::Loopback).unwrap();
     assert_eq!(listener.address(), address);
     spawn(listener, || Err("no counters".to_owned())).unwrap();
     let answer = asked(&address, "GET /metrics HTTP/1.1\r\n\r\n");

@@ -83,10 +83,10 @@ fn a_request_is_not_read_beyond_its_deadline() {
 /// No other connection arrives that would have the server check the expired ones.
 #[test]
 fn a_silent_client_is_closed_at_its_deadline() {
-    let listener = Listener::bind("127.0.0.1:0", crate::Reach::Loopback).unwrap();
+    let listener = Listener::bind("127.0.0.1:0", crate::ListenerReach::Loopback).unwrap();
     let address = listener.address();
     let limits = Limits { patience: Duration::from_millis(50), ..LIMITS };
-    thread::spawn(move || serve(&listener, limits, &|_| Answer::text("200 OK", "")));
+    thread::spawn(move || serve(&listener, limits, &|_| HttpAnswer::text("200 OK", "")));
     for request in ["", "GET / HTTP/1.1\r\n"] {
         let mut client = TcpStream::connect(&address).unwrap();
         client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -102,8 +102,8 @@ fn a_connection_without_a_thread_is_answered() {
     const NAME: &str = "server::tests::a_connection_without_a_thread_is_answered";
     const PLACE: &str = "PLIMSOLL_TEST_SOCKET";
     if let Some(place) = std::env::var_os(PLACE) {
-        let listener = Listener::bind(place.to_str().unwrap(), crate::Reach::Loopback).unwrap();
-        serve(&listener, LIMITS, &|_| Answer::text("200 OK", "")).unwrap();
+        let listener = Listener::bind(place.to_str().unwrap(), crate::ListenerReach::Loopback).unwrap();
+        serve(&listener, LIMITS, &|_| HttpAnswer::text("200 OK", "")).unwrap();
     }
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("socket");

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use plimsoll_experiment::bench;
 use plimsoll_line::search::Found;
-use plimsoll_line::{LineQuestion, Room, Watch, draw};
+use plimsoll_line::{LineQuestion, Room, SearchWatch, draw};
 use plimsoll_results::run_dir::Existing;
 use plimsoll_scenario::Scenario;
 
@@ -21,7 +21,7 @@ use plimsoll_scenario::Scenario;
 const S: f64 = 8.0;
 
 struct Silent;
-impl Watch for Silent {}
+impl SearchWatch for Silent {}
 
 /// The line of a queue as a share of the slow link.
 fn line(size: &str, objective: &str, today: f64) -> (f64, f64, f64) {

@@ -3,10 +3,11 @@
 
 use plimsoll_line::Slo;
 use plimsoll_line::measure::{Run, Sample};
-use plimsoll_line::search::{Found, Line, Range, Search, Slos, State};
+use plimsoll_line::search::{Found, Line, SearchRange, SearchState, Slos, VariantSearch};
 use proptest::prelude::*;
 
-const RANGE: Range = Range { low: 0.004, start: 0.4, high: 0.99, precision: 0.05, replicates_max: 32 };
+const RANGE: SearchRange =
+    SearchRange { low: 0.004, start: 0.4, high: 0.99, precision: 0.05, replicates_max: 32 };
 
 /// SplitMix64, so that a network is a function of its seed.
 fn uniform(seed: u64) -> f64 {
@@ -33,9 +34,9 @@ fn run_of(share: f64) -> Run {
 }
 
 /// Searches a network in which `share(load, replicate)` of the messages are over the limit.
-fn search(range: Range, share: impl Fn(f64, u32) -> f64) -> (Line, usize, Vec<(f64, State)>) {
+fn search(range: SearchRange, share: impl Fn(f64, u32) -> f64) -> (Line, usize, Vec<(f64, SearchState)>) {
     let slos = [Slo::parse("p99(w) < 1ms").unwrap()];
-    let mut search = Search::new(Slos(&slos), range);
+    let mut search = VariantSearch::new(Slos(&slos), range);
     let mut runs = 0;
     loop {
         let asks = search.asks();
@@ -87,7 +88,7 @@ fn runs_with_nothing_over_the_limit_are_certain_from_sixteen_on() {
         (4 + 4 + 16, 3),
         "the highest load gets more, and the others no more than four"
     );
-    let (line, ..) = search(Range { replicates_max: 8, ..RANGE }, |_, _| 0.0);
+    let (line, ..) = search(SearchRange { replicates_max: 8, ..RANGE }, |_, _| 0.0);
     assert_eq!((line.found(), line.load(), line.low(), line.high()), (Found::Undecided, None, None, None));
 }
 
@@ -99,8 +100,8 @@ fn a_lowest_load_that_stays_open_below_violated_ones_is_no_line() {
         if load <= RANGE.low { 0.01 * noise } else { 0.3 }
     };
     let (line, _, loads) = search(RANGE, share);
-    assert_eq!(loads[0], (RANGE.low, State::Open));
-    assert!(loads[1..].iter().all(|(_, state)| *state == State::Sinks), "{loads:?}");
+    assert_eq!(loads[0], (RANGE.low, SearchState::Open));
+    assert!(loads[1..].iter().all(|(_, state)| *state == SearchState::Sinks), "{loads:?}");
     assert_eq!((line.found(), line.load(), line.low()), (Found::Undecided, None, None));
     assert!(line.high().is_some_and(|high| high > RANGE.low) && !line.is_met(), "{line:?}");
 }
@@ -108,7 +109,7 @@ fn a_lowest_load_that_stays_open_below_violated_ones_is_no_line() {
 #[test]
 fn what_no_load_can_meet_is_not_run() {
     let slos = [Slo::parse("p99(w) < 1ms").unwrap()];
-    let mut search = Search::new(Slos(&slos), RANGE);
+    let mut search = VariantSearch::new(Slos(&slos), RANGE);
     search.rule_out();
     assert!(search.asks().is_empty());
     let line = search.line();
@@ -134,7 +135,7 @@ fn rare_bad_runs_seldom_lift_the_lower_end_over_the_line() {
 #[test]
 fn a_run_that_does_not_drain_is_sunk() {
     let slos = [Slo::parse("p99(w) < 1ms").unwrap()];
-    let mut search = Search::new(Slos(&slos), RANGE);
+    let mut search = VariantSearch::new(Slos(&slos), RANGE);
     for _ in 0..100 {
         for ask in search.asks() {
             let undrained = (ask.load > 0.7).then(|| "bulk".to_owned());
@@ -154,19 +155,20 @@ fn a_run_that_does_not_drain_is_sunk() {
 fn a_metric_that_falls_again_is_told() {
     // Bad only between 0.3 and 0.5.
     let bad = |load: f64| if (0.3..0.5).contains(&load) { 0.05 } else { 0.001 };
-    let start = Range { start: 0.4, ..RANGE };
+    let start = SearchRange { start: 0.4, ..RANGE };
     let (line, ..) = search(start, |load, _| bad(load));
     assert!(line.high().unwrap() >= 0.3 && line.high().unwrap() < 0.32, "{line:?}");
     assert!(!line.is_not_monotone(), "nothing above 0.4 was run");
     // Begun above it, the search comes down on the far side only if a load there sinks.
     let bad = |load: f64| if (0.3..0.5).contains(&load) || load > 0.9 { 0.05 } else { 0.001 };
-    let (line, _, loads) = search(Range { start: 0.8, ..RANGE }, |load, _| bad(load));
+    let (line, _, loads) = search(SearchRange { start: 0.8, ..RANGE }, |load, _| bad(load));
     assert!(!line.is_not_monotone() && line.low().unwrap() > 0.8, "{loads:?}");
     // Between a kept and a sunk load it meets a sunk one with a kept one above.
     let bad = |load: f64| if (0.05..0.07).contains(&load) || load > 0.9 { 0.05 } else { 0.001 };
-    let wide = Range { low: 0.004, start: 0.95, ..RANGE };
+    let wide = SearchRange { low: 0.004, start: 0.95, ..RANGE };
     let (line, _, loads) = search(wide, |load, _| if load == 0.2 { 0.001 } else { bad(load) });
-    let kept_above = loads.iter().any(|(load, state)| *state == State::Keeps && *load > line.high().unwrap());
+    let kept_above =
+        loads.iter().any(|(load, state)| *state == SearchState::Keeps && *load > line.high().unwrap());
     assert_eq!(line.is_not_monotone(), kept_above, "{loads:?}");
 }
 
@@ -212,14 +214,14 @@ proptest! {
         line in 0.001f64..2.0, power in 0.2f64..20.0, size in 0.0f64..1.0, seed in any::<u64>(),
         max in 2u32..80, precision in 0.005f64..0.5,
     ) {
-        let range = Range { replicates_max: max, precision, ..RANGE };
+        let range = SearchRange { replicates_max: max, precision, ..RANGE };
         let go = || search(range, |load, replicate| knee(load, line, power) * noise(seed >> 20, replicate, size));
         let (found, runs, loads) = go();
         prop_assert!(found.low().unwrap_or(0.0) < found.high().unwrap_or(f64::INFINITY));
         if let Some(load) = found.load() {
             prop_assert!(load >= found.low().unwrap_or(load) && load <= found.high().unwrap_or(load));
         }
-        prop_assert!(loads.iter().all(|(_, state)| *state != State::Running));
+        prop_assert!(loads.iter().all(|(_, state)| *state != SearchState::Running));
         prop_assert_eq!((found, runs), { let (again, runs, _) = go(); (again, runs) });
     }
 }

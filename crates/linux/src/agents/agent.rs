@@ -18,10 +18,10 @@ mod plan;
 mod run;
 mod sockets;
 
-pub(crate) use context::{AgentContext, Settings};
+pub(crate) use context::{AgentContext, AgentSettings};
 pub(crate) use counts::Counts;
 pub(crate) use driver::Records;
 pub(crate) use pace::Shares;
 pub(crate) use plan::AgentPlan;
-pub(crate) use run::Agents;
+pub(crate) use run::AgentThreads;
 pub(crate) use sockets::DRIVER_PORT;

@@ -1,4 +1,4 @@
-//! [`Level`]: a cgroup that gives the sockets of its programs a level of QJump, without the programs' knowledge.
+//! [`CgroupLevel`]: a cgroup that gives the sockets of its programs a level of QJump, without the programs' knowledge.
 //!
 //! Cgroups are `plimsoll-<process>-p<number>` in the hierarchy of version 2, at its mount point. The cgroups of a
 //! process that has ended are removed with its namespaces.
@@ -15,7 +15,7 @@ const PREFIX: &str = "plimsoll-";
 
 /// A cgroup with a level; dropping it removes it, with all programs in it.
 #[derive(Debug)]
-pub(crate) struct Level {
+pub(crate) struct CgroupLevel {
     folder: PathBuf,
     #[cfg(feature = "kernel")]
     _attached: Vec<plimsoll_bpf::CgroupLink>,
@@ -42,7 +42,7 @@ impl<'a> LevelsOfPrograms<'a> {
     ///
     /// # Errors
     /// If there are no cgroups of version 2, or the system refuses.
-    pub(crate) fn prepare(&mut self, host: u32, level: u8, number: usize) -> io::Result<Level> {
+    pub(crate) fn prepare(&mut self, host: u32, level: u8, number: usize) -> io::Result<CgroupLevel> {
         use std::os::unix::fs::DirBuilderExt as _;
 
         let root = root().ok_or_else(|| io::Error::other(NO_CGROUPS))?;
@@ -52,7 +52,7 @@ impl<'a> LevelsOfPrograms<'a> {
             .create(&folder)
             .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", folder.display())))?;
         match self.attach(host, level, &folder) {
-            Ok(attached) => Ok(Level { folder, _attached: attached }),
+            Ok(attached) => Ok(CgroupLevel { folder, _attached: attached }),
             Err(error) => {
                 remove(&folder);
                 Err(io::Error::other(error))
@@ -93,19 +93,19 @@ impl<'a> LevelsOfPrograms<'a> {
         LevelsOfPrograms { _shares: std::marker::PhantomData }
     }
 
-    pub(crate) fn prepare(&mut self, _: u32, _: u8, _: usize) -> io::Result<Level> {
+    pub(crate) fn prepare(&mut self, _: u32, _: u8, _: usize) -> io::Result<CgroupLevel> {
         Err(io::Error::other(crate::net::qjump::lacks().unwrap_or_default()))
     }
 }
 
-impl Level {
+impl CgroupLevel {
     /// The file that a process joins by.
     pub(crate) fn members(&self) -> PathBuf {
         self.folder.join("cgroup.procs")
     }
 }
 
-impl Drop for Level {
+impl Drop for CgroupLevel {
     fn drop(&mut self) {
         remove(&self.folder);
     }

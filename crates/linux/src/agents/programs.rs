@@ -19,8 +19,8 @@ use std::time::Duration;
 use plimsoll_scenario::model::words;
 use plimsoll_units::{Span, Time};
 
-use crate::agents::agent::Settings;
-use crate::agents::cgroups::{Level, LevelsOfPrograms};
+use crate::agents::agent::AgentSettings;
+use crate::agents::cgroups::{CgroupLevel, LevelsOfPrograms};
 use crate::failure::{failed, start_thread};
 
 /// A program to run in a host.
@@ -74,7 +74,7 @@ impl Programs {
     pub(crate) fn start(
         programs: &[Program],
         names: &[String],
-        settings: &Settings,
+        settings: &AgentSettings,
         duration: Option<Span>,
     ) -> io::Result<Programs> {
         let mut levels = LevelsOfPrograms::new(&settings.shares);
@@ -129,8 +129,8 @@ struct Keeper {
     program: Program,
     stop: Option<Span>,
     namespace: String,
-    level: Option<Level>,
-    settings: Settings,
+    level: Option<CgroupLevel>,
+    settings: AgentSettings,
     over: Arc<AtomicBool>,
 }
 

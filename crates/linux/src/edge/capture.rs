@@ -1,4 +1,4 @@
-//! [`Capture`]: writes the frames of every host to a pcapng file of its own.
+//! [`FrameCapture`]: writes the frames of every host to a pcapng file of its own.
 //!
 //! A separate thread writes; frames beyond its speed are left out and counted, so that the fabric never waits for the
 //! disk.
@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
 use plimsoll_fabric::net::HostId;
-use plimsoll_results::capture::pcapng::{Direction, Writer};
+use plimsoll_results::capture::pcapng::{FrameDirection, Writer};
 use plimsoll_units::Time;
 
 use crate::failure::{failed, start_thread};
@@ -35,7 +35,7 @@ pub struct CaptureTo {
 
 /// Writes the frames of every host to a file.
 #[derive(Debug)]
-pub struct Capture {
+pub struct FrameCapture {
     sender: SyncSender<Kept>,
     writer: JoinHandle<io::Result<()>>,
     to: CaptureTo,
@@ -55,17 +55,17 @@ struct Kept {
 /// The most frames that wait to be written.
 const WAITING_MAX: usize = 16_384;
 
-impl Capture {
+impl FrameCapture {
     /// Creates the files of `hosts` hosts.
     ///
     /// # Errors
     /// Fails if they cannot be created.
-    pub fn start(to: &CaptureTo, hosts: u32) -> io::Result<Capture> {
+    pub fn start(to: &CaptureTo, hosts: u32) -> io::Result<FrameCapture> {
         let files = files(to, hosts).inspect_err(|_| remove(to, hosts))?;
         let (sender, receiver) = sync_channel(WAITING_MAX);
         let writer = start_thread("a thread that writes captures", move || write(files, &receiver))
             .inspect_err(|_| remove(to, hosts))?;
-        Ok(Capture { sender, writer, to: to.clone(), hosts, left_out: 0 })
+        Ok(FrameCapture { sender, writer, to: to.clone(), hosts, left_out: 0 })
     }
 
     /// Keeps a frame of `host` at `at`, a time of the fabric's clock.
@@ -125,8 +125,8 @@ fn remove(to: &CaptureTo, hosts: u32) {
 fn write(mut files: Vec<OfHost>, frames: &Receiver<Kept>) -> io::Result<()> {
     for Kept { host, at, way, bytes, wire_bytes } in frames {
         let direction = match way {
-            Way::FromHost => Direction::Outbound,
-            Way::ToHost => Direction::Inbound,
+            Way::FromHost => FrameDirection::Outbound,
+            Way::ToHost => FrameDirection::Inbound,
         };
         let (path, file) = &mut files[host.0 as usize];
         file.frame(0, at, direction, &bytes, wire_bytes).map_err(|error| failed(path.display(), error))?;
@@ -146,7 +146,7 @@ mod tests {
         let in_the_way = path(&folder, 1);
         fs::create_dir_all(&in_the_way).expect("the folder can be made");
         let to = CaptureTo { folder: folder.clone(), bytes_max: 100 };
-        let error = Capture::start(&to, 3).expect_err("a folder has the name of a file").to_string();
+        let error = FrameCapture::start(&to, 3).expect_err("a folder has the name of a file").to_string();
         assert!(error.starts_with(&format!("{}: ", in_the_way.display())), "{error}");
         assert_eq!(fs::read_dir(&folder).expect("it is not empty").count(), 1);
         fs::remove_dir_all(&folder).expect("it is there");

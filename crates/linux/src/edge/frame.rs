@@ -5,7 +5,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use plimsoll_fabric::net::{Ecn, HostId};
+use plimsoll_fabric::net::{EcnField, HostId};
 
 /// Bytes of an Ethernet header without tags.
 pub const ETHERNET: usize = 14;
@@ -87,7 +87,7 @@ pub struct Header {
     /// The priority of its VLAN tag; without one, the class selector of its DSCP (the upper three bits).
     pub priority: u8,
     /// Its ECN bits; ECT(1) counts as ECT(0).
-    pub ecn: Ecn,
+    pub ecn: EcnField,
     /// Bytes of the transport's payload; all that follows the IP header where that is not known.
     pub payload: u16,
     /// A TCP segment with ECE that opens no connection.
@@ -108,7 +108,7 @@ pub const CIRCUIT_ONLY: u8 = 0b111;
 
 /// Where the network layer begins, and the outermost tag's priority.
 #[derive(Clone, Copy, Debug)]
-struct Network {
+struct NetworkHeader {
     kind: u16,
     at: usize,
     tag_priority: Option<u8>,
@@ -118,13 +118,13 @@ fn word(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
 }
 
-fn network(frame: &[u8]) -> Option<Network> {
+fn network(frame: &[u8]) -> Option<NetworkHeader> {
     let mut at = ETHERNET - 2;
     let mut tag_priority = None;
     for _ in 0..=TAGS_MAX {
         let kind = word(frame, at)?;
         if kind != VLAN && kind != SERVICE_VLAN {
-            return Some(Network { kind, at: at + 2, tag_priority });
+            return Some(NetworkHeader { kind, at: at + 2, tag_priority });
         }
         tag_priority = tag_priority.or(Some(frame.get(at + 2)? >> 5));
         at += VLAN_TAG;
@@ -144,7 +144,7 @@ impl Header {
     /// hosts.
     pub fn parse(frame: &[u8], hosts: u32) -> Option<Header> {
         let to = destination(frame, hosts)?;
-        let Network { kind, at, tag_priority } = network(frame)?;
+        let NetworkHeader { kind, at, tag_priority } = network(frame)?;
         let ip = frame.get(at..)?;
         let (traffic_class, source, target, protocol, header) = match kind {
             IPV4 => {
@@ -188,9 +188,9 @@ impl Header {
             from_larger,
             priority: tag_priority.unwrap_or(traffic_class >> 5),
             ecn: match traffic_class & 3 {
-                0 => Ecn::NotEct,
-                3 => Ecn::Ce,
-                _ => Ecn::Ect,
+                0 => EcnField::NotEct,
+                3 => EcnField::Ce,
+                _ => EcnField::Ect,
             },
             payload: payload as u16,
             ece: tcp_flags & 0x40 != 0 && tcp_flags & 0x02 == 0,
@@ -214,7 +214,7 @@ fn flow_hash(low: (&[u8], u16), high: (&[u8], u16), protocol: u8) -> u32 {
 
 /// Writes ECN bits, and a DSCP where one is given, into the IP header of a frame. Other frames stay as they are.
 pub fn set_traffic_class(frame: &mut [u8], ecn: u8, dscp: Option<u8>) {
-    let Some(Network { kind, at, .. }) = network(frame) else { return };
+    let Some(NetworkHeader { kind, at, .. }) = network(frame) else { return };
     let Some(ip) = frame.get_mut(at..) else { return };
     let class = |old: u8| dscp.map_or(old & !3, |dscp| dscp << 2) | ecn & 3;
     match kind {
@@ -237,7 +237,7 @@ pub fn set_traffic_class(frame: &mut [u8], ecn: u8, dscp: Option<u8>) {
 
 /// Marks a frame: congestion experienced (RFC 3168, section 5).
 pub fn mark(frame: &mut [u8]) {
-    set_traffic_class(frame, Ecn::Ce as u8, None);
+    set_traffic_class(frame, EcnField::Ce as u8, None);
 }
 
 /// The ones' complement sum of `words` (RFC 1071).
@@ -252,7 +252,7 @@ fn ones_complement(words: impl Iterator<Item = u16>) -> u16 {
 /// The answer to a question for the hardware address of another host of `hosts`: ARP (RFC 826) or neighbour
 /// discovery (RFC 4861).
 pub fn answer(frame: &[u8], hosts: u32) -> Option<Vec<u8>> {
-    let Network { kind, at, .. } = network(frame)?;
+    let NetworkHeader { kind, at, .. } = network(frame)?;
     match kind {
         ARP => answer_arp(frame, at, hosts),
         IPV6 => answer_solicitation(frame, at, hosts),

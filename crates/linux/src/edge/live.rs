@@ -10,12 +10,12 @@
 //! input before it, and the bytes that wait in the NICs' queues by destination, which are part of the fabric.
 
 use plimsoll_circuits::{AckPath, Demand};
-use plimsoll_fabric::net::{Ecn, Flags, HostId, Network, Packet, PathClass, Wait};
+use plimsoll_fabric::net::{EcnField, Flags, HostId, Network, Packet, PathClass, WaitPlace};
 use plimsoll_fabric::{
     CircuitLosses, CircuitUse, CircuitWeek, Fabric, Handled, Hooks, LostAt, ScheduleTimes, Unbuildable,
 };
 use plimsoll_mechanisms::pfc::Priorities;
-use plimsoll_results::outcome::{Counters, Queue};
+use plimsoll_results::outcome::{Counters, QueueObservation};
 use plimsoll_scenario::model::Model;
 use plimsoll_units::{Span, Streams, Time};
 
@@ -24,12 +24,12 @@ use crate::read_outs::control;
 
 mod frames;
 
-pub use frames::{Digest64, Egress, Entry, Ingress, Nowhere, Out};
+pub use frames::{Digest64, Egress, FrameEntry, Ingress, Nowhere, Out};
 
 /// A fabric whose packets are frames of real hosts.
 #[derive(Debug)]
 pub struct LiveFabric {
-    fabric: Fabric<Losses>,
+    fabric: Fabric<LostFrames>,
     /// Hosts wait for room in their NIC.
     backpressure: bool,
     /// The priorities of the scenario's workloads and programs.
@@ -37,7 +37,7 @@ pub struct LiveFabric {
     /// The wire size of a full segment in bytes.
     full_size: u64,
     /// The state that only hybrid networks need.
-    hybrid: Option<Hybrid>,
+    hybrid: Option<LiveHybrid>,
     /// Everything up to here has happened.
     done: Time,
     /// The number of frames that have come in.
@@ -47,7 +47,7 @@ pub struct LiveFabric {
 
 /// The switches of a hybrid network by which frames travel, and the demand for its circuits.
 #[derive(Debug)]
-struct Hybrid {
+struct LiveHybrid {
     /// The week of its control loop.
     week: Span,
     /// The switch by which TCP segments without payload travel, where it differs from the data's.
@@ -60,9 +60,9 @@ struct Hybrid {
 
 /// The packets that were lost in the current event, whose frames go back to the caller.
 #[derive(Debug, Default)]
-struct Losses(Vec<(Time, Packet)>);
+struct LostFrames(Vec<(Time, Packet)>);
 
-impl Hooks for Losses {
+impl Hooks for LostFrames {
     fn on_lost(&mut self, now: Time, _: LostAt, packet: &Packet) {
         self.0.push((now, *packet));
     }
@@ -85,7 +85,7 @@ impl LiveFabric {
         }
         let (backpressure, full_size) = (spec.backpressure, spec.full_size);
         let streams = Streams::new(model.run.seed);
-        let hybrid = control.map(|control| Hybrid {
+        let hybrid = control.map(|control| LiveHybrid {
             week: control.week,
             acks: match control.acks {
                 AckPath::AsData => None,
@@ -96,7 +96,7 @@ impl LiveFabric {
             sockets: Demand::new(model.topology.host_count() as usize),
         });
         Ok(LiveFabric {
-            fabric: Fabric::build(spec, &streams, Losses::default())?,
+            fabric: Fabric::build(spec, &streams, LostFrames::default())?,
             backpressure,
             priorities: priorities(model),
             full_size,
@@ -141,13 +141,13 @@ impl LiveFabric {
 
     /// Takes a reading of the hosts' sockets, made at `now` or later: the bytes that were written and not sent, from
     /// each host to each other. Returns its entry for the log.
-    pub fn on_socket_demand(&mut self, now: Time, demand: Demand, out: &mut impl Out) -> Entry {
+    pub fn on_socket_demand(&mut self, now: Time, demand: Demand, out: &mut impl Out) -> FrameEntry {
         let at = now.max(self.done + TICK);
         self.advance(at - TICK, out);
         if let Some(hybrid) = &mut self.hybrid {
             hybrid.sockets.clone_from(&demand);
         }
-        Entry::SocketDemand { at, demand }
+        FrameEntry::SocketDemand { at, demand }
     }
 
     /// Gives the controller of circuits the demand that it has requested, if any.
@@ -227,12 +227,12 @@ impl LiveFabric {
         }
         self.digest.take(now.as_ps());
         self.digest.take(u64::from(packet.seq) << 8 | packet.ecn as u64);
-        let places = [Wait::Nic, Wait::Pacer].into_iter().chain(Wait::TIERS);
+        let places = [WaitPlace::Nic, WaitPlace::Pacer].into_iter().chain(WaitPlace::TIERS);
         out.delivered(Egress {
             at: now,
             to: packet.dst,
             frame: packet.ack,
-            marked: packet.ecn == Ecn::Ce,
+            marked: packet.ecn == EcnField::Ce,
             waited: places.map(|place| packet.wait(place)).sum(),
         });
     }
@@ -286,7 +286,7 @@ impl LiveFabric {
     }
 
     /// Stops watching queues, and returns the observations up to `end`, of a run whose times count from `origin` on.
-    pub fn take_queues(&mut self, origin: Span, end: Time) -> Vec<Queue> {
+    pub fn take_queues(&mut self, origin: Span, end: Time) -> Vec<QueueObservation> {
         let mut queues = self.fabric.take_queues(end);
         for queue in &mut queues {
             queue.from = Time::ZERO + queue.from.saturating_since(Time::ZERO + origin);
@@ -295,7 +295,7 @@ impl LiveFabric {
     }
 }
 
-impl Hybrid {
+impl LiveHybrid {
     /// Returns the switches by which a frame may travel.
     fn path_class(&self, header: &Header) -> PathClass {
         match (self.acks, header.pool) {
@@ -324,13 +324,13 @@ fn priorities(model: &Model) -> Priorities {
 }
 
 /// Replays the arrivals of `log` to a new `fabric` in simulated time, until `end`.
-pub fn replay(mut fabric: LiveFabric, log: &[Entry], end: Time) -> Digest64 {
+pub fn replay(mut fabric: LiveFabric, log: &[FrameEntry], end: Time) -> Digest64 {
     for entry in log {
         match entry {
-            Entry::Frame(Ingress { at, from, header, size }) => {
+            FrameEntry::Frame(Ingress { at, from, header, size }) => {
                 fabric.on_frame(*at, *from, *header, *size, 0, &mut Nowhere);
             }
-            Entry::SocketDemand { at, demand } => {
+            FrameEntry::SocketDemand { at, demand } => {
                 fabric.on_socket_demand(*at, demand.clone(), &mut Nowhere);
             }
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_circuits::ControlParams;
 use plimsoll_fabric::Unbuildable;
-use plimsoll_mechanisms::tcp::{Config, Recovery};
+use plimsoll_mechanisms::tcp::{Recovery, TcpConfig};
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::Model;
 use plimsoll_traffic::Source;
@@ -12,10 +12,10 @@ use plimsoll_units::{Span, Time};
 
 use super::observed::listed;
 use super::{EmulateError, Options};
-use crate::agents::agent::{AgentPlan, Settings, Shares};
+use crate::agents::agent::{AgentPlan, AgentSettings, Shares};
 use crate::clock::Clock;
 use crate::edge::live::LiveFabric;
-use crate::net::congestion::CongestionControl;
+use crate::net::congestion::KernelCongestionControl;
 use crate::net::namespaces::HostSettings;
 use crate::read_outs::control;
 
@@ -33,8 +33,8 @@ const MTU: std::ops::RangeInclusive<u64> = 576..=65_500;
 /// A model prepared for this kernel, before anything is created.
 pub(super) struct LaidOut {
     pub(super) plan: Arc<AgentPlan>,
-    pub(super) transport: Config,
-    pub(super) congestion: CongestionControl,
+    pub(super) transport: TcpConfig,
+    pub(super) congestion: KernelCongestionControl,
     /// The control loop of a hybrid network's circuits.
     pub(super) control: Option<ControlParams>,
     /// The time between the start of the fabric's clock and the workloads.
@@ -55,7 +55,7 @@ impl LaidOut {
     ) -> Result<(LaidOut, Vec<Box<dyn Source>>), EmulateError> {
         let (plan, sources) = AgentPlan::new(model)?;
         let transport = resolved(model)?;
-        let congestion = CongestionControl::find(&transport, options.congestion_control.as_deref())?;
+        let congestion = KernelCongestionControl::find(&transport, options.congestion_control.as_deref())?;
         let lead = LEAD + LEAD_PER_CONNECTION * plan.kept_connections as u64;
         let control = control::control(model);
         // Workloads begin with a week, as in a simulation.
@@ -123,13 +123,13 @@ impl LaidOut {
         model: &Model,
         options: &Options,
         clock: Clock,
-    ) -> Result<Settings, EmulateError> {
+    ) -> Result<AgentSettings, EmulateError> {
         let shares = match options.mptcp {
             // Its sockets are not paced.
             Some(_) => Shares::default(),
             None => Shares::new(model, self.transport.segment, ETHERNET_HEADER + self.header)?,
         };
-        Ok(Settings {
+        Ok(AgentSettings {
             congestion_control: self.congestion.name().to_owned(),
             multipath: options.mptcp.is_some(),
             origin: self.lead,
@@ -162,7 +162,7 @@ fn whole(lead: Span, week: Span) -> Span {
 }
 
 /// Resolves the transport's parameters.
-pub(super) fn resolved(model: &Model) -> Result<Config, Unbuildable> {
+pub(super) fn resolved(model: &Model) -> Result<TcpConfig, Unbuildable> {
     model.transport.resolve().map_err(|invalid| Unbuildable {
         key: format!("transport.{}", invalid.key),
         problem: invalid.to_string(),

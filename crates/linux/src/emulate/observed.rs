@@ -8,11 +8,11 @@ use plimsoll_units::Time;
 use super::Options;
 use crate::agents::agent::{Counts, Records};
 use crate::agents::programs::{Program, ProgramEnd};
-use crate::edge::Seen;
+use crate::edge::EdgeCounts;
 
 /// Returns a fault as the outcome has it, by the workloads' clock.
-pub(super) fn listed(fault: &Fault) -> outcome::Fault {
-    outcome::Fault {
+pub(super) fn listed(fault: &Fault) -> outcome::FaultRecord {
+    outcome::FaultRecord {
         link: fault.link_name(),
         from: Time::ZERO + fault.at,
         until: fault.until.map(|until| Time::ZERO + until),
@@ -51,7 +51,7 @@ pub(super) fn of_circuits(losses: Option<CircuitLosses>) -> Option<String> {
 
 pub(super) fn warnings(
     model: &Model,
-    seen: &Seen,
+    seen: &EdgeCounts,
     counts: Counts,
     verified: Option<bool>,
     is_sampled: bool,

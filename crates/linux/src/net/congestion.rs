@@ -1,4 +1,4 @@
-//! [`CongestionControl`]: the congestion control of the hosts' TCP, the kernel's own or the one that this program
+//! [`KernelCongestionControl`]: the congestion control of the hosts' TCP, the kernel's own or the one that this program
 //! contains.
 //!
 //! A kernel without `dctcp` gets the one of `crates/bpf` for the time of the run, under a name that is unique to the
@@ -6,16 +6,16 @@
 
 use std::fs;
 
-use plimsoll_mechanisms::tcp::{Config, Kind};
+use plimsoll_mechanisms::tcp::{Kind, TcpConfig};
 
 use crate::features;
 
 /// A congestion control that sockets of this kernel can have until this is dropped.
 #[derive(Debug)]
-pub(crate) struct CongestionControl {
+pub(crate) struct KernelCongestionControl {
     name: String,
     #[cfg(feature = "kernel")]
-    registered: Option<plimsoll_bpf::Dctcp>,
+    registered: Option<plimsoll_bpf::KernelDctcp>,
 }
 
 /// The kernel has no such congestion control, and none could be brought along.
@@ -33,15 +33,15 @@ pub struct NoCongestionControl {
 /// The kernel's name of RFC 8257.
 const DCTCP: &str = "dctcp";
 
-impl CongestionControl {
+impl KernelCongestionControl {
     /// Returns the congestion control named `asked`, or else the one of `transport`.
     ///
     /// # Errors
     /// If there is none.
     pub(crate) fn find(
-        transport: &Config,
+        transport: &TcpConfig,
         asked: Option<&str>,
-    ) -> Result<CongestionControl, NoCongestionControl> {
+    ) -> Result<KernelCongestionControl, NoCongestionControl> {
         let (key, name) = match (asked, transport.params.kind.describe().kernel_name) {
             (Some(name), _) => ("--congestion-control", name),
             (None, Some(name)) => ("transport.kind", name),
@@ -57,9 +57,9 @@ impl CongestionControl {
         };
         let refused = |hint: String| NoCongestionControl { key, name: name.to_owned(), hint };
         if features::has_congestion_control(name) {
-            Ok(CongestionControl::of_kernel(name))
+            Ok(KernelCongestionControl::of_kernel(name))
         } else if name == DCTCP {
-            CongestionControl::brought_along(transport).map_err(refused)
+            KernelCongestionControl::brought_along(transport).map_err(refused)
         } else {
             let there = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
             let there = there.unwrap_or_default().trim().replace(' ', ", ");
@@ -67,8 +67,8 @@ impl CongestionControl {
         }
     }
 
-    fn of_kernel(name: &str) -> CongestionControl {
-        CongestionControl {
+    fn of_kernel(name: &str) -> KernelCongestionControl {
+        KernelCongestionControl {
             name: name.to_owned(),
             #[cfg(feature = "kernel")]
             registered: None,
@@ -76,20 +76,20 @@ impl CongestionControl {
     }
 
     #[cfg(feature = "kernel")]
-    fn brought_along(transport: &Config) -> Result<CongestionControl, String> {
+    fn brought_along(transport: &TcpConfig) -> Result<KernelCongestionControl, String> {
         use std::sync::atomic::{AtomicU8, Ordering};
 
         static REGISTERED: AtomicU8 = AtomicU8::new(0);
         // A name may have 15 characters, of which the process number takes at most 6.
         let number = REGISTERED.fetch_add(1, Ordering::Relaxed);
         let name = format!("{DCTCP}_{:x}_{number:x}", std::process::id());
-        let registered = plimsoll_bpf::Dctcp::register_as(&name, transport)
+        let registered = plimsoll_bpf::KernelDctcp::register_as(&name, transport)
             .map_err(|error| format!(", and Plimsoll's own cannot be registered: {error}"))?;
-        Ok(CongestionControl { name, registered: Some(registered) })
+        Ok(KernelCongestionControl { name, registered: Some(registered) })
     }
 
     #[cfg(not(feature = "kernel"))]
-    fn brought_along(_: &Config) -> Result<CongestionControl, String> {
+    fn brought_along(_: &TcpConfig) -> Result<KernelCongestionControl, String> {
         Err(". A build with the eBPF programs brings its own: `make kernel`".to_owned())
     }
 
@@ -106,7 +106,7 @@ impl CongestionControl {
     /// Windows that its guard had to put back: a run with any is suspect.
     #[cfg(feature = "kernel")]
     pub(crate) fn guarded(&self) -> u64 {
-        let counts = self.registered.as_ref().map(plimsoll_bpf::Dctcp::counts);
+        let counts = self.registered.as_ref().map(plimsoll_bpf::KernelDctcp::counts);
         counts.and_then(Result::ok).map_or(0, |counts| counts.guarded)
     }
 
@@ -127,7 +127,7 @@ mod tests {
     fn a_controller_that_no_kernel_has_is_refused_with_those_that_are_emulated() {
         let swift = TransportParams { kind: Kind::Swift, ..TransportParams::default() };
         let config = swift.resolve().expect("valid parameters");
-        let refused = CongestionControl::find(&config, None).expect_err("no kernel has it").to_string();
+        let refused = KernelCongestionControl::find(&config, None).expect_err("no kernel has it").to_string();
         let expected = "transport.kind: this kernel has no `swift` congestion control; \
                         allowed: `tcp`, `cubic`, `dctcp`; `plimsoll check` lists what it has";
         assert_eq!(refused, expected);

@@ -16,7 +16,7 @@ use std::{fs, io};
 
 use plimsoll_fabric::Unbuildable;
 use plimsoll_fabric::net::{HostId, Network, Packet, PortId};
-use plimsoll_mechanisms::mptcp::{Coupling, MptcpParams, Paths, Scheduler};
+use plimsoll_mechanisms::mptcp::{Coupling, MptcpParams, SubflowPaths, SubflowScheduler};
 use plimsoll_scenario::model::Model;
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -101,8 +101,8 @@ pub(crate) fn check_scenario(model: &Model) -> Result<(), Unbuildable> {
     let is_hybrid = control::control(model).is_some();
     let problem = match () {
         () if *coupling != Coupling::Uncoupled => "coupling: the kernel's subflows are `uncoupled`",
-        () if *scheduler != Scheduler::Default => "scheduler: the kernel has its own, `default`",
-        () if (*paths == Paths::Classes) != is_hybrid || *paths == Paths::Distinct => {
+        () if *scheduler != SubflowScheduler::Default => "scheduler: the kernel has its own, `default`",
+        () if (*paths == SubflowPaths::Classes) != is_hybrid || *paths == SubflowPaths::Distinct => {
             "paths: the kernel's subflows have `classes` in a hybrid network and `hash` in others"
         }
         () if workloads.is_some() => "workloads: all of the agent's connections have it, or none",
@@ -151,7 +151,7 @@ impl std::ops::AddAssign for MultipathCounts {
 }
 
 /// The flows between two hosts: from, to, and the hashes by which the fabric chooses their paths.
-pub(crate) type Flows = BTreeMap<(HostId, HostId), BTreeSet<u32>>;
+pub(crate) type FlowHashes = BTreeMap<(HostId, HostId), BTreeSet<u32>>;
 
 /// Returns the remarks on it for a run's outcome.
 pub(crate) fn said(asked: u8, counts: MultipathCounts) -> Vec<String> {
@@ -171,7 +171,7 @@ pub(crate) fn said(asked: u8, counts: MultipathCounts) -> Vec<String> {
 }
 
 /// Returns the warnings of hosts whose flows' hashes all chose one path, where the network has several.
-pub(crate) fn shared_paths(network: &Network, flows: &Flows) -> Vec<String> {
+pub(crate) fn shared_paths(network: &Network, flows: &FlowHashes) -> Vec<String> {
     let mut warnings = Vec::new();
     for (&(from, to), flows) in flows.iter().filter(|(_, flows)| flows.len() > 1) {
         let path = |flow| network.path(&Packet::new(from, to, flow, 0)).collect::<Vec<PortId>>();
@@ -224,12 +224,12 @@ mod tests {
         let (h0, h1, h2) = (HostId(0), HostId(1), HostId(2));
         let path = |flow| network.path(&Packet::new(h0, h2, flow, 0)).collect::<Vec<_>>();
         let same: BTreeSet<u32> = (0..100).filter(|&flow| path(flow) == path(0)).take(3).collect();
-        let told = shared_paths(&network, &Flows::from([((h0, h2), same.clone())]));
+        let told = shared_paths(&network, &FlowHashes::from([((h0, h2), same.clone())]));
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(told[0].starts_with("all 3 subflows from h0 to h2 took one path of several"), "{told:?}");
         // Several paths, one flow, and hosts with one path between them need no remark.
         let both = (0..100).collect();
-        let fine = Flows::from([((h0, h2), both), ((h2, h0), [7].into()), ((h0, h1), same)]);
+        let fine = FlowHashes::from([((h0, h2), both), ((h2, h0), [7].into()), ((h0, h1), same)]);
         assert_eq!(shared_paths(&network, &fine), Vec::<String>::new());
     }
 }

@@ -15,11 +15,11 @@ use crate::net::namespaces::Namespaces;
 #[derive(Debug, Default)]
 pub(crate) struct Limiters {
     #[cfg(feature = "kernel")]
-    by_host: Vec<plimsoll_bpf::Limiter>,
+    by_host: Vec<plimsoll_bpf::LimiterProgram>,
 }
 
 /// The number of packets that went beyond their level's share, by level.
-pub type Excess = [u64; LEVELS_MAX];
+pub type ExcessPackets = [u64; LEVELS_MAX];
 
 /// Checks that the limiters of `model` can be attached on this system.
 ///
@@ -57,17 +57,17 @@ impl Limiters {
     /// # Errors
     /// Fails if the system refuses.
     pub(crate) fn attach(model: &Model, namespaces: &Namespaces) -> io::Result<Limiters> {
-        use plimsoll_bpf::{Direction, Inputs, Limiter};
+        use plimsoll_bpf::{HookDirection, Inputs, LimiterProgram};
 
         let Some(params) = model.host.qjump() else { return Ok(Limiters::default()) };
         let mut by_host = Vec::new();
         for host in 0..model.topology.host_count() {
             let levels = model.qjump_levels(params, host).map_err(io::Error::other)?;
             let limiter = namespaces.inside(host, || {
-                let limiter = Limiter::load(&levels, params.excess, true, Inputs::Kernel);
+                let limiter = LimiterProgram::load(&levels, params.excess, true, Inputs::Kernel);
                 let limiter = limiter.map_err(io::Error::other)?;
                 let device = crate::net::namespaces::device()?;
-                let attached = limiter.program().attach(device, Direction::Egress);
+                let attached = limiter.program().attach(device, HookDirection::Egress);
                 attached.map_err(io::Error::other)?.keep();
                 Ok(limiter)
             })?;
@@ -80,7 +80,7 @@ impl Limiters {
     ///
     /// # Errors
     /// Fails if the kernel's counters cannot be read.
-    pub(crate) fn excess(&self) -> io::Result<Option<Excess>> {
+    pub(crate) fn excess(&self) -> io::Result<Option<ExcessPackets>> {
         let mut excess = [0; LEVELS_MAX];
         for limiter in &self.by_host {
             for (level, sum) in (0..).zip(&mut excess) {
@@ -98,7 +98,7 @@ impl Limiters {
         Ok(Limiters::default())
     }
 
-    pub(crate) fn excess(&self) -> io::Result<Option<Excess>> {
+    pub(crate) fn excess(&self) -> io::Result<Option<ExcessPackets>> {
         Ok(None)
     }
 }

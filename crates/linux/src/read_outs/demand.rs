@@ -24,7 +24,7 @@ use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Span, Time};
 
 use crate::clock::Clock;
-use crate::edge::Reading;
+use crate::edge::SocketBacklog;
 use crate::edge::frame::host_at;
 use crate::failure::start_thread;
 use crate::net::namespaces::Namespaces;
@@ -94,7 +94,7 @@ pub(crate) struct SocketReader {
 }
 
 /// State of a reader's thread.
-struct Hosts {
+struct ReadHosts {
     sockets: Vec<SockDiag>,
     /// The most bytes of a connection that count.
     most: u64,
@@ -116,9 +116,9 @@ impl SocketReader {
         hosts: u32,
         clock: Clock,
         series: Option<WindowSeries>,
-    ) -> io::Result<(SocketReader, Receiver<Reading>)> {
+    ) -> io::Result<(SocketReader, Receiver<SocketBacklog>)> {
         let sockets = (0..hosts).map(|host| namespaces.inside(host, SockDiag::open));
-        let hosts = Hosts {
+        let hosts = ReadHosts {
             sockets: sockets.collect::<io::Result<_>>()?,
             most: control.socket_buffer.get(),
             tokens: BTreeSet::new(),
@@ -156,11 +156,11 @@ impl Drop for SocketReader {
 }
 
 fn run(
-    mut hosts: Hosts,
+    mut hosts: ReadHosts,
     timetable: Timetable,
     clock: Clock,
     stop: &AtomicBool,
-    readings: &Sender<Reading>,
+    readings: &Sender<SocketBacklog>,
 ) -> io::Result<Readings> {
     let mut seen = Readings::default();
     let mut margin = MARGIN_FIRST;
@@ -178,7 +178,7 @@ fn run(
         let wanted = (at.saturating_since(begin) * 2).max(MARGIN_MIN).min(timetable.every);
         let forgotten = Span::from_ps(margin.as_ps() - margin.as_ps() / FORGOTTEN);
         margin = wanted.max(forgotten);
-        if readings.send(Reading { at, demand }).is_err() {
+        if readings.send(SocketBacklog { at, demand }).is_err() {
             break;
         }
     }
@@ -186,7 +186,7 @@ fn run(
     Ok(seen)
 }
 
-impl Hosts {
+impl ReadHosts {
     /// Reads at `now` the bytes that wait in all sockets, from each host to each other.
     fn read(&mut self, now: Time) -> io::Result<Demand> {
         let is_sampled = self.series.as_mut().is_some_and(|series| series.is_due(now));

@@ -1,11 +1,11 @@
-//! [`Machine`]: the time that the machine took from a thread.
+//! [`MachineStart`]: the time that the machine took from a thread.
 
 use std::fs;
 use std::time::Instant;
 
 /// The machine's state at the beginning.
 #[derive(Debug)]
-pub struct Machine {
+pub struct MachineStart {
     begun: Instant,
     stolen: f64,
     waited: f64,
@@ -13,7 +13,7 @@ pub struct Machine {
 
 /// The time taken since the begin, as shares of the elapsed time.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Taken {
+pub struct TakenShares {
     /// Share of the processors' time that the hypervisor gave to others (steal in `/proc/stat`).
     pub stolen: f64,
     /// Share of the thread's time in which it was ready and another ran (run delay in `schedstat`).
@@ -23,16 +23,16 @@ pub struct Taken {
 /// Ticks of `/proc/stat` in a second, on every system (USER_HZ).
 const TICKS: f64 = 100.0;
 
-impl Machine {
+impl MachineStart {
     /// Begins to watch this thread.
-    pub fn watch() -> Machine {
-        Machine { begun: Instant::now(), stolen: stolen(), waited: waited() }
+    pub fn watch() -> MachineStart {
+        MachineStart { begun: Instant::now(), stolen: stolen(), waited: waited() }
     }
 
     /// Returns the time taken since the begin; call it from the thread that has begun.
-    pub fn taken(&self) -> Taken {
+    pub fn taken(&self) -> TakenShares {
         let passed = self.begun.elapsed().as_secs_f64().max(f64::MIN_POSITIVE);
-        Taken { stolen: (stolen() - self.stolen) / passed, waited: (waited() - self.waited) / passed }
+        TakenShares { stolen: (stolen() - self.stolen) / passed, waited: (waited() - self.waited) / passed }
     }
 }
 
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn shares_are_of_the_time_that_has_passed() {
-        let machine = Machine { begun: Instant::now(), stolen: stolen(), waited: waited() - 1e9 };
+        let machine = MachineStart { begun: Instant::now(), stolen: stolen(), waited: waited() - 1e9 };
         assert!(machine.taken().waited > 1.0);
     }
 }

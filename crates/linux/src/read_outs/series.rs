@@ -11,16 +11,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_fabric::net::HostId;
-use plimsoll_results::outcome::{Connection, SeriesPoint};
+use plimsoll_results::outcome::{ConnectionRecord, SeriesPoint};
 use plimsoll_units::{Rate, Span, Time};
 
 use crate::agents::agent::DRIVER_PORT;
 use crate::edge::frame;
-use crate::read_outs::sock_diag::{TcpSocket, Window};
+use crate::read_outs::sock_diag::{SendWindow, TcpSocket};
 
 /// The end of a connection, or of a subflow of it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct ConnectionEnd {
+struct SeriesEnd {
     workload: u16,
     client: u32,
     server: u32,
@@ -36,13 +36,13 @@ pub(crate) struct WindowSeries {
     every: Span,
     next: Time,
     /// The samples of an end, and the ports of its connection's client, by which several connections are detected.
-    ends: BTreeMap<ConnectionEnd, End>,
+    ends: BTreeMap<SeriesEnd, SeriesLimit>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct End {
+struct SeriesLimit {
     clients: BTreeSet<u16>,
-    samples: Vec<(Time, Window)>,
+    samples: Vec<(Time, SendWindow)>,
 }
 
 impl WindowSeries {
@@ -74,17 +74,17 @@ impl WindowSeries {
         let (server_port, client_port) = if is_client { (other, own) } else { (own, other) };
         let Some(workload) = workload(server_port) else { return };
         let (client, server) = if is_client { (host.0, peer.0) } else { (peer.0, host.0) };
-        let end =
-            self.ends.entry(ConnectionEnd { workload, client, server, subflow, is_client }).or_default();
+        let end = self.ends.entry(SeriesEnd { workload, client, server, subflow, is_client }).or_default();
         end.clients.insert(client_port);
         end.samples.push((at, socket.window));
     }
 
     /// Returns the samples of `connections`, by time from `origin` on.
-    pub(crate) fn of(self, connections: &[Connection], origin: Time) -> Vec<SeriesPoint> {
-        let mut found: BTreeMap<_, (ConnectionEnd, End)> = BTreeMap::new();
+    pub(crate) fn of(self, connections: &[ConnectionRecord], origin: Time) -> Vec<SeriesPoint> {
+        let mut found: BTreeMap<_, (SeriesEnd, SeriesLimit)> = BTreeMap::new();
         for (key, end) in self.ends {
-            let acknowledged = |end: &End| end.samples.last().map_or(0, |(_, window)| window.acknowledged);
+            let acknowledged =
+                |end: &SeriesLimit| end.samples.last().map_or(0, |(_, window)| window.acknowledged);
             let of_subflow = (key.workload, key.client, key.server, key.subflow);
             let other = found.get(&of_subflow).map_or(0, |(_, other)| acknowledged(other) + 1);
             if acknowledged(&end) + 1 > other {
@@ -93,7 +93,7 @@ impl WindowSeries {
         }
         let mut points = Vec::new();
         for (key, end) in found.into_values() {
-            let is_its = |connection: &&Connection| {
+            let is_its = |connection: &&ConnectionRecord| {
                 (connection.workload, connection.client, connection.server)
                     == (key.workload, key.client, key.server)
             };
@@ -138,14 +138,19 @@ mod tests {
     /// A socket with an alias at its own end, as the client of a further subflow has.
     fn socket(to: u32, alias: u8, ports: [u16; 2], acknowledged: u64) -> TcpSocket {
         let (from, to) = (frame::alias(HostId(5), alias), frame::ipv4(HostId(to)));
-        let window = Window { cwnd: 14_480 + acknowledged, ssthresh: None, retransmissions: 2, acknowledged };
+        let window =
+            SendWindow { cwnd: 14_480 + acknowledged, ssthresh: None, retransmissions: 2, acknowledged };
         TcpSocket { from, to, unsent: 0, token: None, ports, window }
     }
 
     #[test]
     fn samples_are_of_the_end_that_sends_by_workload_and_subflow() {
-        let connection =
-            |workload, client, server| Connection { workload, client, server, ..Connection::default() };
+        let connection = |workload, client, server| ConnectionRecord {
+            workload,
+            client,
+            server,
+            ..ConnectionRecord::default()
+        };
         let connections =
             [connection(0, 1, 0), connection(1, 2, 3), connection(1, 2, 3), connection(2, 4, 0)];
         let mut series = WindowSeries::new(8, Span::from_ms(10), ms(100));

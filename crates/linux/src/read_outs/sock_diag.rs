@@ -81,12 +81,12 @@ pub(crate) struct TcpSocket {
     /// The ports of this end and of the other.
     pub(crate) ports: [u16; 2],
     /// Its window and progress.
-    pub(crate) window: Window,
+    pub(crate) window: SendWindow,
 }
 
 /// Window and progress of an end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Window {
+pub(crate) struct SendWindow {
     /// The congestion window in bytes.
     pub(crate) cwnd: u64,
     /// The slow start threshold in bytes; `None` while slow start has no end.
@@ -139,7 +139,7 @@ impl SockDiag {
         let protocol = (IPPROTO_MPTCP & 0xff) as u8;
         send(&self.socket, &request(protocol, STATES, 0, token), SendFlags::empty())?;
         let (read, _) = recv(&self.socket, &mut self.room[..], RecvFlags::empty())?;
-        let mut messages = Messages(&self.room[..read]);
+        let mut messages = NetlinkMessages(&self.room[..read]);
         let found = messages.next().filter(|(kind, _)| *kind == SOCK_DIAG_BY_FAMILY);
         Ok(found.and_then(|(_, body)| mptcp_unsent(body)).unwrap_or(0))
     }
@@ -169,7 +169,7 @@ fn request(protocol: u8, states: u32, flags: u16, token: u32) -> Vec<u8> {
 
 /// Reads a part of a dump of TCP. Returns whether more follows.
 fn read_tcp(bytes: &[u8], each: &mut impl FnMut(TcpSocket)) -> io::Result<bool> {
-    for (kind, body) in Messages(bytes) {
+    for (kind, body) in NetlinkMessages(bytes) {
         match kind {
             NLMSG_DONE => return Ok(false),
             NLMSG_ERROR => {
@@ -196,7 +196,7 @@ fn tcp_socket(body: &[u8]) -> Option<TcpSocket> {
     let port = |at| Some(u16::from_be_bytes(body.get(at..at + 2)?.try_into().ok()?));
     let ports = [port(PORTS)?, port(PORTS + 2)?];
     let (from, to) = (address(SOURCE)?, address(DESTINATION)?);
-    let mut socket = TcpSocket { from, to, unsent: 0, token: None, ports, window: Window::default() };
+    let mut socket = TcpSocket { from, to, unsent: 0, token: None, ports, window: SendWindow::default() };
     for (kind, value) in Attributes(body.get(MESSAGE..)?) {
         match kind {
             INET_DIAG_INFO => {
@@ -211,10 +211,10 @@ fn tcp_socket(body: &[u8]) -> Option<TcpSocket> {
 }
 
 /// Reads of a `tcp_info` how the socket sends.
-fn window(info: &[u8]) -> Option<Window> {
+fn window(info: &[u8]) -> Option<SendWindow> {
     let segment = u64::from(word(info, SEGMENT)?);
     let ssthresh = word(info, SSTHRESH)?;
-    Some(Window {
+    Some(SendWindow {
         cwnd: u64::from(word(info, CWND)?) * segment,
         ssthresh: (ssthresh < NO_SSTHRESH).then(|| u64::from(ssthresh) * segment),
         retransmissions: u64::from(word(info, RETRANSMITTED)?),
@@ -248,9 +248,9 @@ fn long(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 /// The netlink messages in a buffer, by kind and body.
-struct Messages<'a>(&'a [u8]);
+struct NetlinkMessages<'a>(&'a [u8]);
 
-impl<'a> Iterator for Messages<'a> {
+impl<'a> Iterator for NetlinkMessages<'a> {
     type Item = (u16, &'a [u8]);
 
     fn next(&mut self) -> Option<(u16, &'a [u8])> {

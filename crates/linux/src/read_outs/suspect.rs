@@ -3,15 +3,15 @@
 use plimsoll_results::Outcome;
 use plimsoll_units::{Rate, Span, Time};
 
-use crate::edge::Seen;
+use crate::edge::EdgeCounts;
 use crate::read_outs::lateness::{Spread, rough};
-use crate::read_outs::machine::Taken;
+use crate::read_outs::machine::TakenShares;
 
 /// A run whose frames are later than this share of the queueing delays it reports, at p99, is suspect.
 pub const LATENESS_SHARE: f64 = 0.1;
 
 /// Returns why the run is suspect, if it is, with advice. `fastest` is the fastest host's link.
-pub fn lateness(seen: &Seen, taken: Taken, fastest: Rate) -> Option<String> {
+pub fn lateness(seen: &EdgeCounts, taken: TakenShares, fastest: Rate) -> Option<String> {
     let (late, waited) = (seen.lateness.quantile(0.99), seen.waited.quantile(0.99));
     let allowed = waited.as_secs_f64() * LATENESS_SHARE;
     if late.as_secs_f64() <= allowed {
@@ -98,19 +98,19 @@ mod tests {
 
     use super::*;
 
-    fn seen(late_us: u64, waited_us: u64) -> Seen {
+    fn seen(late_us: u64, waited_us: u64) -> EdgeCounts {
         let of = |us: u64| {
             let mut spread = Spread::default();
             spread.record(Span::from_us(us));
             spread
         };
         let (lateness, waited) = (of(late_us), of(waited_us));
-        Seen { lateness, waited, refused: 0, foreign: 0, log: None, capture: None, flows: None }
+        EdgeCounts { lateness, waited, refused: 0, foreign: 0, log: None, capture: None, flows: None }
     }
 
     #[test]
     fn lateness_is_judged_by_what_frames_waited() {
-        let taken = Taken { stolen: 0.015, waited: 0.2 };
+        let taken = TakenShares { stolen: 0.015, waited: 0.2 };
         let gigabit = Rate::from_gbps(1);
         assert_eq!(lateness(&seen(10, 100), taken, gigabit), None);
         let said = lateness(&seen(40, 100), taken, gigabit).unwrap();

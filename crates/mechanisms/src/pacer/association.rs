@@ -34,13 +34,13 @@ impl AssociationCounts {
 /// deadline is counted when the flow is next looked at, or when the counts are read.
 #[derive(Clone, Debug)]
 pub struct FlowAssociations {
-    flows: Vec<Entry>,
+    flows: Vec<AssociatedFlow>,
     chance: Chance,
     timeout: Span,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct AssociatedFlow {
     flow: u64,
     /// Paced until then; none if not associated.
     until: Option<Time>,
@@ -51,7 +51,7 @@ struct Entry {
     counts: AssociationCounts,
 }
 
-impl Entry {
+impl AssociatedFlow {
     fn settle(&mut self, now: Time) {
         if self.until.is_some_and(|until| until <= now) {
             self.until = None;
@@ -62,7 +62,7 @@ impl Entry {
 
 /// The state of one flow at one time.
 #[derive(Clone, Copy, Debug)]
-pub struct FlowState(Entry);
+pub struct FlowState(AssociatedFlow);
 
 impl FlowState {
     /// Returns the flow's counts up to `now`, if only time passes until then.
@@ -152,14 +152,15 @@ impl FlowAssociations {
         Some(entry.counts)
     }
 
-    fn find(&self, flow: u64) -> Option<&Entry> {
+    fn find(&self, flow: u64) -> Option<&AssociatedFlow> {
         self.flows.binary_search_by_key(&flow, |entry| entry.flow).ok().map(|place| &self.flows[place])
     }
 
-    fn entry(&mut self, flow: u64) -> &mut Entry {
+    fn entry(&mut self, flow: u64) -> &mut AssociatedFlow {
         let place = self.flows.binary_search_by_key(&flow, |entry| entry.flow).unwrap_or_else(|place| {
             let counts = AssociationCounts::default();
-            self.flows.insert(place, Entry { flow, until: None, feedback: false, queued: 0, counts });
+            self.flows
+                .insert(place, AssociatedFlow { flow, until: None, feedback: false, queued: 0, counts });
             place
         });
         &mut self.flows[place]

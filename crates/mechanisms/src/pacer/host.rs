@@ -34,14 +34,14 @@ pub enum Admission<T> {
 /// still count as backlog.
 #[derive(Clone, Debug)]
 pub struct HostPacer<T> {
-    queue: VecDeque<Waiting<T>>,
+    queue: VecDeque<PacedPacket<T>>,
     bucket: ContinuousBucket,
     flows: FlowAssociations,
     counts: PacedCounts,
 }
 
 #[derive(Clone, Debug)]
-struct Waiting<T> {
+struct PacedPacket<T> {
     flow: u64,
     bits: u64,
     item: T,
@@ -77,7 +77,7 @@ impl<T> HostPacer<T> {
         self.counts.paced += 1;
         self.flows.on_queued(flow);
         self.bucket.backlog += bits;
-        self.queue.push_back(Waiting { flow, bits, item });
+        self.queue.push_back(PacedPacket { flow, bits, item });
         Admission::Queued
     }
 

@@ -24,7 +24,7 @@ use super::{AWAY, Balance, BalanceCounts, Share, place};
 pub struct NodeBalance<B> {
     /// The node of each thread.
     node_of: Vec<u32>,
-    nodes: Vec<Node<B>>,
+    nodes: Vec<NumaNode<B>>,
     /// Deviations beyond which a node is overloaded; with `None` no partition changes its node.
     across: Option<u32>,
     crossings: u64,
@@ -36,7 +36,7 @@ pub struct NodeBalance<B> {
 }
 
 #[derive(Clone, Debug)]
-struct Node<B> {
+struct NumaNode<B> {
     threads: Vec<u32>,
     /// Each thread's number among these, or [`AWAY`].
     numbers: Vec<u32>,
@@ -58,7 +58,7 @@ impl<B: Balance> NodeBalance<B> {
             assert!(!threads.is_empty(), "every node has a thread");
             let mut numbers = vec![AWAY; node_of.len()];
             (0..).zip(&threads).for_each(|(number, &thread)| numbers[thread as usize] = number);
-            Node { threads, numbers, policy: policy() }
+            NumaNode { threads, numbers, policy: policy() }
         };
         NodeBalance {
             node_of: node_of.to_vec(),
@@ -82,7 +82,7 @@ impl<B: Balance> NodeBalance<B> {
         let Some(deviations) = self.across else { return };
         let total = self.assigned.iter().map(|&load| u128::from(load)).sum();
         let of = self.node_of.len() as u32;
-        let due = |node: &Node<B>| Share::of(total, requests, node.threads.len() as u32, of, deviations);
+        let due = |node: &NumaNode<B>| Share::of(total, requests, node.threads.len() as u32, of, deviations);
         let shares: Vec<Share> = self.nodes.iter().map(due).collect();
         // Algorithm 1 compares a node's load before the last partition: a node that is not overloaded with all of its
         // load never is.
@@ -120,7 +120,7 @@ impl<B: Balance> NodeBalance<B> {
     }
 }
 
-impl<B> Node<B> {
+impl<B> NumaNode<B> {
     /// Returns the load of a node, the sum over its threads.
     fn load(&self, assigned: &[u64]) -> u64 {
         self.threads.iter().map(|&thread| assigned[thread as usize]).sum()

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::uniform;
 use crate::InvalidParam;
-use crate::mechanism::{Engine, Mechanism, Section, Table};
+use crate::mechanism::{EngineNeed, Mechanism, Section, Table};
 
 /// Every switch balances load adaptively.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -43,7 +43,7 @@ impl Default for AdaptiveParams {
 impl Mechanism for AdaptiveParams {
     const TABLE: Table =
         Table::replaced_whole(Section::Paths, "adaptive", "the load does not choose the path")
-            .needs(Engine::GeneralAtSwitches);
+            .needs(EngineNeed::GeneralAtSwitches);
 
     fn validate(&self) -> Result<(), InvalidParam> {
         let count = self.thresholds.len();
@@ -97,7 +97,7 @@ impl DrainBytes {
 
 /// A packet may leave by this port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Candidate {
+pub struct CandidatePort {
     /// The number of the port.
     pub port: u32,
     /// Its drain bytes for the packet's priority.
@@ -132,10 +132,10 @@ impl Adaptive {
     /// Returns the port by which a packet leaves; `None` without a candidate. It iterates over `candidates` twice.
     pub fn choose(
         &self,
-        candidates: impl Iterator<Item = Candidate> + Clone,
+        candidates: impl Iterator<Item = CandidatePort> + Clone,
         draw: impl FnOnce() -> u64,
     ) -> Option<u32> {
-        let order = |candidate: &Candidate| (self.band(candidate.drain_bytes), !candidate.shortest);
+        let order = |candidate: &CandidatePort| (self.band(candidate.drain_bytes), !candidate.shortest);
         let mut best = (usize::MAX, true);
         let mut equals = 0;
         for candidate in candidates.clone() {
@@ -165,9 +165,11 @@ mod tests {
         Adaptive::new(&AdaptiveParams::default())
     }
 
-    fn candidates(of: &[(u64, bool)]) -> Vec<Candidate> {
+    fn candidates(of: &[(u64, bool)]) -> Vec<CandidatePort> {
         let numbered = of.iter().zip(0..);
-        numbered.map(|(&(drain_bytes, shortest), port)| Candidate { port, drain_bytes, shortest }).collect()
+        numbered
+            .map(|(&(drain_bytes, shortest), port)| CandidatePort { port, drain_bytes, shortest })
+            .collect()
     }
 
     /// The ports that draws all over their range lead to.
@@ -265,7 +267,7 @@ mod tests {
         ) {
             let rule = adaptive();
             let all = candidates(&of);
-            let class = |candidate: &Candidate| 2 * rule.band(candidate.drain_bytes) + usize::from(!candidate.shortest);
+            let class = |candidate: &CandidatePort| 2 * rule.band(candidate.drain_bytes) + usize::from(!candidate.shortest);
             let best = all.iter().map(class).min().unwrap();
             let good: Vec<_> = all.iter().filter(|candidate| class(candidate) == best).collect();
             let chosen = rule.choose(all.iter().copied(), || draw).unwrap();

@@ -51,11 +51,11 @@ pub struct Flowlets {
     gap: Span,
     size: u32,
     /// Made by the first packet: many switches see none.
-    entries: Vec<Entry>,
+    entries: Vec<FlowletEntry>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct FlowletEntry {
     port: u32,
     last: Time,
 }
@@ -76,7 +76,7 @@ impl Flowlets {
         choose: impl FnOnce() -> u32,
     ) -> u32 {
         if self.entries.is_empty() {
-            self.entries = vec![Entry { port: NONE, last: Time::ZERO }; self.size as usize];
+            self.entries = vec![FlowletEntry { port: NONE, last: Time::ZERO }; self.size as usize];
         }
         let index = (u64::from(flow_hash) * u64::from(self.size)) >> 32;
         let entry = &mut self.entries[index as usize];

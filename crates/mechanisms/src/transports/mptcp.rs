@@ -35,11 +35,11 @@ mod reassembly;
 mod scheduler;
 mod sender;
 
-pub use config::Config;
-pub use endpoint::{Delivered, Endpoint, PathState, Transmit};
+pub use config::MptcpConfig;
+pub use endpoint::{MptcpDelivery, MptcpEndpoint, PathState, Transmit};
 pub use lia::{Lia, lia_alpha};
 pub use mapping::Mapping;
-pub use params::{Coupling, MptcpParams, Paths, Scheduler};
+pub use params::{Coupling, MptcpParams, SubflowPaths, SubflowScheduler};
 
 use super::describe::{Family, Feature};
 

@@ -29,7 +29,7 @@ mod scoreboard;
 mod segment;
 mod sender;
 
-pub use config::Config;
+pub use config::TcpConfig;
 pub use congestion::{Ack, Cause, CongestionControl, Cut, Limits, MakeController, SubflowWindow, Window};
 pub use controller::Controller;
 pub use endpoint::{Counters, Delivered, Endpoint, WindowState};
@@ -38,7 +38,7 @@ pub use params::{
     Recovery, RttError, RttSampling, TransportParams, WindowUnit,
 };
 pub(crate) use ranges::Ranges;
-pub use segment::{Ecn, Flags, SackBlocks, Segment};
+pub use segment::{EcnField, Flags, SackBlocks, TcpSegment};
 pub use sender::Offer;
 
 pub use super::Kind;

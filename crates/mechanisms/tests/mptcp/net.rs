@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use plimsoll_mechanisms::mptcp::{Config, Endpoint, Mapping, MptcpParams, PathState, Transmit};
-use plimsoll_mechanisms::tcp::{Segment, TransportParams};
+use plimsoll_mechanisms::mptcp::{Mapping, MptcpConfig, MptcpEndpoint, MptcpParams, PathState, Transmit};
+use plimsoll_mechanisms::tcp::{TcpSegment, TransportParams};
 use plimsoll_units::{Bytes, Span, Time};
 
 pub const MSS: u64 = 1_000;
@@ -22,7 +22,7 @@ pub fn tcp() -> TransportParams {
     }
 }
 
-pub fn config(tcp: &TransportParams, mptcp: &MptcpParams) -> Config {
+pub fn config(tcp: &TransportParams, mptcp: &MptcpParams) -> MptcpConfig {
     mptcp.resolve(tcp.resolve().expect("the test's keys are in range"))
 }
 
@@ -31,7 +31,7 @@ pub fn config(tcp: &TransportParams, mptcp: &MptcpParams) -> Config {
 pub struct InFlight {
     pub to: usize,
     pub subflow: usize,
-    pub segment: Segment,
+    pub segment: TcpSegment,
     pub data_ack: u64,
     pub mappings: Vec<Mapping>,
     pub reinjected: bool,
@@ -48,8 +48,8 @@ pub struct Path {
 pub type Loses = Box<dyn FnMut(Time, &InFlight) -> bool>;
 
 pub struct Net {
-    pub config: Config,
-    pub ends: [Endpoint; 2],
+    pub config: MptcpConfig,
+    pub ends: [MptcpEndpoint; 2],
     pub paths: Vec<Path>,
     pub loses: Loses,
     pub now: Time,
@@ -73,7 +73,7 @@ struct Marked {
 }
 
 impl Net {
-    pub fn new(config: Config, delays_us: &[u64]) -> Net {
+    pub fn new(config: MptcpConfig, delays_us: &[u64]) -> Net {
         let path = |&us: &u64| Path { delay: Span::from_us(us), state: PathState::Open };
         let marked = || Marked {
             data: Vec::new(),
@@ -82,7 +82,7 @@ impl Net {
             in_order: vec![0; config.subflows],
         };
         Net {
-            ends: [Endpoint::new(&config), Endpoint::new(&config)],
+            ends: [MptcpEndpoint::new(&config), MptcpEndpoint::new(&config)],
             marked: [marked(), marked()],
             config,
             paths: delays_us.iter().map(path).collect(),
@@ -120,7 +120,7 @@ impl Net {
     /// Handles the next arrival or timer, up to `until`. Returns whether there was one.
     pub fn step(&mut self, until: Time) -> bool {
         let arrival = self.flying.keys().next().map_or(Time::MAX, |key| key.0);
-        let timer = self.ends.iter().map(Endpoint::deadline).min().unwrap_or(Time::MAX);
+        let timer = self.ends.iter().map(MptcpEndpoint::deadline).min().unwrap_or(Time::MAX);
         let next = arrival.min(timer);
         if next == Time::MAX || next > until {
             return false;
@@ -168,7 +168,7 @@ impl Marked {
         self.whole as u64
     }
 
-    fn mark(&mut self, subflow: usize, segment: &Segment, mappings: &[Mapping]) {
+    fn mark(&mut self, subflow: usize, segment: &TcpSegment, mappings: &[Mapping]) {
         for mapping in mappings {
             for at in 0..mapping.len {
                 let known = self.subflows[subflow].insert(mapping.subflow + at, mapping.data + at);

@@ -1,6 +1,6 @@
 //! With any loss, everything written is delivered once and in order. The check against a second receiver is in [`Net`].
 
-use plimsoll_mechanisms::mptcp::{Coupling, MptcpParams, PathState, Scheduler};
+use plimsoll_mechanisms::mptcp::{Coupling, MptcpParams, PathState, SubflowScheduler};
 use plimsoll_mechanisms::tcp::{Kind, Recovery, TransportParams};
 use plimsoll_units::{Span, Time};
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ struct Case {
     losses: Vec<u32>,
     writes: Vec<(usize, u64)>,
     coupling: Coupling,
-    scheduler: Scheduler,
+    scheduler: SubflowScheduler,
     kind: Kind,
     recovery: Recovery,
     handshake: bool,
@@ -33,7 +33,7 @@ fn case() -> impl Strategy<Value = Case> {
         );
         let keys = (
             prop_oneof![Just(Coupling::Lia), Just(Coupling::Uncoupled)],
-            prop_oneof![Just(Scheduler::Default), Just(Scheduler::RoundRobin)],
+            prop_oneof![Just(SubflowScheduler::Default), Just(SubflowScheduler::RoundRobin)],
             prop_oneof![Just(Kind::Tcp), Just(Kind::Cubic), Just(Kind::Dctcp), Just(Kind::Swift)],
             prop_oneof![Just(Recovery::Reno), Just(Recovery::NewReno), Just(Recovery::Sack)],
             any::<bool>(),

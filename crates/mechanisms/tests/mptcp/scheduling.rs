@@ -1,14 +1,15 @@
 //! Assignment of data to subflows, by hand.
 
-use plimsoll_mechanisms::mptcp::{Coupling, Mapping, MptcpParams, PathState, Paths, Scheduler};
+use plimsoll_mechanisms::mptcp::{Coupling, Mapping, MptcpParams, PathState, SubflowPaths, SubflowScheduler};
 use plimsoll_mechanisms::tcp::TransportParams;
 use plimsoll_units::{Span, Time};
 
 use crate::net::{MSS, Net, config, tcp};
 
-fn net(scheduler: Scheduler, window: u32, delays_us: &[u64]) -> Net {
+fn net(scheduler: SubflowScheduler, window: u32, delays_us: &[u64]) -> Net {
     let tcp = TransportParams { initial_window: window, initial_ssthresh: Some(1), ..tcp() };
-    let paths = if scheduler == Scheduler::ActivePath { Paths::Classes } else { Paths::Hash };
+    let paths =
+        if scheduler == SubflowScheduler::ActivePath { SubflowPaths::Classes } else { SubflowPaths::Hash };
     let mptcp = MptcpParams {
         subflows: delays_us.len() as u32,
         scheduler,
@@ -27,7 +28,7 @@ fn sent(net: &Net, from: Time) -> Vec<(usize, u64)> {
 
 #[test]
 fn the_default_fills_the_window_of_the_lowest_rtt_first() {
-    let mut net = net(Scheduler::Default, 3, &[200, 100]);
+    let mut net = net(SubflowScheduler::Default, 3, &[200, 100]);
     // Before anything is measured the numbers decide.
     net.write(0, 4 * MSS);
     assert_eq!(sent(&net, Time::ZERO), [(0, 0), (0, 1), (0, 2), (1, 3)]);
@@ -42,7 +43,7 @@ fn the_default_fills_the_window_of_the_lowest_rtt_first() {
 
 #[test]
 fn round_robin_takes_turns_among_those_with_room() {
-    let mut net = net(Scheduler::RoundRobin, 2, &[100, 500, 300]);
+    let mut net = net(SubflowScheduler::RoundRobin, 2, &[100, 500, 300]);
     net.write(0, 7 * MSS);
     assert_eq!(sent(&net, Time::ZERO), [(0, 0), (1, 1), (2, 2), (0, 3), (1, 4), (2, 5)]);
     // The window of subflow 0 opens first.
@@ -54,7 +55,7 @@ fn round_robin_takes_turns_among_those_with_room() {
 
 #[test]
 fn the_active_path_is_the_only_one_for_data() {
-    let mut net = net(Scheduler::ActivePath, 4, &[100, 100]);
+    let mut net = net(SubflowScheduler::ActivePath, 4, &[100, 100]);
     net.paths[1].state = PathState::Inactive;
     net.write(0, 8 * MSS);
     assert_eq!(sent(&net, Time::ZERO), [(0, 0), (0, 1), (0, 2), (0, 3)]);
@@ -77,7 +78,7 @@ fn the_active_path_is_the_only_one_for_data() {
 /// The data sequence is cut into mappings as the scheduler assigns it, and the data ACK is sent back on every subflow.
 #[test]
 fn mappings_and_data_acks_are_those_of_the_rfc() {
-    let mut net = net(Scheduler::RoundRobin, 10, &[100, 250]);
+    let mut net = net(SubflowScheduler::RoundRobin, 10, &[100, 250]);
     net.write(0, 3 * MSS + 300);
     let mappings: Vec<(usize, Mapping)> =
         net.log.iter().map(|(_, sent)| (sent.subflow, sent.mappings[0])).collect();

@@ -1,7 +1,7 @@
 //! One long flow over a virtual bottleneck.
 
 use plimsoll_mechanisms::tcp::controller::CubicParams;
-use plimsoll_mechanisms::tcp::{Config, Endpoint, Flags, Kind, Recovery, Segment, TransportParams};
+use plimsoll_mechanisms::tcp::{Endpoint, Flags, Kind, Recovery, TcpConfig, TcpSegment, TransportParams};
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use crate::net::{End, Hop, Net};
@@ -81,7 +81,7 @@ fn dctcp_holds_the_queue_at_the_threshold() {
 
 /// A sender whose ACKs all come back a round trip later, at once.
 struct RoundTrips {
-    config: Config,
+    config: TcpConfig,
     end: Endpoint,
     now: Time,
 }
@@ -94,7 +94,7 @@ impl RoundTrips {
         RoundTrips { config, end, now: Time::ZERO }
     }
 
-    fn send(&mut self) -> Vec<Segment> {
+    fn send(&mut self) -> Vec<TcpSegment> {
         std::iter::from_fn(|| self.end.poll_transmit(&self.config, self.now)).collect()
     }
 
@@ -103,7 +103,7 @@ impl RoundTrips {
         self.end.on_segment(
             &self.config,
             self.now,
-            &Segment { ack, flags: Flags::ACK, sack, ..Segment::default() },
+            &TcpSegment { ack, flags: Flags::ACK, sack, ..TcpSegment::default() },
         );
     }
 

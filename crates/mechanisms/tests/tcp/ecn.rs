@@ -2,7 +2,8 @@
 
 use plimsoll_mechanisms::tcp::controller::DctcpParams;
 use plimsoll_mechanisms::tcp::{
-    EceGrowth, Ecn, EcnMode, Flags, Kind, LossAfterEcn, Recovery, Segment, TransportParams, WindowUnit,
+    EceGrowth, EcnField, EcnMode, Flags, Kind, LossAfterEcn, Recovery, TcpSegment, TransportParams,
+    WindowUnit,
 };
 
 use crate::script::{MSS, Script, params};
@@ -15,24 +16,24 @@ fn dctcp() -> TransportParams {
     TransportParams { kind: Kind::Dctcp, ..params() }
 }
 
-fn ece(segment: &Segment) -> bool {
+fn ece(segment: &TcpSegment) -> bool {
     segment.flags.has(Flags::ECE)
 }
 
 #[test]
 fn what_can_be_marked() {
-    for (ecn_on_acks, other) in [(false, Ecn::NotEct), (true, Ecn::Ect)] {
+    for (ecn_on_acks, other) in [(false, EcnField::NotEct), (true, EcnField::Ect)] {
         let mut s = Script::new(TransportParams { ecn_on_acks, ..dctcp() });
         s.write(5 * MSS);
-        assert_eq!(s.poll().unwrap().ecn, Ecn::Ect);
-        s.data(0, 100, Ecn::Ect);
+        assert_eq!(s.poll().unwrap().ecn, EcnField::Ect);
+        s.data(0, 100, EcnField::Ect);
         assert_eq!(s.acks(100).ecn, other);
         s.expire();
         assert_eq!(s.poll().unwrap().ecn, other, "a retransmission");
     }
     let mut s = Script::new(params());
     s.write(MSS);
-    assert_eq!(s.poll().unwrap().ecn, Ecn::NotEct);
+    assert_eq!(s.poll().unwrap().ecn, EcnField::NotEct);
 }
 
 #[test]
@@ -41,35 +42,35 @@ fn negotiation() {
     let mut s = Script::new(TransportParams { handshake: true, ..classic() });
     s.write(MSS);
     assert_eq!(s.poll().unwrap().flags, setup);
-    s.input(Segment { flags: Flags::SYN.with(Flags::ACK).with(Flags::ECE), ..Segment::default() });
+    s.input(TcpSegment { flags: Flags::SYN.with(Flags::ACK).with(Flags::ECE), ..TcpSegment::default() });
     s.acks(0);
-    assert_eq!(s.poll().unwrap().ecn, Ecn::Ect);
+    assert_eq!(s.poll().unwrap().ecn, EcnField::Ect);
 
     // The other end does not: no ECN.
     let mut s = Script::new(TransportParams { handshake: true, ..classic() });
     s.write(MSS);
     s.poll();
-    s.input(Segment { flags: Flags::SYN.with(Flags::ACK), ..Segment::default() });
+    s.input(TcpSegment { flags: Flags::SYN.with(Flags::ACK), ..TcpSegment::default() });
     s.acks(0);
-    assert_eq!(s.poll().unwrap().ecn, Ecn::NotEct);
+    assert_eq!(s.poll().unwrap().ecn, EcnField::NotEct);
 
     let mut s = Script::new(TransportParams { handshake: true, ..classic() });
-    s.input(Segment { flags: setup, ..Segment::default() });
+    s.input(TcpSegment { flags: setup, ..TcpSegment::default() });
     assert_eq!(s.poll().unwrap().flags, Flags::SYN.with(Flags::ACK).with(Flags::ECE));
 }
 
 #[test]
 fn classic_echo_lasts_until_cwr() {
     let mut s = Script::new(classic());
-    s.data(0, 1000, Ecn::Ect);
+    s.data(0, 1000, EcnField::Ect);
     assert!(!ece(&s.acks(1000)));
-    s.data(1000, 1000, Ecn::Ce);
+    s.data(1000, 1000, EcnField::Ce);
     assert!(ece(&s.acks(2000)));
-    s.data(2000, 1000, Ecn::Ect);
+    s.data(2000, 1000, EcnField::Ect);
     assert!(ece(&s.acks(3000)));
-    s.data_flags(3000, 1000, Ecn::Ect, Flags::CWR);
+    s.data_flags(3000, 1000, EcnField::Ect, Flags::CWR);
     assert!(!ece(&s.acks(4000)));
-    s.data_flags(4000, 1000, Ecn::Ce, Flags::CWR);
+    s.data_flags(4000, 1000, EcnField::Ce, Flags::CWR);
     assert!(ece(&s.acks(5000)));
     assert_eq!(s.end.counters().ce_received, 2);
 }
@@ -199,19 +200,19 @@ fn a_minimum_of_two_emerges_from_the_floors() {
 fn ce_state_machine() {
     let mut s = Script::new(TransportParams { ack_every: 2, ..dctcp() });
     // Unmarked, marked: the first is acknowledged without ECE, then the second at once with it.
-    s.data(0, 1000, Ecn::Ect);
+    s.data(0, 1000, EcnField::Ect);
     s.silent();
-    s.data(1000, 1000, Ecn::Ce);
+    s.data(1000, 1000, EcnField::Ce);
     assert!(!ece(&s.acks(1000)));
     assert!(ece(&s.acks(2000)));
     s.silent();
     // Two marked ones in a row: an ACK for both.
-    s.data(2000, 1000, Ecn::Ce);
+    s.data(2000, 1000, EcnField::Ce);
     s.silent();
-    s.data(3000, 1000, Ecn::Ce);
+    s.data(3000, 1000, EcnField::Ce);
     assert!(ece(&s.acks(4000)));
     // CE ends, with no segment waiting: one ACK.
-    s.data(4000, 1000, Ecn::Ect);
+    s.data(4000, 1000, EcnField::Ect);
     assert!(!ece(&s.acks(5000)));
     s.silent().no_deadline();
 }
@@ -221,13 +222,13 @@ fn marks_on_acks_are_echoed_if_asked() {
     for echo_marked_acks in [false, true] {
         let mut s = Script::new(TransportParams { echo_marked_acks, ..dctcp() });
         s.write(2 * MSS).sends(0, 2);
-        s.input(Segment { ack: 1000, flags: Flags::ACK, ecn: Ecn::Ce, ..Segment::default() });
+        s.input(TcpSegment { ack: 1000, flags: Flags::ACK, ecn: EcnField::Ce, ..TcpSegment::default() });
         s.silent().write(MSS);
         assert_eq!(ece(&s.poll().unwrap()), echo_marked_acks);
         // An unmarked ACK does not clear the state, data does.
         s.ack(2000).write(MSS);
         assert_eq!(ece(&s.poll().unwrap()), echo_marked_acks);
-        s.data(0, 100, Ecn::Ect);
+        s.data(0, 100, EcnField::Ect);
         assert!(!ece(&s.acks(100)));
     }
 }

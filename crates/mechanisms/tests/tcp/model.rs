@@ -3,8 +3,8 @@
 //! their books.
 
 use plimsoll_mechanisms::tcp::{
-    BackoffReset, CutBase, Ecn, EcnMode, Endpoint, FastRetransmitGuard, Growth, Kind, Recovery, RttSampling,
-    Segment, TransportParams, WindowUnit,
+    BackoffReset, CutBase, EcnField, EcnMode, Endpoint, FastRetransmitGuard, Growth, Kind, Recovery,
+    RttSampling, TcpSegment, TransportParams, WindowUnit,
 };
 use plimsoll_units::{Bytes, Span, Time};
 use proptest::prelude::*;
@@ -87,11 +87,11 @@ fn params() -> impl Strategy<Value = TransportParams> {
 }
 
 struct Model {
-    config: plimsoll_mechanisms::tcp::Config,
+    config: plimsoll_mechanisms::tcp::TcpConfig,
     now: Time,
     ends: [Endpoint; 2],
     /// Segments on their way to each end.
-    towards: [std::collections::VecDeque<Segment>; 2],
+    towards: [std::collections::VecDeque<TcpSegment>; 2],
     sent: u64,
     delivered: [u64; 2],
     acknowledged: [u64; 2],
@@ -135,7 +135,7 @@ impl Model {
         assert!(counters.data_segments <= counters.segments_sent);
     }
 
-    fn arrive(&mut self, end: usize, segment: &Segment) {
+    fn arrive(&mut self, end: usize, segment: &TcpSegment) {
         let delivered = self.ends[end].on_segment(&self.config, self.now, segment);
         self.delivered[end] += delivered.new_bytes;
         self.acknowledged[end] += delivered.acked;
@@ -174,7 +174,7 @@ impl Model {
                     Op::Lose(_) => return,
                     Op::Reorder(_) => return self.towards[end].push_back(segment),
                     Op::Duplicate(_) => self.towards[end].push_back(segment),
-                    Op::Mark(_) if segment.ecn == Ecn::Ect => segment.ecn = Ecn::Ce,
+                    Op::Mark(_) if segment.ecn == EcnField::Ect => segment.ecn = EcnField::Ce,
                     _ => {}
                 }
                 self.arrive(end, &segment);

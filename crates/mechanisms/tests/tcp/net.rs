@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use plimsoll_mechanisms::tcp::{Config, Delivered, Ecn, Endpoint, Segment};
+use plimsoll_mechanisms::tcp::{Delivered, EcnField, Endpoint, TcpConfig, TcpSegment};
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 /// An output port and the link behind it.
@@ -32,7 +32,7 @@ impl Hop {
     }
 
     /// Returns when the packet is at the other end of the link; `None` if it is lost.
-    fn admit(&mut self, now: Time, bytes: u32, segment: &mut Segment) -> Option<Time> {
+    fn admit(&mut self, now: Time, bytes: u32, segment: &mut TcpSegment) -> Option<Time> {
         while self.departures.front().is_some_and(|at| *at <= now) {
             self.departures.pop_front();
         }
@@ -41,8 +41,8 @@ impl Hop {
             self.drops += 1;
             return None;
         }
-        if waiting >= self.mark_at && segment.ecn == Ecn::Ect {
-            segment.ecn = Ecn::Ce;
+        if waiting >= self.mark_at && segment.ecn == EcnField::Ect {
+            segment.ecn = EcnField::Ce;
         }
         let start = self.departures.back().copied().unwrap_or(now).max(now);
         let departure = start + Bytes::new(u64::from(bytes)).time_at(self.rate);
@@ -74,7 +74,7 @@ struct Event {
     to: End,
     /// Next hop of the path towards `to`; its length when the packet is there.
     hop: usize,
-    segment: Segment,
+    segment: TcpSegment,
 }
 
 impl PartialEq for Event {
@@ -95,7 +95,7 @@ impl Ord for Event {
 }
 
 pub struct Net {
-    pub config: Config,
+    pub config: TcpConfig,
     pub now: Time,
     pub client: Endpoint,
     pub server: Endpoint,
@@ -107,7 +107,7 @@ pub struct Net {
 }
 
 impl Net {
-    pub fn new(config: Config, to_server: Vec<Hop>, to_client: Vec<Hop>) -> Net {
+    pub fn new(config: TcpConfig, to_server: Vec<Hop>, to_client: Vec<Hop>) -> Net {
         let (client, server) = (Endpoint::new(&config), Endpoint::new(&config));
         let events = BinaryHeap::new();
         Net { config, now: Time::ZERO, client, server, to_server, to_client, events, order: 0, steps: 0 }
@@ -134,7 +134,7 @@ impl Net {
         }
     }
 
-    fn forward(&mut self, now: Time, to: End, hop: usize, mut segment: Segment) {
+    fn forward(&mut self, now: Time, to: End, hop: usize, mut segment: TcpSegment) {
         let bytes = self.config.wire_bytes(&segment);
         let path = if to == End::Server { &mut self.to_server } else { &mut self.to_client };
         let Some(at) = path[hop].admit(now, bytes, &mut segment) else { return };

@@ -140,7 +140,7 @@ fn acknowledgements_are_not_paced() {
     let (mut s, orders) = obedient(params(), 10 * MSS);
     orders.lock().unwrap().rate = Some(Rate::from_mbps(8));
     s.write(100 * MSS).sends(0, 1).silent();
-    s.at(1).data(0, 1000, plimsoll_mechanisms::tcp::Ecn::NotEct);
+    s.at(1).data(0, 1000, plimsoll_mechanisms::tcp::EcnField::NotEct);
     s.acks(1000);
     s.silent();
 }

@@ -1,10 +1,10 @@
 //! Times and contents of ACKs, and the data that reaches the application.
 
-use plimsoll_mechanisms::tcp::{Ecn, Recovery, TransportParams};
+use plimsoll_mechanisms::tcp::{EcnField, Recovery, TransportParams};
 
 use crate::script::{Script, params};
 
-const PLAIN: Ecn = Ecn::NotEct;
+const PLAIN: EcnField = EcnField::NotEct;
 
 #[test]
 fn every_second_segment_is_acknowledged() {

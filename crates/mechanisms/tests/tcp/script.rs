@@ -1,7 +1,9 @@
 //! Packet scripts: one endpoint, the test plays the other end. Full segments are 1000 B, times are in
 //! microseconds, and an expectation that fails names the line of the script.
 
-use plimsoll_mechanisms::tcp::{Config, Delivered, Ecn, Endpoint, Flags, Segment, TransportParams};
+use plimsoll_mechanisms::tcp::{
+    Delivered, EcnField, Endpoint, Flags, TcpConfig, TcpSegment, TransportParams,
+};
 use plimsoll_units::{Bytes, Span, Time};
 
 /// Payload of a full segment.
@@ -20,7 +22,7 @@ pub fn params() -> TransportParams {
 }
 
 pub struct Script {
-    pub config: Config,
+    pub config: TcpConfig,
     pub end: Endpoint,
     pub now: Time,
     /// Bytes the other end has sent in order.
@@ -47,7 +49,7 @@ impl Script {
         self
     }
 
-    pub fn input(&mut self, segment: Segment) -> Delivered {
+    pub fn input(&mut self, segment: TcpSegment) -> Delivered {
         self.end.on_segment(&self.config, self.now, &segment)
     }
 
@@ -67,28 +69,28 @@ impl Script {
 
     pub fn ack_flags(&mut self, ack: u64, flags: Flags, blocks: &[(u64, u64)]) -> &mut Script {
         let sack = blocks.iter().copied().collect();
-        self.input(Segment {
+        self.input(TcpSegment {
             seq: self.peer_seq,
             ack,
             flags: flags.with(Flags::ACK),
             sack,
-            ..Segment::default()
+            ..TcpSegment::default()
         });
         self
     }
 
     /// A segment with data arrives.
-    pub fn data(&mut self, seq: u64, len: u32, ecn: Ecn) -> Delivered {
+    pub fn data(&mut self, seq: u64, len: u32, ecn: EcnField) -> Delivered {
         self.data_flags(seq, len, ecn, Flags::NONE)
     }
 
-    pub fn data_flags(&mut self, seq: u64, len: u32, ecn: Ecn, flags: Flags) -> Delivered {
+    pub fn data_flags(&mut self, seq: u64, len: u32, ecn: EcnField, flags: Flags) -> Delivered {
         self.peer_seq = self.peer_seq.max(seq + u64::from(len));
         let ack = self.end.acknowledged();
-        self.input(Segment { seq, len, ack, flags: flags.with(Flags::ACK), ecn, ..Segment::default() })
+        self.input(TcpSegment { seq, len, ack, flags: flags.with(Flags::ACK), ecn, ..TcpSegment::default() })
     }
 
-    pub fn poll(&mut self) -> Option<Segment> {
+    pub fn poll(&mut self) -> Option<TcpSegment> {
         self.end.poll_transmit(&self.config, self.now)
     }
 
@@ -122,7 +124,7 @@ impl Script {
 
     /// Expects the endpoint to send a pure ACK with this number.
     #[track_caller]
-    pub fn acks(&mut self, ack: u64) -> Segment {
+    pub fn acks(&mut self, ack: u64) -> TcpSegment {
         let segment = self.poll().unwrap_or_else(|| panic!("no ACK at {}", self.now));
         assert_eq!((segment.len, segment.ack), (0, ack), "at {}", self.now);
         segment

@@ -1,7 +1,7 @@
 //! The retransmission timer, Karn's algorithm, backoff, and the handshake.
 
 use plimsoll_mechanisms::tcp::{
-    BackoffReset, Ecn, Flags, Growth, RttError, RttSampling, Segment, TransportParams,
+    BackoffReset, EcnField, Flags, Growth, RttError, RttSampling, TcpSegment, TransportParams,
 };
 use plimsoll_units::Span;
 
@@ -117,7 +117,7 @@ fn anything_that_arrives_ends_the_silence() {
             s.expire().resends(0, 1000).silent();
         }
         if with_data {
-            s.data(0, 100, Ecn::NotEct);
+            s.data(0, 100, EcnField::NotEct);
             s.acks(100);
         } else {
             s.ack(0);
@@ -209,7 +209,7 @@ fn the_first_write_opens() {
     let mut s = Script::new(handshake());
     s.silent().write(2500);
     control(&mut s, Flags::SYN);
-    s.silent().deadline(1_000_000).at(50).input(Segment { flags: SYN_ACK, ..Segment::default() });
+    s.silent().deadline(1_000_000).at(50).input(TcpSegment { flags: SYN_ACK, ..TcpSegment::default() });
     assert!(s.end.is_established());
     // The ACK of the handshake leaves ahead of the data, and the SYN was a sample.
     s.acks(0);
@@ -221,15 +221,15 @@ fn the_first_write_opens() {
 #[test]
 fn the_other_end_answers() {
     let mut s = Script::new(handshake());
-    s.input(Segment { flags: Flags::SYN, ..Segment::default() });
+    s.input(TcpSegment { flags: Flags::SYN, ..TcpSegment::default() });
     control(&mut s, SYN_ACK);
     s.silent().at(50).ack(0).silent().no_deadline();
     assert!(s.end.is_established() && s.end.is_idle());
     // If the ACK is lost, data opens as well.
     let mut s = Script::new(handshake());
-    s.input(Segment { flags: Flags::SYN, ..Segment::default() });
+    s.input(TcpSegment { flags: Flags::SYN, ..TcpSegment::default() });
     control(&mut s, SYN_ACK);
-    let delivered = s.input(Segment { len: 100, flags: Flags::ACK, ..Segment::default() });
+    let delivered = s.input(TcpSegment { len: 100, flags: Flags::ACK, ..TcpSegment::default() });
     assert_eq!(delivered.new_bytes, 100);
     s.acks(100);
 }
@@ -241,7 +241,7 @@ fn a_lost_syn_costs_the_initial_rto_and_the_initial_window() {
     control(&mut s, Flags::SYN);
     s.deadline(1_000_000).expire();
     control(&mut s, Flags::SYN);
-    s.deadline(3_000_000).at(1_000_050).input(Segment { flags: SYN_ACK, ..Segment::default() });
+    s.deadline(3_000_000).at(1_000_050).input(TcpSegment { flags: SYN_ACK, ..TcpSegment::default() });
     s.acks(0);
     // RFC 5681, section 3.1: one segment. RFC 6298, section 5.7: 3 s.
     s.cwnd(1000).sends(0, 1).silent().deadline(4_000_050);
@@ -251,12 +251,12 @@ fn a_lost_syn_costs_the_initial_rto_and_the_initial_window() {
 #[test]
 fn a_handshake_segment_again_is_answered() {
     let mut s = Script::new(handshake());
-    s.input(Segment { flags: Flags::SYN, ..Segment::default() });
+    s.input(TcpSegment { flags: Flags::SYN, ..TcpSegment::default() });
     control(&mut s, SYN_ACK);
-    s.input(Segment { flags: Flags::SYN, ..Segment::default() });
+    s.input(TcpSegment { flags: Flags::SYN, ..TcpSegment::default() });
     control(&mut s, SYN_ACK);
     s.at(1).write(100).silent().ack(0).sends_part(0, 100);
-    s.input(Segment { flags: SYN_ACK, ..Segment::default() });
+    s.input(TcpSegment { flags: SYN_ACK, ..TcpSegment::default() });
     s.acks(0);
 }
 
@@ -265,9 +265,9 @@ fn both_ends_open_at_once() {
     let mut s = Script::new(handshake());
     s.write(100);
     control(&mut s, Flags::SYN);
-    s.at(10).input(Segment { flags: Flags::SYN, ..Segment::default() });
+    s.at(10).input(TcpSegment { flags: Flags::SYN, ..TcpSegment::default() });
     control(&mut s, SYN_ACK);
-    s.at(20).input(Segment { flags: SYN_ACK, ..Segment::default() });
+    s.at(20).input(TcpSegment { flags: SYN_ACK, ..TcpSegment::default() });
     s.acks(0);
     s.sends_part(0, 100);
 }

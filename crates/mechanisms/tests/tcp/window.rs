@@ -1,8 +1,8 @@
 //! Growth of the window, and the data that may leave with it.
 
 use plimsoll_mechanisms::tcp::{
-    Ack, Config, CongestionControl, Cut, CutBase, Ecn, Endpoint, Growth, Limits, MakeController, Offer,
-    Recovery, TransportParams, Window, WindowUnit,
+    Ack, CongestionControl, Cut, CutBase, EcnField, Endpoint, Growth, Limits, MakeController, Offer,
+    Recovery, TcpConfig, TransportParams, Window, WindowUnit,
 };
 use plimsoll_units::Span;
 
@@ -70,7 +70,7 @@ fn an_offer_is_the_new_data_that_may_leave() {
     s.sends(3000, 1);
     assert_eq!(s.end.offer(&s.config), None);
     // A pending acknowledgement is sent first.
-    s.at(100).ack(1000).data(0, 1000, Ecn::NotEct);
+    s.at(100).ack(1000).data(0, 1000, EcnField::NotEct);
     assert_eq!(s.end.offer(&s.config), None);
     s.acks(1000);
     assert_eq!(s.end.offer(&s.config), Some(Offer { allowed: 2000, window: 5000, ..rest }));
@@ -287,5 +287,5 @@ fn endpoints_and_their_configuration_cross_threads() {
     fn crosses<T: Send>() {}
     fn is_shared<T: Send + Sync>() {}
     crosses::<Endpoint>();
-    is_shared::<Config>();
+    is_shared::<TcpConfig>();
 }

@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::redundancy::Policy;
+use crate::redundancy::CopyPolicy;
 
 fn once(law: Law) -> Redundant {
-    Redundant::new(law, Policy::Once).expect("there is no parameter")
+    Redundant::new(law, CopyPolicy::Once).expect("there is no parameter")
 }
 
 fn near(a: f64, b: f64, by: f64) -> bool {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Law, Policy, Redundant};
+use crate::{CopyPolicy, Law, Redundant};
 
 /// Returns servers of exponential service times with a mean of 100 us, at a load of each without copies.
 fn exponential_servers(load: f64, sending: Sending) -> ClusterModel {
@@ -41,10 +41,10 @@ fn two_replicas_help_below_a_third() {
 fn idle_servers_are_as_the_formula_has_them() {
     let after = Span::from_us(150);
     for (sending, policy) in [
-        (Sending::Once, Policy::Once),
-        (Sending::Replicas(3), Policy::Replicas { copies: 3 }),
-        (Sending::Hedge { after, copies: 2 }, Policy::Hedge { after_us: 150.0, copies: 2 }),
-        (Sending::Retry { timeout: after, retries: 2 }, Policy::Retry { timeout_us: 150.0, retries: 2 }),
+        (Sending::Once, CopyPolicy::Once),
+        (Sending::Replicas(3), CopyPolicy::Replicas { copies: 3 }),
+        (Sending::Hedge { after, copies: 2 }, CopyPolicy::Hedge { after_us: 150.0, copies: 2 }),
+        (Sending::Retry { timeout: after, retries: 2 }, CopyPolicy::Retry { timeout_us: 150.0, retries: 2 }),
     ] {
         let outcome = run(&exponential_servers(0.0005, sending), 1).expect("the values fit");
         let formula = Redundant::new(Law::Exponential { mean: 100.0 }, policy).expect("the values fit");

@@ -12,7 +12,7 @@ fn thousand() -> Histogram<u64> {
     histogram
 }
 
-fn median(measured: &Measured) -> f64 {
+fn median(measured: &MeasuredLatencies) -> f64 {
     Law::Empirical(measured.distribution.clone()).quantile(0.5)
 }
 
@@ -116,7 +116,7 @@ fn tag(tag: &str) -> Hints<'_> {
     Hints { tag: Some(tag), ..Hints::default() }
 }
 
-fn p99_us(measured: &Measured) -> f64 {
+fn p99_us(measured: &MeasuredLatencies) -> f64 {
     Law::Empirical(measured.distribution.clone()).quantile(0.99)
 }
 

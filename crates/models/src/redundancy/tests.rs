@@ -3,11 +3,11 @@ use proptest::prelude::*;
 use super::*;
 use crate::law::Empirical;
 
-fn redundant(law: Law, policy: Policy) -> Redundant {
+fn redundant(law: Law, policy: CopyPolicy) -> Redundant {
     Redundant::new(law, policy).expect("the parameters are in their ranges")
 }
 
-fn exponential(policy: Policy) -> Redundant {
+fn exponential(policy: CopyPolicy) -> Redundant {
     redundant(Law::Exponential { mean: 100.0 }, policy)
 }
 
@@ -23,7 +23,7 @@ fn near(a: f64, b: f64) -> bool {
 #[test]
 fn replicas_of_an_exponential_latency_divide_it() {
     for copies in [1, 2, 5] {
-        let replicas = exponential(Policy::Replicas { copies });
+        let replicas = exponential(CopyPolicy::Replicas { copies });
         assert!(near(replicas.mean(), 100.0 / f64::from(copies)), "{}", replicas.mean());
         assert!(near(replicas.quantile(0.99), 100.0 * libm::log(100.0) / f64::from(copies)));
         assert_eq!(replicas.load(), f64::from(copies));
@@ -34,11 +34,11 @@ fn replicas_of_an_exponential_latency_divide_it() {
 #[test]
 fn a_hedge_of_an_exponential_latency_halves_what_is_left() {
     let left = libm::exp(-1.0);
-    let hedge = exponential(Policy::Hedge { after_us: 100.0, copies: 2 });
+    let hedge = exponential(CopyPolicy::Hedge { after_us: 100.0, copies: 2 });
     assert!(near(hedge.mean(), 100.0 * (1.0 - left) + 50.0 * left), "{}", hedge.mean());
     assert!(near(hedge.load(), 1.0 + left));
     // Giving the first up instead leaves its mean as it was.
-    let retry = exponential(Policy::Retry { timeout_us: 100.0, retries: 3 });
+    let retry = exponential(CopyPolicy::Retry { timeout_us: 100.0, retries: 3 });
     assert!(near(retry.mean(), 100.0), "{}", retry.mean());
     assert!(near(retry.load(), 1.0 + left + left * left + left * left * left));
     assert!(near(retry.timed_out().expect("there is a timeout"), libm::exp(-4.0)));
@@ -47,10 +47,10 @@ fn a_hedge_of_an_exponential_latency_halves_what_is_left() {
 #[test]
 fn dice_are_exact() {
     // The smaller of two dice: (1 * 11 + 2 * 9 + ... + 6 * 1) / 36.
-    let smaller = redundant(dice(), Policy::Replicas { copies: 2 });
+    let smaller = redundant(dice(), CopyPolicy::Replicas { copies: 2 });
     assert!((smaller.mean() - 91.0 / 36.0).abs() < 1e-12, "{}", smaller.mean());
     // A second die 3 after the first, where that is 4 or more: min(4, 3 + y) = 4, then the smaller of 5 and 3 + y.
-    let hedge = redundant(dice(), Policy::Hedge { after_us: 3.0, copies: 2 });
+    let hedge = redundant(dice(), CopyPolicy::Hedge { after_us: 3.0, copies: 2 });
     let of_five = (4.0 + 5.0 * 5.0) / 6.0;
     let of_six = (4.0 + 5.0 + 6.0 * 4.0) / 6.0;
     assert!(
@@ -60,7 +60,7 @@ fn dice_are_exact() {
     );
     assert!((hedge.load() - 1.5).abs() < 1e-12);
     // A latency above 3 is drawn again, once: 3 + 3.5.
-    let retry = redundant(dice(), Policy::Retry { timeout_us: 3.0, retries: 1 });
+    let retry = redundant(dice(), CopyPolicy::Retry { timeout_us: 3.0, retries: 1 });
     assert!((retry.mean() - (1.0 + 2.0 + 3.0 + 3.0 * 6.5) / 6.0).abs() < 1e-12, "{}", retry.mean());
     assert_eq!(retry.quantile(0.5), 3.0);
     assert_eq!(retry.quantile(0.999), 9.0);
@@ -70,17 +70,20 @@ fn dice_are_exact() {
 #[test]
 fn a_timeout_below_all_latencies_only_delays() {
     let constant = Law::Empirical(Empirical::of_samples(vec![10.0]));
-    let retry = redundant(constant, Policy::Retry { timeout_us: 4.0, retries: 2 });
+    let retry = redundant(constant, CopyPolicy::Retry { timeout_us: 4.0, retries: 2 });
     assert_eq!((retry.mean(), retry.load(), retry.timed_out()), (18.0, 3.0, Some(1.0)));
 }
 
 #[test]
 fn parameters_outside_their_ranges_are_named() {
     let error = |policy| Redundant::new(dice(), policy).expect_err("it cannot be").to_string();
-    assert_eq!(error(Policy::Replicas { copies: 0 }), "copies 0: expected 1 to 64");
-    assert_eq!(error(Policy::Hedge { after_us: -1.0, copies: 2 }), "after -1: expected 0 us or more");
-    assert_eq!(error(Policy::Retry { timeout_us: 0.0, retries: 1 }), "timeout 0: expected more than 0 us");
-    assert_eq!(error(Policy::Retry { timeout_us: 1.0, retries: 99 }), "retries 99: expected 0 to 64");
+    assert_eq!(error(CopyPolicy::Replicas { copies: 0 }), "copies 0: expected 1 to 64");
+    assert_eq!(error(CopyPolicy::Hedge { after_us: -1.0, copies: 2 }), "after -1: expected 0 us or more");
+    assert_eq!(
+        error(CopyPolicy::Retry { timeout_us: 0.0, retries: 1 }),
+        "timeout 0: expected more than 0 us"
+    );
+    assert_eq!(error(CopyPolicy::Retry { timeout_us: 1.0, retries: 99 }), "retries 99: expected 0 to 64");
 }
 
 fn laws() -> impl Strategy<Value = Law> {
@@ -96,15 +99,15 @@ proptest! {
     /// A policy that never sends a second copy is rejected.
     #[test]
     fn one_copy_changes_nothing(law in laws(), share in 0.01f64..0.999) {
-        let once = redundant(law.clone(), Policy::Once);
+        let once = redundant(law.clone(), CopyPolicy::Once);
         let longest = law.quantile(1.0 - 1e-13);
         let (at_share, mean) = (once.quantile(share), once.mean());
         for policy in [
-            Policy::Replicas { copies: 1 },
-            Policy::Hedge { after_us: 7.0, copies: 1 },
-            Policy::Retry { timeout_us: 7.0, retries: 0 },
-            Policy::Hedge { after_us: longest + 1.0, copies: 3 },
-            Policy::Retry { timeout_us: longest + 1.0, retries: 3 },
+            CopyPolicy::Replicas { copies: 1 },
+            CopyPolicy::Hedge { after_us: 7.0, copies: 1 },
+            CopyPolicy::Retry { timeout_us: 7.0, retries: 0 },
+            CopyPolicy::Hedge { after_us: longest + 1.0, copies: 3 },
+            CopyPolicy::Retry { timeout_us: longest + 1.0, retries: 3 },
         ] {
             let same = redundant(law.clone(), policy);
             prop_assert!((same.load() - 1.0).abs() < 1e-9);
@@ -119,7 +122,7 @@ proptest! {
     #[test]
     fn a_hedge_at_a_percentile_adds_what_is_above_it(law in laws(), share in 0.5f64..0.99) {
         let after_us = law.quantile(share);
-        let added = redundant(law.clone(), Policy::Hedge { after_us, copies: 2 }).load() - 1.0;
+        let added = redundant(law.clone(), CopyPolicy::Hedge { after_us, copies: 2 }).load() - 1.0;
         prop_assert!(added <= 1.0 - share + 1e-9);
         if !matches!(law, Law::Empirical(_)) {
             prop_assert!((added - (1.0 - share)).abs() < 1e-6, "{added}");
@@ -130,10 +133,10 @@ proptest! {
     #[test]
     fn copies_shorten_and_waiting_for_them_less_so(law in laws(), x in 0.0f64..1e4, after_us in 0.0f64..1e3) {
         let above = |policy| redundant(law.clone(), policy).above(x);
-        let two = above(Policy::Replicas { copies: 2 });
-        let hedged = above(Policy::Hedge { after_us, copies: 2 });
-        prop_assert!(two <= hedged + 1e-12 && hedged <= above(Policy::Once) + 1e-12);
-        let at_once = above(Policy::Hedge { after_us: 0.0, copies: 2 });
+        let two = above(CopyPolicy::Replicas { copies: 2 });
+        let hedged = above(CopyPolicy::Hedge { after_us, copies: 2 });
+        prop_assert!(two <= hedged + 1e-12 && hedged <= above(CopyPolicy::Once) + 1e-12);
+        let at_once = above(CopyPolicy::Hedge { after_us: 0.0, copies: 2 });
         prop_assert!((at_once - two).abs() < 1e-12);
     }
 
@@ -141,8 +144,8 @@ proptest! {
     #[test]
     fn quantiles_are_the_least(law in laws(), timeout_us in 1.0f64..1e3, share in 0.01f64..0.999) {
         for policy in [
-            Policy::Hedge { after_us: timeout_us, copies: 3 },
-            Policy::Retry { timeout_us, retries: 2 },
+            CopyPolicy::Hedge { after_us: timeout_us, copies: 3 },
+            CopyPolicy::Retry { timeout_us, retries: 2 },
         ] {
             let one = redundant(law.clone(), policy);
             let x = one.quantile(share);

@@ -10,7 +10,7 @@ use super::model::{is_rate, is_share, is_time, unless};
 /// The arrival process of requests.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Arrivals {
+pub enum ServerArrivals {
     /// Clients that do not wait for answers.
     Open {
         /// Requests per second of all clients together.
@@ -51,7 +51,7 @@ pub enum Arrivals {
         /// Time from one tick to the next; more than zero. Each client's timer has a random phase.
         every: Span,
         /// When requests come due; not in a closed loop.
-        due: Box<Arrivals>,
+        due: Box<ServerArrivals>,
     },
 }
 
@@ -67,14 +67,14 @@ pub enum Spacing {
     Constant,
 }
 
-impl Arrivals {
+impl ServerArrivals {
     /// Returns the number of clients.
     pub(super) fn clients(&self) -> u32 {
         match self {
-            Arrivals::Open { clients, .. }
-            | Arrivals::Bursts { clients, .. }
-            | Arrivals::Closed { clients, .. } => *clients,
-            Arrivals::Ticks { due, .. } => due.clients(),
+            ServerArrivals::Open { clients, .. }
+            | ServerArrivals::Bursts { clients, .. }
+            | ServerArrivals::Closed { clients, .. } => *clients,
+            ServerArrivals::Ticks { due, .. } => due.clients(),
         }
     }
 
@@ -82,20 +82,20 @@ impl Arrivals {
         // An owner's number in the event queue has 29 bits; this limit is more than any use needs.
         unless((1..=1 << 20).contains(&self.clients()), "clients", self.clients(), "1 to 1048576")?;
         match self {
-            Arrivals::Open { rate, .. } => unless(is_rate(*rate), "rate", rate, "more than 0"),
-            Arrivals::Bursts { rate, ratio, length, share, .. } => {
+            ServerArrivals::Open { rate, .. } => unless(is_rate(*rate), "rate", rate, "more than 0"),
+            ServerArrivals::Bursts { rate, ratio, length, share, .. } => {
                 unless(is_rate(*rate), "rate", rate, "more than 0")?;
                 unless(is_share(*share) && *share > 0.0 && *share < 1.0, "share", share, "between 0 and 1")?;
                 unless(ratio.is_finite() && ratio > share, "ratio", ratio, "more than `share`")?;
                 unless(*length > Span::ZERO, "length", length, "more than zero")
             }
-            Arrivals::Closed { think, rate, .. } => {
+            ServerArrivals::Closed { think, rate, .. } => {
                 is_time("think", think)?;
                 unless(rate.is_none_or(is_rate), "rate", rate.unwrap_or(0.0), "more than 0")
             }
-            Arrivals::Ticks { every, due } => {
+            ServerArrivals::Ticks { every, due } => {
                 unless(*every > Span::ZERO, "every", every, "more than zero")?;
-                let is_open = matches!(**due, Arrivals::Open { .. } | Arrivals::Bursts { .. });
+                let is_open = matches!(**due, ServerArrivals::Open { .. } | ServerArrivals::Bursts { .. });
                 unless(is_open, "due", "a closed loop, or ticks", "an open loop, or bursts")?;
                 due.check()
             }
@@ -105,64 +105,66 @@ impl Arrivals {
 
 /// One client's next requests.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct ArrivingClient {
     stream: Stream,
-    kind: Kind,
+    kind: ArrivalKind,
     /// The time at which it sends, or should send by its timetable.
     next: Time,
     /// The timer that it waits for, if it does.
-    ticks: Option<Ticks>,
+    ticks: Option<TimerTicks>,
 }
 
 /// The ticks of a timer, at which the requests of a client leave.
 #[derive(Clone, Copy, Debug)]
-struct Ticks {
+struct TimerTicks {
     first: Time,
     every: Span,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum ArrivalKind {
     Open { gap: f64, spacing: Spacing },
-    Bursts(Burst),
+    Bursts(BurstShape),
     Closed { think: Sampler<Span>, gap: Option<f64> },
 }
 
 /// The shape of the rate, in requests and seconds.
 #[derive(Clone, Copy, Debug)]
-struct Burst {
+struct BurstShape {
     period: f64,
     length: f64,
     rate_in: f64,
     rate_out: f64,
 }
 
-impl Client {
-    pub(super) fn new(arrivals: &Arrivals, number: u32, streams: &Streams) -> Client {
+impl ArrivingClient {
+    pub(super) fn new(arrivals: &ServerArrivals, number: u32, streams: &Streams) -> ArrivingClient {
         let clients = f64::from(arrivals.clients());
         let (arrivals, ticks) = match arrivals {
-            Arrivals::Ticks { every, due } => {
+            ServerArrivals::Ticks { every, due } => {
                 let phase = uniform(&mut streams.stream(&format!("server/client/{number}/ticks")));
                 let first = Time::ZERO + Span::from_secs_f64(every.as_secs_f64() * phase);
-                (&**due, Some(Ticks { first, every: *every }))
+                (&**due, Some(TimerTicks { first, every: *every }))
             }
             arrivals => (arrivals, None),
         };
         let kind = match arrivals {
-            Arrivals::Open { rate, spacing, .. } => Kind::Open { gap: clients / rate, spacing: *spacing },
-            Arrivals::Bursts { rate, ratio, length, share, .. } => {
+            ServerArrivals::Open { rate, spacing, .. } => {
+                ArrivalKind::Open { gap: clients / rate, spacing: *spacing }
+            }
+            ServerArrivals::Bursts { rate, ratio, length, share, .. } => {
                 let (rate, length) = (rate / clients, length.as_secs_f64());
                 let period = ratio * length / share;
                 let rate_out = rate * (1.0 - share) * period / (period - length);
-                Kind::Bursts(Burst { period, length, rate_in: rate * ratio, rate_out })
+                ArrivalKind::Bursts(BurstShape { period, length, rate_in: rate * ratio, rate_out })
             }
-            Arrivals::Closed { think, rate, .. } => {
-                Kind::Closed { think: think.sampler(), gap: rate.map(|rate| clients / rate) }
+            ServerArrivals::Closed { think, rate, .. } => {
+                ArrivalKind::Closed { think: think.sampler(), gap: rate.map(|rate| clients / rate) }
             }
-            Arrivals::Ticks { .. } => unreachable!("`check` has rejected ticks of ticks"),
+            ServerArrivals::Ticks { .. } => unreachable!("`check` has rejected ticks of ticks"),
         };
         let stream = streams.stream(&format!("server/client/{number}"));
-        let mut client = Client { stream, kind, next: Time::ZERO, ticks };
+        let mut client = ArrivingClient { stream, kind, next: Time::ZERO, ticks };
         client.start();
         client
     }
@@ -171,11 +173,12 @@ impl Client {
     fn start(&mut self) {
         let phase = |stream: &mut Stream, gap: f64| Time::ZERO + Span::from_secs_f64(gap * uniform(stream));
         match &self.kind {
-            Kind::Open { gap, spacing: Spacing::Constant } | Kind::Closed { gap: Some(gap), .. } => {
+            ArrivalKind::Open { gap, spacing: Spacing::Constant }
+            | ArrivalKind::Closed { gap: Some(gap), .. } => {
                 self.next = phase(&mut self.stream, *gap);
             }
-            Kind::Open { .. } | Kind::Bursts(_) => self.advance(),
-            Kind::Closed { think, .. } => self.next = Time::ZERO + think.sample(&mut self.stream),
+            ArrivalKind::Open { .. } | ArrivalKind::Bursts(_) => self.advance(),
+            ArrivalKind::Closed { think, .. } => self.next = Time::ZERO + think.sample(&mut self.stream),
         }
     }
 
@@ -186,7 +189,7 @@ impl Client {
 
     /// Records that it has sent; returns `false` if it now waits for the answer.
     pub(super) fn on_sent(&mut self) -> bool {
-        let is_open = !matches!(self.kind, Kind::Closed { .. });
+        let is_open = !matches!(self.kind, ArrivalKind::Closed { .. });
         if is_open {
             self.advance();
         }
@@ -195,7 +198,7 @@ impl Client {
 
     /// Schedules the next request once the answer to the last one has arrived.
     pub(super) fn on_answer(&mut self, now: Time) {
-        if let Kind::Closed { think, gap } = &self.kind {
+        if let ArrivalKind::Closed { think, gap } = &self.kind {
             let free = now + think.sample(&mut self.stream);
             let due = gap.map_or(Time::ZERO, |gap| self.next + Span::from_secs_f64(gap));
             // A late request moves the timetable: a client does not send twice as fast afterwards.
@@ -205,7 +208,7 @@ impl Client {
 
     fn advance(&mut self) {
         match &self.kind {
-            Kind::Open { gap, spacing } => {
+            ArrivalKind::Open { gap, spacing } => {
                 let times = match spacing {
                     Spacing::Poisson => exponential(&mut self.stream),
                     Spacing::Uniform => 2.0 * uniform(&mut self.stream),
@@ -213,23 +216,23 @@ impl Client {
                 };
                 self.next += Span::from_secs_f64(gap * times);
             }
-            Kind::Bursts(burst) => {
+            ArrivalKind::Bursts(burst) => {
                 let work = exponential(&mut self.stream);
                 self.next = Time::ZERO + Span::from_secs_f64(burst.after(self.next.as_secs_f64(), work));
             }
-            Kind::Closed { .. } => {}
+            ArrivalKind::Closed { .. } => {}
         }
     }
 }
 
-impl Ticks {
+impl TimerTicks {
     fn at_or_after(self, due: Time) -> Time {
         let ticks = due.saturating_since(self.first).as_ps().div_ceil(self.every.as_ps());
         self.first + self.every.saturating_mul(ticks)
     }
 }
 
-impl Burst {
+impl BurstShape {
     /// Returns when `work` more requests are due after `at`, by the integral of the rate.
     fn after(&self, mut at: f64, mut work: f64) -> f64 {
         loop {

@@ -15,13 +15,13 @@ pub struct Keys {
     /// Partitions; 1 to 65536.
     pub partitions: u32,
     /// The distribution of requests over keys.
-    pub popularity: Popularity,
+    pub popularity: KeyPopularity,
 }
 
 /// The distribution of requests over keys.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Popularity {
+pub enum KeyPopularity {
     /// Every partition is requested equally often.
     Uniform,
     /// The k-th of `keys` keys is requested `k^-exponent` times as often as the first; keys are strewn over partitions
@@ -47,12 +47,12 @@ impl Keys {
     pub(super) fn check(&self) -> Result<(), InvalidParam> {
         unless((1..=1 << 16).contains(&self.partitions), "partitions", self.partitions, "1 to 65536")?;
         match &self.popularity {
-            Popularity::Uniform => Ok(()),
-            Popularity::Zipf { keys, exponent } => {
+            KeyPopularity::Uniform => Ok(()),
+            KeyPopularity::Zipf { keys, exponent } => {
                 unless((1..=10_000_000).contains(keys), "keys", keys, "1 to 10000000")?;
                 unless(*exponent >= 0.0 && exponent.is_finite(), "exponent", exponent, "0 or more")
             }
-            Popularity::Hot { keys, share, epoch } => {
+            KeyPopularity::Hot { keys, share, epoch } => {
                 unless((1..=self.partitions).contains(keys), "keys", keys, "1 to the number of partitions")?;
                 unless(is_share(*share), "share", share, "0 to 1")?;
                 let epoch = epoch.unwrap_or(Span::MAX);
@@ -64,13 +64,13 @@ impl Keys {
 
 /// Draws the partition of each request.
 #[derive(Debug)]
-pub(super) struct Partitions {
+pub(super) struct PartitionDraw {
     count: u32,
-    kind: Kind,
+    kind: KeyKind,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum KeyKind {
     Uniform,
     /// The cumulative shares of the partitions.
     Weighted(Vec<f64>),
@@ -84,12 +84,12 @@ enum Kind {
     },
 }
 
-impl Partitions {
-    pub(super) fn new(keys: &Keys, streams: &Streams) -> Partitions {
+impl PartitionDraw {
+    pub(super) fn new(keys: &Keys, streams: &Streams) -> PartitionDraw {
         let count = keys.partitions;
         let kind = match &keys.popularity {
-            Popularity::Uniform => Kind::Uniform,
-            Popularity::Zipf { keys, exponent } => {
+            KeyPopularity::Uniform => KeyKind::Uniform,
+            KeyPopularity::Zipf { keys, exponent } => {
                 let mut stream = streams.stream("server/keys/partitions");
                 let mut weights = vec![0.0; count as usize];
                 for rank in 1..=*keys {
@@ -101,27 +101,27 @@ impl Partitions {
                     sum += *weight;
                     *weight = sum / total;
                 }
-                Kind::Weighted(weights)
+                KeyKind::Weighted(weights)
             }
-            Popularity::Hot { keys, share, epoch } => {
+            KeyPopularity::Hot { keys, share, epoch } => {
                 let word = streams.word("server/keys/hot");
                 let hot = drawn(word, 0, *keys, count);
-                Kind::Hot { word, share: *share, epoch: *epoch, current: 0, hot }
+                KeyKind::Hot { word, share: *share, epoch: *epoch, current: 0, hot }
             }
         };
-        Partitions { count, kind }
+        PartitionDraw { count, kind }
     }
 
     /// Returns the partition of a request that is sent at `at`; successive calls never go back in time.
     pub(super) fn draw(&mut self, at: Time, stream: &mut Stream) -> u32 {
         let count = self.count;
         match &mut self.kind {
-            Kind::Uniform => below(stream, count),
-            Kind::Weighted(shares) => {
+            KeyKind::Uniform => below(stream, count),
+            KeyKind::Weighted(shares) => {
                 let at = uniform(stream);
                 (shares.partition_point(|&share| share <= at) as u32).min(count - 1)
             }
-            Kind::Hot { word, share, epoch, current, hot } => {
+            KeyKind::Hot { word, share, epoch, current, hot } => {
                 let number = epoch.map_or(0, |epoch| at.as_ps() / epoch.as_ps());
                 if number != *current {
                     *current = number;

@@ -93,7 +93,7 @@ impl Locking {
 
 /// The state of one lock: its holders, and the threads that wait for it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lock {
+pub(super) struct SimulatedLock {
     readers: u32,
     writer: bool,
     /// When the cache line of its count is free.
@@ -102,7 +102,7 @@ pub(super) struct Lock {
     waiting: VecDeque<(usize, bool)>,
 }
 
-impl Lock {
+impl SimulatedLock {
     /// Returns until when a thread that asks at `now` changes the lock's count.
     pub(super) fn change_count(&mut self, now: Time, takes: Span) -> Time {
         self.line_free = self.line_free.max(now) + takes;

@@ -6,10 +6,10 @@ use plimsoll_fabric::engine::{EventQueue, Owner, OwnerKind};
 use plimsoll_traffic::distribution::{Sampler, uniform};
 use plimsoll_units::{Span, Streams, Time};
 
-use super::arrivals::{Arrivals, Client};
-use super::keys::{Partitions, below};
-use super::lock::{Lock, Locking};
-use super::model::{Dispatch, Placement, ServerModel};
+use super::arrivals::{ArrivingClient, ServerArrivals};
+use super::keys::{PartitionDraw, below};
+use super::lock::{Locking, SimulatedLock};
+use super::model::{Dispatch, MemoryPlacement, ServerModel};
 use super::outcome::{Served, ServerOutcome};
 use super::steering::Owners;
 
@@ -49,7 +49,7 @@ enum Phase {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Thread {
+struct ServerThread {
     phase: Phase,
     /// Slot of its request, unless it is idle.
     slot: usize,
@@ -63,11 +63,11 @@ struct Samplers {
 }
 
 /// A server and its clients in one state.
-pub(super) struct Machine<'a> {
+pub(super) struct ServerMachine<'a> {
     model: &'a ServerModel,
     events: EventQueue,
-    clients: Vec<Client>,
-    partitions: Partitions,
+    clients: Vec<ArrivingClient>,
+    partitions: PartitionDraw,
     owners: Option<Owners>,
     /// The node of each partition's first owner.
     homes: Vec<u32>,
@@ -79,8 +79,8 @@ pub(super) struct Machine<'a> {
     queues: Vec<VecDeque<usize>>,
     /// Idle threads of each queue, the last busy one at the end.
     idle: Vec<Vec<usize>>,
-    threads: Vec<Thread>,
-    locks: Vec<Lock>,
+    threads: Vec<ServerThread>,
+    locks: Vec<SimulatedLock>,
     /// When the NIC's line is free.
     line_free: Time,
     created: u64,
@@ -90,11 +90,11 @@ pub(super) struct Machine<'a> {
     outcome: ServerOutcome,
 }
 
-impl<'a> Machine<'a> {
-    pub(super) fn new(model: &'a ServerModel, seed: u64) -> Machine<'a> {
+impl<'a> ServerMachine<'a> {
+    pub(super) fn new(model: &'a ServerModel, seed: u64) -> ServerMachine<'a> {
         let streams = Streams::new(seed);
-        let clients: Vec<Client> = (0..model.arrivals.clients())
-            .map(|number| Client::new(&model.arrivals, number, &streams))
+        let clients: Vec<ArrivingClient> = (0..model.arrivals.clients())
+            .map(|number| ArrivingClient::new(&model.arrivals, number, &streams))
             .collect();
         let threads = model.threads_in_all() as usize;
         let queues = match model.dispatch {
@@ -113,10 +113,10 @@ impl<'a> Machine<'a> {
             Locking::PerPartition { .. } => model.processes * model.keys.partitions,
             _ => model.processes,
         };
-        let mut machine = Machine {
+        let mut machine = ServerMachine {
             model,
             events: EventQueue::new(),
-            partitions: Partitions::new(&model.keys, &streams),
+            partitions: PartitionDraw::new(&model.keys, &streams),
             owners,
             homes,
             samplers: Samplers {
@@ -129,8 +129,8 @@ impl<'a> Machine<'a> {
             free: Vec::new(),
             queues: vec![VecDeque::new(); queues],
             idle: vec![Vec::new(); queues],
-            threads: vec![Thread { phase: Phase::Idle, slot: 0, began: Time::ZERO }; threads],
-            locks: vec![Lock::default(); locks as usize],
+            threads: vec![ServerThread { phase: Phase::Idle, slot: 0, began: Time::ZERO }; threads],
+            locks: vec![SimulatedLock::default(); locks as usize],
             line_free: Time::ZERO,
             created: 0,
             done: 0,
@@ -175,7 +175,7 @@ impl<'a> Machine<'a> {
     }
 
     fn is_closed(&self) -> bool {
-        matches!(self.model.arrivals, Arrivals::Closed { .. })
+        matches!(self.model.arrivals, ServerArrivals::Closed { .. })
     }
 
     fn counts(&self, request: &Request) -> bool {
@@ -298,7 +298,7 @@ impl<'a> Machine<'a> {
             true => parts.application.saturating_sub(self.locked(slot)),
             false => parts.application,
         };
-        self.threads[thread] = Thread { phase: Phase::Working, slot, began: now };
+        self.threads[thread] = ServerThread { phase: Phase::Working, slot, began: now };
         self.wake(now + parts.system + outside, thread);
     }
 
@@ -306,9 +306,9 @@ impl<'a> Machine<'a> {
         let nodes = self.model.numa.nodes;
         let node = thread as u32 * nodes / self.model.threads_in_all();
         match self.model.numa.placement {
-            Placement::Local => false,
-            Placement::Remote => true,
-            Placement::FirstOwner => self.homes[partition as usize] != node,
+            MemoryPlacement::Local => false,
+            MemoryPlacement::Remote => true,
+            MemoryPlacement::FirstOwner => self.homes[partition as usize] != node,
         }
     }
 
@@ -334,7 +334,7 @@ impl<'a> Machine<'a> {
 
     /// Handles the end of a thread's current activity.
     fn on_thread(&mut self, now: Time, thread: usize) {
-        let Thread { phase, slot, .. } = self.threads[thread];
+        let ServerThread { phase, slot, .. } = self.threads[thread];
         let (locking, writes) = (self.model.locking, self.requests[slot].writes);
         match phase {
             Phase::Working if !locking.takes(writes) => self.finish(now, thread),
@@ -395,7 +395,7 @@ impl<'a> Machine<'a> {
         self.locks[lock].leave(alone, &mut next);
         let from = now + self.model.locking.wake();
         for thread in next {
-            let Thread { phase: Phase::Waiting(since), slot, .. } = self.threads[thread] else {
+            let ServerThread { phase: Phase::Waiting(since), slot, .. } = self.threads[thread] else {
                 unreachable!("who gets the lock has waited for it");
             };
             self.requests[slot].parts.lock += from - since;
@@ -405,7 +405,7 @@ impl<'a> Machine<'a> {
 
     /// Ends a request: the answer is sent by the line, and the thread takes the next request of its queue.
     fn finish(&mut self, now: Time, thread: usize) {
-        let Thread { slot, began, .. } = self.threads[thread];
+        let ServerThread { slot, began, .. } = self.threads[thread];
         let takes = self.model.costs.line[usize::from(self.requests[slot].writes)];
         self.line_free = self.line_free.max(now) + takes;
         let request = &mut self.requests[slot];

@@ -6,7 +6,7 @@ use plimsoll_traffic::distribution::TimeDistribution;
 use plimsoll_units::Span;
 use serde::Deserialize;
 
-use super::arrivals::Arrivals;
+use super::arrivals::ServerArrivals;
 use super::keys::Keys;
 use super::lock::Locking;
 
@@ -26,7 +26,7 @@ pub struct ServerModel {
     /// The mechanism that keeps the threads of a process from using a state at the same time.
     pub locking: Locking,
     /// The costs of a request when nothing is in its way.
-    pub costs: Costs,
+    pub costs: RequestCosts,
     /// The NUMA nodes, and the placement of memory on them.
     pub numa: Numa,
     /// The partitions that the requests are for.
@@ -34,7 +34,7 @@ pub struct ServerModel {
     /// The share of requests that change state, 0 to 1.
     pub writes: f64,
     /// The arrival process of requests.
-    pub arrivals: Arrivals,
+    pub arrivals: ServerArrivals,
     /// Limit of the requests that wait in a queue; further ones are lost. `None` loses none. Only with arrivals that do
     /// not wait for answers.
     pub queue_limit: Option<u32>,
@@ -57,13 +57,13 @@ pub enum Dispatch {
     /// The partition's thread, for ever: partition modulo threads.
     Static,
     /// The partition's owner, chosen anew each epoch.
-    Steered(Steering),
+    Steered(PartitionSteering),
 }
 
 /// Chronos's steering (dissertation, section 6.1.1). One process only.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Steering {
+pub struct PartitionSteering {
     /// The time between two runs of Algorithm 1; more than zero. The first mapping is random.
     pub epoch: Span,
     /// The extra cost of the first request for a partition to its new owner: a cold cache.
@@ -81,7 +81,7 @@ pub struct Steering {
 /// The costs of a request when nothing is in its way.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Costs {
+pub struct RequestCosts {
     /// The way to the server and back, without the server's own line.
     pub network: Span,
     /// Time from the NIC until a thread can see the request, in which it occupies no thread: interrupt and wake-up, or
@@ -106,13 +106,13 @@ pub struct Numa {
     /// Factor by which the application takes longer where the memory is another node's; 1 or more.
     pub remote: f64,
     /// The node on which a partition's memory is placed.
-    pub placement: Placement,
+    pub placement: MemoryPlacement,
 }
 
 /// The node of a partition's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Placement {
+pub enum MemoryPlacement {
     /// On the node of the thread that uses it.
     Local,
     /// On another node than the thread that uses it.
@@ -124,7 +124,7 @@ pub enum Placement {
 
 impl Numa {
     /// A machine with one NUMA node, where all memory is local.
-    pub const NONE: Numa = Numa { nodes: 1, remote: 1.0, placement: Placement::Local };
+    pub const NONE: Numa = Numa { nodes: 1, remote: 1.0, placement: MemoryPlacement::Local };
 }
 
 impl ServerModel {
@@ -161,7 +161,7 @@ impl ServerModel {
         }
         self.keys.check()?;
         self.arrivals.check()?;
-        let waits = matches!(self.arrivals, Arrivals::Closed { .. });
+        let waits = matches!(self.arrivals, ServerArrivals::Closed { .. });
         let limit = self.queue_limit.unwrap_or(0);
         unless(
             !(waits && self.queue_limit.is_some()),

@@ -12,7 +12,7 @@ fn queue(service: TimeDistribution, threads: u32, rate: f64) -> ServerModel {
         threads,
         dispatch: Dispatch::Shared,
         locking: Locking::None,
-        costs: Costs {
+        costs: RequestCosts {
             network: Span::ZERO,
             delivery: TimeDistribution::default(),
             system: TimeDistribution::default(),
@@ -21,9 +21,9 @@ fn queue(service: TimeDistribution, threads: u32, rate: f64) -> ServerModel {
             line: [Span::ZERO; 2],
         },
         numa: Numa::NONE,
-        keys: Keys { partitions: 64, popularity: Popularity::Uniform },
+        keys: Keys { partitions: 64, popularity: KeyPopularity::Uniform },
         writes: 0.0,
-        arrivals: Arrivals::Open { rate, spacing: Spacing::Poisson, clients: 1 },
+        arrivals: ServerArrivals::Open { rate, spacing: Spacing::Poisson, clients: 1 },
         queue_limit: None,
         requests: 1_000_000,
         warmup: 1_000,
@@ -103,7 +103,7 @@ fn one_lock_is_a_closed_queue() {
     let mut model = queue(exponential(5), 4, 1.0);
     model.locking = Locking::Global { wake: Span::ZERO };
     model.costs.system = exponential(20);
-    model.arrivals = Arrivals::Closed { clients: 64, think: constant(0), rate: None };
+    model.arrivals = ServerArrivals::Closed { clients: 64, think: constant(0), rate: None };
     // Mean value analysis, thread by thread.
     let (mut queue, mut rate) = (0.0, 0.0);
     for threads in 1..=4 {
@@ -122,7 +122,7 @@ fn one_lock_is_a_closed_queue() {
 fn a_contended_lock_is_slower_by_its_wake_up() {
     let mut model = queue(constant(2), 4, 1.0);
     model.locking = Locking::Global { wake: Span::from_us(3) };
-    model.arrivals = Arrivals::Closed { clients: 8, think: constant(0), rate: None };
+    model.arrivals = ServerArrivals::Closed { clients: 8, think: constant(0), rate: None };
     let outcome = served(&ServerModel { requests: 10_000, ..model.clone() });
     is_near(outcome.throughput(), US / 5.0, 0.001);
     is_near(outcome.contended(), 1.0, 0.001);
@@ -141,7 +141,7 @@ fn readers_share_and_writers_do_not() {
             locking,
             writes,
             requests: 20_000,
-            arrivals: Arrivals::Closed { clients: 64, think: constant(0), rate: None },
+            arrivals: ServerArrivals::Closed { clients: 64, think: constant(0), rate: None },
             ..queue(constant(10), 8, 1.0)
         };
         served(&model).throughput() / US
@@ -164,18 +164,22 @@ fn the_line_is_the_last_queue() {
     model.costs.line = [Span::from_us(2), Span::from_us(1)];
     model.writes = 0.5;
     model.requests = 100_000;
-    model.arrivals = Arrivals::Closed { clients: 32, think: constant(0), rate: None };
+    model.arrivals = ServerArrivals::Closed { clients: 32, think: constant(0), rate: None };
     is_near(served(&model).throughput(), US / 1.5, 0.01);
 }
 
 fn steered(epoch_us: u64, drains: bool) -> ServerModel {
-    let steering =
-        Steering { epoch: Span::from_us(epoch_us), hand_over: Span::from_ns(500), drains, split: None };
+    let steering = PartitionSteering {
+        epoch: Span::from_us(epoch_us),
+        hand_over: Span::from_ns(500),
+        drains,
+        split: None,
+    };
     ServerModel {
         dispatch: Dispatch::Steered(steering),
         keys: Keys {
             partitions: 64,
-            popularity: Popularity::Hot { keys: 3, share: 0.99, epoch: Some(Span::from_ms(1)) },
+            popularity: KeyPopularity::Hot { keys: 3, share: 0.99, epoch: Some(Span::from_ms(1)) },
         },
         requests: 200_000,
         ..queue(constant(2), 4, 1e6)
@@ -204,7 +208,7 @@ fn nothing_is_lost_when_partitions_move() {
 #[test]
 fn one_hot_key_cannot_be_shared() {
     let mut model = steered(50, true);
-    model.keys.popularity = Popularity::Hot { keys: 1, share: 1.0, epoch: None };
+    model.keys.popularity = KeyPopularity::Hot { keys: 1, share: 1.0, epoch: None };
     is_near(served(&model).throughput(), US / 2.0, 0.01);
 }
 
@@ -216,8 +220,8 @@ fn a_hot_group_is_split() {
         let mut model = steered(50, true);
         let Dispatch::Steered(steering) = &mut model.dispatch else { unreachable!("it is steered") };
         steering.split = split;
-        model.keys = Keys { partitions, popularity: Popularity::Uniform };
-        model.arrivals = Arrivals::Closed { clients: 64, think: constant(0), rate: None };
+        model.keys = Keys { partitions, popularity: KeyPopularity::Uniform };
+        model.arrivals = ServerArrivals::Closed { clients: 64, think: constant(0), rate: None };
         let outcome = served(&model);
         (outcome.throughput() / US, outcome.splits, outcome.joins)
     };
@@ -236,7 +240,7 @@ fn a_hot_group_is_split() {
 #[test]
 fn bursts_have_their_share() {
     let arrivals =
-        Arrivals::Bursts { rate: 1e5, ratio: 10.0, length: Span::from_ms(1), share: 0.1, clients: 7 };
+        ServerArrivals::Bursts { rate: 1e5, ratio: 10.0, length: Span::from_ms(1), share: 0.1, clients: 7 };
     let outcome = served(&ServerModel { arrivals, ..queue(constant(2), 1, 1.0) });
     is_near(outcome.throughput(), 1e5, 0.01);
     // In a burst 500 of 1000 requests more than the thread can serve; at its end they wait 1 ms.
@@ -248,8 +252,8 @@ fn bursts_have_their_share() {
 /// A client has 10 requests due in 1 ms, and sends them at once: on one thread the last waits for 9.
 #[test]
 fn requests_of_a_tick_leave_together() {
-    let due = Box::new(Arrivals::Open { rate: 1e4, spacing: Spacing::Constant, clients: 1 });
-    let arrivals = Arrivals::Ticks { every: Span::from_ms(1), due };
+    let due = Box::new(ServerArrivals::Open { rate: 1e4, spacing: Spacing::Constant, clients: 1 });
+    let arrivals = ServerArrivals::Ticks { every: Span::from_ms(1), due };
     let outcome = served(&ServerModel { arrivals, requests: 50_000, ..queue(constant(2), 1, 1.0) });
     is_near(outcome.throughput(), 1e4, 0.001);
     is_near(mean_us(&outcome), 2.0 + 9.0, 0.001);
@@ -273,15 +277,15 @@ fn memory_of_another_node_is_slower() {
         let numa = Numa { nodes: 2, remote: 1.5, placement };
         mean_us(&served(&ServerModel { numa, dispatch, requests: 50_000, ..queue(constant(2), 4, 1e4) }))
     };
-    is_near(at(Placement::Local, Dispatch::Static), 2.0, 0.01);
-    is_near(at(Placement::Remote, Dispatch::Static), 3.0, 0.01);
-    is_near(at(Placement::FirstOwner, Dispatch::Static), 2.0, 0.01);
-    is_near(at(Placement::FirstOwner, Dispatch::Shared), 2.5, 0.02);
+    is_near(at(MemoryPlacement::Local, Dispatch::Static), 2.0, 0.01);
+    is_near(at(MemoryPlacement::Remote, Dispatch::Static), 3.0, 0.01);
+    is_near(at(MemoryPlacement::FirstOwner, Dispatch::Static), 2.0, 0.01);
+    is_near(at(MemoryPlacement::FirstOwner, Dispatch::Shared), 2.5, 0.02);
 }
 
 #[test]
 fn paced_clients_keep_their_rate_and_late_ones_their_turn() {
-    let arrivals = Arrivals::Closed { clients: 10, think: constant(1), rate: Some(5e4) };
+    let arrivals = ServerArrivals::Closed { clients: 10, think: constant(1), rate: Some(5e4) };
     let outcome = served(&ServerModel { arrivals, requests: 50_000, ..queue(constant(10), 1, 1.0) });
     is_near(outcome.throughput(), 5e4, 0.001);
 }
@@ -299,7 +303,7 @@ fn the_same_seed_is_the_same_run_and_another_is_not() {
 #[test]
 fn a_popular_partition_has_its_share() {
     let mut model = queue(constant(1), 1, 1e3);
-    model.keys = Keys { partitions: 1, popularity: Popularity::Zipf { keys: 1000, exponent: 1.0 } };
+    model.keys = Keys { partitions: 1, popularity: KeyPopularity::Zipf { keys: 1000, exponent: 1.0 } };
     model.requests = 2_000;
     assert_eq!(served(&model).served.len(), 1_000);
 }
@@ -312,13 +316,14 @@ fn what_does_not_fit_is_named() {
     assert_eq!(error(threads), "`threads` cannot be 65; allowed: 1 to 64 in all processes together");
     let rate = ServerModel { writes: 1.5, ..fits.clone() };
     assert_eq!(error(rate), "`writes` cannot be 1.5; allowed: 0 to 1");
-    let arrivals = Arrivals::Closed { clients: 1, think: constant(0), rate: None };
+    let arrivals = ServerArrivals::Closed { clients: 1, think: constant(0), rate: None };
     let limit = ServerModel { arrivals, queue_limit: Some(1), ..fits.clone() };
     assert!(error(limit).contains("none where clients wait"));
-    let due = Box::new(Arrivals::Closed { clients: 1, think: constant(0), rate: None });
-    let ticks = ServerModel { arrivals: Arrivals::Ticks { every: Span::from_us(1), due }, ..fits.clone() };
+    let due = Box::new(ServerArrivals::Closed { clients: 1, think: constant(0), rate: None });
+    let ticks =
+        ServerModel { arrivals: ServerArrivals::Ticks { every: Span::from_us(1), due }, ..fits.clone() };
     assert!(error(ticks).contains("an open loop, or bursts"));
-    let keys = Keys { partitions: 2, popularity: Popularity::Hot { keys: 3, share: 0.9, epoch: None } };
+    let keys = Keys { partitions: 2, popularity: KeyPopularity::Hot { keys: 3, share: 0.9, epoch: None } };
     assert!(error(ServerModel { keys, ..fits }).contains("1 to the number of partitions"));
     let mut model = steered(50, true);
     let Dispatch::Steered(steering) = &mut model.dispatch else { unreachable!("it is steered") };

@@ -1,6 +1,6 @@
 //! The tables of breakdowns, and their CSV.
 
-use plimsoll_breakdown::{HERTZ, Layer, Lock, ProfileReport, Quantiles, Report, SlowRequest, Traced};
+use plimsoll_breakdown::{FutexSleeps, HERTZ, Layer, ProfileReport, Quantiles, Report, SlowRequest, Traced};
 
 use crate::figures::{self, count, fixed, number, time};
 use crate::table::{Grid, Row, csv_line};
@@ -227,7 +227,7 @@ fn locks(traced: &Traced) -> Grid {
 }
 
 /// Lists the functions that called a futex, the innermost first.
-fn callers(lock: &Lock) -> String {
+fn callers(lock: &FutexSleeps) -> String {
     let functions = lock.callers.iter().take(CALLERS_SHOWN);
     functions.map(|symbol| format!("{} ({})", symbol.function, symbol.module)).collect::<Vec<_>>().join(" < ")
 }

@@ -1,12 +1,13 @@
 use plimsoll_breakdown::{
-    Cost, Flow, PARTS, Part, Port, Recorder, Request, SlowRequest, Span, Target, Unmatched,
+    Cost, Flow, ListeningPort, PARTS, Part, PartSpan, Request, RequestRecorder, SlowRequest, Target,
+    Unmatched,
 };
 
 use super::*;
 
 /// A trace of requests with 1 us in the kernel and a growing time in the application.
 fn traced(requests: u64) -> Traced {
-    let mut recorder = Recorder::new(10);
+    let mut recorder = RequestRecorder::new(10);
     for number in 0..requests {
         let (received, application) = (1_000_000 * number, 10_000 * (number + 1));
         let at = received + 1_000;
@@ -21,8 +22,8 @@ fn traced(requests: u64) -> Traced {
             packets_in: 1,
             packets_out: 1,
             spans: vec![
-                Span { part: Part::Receive, from: received, to: at },
-                Span { part: Part::Application, from: at, to: at + application },
+                PartSpan { part: Part::Receive, from: received, to: at },
+                PartSpan { part: Part::Application, from: at, to: at + application },
             ],
             parts,
             received,
@@ -30,7 +31,7 @@ fn traced(requests: u64) -> Traced {
         });
     }
     let target = Target {
-        ports: vec![Port { number: 11_211, is_udp: false }],
+        ports: vec![ListeningPort { number: 11_211, is_udp: false }],
         processes: vec![42],
         name: "server".to_owned(),
         network: 1,

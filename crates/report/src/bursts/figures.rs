@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::tables::name;
-use crate::chart::{Axis, Body, Chart, Color, Format, Line, Lines, Read};
+use crate::chart::{Axis, Body, Chart, ChartLine, Color, Format, Lines, Read};
 use crate::html::Figure;
 use plimsoll_bursts::{Distribution, Report, cdf};
 
@@ -76,7 +76,7 @@ fn of_losses(report: &Report) -> Option<Chart> {
         ("segments lost", points(|bin| (bin.retransmitted, bin.segments))),
     ];
     let lines = (0..).zip(&lines).map(|(number, (name, points))| line(name, number, points));
-    let series = lines.map(|line| Line { steps: false, ..line }).collect();
+    let series = lines.map(|line| ChartLine { steps: false, ..line }).collect();
     Some(Chart::lines(
         "Loss by burst length",
         "A segment counts as lost if its bytes were captured again; its burst is that of the first time.",
@@ -86,8 +86,8 @@ fn of_losses(report: &Report) -> Option<Chart> {
     ))
 }
 
-fn chart(title: &str, x: Axis, series: Vec<Line>) -> Chart {
-    let series: Vec<Line> = series.into_iter().filter(|line| !line.x.is_empty()).collect();
+fn chart(title: &str, x: Axis, series: Vec<ChartLine>) -> Chart {
+    let series: Vec<ChartLine> = series.into_iter().filter(|line| !line.x.is_empty()).collect();
     Chart {
         title: title.to_owned(),
         note: "The share that is not larger.".to_owned(),
@@ -102,12 +102,12 @@ fn chart(title: &str, x: Axis, series: Vec<Line>) -> Chart {
 }
 
 /// Makes a line of steps. Equal positions are one point, since an axis has ascending ones.
-fn line(name: &str, number: usize, points: &[(f64, f64)]) -> Line {
+fn line(name: &str, number: usize, points: &[(f64, f64)]) -> ChartLine {
     let mut unique: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
     for (x, y) in points.iter().filter(|(x, _)| *x > 0.0) {
         // The bits of positive numbers are in the numbers' order.
         unique.insert(x.to_bits(), (*x, *y));
     }
     let (x, y) = unique.into_values().unzip();
-    Line { steps: true, ..Line::new(name, Color::Scheme(number), x, y) }
+    ChartLine { steps: true, ..ChartLine::new(name, Color::Scheme(number), x, y) }
 }

@@ -19,7 +19,7 @@ pub struct Article<'a> {
     /// Warnings about the validity of the numbers.
     pub warnings: &'a [String],
     /// The sections, in order.
-    pub sections: &'a [Section<'a>],
+    pub sections: &'a [PageSection<'a>],
     /// The colours of the variants.
     pub schemes: &'a Schemes,
     /// The command that makes the page again.
@@ -38,7 +38,7 @@ pub struct Article<'a> {
 
 /// A section of a page with its figures and tables.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Section<'a> {
+pub struct PageSection<'a> {
     /// The id of its element, unique on the page.
     pub id: &'a str,
     /// The heading of the section.
@@ -55,7 +55,7 @@ pub struct Section<'a> {
 pub fn article(article: &Article<'_>) -> String {
     let names = article.sections.iter().map(|section| (section.id, section.name));
     let names: Vec<(&str, &str)> = names.chain([("repeat", "Repeat")]).collect();
-    let mut out = page::head(&page::Head {
+    let mut out = page::head(&page::PageHead {
         kind: article.kind,
         title: article.title,
         description: article.description,

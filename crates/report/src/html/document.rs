@@ -1,4 +1,4 @@
-//! [`Document`]: a page of Markdown whose pictures are figures, with the style of a report.
+//! [`MarkdownPage`]: a page of Markdown whose pictures are figures, with the style of a report.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::escape::escape;
 
 /// A page of Markdown with the texts around it.
 #[derive(Clone, Copy, Debug)]
-pub struct Document<'a> {
+pub struct MarkdownPage<'a> {
     /// The kind of page: `Plimsoll study`.
     pub kind: &'a str,
     /// The text; its first heading is the title.
@@ -26,9 +26,9 @@ pub struct Document<'a> {
 }
 
 /// Renders a page. It needs no network, no library and no server.
-pub fn document(document: &Document<'_>) -> String {
-    let Body { title, contents, html } = body(document);
-    let mut out = page::head(&page::Head {
+pub fn document(document: &MarkdownPage<'_>) -> String {
+    let DocumentBody { title, contents, html } = body(document);
+    let mut out = page::head(&page::PageHead {
         kind: document.kind,
         is_served: false,
         title: &title,
@@ -58,13 +58,13 @@ pub fn document(document: &Document<'_>) -> String {
 }
 
 /// A text as HTML, with its title and its sections: their ids and names.
-struct Body {
+struct DocumentBody {
     title: String,
     contents: Vec<(String, String)>,
     html: String,
 }
 
-fn body(document: &Document<'_>) -> Body {
+fn body(document: &MarkdownPage<'_>) -> DocumentBody {
     let mut title = String::new();
     let mut contents: Vec<(String, String)> = Vec::new();
     // The section at the end of the page has this one.
@@ -128,7 +128,7 @@ fn body(document: &Document<'_>) -> Body {
     }
     let mut out = String::new();
     html::push_html(&mut out, events.into_iter());
-    Body { title, contents, html: out }
+    DocumentBody { title, contents, html: out }
 }
 
 /// Returns the text of a heading without its markup.
@@ -153,11 +153,11 @@ fn unique(name: &str, taken: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::{Axis, Body as ChartBody, Chart, Color, Line, Lines, Read};
+    use crate::chart::{Axis, Body as ChartBody, Chart, ChartLine, Color, Lines, Read};
 
     #[test]
     fn pictures_are_figures_and_headings_are_the_contents() {
-        let line = Line::new("TCP", Color::Scheme(0), vec![1.0, 2.0], vec![3.0, 4.0]);
+        let line = ChartLine::new("TCP", Color::Scheme(0), vec![1.0, 2.0], vec![3.0, 4.0]);
         let lines = Lines {
             x: Axis::default(),
             y: Axis::default(),
@@ -170,7 +170,7 @@ mod tests {
         let figure = Figure::new("queue".to_owned(), chart, Vec::new());
         let markdown = "# A *study*\n\nSee [another](hull.md) and [a guide](../line.md).\n\n## What `it` is\n\n\
                         ![Queue](s/queue.svg)\n\n| a | b |\n|---|--:|\n| 1 | <2 |\n\n## What `it` is\n";
-        let html = document(&Document {
+        let html = document(&MarkdownPage {
             kind: "Plimsoll study",
             markdown,
             figures: &BTreeMap::from([("s/queue.svg".to_owned(), figure)]),

@@ -85,7 +85,7 @@ pub struct ExplorePage<'a> {
 
 /// Renders the page, without results.
 pub fn explore(page: &ExplorePage<'_>) -> String {
-    let mut out = page::head(&page::Head {
+    let mut out = page::head(&page::PageHead {
         kind: "Plimsoll explore",
         title: page.title,
         description: page.description,

@@ -3,7 +3,7 @@
 
 use plimsoll_results::Summary;
 use plimsoll_results::curves::Curves;
-use plimsoll_results::link_map::{LinkMap, Quantity};
+use plimsoll_results::link_map::{LinkMap, LinkQuantity};
 use plimsoll_results::summary::{Cell as PointCell, TierSummary};
 
 use super::page::marked;
@@ -111,9 +111,9 @@ const NOTHING: HeatCell = HeatCell { text: String::new(), heat: 0.0 };
 fn of_map(map: &LinkMap) -> HeatTable {
     let most = map.rows.iter().flat_map(|(_, values)| values).copied().fold(f64::MIN_POSITIVE, f64::max);
     let written = |value: f64| match map.quantity {
-        Quantity::Drops if value.fract() == 0.0 => figures::count(value as u64),
-        Quantity::Drops => figures::number(value),
-        Quantity::Paused => percent(value),
+        LinkQuantity::Drops if value.fract() == 0.0 => figures::count(value as u64),
+        LinkQuantity::Drops => figures::number(value),
+        LinkQuantity::Paused => percent(value),
     };
     let cell = |value: &f64| HeatCell { text: written(*value), heat: value / most };
     let mut rows: Vec<(String, Vec<HeatCell>)> =
@@ -121,21 +121,21 @@ fn of_map(map: &LinkMap) -> HeatTable {
     let (others, sums) = &map.rest;
     if *others > 0 {
         let cells = sums.iter().map(|sum| match map.quantity {
-            Quantity::Drops => HeatCell { text: written(*sum), heat: 0.0 },
+            LinkQuantity::Drops => HeatCell { text: written(*sum), heat: 0.0 },
             // The mean is more useful than a sum of shares.
-            Quantity::Paused => HeatCell { text: written(sum / *others as f64), heat: 0.0 },
+            LinkQuantity::Paused => HeatCell { text: written(sum / *others as f64), heat: 0.0 },
         });
         let label = match map.quantity {
-            Quantity::Drops => format!("{} other links, together", figures::count(*others as u64)),
-            Quantity::Paused => format!("{} other links, their mean", figures::count(*others as u64)),
+            LinkQuantity::Drops => format!("{} other links, together", figures::count(*others as u64)),
+            LinkQuantity::Paused => format!("{} other links, their mean", figures::count(*others as u64)),
         };
         rows.push((label, cells.collect()));
     }
     let (title, note) = match map.quantity {
-        Quantity::Drops => {
+        LinkQuantity::Drops => {
             ("Drops by link", "Packets that found no room at the port of a link; the mean of a run.")
         }
-        Quantity::Paused => {
+        LinkQuantity::Paused => {
             ("Pauses by link", "Share of the time in which a link was paused for at least one priority.")
         }
     };

@@ -6,12 +6,12 @@ use super::Page;
 use crate::chart::{Color, Schemes};
 use crate::escape::escape;
 use crate::svg::{self, Glyph, Key};
-use crate::table::{Cell, Column, Grid};
+use crate::table::{Column, Grid, TableCell};
 
 const STYLE: &str = include_str!("style.css");
 
 /// The content before the first section.
-pub(super) struct Head<'a> {
+pub(super) struct PageHead<'a> {
     /// The kind of page, in words.
     pub(super) kind: &'a str,
     pub(super) title: &'a str,
@@ -31,7 +31,7 @@ pub(super) struct Head<'a> {
 }
 
 /// Renders everything before the first section: head, title, findings, warnings.
-pub(super) fn head(head: &Head<'_>) -> String {
+pub(super) fn head(head: &PageHead<'_>) -> String {
     let title = escape(head.title);
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -269,7 +269,7 @@ pub(super) fn table(grid: &Grid, with_title: bool) -> String {
     out
 }
 
-fn table_cell(cell: &Cell, first: &str) -> String {
+fn table_cell(cell: &TableCell, first: &str) -> String {
     let class = class_of(&[first, if cell.best { "best" } else { "" }]);
     if cell.value.is_empty() {
         return format!("<td{class}>–</td>");

@@ -43,7 +43,7 @@ pub fn replay(replay: &ReplayPage<'_>) -> String {
         recording.length as f64 / 1e6,
         recording.from as f64 / 1e9
     );
-    let mut out = page::head(&page::Head {
+    let mut out = page::head(&page::PageHead {
         kind: "Plimsoll replay",
         title: replay.title,
         description: &run,

@@ -10,7 +10,7 @@ use crate::figures::{self, TIMES};
 use crate::plots;
 use crate::queues::QueueName;
 use crate::table::blocks::{PERCENT, cell_label};
-use crate::table::numbers::{Footnote, Numbers, assemble};
+use crate::table::numbers::{Footnote, NumberColumn, assemble};
 use crate::table::{Column, Grid, Row};
 
 /// Makes the table of a workload's percentiles at every sweep point.
@@ -19,9 +19,9 @@ pub(super) fn percentiles(summary: &Summary, workload: &str) -> Grid {
         summary.cells.iter().filter_map(|cell| Some((cell, cell.workload(workload)?.waited_us()?))).collect();
     let column = |name, share: f64, pick: fn(&Distribution) -> Estimate| {
         let values: Vec<Option<Estimate>> = known.iter().map(|(_, d)| Some(pick(d))).collect();
-        Numbers {
+        NumberColumn {
             footnote: Footnote::of(summary, workload, share),
-            ..Numbers::new("", name, Some(TIMES), values)
+            ..NumberColumn::new("", name, Some(TIMES), values)
         }
     };
     let columns = [
@@ -76,14 +76,19 @@ pub(super) fn queue(summary: &Summary, name: QueueName<'_>) -> Grid {
     };
     let (intervals, instants) = ("intervals", "at an instant");
     let columns = [
-        Numbers::new(intervals, "mean", Some(TIMES), all(&|q| q.mean_us)),
-        Numbers::new(intervals, "p99", Some(TIMES), all(&|q| q.p99_us)),
-        Numbers::new(instants, "p50", Some(TIMES), all(&|q| q.instant_us.map(|i| bare(i.p50)))),
-        Numbers::new(instants, "p99", Some(TIMES), all(&|q| q.instant_us.map(|i| bare(i.p99)))),
-        Numbers::new(instants, "most", Some(TIMES), all(&|q| Some(bare(q.max_us)))),
-        Numbers::new("link", "used", Some(PERCENT), all(&|q| q.utilisation.map(|share| bare(100.0 * share)))),
-        Numbers::new("link", "drops", None, all(&|q| Some(bare(q.drops as f64)))),
-        Numbers::new("link", "marks", None, all(&|q| Some(bare(q.marks as f64)))),
+        NumberColumn::new(intervals, "mean", Some(TIMES), all(&|q| q.mean_us)),
+        NumberColumn::new(intervals, "p99", Some(TIMES), all(&|q| q.p99_us)),
+        NumberColumn::new(instants, "p50", Some(TIMES), all(&|q| q.instant_us.map(|i| bare(i.p50)))),
+        NumberColumn::new(instants, "p99", Some(TIMES), all(&|q| q.instant_us.map(|i| bare(i.p99)))),
+        NumberColumn::new(instants, "most", Some(TIMES), all(&|q| Some(bare(q.max_us)))),
+        NumberColumn::new(
+            "link",
+            "used",
+            Some(PERCENT),
+            all(&|q| q.utilisation.map(|share| bare(100.0 * share))),
+        ),
+        NumberColumn::new("link", "drops", None, all(&|q| Some(bare(q.drops as f64)))),
+        NumberColumn::new("link", "marks", None, all(&|q| Some(bare(q.marks as f64)))),
     ];
     let labels = known.iter().map(|(label, _)| label.clone()).collect();
     assemble(format!("Queue {} ({})", name.name, name.port), "variant", labels, &columns)

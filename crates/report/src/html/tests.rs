@@ -6,7 +6,7 @@ use std::process::Command;
 
 use plimsoll_results::PointOutcome;
 use plimsoll_results::curves::Detail;
-use plimsoll_results::outcome::Queue;
+use plimsoll_results::outcome::QueueObservation;
 use plimsoll_results::run_dir::SIMULATOR;
 use plimsoll_results::summary::Options;
 use plimsoll_results::synthetic::{self, Shape};
@@ -66,7 +66,7 @@ fn of_a_tier_the_longest_queues_are_drawn_and_every_figure_has_an_id() {
         for port in 0..40 {
             let mean_bytes = first.mean_bytes.iter().map(|bytes| bytes + f64::from(port)).collect();
             let (name, port) = ("edge".to_owned(), format!("switch {port}"));
-            point.outcome.queues.push(Queue { name, port, mean_bytes, ..first.clone() });
+            point.outcome.queues.push(QueueObservation { name, port, mean_bytes, ..first.clone() });
         }
     }
     let html = of_points(&points);
@@ -106,7 +106,7 @@ fn nothing_observed_is_still_a_page_and_a_table() {
     assert!(html.ends_with("</html>\n"));
     let summary = Summary::of(&[], &Options::default());
     for format in [crate::Format::Table, crate::Format::Json, crate::Format::Csv, crate::Format::Md] {
-        assert!(!table::render(&summary, format, &crate::Style::default()).is_empty());
+        assert!(!table::render(&summary, format, &crate::TableStyle::default()).is_empty());
     }
 }
 

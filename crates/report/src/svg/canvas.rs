@@ -125,14 +125,14 @@ pub(super) enum Anchor {
 
 /// The rectangle between the axes.
 #[derive(Clone, Copy)]
-pub(super) struct Frame {
+pub(super) struct PlotFrame {
     pub(super) left: f64,
     pub(super) top: f64,
     pub(super) right: f64,
     pub(super) bottom: f64,
 }
 
-impl Frame {
+impl PlotFrame {
     pub(super) fn width(&self) -> f64 {
         self.right - self.left
     }

@@ -1,9 +1,11 @@
 //! Lines over an axis across and one upwards.
 
-use super::canvas::{Anchor, BASE, Canvas, FAINT, Frame, GRID, at, dashes, marker_path, text_width, wrapped};
+use super::canvas::{
+    Anchor, BASE, Canvas, FAINT, GRID, PlotFrame, at, dashes, marker_path, text_width, wrapped,
+};
 use super::scale::{Scale, Tick};
 use super::tips;
-use crate::chart::{Axis, Line, Lines, Shape};
+use crate::chart::{Axis, ChartLine, Lines, Shape};
 
 /// A line of at most this many points has a marker at each of them.
 const MARKED_POINTS: usize = 30;
@@ -19,7 +21,7 @@ pub(super) fn lines(canvas: &mut Canvas<'_>, body: &Lines) {
         line.y.iter().chain(around).copied()
     });
     let (mut frame, y) = frame_with_y(canvas, &body.y, y_data);
-    let names = Names::new(&body.x.categories, canvas.width, &mut frame);
+    let names = AxisNames::new(&body.x.categories, canvas.width, &mut frame);
     let axis = match body.x.categories.len() {
         0 => body.x.clone(),
         // Half a place of room on both sides.
@@ -44,16 +46,16 @@ pub(super) fn lines(canvas: &mut Canvas<'_>, body: &Lines) {
 const BESIDE: f64 = 0.6;
 
 /// The direction in which the names of an axis without numbers are written.
-enum Names {
+enum AxisNames {
     /// Beside each other, each in as many lines as it needs.
     Wrapped(Vec<Vec<String>>),
     /// Sloping, with the first letter lowest.
     Sloping(Vec<String>),
 }
 
-impl Names {
+impl AxisNames {
     /// Chooses the direction by the available room; sloping names may need more of it at the left of the frame.
-    fn new(names: &[String], width: f64, frame: &mut Frame) -> Names {
+    fn new(names: &[String], width: f64, frame: &mut PlotFrame) -> AxisNames {
         const LINES: usize = 3;
         let slot = frame.width() / names.len().max(1) as f64;
         let fits = |name: &String| {
@@ -61,20 +63,20 @@ impl Names {
             widest_word + TICK_GAP <= slot && wrapped(name, slot - TICK_GAP).len() <= LINES
         };
         if names.iter().all(fits) {
-            return Names::Wrapped(names.iter().map(|name| wrapped(name, slot - TICK_GAP)).collect());
+            return AxisNames::Wrapped(names.iter().map(|name| wrapped(name, slot - TICK_GAP)).collect());
         }
         let cos = SLOPE.to_radians().cos();
         let needs = |(number, name): (usize, &String)| {
             text_width(name).min(width / 2.0) * cos - (number as f64 + 0.5) * slot
         };
         frame.left = frame.left.max(names.iter().enumerate().map(needs).fold(0.0, f64::max));
-        Names::Sloping(names.to_vec())
+        AxisNames::Sloping(names.to_vec())
     }
 }
 
 /// The drawing area, with the label of `axis` above it and room at its left for the ticks.
-fn frame_with_y(canvas: &mut Canvas<'_>, axis: &Axis, data: impl Iterator<Item = f64>) -> (Frame, Scale) {
-    let mut frame = Frame {
+fn frame_with_y(canvas: &mut Canvas<'_>, axis: &Axis, data: impl Iterator<Item = f64>) -> (PlotFrame, Scale) {
+    let mut frame = PlotFrame {
         left: canvas.pad,
         top: canvas.top,
         right: canvas.width - canvas.pad - 6.0,
@@ -91,7 +93,7 @@ fn frame_with_y(canvas: &mut Canvas<'_>, axis: &Axis, data: impl Iterator<Item =
     (frame, y)
 }
 
-fn draw_y(canvas: &mut Canvas<'_>, frame: Frame, y: &Scale) {
+fn draw_y(canvas: &mut Canvas<'_>, frame: PlotFrame, y: &Scale) {
     let mut grid = String::new();
     for Tick { value, label } in y.ticks(6) {
         let place = y.place(value);
@@ -103,14 +105,14 @@ fn draw_y(canvas: &mut Canvas<'_>, frame: Frame, y: &Scale) {
     canvas.lines(&grid, &GRID);
 }
 
-fn draw_x(canvas: &mut Canvas<'_>, frame: Frame, x: &Scale, axis: &Axis, names: &Names) {
+fn draw_x(canvas: &mut Canvas<'_>, frame: PlotFrame, x: &Scale, axis: &Axis, names: &AxisNames) {
     canvas.lines(&format!("M{} {}H{}", at(frame.left), at(frame.bottom), at(frame.right)), &BASE);
     let below = match names {
         _ if axis.categories.is_empty() => {
             draw_ticks(canvas, frame, x);
             20.0
         }
-        Names::Wrapped(names) => {
+        AxisNames::Wrapped(names) => {
             for (place, lines) in names.iter().enumerate() {
                 for (number, line) in lines.iter().enumerate() {
                     let down = frame.bottom + 18.0 + 14.0 * number as f64;
@@ -119,7 +121,7 @@ fn draw_x(canvas: &mut Canvas<'_>, frame: Frame, x: &Scale, axis: &Axis, names: 
             }
             6.0 + 14.0 * names.iter().map(Vec::len).max().unwrap_or(0) as f64
         }
-        Names::Sloping(names) => {
+        AxisNames::Sloping(names) => {
             for (place, name) in names.iter().enumerate() {
                 let (across, down) = (x.place(place as f64) + 4.0, frame.bottom + 14.0);
                 let turned = format!("transform=\"rotate(-{SLOPE} {} {})\"", at(across), at(down));
@@ -141,7 +143,7 @@ fn draw_x(canvas: &mut Canvas<'_>, frame: Frame, x: &Scale, axis: &Axis, names: 
 const LEADING_OF_LABEL: f64 = 16.0;
 
 /// Draws ticks, and the labels that have room between their neighbours.
-fn draw_ticks(canvas: &mut Canvas<'_>, frame: Frame, x: &Scale) {
+fn draw_ticks(canvas: &mut Canvas<'_>, frame: PlotFrame, x: &Scale) {
     let (mut free, mut path) = (f64::NEG_INFINITY, String::new());
     for Tick { value, label } in x.ticks_across() {
         let (place, half) = (x.place(value), text_width(&label) / 2.0);
@@ -157,7 +159,7 @@ fn draw_ticks(canvas: &mut Canvas<'_>, frame: Frame, x: &Scale) {
 }
 
 /// Draws a line whose positions are all shifted by `aside`.
-fn draw_line(canvas: &mut Canvas<'_>, line: &Line, aside: f64, x: &Scale, y: &Scale) {
+fn draw_line(canvas: &mut Canvas<'_>, line: &ChartLine, aside: f64, x: &Scale, y: &Scale) {
     let places: Vec<(f64, f64)> =
         line.x.iter().zip(&line.y).map(|(&vx, &vy)| (x.place(vx + aside), y.place(vy))).collect();
     if let Some(around) = &line.around {

@@ -1,10 +1,10 @@
 //! Figures with one row an item: bars of components, and points with intervals.
 
 use super::canvas::{
-    Anchor, BASE, Canvas, FAINT, Frame, GRID, INK, LEADING, ON_MARK, at, glyph_marks, text_width, wrapped,
+    Anchor, BASE, Canvas, FAINT, GRID, INK, LEADING, ON_MARK, PlotFrame, at, glyph_marks, text_width, wrapped,
 };
 use super::scale::{Scale, Tick};
-use super::tips::Entry;
+use super::tips::TipEntry;
 use crate::chart::{Axis, Color, Dots, Format, Gantt, Stacked};
 use crate::svg::Glyph;
 
@@ -28,7 +28,7 @@ pub(super) fn stacked(canvas: &mut Canvas<'_>, body: &Stacked) {
     };
     let written: Vec<String> = wholes.iter().map(|whole| body.x.format.written(*whole)).collect();
     let right = written.iter().map(|text| text_width(text)).fold(0.0, f64::max) + 8.0;
-    let (rows, x) = Rows::draw(canvas, &labels, &axis, wholes.iter().copied(), right);
+    let (rows, x) = FigureRows::draw(canvas, &labels, &axis, wholes.iter().copied(), right);
     for (number, part) in body.parts.iter().enumerate() {
         canvas.open(part.color, &part.name);
         for ((row, &top), &whole) in body.rows.iter().zip(&rows.tops).zip(&wholes) {
@@ -52,11 +52,11 @@ pub(super) fn stacked(canvas: &mut Canvas<'_>, body: &Stacked) {
         let end = if body.shares { 1.0 } else { whole };
         canvas.text(x.place(end) + 6.0, top + ROW / 2.0 + 4.0, Anchor::Start, text, "", &FAINT);
         let parts = body.parts.iter().zip(&row.values).filter(|(_, value)| **value > 0.0);
-        let entries: Vec<Entry<'_>> = parts
+        let entries: Vec<TipEntry<'_>> = parts
             .map(|(part, &value)| {
                 let share = Format::Percent.written(value / whole);
                 let value = format!("{}, {share}", body.x.format.written(value));
-                Entry { color: part.color, name: &part.name, value }
+                TipEntry { color: part.color, name: &part.name, value }
             })
             .collect();
         canvas.target(rows.target(top), &format!("{}, {}: {text}", row.label, row.group), &entries);
@@ -71,7 +71,7 @@ pub(super) fn dots(canvas: &mut Canvas<'_>, body: &Dots) {
     let sides = [format!("← {}", body.sides[0]), format!("{} →", body.sides[1])];
     canvas.top += LEADING;
     let above = canvas.top - 4.0;
-    let (rows, x) = Rows::draw(canvas, &labels, &body.x, data, 14.0);
+    let (rows, x) = FigureRows::draw(canvas, &labels, &body.x, data, 14.0);
     let zero = x.place(body.reference);
     let (top, bottom) = (at(rows.frame.top), at(rows.frame.bottom));
     canvas.lines(&format!("M{} {top}V{bottom}", at(zero)), &BASE);
@@ -104,8 +104,8 @@ pub(super) fn dots(canvas: &mut Canvas<'_>, body: &Dots) {
         canvas.raw("</g>");
         let verdict = if row.hollow { "not significant" } else { "" };
         let entries = [
-            Entry { color: row.color, name: &row.label, value },
-            Entry { color: row.color, name: verdict, value: String::new() },
+            TipEntry { color: row.color, name: &row.label, value },
+            TipEntry { color: row.color, name: verdict, value: String::new() },
         ];
         let shown = if row.hollow { &entries[..] } else { &entries[..1] };
         canvas.target(rows.target(top), &row.group, shown);
@@ -117,7 +117,7 @@ pub(super) fn gantt(canvas: &mut Canvas<'_>, body: &Gantt) {
         body.rows.iter().map(|row| Label { group: "", name: &row.label, scheme: None }).collect();
     let spans = || body.rows.iter().flat_map(|row| &row.spans);
     let ends = spans().map(|span| span.from + span.length).chain([0.0]);
-    let (rows, x) = Rows::draw(canvas, &labels, &body.x, ends, 14.0);
+    let (rows, x) = FigureRows::draw(canvas, &labels, &body.x, ends, 14.0);
     for (row, &top) in body.rows.iter().zip(&rows.tops) {
         for span in &row.spans {
             let (left, right) = (x.place(span.from), x.place(span.from + span.length));
@@ -134,10 +134,10 @@ pub(super) fn gantt(canvas: &mut Canvas<'_>, body: &Gantt) {
                 canvas.text(middle, top + ROW / 2.0 + 4.0, Anchor::Middle, &span.text, "", &ON_MARK);
             }
         }
-        let entries: Vec<Entry<'_>> = row
+        let entries: Vec<TipEntry<'_>> = row
             .spans
             .iter()
-            .map(|span| Entry {
+            .map(|span| TipEntry {
                 color: span.color,
                 name: &span.text,
                 value: format!(
@@ -165,15 +165,15 @@ impl Label<'_> {
 }
 
 /// The rows of a figure: where the marks of each are.
-struct Rows {
-    frame: Frame,
+struct FigureRows {
+    frame: PlotFrame,
     /// The top of the marks of each row.
     tops: Vec<f64>,
     /// Names are above the marks of their row, as they do not fit at their left.
     names_above: bool,
 }
 
-impl Rows {
+impl FigureRows {
     /// Draws the names and the axis, with `right` pixels of room beside the marks; the canvas takes the height that the
     /// rows need.
     fn draw(
@@ -182,10 +182,10 @@ impl Rows {
         axis: &Axis,
         data: impl Iterator<Item = f64>,
         right: f64,
-    ) -> (Rows, Scale) {
+    ) -> (FigureRows, Scale) {
         let widest = labels.iter().map(Label::width).fold(40.0, f64::max);
         let names_above = widest > 0.38 * canvas.inside();
-        let mut frame = Frame {
+        let mut frame = PlotFrame {
             left: canvas.pad + if names_above { 0.0 } else { widest + 10.0 },
             top: canvas.top + 2.0,
             right: canvas.width - canvas.pad - right,
@@ -243,13 +243,13 @@ impl Rows {
             canvas.centred(middle, down, &line, &FAINT);
         }
         canvas.height = down + 6.0 + canvas.pad * 0.5;
-        (Rows { frame, tops, names_above }, x)
+        (FigureRows { frame, tops, names_above }, x)
     }
 
     /// The target of the row whose marks begin at `top`.
-    fn target(&self, top: f64) -> Frame {
+    fn target(&self, top: f64) -> PlotFrame {
         let above = if self.names_above { LEADING } else { 0.0 };
-        Frame { top: top - above, bottom: top + ROW, ..self.frame }
+        PlotFrame { top: top - above, bottom: top + ROW, ..self.frame }
     }
 }
 

@@ -8,7 +8,7 @@ use plimsoll_units::Span;
 
 use super::canvas::{at, text_width};
 use super::*;
-use crate::chart::{Axis, DotRow, Dots, Format, Line, Lines, Read, Schemes, Stroke, Whisker};
+use crate::chart::{Axis, ChartLine, DotRow, Dots, Format, Lines, Read, Schemes, Stroke, Whisker};
 use crate::circuits::{self, Receivers};
 use crate::plots;
 use crate::queues::QueueName;
@@ -44,10 +44,15 @@ fn charts() -> Vec<Chart> {
                 },
                 y: Axis::log("p99 of the completion time of all requests that completed", Format::Time),
                 series: vec![
-                    Line::new("measured", Color::Scheme(0), vec![0.0, 1.0, 2.0], vec![3300.0, 900.0, 60.0]),
-                    Line {
+                    ChartLine::new(
+                        "measured",
+                        Color::Scheme(0),
+                        vec![0.0, 1.0, 2.0],
+                        vec![3300.0, 900.0, 60.0],
+                    ),
+                    ChartLine {
                         stroke: Stroke::Dotted,
-                        ..Line::new("published", Color::Scheme(0), vec![0.0, 1.0], vec![3560.0, 829.0])
+                        ..ChartLine::new("published", Color::Scheme(0), vec![0.0, 1.0], vec![3560.0, 829.0])
                     },
                 ],
                 read: Read::AtX,
@@ -89,10 +94,10 @@ fn a_small_figure() {
             x: Axis { label: "load".into(), ..Axis::default() },
             y: Axis::from_zero("delay", Format::Time),
             series: vec![
-                Line::new("TCP", Color::Scheme(0), vec![0.2, 0.4, 0.6], vec![120.0, 340.0, 900.0]),
-                Line {
+                ChartLine::new("TCP", Color::Scheme(0), vec![0.2, 0.4, 0.6], vec![120.0, 340.0, 900.0]),
+                ChartLine {
                     stroke: Stroke::Dashed,
-                    ..Line::new("M/D/1", Color::Scheme(7), vec![0.2, 0.6], vec![100.0, 800.0])
+                    ..ChartLine::new("M/D/1", Color::Scheme(7), vec![0.2, 0.6], vec![100.0, 800.0])
                 },
             ],
             read: Read::AtX,
@@ -179,8 +184,8 @@ fn the_words_beside_a_reference_are_not_cut_off_where_all_is_on_one_side() {
 
 #[test]
 fn points_apart_are_not_joined() {
-    let line = Line::new("TCP", Color::Scheme(0), vec![0.1, 0.2, 0.9], vec![100.0, 150.0, 900.0]);
-    let drawn = |line: Line| {
+    let line = ChartLine::new("TCP", Color::Scheme(0), vec![0.1, 0.2, 0.9], vec![100.0, 150.0, 900.0]);
+    let drawn = |line: ChartLine| {
         let body = Lines {
             x: Axis::default(),
             y: Axis::from_zero("delay", Format::Time),
@@ -196,7 +201,7 @@ fn points_apart_are_not_joined() {
     };
     // Markers, including the legend's, and lines.
     assert_eq!(drawn(line.clone()), (4, 2));
-    assert_eq!(drawn(Line { apart: true, ..line }), (4, 0));
+    assert_eq!(drawn(ChartLine { apart: true, ..line }), (4, 0));
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Bars along the time, one row each sender: the circuits with their times, and how far each was filled.
 
-use super::canvas::{Anchor, Canvas, FAINT, Frame, GRID, INK, LEADING, at, text_width, wrapped};
+use super::canvas::{Anchor, Canvas, FAINT, GRID, INK, LEADING, PlotFrame, at, text_width, wrapped};
 use super::scale::Scale;
-use super::tips::Entry;
-use crate::chart::{Axis, Format, Timetable};
+use super::tips::TipEntry;
+use crate::chart::{Axis, Format, TimetableChart};
 use crate::figures;
 
 const ROW: f64 = 24.0;
@@ -16,9 +16,9 @@ const WEEKS_LEAST: u64 = 3;
 /// The least width of a mark.
 const HAIR: f64 = 0.7;
 
-pub(super) fn timetable(canvas: &mut Canvas<'_>, body: &Timetable) {
+pub(super) fn timetable(canvas: &mut Canvas<'_>, body: &TimetableChart) {
     let widest = body.rows.iter().map(|row| text_width(row)).fold(20.0, f64::max);
-    let mut frame = Frame {
+    let mut frame = PlotFrame {
         left: canvas.pad + widest + 8.0,
         top: canvas.top + 2.0,
         right: canvas.width - canvas.pad - 4.0,
@@ -63,7 +63,7 @@ pub(super) fn timetable(canvas: &mut Canvas<'_>, body: &Timetable) {
 }
 
 /// The number of weeks that have room.
-fn weeks_shown(body: &Timetable, width: f64) -> u64 {
+fn weeks_shown(body: &TimetableChart, width: f64) -> u64 {
     let cells = (body.rows.len() as u64 * body.weeks).max(1);
     let bars = body.bars.len() as f64 / cells as f64;
     let fits = (width / (bars * BAR_ROOM).max(WEEK_ROOM)) as u64;
@@ -71,7 +71,7 @@ fn weeks_shown(body: &Timetable, width: f64) -> u64 {
 }
 
 /// Draws the names of the rows, the lines between weeks, and the numbers of the weeks in their middles.
-fn draw_weeks(canvas: &mut Canvas<'_>, body: &Timetable, frame: Frame, x: &Scale, weeks: u64) {
+fn draw_weeks(canvas: &mut Canvas<'_>, body: &TimetableChart, frame: PlotFrame, x: &Scale, weeks: u64) {
     for (number, row) in body.rows.iter().enumerate() {
         let middle = frame.top + ROW * (number as f64 + 0.5);
         canvas.text(frame.left - 8.0, middle + 4.0, Anchor::End, row, "", &INK);
@@ -104,25 +104,25 @@ fn push_bar(path: &mut String, left: f64, right: f64, top: f64, height: f64) {
 }
 
 /// One target for each row and week, with an entry for each bar in it.
-fn targets(canvas: &mut Canvas<'_>, body: &Timetable, frame: Frame, x: &Scale, weeks: u64) {
+fn targets(canvas: &mut Canvas<'_>, body: &TimetableChart, frame: PlotFrame, x: &Scale, weeks: u64) {
     for (number, row) in body.rows.iter().enumerate() {
         let top = frame.top + ROW * number as f64;
         for week in body.first..body.first + weeks {
             let bars = body.bars.iter().filter(|bar| bar.row == number && bar.week == week);
-            let mut entries: Vec<Entry<'_>> = bars
+            let mut entries: Vec<TipEntry<'_>> = bars
                 .map(|bar| {
                     let (bytes, share) =
                         (Format::Size.written(bar.bytes), figures::fixed(100.0 * bar.filled, 1));
                     let color = body.keys.get(bar.key).map_or(body.night.color, |key| key.color);
-                    Entry { color, name: &bar.name, value: format!("{bytes}, {share} % filled") }
+                    TipEntry { color, name: &bar.name, value: format!("{bytes}, {share} % filled") }
                 })
                 .collect();
             if entries.is_empty() {
                 let value = String::new();
-                entries.push(Entry { color: body.night.color, name: "no circuit", value });
+                entries.push(TipEntry { color: body.night.color, name: "no circuit", value });
             }
             let (left, right) = (x.place(week as f64), x.place((week + 1) as f64));
-            let target = Frame { left, right, top, bottom: top + ROW };
+            let target = PlotFrame { left, right, top, bottom: top + ROW };
             canvas.target(target, &format!("{row}, week {week}"), &entries);
         }
     }

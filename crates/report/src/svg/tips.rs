@@ -4,8 +4,8 @@
 
 use plimsoll_text::printable;
 
-use super::canvas::{Canvas, Frame, at};
-use crate::chart::{Color, Line, Lines, Read};
+use super::canvas::{Canvas, PlotFrame, at};
+use crate::chart::{ChartLine, Color, Lines, Read};
 use crate::svg::scale::Scale;
 
 /// The least height of a target in pixels.
@@ -16,7 +16,7 @@ const ACROSS: f64 = 64.0;
 const ELSEWHERE: f64 = 12.0;
 
 /// One entry of a tooltip.
-pub(super) struct Entry<'a> {
+pub(super) struct TipEntry<'a> {
     pub(super) color: Color,
     pub(super) name: &'a str,
     pub(super) value: String,
@@ -24,12 +24,12 @@ pub(super) struct Entry<'a> {
 
 impl Canvas<'_> {
     /// Adds a target with its tooltip; a file has none.
-    pub(super) fn target(&mut self, frame: Frame, head: &str, entries: &[Entry<'_>]) {
+    pub(super) fn target(&mut self, frame: PlotFrame, head: &str, entries: &[TipEntry<'_>]) {
         if self.names.is_none() {
             return;
         }
         let mut tip = printable(head).into_owned();
-        for Entry { color, name, value } in entries {
+        for TipEntry { color, name, value } in entries {
             tip.push_str(&format!("\n{}\t{}\t{}", color.class(), printable(name), printable(value)));
         }
         let tip = crate::escape::escape(&tip);
@@ -41,7 +41,7 @@ impl Canvas<'_> {
 }
 
 /// The targets of lines: columns where a reader compares at the same x, rows where at the same y.
-pub(super) fn of_lines(canvas: &mut Canvas<'_>, body: &Lines, frame: Frame, x: &Scale, y: &Scale) {
+pub(super) fn of_lines(canvas: &mut Canvas<'_>, body: &Lines, frame: PlotFrame, x: &Scale, y: &Scale) {
     if canvas.names.is_none() {
         return;
     }
@@ -51,9 +51,9 @@ pub(super) fn of_lines(canvas: &mut Canvas<'_>, body: &Lines, frame: Frame, x: &
     }
 }
 
-fn at_x<'b>(canvas: &mut Canvas<'_>, body: &'b Lines, frame: Frame, x: &Scale) {
+fn at_x<'b>(canvas: &mut Canvas<'_>, body: &'b Lines, frame: PlotFrame, x: &Scale) {
     // A dashed line is a reference: its positions are no measurements.
-    let known: Vec<&'b Line> =
+    let known: Vec<&'b ChartLine> =
         body.series.iter().filter(|line| line.stroke.is_solid() && !line.x.is_empty()).collect();
     let mut all: Vec<f64> = known.iter().flat_map(|line| line.x.iter().copied()).collect();
     all.sort_unstable_by(f64::total_cmp);
@@ -67,7 +67,7 @@ fn at_x<'b>(canvas: &mut Canvas<'_>, body: &'b Lines, frame: Frame, x: &Scale) {
     let centers: Vec<f64> = shown.iter().map(|&value| x.place(value)).collect();
     for (number, &value) in shown.iter().enumerate() {
         let [left, right] = between(&centers, number, frame.left, frame.right);
-        let entry = |line: &'b Line| {
+        let entry = |line: &'b ChartLine| {
             let off = |i: &usize| (line.x[*i] - value).abs();
             let nearest = (0..line.x.len()).min_by(|a, b| off(a).total_cmp(&off(b)))?;
             let mut text = body.y.format.written(*line.y.get(nearest)?);
@@ -85,18 +85,18 @@ fn at_x<'b>(canvas: &mut Canvas<'_>, body: &'b Lines, frame: Frame, x: &Scale) {
             if (x.place(line.x[nearest]) - x.place(value)).abs() > ELSEWHERE {
                 text.push_str(&format!(" at {}", body.x.format.written(line.x[nearest])));
             }
-            Some(Entry { color: line.color, name: &line.name, value: text })
+            Some(TipEntry { color: line.color, name: &line.name, value: text })
         };
-        let entries: Vec<Entry<'_>> = known.iter().copied().filter_map(entry).collect();
+        let entries: Vec<TipEntry<'_>> = known.iter().copied().filter_map(entry).collect();
         let head = match body.x.categories.get(value as usize) {
             Some(name) => name.clone(),
             None => format!("{}: {}", body.x.label, body.x.format.written(value)),
         };
-        canvas.target(Frame { left, right, ..frame }, &head, &entries);
+        canvas.target(PlotFrame { left, right, ..frame }, &head, &entries);
     }
 }
 
-fn at_y(canvas: &mut Canvas<'_>, body: &Lines, frame: Frame, y: &Scale) {
+fn at_y(canvas: &mut Canvas<'_>, body: &Lines, frame: PlotFrame, y: &Scale) {
     // From the top down, in the order of the arrow keys.
     let mut levels: Vec<f64> = Vec::new();
     for level in y.levels() {
@@ -111,18 +111,18 @@ fn at_y(canvas: &mut Canvas<'_>, body: &Lines, frame: Frame, y: &Scale) {
             Read::AtTail => *value <= level + 1e-12,
             _ => *value >= level - 1e-12,
         };
-        let entry = |line: &Line| {
+        let entry = |line: &ChartLine| {
             let x = line.y.iter().position(reached).map(|i| line.x[i]).or(line.x.last().copied())?;
             Some((line.color, line.name.clone(), body.x.format.written(x)))
         };
         let found: Vec<_> = body.series.iter().filter_map(entry).collect();
-        let entries: Vec<Entry<'_>> = found
+        let entries: Vec<TipEntry<'_>> = found
             .iter()
-            .map(|(color, name, value)| Entry { color: *color, name, value: value.clone() })
+            .map(|(color, name, value)| TipEntry { color: *color, name, value: value.clone() })
             .collect();
         let share = if body.read == Read::AtTail { 1.0 - level } else { level };
         let head = format!("{} took at most", body.y.format.written(share));
-        canvas.target(Frame { top, bottom, ..frame }, &head, &entries);
+        canvas.target(PlotFrame { top, bottom, ..frame }, &head, &entries);
     }
 }
 

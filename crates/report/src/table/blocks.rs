@@ -8,7 +8,7 @@ use plimsoll_results::summary::{
 };
 
 use super::grid::{Column, Grid, Row};
-use super::numbers::{Footnote, Numbers, assemble};
+use super::numbers::{Footnote, NumberColumn, assemble};
 use crate::chart::Color;
 use crate::circuits;
 use crate::figures::{self, RATES, TIMES, Unit};
@@ -47,11 +47,11 @@ pub(super) fn grids(summary: &Summary, details: bool) -> Vec<Grid> {
 }
 
 /// A function that picks one estimate of a distribution.
-pub(crate) type Pick = fn(&Distribution) -> Estimate;
+pub(crate) type PickEstimate = fn(&Distribution) -> Estimate;
 
 /// Makes a table of all numbers with one row a variant.
 pub(crate) fn variants_grid(summary: &Summary, cells: &[&PointCell]) -> Grid {
-    let mut columns: Vec<Numbers> = Vec::new();
+    let mut columns: Vec<NumberColumn> = Vec::new();
     for name in summary.workloads() {
         workload_columns(summary, name, cells, &mut columns);
     }
@@ -66,7 +66,7 @@ pub(crate) fn variants_grid(summary: &Summary, cells: &[&PointCell]) -> Grid {
 /// Makes the table that a run prints without its details: the median and the 99th percentile of each workload. A
 /// workload that has none, since its flows have no end, has its goodput.
 fn percentiles_grid(summary: &Summary, cells: &[&PointCell]) -> Grid {
-    let mut columns: Vec<Numbers> = Vec::new();
+    let mut columns: Vec<NumberColumn> = Vec::new();
     for name in summary.workloads() {
         let mut of_workload = Vec::new();
         workload_columns(summary, name, cells, &mut of_workload);
@@ -95,20 +95,21 @@ pub(crate) fn cell_label(summary: &Summary, cell: &PointCell) -> (String, Option
     (plots::with_point(&cell.variant, &cell.sweep), plots::schemes(summary).find(&cell.variant))
 }
 
-fn workload_columns(summary: &Summary, name: &str, cells: &[&PointCell], columns: &mut Vec<Numbers>) {
+fn workload_columns(summary: &Summary, name: &str, cells: &[&PointCell], columns: &mut Vec<NumberColumn>) {
     let workloads: Vec<Option<&WorkloadSummary>> = cells.iter().map(|cell| cell.workload(name)).collect();
     let group = group_title(name, &workloads);
     let mut push = |column: &'static str, units, values: Vec<Option<Estimate>>| {
         if values.iter().any(Option::is_some) {
             let best = cells.first().and_then(|cell| summary.best(name, column, &cell.sweep));
-            columns.push(Numbers {
+            columns.push(NumberColumn {
                 best: best.and_then(|best| cells.iter().position(|cell| cell.variant == best)),
                 footnote: Footnote::of(summary, name, 0.99).filter(|_| column == "p99"),
-                ..Numbers::new(&group, column, units, values)
+                ..NumberColumn::new(&group, column, units, values)
             });
         }
     };
-    let waited = |pick: Pick| workloads.iter().map(|w| (*w)?.waited_us().map(pick)).collect::<Vec<_>>();
+    let waited =
+        |pick: PickEstimate| workloads.iter().map(|w| (*w)?.waited_us().map(pick)).collect::<Vec<_>>();
     push("p50", Some(TIMES), waited(|d| d.p50));
     push("mean", Some(TIMES), waited(|d| d.mean));
     push("p99", Some(TIMES), waited(|d| d.p99));
@@ -169,7 +170,7 @@ fn group_title(name: &str, workloads: &[Option<&WorkloadSummary>]) -> String {
     format!("{name}: {}, {count} {noun}", first.kind)
 }
 
-fn queue_columns(summary: &Summary, cells: &[&PointCell], columns: &mut Vec<Numbers>) {
+fn queue_columns(summary: &Summary, cells: &[&PointCell], columns: &mut Vec<NumberColumn>) {
     for queue in queues::shown(summary) {
         let of: Vec<Option<&QueueSummary>> = cells.iter().map(|cell| queue.within(cell)).collect();
         if of.iter().all(Option::is_none) {
@@ -177,19 +178,19 @@ fn queue_columns(summary: &Summary, cells: &[&PointCell], columns: &mut Vec<Numb
         }
         let mut push = |name, pick: fn(&QueueSummary) -> Option<Estimate>| {
             let values = of.iter().map(|queue| queue.and_then(pick)).collect();
-            columns.push(Numbers::new(&queue.title(), name, Some(TIMES), values));
+            columns.push(NumberColumn::new(&queue.title(), name, Some(TIMES), values));
         };
         push("mean", |queue| queue.mean_us);
         push("p99", |queue| queue.p99_us);
     }
 }
 
-fn network_columns(cells: &[&PointCell], columns: &mut Vec<Numbers>) {
+fn network_columns(cells: &[&PointCell], columns: &mut Vec<NumberColumn>) {
     let mut push = |name, get: fn(&Counters) -> u64| {
         let values: Vec<u64> = cells.iter().map(|cell| get(&cell.counters)).collect();
         if values.iter().any(|&value| value > 0) {
             let values = values.into_iter().map(|value| Some(Estimate::bare(value as f64, 1)));
-            columns.push(Numbers::new("network", name, None, values.collect()));
+            columns.push(NumberColumn::new("network", name, None, values.collect()));
         }
     };
     push("drops", Counters::drops);
@@ -232,8 +233,8 @@ pub(crate) fn time_grid(summary: &Summary, workload: &str, cells: &[&PointCell])
 
 /// Makes a table with one row a sweep point and one group of columns a variant.
 pub(crate) fn sweep_grid(summary: &Summary, workload: &str) -> Grid {
-    let picks: [(&'static str, Pick); 2] = [("mean", |d| d.mean), ("p99", |d| d.p99)];
-    let value = |variant: &str, sweep: &[(String, String)], pick: Pick| {
+    let picks: [(&'static str, PickEstimate); 2] = [("mean", |d| d.mean), ("p99", |d| d.p99)];
+    let value = |variant: &str, sweep: &[(String, String)], pick: PickEstimate| {
         summary.cell(variant, sweep)?.workload(workload)?.waited_us().map(pick)
     };
     let columns =
@@ -283,11 +284,11 @@ fn over_sweep(
         for (name, value) in columns {
             let everywhere = summary.cells.iter().filter_map(|cell| value(&cell.variant, &cell.sweep));
             let of_percentile = workload.filter(|_| *name == "p99");
-            numbers.push(Numbers {
+            numbers.push(NumberColumn {
                 scheme: schemes.find(variant),
                 beside: everywhere.map(|estimate| estimate.value).collect(),
                 footnote: of_percentile.and_then(|workload| Footnote::of(summary, workload, 0.99)),
-                ..Numbers::new(
+                ..NumberColumn::new(
                     variant,
                     name,
                     Some(TIMES),

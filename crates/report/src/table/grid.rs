@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use plimsoll_text::{printable, printable_lines};
 
-use super::style::Style;
+use super::style::TableStyle;
 use crate::chart::Color;
 
 /// A table: labelled rows, and columns in named groups.
@@ -48,12 +48,12 @@ pub struct Row {
     /// The colour of the scheme that the row is of.
     pub scheme: Option<Color>,
     /// The cells, one a column.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<TableCell>,
 }
 
 /// One cell: a number and, where there is one, its uncertainty.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Cell {
+pub struct TableCell {
     /// The number; empty where there is none.
     pub value: String,
     /// The interval as `(low .. high)` and the mark of a footnote, as far as there are any.
@@ -63,17 +63,17 @@ pub struct Cell {
     pub best: bool,
 }
 
-impl Cell {
+impl TableCell {
     /// Makes a cell of this text alone.
-    pub fn plain(value: impl Into<String>) -> Cell {
-        Cell { value: value.into(), ..Cell::default() }
+    pub fn plain(value: impl Into<String>) -> TableCell {
+        TableCell { value: value.into(), ..TableCell::default() }
     }
 }
 
 impl Row {
     /// Makes a row of these texts that is of no scheme.
     pub fn plain<T: Into<String>>(label: impl Into<String>, cells: impl IntoIterator<Item = T>) -> Row {
-        let cells = cells.into_iter().map(Cell::plain).collect();
+        let cells = cells.into_iter().map(TableCell::plain).collect();
         Row { label: label.into(), scheme: None, cells }
     }
 }
@@ -113,7 +113,7 @@ impl Grid {
     }
 
     /// Writes the table as aligned text. Groups that do not fit beside each other are below, with the labels repeated.
-    pub fn to_terminal(&self, style: &Style) -> String {
+    pub fn to_terminal(&self, style: &TableStyle) -> String {
         self.printable().draw(style)
     }
 
@@ -125,7 +125,7 @@ impl Grid {
             name: shown(name),
             scheme: *scheme,
         };
-        let cell = |Cell { value, spread, best }: &Cell| Cell {
+        let cell = |TableCell { value, spread, best }: &TableCell| TableCell {
             value: shown(value),
             spread: shown(spread),
             best: *best,
@@ -144,7 +144,7 @@ impl Grid {
         }
     }
 
-    fn draw(&self, style: &Style) -> String {
+    fn draw(&self, style: &TableStyle) -> String {
         let widths: Vec<Width> = (0..self.columns.len()).map(|column| self.width(column)).collect();
         let label_width = self.label_width();
         let mut out = format!("{}\n", bold(&self.title, style));
@@ -286,7 +286,7 @@ impl Grid {
         groups: &[Range<usize>],
         widths: &[Width],
         label_width: usize,
-        style: &Style,
+        style: &TableStyle,
         out: &mut String,
     ) {
         let indent = " ".repeat(label_width);
@@ -308,7 +308,7 @@ impl Grid {
         for row in &self.rows {
             let mut line = format!("{:<label_width$}", row.label);
             self.each_column(groups, widths, &mut line, |column, width, line| {
-                let empty = Cell::default();
+                let empty = TableCell::default();
                 let cell = row.cells.get(column).unwrap_or(&empty);
                 let value = if cell.value.is_empty() { "-" } else { &cell.value };
                 line.push_str(&" ".repeat(width.value.saturating_sub(chars(value))));
@@ -350,7 +350,7 @@ fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
-fn ansi(code: &str, text: &str, style: &Style) -> String {
+fn ansi(code: &str, text: &str, style: &TableStyle) -> String {
     if style.color && !text.trim().is_empty() {
         format!("\u{1b}[{code}m{text}\u{1b}[0m")
     } else {
@@ -359,17 +359,17 @@ fn ansi(code: &str, text: &str, style: &Style) -> String {
 }
 
 /// Returns the text in bold type, where the terminal takes colours.
-pub fn bold(text: &str, style: &Style) -> String {
+pub fn bold(text: &str, style: &TableStyle) -> String {
     ansi("1", text, style)
 }
 /// Returns the text less bright, where the terminal takes colours.
-pub fn dim(text: &str, style: &Style) -> String {
+pub fn dim(text: &str, style: &TableStyle) -> String {
     ansi("2", text, style)
 }
-pub(super) fn green(text: &str, style: &Style) -> String {
+pub(super) fn green(text: &str, style: &TableStyle) -> String {
     ansi("1;32", text, style)
 }
-pub(super) fn yellow(text: &str, style: &Style) -> String {
+pub(super) fn yellow(text: &str, style: &TableStyle) -> String {
     ansi("1;33", text, style)
 }
 

@@ -4,7 +4,7 @@ use plimsoll_results::Summary;
 use plimsoll_results::stats::{Estimate, samples_needed};
 use plimsoll_results::summary::Warning;
 
-use super::grid::{Cell, Column, Grid, Row};
+use super::grid::{Column, Grid, Row, TableCell};
 use crate::chart::Color;
 use crate::figures::{self, Unit};
 
@@ -48,7 +48,7 @@ impl Footnote {
 
 /// A column of numbers before it is written.
 #[derive(Default)]
-pub(crate) struct Numbers {
+pub(crate) struct NumberColumn {
     pub(crate) group: String,
     pub(crate) name: &'static str,
     /// The scheme that the group is of.
@@ -63,18 +63,18 @@ pub(crate) struct Numbers {
     pub(crate) footnote: Option<Footnote>,
 }
 
-impl Numbers {
+impl NumberColumn {
     /// Makes a column whose unit is chosen by its own values, without a best value.
     pub(crate) fn new(
         group: &str,
         name: &'static str,
         units: Option<&'static [Unit]>,
         values: Vec<Option<Estimate>>,
-    ) -> Numbers {
-        Numbers { group: group.to_owned(), name, units, values, ..Numbers::default() }
+    ) -> NumberColumn {
+        NumberColumn { group: group.to_owned(), name, units, values, ..NumberColumn::default() }
     }
 
-    fn written(&self) -> (Column, Vec<Cell>) {
+    fn written(&self) -> (Column, Vec<TableCell>) {
         let unit = self.units.map(|units| {
             let mine = self.values.iter().flatten().map(|estimate| estimate.value);
             if self.beside.is_empty() {
@@ -84,13 +84,13 @@ impl Numbers {
             }
         });
         let size = unit.map_or(1.0, |unit| unit.size);
-        let mut cells: Vec<Cell> = self
+        let mut cells: Vec<TableCell> = self
             .values
             .iter()
             .map(|value| match value {
                 Some(estimate) if self.units.is_some() => measured(&estimate.scaled(1.0 / size)),
-                Some(estimate) => Cell::plain(figures::count(estimate.value as u64)),
-                None => Cell::default(),
+                Some(estimate) => TableCell::plain(figures::count(estimate.value as u64)),
+                None => TableCell::default(),
             })
             .collect();
         if let Some(footnote) = &self.footnote {
@@ -109,12 +109,12 @@ impl Numbers {
 }
 
 /// Writes an estimate: its value and, in parentheses, its interval.
-fn measured(estimate: &Estimate) -> Cell {
+fn measured(estimate: &Estimate) -> TableCell {
     let decimals = figures::decimals(estimate.value);
     let spread = estimate.interval.map_or_else(String::new, |interval| {
         format!("({} .. {})", figures::fixed(interval.low, decimals), figures::fixed(interval.high, decimals))
     });
-    Cell { value: figures::number(estimate.value), spread, best: false }
+    TableCell { value: figures::number(estimate.value), spread, best: false }
 }
 
 /// Makes a table of columns; each row has a label and the scheme that it is of.
@@ -122,9 +122,10 @@ pub(crate) fn assemble(
     title: String,
     corner: &str,
     labels: Vec<(String, Option<Color>)>,
-    columns: &[Numbers],
+    columns: &[NumberColumn],
 ) -> Grid {
-    let (heads, written): (Vec<Column>, Vec<Vec<Cell>>) = columns.iter().map(Numbers::written).unzip();
+    let (heads, written): (Vec<Column>, Vec<Vec<TableCell>>) =
+        columns.iter().map(NumberColumn::written).unzip();
     let mut notes: Vec<&Footnote> = Vec::new();
     for (column, cells) in columns.iter().zip(&written) {
         let Some(note) = &column.footnote else { continue };

@@ -1,8 +1,8 @@
-//! [`Style`]: how a terminal shows tables.
+//! [`TableStyle`]: how a terminal shows tables.
 
 /// The amount of a result that is shown, and its style on a terminal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Style {
+pub struct TableStyle {
     /// Colours and bold type by ANSI escapes; for a terminal only.
     pub color: bool,
     /// Columns of the terminal; tables wider than this are cut between column groups and continued below.
@@ -13,13 +13,13 @@ pub struct Style {
     pub details: bool,
 }
 
-impl Default for Style {
-    fn default() -> Style {
-        Style { color: false, width: 100, folds: false, details: true }
+impl Default for TableStyle {
+    fn default() -> TableStyle {
+        TableStyle { color: false, width: 100, folds: false, details: true }
     }
 }
 
-impl Style {
+impl TableStyle {
     /// Returns a sentence in lines of the terminal.
     pub fn prose(&self, text: &str) -> String {
         if self.folds { folded(text, self.width, "", "  ") } else { text.to_owned() }

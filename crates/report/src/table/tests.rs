@@ -17,19 +17,19 @@ fn one_point() {
     insta::assert_snapshot!(render(
         &summary(&[], 1),
         Format::Table,
-        &Style { color: false, width: 120, details: true, ..Style::default() }
+        &TableStyle { color: false, width: 120, details: true, ..TableStyle::default() }
     ));
 }
 
 #[test]
 fn a_sweep() {
-    let style = Style { color: false, width: 120, details: true, ..Style::default() };
+    let style = TableStyle { color: false, width: 120, details: true, ..TableStyle::default() };
     insta::assert_snapshot!(render(&summary(&[0.2, 0.4, 0.6], 3), Format::Table, &style));
 }
 
 #[test]
 fn without_details_a_table_has_the_percentiles_of_every_workload() {
-    let brief = Style { color: false, width: 120, details: false, ..Style::default() };
+    let brief = TableStyle { color: false, width: 120, details: false, ..TableStyle::default() };
     let text = render(&summary(&[], 3), Format::Table, &brief);
     let tables = text.split("(low .. high)").next().unwrap_or_default();
     assert!(tables.starts_with("Completion times, 3 replicates\n"), "{text}");
@@ -59,20 +59,20 @@ fn circuits_have_a_table_of_their_own() {
     let text = render(
         &summary,
         Format::Table,
-        &Style { color: false, width: 120, details: true, ..Style::default() },
+        &TableStyle { color: false, width: 120, details: true, ..TableStyle::default() },
     );
     let from = text.find("Circuits").expect("the table has a title");
     insta::assert_snapshot!(text[from..].split("\n\n").next().unwrap_or_default());
-    let csv = render(&summary, Format::Csv, &Style::default());
+    let csv = render(&summary, Format::Csv, &TableStyle::default());
     for row in
         ["TCP,circuits,filled,", "HULL,circuits,lost_dark,7.0,,,1", "TCP,circuits,packet_switch_bytes,"]
     {
         assert!(csv.contains(row), "{row}");
     }
     let json: serde_json::Value =
-        serde_json::from_str(&render(&summary, Format::Json, &Style::default())).unwrap();
+        serde_json::from_str(&render(&summary, Format::Json, &TableStyle::default())).unwrap();
     assert_eq!(json["cells"][1]["circuits"]["lost_dark"], 7);
-    assert!(render(&summary, Format::Md, &Style::default()).contains("configurations a week"));
+    assert!(render(&summary, Format::Md, &TableStyle::default()).contains("configurations a week"));
 }
 
 #[test]
@@ -92,20 +92,20 @@ fn processors_have_a_table_of_their_own() {
     let text = render(
         &summary,
         Format::Table,
-        &Style { color: false, width: 120, details: true, ..Style::default() },
+        &TableStyle { color: false, width: 120, details: true, ..TableStyle::default() },
     );
     let from = text.find("Processors").expect("the table has a title");
     let table: Vec<Vec<&str>> =
         text[from..].lines().take(4).map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(table[3], ["HULL", "37.5", "15.0", "50.0", "2000", "1400", "6"], "{text}");
-    let csv = render(&summary, Format::Csv, &Style::default());
+    let csv = render(&summary, Format::Csv, &TableStyle::default());
     assert!(csv.contains("HULL,processors,busiest_core_busy,0.5,,,1"), "{csv}");
     assert!(!csv.contains("TCP,processors"), "{csv}");
 }
 
 #[test]
 fn markdown_form() {
-    insta::assert_snapshot!(render(&summary(&[], 1), Format::Md, &Style::default()));
+    insta::assert_snapshot!(render(&summary(&[], 1), Format::Md, &TableStyle::default()));
 }
 
 #[test]
@@ -128,20 +128,23 @@ fn an_observation_is_named_for_what_it_is() {
         outcome.extra = vec![ExtraLoad { workload: 1, retries: 5, replicas: 7, bytes: 9 }];
     }
     let summary = Summary::of(&points, &Options::default());
-    let table = render(&summary, Format::Table, &Style::default());
+    let table = render(&summary, Format::Table, &TableStyle::default());
     assert!(
         table.contains("Clock offset of small") && !table.contains("Completion time of small"),
         "{table}"
     );
     assert!(!table.contains("no message of `small`"), "{table}");
-    let csv = render(&summary, Format::Csv, &Style::default());
+    let csv = render(&summary, Format::Csv, &TableStyle::default());
     let metrics = ["small,clock_offset_us.p99,", "background,retries,5.0", "background,replicas,7.0"];
     for metric in metrics {
         assert!(csv.contains(metric), "{metric}");
     }
     let one = Summary::of(&points[..1], &Options::default());
-    let table =
-        render(&one, Format::Table, &Style { color: false, width: 160, details: true, ..Style::default() });
+    let table = render(
+        &one,
+        Format::Table,
+        &TableStyle { color: false, width: 160, details: true, ..TableStyle::default() },
+    );
     assert!(table.contains("clock offsets"), "{table}");
     assert!(table.contains("retries") && table.contains("replicas"), "{table}");
 }
@@ -150,7 +153,7 @@ fn an_observation_is_named_for_what_it_is() {
 fn no_line_is_wider_than_the_terminal() {
     for width in [60, 80, 100, 160, 250] {
         for loads in [&[][..], &[0.2, 0.4][..]] {
-            let style = Style { width, folds: true, ..Style::default() };
+            let style = TableStyle { width, folds: true, ..TableStyle::default() };
             let text = render(&summary(loads, 1), Format::Table, &style);
             for line in text.lines() {
                 assert!(line.chars().count() <= width, "{width}: {line}");
@@ -165,12 +168,12 @@ fn colour_only_when_asked_for() {
     let plain = render(
         &summary,
         Format::Table,
-        &Style { color: false, width: 120, details: true, ..Style::default() },
+        &TableStyle { color: false, width: 120, details: true, ..TableStyle::default() },
     );
     let coloured = render(
         &summary,
         Format::Table,
-        &Style { color: true, width: 120, details: true, ..Style::default() },
+        &TableStyle { color: true, width: 120, details: true, ..TableStyle::default() },
     );
     assert!(!plain.contains('\u{1b}'));
     // Bold type is explained where there is any.
@@ -187,7 +190,7 @@ fn colour_only_when_asked_for() {
 #[test]
 fn csv_has_one_number_a_row_and_json_the_verdicts() {
     let summary = summary(&[0.2, 0.4], 1);
-    let csv = render(&summary, Format::Csv, &Style::default());
+    let csv = render(&summary, Format::Csv, &TableStyle::default());
     let mut lines = csv.lines();
     assert_eq!(
         lines.next(),
@@ -196,7 +199,7 @@ fn csv_has_one_number_a_row_and_json_the_verdicts() {
     assert!(lines.all(|line| line.split(',').count() == 9));
     assert!(csv.contains("TCP,0.2,small,completion_us.p99,"));
     let json: serde_json::Value =
-        serde_json::from_str(&render(&summary, Format::Json, &Style::default())).unwrap();
+        serde_json::from_str(&render(&summary, Format::Json, &TableStyle::default())).unwrap();
     assert_eq!(json["verdicts"].as_array().unwrap().len(), 2);
     assert_eq!(json["format"], 1);
     assert_eq!(json["cells"].as_array().unwrap().len(), 6);
@@ -212,7 +215,7 @@ fn equal_variants_get_no_verdict() {
         ["B: no difference from A seen in p99(small) (0 us .. 0 us), mean(background) (0 us .. 0 us), \
           mean(search) (0 us .. 0 us)"]
     );
-    let compared = render_compared(&summary, Format::Table, &Style::default());
+    let compared = render_compared(&summary, Format::Table, &TableStyle::default());
     assert!(compared.contains("Differences from A"), "{compared}");
     assert_eq!(compared.matches("no difference seen").count(), 7, "{compared}");
 }
@@ -223,12 +226,12 @@ fn a_comparison_has_every_difference_with_its_interval() {
     let table = render_compared(
         &summary,
         Format::Table,
-        &Style { color: false, width: 120, details: true, ..Style::default() },
+        &TableStyle { color: false, width: 120, details: true, ..TableStyle::default() },
     );
     let row = table.lines().find(|line| line.starts_with("HULL: p99 of small")).unwrap();
     assert!(row.ends_with("lower") && row.matches(" -").count() == 3 && row.contains(" .. "), "{row}");
-    let csv = render_compared(&summary, Format::Csv, &Style::default());
-    assert!(csv.starts_with(&render(&summary, Format::Csv, &Style::default())));
+    let csv = render_compared(&summary, Format::Csv, &TableStyle::default());
+    assert!(csv.starts_with(&render(&summary, Format::Csv, &TableStyle::default())));
     assert!(csv.contains("\nHULL,small,difference_us.p99,-"), "{csv}");
 }
 
@@ -241,7 +244,7 @@ fn rows_of_csv_name_their_warnings() {
     points.iter_mut().rfind(is_dctcp).unwrap().outcome.warnings.push(suspect);
     points[0].outcome.messages.iter_mut().filter(|m| m.workload == 1).for_each(|m| m.completed = None);
     let summary = Summary::of(&points, &Options::default());
-    let csv = render(&summary, Format::Csv, &Style::default());
+    let csv = render(&summary, Format::Csv, &TableStyle::default());
     let words = |start: &str| {
         let row = csv.lines().find(|row| row.starts_with(start)).unwrap_or_else(|| panic!("{start}: {csv}"));
         row.rsplit(',').next().unwrap()

@@ -3,23 +3,23 @@
 use std::path::Path;
 
 use plimsoll_experiment::Measure;
-use plimsoll_results::outcome::{Message, Outcome};
+use plimsoll_results::outcome::{MessageRecord, Outcome};
 use plimsoll_units::Span;
 
 use crate::error::ReproduceError;
-use crate::row::Row;
+use crate::row::StudyRow;
 use crate::single_run::run_once;
 use crate::study::Study;
 
 /// Computes the rows that follow from an idle network and from the draws of arrivals.
-pub(crate) fn exact(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError> {
+pub(crate) fn exact(study: &Study, seed: u64, folder: &Path) -> Result<Vec<StudyRow>, ReproduceError> {
     let mut rows = idle(study, seed, folder)?;
     rows.extend(draws(study, seed, folder)?);
     Ok(rows)
 }
 
 /// Measures requests so rare that nothing is ever in their way.
-fn idle(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError> {
+fn idle(study: &Study, seed: u64, folder: &Path) -> Result<Vec<StudyRow>, ReproduceError> {
     let set = [
         "run.duration=\"600s\"",
         "workload.small.load=\"1Kbps\"",
@@ -32,7 +32,7 @@ fn idle(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceEr
     for series in ["TCP", "DCTCP-30K"] {
         let outcome = run_once(study, "dynamic.toml", series, &set, seed, folder)?;
         for (metric, unit, value) in values(&outcome) {
-            let mut row = Row::new("oracles", "source", series, "idle", metric, unit);
+            let mut row = StudyRow::new("oracles", "source", series, "idle", metric, unit);
             row.measured = value;
             rows.push(study.published.beside(row, Some(EXACT)));
         }
@@ -41,7 +41,7 @@ fn idle(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceEr
 }
 
 /// Measures the queue of three flows under HULL with other draws of which packets associate their flow.
-fn draws(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError> {
+fn draws(study: &Study, seed: u64, folder: &Path) -> Result<Vec<StudyRow>, ReproduceError> {
     let set = ["sweep.\"workload.bulk.from\"=[\"h1..h3\"]", "topology.delay=\"5us\""];
     let mut delays = Vec::new();
     for other in 0..DRAWS {
@@ -51,7 +51,7 @@ fn draws(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceE
     }
     delays.sort_by(f64::total_cmp);
     let row = |metric: &str, measured: f64| {
-        let mut row = Row::new("draws", "source", "DCTCP-PQ-Pacer", "3 flows, 40 seeds", metric, "us");
+        let mut row = StudyRow::new("draws", "source", "DCTCP-PQ-Pacer", "3 flows, 40 seeds", metric, "us");
         row.measured = measured;
         row
     };
@@ -72,8 +72,8 @@ const EXACT: f64 = 1.001;
 /// Returns the fastest completion of each workload, at first and on a warm connection.
 fn values(outcome: &Outcome) -> [(&'static str, &'static str, f64); 4] {
     let fastest = |workload: u16, first: bool| -> f64 {
-        let of = |message: &&Message| message.workload == workload && (message.index < 9) == first;
-        let times = outcome.messages.iter().filter(of).filter_map(Message::latency);
+        let of = |message: &&MessageRecord| message.workload == workload && (message.index < 9) == first;
+        let times = outcome.messages.iter().filter(of).filter_map(MessageRecord::latency);
         times.min().map_or(f64::NAN, |span| span.as_us_f64())
     };
     [

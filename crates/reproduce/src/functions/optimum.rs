@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use plimsoll_circuits::{SchedulerKind, Switching, Workload};
+use plimsoll_circuits::{GeneratedDemand, SchedulerKind, Switching};
 use plimsoll_results::stats::mean;
 use plimsoll_text::csv::rows;
 
 use super::reach;
 use crate::error::ReproduceError;
 use crate::published::PublishedKind;
-use crate::row::Row;
+use crate::row::StudyRow;
 use crate::study::Study;
 
 /// Optimal times by a solver: ports, seed of the demand, configurations, time in ms, its proven lower bound, seconds.
@@ -17,7 +17,7 @@ const OPTIMA: &str = include_str!("../../../../studies/solstice/optimum.csv");
 
 /// Computes how much longer Solstice takes than the optimum, for each number of ports that was solved, and the rows of
 /// [`reach`].
-pub(crate) fn solved(study: &Study, run_seed: u64, _: &Path) -> Result<Vec<Row>, ReproduceError> {
+pub(crate) fn solved(study: &Study, run_seed: u64, _: &Path) -> Result<Vec<StudyRow>, ReproduceError> {
     let mut sizes: Vec<(usize, Vec<[f64; 4]>)> = Vec::new();
     for row in rows(OPTIMA, None).skip(1) {
         let cells: Vec<f64> = row.cells().iter().filter_map(|cell| cell.parse().ok()).collect();
@@ -25,7 +25,7 @@ pub(crate) fn solved(study: &Study, run_seed: u64, _: &Path) -> Result<Vec<Row>,
             panic!("studies/solstice/optimum.csv, line {}: six numbers", row.line);
         };
         let ports = ports as usize;
-        let demand = Workload::paper(ports).demand(&Switching::PAPER, seed as u64, 0);
+        let demand = GeneratedDemand::paper(ports).demand(&Switching::PAPER, seed as u64, 0);
         let mut schedule = SchedulerKind::Solstice.make().schedule(&demand, &Switching::PAPER);
         let whole = schedule.total(Switching::PAPER.night).as_ms_f64();
         schedule.cut_last_day(&demand, &Switching::PAPER);
@@ -41,7 +41,7 @@ pub(crate) fn solved(study: &Study, run_seed: u64, _: &Path) -> Result<Vec<Row>,
     for (ports, all) in sizes {
         let of = |at: usize| mean(&all.iter().map(|values| values[at]).collect::<Vec<_>>());
         let mut add = |base, series, metric, unit, value: Option<f64>| {
-            let mut row = Row::new("optimum", base, series, &ports.to_string(), metric, unit);
+            let mut row = StudyRow::new("optimum", base, series, &ports.to_string(), metric, unit);
             row.measured = value.unwrap_or(f64::NAN);
             let most = study.published.of(PublishedKind::AtMost, &row);
             let mut row = row.compare(most, None, None);

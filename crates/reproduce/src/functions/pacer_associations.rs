@@ -1,18 +1,18 @@
 //! How the pacer tells small flows from large ones: the study's section III-B counts it for one server
 //! of the search workload at 200 Mb/s of background.
 
-use crate::row::Row;
+use crate::row::StudyRow;
 use crate::study::{FinishedRun, Study};
 
 /// Computes per workload how often a data packet associated its connection, and how often that ran out.
-pub(crate) fn association(study: &Study, run: &FinishedRun<'_>) -> Vec<Row> {
+pub(crate) fn association(study: &Study, run: &FinishedRun<'_>) -> Vec<StudyRow> {
     let FinishedRun { figure, case, series, base, outcome } = *run;
     let mut rows = Vec::new();
     if figure.id != "fig4" || case.x != "200" || series != "DCTCP-PQ-Pacer" {
         return rows;
     }
     let percent = |name: &str, metric: &str, measured: f64| {
-        let mut row = Row::new("association", base.name(), name, "200", metric, "%");
+        let mut row = StudyRow::new("association", base.name(), name, "200", metric, "%");
         row.measured = measured;
         row
     };

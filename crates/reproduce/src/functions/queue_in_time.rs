@@ -1,10 +1,10 @@
 //! The queue at the receiver in time.
 
-use crate::row::Row;
+use crate::row::StudyRow;
 use crate::study::{FinishedRun, Study};
 
 /// Computes the queue in time, of one point: means over tenths of a second, in packets.
-pub(crate) fn occupancy(_: &Study, run: &FinishedRun<'_>) -> Vec<Row> {
+pub(crate) fn occupancy(_: &Study, run: &FinishedRun<'_>) -> Vec<StudyRow> {
     let FinishedRun { figure, case, series, base, outcome } = *run;
     if (figure.id.as_str(), case.x.as_str()) != ("all", "6") {
         return Vec::new();
@@ -13,8 +13,14 @@ pub(crate) fn occupancy(_: &Study, run: &FinishedRun<'_>) -> Vec<Row> {
     let row = |(place, means): (usize, &[f64])| {
         let queue = queue?;
         let begins = queue.from.as_secs_f64() + (place * MEANS) as f64 * queue.every.as_secs_f64();
-        let mut row =
-            Row::new("occupancy", base.name(), series, &format!("{begins:.1}"), "queue_packets", "packets");
+        let mut row = StudyRow::new(
+            "occupancy",
+            base.name(),
+            series,
+            &format!("{begins:.1}"),
+            "queue_packets",
+            "packets",
+        );
         row.measured = means.iter().sum::<f64>() / means.len() as f64 / FRAME_BYTES as f64;
         Some(row)
     };

@@ -1,12 +1,12 @@
 //! Solstice++ of Fig. 4, of which our sources have the numbers only: they are beside the reach of any schedule
 //! that is not longer than Solstice's of the same demand, as the paper's of Solstice++ are.
 
-use plimsoll_circuits::{Reach, Scheduler as _, Solstice, Switching, Workload};
+use plimsoll_circuits::{GeneratedDemand, ScheduleReach, Scheduler as _, Solstice, Switching};
 use plimsoll_results::stats::mean;
 
 use crate::models::DEMANDS;
 use crate::published::PublishedKind;
-use crate::row::Row;
+use crate::row::StudyRow;
 use crate::study::Study;
 
 /// The numbers of ports for which Fig. 4 has Solstice++.
@@ -14,10 +14,10 @@ const PORTS: [usize; 2] = [8, 64];
 
 /// Computes the least and the most of each number, and the one of both that is farther from the published one, which is
 /// held to it: no schedule that is as short can be farther.
-pub(super) fn rows(study: &Study, seed: u64) -> Vec<Row> {
+pub(super) fn rows(study: &Study, seed: u64) -> Vec<StudyRow> {
     let mut made = Vec::new();
     for ports in PORTS {
-        let reaches: Vec<Reach> = (0..DEMANDS).map(|number| reach(ports, seed, number)).collect();
+        let reaches: Vec<ScheduleReach> = (0..DEMANDS).map(|number| reach(ports, seed, number)).collect();
         let numbers: [(&str, &str, ReachEnds); 3] = [
             ("schedule_time_ms", "ms", |reach| (reach.time.0.as_ms_f64(), reach.time.1.as_ms_f64())),
             ("configurations", "configurations", |reach| {
@@ -33,7 +33,7 @@ pub(super) fn rows(study: &Study, seed: u64) -> Vec<Row> {
             };
             let (least, most) = (of(|ends| ends.0), of(|ends| ends.1));
             let row = |series: &str, measured| {
-                let mut row = Row::new(FIGURE, "source", series, &ports.to_string(), metric, unit);
+                let mut row = StudyRow::new(FIGURE, "source", series, &ports.to_string(), metric, unit);
                 row.measured = measured;
                 row
             };
@@ -56,16 +56,16 @@ pub(super) fn rows(study: &Study, seed: u64) -> Vec<Row> {
 }
 
 /// The least and the most of a number.
-type ReachEnds = fn(&Reach) -> (f64, f64);
+type ReachEnds = fn(&ScheduleReach) -> (f64, f64);
 
 /// The figure that the rows of Solstice++ name.
 const FIGURE: &str = "plus-plus";
 /// The end that is farther from the published number.
 const FARTHER: &str = "farther end";
 
-fn reach(ports: usize, seed: u64, number: u32) -> Reach {
-    let demand = Workload::paper(ports).demand(&Switching::PAPER, seed, number);
+fn reach(ports: usize, seed: u64, number: u32) -> ScheduleReach {
+    let demand = GeneratedDemand::paper(ports).demand(&Switching::PAPER, seed, number);
     let mut schedule = Solstice::default().schedule(&demand, &Switching::PAPER);
     schedule.cut_last_day(&demand, &Switching::PAPER);
-    Reach::of(&demand, &Switching::PAPER, schedule.total(Switching::PAPER.night))
+    ScheduleReach::of(&demand, &Switching::PAPER, schedule.total(Switching::PAPER.night))
 }

@@ -2,17 +2,17 @@
 
 use super::SCHEMES;
 use crate::published::PublishedKind;
-use crate::row::Row;
+use crate::row::StudyRow;
 use crate::study::Study;
 
-pub(crate) fn rows(study: &Study, rows: &[Row]) -> Vec<Row> {
-    let of_figure = |row: &&Row| row.figure == "fig9" && row.base == "source";
-    let rows: Vec<&Row> = rows.iter().filter(of_figure).collect();
-    let find = |series: &str, metric: &str| -> Vec<&Row> {
-        let of = |row: &&&Row| row.series == series && row.metric == metric;
+pub(crate) fn rows(study: &Study, rows: &[StudyRow]) -> Vec<StudyRow> {
+    let of_figure = |row: &&StudyRow| row.figure == "fig9" && row.base == "source";
+    let rows: Vec<&StudyRow> = rows.iter().filter(of_figure).collect();
+    let find = |series: &str, metric: &str| -> Vec<&StudyRow> {
+        let of = |row: &&&StudyRow| row.series == series && row.metric == metric;
         rows.iter().filter(of).copied().collect()
     };
-    let is_full = |row: &Row| is_full(study, row);
+    let is_full = |row: &StudyRow| is_full(study, row);
     let mut summary = beside_pfabric(&find("QJump", "small_p99"), &find("pFabric", "small_p99"), &is_full);
     let growth = |metric: &&str| growth(&find("TCP", metric), &is_full);
     summary.extend(["small_mean", "small_p99"].iter().flat_map(growth));
@@ -28,16 +28,20 @@ pub(crate) fn rows(study: &Study, rows: &[Row]) -> Vec<Row> {
 }
 
 /// Returns whether a run had as many flows as the study's, without which it is not held to what that found.
-fn is_full(study: &Study, row: &Row) -> bool {
+fn is_full(study: &Study, row: &StudyRow) -> bool {
     let cases = study.figure("fig9").map_or(&[][..], |figure| &figure.cases);
     cases.iter().any(|case| case.x == row.x && case.flows(false) == row.flows)
 }
 
 /// Computes the 99th percentile of QJump's small flows over pFabric's, which is at most 1.
-fn beside_pfabric(qjump: &[&Row], pfabric: &[&Row], is_full: &dyn Fn(&Row) -> bool) -> Vec<Row> {
-    let pair = |qjump: &&Row| {
+fn beside_pfabric(
+    qjump: &[&StudyRow],
+    pfabric: &[&StudyRow],
+    is_full: &dyn Fn(&StudyRow) -> bool,
+) -> Vec<StudyRow> {
+    let pair = |qjump: &&StudyRow| {
         let pfabric = pfabric.iter().find(|row| row.x == qjump.x && row.flows == qjump.flows)?;
-        let mut row = Row::new("claims", "source", "QJump", &qjump.x, "small_p99_over_pfabric", "x");
+        let mut row = StudyRow::new("claims", "source", "QJump", &qjump.x, "small_p99_over_pfabric", "x");
         row.measured = qjump.measured / pfabric.measured;
         row.flows = qjump.flows;
         let published = qjump.published.zip(pfabric.published).map(|(qjump, pfabric)| qjump / pfabric);
@@ -49,14 +53,14 @@ fn beside_pfabric(qjump: &[&Row], pfabric: &[&Row], is_full: &dyn Fn(&Row) -> bo
 }
 
 /// Computes the growth from each load to the next that was run with as many flows.
-fn growth(rows: &[&Row], is_full: &dyn Fn(&Row) -> bool) -> Vec<Row> {
-    let step = |pair: &[&Row]| {
+fn growth(rows: &[&StudyRow], is_full: &dyn Fn(&StudyRow) -> bool) -> Vec<StudyRow> {
+    let step = |pair: &[&StudyRow]| {
         let [low, high] = pair else { return None };
         if low.flows != high.flows {
             return None;
         }
         let x = format!("{} to {}", low.x, high.x);
-        let mut row = Row::new("growth", "source", &high.series, &x, &high.metric, "x");
+        let mut row = StudyRow::new("growth", "source", &high.series, &x, &high.metric, "x");
         row.measured = high.measured / low.measured;
         row.flows = high.flows;
         let published = high.published.zip(low.published).map(|(high, low)| high / low);
@@ -69,13 +73,14 @@ fn growth(rows: &[&Row], is_full: &dyn Fn(&Row) -> bool) -> Vec<Row> {
 }
 
 /// Computes how far the published curve of small flows is from a class: the mean factor over the loads.
-fn distance(study: &Study, series: &str, cut: &str, statistic: &str, rows: &[&Row]) -> Option<Row> {
+fn distance(study: &Study, series: &str, cut: &str, statistic: &str, rows: &[&StudyRow]) -> Option<StudyRow> {
     let metric = format!("small_{statistic}");
-    let published = |row: &Row| study.published.value(PublishedKind::About, "fig9", series, &row.x, &metric);
+    let published =
+        |row: &StudyRow| study.published.value(PublishedKind::About, "fig9", series, &row.x, &metric);
     let logs: Vec<f64> =
         rows.iter().filter_map(|row| Some((row.measured / published(row)?).ln().abs())).collect();
     let mean = plimsoll_results::stats::mean(&logs)?;
-    let mut row = Row::new("cut", "source", series, cut, &format!("factor_off_{statistic}"), "x");
+    let mut row = StudyRow::new("cut", "source", series, cut, &format!("factor_off_{statistic}"), "x");
     row.measured = mean.exp();
     Some(row)
 }

@@ -9,7 +9,7 @@ use plimsoll_servers::Parameters;
 use serde::Deserialize;
 
 use crate::error::ReproduceError;
-use crate::row::Row;
+use crate::row::StudyRow;
 use crate::study::{Measured, Point, Study, Task};
 
 /// The keys of a figure.
@@ -59,9 +59,9 @@ impl Task for FanOutTask {
 
 /// Computes percentiles of the law by tables of the normal distribution, and expected maxima by tables of order
 /// statistics.
-pub(crate) fn normal_law(_: &Study, _: u64, _: &Path) -> Result<Vec<Row>, ReproduceError> {
+pub(crate) fn normal_law(_: &Study, _: u64, _: &Path) -> Result<Vec<StudyRow>, ReproduceError> {
     let row = |x: &str, metric: &str, measured: f64, deviations: f64| {
-        let row = Row { measured, ..Row::new("oracles", "source", "N(90, 50)", x, metric, "us") };
+        let row = StudyRow { measured, ..StudyRow::new("oracles", "source", "N(90, 50)", x, metric, "us") };
         row.compare(Some(90.0 + 50.0 * deviations), None, Some(1.0001))
     };
     let expected = |servers, deviations| {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_models::sequential::{self, calls};
-use plimsoll_models::server::{self, Arrivals, Served, ServerModel, ServerOutcome};
+use plimsoll_models::server::{self, Served, ServerArrivals, ServerModel, ServerOutcome};
 use plimsoll_models::{Empirical, Law, fan_out};
 use plimsoll_results::stats::{Estimate, Samples, Statistic};
 use plimsoll_servers::parameters::{self, Parameters, put_all};
@@ -130,14 +130,14 @@ pub(super) fn task(all: &Parameters, point: &Point<'_>) -> Result<Arc<dyn Task>,
     let (full, quick) = keys.requests;
     let requests = if point.quick { quick } else { full };
     (model.requests, model.warmup) = (requests.max(keys.least_requests as u64), requests / 10);
-    if let Arrivals::Closed { .. } = model.arrivals {
+    if let ServerArrivals::Closed { .. } = model.arrivals {
         model.queue_limit = None;
     }
     if let Some(clients) = keys.in_step {
         model.arrivals = in_step(clients, &model.arrivals);
     }
     if let Some(every) = keys.ticks.filter(|every| *every > Span::ZERO) {
-        model.arrivals = Arrivals::Ticks { every, due: Box::new(model.arrivals) };
+        model.arrivals = ServerArrivals::Ticks { every, due: Box::new(model.arrivals) };
     }
     let Point { x, series, seed, .. } = *point;
     let ServerKeys { gauges, chain, .. } = keys;
@@ -146,22 +146,22 @@ pub(super) fn task(all: &Parameters, point: &Point<'_>) -> Result<Arc<dyn Task>,
 
 /// Returns the arrivals of clients that send at the same instant, as at a timer's tick: a burst of nearly no length
 /// that has all requests.
-fn in_step(clients: u32, like: &Arrivals) -> Arrivals {
+fn in_step(clients: u32, like: &ServerArrivals) -> ServerArrivals {
     let rate = match like {
-        Arrivals::Open { rate, .. } | Arrivals::Bursts { rate, .. } => *rate,
-        Arrivals::Closed { rate, .. } => rate.unwrap_or(0.0),
-        Arrivals::Ticks { .. } => 0.0,
+        ServerArrivals::Open { rate, .. } | ServerArrivals::Bursts { rate, .. } => *rate,
+        ServerArrivals::Closed { rate, .. } => rate.unwrap_or(0.0),
+        ServerArrivals::Ticks { .. } => 0.0,
     };
     let (length, share) = (Span::from_us(10), 0.999);
     let period = f64::from(clients) / rate;
-    Arrivals::Bursts { rate, ratio: share * period / length.as_secs_f64(), length, share, clients: 1 }
+    ServerArrivals::Bursts { rate, ratio: share * period / length.as_secs_f64(), length, share, clients: 1 }
 }
 
 impl Task for ServerTask {
     fn settings(&self) -> String {
         let ServerTask { model, seed, point, gauges, chain } = self;
         let chain = chain.map_or_else(String::new, |RequestChain { mean_us, sd_us, load, budget_us }| {
-            format!("{:?} {load} {budget_us} ", sequential::Server { mean_us, sd_us })
+            format!("{:?} {load} {budget_us} ", sequential::SequentialServer { mean_us, sd_us })
         });
         format!("{chain}{point}: {gauges:?} of {model:?}, seed {seed}")
     }
@@ -172,7 +172,7 @@ impl Task for ServerTask {
         let mut all: Vec<Measured> =
             self.gauges.iter().flat_map(|gauge| gauge.read(&outcome, &latencies)).collect();
         if let Some(RequestChain { mean_us, sd_us, load, budget_us }) = self.chain {
-            let server = sequential::Server { mean_us, sd_us };
+            let server = sequential::SequentialServer { mean_us, sd_us };
             let of = |name, unit, value| Measured::own(name, unit, Some(Estimate::bare(value, 0)));
             all.extend(of("wait_us_exact", "us", server.wait_us(load)));
             all.extend(of("calls_exact", "requests", server.calls(load, budget_us) as f64));

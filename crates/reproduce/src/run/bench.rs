@@ -14,14 +14,14 @@ use plimsoll_units::Span;
 
 use super::gather::Gather;
 use crate::error::ReproduceError;
-use crate::journal::{self, Entry, Journal};
+use crate::journal::{self, Journal, StudyRun};
 use crate::kernel;
 use crate::ns2::{PairArrivals, RoundRobinTransfers};
 use crate::options::{OnProgress, Options};
 use crate::outcomes;
-use crate::row::Row;
+use crate::row::StudyRow;
 use crate::single_run::load;
-use crate::study::{Base, Case, Figure, FinishedRun, Measured, Point, Runs, Study, Task};
+use crate::study::{Base, Case, FinishedRun, Measured, Point, Runs, Study, StudyFigure, Task};
 
 /// A study laid out to be run.
 pub(super) struct Bench<'a> {
@@ -108,7 +108,7 @@ impl Bench<'_> {
         quick: bool,
         seed: u64,
     ) -> Result<Vec<Job>, ReproduceError> {
-        let Figure { runs, cases, .. } = &self.study.figures[figure];
+        let StudyFigure { runs, cases, .. } = &self.study.figures[figure];
         let job = |series, digest, outcomes, work| Job {
             figure,
             case,
@@ -162,7 +162,7 @@ impl Bench<'_> {
         Ok(series.iter().filter_map(job).collect())
     }
 
-    pub(super) fn finished<'j>(&self, journal: &'j Journal, job: &Job) -> Option<&'j Entry> {
+    pub(super) fn finished<'j>(&self, journal: &'j Journal, job: &Job) -> Option<&'j StudyRun> {
         let entry = self.kept(journal, job);
         entry.filter(|entry| entry.outcomes.is_none() || entry.outcomes == job.outcomes)
     }
@@ -179,20 +179,20 @@ impl Bench<'_> {
     }
 
     /// Returns what the journal has of a run, of whatever outcomes.
-    fn kept<'j>(&self, journal: &'j Journal, job: &Job) -> Option<&'j Entry> {
-        let Figure { id, cases, .. } = &self.study.figures[job.figure];
+    fn kept<'j>(&self, journal: &'j Journal, job: &Job) -> Option<&'j StudyRun> {
+        let StudyFigure { id, cases, .. } = &self.study.figures[job.figure];
         journal::find(journal, job.digest, [id, job.base.name(), &cases[job.case].x, job.series])
     }
 
     /// Returns whether the options ask for a run.
     pub(super) fn is_wanted(&self, job: &Job) -> bool {
-        let Figure { id, cases, .. } = &self.study.figures[job.figure];
+        let StudyFigure { id, cases, .. } = &self.study.figures[job.figure];
         self.options.only.is_empty() || self.options.only.iter().any(|part| part.has(id, &cases[job.case].x))
     }
 
     /// Returns the figure, base, x and scheme of a run.
     pub(super) fn names(&self, job: &Job) -> [String; 4] {
-        let Figure { id, cases, .. } = &self.study.figures[job.figure];
+        let StudyFigure { id, cases, .. } = &self.study.figures[job.figure];
         [id, job.base.name(), &cases[job.case].x, job.series].map(str::to_owned)
     }
 
@@ -276,7 +276,7 @@ impl Bench<'_> {
         jobs: &[&Job],
         task: &dyn Task,
         goes_on: &dyn Fn() -> bool,
-    ) -> Result<Vec<Entry>, ReproduceError> {
+    ) -> Result<Vec<StudyRun>, ReproduceError> {
         let measured = task.measure(goes_on);
         if !goes_on() {
             return Err(ReproduceError::Cancelled);
@@ -287,7 +287,7 @@ impl Bench<'_> {
             let x = &figure.cases[job.case].x;
             let row = |Measured { series, metric, unit, estimate, suspect }: &Measured| {
                 let series = series.unwrap_or(job.series);
-                let mut row = Row::new(&figure.id, job.base.name(), series, x, metric, unit);
+                let mut row = StudyRow::new(&figure.id, job.base.name(), series, x, metric, unit);
                 row.set_measured(estimate);
                 row.suspect = *suspect;
                 row
@@ -298,7 +298,12 @@ impl Bench<'_> {
     }
 
     /// Carries a run, anew if the machine was too slow for it, but not for ever.
-    fn carry(&self, job: &Job, model: &Model, goes_on: &dyn Fn() -> bool) -> Result<Entry, ReproduceError> {
+    fn carry(
+        &self,
+        job: &Job,
+        model: &Model,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<StudyRun, ReproduceError> {
         let mut tries = 0;
         loop {
             tries += 1;
@@ -320,7 +325,7 @@ impl Bench<'_> {
     }
 
     /// Makes the journal's entry of a run.
-    pub(super) fn entry(&self, job: &Job, outcome: &Outcome) -> Entry {
+    pub(super) fn entry(&self, job: &Job, outcome: &Outcome) -> StudyRun {
         let figure = &self.study.figures[job.figure];
         let case = &figure.cases[job.case];
         // A short run has no time to cut what the study cut.
@@ -329,29 +334,29 @@ impl Bench<'_> {
             (Some(_), _) => case.warmup,
             (None, _) => Span::ZERO,
         };
-        let row = |name, unit| Row::new(&figure.id, job.base.name(), job.series, &case.x, name, unit);
+        let row = |name, unit| StudyRow::new(&figure.id, job.base.name(), job.series, &case.x, name, unit);
         let measured = figure.metrics.iter().filter_map(|metric| {
             let mut row = row(&metric.name, &metric.unit);
             row.set_measured(&metric.measure(outcome, warmup)?);
             row.flows = case.flows(job.quick);
             Some(row)
         });
-        let mut rows: Vec<Row> = measured.collect();
+        let mut rows: Vec<StudyRow> = measured.collect();
         let (series, base) = (job.series, job.base);
         rows.extend(self.study.further_rows(&FinishedRun { figure, case, series, base, outcome }));
         self.entry_of(job, outcome.counters.packet_hops, rows)
     }
 
     /// Returns whether a row is of a run's point.
-    pub(super) fn is_at(&self, job: &Job, row: &Row) -> bool {
+    pub(super) fn is_at(&self, job: &Job, row: &StudyRow) -> bool {
         let figure = &self.study.figures[job.figure];
         (row.figure.as_str(), row.base.as_str()) == (figure.id.as_str(), job.base.name())
             && row.x == figure.cases[job.case].x
     }
 
-    pub(super) fn entry_of(&self, job: &Job, packet_hops: u64, rows: Vec<Row>) -> Entry {
+    pub(super) fn entry_of(&self, job: &Job, packet_hops: u64, rows: Vec<StudyRow>) -> StudyRun {
         let figure = &self.study.figures[job.figure];
-        Entry {
+        StudyRun {
             digest: journal::text(job.digest),
             version: journal::VERSION.to_owned(),
             commit: self.options.commit.clone(),
@@ -425,7 +430,7 @@ mod tests {
             let mut journal = Journal::in_memory();
             bench.run(&jobs, &mut journal, &|_, _, _| true).expect("they run");
             let entry = |job: &Job| bench.finished(&journal, job).expect("it was run").clone();
-            let mut entries: Vec<Entry> = jobs.iter().map(entry).collect();
+            let mut entries: Vec<StudyRun> = jobs.iter().map(entry).collect();
             entries.sort_by_key(|entry| (entry.figure.clone(), entry.base.clone()));
             (by_run(jobs.iter().collect()).len(), entries)
         };
@@ -471,7 +476,7 @@ mod tests {
         for line in text.lines() {
             let line =
                 plimsoll_experiment::store::sealed_line::opened(line).expect("a line has its checksum");
-            let Entry { digest, figure, base, x, series, rows, .. } =
+            let StudyRun { digest, figure, base, x, series, rows, .. } =
                 serde_json::from_str(&line).expect("a line is an entry");
             if rows[0].flows == Some(LONGEST) && x != LISTED_AT {
                 continue;

@@ -2,26 +2,26 @@
 
 use std::collections::BTreeSet;
 
-use super::Build;
+use super::ProgramBuild;
 use super::bench::{Bench, Job};
 use crate::error::ReproduceError;
 use crate::journal::Journal;
 use crate::options::OnProgress;
 use crate::published::PublishedKind;
-use crate::row::Row;
+use crate::row::StudyRow;
 
 /// The rows that the journal gives, with their jobs.
 pub(super) struct Composed {
     pub(super) jobs: Vec<Job>,
     /// The rows of each job.
-    pub(super) rows: Vec<Vec<Row>>,
+    pub(super) rows: Vec<Vec<StudyRow>>,
     pub(super) packet_hops: u64,
     pub(super) missing: Vec<[String; 4]>,
-    pub(super) builds: Vec<Build>,
+    pub(super) builds: Vec<ProgramBuild>,
 }
 
 /// Returns whether two runs of a point measured the same number.
-fn is_same_number(a: &Row, b: &Row) -> bool {
+fn is_same_number(a: &StudyRow, b: &StudyRow) -> bool {
     (&a.figure, &a.series, &a.x, &a.metric) == (&b.figure, &b.series, &b.x, &b.metric)
 }
 
@@ -58,12 +58,13 @@ impl Bench<'_> {
             if counted.insert(entry.digest.as_str()) {
                 of.packet_hops += entry.packet_hops;
             }
-            let beside = |row: &Row| self.beside_published(job, Row { quick: stands_in, ..row.clone() });
+            let beside =
+                |row: &StudyRow| self.beside_published(job, StudyRow { quick: stands_in, ..row.clone() });
             of.rows.push(entry.rows.iter().map(beside).collect());
             of.jobs.push(job.clone());
             if let Some(commit) = &entry.commit {
                 let at = of.builds.iter().position(|build| build.commit == *commit).unwrap_or_else(|| {
-                    of.builds.push(Build { commit: commit.clone(), digests: BTreeSet::new() });
+                    of.builds.push(ProgramBuild { commit: commit.clone(), digests: BTreeSet::new() });
                     of.builds.len() - 1
                 });
                 of.builds[at].digests.insert(entry.identity());
@@ -77,12 +78,13 @@ impl Bench<'_> {
     pub(super) fn vary_seeds(
         &self,
         jobs: &[Job],
-        rows: &mut [Vec<Row>],
+        rows: &mut [Vec<StudyRow>],
         journal: &mut Journal,
         progress: OnProgress<'_>,
     ) -> Result<(), ReproduceError> {
         let mut again = Vec::new();
-        for (index, job) in jobs.iter().enumerate().filter(|(index, _)| rows[*index].iter().any(Row::is_off))
+        for (index, job) in
+            jobs.iter().enumerate().filter(|(index, _)| rows[*index].iter().any(StudyRow::is_off))
         {
             for other in 1..=self.study.other_seeds {
                 let &Job { figure, case, series, base, quick, .. } = job;
@@ -105,7 +107,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    fn beside_published(&self, job: &Job, row: Row) -> Row {
+    fn beside_published(&self, job: &Job, row: StudyRow) -> StudyRow {
         let Some(figure) = self.study.figure(&row.figure) else { return row };
         let [published, original] =
             [PublishedKind::About, PublishedKind::Original].map(|kind| self.study.published.of(kind, &row));

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use plimsoll_experiment::{BenchWatch, StoreError};
 
-use crate::journal::{Entry, Journal};
+use crate::journal::{Journal, StudyRun};
 use crate::options::OnProgress;
 
 struct GatherState<'a> {
@@ -35,7 +35,7 @@ impl<'a> Gather<'a> {
     ///
     /// # Errors
     /// If the journal cannot be written.
-    pub(super) fn keep(&self, entries: Vec<Entry>) -> Result<(), StoreError> {
+    pub(super) fn keep(&self, entries: Vec<StudyRun>) -> Result<(), StoreError> {
         let mut state = self.state();
         state.done += entries.len();
         state.packet_hops += entries.first().map_or(0, |entry| entry.packet_hops);

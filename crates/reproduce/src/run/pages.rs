@@ -8,9 +8,9 @@ use super::Reproduction;
 use super::bench::{Bench, Job};
 use crate::journal::{self, Journal};
 use crate::options::Options;
-use crate::row::Row;
+use crate::row::StudyRow;
 use crate::studies::every;
-use crate::study::{Base, Figure, Study};
+use crate::study::{Base, Study, StudyFigure};
 
 /// Flows of the runs that are passed over: each has a list to recompute, which takes seconds.
 const LONGEST: u64 = 100_000;
@@ -63,7 +63,7 @@ fn every_committed_page_was_made_from_todays_scenarios_and_results() {
         let of_the_page: BTreeSet<&String> = page.builds.iter().flat_map(|build| &build.digests).collect();
         let options = options();
         let bench = bench(study, &options);
-        for (index, Figure { id, bases, cases, .. }) in study.figures.iter().enumerate() {
+        for (index, StudyFigure { id, bases, cases, .. }) in study.figures.iter().enumerate() {
             for (case, base) in (0..cases.len()).flat_map(|case| bases.iter().map(move |base| (case, *base)))
             {
                 if cases[case].flows(false) == Some(LONGEST) {
@@ -98,7 +98,7 @@ fn a_point_of_each_simulated_study_has_the_committed_numbers() {
         bench.run(&jobs, &mut again, &|_, _, _| true).expect("it runs");
         let page = committed(study);
         let name_of =
-            |row: &Row| [&row.figure, &row.base, &row.series, &row.x, &row.metric].map(String::clone);
+            |row: &StudyRow| [&row.figure, &row.base, &row.series, &row.x, &row.metric].map(String::clone);
         let mut compared = 0;
         for made in jobs.iter().filter_map(|job| bench.finished(&again, job)).flat_map(|entry| &entry.rows) {
             let kept = page.rows.iter().find(|row| name_of(row) == name_of(made) && !row.quick);

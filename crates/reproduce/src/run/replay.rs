@@ -2,9 +2,9 @@
 
 use super::bench::{Bench, Job};
 use crate::error::ReproduceError;
-use crate::journal::{Entry, Journal};
+use crate::journal::{Journal, StudyRun};
 use crate::options::{OnProgress, Options};
-use crate::row::Row;
+use crate::row::StudyRow;
 use crate::study::Study;
 
 /// What replaying a sample of finished runs has shown.
@@ -43,7 +43,7 @@ pub fn replay(
     };
     let differing: Vec<[String; 4]> = sample.iter().filter(differs).map(|job| bench.names(job)).collect();
     if differing.is_empty() {
-        let confirmed: Vec<Entry> = jobs
+        let confirmed: Vec<StudyRun> = jobs
             .iter()
             .filter_map(|job| {
                 let mut entry = bench.finished(journal, job)?.clone();
@@ -57,11 +57,11 @@ pub fn replay(
     Ok(Replay { replayed: sample.len(), of: jobs.len(), differing })
 }
 
-fn have_the_same_numbers(one: &Entry, other: &Entry) -> bool {
+fn have_the_same_numbers(one: &StudyRun, other: &StudyRun) -> bool {
     let numbers =
-        |row: &Row| (row.measured.to_bits(), row.ci.map(|(low, high)| (low.to_bits(), high.to_bits())));
-    let name = |row: &Row| [&row.figure, &row.base, &row.series, &row.x, &row.metric].map(String::clone);
-    let find = |row: &Row| other.rows.iter().find(|found| name(found) == name(row));
+        |row: &StudyRow| (row.measured.to_bits(), row.ci.map(|(low, high)| (low.to_bits(), high.to_bits())));
+    let name = |row: &StudyRow| [&row.figure, &row.base, &row.series, &row.x, &row.metric].map(String::clone);
+    let find = |row: &StudyRow| other.rows.iter().find(|found| name(found) == name(row));
     // Rows that came to a figure later are not in an older line of the journal.
     one.rows.iter().all(|row| find(row).is_some_and(|found| numbers(found) == numbers(row)))
 }

@@ -12,7 +12,7 @@ fn bursts_of_all_to_all_traffic_are_segments_of_the_offload() {
     let made = reproduce(study("bullettrains"), &options, &mut Journal::in_memory(), &|_, _, _| true);
     let made = made.expect("the shipped scenarios load");
     let is_median =
-        |row: &&plimsoll_reproduce::Row| row.series == "all-to-all" && row.metric == "data_burst_p50";
+        |row: &&plimsoll_reproduce::StudyRow| row.series == "all-to-all" && row.metric == "data_burst_p50";
     let median = made.rows.iter().find(is_median).map_or(f64::NAN, |row| row.measured);
     // 64 KB are 44 packets of 1460 B.
     assert!((median - 44.0).abs() < 1.0, "{median}");

@@ -1,6 +1,6 @@
 //! BulletTrains' bursts on this kernel: what TCP hands over, and the committed page.
 
-use plimsoll_reproduce::{Journal, Options, Row, reproduce, study};
+use plimsoll_reproduce::{Journal, Options, StudyRow, reproduce, study};
 
 use crate::common;
 
@@ -21,7 +21,7 @@ fn tcp_hands_over_segments_as_large_as_the_device_allows() {
         made => made.expect("the hosts are joined"),
     };
     let most = |figure: &str, series: &str, x: &str| {
-        let is = |row: &&Row| {
+        let is = |row: &&StudyRow| {
             (row.figure.as_str(), row.base.as_str(), row.metric.as_str()) == (figure, "kernel", "segment_p90")
                 && (row.series.as_str(), row.x.as_str()) == (series, x)
         };

@@ -21,7 +21,7 @@ fn made(parts: &[&str]) -> Reproduction {
 }
 
 fn value(reproduction: &Reproduction, of: [&str; 4]) -> f64 {
-    let is = |row: &&plimsoll_reproduce::Row| {
+    let is = |row: &&plimsoll_reproduce::StudyRow| {
         row.base == "source" && [&row.figure, &row.series, &row.x, &row.metric].map(String::as_str) == of
     };
     reproduction.rows.iter().find(is).unwrap_or_else(|| panic!("no row {of:?}")).measured

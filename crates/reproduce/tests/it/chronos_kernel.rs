@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_reproduce::{Journal, Options, Reproduction, Row, reproduce, study};
+use plimsoll_reproduce::{Journal, Options, Reproduction, StudyRow, reproduce, study};
 
 use crate::common;
 
@@ -19,7 +19,7 @@ fn servers_take_turns_and_every_value_is_verified() {
     let Some(servers) = common::servers() else { return };
     let made = look("fig6.4@40", &servers).expect("both servers answer");
     let of = |series: &str, metric: &str| {
-        let is = |row: &&Row| (row.series.as_str(), row.metric.as_str()) == (series, metric);
+        let is = |row: &&StudyRow| (row.series.as_str(), row.metric.as_str()) == (series, metric);
         let row = made.rows.iter().find(is).unwrap_or_else(|| panic!("no {metric} of {series}"));
         assert_eq!((row.figure.as_str(), row.base.as_str(), row.x.as_str()), ("fig6.4", "kernel", "40"));
         assert!(row.measured.is_finite() && row.measured > 0.0, "{row:?}");
@@ -58,7 +58,7 @@ fn datagrams_past_the_kernels_stack_are_answered_and_verified() {
         Ok(made) => made,
     };
     let of = |series: &str, metric: &str| {
-        let is = |row: &&Row| (row.series.as_str(), row.metric.as_str()) == (series, metric);
+        let is = |row: &&StudyRow| (row.series.as_str(), row.metric.as_str()) == (series, metric);
         made.rows.iter().find(is).unwrap_or_else(|| panic!("no {metric} of {series}")).measured
     };
     for series in ["MC UDP", "CH UDP", "CH AF_XDP", "MC UDP 2T", "CH UDP 2T", "UNet locks 2T", "Chronos 2T"] {

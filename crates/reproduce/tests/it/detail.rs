@@ -14,7 +14,7 @@ fn an_idle_page_and_the_motivations_means_are_exact() {
 }
 
 fn tail(reproduction: &Reproduction, series: &str, x: &str) -> f64 {
-    let is_it = |row: &&plimsoll_reproduce::Row| {
+    let is_it = |row: &&plimsoll_reproduce::StudyRow| {
         row.base == "source" && row.series == series && row.x == x && row.metric == "page_ms_p999"
     };
     reproduction.rows.iter().find(is_it).map_or(f64::NAN, |row| row.measured)
@@ -40,7 +40,7 @@ fn every_claim_of_the_talk_is_on_the_committed_page() {
     assert!(!reproduction.quick, "the committed page is of a full run");
     assert!(reproduction.missing.is_empty(), "{:?}", reproduction.missing);
     let judged = |metric: &str| {
-        let is_it = |row: &&plimsoll_reproduce::Row| row.metric == metric && row.within.is_some();
+        let is_it = |row: &&plimsoll_reproduce::StudyRow| row.metric == metric && row.within.is_some();
         reproduction.rows.iter().filter(is_it).count()
     };
     assert_eq!(judged("cut_percent"), 5 + 1);

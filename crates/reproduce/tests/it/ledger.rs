@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_reproduce::{Ledger, Reproduction, Row, State, Study, every, page};
+use plimsoll_reproduce::{Ledger, Reproduction, RowState, Study, StudyRow, every, page};
 
 use crate::common;
 
@@ -38,7 +38,7 @@ fn every_committed_verdict_follows_from_measured_and_published() {
             }
             let is_repeated = study.repeats.iter().any(|repeats| repeats.has(row));
             assert!(row.published.is_none() || row.state.is_some() != is_repeated, "{} {row:?}", study.id);
-            assert!(row.state != Some(State::Held) || row.within == Some(true), "{} {row:?}", study.id);
+            assert!(row.state != Some(RowState::Held) || row.within == Some(true), "{} {row:?}", study.id);
         }
     }
 }
@@ -50,7 +50,7 @@ fn every_explanation_accounts_for_a_row() {
     let mut idle = Vec::new();
     for (study, committed) in pages() {
         for explanation in study.explanations.iter().chain(&study.open) {
-            let is_off = |row: &&Row| matches!(row.state, Some(State::Explained | State::Open));
+            let is_off = |row: &&StudyRow| matches!(row.state, Some(RowState::Explained | RowState::Open));
             if !committed.rows.iter().filter(is_off).any(|row| explanation.accounts_for(row)) {
                 idle.push(format!("{}: {}", study.id, explanation.title));
             }
@@ -78,7 +78,7 @@ fn a_page_that_is_summed_up_anew_is_the_same() {
 fn no_row_is_there_twice() {
     for (study, committed) in pages() {
         let mut names = BTreeSet::new();
-        for Row { figure, base, series, x, metric, flows, .. } in &committed.rows {
+        for StudyRow { figure, base, series, x, metric, flows, .. } in &committed.rows {
             let name = (figure, base, series, x, metric, flows);
             assert!(names.insert(name), "{}: {name:?}", study.id);
         }
@@ -91,7 +91,7 @@ fn no_chart_is_empty() {
     for (study, committed) in pages() {
         for figure in &study.figures {
             for metric in &figure.drawn {
-                let is_drawn = |row: &&Row| {
+                let is_drawn = |row: &&StudyRow| {
                     row.figure == figure.id && row.metric == *metric && row.x.parse::<f64>().is_ok()
                 };
                 let drawn = committed.rows.iter().filter(is_drawn).count();

@@ -33,7 +33,7 @@ fn packets_that_keep_their_rate_keep_the_bound() {
     let made = made.expect("it runs");
     let within = || made.rows.iter().filter(|row| row.metric == "within_bound_percent");
     assert_eq!(within().count(), 4);
-    let framed = |row: &&plimsoll_reproduce::Row| row.series == "even-framed";
+    let framed = |row: &&plimsoll_reproduce::StudyRow| row.series == "even-framed";
     assert!(within().filter(|row| !framed(row)).all(|row| row.measured == 100.0));
     let text = &page::files(study("qjump"), &made)["qjump.md"];
     assert!(text.contains("> Not run yet: fig11, source: bucket at 0.5,"), "{text}");
@@ -46,7 +46,7 @@ fn the_testbed_s_figures_are_there_in_small() {
     let made = reproduce(study("qjump"), &options(&parts), &mut Journal::in_memory(), &|_, _, _| true);
     let rows = made.expect("it runs").rows;
     let value = |figure: &str, series: &str, x: &str, metric: &str| {
-        let is = |row: &&plimsoll_reproduce::Row| {
+        let is = |row: &&plimsoll_reproduce::StudyRow| {
             (row.figure.as_str(), row.series.as_str(), row.x.as_str(), row.metric.as_str())
                 == (figure, series, x, metric)
         };

@@ -11,7 +11,7 @@ fn bursts_fill_a_day_of_500_us() {
     let options = Options { quick: true, threads: 2, seed: 1, servers, only, commit: None };
     let made = reproduce(study("reactor"), &options, &mut Journal::in_memory(), &|_, _, _| true);
     let made = made.expect("the shipped scenarios load");
-    let is_median = |row: &&plimsoll_reproduce::Row| {
+    let is_median = |row: &&plimsoll_reproduce::StudyRow| {
         row.series == "as-described" && row.x == "500" && row.metric == "burst_us_p50"
     };
     let median = made.rows.iter().find(is_median).map_or(f64::NAN, |row| row.measured);

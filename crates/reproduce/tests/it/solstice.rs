@@ -33,7 +33,7 @@ fn solstice_is_as_published_at_8_and_64_ports() {
 fn cutting_the_last_day_is_what_uses_the_packet_switch() {
     let made = made(&["fig4@8"]);
     let of = |base: &str| {
-        let is = |row: &&plimsoll_reproduce::Row| {
+        let is = |row: &&plimsoll_reproduce::StudyRow| {
             row.base == base && row.series == "Solstice" && row.metric == "packet_util_pct"
         };
         made.rows.iter().find(is).expect("there is a row").measured

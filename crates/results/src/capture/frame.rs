@@ -12,13 +12,13 @@ const IPV4: usize = 20;
 const TCP: usize = 20;
 
 /// A packet's headers, and its length on the wire with the payload.
-pub(super) struct Frame {
+pub(super) struct CapturedHeaders {
     pub(super) headers: Vec<u8>,
     pub(super) wire_bytes: u32,
 }
 
-impl Frame {
-    pub(super) fn of(packet: &PacketRecord<'_>) -> Frame {
+impl CapturedHeaders {
+    pub(super) fn of(packet: &PacketRecord<'_>) -> CapturedHeaders {
         let tcp = tcp_header(packet);
         let ip = ip_header(packet, tcp.len());
         let mut headers = Vec::with_capacity(ETHERNET + ip.len() + tcp.len());
@@ -27,7 +27,7 @@ impl Frame {
         headers.extend(0x0800u16.to_be_bytes());
         headers.extend(&ip);
         headers.extend(&tcp);
-        Frame { wire_bytes: headers.len() as u32 + payload(packet, tcp.len()), headers }
+        CapturedHeaders { wire_bytes: headers.len() as u32 + payload(packet, tcp.len()), headers }
     }
 }
 

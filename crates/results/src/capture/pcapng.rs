@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use plimsoll_text::printable;
 use plimsoll_units::Time;
 
-use super::frame::Frame;
+use super::frame::CapturedHeaders;
 use super::{Capture, PacketRecord};
 
 /// Writes packets as they come.
@@ -20,7 +20,7 @@ pub struct Writer<W: Write> {
 
 /// Direction of a frame through its interface (section 4.3.1, bits 0 and 1 of the flags).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
+pub enum FrameDirection {
     /// The interface received the packet.
     Inbound = 1,
     /// The interface sent the packet.
@@ -85,7 +85,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// Errors of the output; an interface that was not named at the start.
     pub fn packet(&mut self, packet: &PacketRecord<'_>) -> io::Result<()> {
-        let frame = Frame::of(packet);
+        let frame = CapturedHeaders::of(packet);
         let body = self.enhanced(packet.interface, packet.time, &frame.headers, frame.wire_bytes)?;
         self.block(ENHANCED_PACKET, &body)
     }
@@ -98,7 +98,7 @@ impl<W: Write> Writer<W> {
         &mut self,
         interface: u32,
         time: Time,
-        direction: Direction,
+        direction: FrameDirection,
         bytes: &[u8],
         wire_bytes: u32,
     ) -> io::Result<()> {
@@ -164,7 +164,7 @@ mod tests {
     use plimsoll_units::Span;
 
     use super::*;
-    use crate::capture::{CapturedPacket, Ecn, Flags};
+    use crate::capture::{CapturedPacket, EcnField, Flags};
 
     fn packets() -> Vec<PacketRecord<'static>> {
         let data = PacketRecord {
@@ -178,7 +178,7 @@ mod tests {
             size: 990,
             payload: 950,
             flags: Flags::default(),
-            ecn: Ecn::Ce,
+            ecn: EcnField::Ce,
             sack: &[],
         };
         let syn = PacketRecord {
@@ -188,7 +188,7 @@ mod tests {
             size: 40,
             payload: 0,
             flags: Flags::SYN.with(Flags::ECE).with(Flags::CWR),
-            ecn: Ecn::NotEct,
+            ecn: EcnField::NotEct,
             ..data
         };
         let ack = PacketRecord {
@@ -201,7 +201,7 @@ mod tests {
             size: 40,
             payload: 0,
             flags: Flags::ECE,
-            ecn: Ecn::Ect,
+            ecn: EcnField::Ect,
             sack: &[(2_900, 3_850), (4_800, 5_750)],
             ..data
         };

@@ -9,7 +9,7 @@ use plimsoll_units::Time;
 use serde_json::{Value, json};
 
 use super::circuit_tracks;
-use crate::outcome::{Message, Outcome};
+use crate::outcome::{MessageRecord, Outcome};
 use crate::summary::workload::{CIRCUIT_TIER, WAITING_FOR_CIRCUIT};
 
 /// The process that counters of the network are shown under; hosts come after it.
@@ -75,7 +75,7 @@ pub(super) fn microseconds(time: Time) -> f64 {
     time.as_ps() as f64 / 1e6
 }
 
-fn arguments(message: &Message, tiers: &[String]) -> Value {
+fn arguments(message: &MessageRecord, tiers: &[String]) -> Value {
     let split = &message.split;
     let circuit = tiers.iter().position(|tier| tier == CIRCUIT_TIER);
     let in_tier = |tier: usize| split.tier.get(tier).map_or(0.0, |waited| waited.as_us_f64());

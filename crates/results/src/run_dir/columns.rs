@@ -14,8 +14,8 @@ use plimsoll_units::{Span, Time};
 
 use super::csv::Writer;
 use crate::outcome::{
-    CircuitUse, CircuitWeek, Connection, Counters, GoodputInterval, LinkTotals, Message, Observation, Query,
-    ScheduleTimes, SeriesPoint, Split,
+    CircuitUse, CircuitWeek, ConnectionRecord, Counters, GoodputInterval, LinkTotals, MessageRecord,
+    Observation, QueryRecord, ScheduleTimes, SeriesPoint, Split,
 };
 use crate::plain::Plain;
 
@@ -63,14 +63,14 @@ pub(super) struct Table {
 
 /// All that a point may have a file of.
 pub(super) const TABLES: [Table; 10] = [
-    table::<Message>(),
-    table::<Query>(),
+    table::<MessageRecord>(),
+    table::<QueryRecord>(),
     table::<Observation>(),
     table::<QueueInterval>(),
     table::<LinkTotals>(),
     table::<CircuitUse>(),
     table::<CircuitWeek>(),
-    table::<Connection>(),
+    table::<ConnectionRecord>(),
     table::<SeriesPoint>(),
     table::<GoodputInterval>(),
 ];
@@ -279,7 +279,7 @@ macro_rules! record {
 }
 
 record! {
-    Message in "messages.csv":
+    MessageRecord in "messages.csv":
         "One row a message: a flow, or a request with its response. The parts from `window_ps` on sum to \
          `completed_ps - created_ps`.";
     workload: "workload" "the workload's name";
@@ -305,7 +305,7 @@ record! {
 }
 
 record! {
-    Query in "queries.csv": "One row a fan-out query.";
+    QueryRecord in "queries.csv": "One row a fan-out query.";
     workload: "workload" "the workload's name";
     index: "index" "which query of the workload; the same query in every variant";
     created: "created_ps" "when it was created";
@@ -398,7 +398,7 @@ record! {
 }
 
 record! {
-    Connection in "connections.csv":
+    ConnectionRecord in "connections.csv":
         "One row a connection that carried data, in the order that `series.csv` counts in, from 0.";
     workload: "workload" "the workload's name";
     client: "client" "host that opened it";

@@ -15,7 +15,7 @@ use crate::digest::{Checksum, Digest};
 
 /// Identity of a file: its length and a checksum of its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Written {
+pub(super) struct FileIdentity {
     pub(super) bytes: u64,
     pub(super) checksum: Digest,
 }
@@ -45,13 +45,13 @@ impl<'a> Writing<'a> {
         self.path
     }
 
-    pub(super) fn finish(self) -> Result<Written, Error> {
+    pub(super) fn finish(self) -> Result<FileIdentity, Error> {
         let Writing { path, file, bytes, checksum } = self;
         let io = |source| Error::io("write", path, source);
         let file = file.into_inner().map_err(|error| io(error.into_error()))?;
         file.sync_all().map_err(io)?;
         note(Step::SyncFile, path);
-        Ok(Written { bytes, checksum: checksum.finish() })
+        Ok(FileIdentity { bytes, checksum: checksum.finish() })
     }
 }
 
@@ -69,7 +69,7 @@ impl Write for Writing<'_> {
 }
 
 /// Writes a file and forces it to the disk.
-pub(super) fn write(path: &Path, text: &str) -> Result<Written, Error> {
+pub(super) fn write(path: &Path, text: &str) -> Result<FileIdentity, Error> {
     let mut writing = Writing::create(path)?;
     writing.put(text.as_bytes())?;
     writing.finish()

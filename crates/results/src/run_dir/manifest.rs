@@ -16,7 +16,7 @@ pub(super) const MANIFEST: &str = "manifest.json";
 
 /// Description of a run before it starts.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Plan {
+pub struct RunPlan {
     /// The scenario's title.
     pub title: String,
     /// The scenario's description; may be empty.
@@ -109,7 +109,7 @@ pub struct ManifestPoint {
 }
 
 impl Manifest {
-    pub(super) fn of(plan: &Plan) -> Manifest {
+    pub(super) fn of(plan: &RunPlan) -> Manifest {
         Manifest {
             format: FORMAT,
             title: plan.title.clone(),

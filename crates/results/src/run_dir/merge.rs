@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::table_form::Columns;
-use super::{Error, Existing, Plan, PlannedPoint, RunDir, Status};
+use super::{Error, Existing, PlannedPoint, RunDir, RunPlan, Status};
 
 /// Takes the finished points of several run directories into one at `into`, which is made or resumed. They must be of
 /// the same scenario, carrier, seed and version; a point that two of them have must be the same in both. The caller
@@ -18,7 +18,7 @@ pub fn merge(into: &Path, parts: &[PathBuf], columns: Columns) -> Result<RunDir,
             return Err(Error::Conflict { path: run.path.clone(), why });
         }
     }
-    let merged = RunDir::create(into, &Plan { columns, ..plan(first, &runs)? }, Existing::Resume, 0)?;
+    let merged = RunDir::create(into, &RunPlan { columns, ..plan(first, &runs)? }, Existing::Resume, 0)?;
     for run in &runs {
         for (point, status) in run.status() {
             let Status::Done(digest) = status else { continue };
@@ -36,7 +36,7 @@ pub fn merge(into: &Path, parts: &[PathBuf], columns: Columns) -> Result<RunDir,
     Ok(merged)
 }
 
-fn plan(first: &RunDir, runs: &[RunDir]) -> Result<Plan, Error> {
+fn plan(first: &RunDir, runs: &[RunDir]) -> Result<RunPlan, Error> {
     let mut points: Vec<PlannedPoint> = Vec::new();
     let mut warnings: Vec<String> = Vec::new();
     for run in runs {
@@ -53,7 +53,7 @@ fn plan(first: &RunDir, runs: &[RunDir]) -> Result<Plan, Error> {
         }
     }
     let manifest = &first.manifest;
-    Ok(Plan {
+    Ok(RunPlan {
         title: manifest.title.clone(),
         description: manifest.description.clone(),
         carrier: manifest.carrier.clone(),

@@ -23,25 +23,25 @@ use super::error::Error;
 const ROWS_OF_A_GROUP: usize = 1 << 18;
 
 /// The values of one column that are not written yet.
-enum Column {
+enum PendingColumn {
     Text(Vec<ByteArray>),
-    Integer(Values<i64>),
-    Float(Values<f64>),
+    Integer(PendingValues<i64>),
+    Float(PendingValues<f64>),
 }
 
 /// Values that are there, and for each row 1 if it has one, else 0.
-struct Values<T> {
+struct PendingValues<T> {
     values: Vec<T>,
     is_there: Vec<i16>,
 }
 
-impl<T> Default for Values<T> {
-    fn default() -> Values<T> {
-        Values { values: Vec::new(), is_there: Vec::new() }
+impl<T> Default for PendingValues<T> {
+    fn default() -> PendingValues<T> {
+        PendingValues { values: Vec::new(), is_there: Vec::new() }
     }
 }
 
-impl<T> Values<T> {
+impl<T> PendingValues<T> {
     fn push(&mut self, value: Option<T>) {
         self.is_there.push(i16::from(value.is_some()));
         self.values.extend(value);
@@ -52,7 +52,7 @@ impl<T> Values<T> {
 pub(super) struct Writer<'a> {
     path: PathBuf,
     file: SerializedFileWriter<Writing<'a>>,
-    columns: Vec<Column>,
+    columns: Vec<PendingColumn>,
     rows: usize,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Writer<'a> {
         let schema = Type::group_type_builder("rows").with_fields(fields).build().map_err(io)?;
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let file = SerializedFileWriter::new(writing, Arc::new(schema), Arc::new(properties)).map_err(io)?;
-        let columns = names.iter().map(|name| Column::new(column_kind(name))).collect();
+        let columns = names.iter().map(|name| PendingColumn::new(column_kind(name))).collect();
         Ok(Writer { path, file, columns, rows: 0 })
     }
 
@@ -115,26 +115,28 @@ impl<'a> Writer<'a> {
     }
 }
 
-impl Column {
-    fn new(kind: ColumnKind) -> Column {
+impl PendingColumn {
+    fn new(kind: ColumnKind) -> PendingColumn {
         match kind {
-            ColumnKind::Text => Column::Text(Vec::new()),
-            ColumnKind::Integer => Column::Integer(Values::default()),
-            ColumnKind::Float => Column::Float(Values::default()),
+            ColumnKind::Text => PendingColumn::Text(Vec::new()),
+            ColumnKind::Integer => PendingColumn::Integer(PendingValues::default()),
+            ColumnKind::Float => PendingColumn::Float(PendingValues::default()),
         }
     }
 
     fn push(&mut self, cell: &str) -> Result<(), String> {
         let number = |kind: &str| format!("`{cell}` is no {kind} of a column");
         match self {
-            Column::Text(values) => values.push(from_csv_cell(cell).as_bytes().to_vec().into()),
+            PendingColumn::Text(values) => values.push(from_csv_cell(cell).as_bytes().to_vec().into()),
             _ if cell.is_empty() => match self {
-                Column::Integer(values) => values.push(None),
-                Column::Float(values) => values.push(None),
-                Column::Text(_) => unreachable!("an empty text is a text"),
+                PendingColumn::Integer(values) => values.push(None),
+                PendingColumn::Float(values) => values.push(None),
+                PendingColumn::Text(_) => unreachable!("an empty text is a text"),
             },
-            Column::Integer(values) => values.push(Some(cell.parse().map_err(|_| number("signed integer"))?)),
-            Column::Float(values) => values.push(Some(cell.parse().map_err(|_| number("number"))?)),
+            PendingColumn::Integer(values) => {
+                values.push(Some(cell.parse().map_err(|_| number("signed integer"))?))
+            }
+            PendingColumn::Float(values) => values.push(Some(cell.parse().map_err(|_| number("number"))?)),
         }
         Ok(())
     }
@@ -142,17 +144,20 @@ impl Column {
     /// Writes the values that it has, and forgets them.
     fn write(&mut self, writer: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
         match self {
-            Column::Text(values) => {
+            PendingColumn::Text(values) => {
                 writer.typed::<ByteArrayType>().write_batch(&std::mem::take(values), None, None)?;
             }
-            Column::Integer(values) => put::<Int64Type>(writer, std::mem::take(values))?,
-            Column::Float(values) => put::<DoubleType>(writer, std::mem::take(values))?,
+            PendingColumn::Integer(values) => put::<Int64Type>(writer, std::mem::take(values))?,
+            PendingColumn::Float(values) => put::<DoubleType>(writer, std::mem::take(values))?,
         }
         Ok(())
     }
 }
 
-fn put<T: DataType>(writer: &mut SerializedColumnWriter<'_>, of: Values<T::T>) -> Result<(), ParquetError> {
+fn put<T: DataType>(
+    writer: &mut SerializedColumnWriter<'_>,
+    of: PendingValues<T::T>,
+) -> Result<(), ParquetError> {
     writer.typed::<T>().write_batch(&of.values, Some(&of.is_there), None).map(drop)
 }
 

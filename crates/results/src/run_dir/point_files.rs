@@ -14,7 +14,7 @@ use plimsoll_text::{csv_cell, printable_json};
 
 use super::columns::{Fields, Names, QueueInterval, Record, TABLES};
 use super::csv::{Writer, reader};
-use super::disk::{self, Writing, Written};
+use super::disk::{self, FileIdentity, Writing};
 use super::error::Error;
 use super::manifest::FORMAT;
 use super::seal;
@@ -22,7 +22,9 @@ use super::table_file::{self, TableWriter};
 use super::table_form::{Columns, PARQUET};
 use crate::capture::Capture;
 use crate::digest::{Checksum, Digest};
-use crate::outcome::{Counters, ExtraLoad, Fault, Outcome, ProcessorTotals, Queue, Supply, WorkloadInfo};
+use crate::outcome::{
+    Counters, ExtraLoad, FaultRecord, Outcome, ProcessorTotals, QueueObservation, Supply, WorkloadInfo,
+};
 use crate::point::{PointKey, PointOutcome};
 
 pub(super) const MARK: &str = "point.json";
@@ -73,8 +75,8 @@ impl FileMark {
     }
 }
 
-impl From<Written> for FileMark {
-    fn from(Written { bytes, checksum }: Written) -> FileMark {
+impl From<FileIdentity> for FileMark {
+    fn from(FileIdentity { bytes, checksum }: FileIdentity) -> FileMark {
         FileMark::Whole { bytes, checksum }
     }
 }
@@ -126,7 +128,8 @@ struct QueueMark {
 pub(super) fn write(folder: &Path, point: &PointOutcome, columns: Columns) -> Result<(), Error> {
     let outcome = &point.outcome;
     let names = names(&outcome.workloads);
-    let mut files = Files { folder, key: &point.key, names: &names, columns, written: BTreeMap::new() };
+    let mut files =
+        WrittenFiles { folder, key: &point.key, names: &names, columns, written: BTreeMap::new() };
     let intervals: Vec<QueueInterval> =
         outcome.queues.iter().zip(0..).flat_map(|(queue, number)| intervals(queue, number)).collect();
     files.write(&outcome.messages)?;
@@ -260,7 +263,7 @@ pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
         faults: mark
             .faults
             .iter()
-            .map(|fault| Fault {
+            .map(|fault| FaultRecord {
                 link: fault.link.clone(),
                 from: Time::from_ps(fault.from_ps),
                 until: fault.until_ps.map(Time::from_ps),
@@ -348,7 +351,7 @@ fn names(workloads: &[WorkloadInfo]) -> Names {
     Names::new(workloads.iter().map(|workload| workload.name.clone()).collect())
 }
 
-fn intervals(queue: &Queue, number: u32) -> impl Iterator<Item = QueueInterval> {
+fn intervals(queue: &QueueObservation, number: u32) -> impl Iterator<Item = QueueInterval> {
     (0..queue.mean_bytes.len().max(queue.max_bytes.len())).map(move |interval| QueueInterval {
         queue: number,
         name: queue.name.clone(),
@@ -359,11 +362,11 @@ fn intervals(queue: &Queue, number: u32) -> impl Iterator<Item = QueueInterval> 
     })
 }
 
-fn queues(mark: &Mark, intervals: Vec<QueueInterval>) -> Vec<Queue> {
-    let mut queues: Vec<Queue> = mark
+fn queues(mark: &Mark, intervals: Vec<QueueInterval>) -> Vec<QueueObservation> {
+    let mut queues: Vec<QueueObservation> = mark
         .queues
         .iter()
-        .map(|queue| Queue {
+        .map(|queue| QueueObservation {
             name: queue.name.clone(),
             port: queue.port.clone(),
             rate: Rate::from_bps(queue.rate_bps),
@@ -388,7 +391,7 @@ fn queues(mark: &Mark, intervals: Vec<QueueInterval>) -> Vec<Queue> {
 }
 
 /// The files of a point that is being written.
-struct Files<'a> {
+struct WrittenFiles<'a> {
     folder: &'a Path,
     key: &'a PointKey,
     names: &'a Names,
@@ -396,7 +399,7 @@ struct Files<'a> {
     written: BTreeMap<String, FileMark>,
 }
 
-impl Files<'_> {
+impl WrittenFiles<'_> {
     fn write<R: Record>(&mut self, records: &[R]) -> Result<(), Error> {
         if records.is_empty() {
             return Ok(());

@@ -7,7 +7,7 @@
 //!
 //! Parquet is a feature of the build, `parquet`; without it, such files are neither written nor read.
 
-use super::disk::{Writing, Written};
+use super::disk::{FileIdentity, Writing};
 use super::error::Error;
 use super::table_form::Columns;
 
@@ -46,7 +46,7 @@ impl<'a> TableWriter<'a> {
         }
     }
 
-    pub(super) fn finish(self) -> Result<Written, Error> {
+    pub(super) fn finish(self) -> Result<FileIdentity, Error> {
         match self {
             TableWriter::Csv(writing) => writing.finish(),
             #[cfg(feature = "parquet")]

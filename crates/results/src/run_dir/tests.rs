@@ -16,8 +16,8 @@ fn points() -> Vec<PointOutcome> {
     synthetic::experiment(&small(), &["TCP", "HULL, paced \"hard\""], &[0.2, 0.4], 2, 7)
 }
 
-fn plan_of(points: &[PointOutcome]) -> Plan {
-    Plan {
+fn plan_of(points: &[PointOutcome]) -> RunPlan {
+    RunPlan {
         title: "a test".into(),
         description: "of a run".into(),
         carrier: SIMULATOR.into(),
@@ -434,7 +434,7 @@ fn two_writers_do_not_share_a_directory() {
 fn another_scenario_carrier_seed_or_version_is_a_conflict() {
     let place = tempfile::tempdir().unwrap();
     drop(create(place.path(), &points(), Existing::Refuse).unwrap());
-    let changes: [fn(&mut Plan); 4] = [
+    let changes: [fn(&mut RunPlan); 4] = [
         |plan| plan.scenario.push('#'),
         |plan| plan.carrier = "this kernel".into(),
         |plan| plan.seed = 8,
@@ -455,7 +455,7 @@ fn points_of_another_commit_are_told() {
     let place = tempfile::tempdir().unwrap();
     let points = points();
     let resume = |commit: &str| {
-        let plan = Plan { commit: Some(commit.into()), ..plan_of(&points) };
+        let plan = RunPlan { commit: Some(commit.into()), ..plan_of(&points) };
         RunDir::create(place.path(), &plan, Existing::Resume, 0).unwrap()
     };
     drop(resume("aaaa"));
@@ -600,7 +600,7 @@ fn a_query_that_no_server_has_answered_has_no_fastest_one() {
     for &columns in Columns::HERE {
         let folder = place.path().join(format!("{columns:?}"));
         let run =
-            RunDir::create(&folder, &Plan { columns, ..plan_of(&points) }, Existing::Refuse, 0).unwrap();
+            RunDir::create(&folder, &RunPlan { columns, ..plan_of(&points) }, Existing::Refuse, 0).unwrap();
         run.write_point(&points[0]).unwrap();
         let read = run.read_point(&points[0].key).unwrap();
         assert_eq!(read.outcome.queries, points[0].outcome.queries, "{columns:?}");
@@ -614,7 +614,7 @@ fn a_query_that_no_server_has_answered_has_no_fastest_one() {
 #[test]
 fn a_build_without_parquet_names_the_feature() {
     let place = tempfile::tempdir().unwrap();
-    let plan = Plan { columns: Columns::Parquet, ..plan_of(&points()) };
+    let plan = RunPlan { columns: Columns::Parquet, ..plan_of(&points()) };
     let error =
         RunDir::create(&place.path().join("run"), &plan, Existing::Refuse, 0).unwrap_err().to_string();
     assert!(error.contains("--features parquet") && !place.path().join("run").exists(), "{error}");
@@ -627,7 +627,8 @@ fn parquet_reads_back_to_the_same_digests_and_merges_with_csv() {
     let points = points();
     let folders = [place.path().join("csv"), place.path().join("parquet")];
     for (folder, columns) in folders.iter().zip([Columns::Csv, Columns::Parquet]) {
-        let run = RunDir::create(folder, &Plan { columns, ..plan_of(&points) }, Existing::Refuse, 0).unwrap();
+        let run =
+            RunDir::create(folder, &RunPlan { columns, ..plan_of(&points) }, Existing::Refuse, 0).unwrap();
         let of_the_shard = points.iter().skip(usize::from(columns == Columns::Csv)).step_by(2);
         of_the_shard.for_each(|point| run.write_point(point).unwrap());
         run.finish().unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::workload::{Runs, Subject};
+use super::workload::{WorkloadReplicates, WorkloadSubject};
 use super::{
     Best, Cell, Comparison, Distribution, FORMAT, Options, RunInfo, Summary, WorkloadChange, circuits,
     processors, queue, tier, warning,
@@ -10,7 +10,7 @@ use super::{
 use crate::outcome::{Counters, Outcome};
 use crate::point::PointOutcome;
 use crate::stats::Statistic;
-use crate::stats::paired::{self, Direction, Pair};
+use crate::stats::paired::{self, ChangeDirection, Pair};
 
 impl Summary {
     /// Summarises points. Variants and sweep points keep the order in which they first appear;
@@ -93,7 +93,7 @@ fn cell(variant: &str, sweep: &[(String, String)], runs: &[&PointOutcome], optio
             .collect(),
         workloads: workload_names(&outcomes)
             .into_iter()
-            .map(|name| Runs::new(name, &outcomes).summarise())
+            .map(|name| WorkloadReplicates::new(name, &outcomes).summarise())
             .collect(),
         queues: queue::summarise(&outcomes, options),
         tiers: tier::summarise(&outcomes),
@@ -135,7 +135,7 @@ fn twins<'a>(base: &[&'a PointOutcome], other: &[&'a PointOutcome]) -> Vec<(&'a 
 
 fn workload_change(name: &str, twins: &[(&Outcome, &Outcome)]) -> Option<WorkloadChange> {
     let bases: Vec<&Outcome> = twins.iter().map(|(base, _)| *base).collect();
-    let subject = Runs::new(name, &bases).subject();
+    let subject = WorkloadReplicates::new(name, &bases).subject();
     let replicates: Vec<Vec<Pair>> = twins
         .iter()
         .map(|(base, other)| pair_up(&values(name, base, subject), &values(name, other, subject)))
@@ -143,7 +143,7 @@ fn workload_change(name: &str, twins: &[(&Outcome, &Outcome)]) -> Option<Workloa
     let change = |statistic| paired::change(&replicates, statistic);
     Some(WorkloadChange {
         name: name.to_owned(),
-        by_query: subject == Subject::Queries,
+        by_query: subject == WorkloadSubject::Queries,
         pairs: replicates.iter().map(|pairs| pairs.len() as u64).sum(),
         mean: change(Statistic::Mean)?,
         p50: change(Statistic::Percentile(0.5))?,
@@ -183,7 +183,7 @@ fn best_of(cells: &[Cell], by_variant: &[(&String, Vec<&PointOutcome>)]) -> Vec<
             let change = known.iter().find(|(pair, _)| *pair == [best, second]).and_then(|(_, c)| c.as_ref());
             let statistics = change.map(WorkloadChange::statistics);
             let change = statistics.iter().flatten().find(|(other, _)| *other == statistic);
-            if change.is_some_and(|(_, change)| change.direction() == Direction::Lower) {
+            if change.is_some_and(|(_, change)| change.direction() == ChangeDirection::Lower) {
                 let sweep = cells[0].sweep.clone();
                 let (variant, workload) = (best.to_owned(), name.to_owned());
                 found.push(Best { variant, sweep, workload, statistic: statistic.to_owned() });
@@ -194,8 +194,8 @@ fn best_of(cells: &[Cell], by_variant: &[(&String, Vec<&PointOutcome>)]) -> Vec<
 }
 
 /// Returns the numbers in us that count and are complete, by index.
-fn values(name: &str, outcome: &Outcome, subject: Subject) -> BTreeMap<u64, f64> {
-    Runs::new(name, &[outcome]).values_us(subject).into_iter().collect()
+fn values(name: &str, outcome: &Outcome, subject: WorkloadSubject) -> BTreeMap<u64, f64> {
+    WorkloadReplicates::new(name, &[outcome]).values_us(subject).into_iter().collect()
 }
 
 fn pair_up(base: &BTreeMap<u64, f64>, other: &BTreeMap<u64, f64>) -> Vec<Pair> {

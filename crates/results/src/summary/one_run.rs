@@ -1,13 +1,13 @@
 //! [`OneRun`]: results of one run for one workload, message by message, for judging it against an objective.
 
-use super::workload::{Runs, mean_parts, part_names, values_us};
-use crate::outcome::{Message, Outcome, Query, WorkloadInfo};
+use super::workload::{WorkloadReplicates, mean_parts, part_names, values_us};
+use crate::outcome::{MessageRecord, Outcome, QueryRecord, WorkloadInfo};
 
 /// One workload of one run. The same messages count as in a [`super::Summary`].
 pub struct OneRun<'a> {
     outcome: &'a Outcome,
     info: &'a WorkloadInfo,
-    runs: Runs<'a>,
+    runs: WorkloadReplicates<'a>,
 }
 
 /// Messages, or responses of queries, and how many of them missed something.
@@ -23,7 +23,7 @@ impl<'a> OneRun<'a> {
     /// The workload of this name; `None` if the run has none.
     pub fn new(name: &'a str, outcome: &'a Outcome) -> Option<OneRun<'a>> {
         let info = outcome.workloads.iter().find(|workload| workload.name == name)?;
-        Some(OneRun { outcome, info, runs: Runs::new(name, &[outcome]) })
+        Some(OneRun { outcome, info, runs: WorkloadReplicates::new(name, &[outcome]) })
     }
 
     /// Completion times in us, in order of creation: of queries where there are any, of messages
@@ -81,7 +81,7 @@ impl<'a> OneRun<'a> {
         let mut late = Missed::default();
         if self.runs.has_queries() {
             for query in self.runs.queries().flatten() {
-                let Query { servers, in_deadline, .. } = query;
+                let QueryRecord { servers, in_deadline, .. } = query;
                 late.of += u64::from(*servers);
                 late.missed += u64::from(servers - in_deadline);
             }
@@ -103,7 +103,7 @@ impl<'a> OneRun<'a> {
     /// The mean of each part in us over the slowest `share` (0..=1) of the completed messages, at least
     /// one; `None` where none completed.
     pub fn slowest_us(&self, share: f64) -> Option<Vec<f64>> {
-        let done: Vec<&Message> = self.runs.slowest_first();
+        let done: Vec<&MessageRecord> = self.runs.slowest_first();
         let count = ((done.len() as f64 * share).ceil() as usize).clamp(1, done.len().max(1));
         (!done.is_empty()).then(|| mean_parts(&done[..count], self.runs.tiers().len()))
     }

@@ -5,13 +5,13 @@ use std::ptr;
 
 use super::workload::{counts, trimmed};
 use super::{InstantDelay, Options, QueueSummary};
-use crate::outcome::{Outcome, Queue};
+use crate::outcome::{Outcome, QueueObservation};
 use crate::stats::{self, Samples, Statistic};
 
 /// Summarises the watched queues of a cell over its replicates, in the order in which the outcomes have them.
 pub(super) fn summarise(outcomes: &[&Outcome], options: &Options) -> Vec<QueueSummary> {
     let mut places: HashMap<(&str, &str), usize> = HashMap::new();
-    let mut queues: Vec<Vec<(&Outcome, &Queue)>> = Vec::new();
+    let mut queues: Vec<Vec<(&Outcome, &QueueObservation)>> = Vec::new();
     for &outcome in outcomes {
         for queue in &outcome.queues {
             let place = *places.entry((&queue.name, &queue.port)).or_insert(queues.len());
@@ -28,7 +28,7 @@ pub(super) fn summarise(outcomes: &[&Outcome], options: &Options) -> Vec<QueueSu
 }
 
 /// Summarises one queue over its replicates.
-fn summary(queues: &[(&Outcome, &Queue)], options: &Options) -> Option<QueueSummary> {
+fn summary(queues: &[(&Outcome, &QueueObservation)], options: &Options) -> Option<QueueSummary> {
     let &(_, first) = queues.first()?;
     let delays = Samples::new(
         queues.iter().map(|(outcome, queue)| interval_delays(outcome, queue, options)).collect(),
@@ -54,14 +54,14 @@ fn summary(queues: &[(&Outcome, &Queue)], options: &Options) -> Option<QueueSumm
 }
 
 /// The delay that `bytes` waiting bytes mean, in us.
-pub(crate) fn delay_us(bytes: f64, queue: &Queue) -> f64 {
+pub(crate) fn delay_us(bytes: f64, queue: &QueueObservation) -> f64 {
     match queue.rate.as_bps() {
         0 => 0.0,
         rate => bytes * 8e6 / rate as f64,
     }
 }
 
-fn interval_delays(outcome: &Outcome, queue: &Queue, options: &Options) -> Vec<f64> {
+fn interval_delays(outcome: &Outcome, queue: &QueueObservation, options: &Options) -> Vec<f64> {
     let behind_warmup: Vec<f64> = queue
         .mean_bytes
         .iter()
@@ -79,13 +79,13 @@ fn interval_delays(outcome: &Outcome, queue: &Queue, options: &Options) -> Vec<f
     kept.iter().map(|&bytes| delay_us(bytes, queue)).collect()
 }
 
-fn utilisation(outcome: &Outcome, queue: &Queue) -> Option<f64> {
+fn utilisation(outcome: &Outcome, queue: &QueueObservation) -> Option<f64> {
     let watched = outcome.end.saturating_since(queue.from);
     let capacity = queue.rate.as_bps() as f64 * watched.as_secs_f64();
     (capacity > 0.0).then(|| queue.bytes as f64 * 8.0 / capacity)
 }
 
-fn summed_time_at(queues: &[(&Outcome, &Queue)]) -> Vec<u128> {
+fn summed_time_at(queues: &[(&Outcome, &QueueObservation)]) -> Vec<u128> {
     let bins = queues.iter().map(|(_, queue)| queue.time_at.len()).max().unwrap_or(0);
     let mut sums = vec![0u128; bins];
     for (_, queue) in queues {
@@ -101,7 +101,7 @@ fn nearly_empty(time_at: &[u128]) -> Option<f64> {
     (total > 0).then(|| time_at[0] as f64 / total as f64)
 }
 
-fn instant_delay(time_at: &[u128], queue: &Queue) -> Option<InstantDelay> {
+fn instant_delay(time_at: &[u128], queue: &QueueObservation) -> Option<InstantDelay> {
     let total: u128 = time_at.iter().sum();
     if total == 0 {
         return None;
@@ -115,7 +115,7 @@ fn instant_delay(time_at: &[u128], queue: &Queue) -> Option<InstantDelay> {
         };
         time_at.iter().position(reaches).unwrap_or(time_at.len() - 1)
     };
-    let at = |share| delay_us(bin_of(share) as f64 * Queue::BIN_BYTES as f64, queue);
+    let at = |share| delay_us(bin_of(share) as f64 * QueueObservation::BIN_BYTES as f64, queue);
     Some(InstantDelay {
         p50: at(0.5),
         p90: at(0.9),

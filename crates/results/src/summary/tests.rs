@@ -3,9 +3,11 @@
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use super::*;
-use crate::outcome::{GoodputInterval, Message, Outcome, Query, Queue, Split, Supply, WorkloadInfo};
+use crate::outcome::{
+    GoodputInterval, MessageRecord, Outcome, QueryRecord, QueueObservation, Split, Supply, WorkloadInfo,
+};
 use crate::point::{PointKey, PointOutcome};
-use crate::stats::paired::Direction;
+use crate::stats::paired::ChangeDirection;
 use crate::synthetic::{self, Shape};
 
 fn at(us: u64) -> Time {
@@ -13,9 +15,9 @@ fn at(us: u64) -> Time {
 }
 
 /// A message of workload 0 that took `took_us`, all of it in the ToR's queue except 10 us on the wire.
-fn message(index: u64, created_us: u64, took_us: Option<u64>) -> Message {
+fn message(index: u64, created_us: u64, took_us: Option<u64>) -> MessageRecord {
     let queue = Span::from_us(took_us.unwrap_or(10) - 10);
-    Message {
+    MessageRecord {
         workload: 0,
         index,
         query: None,
@@ -33,7 +35,7 @@ fn message(index: u64, created_us: u64, took_us: Option<u64>) -> Message {
     }
 }
 
-fn outcome_of(messages: Vec<Message>) -> Outcome {
+fn outcome_of(messages: Vec<MessageRecord>) -> Outcome {
     Outcome {
         workloads: vec![WorkloadInfo {
             name: "w".into(),
@@ -113,7 +115,7 @@ fn goodput_from_intervals_leaves_the_idle_ends_out() {
 #[test]
 fn queue_delay_is_that_of_interval_means() {
     let mut outcome = outcome_of(vec![]);
-    outcome.queues = vec![Queue {
+    outcome.queues = vec![QueueObservation {
         name: "client".into(),
         port: "tor -> h0".into(),
         rate: Rate::from_gbps(1),
@@ -150,7 +152,7 @@ fn queue_delay_is_that_of_interval_means() {
 fn queries_and_their_deadlines() {
     let mut outcome = outcome_of(vec![]);
     outcome.queries = (0..200)
-        .map(|index| Query {
+        .map(|index| QueryRecord {
             workload: 0,
             index,
             created: at(index * 100),
@@ -188,7 +190,7 @@ fn pairs_are_of_the_same_index() {
     let change = &summary.comparison("B", &[]).unwrap().workloads[0];
     assert_eq!(change.pairs, 1_999);
     assert!((change.mean.difference.value - 5.0).abs() < 1e-9);
-    assert_eq!(change.mean.direction(), Direction::Higher);
+    assert_eq!(change.mean.direction(), ChangeDirection::Higher);
 }
 
 #[test]
@@ -255,7 +257,7 @@ fn a_summary_reads_back_and_is_the_same_whatever_the_order_of_replicates() {
 
 #[test]
 fn advice_fits_what_bounds_the_messages() {
-    let with = |supply: Supply, warmup_us: u64, messages: Vec<Message>| {
+    let with = |supply: Supply, warmup_us: u64, messages: Vec<MessageRecord>| {
         let mut outcome = outcome_of(messages);
         outcome.workloads[0].supply = supply;
         outcome.warmup = Span::from_us(warmup_us);

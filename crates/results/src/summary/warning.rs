@@ -7,7 +7,7 @@ use plimsoll_units::Time;
 use serde::{Deserialize, Serialize};
 
 use super::{Cell, WorkloadSummary};
-use crate::outcome::{Message, Supply};
+use crate::outcome::{MessageRecord, Supply};
 use crate::point::{PointOutcome, sweep_label};
 use crate::stats::{self, Statistic};
 
@@ -258,7 +258,7 @@ impl Supplied {
             supplied.supply = outcome.workloads[index].supply;
             let warm = Time::ZERO + outcome.warmup;
             let is_early =
-                |message: &Message| usize::from(message.workload) == index && message.created < warm;
+                |message: &MessageRecord| usize::from(message.workload) == index && message.created < warm;
             supplied.early |= outcome.messages.iter().any(is_early);
         }
         supplied

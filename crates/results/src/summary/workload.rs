@@ -3,18 +3,18 @@
 use super::{
     ConnectionTotals, Distribution, ExtraTotals, Observed, QuerySummary, Slowdown, TimeSplit, WorkloadSummary,
 };
-use crate::outcome::{Message, Observation, Outcome, Query, Supply};
+use crate::outcome::{MessageRecord, Observation, Outcome, QueryRecord, Supply};
 use crate::stats::{self, Estimate, Samples, Statistic};
 
 /// A workload in the replicates of a cell: each outcome with the workload's index in it.
-pub(super) struct Runs<'a> {
+pub(super) struct WorkloadReplicates<'a> {
     name: &'a str,
     kind: &'a str,
     outcomes: Vec<(&'a Outcome, u16)>,
 }
 
-impl<'a> Runs<'a> {
-    pub(super) fn new(name: &'a str, outcomes: &[&'a Outcome]) -> Runs<'a> {
+impl<'a> WorkloadReplicates<'a> {
+    pub(super) fn new(name: &'a str, outcomes: &[&'a Outcome]) -> WorkloadReplicates<'a> {
         let mut kind = "";
         let outcomes = outcomes
             .iter()
@@ -24,11 +24,11 @@ impl<'a> Runs<'a> {
                 Some((*outcome, index as u16))
             })
             .collect();
-        Runs { name, kind, outcomes }
+        WorkloadReplicates { name, kind, outcomes }
     }
 
     /// The messages that count, by replicate.
-    pub(super) fn messages(&self) -> impl Iterator<Item = impl Iterator<Item = &'a Message>> {
+    pub(super) fn messages(&self) -> impl Iterator<Item = impl Iterator<Item = &'a MessageRecord>> {
         self.outcomes.iter().map(|&(outcome, index)| {
             outcome
                 .messages
@@ -38,7 +38,7 @@ impl<'a> Runs<'a> {
     }
 
     /// The queries that count, by replicate.
-    pub(super) fn queries(&self) -> impl Iterator<Item = impl Iterator<Item = &'a Query>> {
+    pub(super) fn queries(&self) -> impl Iterator<Item = impl Iterator<Item = &'a QueryRecord>> {
         self.outcomes.iter().map(|&(outcome, index)| {
             outcome
                 .queries
@@ -114,11 +114,11 @@ impl<'a> Runs<'a> {
         }))
     }
 
-    fn message_samples(&self, f: impl Fn(&Message) -> Option<f64>) -> Samples {
+    fn message_samples(&self, f: impl Fn(&MessageRecord) -> Option<f64>) -> Samples {
         Samples::new(self.messages().map(|messages| messages.filter_map(&f).collect()).collect())
     }
 
-    fn query_samples(&self, f: impl Fn(&Query) -> Option<f64>) -> Samples {
+    fn query_samples(&self, f: impl Fn(&QueryRecord) -> Option<f64>) -> Samples {
         Samples::new(self.queries().map(|queries| queries.filter_map(&f).collect()).collect())
     }
 
@@ -165,8 +165,9 @@ impl<'a> Runs<'a> {
     }
 
     /// The completed messages, slowest first.
-    pub(super) fn slowest_first(&self) -> Vec<&'a Message> {
-        let mut done: Vec<&Message> = self.messages().flatten().filter(|m| m.completed.is_some()).collect();
+    pub(super) fn slowest_first(&self) -> Vec<&'a MessageRecord> {
+        let mut done: Vec<&MessageRecord> =
+            self.messages().flatten().filter(|m| m.completed.is_some()).collect();
         // The sort is stable, so that ties keep the order of creation.
         done.sort_by_key(|message| std::cmp::Reverse(message.latency()));
         done
@@ -191,7 +192,7 @@ impl<'a> Runs<'a> {
             queries += 1;
             unfinished += u64::from(query.completed.is_none());
         }
-        let done = |query: &Query| query.completed.map(|completed| completed - query.created);
+        let done = |query: &QueryRecord| query.completed.map(|completed| completed - query.created);
         let met = self.query_samples(|query| {
             done(query)?;
             (query.servers > 0).then(|| f64::from(query.in_deadline) / f64::from(query.servers))
@@ -253,7 +254,7 @@ impl<'a> Runs<'a> {
 
 /// The subject of a workload's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Subject {
+pub(crate) enum WorkloadSubject {
     /// Completion times of messages.
     Messages,
     /// Completion times of queries.
@@ -262,30 +263,30 @@ pub(crate) enum Subject {
     Observations,
 }
 
-impl Runs<'_> {
+impl WorkloadReplicates<'_> {
     /// Returns the subject by which the workload is judged.
-    pub(super) fn subject(&self) -> Subject {
+    pub(super) fn subject(&self) -> WorkloadSubject {
         if self.observes().is_some() {
-            Subject::Observations
+            WorkloadSubject::Observations
         } else if self.has_queries() {
-            Subject::Queries
+            WorkloadSubject::Queries
         } else {
-            Subject::Messages
+            WorkloadSubject::Messages
         }
     }
 
     /// Index and value in us of everything of a subject that counts and is complete.
-    pub(super) fn values_us(&self, subject: Subject) -> Vec<(u64, f64)> {
+    pub(super) fn values_us(&self, subject: WorkloadSubject) -> Vec<(u64, f64)> {
         match subject {
-            Subject::Messages => {
+            WorkloadSubject::Messages => {
                 let done = self.messages().flatten();
                 done.filter_map(|m| Some((m.index, m.latency()?.as_us_f64()))).collect()
             }
-            Subject::Queries => {
+            WorkloadSubject::Queries => {
                 let done = self.queries().flatten();
                 done.filter_map(|q| Some((q.index, (q.completed? - q.created).as_us_f64()))).collect()
             }
-            Subject::Observations => {
+            WorkloadSubject::Observations => {
                 self.observations().flatten().map(|seen| (seen.index, seen.value.as_us_f64())).collect()
             }
         }
@@ -293,8 +294,8 @@ impl Runs<'_> {
 }
 
 /// Returns the numbers by which a workload is judged, in us over all outcomes, and their subject.
-pub(crate) fn values_us(name: &str, outcomes: &[&Outcome]) -> (Vec<f64>, Subject) {
-    let runs = Runs::new(name, outcomes);
+pub(crate) fn values_us(name: &str, outcomes: &[&Outcome]) -> (Vec<f64>, WorkloadSubject) {
+    let runs = WorkloadReplicates::new(name, outcomes);
     let subject = runs.subject();
     (runs.values_us(subject).into_iter().map(|(_, us)| us).collect(), subject)
 }
@@ -336,7 +337,7 @@ pub(super) fn part_names(tiers: &[String]) -> Vec<String> {
 }
 
 /// The mean of each part in us.
-pub(super) fn mean_parts(messages: &[&Message], tiers: usize) -> Vec<f64> {
+pub(super) fn mean_parts(messages: &[&MessageRecord], tiers: usize) -> Vec<f64> {
     let count = messages.len() as f64;
     let mut sums = vec![0u128; 7 + tiers];
     for message in messages {
@@ -396,7 +397,7 @@ pub(super) fn trimmed<T>(list: &[T], idle: impl Fn(&T) -> bool) -> &[T] {
     &list[first..last]
 }
 
-fn completed_rate<'a>(messages: impl Iterator<Item = &'a Message>) -> Option<f64> {
+fn completed_rate<'a>(messages: impl Iterator<Item = &'a MessageRecord>) -> Option<f64> {
     let (mut bytes, mut first, mut last) = (0u64, None, None);
     for message in messages {
         first = first.or(Some(message.created)).min(Some(message.created));

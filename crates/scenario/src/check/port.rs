@@ -7,8 +7,8 @@ use plimsoll_units::Bytes;
 
 use super::Checker;
 use crate::keys::DISCIPLINE;
-use crate::model::{BufferCounts, Model, Port, PortEngine, ServiceOrder};
-use crate::quantity::BufferLimit;
+use crate::model::{BufferCounts, Model, Port, PortEngine, QueueOrder};
+use crate::quantity::QueueLimit;
 
 impl Checker<'_> {
     /// The NIC and every tier; `port.switch` only through its tiers.
@@ -37,7 +37,7 @@ impl Checker<'_> {
         if name == "host" && port.shared_buffer().is_some() {
             self.error(&keys(&shared), "a NIC shares its buffer with no other port", "switch ports only");
         }
-        if name != "host" && port.order == ServiceOrder::FairPerFlow {
+        if name != "host" && port.order == QueueOrder::FairPerFlow {
             let path = self.path_of(name, "order");
             self.error(
                 &keys(&path),
@@ -60,9 +60,9 @@ impl Checker<'_> {
                 let shared = total.get().saturating_sub(others) as f64;
                 (reserved.get() + (shared * alpha / (1.0 + alpha)) as u64, "shared_buffer")
             }
-            (None, BufferLimit::Bytes(bytes)) => (bytes.get(), "buffer"),
-            (None, BufferLimit::Packets(packets)) => (packets.saturating_mul(packet), "buffer"),
-            (None, BufferLimit::Unlimited) => return,
+            (None, QueueLimit::Bytes(bytes)) => (bytes.get(), "buffer"),
+            (None, QueueLimit::Packets(packets)) => (packets.saturating_mul(packet), "buffer"),
+            (None, QueueLimit::Unlimited) => return,
         };
         for (active, marking) in port.mechanisms().active().into_iter().filter_map(with_marking) {
             // What leaves a queue behind that it did not find may be marked by the last packet that fits.
@@ -93,7 +93,7 @@ impl Checker<'_> {
             self.error(&keys(&path), "a host's NIC does not pause others", "switch ports only");
             return;
         }
-        let BufferLimit::Bytes(buffer) = port.buffer else {
+        let QueueLimit::Bytes(buffer) = port.buffer else {
             let path = self.path_of(name, "buffer");
             self.error(
                 &keys(&path),
@@ -120,18 +120,18 @@ impl Checker<'_> {
         let path = self.path_of(name, "buffer");
         let with_service = port.counts == BufferCounts::WaitingAndInService;
         match port.buffer {
-            BufferLimit::Packets(0) if with_service => {
+            QueueLimit::Packets(0) if with_service => {
                 self.error(
                     &keys(&path),
                     "no packet fits",
                     "at least 1 packet where the one in service counts",
                 );
             }
-            BufferLimit::Bytes(bytes) if bytes.get() < packet && with_service => {
+            QueueLimit::Bytes(bytes) if bytes.get() < packet && with_service => {
                 let message = format!("no full packet fits into {bytes}");
                 self.error(&keys(&path), message, format!("at least segment and header, {packet}B"));
             }
-            BufferLimit::Bytes(bytes) if bytes.get() < packet && bytes.get() > 0 => {
+            QueueLimit::Bytes(bytes) if bytes.get() < packet && bytes.get() > 0 => {
                 let message = format!("no full packet ({packet} B) ever waits in {bytes}");
                 self.warn(&keys(&path), message, "\"0 packets\" says so plainly");
             }
@@ -145,8 +145,8 @@ impl Checker<'_> {
             return;
         }
         let reason = match () {
-            () if port.order == ServiceOrder::FairPerFlow => "order = \"fair-per-flow\"".to_owned(),
-            () if port.order == ServiceOrder::Priorities => "order = \"priorities\"".to_owned(),
+            () if port.order == QueueOrder::FairPerFlow => "order = \"fair-per-flow\"".to_owned(),
+            () if port.order == QueueOrder::Priorities => "order = \"priorities\"".to_owned(),
             () if model.outside.disciplines.contains_key(name) => DISCIPLINE.to_owned(),
             () if name != "host" && model.outside.selector.is_some() => {
                 "a path selector from outside".to_owned()

@@ -1,6 +1,6 @@
 //! Checks `transport` against the rest of a scenario.
 
-use plimsoll_mechanisms::mptcp::{Coupling, Paths};
+use plimsoll_mechanisms::mptcp::{Coupling, SubflowPaths};
 use plimsoll_mechanisms::tcp::{EcnMode, Kind, TransportParams};
 use plimsoll_mechanisms::transports::{Family, Feature};
 
@@ -96,7 +96,7 @@ impl Checker<'_> {
                 break;
             }
         }
-        if mptcp.paths == Paths::Classes && model.topology.kind() != "hybrid" {
+        if mptcp.paths == SubflowPaths::Classes && model.topology.kind() != "hybrid" {
             let message = "there are no circuits in this network, so subflows differ as with `hash`";
             self.warn(&path("paths"), message, "use `topology.kind = \"hybrid\"`, or `paths = \"distinct\"`");
         }

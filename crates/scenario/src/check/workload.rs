@@ -3,18 +3,20 @@
 use std::collections::BTreeMap;
 
 use plimsoll_traffic::Workload;
-use plimsoll_traffic::check::{Check, Demand, Directed, FileReader, InvalidValue, busiest_cut};
+use plimsoll_traffic::check::{
+    Directed, FileReader, InvalidWorkload, WorkloadCheck, WorkloadDemand, busiest_cut,
+};
 use plimsoll_traffic::record::Supply;
 use plimsoll_units::{Bytes, Rate, Span};
 
 use super::Checker;
 use crate::error::Report;
-use crate::files::Files;
+use crate::files::ScenarioFiles;
 use crate::model::{Model, Topology};
 use crate::node::dotted;
-use crate::source::{Layer, Origin, Sources};
+use crate::source::{ScenarioTexts, SourceLayer, ValueOrigin};
 
-impl FileReader for Files {
+impl FileReader for ScenarioFiles {
     fn read(&self, name: &str) -> std::io::Result<String> {
         self.read(name)
     }
@@ -151,11 +153,11 @@ impl Checker<'_> {
         name: &str,
         workload: &mut Workload,
         topology: &Topology,
-    ) -> Option<(Demand, Option<(String, f64)>)> {
+    ) -> Option<(WorkloadDemand, Option<(String, f64)>)> {
         let files = self.files;
-        let mut check = Check::new(topology, files);
+        let mut check = WorkloadCheck::new(topology, files);
         let demand = workload.params_mut().check(&mut check);
-        let Check { errors, warnings, longest, .. } = check;
+        let WorkloadCheck { errors, warnings, longest, .. } = check;
         let is_valid = errors.is_empty();
         let warnings: Vec<Report> = warnings.into_iter().map(|found| self.found_in(name, found)).collect();
         let errors: Vec<Report> = errors.into_iter().map(|found| self.found_in(name, found)).collect();
@@ -165,8 +167,8 @@ impl Checker<'_> {
     }
 
     /// Adds file and line to a finding about the workload `name`.
-    fn found_in(&self, name: &str, found: InvalidValue) -> Report {
-        let InvalidValue { key, problem, allowed, help, place } = found;
+    fn found_in(&self, name: &str, found: InvalidWorkload) -> Report {
+        let InvalidWorkload { key, problem, allowed, help, place } = found;
         let mut report = match place {
             None => {
                 let keys = key.split('.').filter(|key| !key.is_empty());
@@ -176,10 +178,10 @@ impl Checker<'_> {
             Some(place) => match place.span {
                 None => Report::without_excerpt(&place.file, 1, &problem),
                 Some(span) => {
-                    let mut sources = Sources::default();
+                    let mut sources = ScenarioTexts::default();
                     let text = self.files.read_flow_list(&place.file).unwrap_or_default();
                     let source = sources.add(place.file, text);
-                    let origin = Origin { source, span, layer: Layer::File(0) };
+                    let origin = ValueOrigin { source, span, layer: SourceLayer::File(0) };
                     Report::at(&sources, &origin, "", "").quantity(&problem)
                 }
             },

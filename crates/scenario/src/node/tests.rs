@@ -77,7 +77,7 @@ fn every_table_that_can_be_off_is_a_mechanism() {
 fn every_distribution_and_the_servo_are_replaced_whole_and_a_workload_has_no_other_table() {
     let keys = Keys::of_the_schema();
     assert!(keys.distributions.len() > 5, "{:?}", keys.distributions);
-    let table = Node::empty_table();
+    let table = ValueNode::empty_table();
     for path in &keys.distributions {
         assert!(replaces_whole(&table, &table, path), "{} is merged key by key", dotted(path));
     }

@@ -1,4 +1,4 @@
-//! [`Builder`]: from the text of a file, with its includes and layers, to checked runs.
+//! [`ScenarioBuilder`]: from the text of a file, with its includes and layers, to checked runs.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use super::numbered::{Merged, combinations_of};
 use super::twice;
 use super::{Overrides, Point};
 use crate::error::{Findings, Report, did_you_mean};
-use crate::files::{Files, Flags, foreign_start};
+use crate::files::{CommandLineKeys, ScenarioFiles, foreign_start};
 use crate::keys::{OUTER_KEYS, TRANSPORTS};
 use crate::model::Model;
-use crate::node::{self, Node, Table, Value, merge};
-use crate::overlay::{self, Applied, Axis, Setting};
+use crate::node::{self, Table, Value, ValueNode, merge};
+use crate::overlay::{self, Setting, SettingEffect, SweepAxis};
 use crate::registry::Registry;
-use crate::source::{Layer, Origin, Sources};
+use crate::source::{ScenarioTexts, SourceLayer, ValueOrigin};
 use crate::{check, de, moved, ports, transports};
 
 /// More points than anyone will run.
@@ -40,28 +40,28 @@ const MODEL_KEYS: &[&str] = &[
 
 /// The state of reading a file.
 #[derive(Default)]
-pub(super) struct Builder {
+pub(super) struct ScenarioBuilder {
     pub(super) base_dir: PathBuf,
     /// The mechanisms from outside that the file may name.
     registry: Registry,
-    pub(super) files: Files,
+    pub(super) files: ScenarioFiles,
     /// The keys that the command line adds to the file.
-    pub(super) flags: Flags,
+    pub(super) flags: CommandLineKeys,
     /// Where the file itself has the keys of flags.
     pub(super) flag_places: Vec<(&'static str, Range<usize>)>,
-    pub(super) sources: Sources,
+    pub(super) sources: ScenarioTexts,
     pub(super) objectives: Vec<(String, String)>,
     pub(super) errors: Findings,
     pub(super) warnings: Findings,
 }
 
-impl Builder {
-    pub(super) fn new(base_dir: &Path, registry: &Registry) -> Builder {
-        Builder {
+impl ScenarioBuilder {
+    pub(super) fn new(base_dir: &Path, registry: &Registry) -> ScenarioBuilder {
+        ScenarioBuilder {
             base_dir: base_dir.to_owned(),
             registry: registry.clone(),
-            files: Files::new(base_dir.to_owned()),
-            ..Builder::default()
+            files: ScenarioFiles::new(base_dir.to_owned()),
+            ..ScenarioBuilder::default()
         }
     }
 
@@ -120,9 +120,9 @@ impl Builder {
 
     /// Parses a text and lays it over its include.
     /// `folder` is where it is, relative to the scenario.
-    fn read(&mut self, name: &str, text: &str, folder: &Path, open: &mut Vec<PathBuf>) -> Node {
+    fn read(&mut self, name: &str, text: &str, folder: &Path, open: &mut Vec<PathBuf>) -> ValueNode {
         let source = self.sources.add(name, text);
-        let layer = Layer::File(open.len() - 1);
+        let layer = SourceLayer::File(open.len() - 1);
         let (mut tree, reports) = node::parse(&self.sources, source, text, &layer);
         self.errors.extend(reports);
         if let Some(table) = tree.remove(&["files"]) {
@@ -130,7 +130,7 @@ impl Builder {
         }
         if open.len() == 1 {
             for key in ["set", "replicates"] {
-                let place = |node: &Node| (key, node.key.span.start..node.origin.span.end);
+                let place = |node: &ValueNode| (key, node.key.span.start..node.origin.span.end);
                 self.flag_places.extend(tree.get(key).map(place));
             }
         }
@@ -179,7 +179,7 @@ impl Builder {
     }
 
     /// Takes the texts of a file's table `files`.
-    fn embed(&mut self, table: Node, folder: &Path) {
+    fn embed(&mut self, table: ValueNode, folder: &Path) {
         let Value::Table(entries) = table.value else {
             let report = Report::at(&self.sources, &table.origin, "files", "this is no table");
             return self.errors.add(report.allowed(FILES_ALLOWED));
@@ -202,7 +202,7 @@ impl Builder {
     }
 
     /// Reports the given files that the scenario has in its own table.
-    fn hidden_files(&mut self, root: &Node) {
+    fn hidden_files(&mut self, root: &ValueNode) {
         for name in self.files.hidden().map(str::to_owned).collect::<Vec<_>>() {
             let message = format!("\"{name}\" is given, and the scenario has its own file of that name");
             let key = node::dotted(&["files", &name]);
@@ -212,7 +212,7 @@ impl Builder {
     }
 
     /// Reports the given files that no key names.
-    fn unread_files(&mut self, root: &Node) {
+    fn unread_files(&mut self, root: &ValueNode) {
         for name in self.files.unread() {
             let message = format!("\"{name}\" is given, and no key names that file");
             let key = node::dotted(&["files", &name]);
@@ -223,9 +223,9 @@ impl Builder {
 
     /// `set` of the file, and after it `--set` and `--seed`. The settings of variants or the sweep
     /// are applied to the file here; the others are returned, for every point.
-    fn settings(&mut self, root: &mut Node, overrides: &Overrides) -> Vec<Setting> {
+    fn settings(&mut self, root: &mut ValueNode, overrides: &Overrides) -> Vec<Setting> {
         let mut settings = Vec::new();
-        let mut arguments: Vec<(String, Option<Origin>)> = Vec::new();
+        let mut arguments: Vec<(String, Option<ValueOrigin>)> = Vec::new();
         let own = root.remove(&["set"]);
         let items = own.as_ref().map(|own| match &own.value {
             Value::Array(items) => items.iter().map(|item| Some((item.as_str()?.to_owned(), item))).collect(),
@@ -234,11 +234,11 @@ impl Builder {
         match items {
             None => {}
             Some(Some(items)) => {
-                let items: Vec<(String, &Node)> = items;
+                let items: Vec<(String, &ValueNode)> = items;
                 arguments.extend(items.into_iter().map(|(text, item)| (text, Some(item.origin.clone()))));
             }
             Some(None) => {
-                let origin = own.as_ref().map_or_else(Origin::start, |own| own.origin.clone());
+                let origin = own.as_ref().map_or_else(ValueOrigin::start, |own| own.origin.clone());
                 let report = Report::at(&self.sources, &origin, "set", "this is no list of texts");
                 self.errors
                     .add(report.allowed(r#"texts as `--set` takes them: ["workload.small.load=0.2"]"#));
@@ -258,7 +258,7 @@ impl Builder {
                     self.errors.add(report.allowed("in the file itself; `--set` takes all other keys"));
                 }
                 Ok(setting) if OUTER_KEYS.contains(&setting.path[0].as_str()) => {
-                    if let Applied::Wrong(report) =
+                    if let SettingEffect::Wrong(report) =
                         overlay::apply(&self.sources, &self.registry, root, &setting)
                     {
                         self.errors.add(report);
@@ -270,8 +270,9 @@ impl Builder {
         if let Some(seed) = overrides.seed {
             let text = seed.to_string();
             let source = self.sources.add("--seed", &text);
-            let origin = Origin { source, span: 0..text.len(), layer: Layer::Flag };
-            let node = Node { value: Value::Integer(i128::from(seed)), origin: origin.clone(), key: origin };
+            let origin = ValueOrigin { source, span: 0..text.len(), layer: SourceLayer::Flag };
+            let node =
+                ValueNode { value: Value::Integer(i128::from(seed)), origin: origin.clone(), key: origin };
             let path = vec!["run".to_owned(), "seed".to_owned()];
             settings.push(Setting { path, places: Vec::new(), node });
         }
@@ -282,21 +283,21 @@ impl Builder {
     /// has the value that its label names.
     fn end_sweeps(
         &self,
-        axes: &mut Vec<Axis>,
+        axes: &mut Vec<SweepAxis>,
         settings: &[Setting],
-        variants: &[(Arc<str>, Node)],
-        root: &Node,
+        variants: &[(Arc<str>, ValueNode)],
+        root: &ValueNode,
     ) {
         if axes.is_empty() {
             return;
         }
-        let whole = |(_, over): &(Arc<str>, Node)| {
+        let whole = |(_, over): &(Arc<str>, ValueNode)| {
             let mut tree = root.clone();
             merge(&mut tree, over.clone(), &mut Vec::new());
             tree
         };
-        let variants: Vec<Node> = variants.iter().map(whole).collect();
-        let replaces = |setting: &Setting, axis: &Axis| {
+        let variants: Vec<ValueNode> = variants.iter().map(whole).collect();
+        let replaces = |setting: &Setting, axis: &SweepAxis| {
             overlay::replaces(&self.sources, &self.registry, setting, axis, &variants)
         };
         axes.retain(|axis| !settings.iter().any(|setting| replaces(setting, axis)));
@@ -306,7 +307,7 @@ impl Builder {
     }
 
     /// Runs of each point: the command line's number, else the file's `replicates`.
-    fn replicates(&mut self, root: &mut Node, overrides: &Overrides) -> u32 {
+    fn replicates(&mut self, root: &mut ValueNode, overrides: &Overrides) -> u32 {
         let own = root.remove(&["replicates"]);
         if overrides.replicates > 0 {
             let known =
@@ -330,7 +331,7 @@ impl Builder {
     }
 
     /// The table `slo`: a text for each name.
-    fn objectives(&mut self, table: Option<Node>) {
+    fn objectives(&mut self, table: Option<ValueNode>) {
         let Some(table) = table else { return };
         let allowed = r#"a text for each name: query = "p99(query) < 1ms""#;
         let Value::Table(entries) = table.value else {
@@ -351,7 +352,7 @@ impl Builder {
     }
 
     /// Unknown and missing tables at the top, where the keys of the file and of the model meet.
-    fn outline(&mut self, root: &mut Node) {
+    fn outline(&mut self, root: &mut ValueNode) {
         for key in ["version", "title", "topology"] {
             if root.get(key).is_none() {
                 let message = format!("the key `{key}` is missing");
@@ -378,19 +379,19 @@ impl Builder {
     fn run(
         &mut self,
         variant: &Arc<str>,
-        mut tree: Node,
+        mut tree: ValueNode,
         sweep: Vec<Setting>,
         settings: &[Setting],
     ) -> Option<Merged> {
         let before = self.errors.len();
         for setting in sweep.iter().chain(settings) {
             match overlay::apply(&self.sources, &self.registry, &mut tree, setting) {
-                Applied::Done => {}
-                Applied::MechanismOff => {
+                SettingEffect::Done => {}
+                SettingEffect::MechanismOff => {
                     let report = overlay::applies_not_to(&self.sources, &self.registry, setting, variant);
                     self.warnings.add(report);
                 }
-                Applied::Wrong(report) => self.errors.add_for(report, variant),
+                SettingEffect::Wrong(report) => self.errors.add_for(report, variant),
             }
         }
         let named = transports::names(&tree);
@@ -428,9 +429,9 @@ impl Builder {
     fn overridden(
         &mut self,
         settings: &[Setting],
-        axes: &[Axis],
-        variants: &[(Arc<str>, Node)],
-        root: &Node,
+        axes: &[SweepAxis],
+        variants: &[(Arc<str>, ValueNode)],
+        root: &ValueNode,
     ) {
         for (variant, over) in variants {
             let mut tree = root.clone();
@@ -438,7 +439,7 @@ impl Builder {
             for axis in axes {
                 let path: Vec<&str> = axis.path.iter().map(String::as_str).collect();
                 let Some(node) = tree.at(&path) else { continue };
-                let first = |axis: &Axis| Some(Setting::of_sweep(axis, axis.values.first()?));
+                let first = |axis: &SweepAxis| Some(Setting::of_sweep(axis, axis.values.first()?));
                 let others = axes.iter().filter(|other| other.path != axis.path).filter_map(first).collect();
                 // Errors elsewhere are known from the runs.
                 let known = (std::mem::take(&mut self.errors), std::mem::take(&mut self.warnings));
@@ -456,15 +457,21 @@ impl Builder {
     }
 
     /// A setting that no variant has a use for is an error; the warnings for each then go.
-    fn nowhere(&mut self, settings: &[Setting], axes: &[Axis], variants: &[(Arc<str>, Node)], root: &Node) {
+    fn nowhere(
+        &mut self,
+        settings: &[Setting],
+        axes: &[SweepAxis],
+        variants: &[(Arc<str>, ValueNode)],
+        root: &ValueNode,
+    ) {
         let swept = axes.iter().filter_map(|axis| Some(Setting::of_sweep(axis, axis.values.first()?)));
         for setting in settings.iter().cloned().chain(swept) {
-            let off = |over: &Node| {
+            let off = |over: &ValueNode| {
                 let mut tree = root.clone();
                 merge(&mut tree, over.clone(), &mut Vec::new());
                 matches!(
                     overlay::apply(&self.sources, &self.registry, &mut tree, &setting),
-                    Applied::MechanismOff
+                    SettingEffect::MechanismOff
                 )
             };
             if variants.iter().all(|(_, over)| off(over)) {

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use super::{Builder, Point};
+use super::{Point, ScenarioBuilder};
 use crate::model::Model;
-use crate::node::{self, Node};
-use crate::overlay::{Axis, Setting};
+use crate::node::{self, ValueNode};
+use crate::overlay::{Setting, SweepAxis};
 use crate::{digest, show};
 
 /// One run before it has its seed.
 pub(super) struct Merged {
     pub(super) variant: String,
     pub(super) sweep: Vec<Setting>,
-    pub(super) tree: Arc<Node>,
+    pub(super) tree: Arc<ValueNode>,
     pub(super) model: Model,
 }
 
@@ -23,7 +23,7 @@ impl Merged {
     }
 }
 
-impl Builder {
+impl ScenarioBuilder {
     /// Seeds, ids and digests.
     pub(super) fn number(&self, merged: Vec<Merged>, replicates: u32) -> Vec<Point> {
         let sources = Arc::new(self.sources.clone());
@@ -60,7 +60,7 @@ impl Builder {
 }
 
 /// The Cartesian product of the axes; the last one turns fastest.
-pub(super) fn combinations_of(axes: &[Axis]) -> Vec<Vec<Setting>> {
+pub(super) fn combinations_of(axes: &[SweepAxis]) -> Vec<Vec<Setting>> {
     axes.iter().fold(vec![Vec::new()], |so_far, axis| {
         so_far
             .iter()

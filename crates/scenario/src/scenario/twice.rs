@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::error::Report;
-use crate::node::{Node, dotted};
-use crate::overlay::Axis;
-use crate::source::{Origin, Sources};
+use crate::node::{ValueNode, dotted};
+use crate::overlay::SweepAxis;
+use crate::source::{ScenarioTexts, ValueOrigin};
 
 /// Reports the keys that have two lists of values, as `"a.b"` and `a.b` are one key.
-pub(super) fn keys(sources: &Sources, axes: &[Axis]) -> Vec<Report> {
+pub(super) fn keys(sources: &ScenarioTexts, axes: &[SweepAxis]) -> Vec<Report> {
     let again = axes.iter().enumerate().filter_map(|(number, axis)| {
         let first = axes[..number].iter().find(|known| known.path == axis.path)?;
         let (origin, known) = (&axis.values.first()?.key, &first.values.first()?.key);
@@ -21,7 +21,11 @@ pub(super) fn keys(sources: &Sources, axes: &[Axis]) -> Vec<Report> {
 
 /// Reports the values of an axis that make the same runs as an earlier one in every variant, however they are written.
 /// `digests` are the digests of the runs' inputs, one for every variant and combination, the last axis turning fastest.
-pub(super) fn values(sources: &Sources, axes: &[Axis], digests: impl Iterator<Item = u64>) -> Vec<Report> {
+pub(super) fn values(
+    sources: &ScenarioTexts,
+    axes: &[SweepAxis],
+    digests: impl Iterator<Item = u64>,
+) -> Vec<Report> {
     let mut reports = Vec::new();
     if axes.iter().all(|axis| axis.values.len() < 2) {
         return reports;
@@ -30,7 +34,7 @@ pub(super) fn values(sources: &Sources, axes: &[Axis], digests: impl Iterator<It
     let mut turns = 1;
     for axis in axes.iter().rev() {
         let count = axis.values.len();
-        let mut known: BTreeMap<Vec<u64>, &Node> = BTreeMap::new();
+        let mut known: BTreeMap<Vec<u64>, &ValueNode> = BTreeMap::new();
         for (number, value) in axis.values.iter().enumerate() {
             let runs = digests.chunks(turns).skip(number).step_by(count).flatten().copied().collect();
             match known.get(&runs) {
@@ -45,7 +49,7 @@ pub(super) fn values(sources: &Sources, axes: &[Axis], digests: impl Iterator<It
     reports
 }
 
-fn same(sources: &Sources, axis: &Axis, first: &Node, value: &Node) -> Report {
+fn same(sources: &ScenarioTexts, axis: &SweepAxis, first: &ValueNode, value: &ValueNode) -> Report {
     let (literal, before) = (value.literal(), first.literal());
     let message = match literal == before {
         true => format!("{literal} is swept twice"),
@@ -55,7 +59,7 @@ fn same(sources: &Sources, axis: &Axis, first: &Node, value: &Node) -> Report {
     report.allowed("each value once").help(first_place(sources, &first.origin))
 }
 
-fn first_place(sources: &Sources, first: &Origin) -> String {
+fn first_place(sources: &ScenarioTexts, first: &ValueOrigin) -> String {
     let place = sources.place(first);
     format!("remove one of the two; the first is at {}:{}:{}", place.file, place.line, place.column)
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use plimsoll_fabric::net::topology::File;
-use plimsoll_scenario::model::{Hosts, Topology, Workload};
+use plimsoll_scenario::model::{HostSet, Topology, Workload};
 use plimsoll_scenario::{Overrides, Scenario, ScenarioError};
 use plimsoll_units::{Bytes, Rate, Span};
 
@@ -80,7 +80,7 @@ fn all_that_is_named_is_read() {
     assert_eq!(model.topology.host_rate(0), Rate::from_gbps(1));
     assert_eq!(model.topology.host_name(1), "cache");
     assert_eq!(model.topology.switch_ports("switch"), 3);
-    assert_eq!(Hosts::Selector("cache..db".to_owned()).resolve(&model.topology, None).unwrap(), [1, 2]);
+    assert_eq!(HostSet::Selector("cache..db".to_owned()).resolve(&model.topology, None).unwrap(), [1, 2]);
     let Workload::FlowList(list) = &model.workload["list"] else { panic!() };
     assert_eq!(list.flows.len(), 2);
     assert_eq!(

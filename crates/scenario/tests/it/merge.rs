@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use plimsoll_fabric::net::topology::FatTree;
-use plimsoll_scenario::model::{Hosts, Model, Topology, Workload};
-use plimsoll_scenario::quantity::{BufferLimit, Load};
+use plimsoll_scenario::model::{HostSet, Model, Topology, Workload};
+use plimsoll_scenario::quantity::{Load, QueueLimit};
 use plimsoll_scenario::{Overrides, Point, Scenario};
 use plimsoll_units::{Bytes, Rate, Span};
 
@@ -76,8 +76,8 @@ fn without_variants_there_is_one_named_base() {
 fn every_tier_has_a_complete_table() {
     let model = &points("")[0].model;
     assert_eq!(model.port.tier.keys().collect::<Vec<_>>(), ["leaf", "spine"]);
-    assert_eq!(model.port.of_tier("leaf").buffer, BufferLimit::Packets(500));
-    assert_eq!(model.port.of_tier("spine").buffer, BufferLimit::Bytes(Bytes::new(1_000_000)));
+    assert_eq!(model.port.of_tier("leaf").buffer, QueueLimit::Packets(500));
+    assert_eq!(model.port.of_tier("spine").buffer, QueueLimit::Bytes(Bytes::new(1_000_000)));
     assert!(model.port.of_tier("leaf").ecn().is_some() && model.port.of_tier("spine").ecn().is_some());
     assert!(model.port.host.ecn().is_none());
 }
@@ -283,9 +283,9 @@ fn hosts_resolve() {
     let model = &points("")[0].model;
     let topology = &model.topology;
     assert_eq!(topology.host_count(), 8);
-    assert_eq!(Hosts::Others.resolve(topology, Some(0)).unwrap(), [1, 2, 3, 4, 5, 6, 7]);
-    assert_eq!(Hosts::Selector("h2..h4".to_owned()).resolve(topology, None).unwrap(), [2, 3, 4]);
-    assert_eq!(Hosts::Selector("h7".to_owned()).resolve(topology, None).unwrap(), [7]);
+    assert_eq!(HostSet::Others.resolve(topology, Some(0)).unwrap(), [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(HostSet::Selector("h2..h4".to_owned()).resolve(topology, None).unwrap(), [2, 3, 4]);
+    assert_eq!(HostSet::Selector("h7".to_owned()).resolve(topology, None).unwrap(), [7]);
     assert_eq!(topology.host("client"), Some(0));
     for name in ["h8", "h08", "h+1", "h", "", "server"] {
         assert_eq!(topology.host(name), None, "{name}");

@@ -1,4 +1,4 @@
-//! [`Classes`]: priority and rank of the packets of hosts, and QJump's limiters.
+//! [`PacketClasses`]: priority and rank of the packets of hosts, and QJump's limiters.
 
 use plimsoll_fabric::net::{HostId, Packet, PathClass};
 use plimsoll_mechanisms::pfabric::data_rank;
@@ -12,7 +12,7 @@ use plimsoll_traffic::ConnectionEnd as End;
 
 /// The priorities, ranks and limits of a run's packets.
 #[derive(Debug)]
-pub(super) struct Classes {
+pub(super) struct PacketClasses {
     /// The priority of each workload, where the scenario gives one.
     priority: Vec<Option<u8>>,
     /// The sizes up to which a message has priority 7, 6, and so on.
@@ -36,9 +36,9 @@ struct Qjump {
     hosts: Vec<Limiter>,
 }
 
-impl Classes {
+impl PacketClasses {
     /// Builds the classes of `model`; none where all packets are alike, unless they are asked for `anyway`.
-    pub(super) fn new(model: &Model, anyway: bool) -> Result<Option<Box<Classes>>, RunError> {
+    pub(super) fn new(model: &Model, anyway: bool) -> Result<Option<Box<PacketClasses>>, RunError> {
         let host = &model.host;
         let ports = model.topology.tiers().iter().map(|tier| model.port.of_tier(tier));
         let outside = !model.outside.disciplines.is_empty() && model.excludes(Feature::Rank).is_none();
@@ -48,11 +48,11 @@ impl Classes {
         let plain = priority.iter().all(Option::is_none)
             && host.priority_by_size.is_empty()
             && host.ack_priority.is_none();
-        let paths = Paths::of(model);
+        let paths = HybridPaths::of(model);
         if !anyway && plain && !ranked && qjump.is_none() && paths.are_free() {
             return Ok(None);
         }
-        Ok(Some(Box::new(Classes {
+        Ok(Some(Box::new(PacketClasses {
             priority,
             by_size: host.priority_by_size.clone(),
             ack: host.ack_priority,
@@ -157,13 +157,13 @@ fn names_end(listed: &str, name: &str, end: &str) -> bool {
 }
 
 /// By which switches of a hybrid network packets may travel.
-struct Paths {
+struct HybridPaths {
     workload: Vec<[PathClass; 2]>,
     acks: Option<PathClass>,
 }
 
-impl Paths {
-    fn of(model: &Model) -> Paths {
+impl HybridPaths {
+    fn of(model: &Model) -> HybridPaths {
         let control = model.circuits.clone().unwrap_or_default();
         let class = |name: &str, end: &str| {
             let names = |list: &[String]| list.iter().any(|listed| names_end(listed, name, end));
@@ -181,7 +181,7 @@ impl Paths {
             AckPath::Packet => Some(PathClass::Packet),
             AckPath::Circuit => Some(PathClass::Circuit),
         };
-        Paths { workload: workload.collect(), acks }
+        HybridPaths { workload: workload.collect(), acks }
     }
 
     /// Returns whether every packet may travel by either switch.

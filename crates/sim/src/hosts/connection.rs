@@ -1,15 +1,15 @@
 //! A connection: two TCP ends, and the messages that each has written.
 
-use plimsoll_fabric::net::{Flags, HostId, Network, Packet, PathClass, Wait, ideal_time};
+use plimsoll_fabric::net::{Flags, HostId, Network, Packet, PathClass, WaitPlace, ideal_time};
 use plimsoll_mechanisms::qjump::PeriodicLimiter;
-use plimsoll_mechanisms::tcp::{Config, Endpoint};
+use plimsoll_mechanisms::tcp::{Endpoint, TcpConfig};
 use plimsoll_memory::prefetch_for_later;
 use plimsoll_results::outcome::{self, Split};
 use plimsoll_traffic::{Arrival, ConnectionEnd as End};
 use plimsoll_units::{Span, Time};
 
 use super::demand::Unsent;
-use super::messages::{Messages, Outgoing, Stream};
+use super::messages::{MessageStream, Outgoing, Stream};
 
 /// One end of a connection, and the messages that it has written.
 #[derive(Debug)]
@@ -28,11 +28,11 @@ pub(super) struct Half {
     /// QJump's limiter, where each connection has its own.
     pub(super) limiter: Option<Box<PeriodicLimiter>>,
     /// The messages of the two byte streams.
-    pub(super) messages: Messages,
+    pub(super) messages: MessageStream,
 }
 
 impl Half {
-    fn new(config: &Config) -> Half {
+    fn new(config: &TcpConfig) -> Half {
         Half {
             endpoint: Endpoint::new(config),
             armed: Time::MAX,
@@ -41,12 +41,12 @@ impl Half {
             priority: 0,
             path_class: PathClass::Either,
             limiter: None,
-            messages: Messages::default(),
+            messages: MessageStream::default(),
         }
     }
 
     /// Appends a message to the stream.
-    pub(super) fn write(&mut self, config: &Config, now: Time, bytes: u64, tag: u64, created: Time) {
+    pub(super) fn write(&mut self, config: &TcpConfig, now: Time, bytes: u64, tag: u64, created: Time) {
         self.messages.write(bytes, tag, created);
         self.endpoint.write(config, now, bytes);
     }
@@ -57,7 +57,7 @@ impl Half {
 /// counts as recovery.
 pub(super) fn acknowledged(
     network: &Network,
-    config: &Config,
+    config: &TcpConfig,
     now: Time,
     packet: &Packet,
     arrival: Arrival,
@@ -79,7 +79,7 @@ pub(super) fn acknowledged(
 
 /// A connection of a workload.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct HostConnection {
     pub(super) workload: u16,
     /// The number of its transport.
     pub(super) transport: u16,
@@ -89,15 +89,15 @@ pub(super) struct Connection {
     pub(super) active: Option<(Time, Time)>,
 }
 
-impl Connection {
+impl HostConnection {
     pub(super) fn new(
-        config: &Config,
+        config: &TcpConfig,
         workload: u16,
         transport: u16,
         client: HostId,
         server: HostId,
-    ) -> Connection {
-        Connection {
+    ) -> HostConnection {
+        HostConnection {
             workload,
             transport,
             hosts: [client, server],
@@ -160,13 +160,13 @@ impl Connection {
     }
 
     /// Returns the record that is kept of the connection.
-    pub(super) fn record(&self) -> outcome::Connection {
-        let mut record = outcome::Connection {
+    pub(super) fn record(&self) -> outcome::ConnectionRecord {
+        let mut record = outcome::ConnectionRecord {
             workload: self.workload,
             client: self.host(End::Client).0,
             server: self.host(End::Server).0,
             active: self.active,
-            ..outcome::Connection::default()
+            ..outcome::ConnectionRecord::default()
         };
         for half in &self.halves {
             record.delivered += half.endpoint.received();
@@ -176,7 +176,7 @@ impl Connection {
     }
 
     /// Takes the ends of `other` whose hosts were simulated there.
-    pub(super) fn absorb(&mut self, mut other: Connection, simulated: impl Fn(HostId) -> bool) {
+    pub(super) fn absorb(&mut self, mut other: HostConnection, simulated: impl Fn(HostId) -> bool) {
         for end in [End::Client, End::Server] {
             if simulated(other.host(end)) {
                 std::mem::swap(self.half(end), other.half(end));
@@ -209,7 +209,7 @@ impl Connection {
 }
 
 /// Adds the counters of an end of a connection or subflow to a record.
-pub(super) fn count(record: &mut outcome::Connection, endpoint: &Endpoint) {
+pub(super) fn count(record: &mut outcome::ConnectionRecord, endpoint: &Endpoint) {
     let counters = endpoint.counters();
     record.segments += counters.data_segments;
     record.retransmissions += counters.retransmissions;
@@ -218,13 +218,13 @@ pub(super) fn count(record: &mut outcome::Connection, endpoint: &Endpoint) {
 }
 
 /// Returns the component of a split that waiting at `place` belongs to.
-fn part_of(split: &mut Split, place: Wait) -> &mut Span {
+fn part_of(split: &mut Split, place: WaitPlace) -> &mut Span {
     match place {
-        Wait::Nic => &mut split.nic,
-        Wait::Pacer => &mut split.pacer,
-        Wait::Tier0 => &mut split.tier[0],
-        Wait::Tier1 => &mut split.tier[1],
-        Wait::Tier2 => &mut split.tier[2],
+        WaitPlace::Nic => &mut split.nic,
+        WaitPlace::Pacer => &mut split.pacer,
+        WaitPlace::Tier0 => &mut split.tier[0],
+        WaitPlace::Tier1 => &mut split.tier[1],
+        WaitPlace::Tier2 => &mut split.tier[2],
     }
 }
 
@@ -237,9 +237,9 @@ pub(super) fn transit_of(network: &Network, packet: &Packet) -> Split {
         serialisation = packet.transit() - propagation;
     }
     Split {
-        nic: packet.wait(Wait::Nic),
-        pacer: packet.wait(Wait::Pacer),
-        tier: Wait::TIERS.map(|tier| packet.wait(tier)),
+        nic: packet.wait(WaitPlace::Nic),
+        pacer: packet.wait(WaitPlace::Pacer),
+        tier: WaitPlace::TIERS.map(|tier| packet.wait(tier)),
         serialisation,
         propagation,
         ..Split::default()

@@ -18,11 +18,11 @@ pub(super) struct ConnectionPool {
     /// and the number of connections that a pair has before its first message; 0 where there is no pool.
     of_workload: Vec<(u16, u32)>,
     /// The connections of each pool, client and server.
-    pairs: BTreeMap<(u16, HostId, HostId), Pair>,
+    pairs: BTreeMap<(u16, HostId, HostId), HostPair>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Pair {
+struct HostPair {
     open: u32,
     busy: u32,
 }
@@ -47,7 +47,7 @@ impl ConnectionPool {
         if initial == 0 {
             return false;
         }
-        let new = Pair { open: initial, busy: 0 };
+        let new = HostPair { open: initial, busy: 0 };
         let pair = self.pairs.entry((pool, client, server)).or_insert(new);
         let has_idle = pair.busy < pair.open;
         pair.busy += 1;

@@ -8,12 +8,12 @@
 //! Numbers are given in order and never again, so that a place is found by a table of four bytes a connection, and
 //! memory is that of the busiest moment. Side by side they are one large block, which large pages hold.
 
-use crate::hosts::connection::Connection;
+use crate::hosts::connection::HostConnection;
 
 /// The connections by number. Closed are connections that have ended, all of MPTCP, and all of which another logical
 /// process has both ends.
 #[derive(Debug)]
-pub(super) struct ConnectionTable<C = Connection> {
+pub(super) struct ConnectionTable<C = HostConnection> {
     places: Vec<u32>,
     open: Vec<C>,
     /// The places of connections that are closed, which stay there until others come.

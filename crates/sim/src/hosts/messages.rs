@@ -1,4 +1,4 @@
-//! [`Messages`]: where the messages of a byte stream end, and how far each has come.
+//! [`MessageStream`]: where the messages of a byte stream end, and how far each has come.
 //!
 //! ```text
 //! sender:    write ──> outgoing ──sent to the last byte──> announced to the receiver
@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use plimsoll_fabric::net::Packet;
-use plimsoll_mechanisms::tcp::Segment;
+use plimsoll_mechanisms::tcp::TcpSegment;
 use plimsoll_traffic::{Arrival, ConnectionEnd as End};
 use plimsoll_units::Time;
 
@@ -49,15 +49,15 @@ pub(super) struct Stream<'a> {
     pub(super) workload: u16,
     /// The bytes of the stream that the other end has acknowledged.
     pub(super) acknowledged: u64,
-    pub(super) own: &'a mut Messages,
-    pub(super) peer: &'a mut Messages,
+    pub(super) own: &'a mut MessageStream,
+    pub(super) peer: &'a mut MessageStream,
     /// The packets of the connection may take several paths at a time.
     pub(super) has_subflows: bool,
 }
 
 /// A delivered message that awaits its acknowledgement.
 #[derive(Clone, Copy, Debug)]
-struct Delivered {
+struct UnacknowledgedMessage {
     /// The stream offset just after its last byte.
     end: u64,
     arrival: Arrival,
@@ -65,9 +65,9 @@ struct Delivered {
 
 /// The messages that one end of a connection writes and receives.
 #[derive(Debug, Default)]
-pub(super) struct Messages {
+pub(super) struct MessageStream {
     /// The messages delivered but not yet acknowledged, where the acknowledgement completes them.
-    unacknowledged: VecDeque<Delivered>,
+    unacknowledged: VecDeque<UnacknowledgedMessage>,
     written: u64,
     /// The number of bytes of the stream that were sent at least once.
     sent: u64,
@@ -114,7 +114,7 @@ impl InOrder {
     }
 }
 
-impl Messages {
+impl MessageStream {
     /// Appends a message to the stream.
     pub(super) fn write(&mut self, bytes: u64, tag: u64, created: Time) {
         self.written += bytes;
@@ -125,7 +125,7 @@ impl Messages {
     /// Returns how many bytes of `segment` are sent for the first time. A retransmission may have some: a short last
     /// segment sent again with data that was written since.
     #[inline]
-    pub(super) fn on_sent(&mut self, segment: &Segment) -> u64 {
+    pub(super) fn on_sent(&mut self, segment: &TcpSegment) -> u64 {
         let end = segment.seq + u64::from(segment.len);
         if segment.len == 0 || end <= self.sent {
             return 0;
@@ -170,7 +170,7 @@ impl Messages {
 
     /// Keeps `arrival` of `message` until its sender has the acknowledgement.
     pub(super) fn await_acknowledgement(&mut self, message: &Outgoing, arrival: Arrival) {
-        self.unacknowledged.push_back(Delivered { end: message.end, arrival });
+        self.unacknowledged.push_back(UnacknowledgedMessage { end: message.end, arrival });
     }
 
     /// Returns whether the first `acknowledged` bytes hold the next message whole.
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn messages_come_out_whole_and_in_their_order() {
-        let (mut client, mut server) = (Messages::default(), Messages::default());
+        let (mut client, mut server) = (MessageStream::default(), MessageStream::default());
         for (tag, bytes) in [(7, 100), (8, 0), (9, 50)] {
             client.write(bytes, tag, Time::ZERO);
         }

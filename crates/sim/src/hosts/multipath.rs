@@ -14,7 +14,7 @@ mod transport;
 use std::collections::BTreeMap;
 
 use plimsoll_fabric::net::{Flags, HostId, Network, Node, Packet, PathClass};
-use plimsoll_mechanisms::mptcp::{Config, Endpoint, Paths};
+use plimsoll_mechanisms::mptcp::{MptcpConfig, MptcpEndpoint, SubflowPaths};
 use plimsoll_mechanisms::qjump::PeriodicLimiter;
 use plimsoll_results::outcome;
 use plimsoll_scenario::model::Model;
@@ -25,14 +25,14 @@ use crate::error::RunError;
 use crate::hosts::connection::count;
 use crate::hosts::demand::Unsent;
 use crate::hosts::flow_number::FIRST_SUBFLOW;
-use crate::hosts::messages::{Messages, Stream};
+use crate::hosts::messages::{MessageStream, Stream};
 use plimsoll_traffic::ConnectionEnd as End;
 
 /// The connections of MPTCP.
 #[derive(Debug)]
 pub(super) struct Multipath {
     /// By workload: the parameters of its connections; `None` where they are plain TCP's.
-    configs: Vec<Option<Config>>,
+    configs: Vec<Option<MptcpConfig>>,
     /// The connections by number.
     connections: BTreeMap<u32, Box<MultipathConnection>>,
     /// By flow, from [`FIRST_SUBFLOW`] on: the connection and the subflow; `None` for a number that is not used.
@@ -57,7 +57,7 @@ pub(super) struct MultipathConnection {
 /// One end of a connection of MPTCP.
 #[derive(Debug)]
 struct MultipathHalf {
-    endpoint: Endpoint,
+    endpoint: MptcpEndpoint,
     /// The time of the event that the queue has for this end's deadline; [`Time::MAX`] if it has none.
     armed: Time,
     /// The end waits for room in its NIC queue.
@@ -65,7 +65,7 @@ struct MultipathHalf {
     priority: u8,
     limiter: Option<Box<PeriodicLimiter>>,
     /// The messages, in offsets of the data sequence.
-    messages: Messages,
+    messages: MessageStream,
 }
 
 impl Multipath {
@@ -100,8 +100,8 @@ impl Multipath {
         for subflow in 0..config.subflows as u8 {
             let first = FIRST_SUBFLOW + self.flows.len() as u32;
             let flow = match config.paths {
-                Paths::Hash | Paths::Classes => first,
-                Paths::Distinct => (first..first + TRIES)
+                SubflowPaths::Hash | SubflowPaths::Classes => first,
+                SubflowPaths::Distinct => (first..first + TRIES)
                     .min_by_key(|flow| shared_links(network, client, server, *flow, &flows))
                     .expect("some numbers are tried"),
             };
@@ -110,12 +110,12 @@ impl Multipath {
             flows.push(flow);
         }
         let half = || MultipathHalf {
-            endpoint: Endpoint::new(&config),
+            endpoint: MptcpEndpoint::new(&config),
             armed: Time::MAX,
             blocked: false,
             priority: 0,
             limiter: None,
-            messages: Messages::default(),
+            messages: MessageStream::default(),
         };
         let halves = [half(), half()];
         let mut connection = MultipathConnection { workload, client, server, flows, halves, active: None };
@@ -145,7 +145,7 @@ impl Multipath {
     }
 
     /// Returns the record of an open connection.
-    pub(super) fn record(&self, number: u32) -> Option<outcome::Connection> {
+    pub(super) fn record(&self, number: u32) -> Option<outcome::ConnectionRecord> {
         self.connections.get(&number).map(|connection| connection.record())
     }
 
@@ -164,25 +164,25 @@ impl Multipath {
     }
 
     /// Closes an open connection that is idle, and returns its record.
-    pub(super) fn close_if_idle(&mut self, number: u32) -> Option<outcome::Connection> {
+    pub(super) fn close_if_idle(&mut self, number: u32) -> Option<outcome::ConnectionRecord> {
         let record = self.connections.get(&number).filter(|connection| connection.is_idle())?.record();
         self.connections.remove(&number);
         Some(record)
     }
 
     /// Returns an open connection with its parameters.
-    fn with_config(&mut self, number: u32) -> Option<(&Config, &mut MultipathConnection)> {
+    fn with_config(&mut self, number: u32) -> Option<(&MptcpConfig, &mut MultipathConnection)> {
         let connection = self.connections.get_mut(&number)?;
         Some((self.configs[usize::from(connection.workload)].as_ref()?, connection))
     }
 }
 
 /// Returns by which of a hybrid network's switches the packets of a subflow travel.
-fn path_class(paths: Paths, subflow: usize) -> PathClass {
+fn path_class(paths: SubflowPaths, subflow: usize) -> PathClass {
     match (paths, subflow) {
-        (Paths::Hash | Paths::Distinct, _) => PathClass::Either,
-        (Paths::Classes, 0) => PathClass::Packet,
-        (Paths::Classes, _) => PathClass::Circuit,
+        (SubflowPaths::Hash | SubflowPaths::Distinct, _) => PathClass::Either,
+        (SubflowPaths::Classes, 0) => PathClass::Packet,
+        (SubflowPaths::Classes, _) => PathClass::Circuit,
     }
 }
 
@@ -239,7 +239,7 @@ impl MultipathConnection {
     }
 
     /// Returns the end that has written more: its windows are of interest.
-    pub(super) fn busier_end(&self) -> &Endpoint {
+    pub(super) fn busier_end(&self) -> &MptcpEndpoint {
         let [client, server] = &self.halves;
         let is_server = server.endpoint.written() >= client.endpoint.written();
         if is_server { &server.endpoint } else { &client.endpoint }
@@ -251,13 +251,13 @@ impl MultipathConnection {
     }
 
     /// Returns the record of the connection: what its application received, and the counters of all subflows.
-    fn record(&self) -> outcome::Connection {
-        let mut record = outcome::Connection {
+    fn record(&self) -> outcome::ConnectionRecord {
+        let mut record = outcome::ConnectionRecord {
             workload: self.workload,
             client: self.client.0,
             server: self.server.0,
             active: self.active,
-            ..outcome::Connection::default()
+            ..outcome::ConnectionRecord::default()
         };
         for half in &self.halves {
             record.delivered += half.endpoint.received();

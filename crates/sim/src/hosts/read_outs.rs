@@ -7,7 +7,7 @@ use plimsoll_traffic::ConnectionEnd as End;
 use plimsoll_units::Time;
 
 use super::Hosts;
-use super::connection::Connection;
+use super::connection::HostConnection;
 use super::messages::Announcement;
 use crate::parallel::process::Process;
 use crate::sim_hooks::SimFabric;
@@ -103,13 +103,13 @@ impl Hosts {
     }
 
     /// Returns the record of every connection, with the counts of its pacer.
-    pub(crate) fn records(&self, fabric: &mut SimFabric, end: Time) -> Vec<outcome::Connection> {
+    pub(crate) fn records(&self, fabric: &mut SimFabric, end: Time) -> Vec<outcome::ConnectionRecord> {
         let numbered = (0..).zip(self.connections.iter());
         let record = |(number, connection): (u32, Option<&_>)| match connection {
-            Some(connection) => Connection::record(connection),
+            Some(connection) => HostConnection::record(connection),
             None => self.record(number).unwrap_or_default(),
         };
-        let mut records: Vec<outcome::Connection> = numbered.map(record).collect();
+        let mut records: Vec<outcome::ConnectionRecord> = numbered.map(record).collect();
         for host in (0..fabric.network().hosts()).map(HostId) {
             for (flow, counts) in fabric.pacing_counts(host, end) {
                 let record = &mut records[self.connection_of(flow as u32) as usize];
@@ -122,7 +122,7 @@ impl Hosts {
     }
 
     /// Returns the record of a connection of MPTCP, or of one that is closed.
-    fn record(&self, number: u32) -> Option<outcome::Connection> {
+    fn record(&self, number: u32) -> Option<outcome::ConnectionRecord> {
         let of_multipath = self.multipath.as_ref().and_then(|multipath| multipath.record(number));
         of_multipath.or_else(|| self.closed.get(&number).cloned())
     }

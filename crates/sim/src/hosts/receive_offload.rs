@@ -8,9 +8,11 @@
 //! The time that a packet is held here counts as waiting in the NIC ([`Wait::Nic`]). The pacer is part of the
 //! NIC: it sees ECE when the packet arrives, not when the host does.
 
-use plimsoll_fabric::net::{Ecn, Flags, HostId, Packet, Wait};
-use plimsoll_mechanisms::nic_burst::{Coalescer, Merger, NicBurstParams, Segment, SegmentationOffload};
-use plimsoll_mechanisms::tcp::{self, Config, Offer};
+use plimsoll_fabric::net::{EcnField, Flags, HostId, Packet, WaitPlace};
+use plimsoll_mechanisms::nic_burst::{
+    Coalescer, Merger, NicBurstParams, ReceivedSegment, SegmentationOffload,
+};
+use plimsoll_mechanisms::tcp::{self, Offer, TcpConfig};
 use plimsoll_units::{Bytes, Time};
 
 use crate::hosts::connection::Half;
@@ -21,7 +23,7 @@ use crate::hosts::packet_lists::PacketLists;
 #[derive(Debug)]
 pub(super) struct ReceiveOffload {
     /// The NIC of each host.
-    nics: Vec<Coalescer<Held>>,
+    nics: Vec<Coalescer<HeldPacket>>,
     merging: Merging,
     /// The packets being handed over; empty in between.
     batch: Vec<Packet>,
@@ -51,7 +53,7 @@ pub(super) struct TakenPiece {
 
 /// A packet in a NIC, and since when.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct HeldPacket {
     packet: Packet,
     since: Time,
 }
@@ -86,7 +88,7 @@ impl ReceiveOffload {
 
     /// The NIC of `packet.dst` gathers a packet.
     pub(super) fn on_packet(&mut self, now: Time, packet: &Packet) {
-        self.nics[packet.dst.0 as usize].on_packet(now, Held { packet: *packet, since: now });
+        self.nics[packet.dst.0 as usize].on_packet(now, HeldPacket { packet: *packet, since: now });
     }
 
     /// Removes the packets that the NIC of `host` hands over at `now`, as the pieces of receive offload.
@@ -102,11 +104,11 @@ impl ReceiveOffload {
     }
 }
 
-impl Held {
+impl HeldPacket {
     /// Returns the packet, which the host takes at `now`.
     fn taken(self, now: Time) -> Packet {
-        let Held { mut packet, since } = self;
-        packet.add_wait(Wait::Nic, now - since);
+        let HeldPacket { mut packet, since } = self;
+        packet.add_wait(WaitPlace::Nic, now - since);
         packet
     }
 }
@@ -141,15 +143,15 @@ fn flow(packet: &Packet) -> u64 {
 }
 
 /// Returns what receive offload sees of a packet. A raw packet counts as one without payload, which is never merged.
-fn received(packet: &Packet) -> Segment {
+fn received(packet: &Packet) -> ReceivedSegment {
     let is_datagram = datagram_workload(packet.flow).is_some();
     // That a segment was sent before is nothing that a header says.
     let flags = packet.flags.0 & !Flags::RETRANSMISSION.0;
-    Segment {
+    ReceivedSegment {
         flow: flow(packet),
         seq: u64::from(packet.seq),
         bytes: if is_datagram { 0 } else { u64::from(packet.len) },
-        ce: packet.ecn == Ecn::Ce,
+        ce: packet.ecn == EcnField::Ce,
         header: u64::from(packet.ack) << 8 | u64::from(flags),
         segments: 1,
     }
@@ -157,7 +159,7 @@ fn received(packet: &Packet) -> Segment {
 
 /// Puts the payload of the packets `before` in front of a segment that continues it.
 #[cold]
-pub(super) fn prepend(segment: &mut tcp::Segment, before: &[Packet]) {
+pub(super) fn prepend(segment: &mut tcp::TcpSegment, before: &[Packet]) {
     let bytes: u32 = before.iter().map(|packet| u32::from(packet.len)).sum();
     segment.seq -= u64::from(bytes);
     segment.len += bytes;
@@ -167,7 +169,7 @@ impl Half {
     /// Returns whether the end's next segment may leave now: new data leaves in pieces that are large enough, and
     /// anything else at once.
     #[cold]
-    pub(super) fn may_send(&mut self, offload: &SegmentationOffload, config: &Config) -> bool {
+    pub(super) fn may_send(&mut self, offload: &SegmentationOffload, config: &TcpConfig) -> bool {
         let sent = self.endpoint.sent();
         if sent < self.piece_end {
             return true;
@@ -201,7 +203,7 @@ mod tests {
     #[test]
     fn pieces_hold_the_packets_that_they_were_made_of() {
         let mut marked = data(1, 2_000);
-        marked.ecn = Ecn::Ce;
+        marked.ecn = EcnField::Ce;
         let mut again = data(2, 1_000);
         again.flags = again.flags.with(Flags::RETRANSMISSION);
         let mut other_ack = data(2, 2_000);

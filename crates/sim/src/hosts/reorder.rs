@@ -27,14 +27,14 @@ pub(super) struct ReorderBuffers {
 /// The buffer of one end of a connection.
 #[derive(Debug)]
 struct EndBuffer {
-    buffer: ReorderBuffer<Piece>,
+    buffer: ReorderBuffer<ReorderedPiece>,
     /// The time of the event that the queue has for it; [`Time::MAX`] if it has none.
     armed: Time,
 }
 
 /// The packets of a piece that receive offload has made, or a single packet, and since when they are held.
 #[derive(Debug)]
-struct Piece {
+struct ReorderedPiece {
     packets: Vec<Packet>,
     since: Time,
 }

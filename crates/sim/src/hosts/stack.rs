@@ -35,7 +35,7 @@ use plimsoll_traffic::ConnectionEnd as End;
 pub(super) struct HostStacks {
     costs: ProcessorParams,
     offloads: NicBurstParams,
-    hosts: Vec<Stack>,
+    hosts: Vec<HostStack>,
     /// By end, twice its connection's number plus the end.
     ends: Vec<StackOfEnd>,
     /// The lists for the packets of pieces, which come back when the NIC has sent them.
@@ -44,12 +44,12 @@ pub(super) struct HostStacks {
 
 /// The stack of one host.
 #[derive(Debug)]
-struct Stack {
+struct HostStack {
     /// One or two cores; interrupts are for the first, applications for the last.
-    cores: Vec<Core<Work>>,
+    cores: Vec<Core<CoreWork>>,
     /// The NIC has interrupted the host, and does not again until its packets are taken.
     polling: bool,
-    transmit: TransmitQueues<Piece>,
+    transmit: TransmitQueues<StackPiece>,
     /// The end whose piece is on the link, and the size of the piece in bytes.
     sending: Option<(u32, u64)>,
     /// The ends that began a piece at this instant.
@@ -83,7 +83,7 @@ struct StackOfEnd {
 
 /// A piece of work that a core does.
 #[derive(Debug)]
-enum Work {
+enum CoreWork {
     /// The host takes all packets that the NIC holds.
     Interrupt,
     /// TCP gets the packets of a segment, which the host took at that time.
@@ -97,12 +97,12 @@ enum Work {
     /// The application hands a number of bytes to the end of a connection.
     Write { place: u32, bytes: u64 },
     /// A piece is handed to the NIC.
-    Transmit(Piece),
+    Transmit(StackPiece),
 }
 
 /// Packets that leave back to back.
 #[derive(Debug)]
-struct Piece {
+struct StackPiece {
     packets: Vec<Packet>,
     /// When TCP had completed it.
     since: Time,
@@ -126,7 +126,7 @@ impl HostStacks {
             offloads.socket_buffer = or(offloads.socket_buffer, SOCKET_BUFFER);
         }
         let counted_from = Time::ZERO + model.run.warmup;
-        let stack = |host| Stack {
+        let stack = |host| HostStack {
             cores: (0..costs.cores).map(|_| Core::new(counted_from)).collect(),
             polling: false,
             transmit: TransmitQueues::new(offloads.queues),
@@ -141,7 +141,7 @@ impl HostStacks {
 
     /// Returns what each host's processor did until `end`; nothing where there are no processors.
     pub(super) fn totals(&self, model_has_processor: bool, end: Time) -> Vec<ProcessorTotals> {
-        let of = |stack: &Stack| {
+        let of = |stack: &HostStack| {
             let busy = stack.cores.iter().map(|core| core.busy(end)).collect();
             ProcessorTotals { busy, ..stack.totals.clone() }
         };
@@ -152,7 +152,7 @@ impl HostStacks {
         stack_of(&mut self.ends, place)
     }
 
-    fn core(&mut self, host: HostId, core: usize) -> &mut Core<Work> {
+    fn core(&mut self, host: HostId, core: usize) -> &mut Core<CoreWork> {
         &mut self.hosts[host.0 as usize].cores[core]
     }
 
@@ -164,7 +164,7 @@ impl HostStacks {
         host: HostId,
         core: usize,
         cost: Span,
-        work: Work,
+        work: CoreWork,
     ) {
         let core_of_host = self.core(host, core);
         if core_of_host.on_work(now, cost, work)
@@ -198,13 +198,13 @@ impl Hosts {
         }
         match done {
             None => {}
-            Some(Work::Interrupt) => self.take_received(now, fabric, host),
-            Some(Work::Receive(packets, taken)) => self.receive_segment(now, packets, taken),
-            Some(Work::Taken { all }) => self.on_taken(now, fabric, host, all),
-            Some(Work::Copy) => {}
-            Some(Work::Deliver(delivery, since)) => self.on_copied(now, *delivery, since),
-            Some(Work::Write { place, bytes }) => self.on_written(now, fabric, place, bytes),
-            Some(Work::Transmit(piece)) => self.hand_to_nic(now, fabric, host, piece),
+            Some(CoreWork::Interrupt) => self.take_received(now, fabric, host),
+            Some(CoreWork::Receive(packets, taken)) => self.receive_segment(now, packets, taken),
+            Some(CoreWork::Taken { all }) => self.on_taken(now, fabric, host, all),
+            Some(CoreWork::Copy) => {}
+            Some(CoreWork::Deliver(delivery, since)) => self.on_copied(now, *delivery, since),
+            Some(CoreWork::Write { place, bytes }) => self.on_written(now, fabric, place, bytes),
+            Some(CoreWork::Transmit(piece)) => self.hand_to_nic(now, fabric, host, piece),
         }
     }
 }

@@ -12,13 +12,13 @@ use plimsoll_units::Time;
 
 use super::Hosts;
 use super::agenda::{Delivery, Step};
-use super::classes::Classes;
-use super::connection::{Connection, Half};
+use super::classes::PacketClasses;
+use super::connection::{Half, HostConnection};
 use super::flow_number::datagram_workload;
 use super::messages::Announcement;
 use super::receive_offload::prepend;
 use super::stack::HostStacks;
-use super::wire::{Address, packet_of, segment_of};
+use super::wire::{PacketAddress, packet_of, segment_of};
 use crate::parallel::process::Process;
 use crate::sim_hooks::SimFabric;
 
@@ -41,7 +41,7 @@ impl Hosts {
             let transport = self.transports.get(number);
             let established = is_open.then(|| transport.established());
             let transport = established.as_ref().unwrap_or(transport);
-            Connection::new(transport, workload, number, client, server)
+            HostConnection::new(transport, workload, number, client, server)
         });
         if let Some(connection) = &mut connection {
             connection.set_paths(network, number);
@@ -133,7 +133,7 @@ impl Hosts {
             return self.send_multipath(now, fabric, number, end);
         };
         let (src, dst) = (connection.host(end), connection.host(end.other()));
-        let address = Address { flow: number, src, dst, from_server: end == End::Server };
+        let address = PacketAddress { flow: number, src, dst, from_server: end == End::Server };
         let (workload, transport) = (connection.workload, self.transports.get(connection.transport));
         let mut wake = Time::MAX;
         loop {
@@ -221,7 +221,7 @@ fn is_here(process: &Option<Box<Process>>, host: HostId) -> bool {
 #[inline(never)] // inlined, it would have packets without a class copied, too, as it takes their address
 fn send_in_class(
     fabric: &mut SimFabric,
-    classes: &mut Classes,
+    classes: &mut PacketClasses,
     stacks: Option<&mut HostStacks>,
     now: Time,
     mut packet: Packet,
@@ -245,7 +245,7 @@ fn announce(
     mut process: Option<&mut Process>,
     now: Time,
     number: u32,
-    connection: &mut Connection,
+    connection: &mut HostConnection,
     end: End,
 ) {
     let (to, host) = (end.other(), connection.host(end.other()));

@@ -1,6 +1,6 @@
 //! [`Transports`]: the parameters of the transports of a run, and which of them carries a workload.
 
-use plimsoll_mechanisms::tcp::{Config, Connections};
+use plimsoll_mechanisms::tcp::{Connections, TcpConfig};
 use plimsoll_scenario::model::Model;
 
 use crate::error::RunError;
@@ -9,7 +9,7 @@ use crate::error::RunError;
 #[derive(Debug)]
 pub(super) struct Transports {
     /// The parameters by number; workloads with equal transports share one.
-    configs: Vec<Config>,
+    configs: Vec<TcpConfig>,
     /// By workload: the number of its transport.
     of_workload: Vec<u16>,
 }
@@ -41,12 +41,12 @@ impl Transports {
 
     /// Returns the parameters of a transport.
     #[inline]
-    pub(super) fn get(&self, number: u16) -> &Config {
+    pub(super) fn get(&self, number: u16) -> &TcpConfig {
         &self.configs[usize::from(number)]
     }
 
     /// Returns the parameters of the transport that carries a workload.
-    pub(super) fn of_workload(&self, workload: u16) -> &Config {
+    pub(super) fn of_workload(&self, workload: u16) -> &TcpConfig {
         self.get(self.number(workload))
     }
 

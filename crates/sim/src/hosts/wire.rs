@@ -8,7 +8,7 @@ use plimsoll_mechanisms::tcp;
 
 /// The connection of a packet, and its sender and receiver.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Address {
+pub(super) struct PacketAddress {
     pub(super) flow: u32,
     pub(super) src: HostId,
     pub(super) dst: HostId,
@@ -17,7 +17,7 @@ pub(super) struct Address {
 
 /// Builds the packet that carries `segment` and takes `size` bytes on the wire.
 #[inline(always)] // see Hosts::receive
-pub(super) fn packet_of(segment: &tcp::Segment, address: Address, size: u32) -> Packet {
+pub(super) fn packet_of(segment: &tcp::TcpSegment, address: PacketAddress, size: u32) -> Packet {
     let mut packet = Packet::new(address.src, address.dst, address.flow, size as u16);
     packet.seq = segment.seq as u32;
     packet.ack = segment.ack as u32;
@@ -36,12 +36,12 @@ pub(super) fn packet_of(segment: &tcp::Segment, address: Address, size: u32) -> 
 /// Returns the segment in `packet`. `received` and `sent` are the stream offsets up to which the receiving end has
 /// received in order and has sent; the 32-bit numbers lie near them.
 #[inline(always)] // see Hosts::receive
-pub(super) fn segment_of(packet: &Packet, received: u64, sent: u64) -> tcp::Segment {
+pub(super) fn segment_of(packet: &Packet, received: u64, sent: u64) -> tcp::TcpSegment {
     let mut sack = tcp::SackBlocks::default();
     for (start, end) in packet.sack() {
         sack.push(unwrap(start, sent), unwrap(end, sent));
     }
-    tcp::Segment {
+    tcp::TcpSegment {
         seq: unwrap(packet.seq, received),
         len: u32::from(packet.len),
         ack: unwrap(packet.ack, sent),

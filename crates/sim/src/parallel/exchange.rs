@@ -9,13 +9,13 @@ use plimsoll_units::{Span, Time};
 
 use plimsoll_fabric::Crossing;
 
-use super::process::Mail;
+use super::process::ProcessMail;
 use crate::hosts::Announcement;
 
 /// The state that the logical processes of a run share.
 #[derive(Debug)]
 pub(super) struct Exchange {
-    seats: Vec<Seat>,
+    seats: Vec<ProcessSeat>,
     lookahead: Span,
     horizon: Time,
     /// The time that the run continues after all workloads have finished.
@@ -33,7 +33,7 @@ pub(super) struct Exchange {
 /// means never.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Seat {
+struct ProcessSeat {
     /// All events before this have been handled, and their packets have been posted.
     clock: AtomicU64,
     /// When its next event is, as far as its queue has it.
@@ -43,7 +43,7 @@ struct Seat {
     packet_hops: AtomicU64,
     events: AtomicU64,
     /// The mail for it, by sender.
-    mail: Vec<Mutex<Mail>>,
+    mail: Vec<Mutex<ProcessMail>>,
 }
 
 /// The status that a logical process publishes.
@@ -75,7 +75,7 @@ impl Bound {
 
 impl Exchange {
     pub(super) fn new(processes: u8, lookahead: Span, horizon: Time, grace: Span) -> Exchange {
-        let seat = |_| Seat {
+        let seat = |_| ProcessSeat {
             clock: AtomicU64::new(0),
             next: AtomicU64::new(0),
             finished: AtomicU64::new(u64::MAX),
@@ -96,8 +96,8 @@ impl Exchange {
     }
 
     /// Returns a guard that, when dropped, has the others stop, unless its process has ended well.
-    pub(super) fn guard(&self) -> FailureGuard<'_> {
-        FailureGuard { exchange: self, ended_well: Cell::new(false) }
+    pub(super) fn guard(&self) -> ProcessGuard<'_> {
+        ProcessGuard { exchange: self, ended_well: Cell::new(false) }
     }
 
     pub(super) fn has_failed(&self) -> bool {
@@ -157,7 +157,12 @@ impl Exchange {
 
     /// Hands over the mail that the others have posted to process `here`; `take_all` takes it and returns when the
     /// next event is then.
-    pub(super) fn take_mail(&self, here: u8, batch: &mut Mail, mut take_all: impl FnMut(&mut Mail) -> Time) {
+    pub(super) fn take_mail(
+        &self,
+        here: u8,
+        batch: &mut ProcessMail,
+        mut take_all: impl FnMut(&mut ProcessMail) -> Time,
+    ) {
         let seat = &self.seats[usize::from(here)];
         for mail in &seat.mail {
             std::mem::swap(&mut *lock(mail), batch);
@@ -210,8 +215,8 @@ impl Exchange {
     }
 
     /// Returns the mail that was never taken, by the process that it was for.
-    pub(super) fn into_mail(self) -> impl Iterator<Item = Vec<Mail>> {
-        let opened = |mail: Mutex<Mail>| mail.into_inner().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn into_mail(self) -> impl Iterator<Item = Vec<ProcessMail>> {
+        let opened = |mail: Mutex<ProcessMail>| mail.into_inner().unwrap_or_else(PoisonError::into_inner);
         self.seats.into_iter().map(move |seat| seat.mail.into_iter().map(opened).collect())
     }
 }
@@ -236,18 +241,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 const STRETCHES: u64 = 2;
 
 /// Has the other processes stop if its own fails: see [`Exchange::guard`].
-pub(super) struct FailureGuard<'a> {
+pub(super) struct ProcessGuard<'a> {
     exchange: &'a Exchange,
     ended_well: Cell<bool>,
 }
 
-impl FailureGuard<'_> {
+impl ProcessGuard<'_> {
     pub(super) fn ended_well(&self) {
         self.ended_well.set(true);
     }
 }
 
-impl Drop for FailureGuard<'_> {
+impl Drop for ProcessGuard<'_> {
     fn drop(&mut self) {
         if !self.ended_well.get() {
             self.exchange.failed.store(true, Ordering::SeqCst);

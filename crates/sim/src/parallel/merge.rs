@@ -6,11 +6,16 @@ use plimsoll_units::Time;
 
 use super::exchange::Exchange;
 use super::plan::LpPlan;
-use crate::build::Build;
+use crate::build::BuiltWorld;
 use crate::world::World;
 
 /// Merges the worlds of the logical processes, and returns the outcome of the whole run.
-pub(super) fn merge(mut first: Build, mut others: Vec<Build>, exchange: Exchange, plan: &LpPlan) -> Outcome {
+pub(super) fn merge(
+    mut first: BuiltWorld,
+    mut others: Vec<BuiltWorld>,
+    exchange: Exchange,
+    plan: &LpPlan,
+) -> Outcome {
     let worlds = std::iter::once(&mut first.world).chain(others.iter_mut().map(|other| &mut other.world));
     for (world, mail) in worlds.zip(exchange.into_mail()) {
         mail.into_iter().for_each(|mut mail| world.take(&mut mail));

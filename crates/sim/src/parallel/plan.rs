@@ -5,7 +5,7 @@ use plimsoll_units::Span;
 
 use crate::progress::Progress;
 use crate::world::World;
-use plimsoll_traffic::Reach;
+use plimsoll_traffic::SourceReach;
 
 /// How a network is divided among logical processes.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl LpPlan {
         if obstacle(world).is_some() || network.switches() == 0 {
             return None;
         }
-        let levels = Levels::of(network);
+        let levels = SwitchDistances::of(network);
         let threads = threads.min(MAX_PROCESSES);
         let edges = levels.switches[0].len();
         let (processes, hosts, switches) = if hosts_are_apart(world) && edges > 1 {
@@ -90,7 +90,7 @@ pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
         Some("`observe.flow_series` samples both ends of a connection at one instant")
     } else if let Some(obstacle) = world.hosts.obstacle() {
         Some(obstacle)
-    } else if world.sources.workloads.iter().any(|workload| workload.reach() == Reach::Network) {
+    } else if world.sources.workloads.iter().any(|workload| workload.reach() == SourceReach::Network) {
         Some("raw packets learn at once of their drops")
     } else {
         None
@@ -100,11 +100,11 @@ pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
 /// Returns whether hosts may be in different processes.
 fn hosts_are_apart(world: &World) -> bool {
     let workloads = &world.sources.workloads;
-    workloads.iter().all(|workload| workload.reach() == Reach::Receiver) && world.hosts.ends_are_apart()
+    workloads.iter().all(|workload| workload.reach() == SourceReach::Receiver) && world.hosts.ends_are_apart()
 }
 
 /// The switches by their distance from the hosts.
-struct Levels {
+struct SwitchDistances {
     /// By level, in the order of their numbers: those with hosts, those next to these, and so on.
     switches: Vec<Vec<u32>>,
     /// By host: the switch that it is connected to.
@@ -113,8 +113,8 @@ struct Levels {
     hosts_at: Vec<u32>,
 }
 
-impl Levels {
-    fn of(network: &Network) -> Levels {
+impl SwitchDistances {
+    fn of(network: &Network) -> SwitchDistances {
         let count = network.switches() as usize;
         let (mut edge_of, mut hosts_at) = (vec![0; network.hosts() as usize], vec![0; count]);
         let mut next_to = vec![Vec::new(); count];
@@ -143,7 +143,7 @@ impl Levels {
             next.sort_unstable();
             switches.push(std::mem::replace(&mut level, next));
         }
-        Levels { switches, edge_of, hosts_at }
+        SwitchDistances { switches, edge_of, hosts_at }
     }
 
     /// Returns the process of each switch, out of `processes`. Each level is cut into runs of numbers of about equal
@@ -206,7 +206,7 @@ mod tests {
     /// Returns how many switches each of `processes` has, where the first one has all hosts.
     fn counts(network: &Network, processes: usize) -> Vec<usize> {
         let hosts = vec![0; network.hosts() as usize];
-        let process_of = Levels::of(network).divided_beside_hosts(processes, network, &hosts);
+        let process_of = SwitchDistances::of(network).divided_beside_hosts(processes, network, &hosts);
         (0..processes)
             .map(|here| process_of.iter().filter(|&&process| process as usize == here).count())
             .collect()

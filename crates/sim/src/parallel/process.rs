@@ -20,12 +20,12 @@ pub(crate) struct Process {
 
 /// What logical processes send each other: packets on the links between them, and what their hosts announce.
 #[derive(Debug, Default)]
-pub(super) struct Mail {
+pub(super) struct ProcessMail {
     pub(super) packets: Vec<Crossing>,
     pub(super) announcements: Vec<Announcement>,
 }
 
-impl Mail {
+impl ProcessMail {
     pub(super) fn len(&self) -> usize {
         self.packets.len() + self.announcements.len()
     }

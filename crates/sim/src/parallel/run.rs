@@ -4,7 +4,7 @@ use plimsoll_units::Time;
 
 use super::exchange::{Exchange, LpStatus};
 use super::plan::LpPlan;
-use super::process::{Mail, Process};
+use super::process::{Process, ProcessMail};
 use crate::error::RunError;
 use crate::progress::Progress;
 use crate::world::World;
@@ -34,7 +34,7 @@ impl World {
             let (packet_hops, events) = (own.packet_hops + packet_hops, own.events + events);
             progress(Progress { packet_hops, events, ..own })
         };
-        let mut batch = Mail::default();
+        let mut batch = ProcessMail::default();
         let mut done = Time::ZERO;
         self.begin();
         self.publish(exchange, here, done);
@@ -90,7 +90,7 @@ impl World {
     }
 
     /// Takes what another logical process has sent.
-    pub(super) fn take(&mut self, mail: &mut Mail) {
+    pub(super) fn take(&mut self, mail: &mut ProcessMail) {
         for place in 0..mail.packets.len() {
             if let Some(later) = mail.packets.get(place + RECEIPTS_AHEAD) {
                 self.fabric.prefetch_receipt(later.port, RECEIPTS_AHEAD);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::program::{Programs, run};
+use crate::program::{ProgramFolder, run};
 use crate::trial::{Broken, Outcome, Trial, hold};
 
 /// Four command lines that run one scenario.
@@ -12,7 +12,7 @@ const WAYS: [&[&str]; 4] =
     [&["--threads", "1"], &["--threads", "2"], &["--threads", "4"], &["--threads", "2", "--pcap"]];
 
 /// Runs a random scenario with each command line, and expects the same digests from all.
-pub fn equal(trial: &mut Trial, programs: &Programs) -> Outcome {
+pub fn equal(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
     let text = scenario(trial);
     trial.write("random.toml", &text)?;
     let mut first: Option<Vec<Value>> = None;

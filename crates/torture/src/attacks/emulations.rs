@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::program::{Programs, Running, run};
+use crate::program::{ProgramFolder, Running, run};
 use crate::trial::{Broken, Outcome, Trial, hold};
 
 /// Writes a random scenario of `milliseconds` whose load this machine can emulate.
-fn begin(trial: &mut Trial, programs: &Programs, milliseconds: u64) -> Outcome {
+fn begin(trial: &mut Trial, programs: &ProgramFolder, milliseconds: u64) -> Outcome {
     let check = run(&mut programs.plimsoll(trial.folder(), &["check", "emulate"]))?;
     if check.code() != Some(0) {
         return Err(Broken::NotTried("`plimsoll check emulate` finds something missing".to_owned()));
@@ -34,7 +34,7 @@ fn begin(trial: &mut Trial, programs: &Programs, milliseconds: u64) -> Outcome {
 }
 
 /// Kills an emulation at a random moment, then runs `--clean`.
-pub fn killed(trial: &mut Trial, programs: &Programs) -> Outcome {
+pub fn killed(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
     begin(trial, programs, 3000)?;
     let moment = Duration::from_millis(trial.number(0..2500));
     let mut command = programs.plimsoll(trial.folder(), &["emulate", "live.toml", "--out", "out"]);
@@ -45,7 +45,7 @@ pub fn killed(trial: &mut Trial, programs: &Programs) -> Outcome {
 }
 
 /// Lets an emulation end by itself, or interrupts it at a random moment.
-pub fn ended(trial: &mut Trial, programs: &Programs) -> Outcome {
+pub fn ended(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
     begin(trial, programs, 500)?;
     let mut command = programs.plimsoll(trial.folder(), &["emulate", "live.toml", "--out", "out"]);
     let mut running = Running::start(&mut command)?;

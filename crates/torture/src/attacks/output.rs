@@ -5,12 +5,12 @@ use std::io;
 use std::process::{Command, Stdio};
 
 use crate::attacks::runs;
-use crate::program::{PATIENCE, Programs, run, wait_until};
+use crate::program::{PATIENCE, ProgramFolder, run, wait_until};
 use crate::trial::{Broken, Outcome, Trial, hold};
 
 /// The state of an output when a program starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sink {
+enum OutputState {
     Kept,
     /// A device without free space.
     Full,
@@ -20,11 +20,12 @@ enum Sink {
     Closed,
 }
 
-const SINKS: [Sink; 4] = [Sink::Kept, Sink::Full, Sink::Broken, Sink::Closed];
+const SINKS: [OutputState; 4] =
+    [OutputState::Kept, OutputState::Full, OutputState::Broken, OutputState::Closed];
 
 /// Runs a scenario with broken outputs: its files match the files of an undisturbed run, and its exit status reports
 /// lost results only.
-pub fn lost(trial: &mut Trial, programs: &Programs) -> Outcome {
+pub fn lost(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
     let sweep = runs::sweep(trial);
     trial.write("sweep.toml", &sweep)?;
     let whole = run(&mut programs.plimsoll(trial.folder(), &["run", "sweep.toml", "--out", "whole"]))?;
@@ -35,8 +36,8 @@ pub fn lost(trial: &mut Trial, programs: &Programs) -> Outcome {
 
     // The shell replaces itself by the program, after it has closed the descriptors.
     let mut script = "exec \"$0\" \"$@\"".to_owned();
-    script += if stdout == Sink::Closed { " >&-" } else { "" };
-    script += if stderr == Sink::Closed { " 2>&-" } else { "" };
+    script += if stdout == OutputState::Closed { " >&-" } else { "" };
+    script += if stderr == OutputState::Closed { " 2>&-" } else { "" };
     let mut command = Command::new("sh");
     command.args(["-c", &script]).arg(programs.command("plimsoll").get_program()).args(&arguments);
     command.current_dir(trial.folder()).stdin(Stdio::null());
@@ -55,19 +56,19 @@ pub fn lost(trial: &mut Trial, programs: &Programs) -> Outcome {
     }
     let code = status.and_then(|status| status.code());
     let is_right = match stdout {
-        Sink::Kept | Sink::Broken => code == Some(0),
-        Sink::Full => code == Some(2),
+        OutputState::Kept | OutputState::Broken => code == Some(0),
+        OutputState::Full => code == Some(2),
         // A program whose output was closed on purpose may end normally.
-        Sink::Closed => matches!(code, Some(0 | 2)),
+        OutputState::Closed => matches!(code, Some(0 | 2)),
     };
     hold!(is_right, "{what} ended with {status:?}");
     runs::equal(trial, "whole", "out")
 }
 
-fn open(sink: Sink) -> io::Result<Stdio> {
+fn open(sink: OutputState) -> io::Result<Stdio> {
     Ok(match sink {
-        Sink::Kept | Sink::Closed => Stdio::null(),
-        Sink::Full => OpenOptions::new().write(true).open("/dev/full")?.into(),
-        Sink::Broken => io::pipe()?.1.into(),
+        OutputState::Kept | OutputState::Closed => Stdio::null(),
+        OutputState::Full => OpenOptions::new().write(true).open("/dev/full")?.into(),
+        OutputState::Broken => io::pipe()?.1.into(),
     })
 }

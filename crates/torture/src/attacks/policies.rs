@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::program::{Programs, Running, run, wait_until};
+use crate::program::{ProgramFolder, Running, run, wait_until};
 use crate::trial::{Broken, Outcome, Trial, hold};
 
 /// Prepares the namespaces and keeps them: a pair of devices, a BPF file system, a folder for journals.
@@ -21,7 +21,7 @@ const LOOK: &str = "tc qdisc show; tc filter show dev near ingress; tc filter sh
     grep -vE 'count|route.flush|random|fastopen_key|stable_secret|available_congestion|allowed_congestion|\\.fs\\.'";
 
 /// Kills up to six applies and rollbacks, each at a random moment; a last rollback must restore the host.
-pub fn killed(trial: &mut Trial, programs: &Programs) -> Outcome {
+pub fn killed(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
     let ready = trial.path("ready");
     let mut stay = Command::new("unshare");
     stay.args(["--net", "--mount", "sh", "-c", STAY]).arg(&ready);
@@ -31,7 +31,7 @@ pub fn killed(trial: &mut Trial, programs: &Programs) -> Outcome {
         let why = holder.ended()?.stderr;
         return Err(Broken::NotTried(format!("no namespaces with a BPF file system: {}", why.trim())));
     }
-    let inside = Inside { holder: holder.id().to_string() };
+    let inside = HeldNamespaces { holder: holder.id().to_string() };
     let name = format!("torture-{}", std::process::id());
     let policy = policy(trial, &name);
     trial.write(&format!("{name}.toml"), &policy)?;
@@ -67,18 +67,18 @@ pub fn killed(trial: &mut Trial, programs: &Programs) -> Outcome {
 }
 
 /// The namespaces of a process that does nothing but hold them.
-struct Inside {
+struct HeldNamespaces {
     holder: String,
 }
 
-impl Inside {
+impl HeldNamespaces {
     fn command(&self, program: &std::ffi::OsStr) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--target", &self.holder, "--net", "--mount", "--"]).arg(program);
         command
     }
 
-    fn plimsoll(&self, programs: &Programs, arguments: &[&str]) -> Command {
+    fn plimsoll(&self, programs: &ProgramFolder, arguments: &[&str]) -> Command {
         let mut command = self.command(programs.command("plimsoll").get_program());
         command.args(arguments);
         command

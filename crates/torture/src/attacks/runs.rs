@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::program::{Ended, Programs, Running, run, timed};
+use crate::program::{ProgramExit, ProgramFolder, Running, run, timed};
 use crate::trial::{Broken, Outcome, Trial, hold};
 
 /// The arguments that run the sweep into the folder `out`.
 const RUN: [&str; 4] = ["run", "sweep.toml", "--out", "out"];
 
 /// Writes a random sweep of short points, and runs it undisturbed into `whole`. Returns how long that took.
-fn begin(trial: &mut Trial, programs: &Programs) -> Result<Duration, Broken> {
+fn begin(trial: &mut Trial, programs: &ProgramFolder) -> Result<Duration, Broken> {
     let sweep = sweep(trial);
     trial.write("sweep.toml", &sweep)?;
     let (time, ended) =
@@ -45,7 +45,7 @@ pub fn sweep(trial: &mut Trial) -> String {
 }
 
 /// Returns the command that runs the sweep into `out`, with a random number of threads.
-fn again(trial: &mut Trial, programs: &Programs, more: &[&str]) -> Command {
+fn again(trial: &mut Trial, programs: &ProgramFolder, more: &[&str]) -> Command {
     let threads = trial.one_of(&["1", "2", "3"]);
     programs.plimsoll(trial.folder(), &[&RUN[..], &["--threads", threads], more].concat())
 }
@@ -85,14 +85,14 @@ pub fn equal(trial: &Trial, one: &str, other: &str) -> Outcome {
 }
 
 /// Expects one of these exit statuses, not a signal.
-fn ends(ended: &Ended, codes: &[i32]) -> Outcome {
+fn ends(ended: &ProgramExit, codes: &[i32]) -> Outcome {
     let is_right = ended.code().is_some_and(|code| codes.contains(&code));
     hold!(is_right, "expected an exit status of {codes:?}: {}", ended.described());
     Ok(())
 }
 
 /// Kills a run up to four times at random moments, and resumes it.
-pub fn killed(trial: &mut Trial, programs: &Programs) -> Outcome {
+pub fn killed(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
     let time = begin(trial, programs)?;
     for _ in 0..trial.number(1..5) {
         let mut command = again(trial, programs, &[]);
@@ -106,7 +106,7 @@ pub fn killed(trial: &mut Trial, programs: &Programs) -> Outcome {
 }
 
 /// Starts two runs in one directory, one of which may be killed.
-pub fn two_at_once(trial: &mut Trial, programs: &Programs) -> Outcome {
+pub fn two_at_once(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
     let time = begin(trial, programs)?;
     let mut first = Running::start(&mut again(trial, programs, &[]))?;
     let moment = Duration::from_micros(trial.number(0..time.as_micros() as u64 + 1));
@@ -156,7 +156,7 @@ impl Drop for Disk {
 }
 
 /// Runs on a file system with space for a part of the results.
-pub fn full_disk(trial: &mut Trial, programs: &Programs) -> Outcome {
+pub fn full_disk(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
     begin(trial, programs)?;
     let all: usize = files(&trial.path("whole"))?.values().map(Vec::len).sum();
     let room = trial.number(4..2 * all as u64 / 1024 + 64);
@@ -170,7 +170,7 @@ pub fn full_disk(trial: &mut Trial, programs: &Programs) -> Outcome {
 
 /// Damages up to four random files of a finished run: no program that reads them ends by a signal, and the advice that
 /// it prints repairs them.
-pub fn damaged(trial: &mut Trial, programs: &Programs) -> Outcome {
+pub fn damaged(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
     begin(trial, programs)?;
     ends(&run(&mut again(trial, programs, &[]))?, &[0])?;
     let names: Vec<PathBuf> = files(&trial.path("out"))?.into_keys().collect();

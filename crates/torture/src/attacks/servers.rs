@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::program::{PATIENCE, Programs, Running, wait_until};
+use crate::program::{PATIENCE, ProgramFolder, Running, wait_until};
 use crate::trial::{Broken, Outcome, Trial, hold};
 
 /// The most clients of one flood; the servers accept 1024 at a time.
@@ -73,7 +73,7 @@ const OPENFLOW: Protocol = Protocol {
 };
 
 /// Attacks chronos-memcached with a random number of threads and a random way of waiting.
-pub fn memcached(trial: &mut Trial, programs: &Programs) -> Outcome {
+pub fn memcached(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
     let address = free_address()?;
     let mut command = programs.command("chronos-memcached");
     let threads = trial.number(1..5).to_string();
@@ -88,17 +88,17 @@ pub fn memcached(trial: &mut Trial, programs: &Programs) -> Outcome {
 }
 
 /// Attacks chronos-search with a random number of threads and a random way of waiting.
-pub fn search(trial: &mut Trial, programs: &Programs) -> Outcome {
+pub fn search(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
     on_runtime(trial, programs, "chronos-search", SEARCH)
 }
 
 /// Attacks chronos-openflow with a random number of threads and a random way of waiting.
-pub fn openflow(trial: &mut Trial, programs: &Programs) -> Outcome {
+pub fn openflow(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
     on_runtime(trial, programs, "chronos-openflow", OPENFLOW)
 }
 
 /// Attacks a server that has the flags of the Chronos runtime.
-fn on_runtime(trial: &mut Trial, programs: &Programs, name: &str, protocol: Protocol) -> Outcome {
+fn on_runtime(trial: &mut Trial, programs: &ProgramFolder, name: &str, protocol: Protocol) -> Outcome {
     let address = free_address()?;
     let mut command = programs.command(name);
     let threads = trial.number(1..5).to_string();

@@ -20,7 +20,7 @@ fn cdf(name: &str, interpolate: Option<Interpolate>) -> SizeDistribution {
 }
 
 /// Mean and standard deviation of many draws, in the smallest unit.
-fn moments<Q: Quantity>(distribution: &Distribution<Q>, draws: u32) -> (f64, f64) {
+fn moments<Q: DrawnQuantity>(distribution: &Distribution<Q>, draws: u32) -> (f64, f64) {
     let (sampler, mut rng) = (distribution.sampler(), rng());
     let (mut sum, mut squares) = (0.0, 0.0);
     for _ in 0..draws {
@@ -134,7 +134,7 @@ fn steps_draw_only_what_is_listed() {
 /// These numbers must never change: results are quoted by seed.
 #[test]
 fn draws_of_seed_1() {
-    fn first<Q: Quantity>(distribution: Distribution<Q>) -> Vec<String> {
+    fn first<Q: DrawnQuantity>(distribution: Distribution<Q>) -> Vec<String> {
         let (sampler, mut rng) = (distribution.sampler(), rng());
         (0..3).map(|_| sampler.sample(&mut rng).to_string()).collect()
     }

@@ -7,12 +7,12 @@ use plimsoll_units::{Bytes, Span, Stream, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Check, Demand};
+use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::distribution::{Sampler, SizeDistribution, exponential};
 use crate::draw::{stretched, uniform_choice};
 use crate::facts::NetworkFacts;
 use crate::kind::{Context, ExpectedRecords, Input, Kind, LoadKey, cdf_inputs, number};
-use crate::one_way::{Flow, FlowSequence, OneWay};
+use crate::one_way::{FlowSequence, OneWay, PendingFlow};
 use crate::record::Supply;
 use crate::source::Source;
 
@@ -33,10 +33,15 @@ pub struct AllToAll {
 }
 
 impl Kind for AllToAll {
-    fn check(&mut self, check: &mut Check<'_>) -> Demand {
+    fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
         check.distribution("size", &mut self.size);
         let bits = check.load("load", self.load, Some(check.facts().host_rate(0)));
-        Demand { ends: self.count.is_some(), start: self.start, between_all: bits, ..Demand::default() }
+        WorkloadDemand {
+            ends: self.count.is_some(),
+            start: self.start,
+            between_all: bits,
+            ..WorkloadDemand::default()
+        }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {
@@ -108,11 +113,11 @@ impl FlowSequence for Poisson {
         if enough || self.next >= self.until { Time::MAX } else { self.next }
     }
 
-    fn pop(&mut self) -> Flow {
+    fn pop(&mut self) -> PendingFlow {
         let mut stream = Streams::keyed(self.draws, self.drawn);
         let source = uniform_choice(&mut stream, u64::from(self.hosts)) as u32;
         let other = uniform_choice(&mut stream, u64::from(self.hosts) - 1) as u32;
-        let flow = Flow {
+        let flow = PendingFlow {
             start: self.next,
             source: HostId(source),
             destination: HostId(other + u32::from(other >= source)),

@@ -14,13 +14,13 @@ use plimsoll_units::{Bytes, Span, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Check, Demand};
+use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::distribution::{Sampler, TimeDistribution};
-use crate::exchange::{OutgoingMessage, Pool};
+use crate::exchange::{OutgoingMessage, WorkloadConnections};
 use crate::facts::NetworkFacts;
-use crate::hosts::{HostName, Hosts};
+use crate::hosts::{HostName, HostSet};
 use crate::kind::{Context, ExpectedRecords, Input, Kind, cdf_inputs, number};
-use crate::record::{Query, Supply};
+use crate::record::{QueryRecord, Supply};
 use crate::source::{Actions, Arrival, Opened, Source, pairs};
 
 /// Workers that wait for each other again and again, as Naiad's barrier does. A round is a query.
@@ -29,7 +29,7 @@ use crate::source::{Actions, Arrival, Opened, Source, pairs};
 pub struct Barrier {
     /// The hosts that synchronise; default: all but the coordinator, or all where there is none.
     #[serde(default)]
-    pub workers: Hosts,
+    pub workers: HostSet,
     /// The pattern of the reports between hosts.
     #[serde(default)]
     pub pattern: BarrierPattern,
@@ -70,7 +70,7 @@ impl Barrier {
 }
 
 impl Kind for Barrier {
-    fn check(&mut self, check: &mut Check<'_>) -> Demand {
+    fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
         match self.pattern {
             BarrierPattern::Coordinator => {
                 let coordinator = check.host("coordinator", &self.coordinator);
@@ -86,7 +86,7 @@ impl Kind for Barrier {
         check.some_bytes("size", self.size);
         check.distribution("compute", &mut self.compute);
         check.at_least_one("rounds", self.rounds.unwrap_or(1), "no round at all");
-        Demand { ends: self.rounds.is_some(), start: self.start, ..Demand::default() }
+        WorkloadDemand { ends: self.rounds.is_some(), start: self.start, ..WorkloadDemand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {
@@ -153,7 +153,7 @@ struct Round {
 
 /// The progress of a worker, where every worker reports to every other.
 #[derive(Clone, Copy, Debug, Default)]
-struct Progress {
+struct WorkerProgress {
     round: u64,
     /// True if it has reached the round's barrier and reported it.
     reached: bool,
@@ -167,12 +167,12 @@ struct BarrierSource {
     config: BarrierConfig,
     /// The family of the keyed streams for computing times.
     draws: u64,
-    pool: Pool,
+    pool: WorkloadConnections,
     start: Time,
     /// The time at which each worker has computed in its round: (time, worker, round).
     computing: BinaryHeap<Reverse<(Time, u32, u64)>>,
     rounds: BTreeMap<u64, Round>,
-    progress: Vec<Progress>,
+    progress: Vec<WorkerProgress>,
 }
 
 /// The low bit of a tag: the message is a report. The bits above are the worker that it is for or from.
@@ -182,11 +182,11 @@ impl BarrierSource {
     fn new(config: BarrierConfig, streams: &Streams, name: &str) -> BarrierSource {
         BarrierSource {
             draws: streams.word(&format!("workload/{name}/draws")),
-            pool: Pool::new(config.connection_per_message),
+            pool: WorkloadConnections::new(config.connection_per_message),
             start: if config.start < config.until { config.start } else { Time::MAX },
             computing: BinaryHeap::new(),
             rounds: BTreeMap::new(),
-            progress: vec![Progress::default(); config.workers.len()],
+            progress: vec![WorkerProgress::default(); config.workers.len()],
             config,
         }
     }
@@ -249,7 +249,7 @@ impl BarrierSource {
             return;
         }
         let number = progress.round;
-        *progress = Progress { round: number + 1, reached: false, heard: [progress.heard[1], 0] };
+        *progress = WorkerProgress { round: number + 1, reached: false, heard: [progress.heard[1], 0] };
         self.passed(now, number, actions);
         if self.enter(now, number + 1) {
             self.compute(now, worker, number + 1, actions);
@@ -272,10 +272,10 @@ impl BarrierSource {
         true
     }
 
-    fn record(&self, number: u64, round: &Round, completed: Option<Time>) -> Option<Query> {
+    fn record(&self, number: u64, round: &Round, completed: Option<Time>) -> Option<QueryRecord> {
         let workers = self.config.workers.len() as u32;
         let in_time = workers - round.left;
-        (round.created >= self.config.warmup).then_some(Query {
+        (round.created >= self.config.warmup).then_some(QueryRecord {
             workload: self.config.workload,
             index: number,
             created: round.created,

@@ -9,13 +9,13 @@ use plimsoll_units::{Bytes, Span, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arrivals::Pick;
-use crate::check::{Check, Demand};
+use crate::arrivals::ServerChoice;
+use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::distribution::{Distribution, Sampler, SizeDistribution, TimeDistribution};
 use crate::draw::uniform_choice;
-use crate::exchange::{Ask, Exchanges, Pool};
+use crate::exchange::{Exchanges, PendingRequest, WorkloadConnections};
 use crate::facts::NetworkFacts;
-use crate::hosts::Hosts;
+use crate::hosts::HostSet;
 use crate::kind::{Context, ExpectedRecords, Input, Kind, cdf_inputs, host_count, number};
 use crate::record::Supply;
 use crate::source::{Actions, Arrival, Hint, Opened, Source, pairs};
@@ -26,11 +26,11 @@ use crate::source::{Actions, Arrival, Hint, Opened, Source, pairs};
 #[serde(deny_unknown_fields)]
 pub struct ClosedLoop {
     /// The hosts that ask; default `client`.
-    #[serde(default = "Hosts::client")]
-    pub clients: Hosts,
+    #[serde(default = "HostSet::client")]
+    pub clients: HostSet,
     /// The hosts that answer; default: all that do not ask.
     #[serde(default)]
-    pub servers: Hosts,
+    pub servers: HostSet,
     /// Requests that each client keeps in flight, each on a connection of its own to each server.
     #[serde(default = "ClosedLoop::default_outstanding")]
     pub outstanding: u32,
@@ -42,7 +42,7 @@ pub struct ClosedLoop {
     pub response: SizeDistribution,
     /// The server that is asked next.
     #[serde(default)]
-    pub pick: Pick,
+    pub pick: ServerChoice,
     /// Time a server's thread takes for a request.
     #[serde(default)]
     pub service: TimeDistribution,
@@ -81,7 +81,7 @@ impl ClosedLoop {
 }
 
 impl Kind for ClosedLoop {
-    fn check(&mut self, check: &mut Check<'_>) -> Demand {
+    fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
         let clients = check.members("clients", &self.clients, &[]);
         check.members("servers", &self.servers, &clients);
         check.one_to_many("outstanding", self.outstanding.into(), "requests in flight");
@@ -90,7 +90,7 @@ impl Kind for ClosedLoop {
         check.distribution("service", &mut self.service);
         check.distribution("think", &mut self.think);
         check.one_to_many("threads", self.threads.into(), "threads");
-        Demand { ends: self.count.is_some(), start: self.start, ..Demand::default() }
+        WorkloadDemand { ends: self.count.is_some(), start: self.start, ..WorkloadDemand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {
@@ -105,7 +105,7 @@ impl Kind for ClosedLoop {
             service: self.service.sampler(),
             threads: self.threads,
             think: self.think.sampler(),
-            random_server: self.pick == Pick::Random,
+            random_server: self.pick == ServerChoice::Random,
             count: self.count,
             start: Time::ZERO + self.start,
             until: context.until,
@@ -159,7 +159,7 @@ struct ClosedLoopSource {
     config: ClosedLoopConfig,
     /// The family of the keyed streams for sizes and service time; the next two are for server and think time.
     draws: u64,
-    pool: Pool,
+    pool: WorkloadConnections,
     exchanges: Exchanges,
     /// The number of requests created, by client.
     created: Vec<u64>,
@@ -174,7 +174,7 @@ impl ClosedLoopSource {
         let begins = config.start < config.until;
         ClosedLoopSource {
             draws: streams.word(&format!("workload/{name}/draws")),
-            pool: Pool::new(config.connection_per_message),
+            pool: WorkloadConnections::new(config.connection_per_message),
             exchanges: Exchanges::new(config.workload, config.servers.len(), config.threads),
             created: vec![0; config.clients.len()],
             thinking: slots
@@ -205,7 +205,7 @@ impl ClosedLoopSource {
         } as usize;
         let (from, to) = (config.clients[client as usize], config.servers[server]);
         let mut stream = Streams::keyed(self.draws, index);
-        let ask = Ask {
+        let ask = PendingRequest {
             index,
             query: None,
             owner: u64::from(client) << 32 | u64::from(slot),

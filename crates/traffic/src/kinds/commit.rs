@@ -16,12 +16,12 @@ use plimsoll_units::{Bytes, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Check, Demand};
-use crate::exchange::{OutgoingMessage, Pool};
+use crate::check::{WorkloadCheck, WorkloadDemand};
+use crate::exchange::{OutgoingMessage, WorkloadConnections};
 use crate::facts::NetworkFacts;
-use crate::hosts::{HostName, Hosts};
+use crate::hosts::{HostName, HostSet};
 use crate::kind::{Context, ExpectedRecords, Kind, number};
-use crate::record::{ExtraLoad, Query, Supply};
+use crate::record::{ExtraLoad, QueryRecord, Supply};
 use crate::source::{Actions, Arrival, Datagram, Opened, Source, pairs};
 
 /// Two-phase commit: prepare and vote, commit and acknowledge. A transaction is a query, from its first
@@ -34,7 +34,7 @@ pub struct Commit {
     pub coordinator: HostName,
     /// The hosts that take part; default: all others.
     #[serde(default)]
-    pub participants: Hosts,
+    pub participants: HostSet,
     /// Payload of each of the four messages; in single packets `transport.header` is added to it.
     #[serde(default = "Commit::default_message")]
     pub message: Bytes,
@@ -88,7 +88,7 @@ impl Commit {
 }
 
 impl Kind for Commit {
-    fn check(&mut self, check: &mut Check<'_>) -> Demand {
+    fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
         let coordinator = check.host("coordinator", &self.coordinator);
         check.members("participants", &self.participants, coordinator.as_slice());
         match self.over {
@@ -97,7 +97,7 @@ impl Kind for Commit {
         }
         check.timeout("timeout", self.timeout);
         check.at_least_one("depth", self.depth.into(), "no transaction at all");
-        Demand { ends: self.count.is_some(), start: self.start, ..Demand::default() }
+        WorkloadDemand { ends: self.count.is_some(), start: self.start, ..WorkloadDemand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {
@@ -221,7 +221,7 @@ struct Lane {
 #[derive(Debug)]
 struct CommitSource {
     config: CommitConfig,
-    pool: Pool,
+    pool: WorkloadConnections,
     start: Time,
     created: u64,
     open: BTreeMap<u32, Transaction>,
@@ -234,7 +234,7 @@ struct CommitSource {
 impl CommitSource {
     fn new(config: CommitConfig) -> CommitSource {
         CommitSource {
-            pool: Pool::new(config.connection_per_message),
+            pool: WorkloadConnections::new(config.connection_per_message),
             start: if config.start < config.until { config.start } else { Time::MAX },
             created: 0,
             open: BTreeMap::new(),
@@ -391,10 +391,10 @@ impl CommitSource {
         self.send_first(now, number, actions);
     }
 
-    fn record(&self, transaction: &Transaction, completed: Option<Time>) -> Option<Query> {
+    fn record(&self, transaction: &Transaction, completed: Option<Time>) -> Option<QueryRecord> {
         let participants = self.config.participants.len() as u32;
         let done = if transaction.commit { participants - transaction.left } else { 0 };
-        (transaction.created >= self.config.warmup).then_some(Query {
+        (transaction.created >= self.config.warmup).then_some(QueryRecord {
             workload: self.config.workload,
             index: transaction.index,
             created: transaction.created,

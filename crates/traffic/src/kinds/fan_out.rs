@@ -5,13 +5,13 @@ use plimsoll_units::{Bytes, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Check, Demand, Directed};
+use crate::check::{Directed, WorkloadCheck, WorkloadDemand};
 use crate::distribution::{SizeDistribution, TimeDistribution};
 use crate::facts::NetworkFacts;
-use crate::hosts::{HostName, Hosts};
+use crate::hosts::{HostName, HostSet};
 use crate::kind::{Context, ExpectedRecords, Input, Kind, LoadKey, cdf_inputs, host_count, number};
 use crate::record::Supply;
-use crate::requests::{Requests, RequestsConfig};
+use crate::requests::{RequestSource, RequestsConfig};
 use crate::source::Source;
 
 /// Queries that ask every server at once and wait for the slowest.
@@ -23,7 +23,7 @@ pub struct FanOut {
     pub client: HostName,
     /// The hosts that answer; default: all others.
     #[serde(default)]
-    pub servers: Hosts,
+    pub servers: HostSet,
     /// Size of the request to each server.
     pub request: Bytes,
     /// Size of each response.
@@ -45,7 +45,7 @@ pub struct FanOut {
 }
 
 impl Kind for FanOut {
-    fn check(&mut self, check: &mut Check<'_>) -> Demand {
+    fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
         let client = check.host("client", &self.client);
         let servers = check.hosts("servers", &self.servers, client);
         check.some_bytes("request", self.request);
@@ -54,17 +54,17 @@ impl Kind for FanOut {
         check.deadline("deadline", self.deadline);
         let queries = self.queries_per_second;
         if !check.per_second("queries_per_second", queries, "queries") {
-            return Demand::default();
+            return WorkloadDemand::default();
         }
         if let Some(service) = self.service.known_mean() {
             check.service("service", queries, service);
         }
         let bits = self.response.known_mean().map(|response| queries * servers.len() as f64 * response * 8.0);
-        Demand {
+        WorkloadDemand {
             ends: self.count.is_some(),
             start: self.start,
             directed: Directed::new(servers, client, bits),
-            ..Demand::default()
+            ..WorkloadDemand::default()
         }
     }
 
@@ -87,7 +87,7 @@ impl Kind for FanOut {
             warmup: context.warmup,
             connection_per_request: !context.keeps_connections,
         };
-        Ok(Box::new(Requests::new(config, context.streams, context.name)))
+        Ok(Box::new(RequestSource::new(config, context.streams, context.name)))
     }
 
     fn supply(&self) -> Supply {

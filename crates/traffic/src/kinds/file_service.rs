@@ -18,11 +18,11 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Check, Demand};
+use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::facts::NetworkFacts;
-use crate::hosts::{HostName, Hosts};
+use crate::hosts::{HostName, HostSet};
 use crate::kind::{Context, ExpectedRecords, Kind, host_count};
-use crate::record::{Message, Supply};
+use crate::record::{MessageRecord, Supply};
 use crate::source::{Actions, Arrival, ConnectionEnd, Source, Write};
 
 /// Clients that copy a file each from one server, read by read, all from the same instant on. A message is the data
@@ -34,7 +34,7 @@ pub struct FileService {
     pub server: HostName,
     /// The hosts that copy; default: all others.
     #[serde(default)]
-    pub clients: Hosts,
+    pub clients: HostSet,
     /// The size of each client's file; without it, clients read until `run.duration`.
     #[serde(default)]
     pub size: Option<Bytes>,
@@ -95,7 +95,7 @@ impl FileService {
 }
 
 impl Kind for FileService {
-    fn check(&mut self, check: &mut Check<'_>) -> Demand {
+    fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
         let server = check.host("server", &self.server);
         check.hosts("clients", &self.clients, server);
         check.some_bytes("size", self.size.unwrap_or(Bytes::new(1)));
@@ -111,7 +111,7 @@ impl Kind for FileService {
         if self.disk.as_bps() == 0 {
             check.error("disk", "a disk that reads nothing", "more than 0bps");
         }
-        Demand { ends: self.size.is_some(), start: self.start, ..Demand::default() }
+        WorkloadDemand { ends: self.size.is_some(), start: self.start, ..WorkloadDemand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {
@@ -172,7 +172,7 @@ struct FileServer {
     /// The number of requests that the server has not received.
     asked: u64,
     /// The pieces that the server has sent, by number.
-    sent: Vec<Sending>,
+    sent: Vec<ServerBatch>,
     /// The numbers of the pieces that have not arrived.
     open: BTreeSet<usize>,
 }
@@ -192,7 +192,7 @@ struct Reader {
 
 /// A piece that the server has sent at once.
 #[derive(Clone, Copy, Debug)]
-struct Sending {
+struct ServerBatch {
     reader: usize,
     bytes: u64,
     created: Time,
@@ -258,16 +258,16 @@ impl FileServer {
             let end = ConnectionEnd::Server;
             actions.writes.push(Write { connection: *connection, end, bytes, tag, created: now });
             self.open.insert(self.sent.len());
-            self.sent.push(Sending { reader, bytes, created: now, ends_read });
+            self.sent.push(ServerBatch { reader, bytes, created: now, ends_read });
         }
         if ends_read {
             reads.pop_front();
         }
     }
 
-    fn message(&self, number: usize) -> Message {
-        let Sending { reader, bytes, created, .. } = self.sent[number];
-        Message {
+    fn message(&self, number: usize) -> MessageRecord {
+        let ServerBatch { reader, bytes, created, .. } = self.sent[number];
+        MessageRecord {
             workload: self.workload,
             index: number as u64,
             query: None,
@@ -317,7 +317,12 @@ impl Source for FileServer {
         let number = tag as usize;
         self.open.remove(&number);
         if self.sent[number].created >= self.warmup {
-            actions.messages.push(Message { completed: Some(now), ideal, split, ..self.message(number) });
+            actions.messages.push(MessageRecord {
+                completed: Some(now),
+                ideal,
+                split,
+                ..self.message(number)
+            });
         }
         if self.sent[number].ends_read {
             self.ask(now, self.sent[number].reader, actions);

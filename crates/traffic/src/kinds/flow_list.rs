@@ -11,16 +11,16 @@ use std::sync::Arc;
 use plimsoll_fabric::Unbuildable;
 use plimsoll_fabric::net::HostId;
 use plimsoll_text::counted;
-use plimsoll_text::csv::{Row, rows};
+use plimsoll_text::csv::{CsvRecord, rows};
 use plimsoll_text::spelling::did_you_mean;
 use plimsoll_units::{Bytes, ParseQuantityError, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Check, Demand, FilePlace, InvalidValue};
+use crate::check::{FilePlace, InvalidWorkload, WorkloadCheck, WorkloadDemand};
 use crate::facts::NetworkFacts;
 use crate::kind::{Context, ExpectedRecords, Input, Kind};
-use crate::one_way::{Flow, OneWay};
+use crate::one_way::{OneWay, PendingFlow};
 use crate::record::Supply;
 use crate::source::Source;
 
@@ -52,7 +52,7 @@ pub struct ListedFlow {
 }
 
 impl Kind for FlowList {
-    fn check(&mut self, check: &mut Check<'_>) -> Demand {
+    fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
         if let Some(text) = check.flow_list("path", &self.path) {
             match parse(&self.path, &text, check.facts()) {
                 Ok(flows) => {
@@ -63,11 +63,11 @@ impl Kind for FlowList {
                 Err(mut errors) => check.errors.append(&mut errors),
             }
         }
-        Demand { ends: true, ..Demand::default() }
+        WorkloadDemand { ends: true, ..WorkloadDemand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {
-        let flow = |flow: &ListedFlow| Flow {
+        let flow = |flow: &ListedFlow| PendingFlow {
             start: Time::ZERO + flow.start,
             source: HostId(flow.source),
             destination: HostId(flow.destination),
@@ -94,7 +94,7 @@ impl Kind for FlowList {
 const HEADER: &str = "start,source,destination,size,class";
 
 /// Parses a list; host names are the network's.
-fn parse(name: &str, text: &str, facts: &dyn NetworkFacts) -> Result<Vec<ListedFlow>, Vec<InvalidValue>> {
+fn parse(name: &str, text: &str, facts: &dyn NetworkFacts) -> Result<Vec<ListedFlow>, Vec<InvalidWorkload>> {
     let mut rows = rows(text, Some(b'#'));
     if rows.next().is_none_or(|row| row.cells().join(",") != HEADER) {
         // Without our columns it may be a file of any kind, of which nothing is quoted.
@@ -113,15 +113,15 @@ fn parse(name: &str, text: &str, facts: &dyn NetworkFacts) -> Result<Vec<ListedF
 }
 
 /// Returns an error at a place of the file.
-fn at(place: FilePlace, problem: impl Into<String>, allowed: Option<&str>) -> InvalidValue {
+fn at(place: FilePlace, problem: impl Into<String>, allowed: Option<&str>) -> InvalidWorkload {
     let allowed = allowed.map(str::to_owned);
-    InvalidValue { key: String::new(), problem: problem.into(), allowed, help: None, place: Some(place) }
+    InvalidWorkload { key: String::new(), problem: problem.into(), allowed, help: None, place: Some(place) }
 }
 
 /// A row of a flow list, with the name of its file.
 struct Listed<'a> {
     file: &'a str,
-    row: &'a Row<'a>,
+    row: &'a CsvRecord<'a>,
 }
 
 /// The columns by their place in a row.
@@ -137,11 +137,11 @@ impl Listed<'_> {
         span: Range<usize>,
         problem: impl Into<String>,
         allowed: Option<&str>,
-    ) -> Box<InvalidValue> {
+    ) -> Box<InvalidWorkload> {
         Box::new(at(FilePlace { file: self.file.to_owned(), span: Some(span) }, problem, allowed))
     }
 
-    fn flow(&self, facts: &dyn NetworkFacts) -> Result<ListedFlow, Box<InvalidValue>> {
+    fn flow(&self, facts: &dyn NetworkFacts) -> Result<ListedFlow, Box<InvalidWorkload>> {
         let cells = self.row.cells();
         let span = |column| self.row.span(column);
         let [start, _, _, size, class] = cells[..] else {

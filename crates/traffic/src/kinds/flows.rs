@@ -5,12 +5,12 @@ use plimsoll_units::{Bytes, Span, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Check, Demand};
+use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::draw::uniform_choice;
 use crate::facts::NetworkFacts;
-use crate::hosts::{HostName, Hosts};
+use crate::hosts::{HostName, HostSet};
 use crate::kind::{Context, Kind, host_count};
-use crate::one_way::{Flow, OneWay};
+use crate::one_way::{OneWay, PendingFlow};
 use crate::record::Supply;
 use crate::source::Source;
 
@@ -19,7 +19,7 @@ use crate::source::Source;
 #[serde(deny_unknown_fields)]
 pub struct Flows {
     /// The hosts that send.
-    pub from: Hosts,
+    pub from: HostSet,
     /// The host that receives.
     pub to: HostName,
     /// Bytes of each flow; without it the flows send until `run.duration`.
@@ -38,11 +38,11 @@ pub struct Flows {
 }
 
 impl Kind for Flows {
-    fn check(&mut self, check: &mut Check<'_>) -> Demand {
+    fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
         let to = check.host("to", &self.to);
         check.hosts("from", &self.from, to);
         check.some_bytes("size", self.size.unwrap_or(Bytes::new(1)));
-        Demand { ends: self.size.is_some(), start: self.start, ..Demand::default() }
+        WorkloadDemand { ends: self.size.is_some(), start: self.start, ..WorkloadDemand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {
@@ -56,7 +56,7 @@ impl Kind for Flows {
         let list = from
             .into_iter()
             .enumerate()
-            .map(|(index, source)| Flow {
+            .map(|(index, source)| PendingFlow {
                 start: Time::ZERO + self.start + self.stagger * index as u64 + late(index),
                 source,
                 destination: to,

@@ -15,14 +15,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Arrivals;
-use crate::check::{Check, Demand};
+use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::distribution::{Sampler, SizeDistribution, exponential};
 use crate::draw::stretched;
 use crate::facts::NetworkFacts;
-use crate::hosts::Hosts;
+use crate::hosts::HostSet;
 use crate::kind::{Context, ExpectedRecords, Input, Kind, LoadKey, cdf_inputs, host_count, number};
-use crate::kinds::stride::Chain;
-use crate::one_way::{Flow, FlowSequence, OneWay};
+use crate::kinds::stride::StrideChain;
+use crate::one_way::{FlowSequence, OneWay, PendingFlow};
 use crate::record::Supply;
 use crate::source::Source;
 
@@ -32,10 +32,10 @@ use crate::source::Source;
 #[serde(deny_unknown_fields)]
 pub struct Hstride {
     /// The hosts of the chain, in its order; default: all.
-    #[serde(default = "Hosts::all")]
-    pub hosts: Hosts,
+    #[serde(default = "HostSet::all")]
+    pub hosts: HostSet,
     /// The number of places from a host to its first destination.
-    #[serde(default = "Chain::default_stride")]
+    #[serde(default = "StrideChain::default_stride")]
     pub stride: u32,
     /// The number of flows that a host opens to a destination before it turns to the next.
     #[serde(default = "Hstride::default_flows")]
@@ -62,16 +62,16 @@ impl Hstride {
 }
 
 impl Kind for Hstride {
-    fn check(&mut self, check: &mut Check<'_>) -> Demand {
-        Chain::check(check, &self.hosts, self.stride);
+    fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
+        StrideChain::check(check, &self.hosts, self.stride);
         check.at_least_one("flows", self.flows, "no flow to any destination");
         check.distribution("size", &mut self.size);
         check.load("load", self.load, Some(check.facts().host_rate(0)));
-        Demand { ends: self.count.is_some(), start: self.start, ..Demand::default() }
+        WorkloadDemand { ends: self.count.is_some(), start: self.start, ..WorkloadDemand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {
-        let chain = Chain::new(context, &self.hosts, self.stride)?;
+        let chain = StrideChain::new(context, &self.hosts, self.stride)?;
         let size = self.size.sampler();
         let sender = |host: &HostId| Sender {
             mean_gap: context.mean_gap(self.load, *host, size.mean()),
@@ -122,7 +122,7 @@ impl Kind for Hstride {
 /// The flows of all senders.
 #[derive(Clone, Debug)]
 struct Senders {
-    chain: Chain,
+    chain: StrideChain,
     senders: Vec<Sender>,
     /// The time at which each sender opens its next flow.
     due: BinaryHeap<Reverse<(Time, usize)>>,
@@ -161,12 +161,12 @@ impl FlowSequence for Senders {
         self.due.peek().map_or(Time::MAX, |Reverse((at, _))| *at)
     }
 
-    fn pop(&mut self) -> Flow {
+    fn pop(&mut self) -> PendingFlow {
         let Reverse((start, number)) = self.due.pop().expect("a flow is taken at its time");
         let sent = self.senders[number].sent;
         self.senders[number].sent += 1;
         let index = sent * self.chain.hosts.len() as u64 + number as u64;
-        let flow = Flow {
+        let flow = PendingFlow {
             start,
             source: self.chain.hosts[number],
             destination: self.chain.destination(number, sent / self.flows),
@@ -184,7 +184,7 @@ impl FlowSequence for Senders {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Sent, errors, flows_of, parsed};
+    use crate::testing::{WrittenMessage, errors, flows_of, parsed};
 
     const TEXT: &str = "kind = 'hstride'\nflows = 4\nsize = { constant = '64KB' }\nload = 0.5\ncount = 40";
 
@@ -193,7 +193,7 @@ mod tests {
         let flows = flows_of(6, &parsed(TEXT), 1);
         assert_eq!(flows.len(), 6 * 40);
         for host in 0..6 {
-            let of_host: Vec<&Sent> = flows.iter().filter(|flow| flow.source == host).collect();
+            let of_host: Vec<&WrittenMessage> = flows.iter().filter(|flow| flow.source == host).collect();
             for (turn, flows) in of_host.chunks(4).enumerate() {
                 let destination = (host + 1 + turn as u32 % 5) % 6;
                 assert!(flows.iter().all(|flow| flow.destination == destination && flow.bytes == 64_000));

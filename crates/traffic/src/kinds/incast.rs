@@ -5,11 +5,11 @@ use plimsoll_units::{Bytes, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Check, Demand, Directed};
+use crate::check::{Directed, WorkloadCheck, WorkloadDemand};
 use crate::facts::NetworkFacts;
-use crate::hosts::{HostName, Hosts};
+use crate::hosts::{HostName, HostSet};
 use crate::kind::{Context, ExpectedRecords, Kind, host_count};
-use crate::one_way::{Flow, OneWay};
+use crate::one_way::{OneWay, PendingFlow};
 use crate::record::Supply;
 use crate::source::Source;
 
@@ -22,7 +22,7 @@ pub struct Incast {
     pub to: HostName,
     /// The sending hosts; default: all others.
     #[serde(default)]
-    pub from: Hosts,
+    pub from: HostSet,
     /// Bytes of each sender in a round.
     pub size: Bytes,
     /// Time from one round to the next.
@@ -42,7 +42,7 @@ impl Incast {
 }
 
 impl Kind for Incast {
-    fn check(&mut self, check: &mut Check<'_>) -> Demand {
+    fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
         let to = check.host("to", &self.to);
         let senders = check.hosts("from", &self.from, to);
         check.some_bytes("size", self.size);
@@ -53,7 +53,7 @@ impl Kind for Incast {
         // One round is a burst; rounds without an end to their sum are a load.
         let bits = senders.len() as f64 * self.size.get() as f64 * 8.0 / self.every.as_secs_f64();
         let directed = Directed::new(senders, to, (self.rounds > 1).then_some(bits));
-        Demand { ends: true, start: self.start, directed, ..Demand::default() }
+        WorkloadDemand { ends: true, start: self.start, directed, ..WorkloadDemand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {
@@ -65,8 +65,12 @@ impl Kind for Incast {
             .map(start_of)
             .take_while(|&start| start < context.until)
             .flat_map(|start| {
-                let flow =
-                    move |&source| Flow { start, source, destination: to, bytes: Some(self.size.get()) };
+                let flow = move |&source| PendingFlow {
+                    start,
+                    source,
+                    destination: to,
+                    bytes: Some(self.size.get()),
+                };
                 from.iter().map(flow)
             })
             .collect();

@@ -12,21 +12,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Arrivals;
-use crate::check::{Check, Demand, Directed};
+use crate::check::{Directed, WorkloadCheck, WorkloadDemand};
 use crate::distribution::{Sampler, SizeDistribution, exponential};
 use crate::draw::{stretched, uniform_choice};
 use crate::facts::NetworkFacts;
-use crate::hosts::{HostName, Hosts};
+use crate::hosts::{HostName, HostSet};
 use crate::kind::{Context, Input, Kind, LoadKey, cdf_inputs, host_count};
-use crate::record::{Message, Supply};
-use crate::source::{Actions, Arrival, Datagram, Reach, Source};
+use crate::record::{MessageRecord, Supply};
+use crate::source::{Actions, Arrival, Datagram, Source, SourceReach};
 
 /// Raw packets without a transport, for queueing theory.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Packets {
     /// The hosts that send.
-    pub from: Hosts,
+    pub from: HostSet,
     /// The host that receives.
     pub to: HostName,
     /// Size on the wire, header included.
@@ -52,7 +52,7 @@ pub struct Packets {
 }
 
 impl Kind for Packets {
-    fn check(&mut self, check: &mut Check<'_>) -> Demand {
+    fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
         let to = check.host("to", &self.to);
         let senders = check.hosts("from", &self.from, to);
         check.distribution("size", &mut self.size);
@@ -61,7 +61,12 @@ impl Kind for Packets {
         let bits = check.load("load", self.load, Some(check.facts().host_rate(0)));
         let bits = bits * senders.len() as f64 * share;
         let directed = Directed::new(senders, to, Some(bits));
-        Demand { ends: self.count.is_some(), start: Span::ZERO, directed, ..Demand::default() }
+        WorkloadDemand {
+            ends: self.count.is_some(),
+            start: Span::ZERO,
+            directed,
+            ..WorkloadDemand::default()
+        }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {
@@ -101,7 +106,7 @@ impl Kind for Packets {
 
 impl Packets {
     /// Checks the bursts and returns the share of the time in which packets are sent.
-    fn share_of_bursts(&self, check: &mut Check<'_>) -> f64 {
+    fn share_of_bursts(&self, check: &mut WorkloadCheck<'_>) -> f64 {
         match self.burst {
             None if !self.pause.is_zero() => {
                 check.error("pause", "a pause between no bursts", "only with `burst`");
@@ -248,7 +253,7 @@ impl Source for RawPackets {
         self.in_flight = self.in_flight.saturating_sub(1);
         let created = now - split.total();
         if created >= self.warmup {
-            actions.messages.push(Message {
+            actions.messages.push(MessageRecord {
                 workload: self.workload,
                 index: u64::from(from.0) << 32 | tag >> 32,
                 query: None,
@@ -267,8 +272,8 @@ impl Source for RawPackets {
         self.in_flight = self.in_flight.saturating_sub(1);
     }
 
-    fn reach(&self) -> Reach {
-        Reach::Network
+    fn reach(&self) -> SourceReach {
+        SourceReach::Network
     }
 
     fn is_finished(&self) -> bool {

@@ -14,14 +14,14 @@ use plimsoll_units::{Bytes, Span, Stream, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Check, Demand, Directed};
+use crate::check::{Directed, WorkloadCheck, WorkloadDemand};
 use crate::distribution::{Distribution, Sampler, SizeDistribution, TimeDistribution, exponential};
 use crate::draw::{stretched, uniform_choice};
-use crate::exchange::{Ask, Exchanges, Pool};
+use crate::exchange::{Exchanges, PendingRequest, WorkloadConnections};
 use crate::facts::NetworkFacts;
-use crate::hosts::Hosts;
+use crate::hosts::HostSet;
 use crate::kind::{Context, ExpectedRecords, Input, Kind, LoadKey, cdf_inputs, host_count, number};
-use crate::record::{ExtraLoad, Message, Query, Supply};
+use crate::record::{ExtraLoad, MessageRecord, QueryRecord, Supply};
 use crate::source::{Actions, Arrival, Hint, Opened, Source, pairs};
 
 /// Pages that front-ends make of many retrievals from back-ends, with deadlines, retries and replicated reads:
@@ -30,11 +30,11 @@ use crate::source::{Actions, Arrival, Hint, Opened, Source, pairs};
 #[serde(deny_unknown_fields)]
 pub struct Pages {
     /// The hosts that make pages; default `client`.
-    #[serde(default = "Hosts::client")]
-    pub front_ends: Hosts,
+    #[serde(default = "HostSet::client")]
+    pub front_ends: HostSet,
     /// The hosts that hold the parts; default: all that make no pages.
     #[serde(default)]
-    pub back_ends: Hosts,
+    pub back_ends: HostSet,
     /// Pages that each front-end begins per second (Poisson).
     pub pages_per_second: f64,
     /// The order of the retrievals.
@@ -124,7 +124,7 @@ impl Pages {
     }
 
     /// Checks the keys that the order needs and returns the number of retrievals of a page.
-    fn check_retrievals(&self, check: &mut Check<'_>) -> u64 {
+    fn check_retrievals(&self, check: &mut WorkloadCheck<'_>) -> u64 {
         if self.order == PageOrder::Graph {
             if self.retrievals.is_some() {
                 let problem = "the order `graph` goes by `levels`";
@@ -151,7 +151,7 @@ impl Pages {
         }
     }
 
-    fn check_sizes(&mut self, check: &mut Check<'_>) {
+    fn check_sizes(&mut self, check: &mut WorkloadCheck<'_>) {
         if let Some(size) = &mut self.size {
             if !self.sizes.is_empty() {
                 check.error("sizes", "the size is given twice", "one of size and sizes");
@@ -165,7 +165,7 @@ impl Pages {
 }
 
 impl Kind for Pages {
-    fn check(&mut self, check: &mut Check<'_>) -> Demand {
+    fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
         let front = check.members("front_ends", &self.front_ends, &[]);
         let back = check.members("back_ends", &self.back_ends, &front);
         let rate = self.pages_per_second;
@@ -189,7 +189,12 @@ impl Kind for Pages {
             check.service("service", asked / threads, service);
         }
         let directed = Directed::new(back, front, self.mean_size().map(|bytes| asked * bytes * 8.0));
-        Demand { ends: self.count.is_some(), start: self.start, directed, ..Demand::default() }
+        WorkloadDemand {
+            ends: self.count.is_some(),
+            start: self.start,
+            directed,
+            ..WorkloadDemand::default()
+        }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {
@@ -202,9 +207,9 @@ impl Kind for Pages {
             levels: self.level_sizes(),
             request: self.request.sampler(),
             sizes: match &self.size {
-                Some(size) => Sizes::Of(size.sampler()),
-                None if self.sizes.is_empty() => Sizes::OneOf(Pages::SIZES.to_vec()),
-                None => Sizes::OneOf(self.sizes.clone()),
+                Some(size) => RetrievalSizes::Of(size.sampler()),
+                None if self.sizes.is_empty() => RetrievalSizes::OneOf(Pages::SIZES.to_vec()),
+                None => RetrievalSizes::OneOf(self.sizes.clone()),
             },
             service: self.service.sampler(),
             threads: self.threads,
@@ -249,18 +254,18 @@ impl Kind for Pages {
 
 /// The sizes of retrievals.
 #[derive(Debug)]
-enum Sizes {
+enum RetrievalSizes {
     /// A distribution draws them.
     Of(Sampler<Bytes>),
     /// Each is one of these, all equally likely.
     OneOf(Vec<Bytes>),
 }
 
-impl Sizes {
+impl RetrievalSizes {
     fn sample(&self, stream: &mut Stream) -> u64 {
         let size = match self {
-            Sizes::Of(sampler) => sampler.sample(stream),
-            Sizes::OneOf(sizes) => sizes[uniform_choice(stream, sizes.len() as u64) as usize],
+            RetrievalSizes::Of(sampler) => sampler.sample(stream),
+            RetrievalSizes::OneOf(sizes) => sizes[uniform_choice(stream, sizes.len() as u64) as usize],
         };
         size.get().max(1)
     }
@@ -277,7 +282,7 @@ struct PagesConfig {
     /// The number of retrievals of each level.
     levels: Vec<u32>,
     request: Sampler<Bytes>,
-    sizes: Sizes,
+    sizes: RetrievalSizes,
     service: Sampler<Span>,
     threads: u32,
     deadline: Option<Span>,
@@ -344,7 +349,7 @@ struct PagesSource {
     draws: u64,
     /// The number of retrievals of a page.
     retrievals: u64,
-    pool: Pool,
+    pool: WorkloadConnections,
     exchanges: Exchanges,
     front_ends: Vec<FrontEnd>,
     /// The time at which each front-end begins its next page.
@@ -367,7 +372,7 @@ impl PagesSource {
         let mut pages = PagesSource {
             draws: streams.word(&format!("workload/{name}/draws")),
             retrievals: config.levels.iter().map(|&level| u64::from(level)).sum(),
-            pool: Pool::new(config.connection_per_message),
+            pool: WorkloadConnections::new(config.connection_per_message),
             exchanges: Exchanges::new(config.workload, config.back_ends.len(), config.threads),
             front_ends: front_ends.collect(),
             arrivals: BinaryHeap::new(),
@@ -451,7 +456,7 @@ impl PagesSource {
         for replica in 0..u64::from(config.replicas) {
             let server = ((first + replica) % back_ends) as usize;
             let host = config.back_ends[server];
-            let ask = Ask {
+            let ask = PendingRequest {
                 index,
                 query: Some(open.page),
                 owner: index,
@@ -529,8 +534,8 @@ impl PagesSource {
         }
     }
 
-    fn record(&self, index: u64, page: &Page, completed: Option<Time>) -> Option<Query> {
-        (page.created >= self.config.warmup).then_some(Query {
+    fn record(&self, index: u64, page: &Page, completed: Option<Time>) -> Option<QueryRecord> {
+        (page.created >= self.config.warmup).then_some(QueryRecord {
             workload: self.config.workload,
             index,
             created: page.created,
@@ -543,7 +548,7 @@ impl PagesSource {
     }
 
     /// Returns an exchange as the message of its retrieval, which begins with the first request.
-    fn message(&self, open: &Retrieval, exchange: Message) -> Option<Message> {
+    fn message(&self, open: &Retrieval, exchange: MessageRecord) -> Option<MessageRecord> {
         let mut message = exchange;
         message.created = open.created;
         if message.completed.is_some() {

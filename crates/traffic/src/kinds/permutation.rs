@@ -6,11 +6,11 @@ use plimsoll_units::{Bytes, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Check, Demand};
+use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::draw::uniform_choice;
 use crate::facts::NetworkFacts;
 use crate::kind::{Context, Kind};
-use crate::one_way::{Flow, OneWay};
+use crate::one_way::{OneWay, PendingFlow};
 use crate::record::Supply;
 use crate::source::Source;
 
@@ -27,9 +27,9 @@ pub struct Permutation {
 }
 
 impl Kind for Permutation {
-    fn check(&mut self, check: &mut Check<'_>) -> Demand {
+    fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
         check.some_bytes("size", self.size.unwrap_or(Bytes::new(1)));
-        Demand { ends: self.size.is_some(), ..Demand::default() }
+        WorkloadDemand { ends: self.size.is_some(), ..WorkloadDemand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {
@@ -44,7 +44,7 @@ impl Kind for Permutation {
         let list = to
             .into_iter()
             .enumerate()
-            .map(|(source, destination)| Flow {
+            .map(|(source, destination)| PendingFlow {
                 start: Time::from_ps(uniform_choice(&mut stream, window.max(1))),
                 source: HostId(source as u32),
                 destination: HostId(destination),

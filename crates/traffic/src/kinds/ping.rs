@@ -9,15 +9,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Arrivals;
-use crate::check::{Check, Demand};
+use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::distribution::exponential;
 use crate::draw::stretched;
-use crate::exchange::{Ask, Exchanges, Pool};
+use crate::exchange::{Exchanges, PendingRequest, WorkloadConnections};
 use crate::facts::NetworkFacts;
 use crate::hosts::HostName;
 use crate::kind::{Context, ExpectedRecords, Kind, number};
-use crate::record::{Message, Split, Supply};
-use crate::source::{Actions, Arrival, Datagram, Opened, Reach, Source};
+use crate::record::{MessageRecord, Split, Supply};
+use crate::source::{Actions, Arrival, Datagram, Opened, Source, SourceReach};
 
 /// Small messages that come back at once; their round-trip time is measured.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -74,7 +74,7 @@ impl Ping {
 }
 
 impl Kind for Ping {
-    fn check(&mut self, check: &mut Check<'_>) -> Demand {
+    fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
         let from = check.host("from", &self.from);
         let to = check.host("to", &self.to);
         if let Some(host) = from.filter(|_| from == to) {
@@ -86,7 +86,7 @@ impl Kind for Ping {
             PingOver::Tcp => check.some_bytes("size", self.size),
         }
         check.interval("interval", self.interval);
-        Demand { ends: self.count.is_some(), start: self.start, ..Demand::default() }
+        WorkloadDemand { ends: self.count.is_some(), start: self.start, ..WorkloadDemand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {
@@ -150,7 +150,7 @@ struct PingConfig {
 
 /// A ping in flight, as single packets.
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenPing {
     index: u64,
     created: Time,
     /// The components of the forward direction, once it has arrived.
@@ -165,10 +165,10 @@ struct PingSource {
     /// The time of the next ping, if it does not wait for an echo.
     next: Time,
     created: u64,
-    pool: Pool,
+    pool: WorkloadConnections,
     exchanges: Exchanges,
     /// The pings in flight as single packets, by sequence number.
-    open: BTreeMap<u32, Open>,
+    open: BTreeMap<u32, OpenPing>,
     lost: usize,
     /// True if the next ping waits for the echo of the last one.
     waits: bool,
@@ -183,7 +183,7 @@ impl PingSource {
             gaps: streams.stream(&format!("workload/{name}/gaps")),
             next: config.start,
             created: 0,
-            pool: Pool::new(config.connection_per_message),
+            pool: WorkloadConnections::new(config.connection_per_message),
             exchanges: Exchanges::new(config.workload, 1, 1),
             open: BTreeMap::new(),
             lost: 0,
@@ -213,10 +213,10 @@ impl PingSource {
         self.created += 1;
         self.waits = one_at_a_time;
         if let Some(size) = packet {
-            self.open.insert(index as u32, Open { index, created: now, split: Split::default() });
+            self.open.insert(index as u32, OpenPing { index, created: now, split: Split::default() });
             actions.datagrams.push(Datagram { from, to, size, tag: u64::from(index as u32) << 32 });
         } else {
-            let ask = Ask {
+            let ask = PendingRequest {
                 index,
                 query: None,
                 owner: 0,
@@ -257,9 +257,9 @@ impl PingSource {
         self.schedule(self.next.max(now));
     }
 
-    fn record(&self, open: &Open, completed: Option<Time>) -> Option<Message> {
-        let Open { index, created, split } = *open;
-        (created >= self.config.warmup).then_some(Message {
+    fn record(&self, open: &OpenPing, completed: Option<Time>) -> Option<MessageRecord> {
+        let OpenPing { index, created, split } = *open;
+        (created >= self.config.warmup).then_some(MessageRecord {
             workload: self.config.workload,
             index,
             query: None,
@@ -306,8 +306,8 @@ impl Source for PingSource {
         kept.then_some(Opened { client: from, server: to }).into_iter().collect()
     }
 
-    fn reach(&self) -> Reach {
-        Reach::Network
+    fn reach(&self) -> SourceReach {
+        SourceReach::Network
     }
 
     fn is_finished(&self) -> bool {
@@ -315,7 +315,7 @@ impl Source for PingSource {
     }
 
     fn on_end(&mut self, actions: &mut Actions) {
-        let lost = self.open.values().map(|open| Open { split: Split::default(), ..*open });
+        let lost = self.open.values().map(|open| OpenPing { split: Split::default(), ..*open });
         actions.messages.extend(lost.filter_map(|open| self.record(&open, None)));
         let counted = self.exchanges.unfinished().map(|done| done.message);
         actions.messages.extend(counted.filter(|message| message.created >= self.config.warmup));

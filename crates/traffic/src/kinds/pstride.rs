@@ -11,12 +11,12 @@ use plimsoll_units::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Check, Demand};
+use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::facts::NetworkFacts;
-use crate::hosts::Hosts;
+use crate::hosts::HostSet;
 use crate::kind::{Context, ExpectedRecords, Kind, LoadKey, host_count, number};
-use crate::kinds::stride::Chain;
-use crate::one_way::{Flow, FlowSequence, OneWay};
+use crate::kinds::stride::StrideChain;
+use crate::one_way::{FlowSequence, OneWay, PendingFlow};
 use crate::record::Supply;
 use crate::source::Source;
 
@@ -26,10 +26,10 @@ use crate::source::Source;
 #[serde(deny_unknown_fields)]
 pub struct Pstride {
     /// The hosts of the chain, in its order; default: all.
-    #[serde(default = "Hosts::all")]
-    pub hosts: Hosts,
+    #[serde(default = "HostSet::all")]
+    pub hosts: HostSet,
     /// The number of places from a host to its first destination.
-    #[serde(default = "Chain::default_stride")]
+    #[serde(default = "StrideChain::default_stride")]
     pub stride: u32,
     /// The length of a period, after which all hosts change their destination.
     pub period: Span,
@@ -45,18 +45,18 @@ pub struct Pstride {
 }
 
 impl Kind for Pstride {
-    fn check(&mut self, check: &mut Check<'_>) -> Demand {
-        Chain::check(check, &self.hosts, self.stride);
+    fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
+        StrideChain::check(check, &self.hosts, self.stride);
         if self.period.is_zero() {
             check.error("period", "a period of no length", "more than 0s");
         }
         check.load("load", self.load, Some(check.facts().host_rate(0)));
         check.at_least_one("periods", self.periods.unwrap_or(1), "no period at all");
-        Demand { ends: self.periods.is_some(), start: self.start, ..Demand::default() }
+        WorkloadDemand { ends: self.periods.is_some(), start: self.start, ..WorkloadDemand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {
-        let chain = Chain::new(context, &self.hosts, self.stride)?;
+        let chain = StrideChain::new(context, &self.hosts, self.stride)?;
         let bytes = |host: &HostId| {
             let bits = self.load.bits_per_second(context.facts.host_rate(host.0));
             (bits / 8.0 * self.period.as_secs_f64()).round().max(1.0) as u64
@@ -101,7 +101,7 @@ impl Kind for Pstride {
 /// The flows of all periods.
 #[derive(Clone, Debug)]
 struct Periods {
-    chain: Chain,
+    chain: StrideChain,
     /// The bytes of a flow, by sender.
     bytes: Vec<u64>,
     start: Time,
@@ -120,10 +120,10 @@ impl FlowSequence for Periods {
         if period < self.periods && start < self.until { start } else { Time::MAX }
     }
 
-    fn pop(&mut self) -> Flow {
+    fn pop(&mut self) -> PendingFlow {
         let senders = self.chain.hosts.len() as u64;
         let (period, sender) = (self.sent / senders, (self.sent % senders) as usize);
-        let flow = Flow {
+        let flow = PendingFlow {
             start: self.next(),
             source: self.chain.hosts[sender],
             destination: self.chain.destination(sender, period),

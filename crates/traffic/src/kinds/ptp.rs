@@ -17,13 +17,13 @@ use plimsoll_units::{Bytes, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Check, Demand};
+use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::clock_servo::{ClockServo, ClockServoParams};
 use crate::facts::NetworkFacts;
-use crate::hosts::{HostName, Hosts};
+use crate::hosts::{HostName, HostSet};
 use crate::kind::{Context, ExpectedRecords, Kind, host_count, number};
 use crate::record::{Observation, Supply};
-use crate::source::{Actions, Arrival, Datagram, Reach, Source};
+use crate::source::{Actions, Arrival, Datagram, Source, SourceReach};
 
 /// Clocks compared by two-way timestamps, as the Precision Time Protocol does (IEEE 1588). Without `servo` all clocks
 /// are perfect, so that the estimated offset is the asymmetry of the two directions: `(forward - backward) / 2`. With
@@ -40,7 +40,7 @@ pub struct Ptp {
     pub server: HostName,
     /// The hosts that follow it; default: all others.
     #[serde(default)]
-    pub clients: Hosts,
+    pub clients: HostSet,
     /// Payload of each of the three packets; `transport.header` is added to it.
     #[serde(default = "Ptp::default_size")]
     pub size: Bytes,
@@ -71,7 +71,7 @@ impl Ptp {
 }
 
 impl Kind for Ptp {
-    fn check(&mut self, check: &mut Check<'_>) -> Demand {
+    fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
         let server = check.host("server", &self.server);
         check.members("clients", &self.clients, server.as_slice());
         check.one_packet("size", self.size);
@@ -79,7 +79,7 @@ impl Kind for Ptp {
         if let Some(servo) = &self.servo {
             servo.check(check);
         }
-        Demand { ends: self.count.is_some(), start: self.start, ..Demand::default() }
+        WorkloadDemand { ends: self.count.is_some(), start: self.start, ..WorkloadDemand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {
@@ -274,8 +274,8 @@ impl Source for PtpSource {
         self.lost += 1;
     }
 
-    fn reach(&self) -> Reach {
-        Reach::Network
+    fn reach(&self) -> SourceReach {
+        SourceReach::Network
     }
 
     fn is_finished(&self) -> bool {

@@ -6,17 +6,17 @@ use plimsoll_units::{Bytes, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arrivals::Pick;
-use crate::check::{Check, Demand, Directed};
+use crate::arrivals::ServerChoice;
+use crate::check::{Directed, WorkloadCheck, WorkloadDemand};
 use crate::distribution::{SizeDistribution, TimeDistribution};
 use crate::facts::NetworkFacts;
-use crate::hosts::{HostName, Hosts};
+use crate::hosts::{HostName, HostSet};
 use crate::kind::{
     Context, ExpectedRecords, Input, Kind, LoadKey, bits_per_second, cdf_inputs, host_count,
     messages_per_second, number,
 };
 use crate::record::Supply;
-use crate::requests::{Requests, RequestsConfig};
+use crate::requests::{RequestSource, RequestsConfig};
 use crate::source::Source;
 
 /// Open-loop requests of one client to many servers; each gets a response.
@@ -28,7 +28,7 @@ pub struct Rpc {
     pub client: HostName,
     /// The hosts that answer; default: all others.
     #[serde(default)]
-    pub servers: Hosts,
+    pub servers: HostSet,
     /// The size of a request.
     pub request: Bytes,
     /// The size of a response.
@@ -37,7 +37,7 @@ pub struct Rpc {
     pub load: Load,
     /// The server that is asked next.
     #[serde(default)]
-    pub pick: Pick,
+    pub pick: ServerChoice,
     /// Time a server takes to answer; it serves one request at a time.
     #[serde(default)]
     pub service: TimeDistribution,
@@ -53,7 +53,7 @@ pub struct Rpc {
 }
 
 impl Kind for Rpc {
-    fn check(&mut self, check: &mut Check<'_>) -> Demand {
+    fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
         let client = check.host("client", &self.client);
         let servers = check.hosts("servers", &self.servers, client);
         check.some_bytes("request", self.request);
@@ -66,7 +66,12 @@ impl Kind for Rpc {
             check.service("service", requests / servers.len().max(1) as f64, service);
         }
         let directed = Directed::new(servers, client, Some(bits));
-        Demand { ends: self.count.is_some(), start: self.start, directed, ..Demand::default() }
+        WorkloadDemand {
+            ends: self.count.is_some(),
+            start: self.start,
+            directed,
+            ..WorkloadDemand::default()
+        }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {
@@ -81,7 +86,7 @@ impl Kind for Rpc {
             response,
             service: self.service.sampler(),
             fan_out: false,
-            random_server: self.pick == Pick::Random,
+            random_server: self.pick == ServerChoice::Random,
             deadline: self.deadline,
             count: self.count,
             start: Time::ZERO + self.start,
@@ -89,7 +94,7 @@ impl Kind for Rpc {
             warmup: context.warmup,
             connection_per_request: !context.keeps_connections,
         };
-        Ok(Box::new(Requests::new(config, context.streams, context.name)))
+        Ok(Box::new(RequestSource::new(config, context.streams, context.name)))
     }
 
     fn supply(&self) -> Supply {

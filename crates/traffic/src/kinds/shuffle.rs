@@ -6,14 +6,14 @@ use plimsoll_units::{Bytes, Span, Stream, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Check, Demand};
+use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::distribution::{Distribution, Sampler, SizeDistribution};
 use crate::draw::uniform_choice;
-use crate::exchange::{Ask, Exchanges, Pool};
+use crate::exchange::{Exchanges, PendingRequest, WorkloadConnections};
 use crate::facts::NetworkFacts;
-use crate::hosts::Hosts;
+use crate::hosts::HostSet;
 use crate::kind::{Context, ExpectedRecords, Input, Kind, WorkingMemory, cdf_inputs, host_count, number};
-use crate::record::{Query, Supply};
+use crate::record::{QueryRecord, Supply};
 use crate::source::{Actions, Arrival, Hint, Opened, Source, pairs};
 
 /// The shuffle of a MapReduce job: in each wave every reducer fetches from every mapper, but for its own
@@ -22,11 +22,11 @@ use crate::source::{Actions, Arrival, Hint, Opened, Source, pairs};
 #[serde(deny_unknown_fields)]
 pub struct Shuffle {
     /// The hosts that hold map outputs; default: all.
-    #[serde(default = "Hosts::all")]
-    pub mappers: Hosts,
+    #[serde(default = "HostSet::all")]
+    pub mappers: HostSet,
     /// The hosts that fetch them; default: all.
-    #[serde(default = "Hosts::all")]
-    pub reducers: Hosts,
+    #[serde(default = "HostSet::all")]
+    pub reducers: HostSet,
     /// The size of a transfer.
     pub size: SizeDistribution,
     /// Size of the request for it.
@@ -59,7 +59,7 @@ impl Shuffle {
 }
 
 impl Kind for Shuffle {
-    fn check(&mut self, check: &mut Check<'_>) -> Demand {
+    fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
         let mappers = check.members("mappers", &self.mappers, &[]);
         let reducers = check.members("reducers", &self.reducers, &[]);
         if mappers.len() == 1 && mappers == reducers {
@@ -69,7 +69,7 @@ impl Kind for Shuffle {
         check.distribution("request", &mut self.request);
         check.at_least_one("parallel", self.parallel.into(), "no transfer at all");
         check.at_least_one("waves", self.waves.unwrap_or(1), "no wave at all");
-        Demand { ends: self.waves.is_some(), start: self.start, ..Demand::default() }
+        WorkloadDemand { ends: self.waves.is_some(), start: self.start, ..WorkloadDemand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {
@@ -136,7 +136,7 @@ struct ShuffleSource {
     config: ShuffleConfig,
     /// The family of the keyed streams for sizes; the next one is for the order of the mappers.
     draws: u64,
-    pool: Pool,
+    pool: WorkloadConnections,
     exchanges: Exchanges,
     wave: u64,
     /// The time at which the next wave starts.
@@ -145,12 +145,12 @@ struct ShuffleSource {
     to_ask: Vec<Vec<u32>>,
     /// The number of transfers of the wave that are not complete.
     left: u64,
-    job: Job,
+    job: ShuffleJob,
 }
 
 /// The state of the job, which is recorded as a query.
 #[derive(Clone, Copy, Debug)]
-struct Job {
+struct ShuffleJob {
     created: Option<Time>,
     done: u32,
     sum: Span,
@@ -162,13 +162,13 @@ impl ShuffleSource {
     fn new(config: ShuffleConfig, streams: &Streams, name: &str) -> ShuffleSource {
         ShuffleSource {
             draws: streams.word(&format!("workload/{name}/draws")),
-            pool: Pool::new(config.connection_per_message),
+            pool: WorkloadConnections::new(config.connection_per_message),
             exchanges: Exchanges::new(config.workload, config.mappers.len(), u32::MAX),
             wave: 0,
             next: if config.start < config.until { config.start } else { Time::MAX },
             to_ask: vec![Vec::new(); config.reducers.len()],
             left: 0,
-            job: Job { created: None, done: 0, sum: Span::ZERO, fastest: Span::MAX, is_over: false },
+            job: ShuffleJob { created: None, done: 0, sum: Span::ZERO, fastest: Span::MAX, is_over: false },
             config,
         }
     }
@@ -206,7 +206,7 @@ impl ShuffleSource {
         let config = &self.config;
         let (from, to) = (config.reducers[reducer], config.mappers[mapper as usize]);
         let ((index, mut stream), response_bytes) = self.draw(reducer, mapper);
-        let ask = Ask {
+        let ask = PendingRequest {
             index,
             query: config.waves.map(|_| 0),
             owner: reducer as u64,
@@ -246,14 +246,14 @@ impl ShuffleSource {
     }
 
     /// Returns the record of the job, if it has an end and counts.
-    fn record(&self, completed: Option<Time>) -> Option<Query> {
+    fn record(&self, completed: Option<Time>) -> Option<QueryRecord> {
         let waves = self.config.waves?;
-        let Job { created, done, sum, fastest, .. } = self.job;
+        let ShuffleJob { created, done, sum, fastest, .. } = self.job;
         let created = created.filter(|created| *created >= self.config.warmup)?;
         let ShuffleConfig { mappers, reducers, .. } = &self.config;
         let own = reducers.iter().filter(|host| mappers.contains(host)).count();
         let transfers = ((mappers.len() * reducers.len() - own) as u64).saturating_mul(waves);
-        Some(Query {
+        Some(QueryRecord {
             workload: self.config.workload,
             index: 0,
             created,

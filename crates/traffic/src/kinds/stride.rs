@@ -12,12 +12,12 @@ use plimsoll_units::{Bytes, Span, Streams, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Check, Demand};
+use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::draw::uniform_choice;
 use crate::facts::NetworkFacts;
-use crate::hosts::Hosts;
+use crate::hosts::HostSet;
 use crate::kind::{Context, Kind, host_count};
-use crate::one_way::{Flow, OneWay};
+use crate::one_way::{OneWay, PendingFlow};
 use crate::record::Supply;
 use crate::source::Source;
 
@@ -27,10 +27,10 @@ use crate::source::Source;
 #[serde(deny_unknown_fields)]
 pub struct Stride {
     /// The hosts of the chain, in its order; default: all.
-    #[serde(default = "Hosts::all")]
-    pub hosts: Hosts,
+    #[serde(default = "HostSet::all")]
+    pub hosts: HostSet,
     /// The number of places from a host to its destination.
-    #[serde(default = "Chain::default_stride")]
+    #[serde(default = "StrideChain::default_stride")]
     pub stride: u32,
     /// Bytes of each flow; without it the flows send until `run.duration`.
     #[serde(default)]
@@ -44,19 +44,19 @@ pub struct Stride {
 }
 
 impl Kind for Stride {
-    fn check(&mut self, check: &mut Check<'_>) -> Demand {
-        Chain::check(check, &self.hosts, self.stride);
+    fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
+        StrideChain::check(check, &self.hosts, self.stride);
         check.some_bytes("size", self.size.unwrap_or(Bytes::new(1)));
-        Demand { ends: self.size.is_some(), start: self.start, ..Demand::default() }
+        WorkloadDemand { ends: self.size.is_some(), start: self.start, ..WorkloadDemand::default() }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {
-        let chain = Chain::new(context, &self.hosts, self.stride)?;
+        let chain = StrideChain::new(context, &self.hosts, self.stride)?;
         let starts = context.streams.word(&format!("workload/{}/starts", context.name));
         let flow = |sender: usize| {
             let mut stream = Streams::keyed(starts, sender as u64);
             let late = uniform_choice(&mut stream, self.start_within.as_ps().max(1));
-            Flow {
+            PendingFlow {
                 start: Time::ZERO + self.start + Span::from_ps(late),
                 source: chain.hosts[sender],
                 destination: chain.destination(sender, 0),
@@ -82,18 +82,18 @@ impl Kind for Stride {
 
 /// The hosts of a chain and the distance from each to its destination.
 #[derive(Clone, Debug)]
-pub(crate) struct Chain {
+pub(crate) struct StrideChain {
     pub(crate) hosts: Vec<HostId>,
     stride: u32,
 }
 
-impl Chain {
+impl StrideChain {
     pub(crate) fn default_stride() -> u32 {
         1
     }
 
     /// Checks the keys `hosts` and `stride`.
-    pub(crate) fn check(check: &mut Check<'_>, hosts: &Hosts, stride: u32) {
+    pub(crate) fn check(check: &mut WorkloadCheck<'_>, hosts: &HostSet, stride: u32) {
         let members = check.members("hosts", hosts, &[]).len();
         if members == 1 {
             check.error("hosts", "one host has no other to send to", "at least two hosts");
@@ -103,8 +103,12 @@ impl Chain {
         }
     }
 
-    pub(crate) fn new(context: &Context<'_>, hosts: &Hosts, stride: u32) -> Result<Chain, Unbuildable> {
-        Ok(Chain { hosts: context.hosts(hosts, &[], "hosts")?, stride })
+    pub(crate) fn new(
+        context: &Context<'_>,
+        hosts: &HostSet,
+        stride: u32,
+    ) -> Result<StrideChain, Unbuildable> {
+        Ok(StrideChain { hosts: context.hosts(hosts, &[], "hosts")?, stride })
     }
 
     /// Returns the destination of a sender after `changes` changes; each change moves it one place further, past the
@@ -154,7 +158,7 @@ mod tests {
 
     #[test]
     fn destinations_change_past_the_sender_itself() {
-        let chain = Chain { hosts: (0..4).map(HostId).collect(), stride: 2 };
+        let chain = StrideChain { hosts: (0..4).map(HostId).collect(), stride: 2 };
         let of_first: Vec<u32> = (0..5).map(|changes| chain.destination(0, changes).0).collect();
         assert_eq!(of_first, [2, 3, 1, 2, 3]);
         for changes in 0..10 {

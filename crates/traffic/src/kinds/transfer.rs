@@ -6,17 +6,17 @@ use plimsoll_units::{Bytes, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arrivals::Pick;
-use crate::check::{Check, Demand, Directed};
+use crate::arrivals::ServerChoice;
+use crate::check::{Directed, WorkloadCheck, WorkloadDemand};
 use crate::distribution::{SizeDistribution, TimeDistribution};
 use crate::facts::NetworkFacts;
-use crate::hosts::{HostName, Hosts};
+use crate::hosts::{HostName, HostSet};
 use crate::kind::{
     Context, ExpectedRecords, Input, Kind, LoadKey, bits_per_second, cdf_inputs, host_count,
     messages_per_second, number,
 };
 use crate::record::Supply;
-use crate::requests::{Requests, RequestsConfig};
+use crate::requests::{RequestSource, RequestsConfig};
 use crate::source::Source;
 
 /// Open-loop bulk transfers to one client: like `rpc`, for large responses, with a load in bytes per second
@@ -29,7 +29,7 @@ pub struct Transfer {
     pub client: HostName,
     /// The hosts that send; default: all others.
     #[serde(default)]
-    pub servers: Hosts,
+    pub servers: HostSet,
     /// Size of the request for a transfer.
     #[serde(default = "Transfer::default_request")]
     pub request: Bytes,
@@ -39,7 +39,7 @@ pub struct Transfer {
     pub load: Load,
     /// The server that is asked next.
     #[serde(default)]
-    pub pick: Pick,
+    pub pick: ServerChoice,
     /// Stop after this many transfers.
     #[serde(default)]
     pub count: Option<u64>,
@@ -55,14 +55,19 @@ impl Transfer {
 }
 
 impl Kind for Transfer {
-    fn check(&mut self, check: &mut Check<'_>) -> Demand {
+    fn check(&mut self, check: &mut WorkloadCheck<'_>) -> WorkloadDemand {
         let client = check.host("client", &self.client);
         let servers = check.hosts("servers", &self.servers, client);
         check.some_bytes("request", self.request);
         check.distribution("size", &mut self.size);
         let bits = check.load("load", self.load, client.map(|host| check.facts().host_rate(host)));
         let directed = Directed::new(servers, client, Some(bits));
-        Demand { ends: self.count.is_some(), start: self.start, directed, ..Demand::default() }
+        WorkloadDemand {
+            ends: self.count.is_some(),
+            start: self.start,
+            directed,
+            ..WorkloadDemand::default()
+        }
     }
 
     fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {
@@ -77,7 +82,7 @@ impl Kind for Transfer {
             response,
             service: TimeDistribution::default().sampler(),
             fan_out: false,
-            random_server: self.pick == Pick::Random,
+            random_server: self.pick == ServerChoice::Random,
             deadline: None,
             count: self.count,
             start: Time::ZERO + self.start,
@@ -85,7 +90,7 @@ impl Kind for Transfer {
             warmup: context.warmup,
             connection_per_request: !context.keeps_connections,
         };
-        Ok(Box::new(Requests::new(config, context.streams, context.name)))
+        Ok(Box::new(RequestSource::new(config, context.streams, context.name)))
     }
 
     fn supply(&self) -> Supply {

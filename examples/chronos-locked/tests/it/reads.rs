@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use plimsoll_chronos::{Now, PartitionId, Service, Step, Transport};
+use plimsoll_chronos::{Now, PartitionId, Service, SessionTransport, Step};
 use plimsoll_chronos_locked::SharedRead;
-use plimsoll_chronos_memcached::{Memcached, Partition, Settings};
+use plimsoll_chronos_memcached::{Memcached, MemcachedSettings, Partition};
 
 const NOW: Now = Now { since_start: Duration::from_secs(5), unix_seconds: 1_800_000_000 };
 
@@ -16,8 +16,8 @@ struct Server {
 
 impl Server {
     fn new() -> Server {
-        let service =
-            Memcached::new(Settings { partitions: 1, ..Settings::default() }).expect("good settings");
+        let service = Memcached::new(MemcachedSettings { partitions: 1, ..MemcachedSettings::default() })
+            .expect("good settings");
         let partition = service.partition(PartitionId(0));
         let reads = service.reads(&partition);
         Server { service, partition, reads }
@@ -31,7 +31,8 @@ impl Server {
         run: impl Fn(&mut Server, &[u8], Now) -> Vec<u8>,
     ) -> Vec<u8> {
         let now = Now { since_start: NOW.since_start + Duration::from_secs(seconds), ..NOW };
-        let (mut session, mut rest, mut reply) = (self.service.open(Transport::Tcp), input, Vec::new());
+        let (mut session, mut rest, mut reply) =
+            (self.service.open(SessionTransport::Tcp), input, Vec::new());
         while !rest.is_empty() {
             let step = self.service.parse(&mut session, now, rest, &mut reply);
             let Step::Run { consumed, request, .. } = step else { panic!("no request of one key") };
@@ -133,7 +134,7 @@ fn what_is_read_counts_as_what_is_executed() {
             }
         }
         let Server { service, partition, reads } = &mut server;
-        let mut session = service.open(Transport::Tcp);
+        let mut session = service.open(SessionTransport::Tcp);
         let Step::Everywhere { request, .. } =
             service.parse(&mut session, NOW, b"stats\r\n", &mut Vec::new())
         else {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use client::all_modes;
-use plimsoll_chronos::{Config, Now, Running};
+use plimsoll_chronos::{Config, Now, RunningServer};
 use plimsoll_chronos_locked::{Lock, Locked, SharedRead};
 use service::{Log, Logs, Request};
 
@@ -28,7 +28,7 @@ impl SharedRead for Logs {
     }
 }
 
-fn under(lock: Lock) -> impl Fn(&Config) -> (Running, Arc<AtomicU64>) {
+fn under(lock: Lock) -> impl Fn(&Config) -> (RunningServer, Arc<AtomicU64>) {
     move |config| {
         let logs = Logs::default();
         let disorder = logs.disorder.clone();

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_bursts::{Address, Frame, Runs};
+use plimsoll_bursts::{Address, Frame, OpenRuns};
 use plimsoll_units::{Rate, Time};
 
 /// Payload of a packet of the MTU: that of the thesis's, 44 of which are a segment of 64 KB.
@@ -47,7 +47,7 @@ pub(super) fn between_us(frames: &[Frame], from: Address) -> Vec<f64> {
 pub(super) fn trains(frames: &[Frame], from: Address, link: Rate, acks_end: bool) -> Vec<f64> {
     let (byte_time, mut free) = (link.byte_time(), Time::ZERO);
     let gap = byte_time.span(TRAIN_GAP_BYTES);
-    let (mut open, mut to) = (Runs::default(), None);
+    let (mut open, mut to) = (OpenRuns::default(), None);
     let mut finished = Vec::new();
     for frame in frames.iter().filter(|frame| frame.source == from) {
         let mut left = payload(frame);
@@ -80,7 +80,7 @@ fn payload(frame: &Frame) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_bursts::Segment;
+    use plimsoll_bursts::CapturedSegment;
     use plimsoll_units::Span;
 
     use super::*;
@@ -88,7 +88,7 @@ mod tests {
     const OWN: Address = Address::V6(1);
 
     fn frame(ns: u64, source: Address, destination: u128, payload: u32) -> Frame {
-        let segment = Segment {
+        let segment = CapturedSegment {
             ports: (1, 2),
             sequence: 0,
             ack: Some(1),

@@ -1,6 +1,6 @@
 //! Compares replies of the binary protocol with memcached's.
 
-use plimsoll_chronos_memcached::Settings;
+use plimsoll_chronos_memcached::MemcachedSettings;
 
 use crate::common::{Ours, Theirs, ask, have_memcached};
 use crate::differential::conversation::LONG;
@@ -42,7 +42,11 @@ pub fn mark() -> (Vec<u8>, Vec<u8>) {
 }
 
 /// Returns every answer to `steps`, one after the other, of both servers.
-fn binary_answers(options: &[&str], settings: &Settings, steps: &[Vec<u8>]) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn binary_answers(
+    options: &[&str],
+    settings: &MemcachedSettings,
+    steps: &[Vec<u8>],
+) -> Vec<(Vec<u8>, Vec<u8>)> {
     let theirs = Theirs::start(options);
     let mut ours = Ours::new(settings.clone(), 1);
     let mut stream = theirs.connect();
@@ -65,7 +69,7 @@ fn binary_answers(options: &[&str], settings: &Settings, steps: &[Vec<u8>]) -> V
 }
 
 #[track_caller]
-pub fn compare_binary(options: &[&str], settings: &Settings, steps: &[Vec<u8>]) {
+pub fn compare_binary(options: &[&str], settings: &MemcachedSettings, steps: &[Vec<u8>]) {
     if !have_memcached() {
         return;
     }
@@ -165,5 +169,5 @@ fn binary_commands() {
     steps.push(set(0x01, b"p:1", b"x", 0));
     steps.push(packet(0x10, b"detail dump", b"", b"", 0));
     steps.push(packet(0x10, b"detail off", b"", b"", 0));
-    compare_binary(&[], &Settings::default(), &steps);
+    compare_binary(&[], &MemcachedSettings::default(), &steps);
 }

@@ -1,6 +1,6 @@
 //! Conversations in lines, with both servers.
 
-use plimsoll_chronos_memcached::Settings;
+use plimsoll_chronos_memcached::MemcachedSettings;
 
 use crate::common::{Ours, Theirs, ask, finish, have_memcached, same};
 
@@ -9,7 +9,7 @@ pub type Steps<'a> = &'a [&'a [u8]];
 
 /// Runs conversations, each with a fresh server, and reports those with differences.
 #[track_caller]
-pub fn compare(options: &[&str], settings: &Settings, cases: &[(&str, Steps<'_>)]) {
+pub fn compare(options: &[&str], settings: &MemcachedSettings, cases: &[(&str, Steps<'_>)]) {
     if !have_memcached() {
         return;
     }

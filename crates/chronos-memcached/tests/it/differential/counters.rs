@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use plimsoll_chronos_memcached::Settings;
+use plimsoll_chronos_memcached::MemcachedSettings;
 
 use crate::common::server::Server;
 use crate::common::{Ours, Theirs, ask, have_memcached};
@@ -66,7 +66,7 @@ fn stats_count_the_same() {
         &[&b"set big 0 0 2000000\r\n"[..], &vec![b'x'; 2_000_000], b"\r\n"].concat(),
     ];
     let theirs = Theirs::start(&[]);
-    let mut ours = Ours::new(Settings::default(), 1);
+    let mut ours = Ours::new(MemcachedSettings::default(), 1);
     let mut stream = theirs.connect();
     for step in commands {
         let (got, expected) = (ours.send(step), ask(&mut stream, step, b"mn\r\n", b"MN\r\n"));
@@ -131,7 +131,8 @@ fn classes_count_the_same() {
     let commands: &[u8] = b"set a 0 0 1\r\nx\r\nset n 0 0 1\r\n5\r\nset d 0 100 1\r\nx\r\nget a b\r\ngets a n\r\n\
         incr n 1\r\nincr n 1\r\ndecr n 1\r\ncas a 0 0 1 9999\r\nx\r\ntouch a 0\r\ntouch b 0\r\ndelete d\r\ndelete b\r\n\
         gets none\r\n";
-    let (theirs, mut ours) = (Theirs::start(&["-o", "no_lru_maintainer"]), Ours::new(Settings::default(), 4));
+    let (theirs, mut ours) =
+        (Theirs::start(&["-o", "no_lru_maintainer"]), Ours::new(MemcachedSettings::default(), 4));
     let mut stream = theirs.connect();
     ours.send(commands);
     ask(&mut stream, commands, b"mn\r\n", b"MN\r\n");
@@ -188,7 +189,7 @@ fn what_is_stored_again_was_expired() {
     let commands =
         [commands, &[b'x'; 300], b"\r\nset b 0 0 1\r\nx\r\nset c 0 0 1\r\nx\r\nset c 0 0 1\r\ny\r\n"]
             .concat();
-    let mut ours = Ours::new(Settings::default(), 1);
+    let mut ours = Ours::new(MemcachedSettings::default(), 1);
     ours.send(&commands);
     let got = report(ours.send(b"stats\r\n"));
     // The first of memcached's threads to find it counts it: the store, or one that looks for memory.
@@ -204,7 +205,8 @@ fn what_is_stored_again_was_expired() {
         assert_eq!(found(&expected, "get_expired"), 2, "{options:?}");
     }
     assert_eq!((&*got["get_expired"], &*got["reclaimed"]), ("2", "2"));
-    let (settings, flush) = (Settings::default(), b"set a 0 0 1\r\nx\r\nflush_all\r\nset a 0 0 1\r\nx\r\n");
+    let (settings, flush) =
+        (MemcachedSettings::default(), b"set a 0 0 1\r\nx\r\nflush_all\r\nset a 0 0 1\r\nx\r\n");
     let (theirs, mut ours) = (Theirs::start(&[]), Ours::new(settings, 1));
     let mut stream = theirs.connect();
     ours.send(flush);

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use plimsoll_chronos_memcached::Settings;
+use plimsoll_chronos_memcached::MemcachedSettings;
 
 use crate::common::server::Server;
 use crate::common::{Ours, Theirs, ask, finish, have_memcached};
@@ -98,14 +98,18 @@ fn commands_of_operators() {
             ],
         ),
     ];
-    compare(&QUIET, &Settings::default(), cases);
+    compare(&QUIET, &MemcachedSettings::default(), cases);
     let dump: Steps<'_> =
         &[b"lru_crawler metadump all\r\n", b"stats cachedump 1 1\r\n", b"stats cachedump\r\n"];
-    compare(&["-X"], &Settings { dump: false, ..Settings::default() }, &[("no dumps", dump)]);
+    compare(
+        &["-X"],
+        &MemcachedSettings { dump: false, ..MemcachedSettings::default() },
+        &[("no dumps", dump)],
+    );
     let watch: Steps<'_> = &[b"watch\r\n", b"watch fetchers\r\n", b"watch bogus\r\n", b"watch noreply\r\n"];
-    compare(&["-W"], &Settings::default(), &[("no watch", watch)]);
+    compare(&["-W"], &MemcachedSettings::default(), &[("no watch", watch)]);
     let slabs: Steps<'_> = &[b"slabs reassign 1 2\r\n", b"slabs reassign x y\r\n"];
-    compare(&["-o", "no_slab_reassign"], &Settings::default(), &[("no reassignment", slabs)]);
+    compare(&["-o", "no_slab_reassign"], &MemcachedSettings::default(), &[("no reassignment", slabs)]);
 }
 
 /// The lines of a metadump by their keys, each with the parts on which both servers must agree: whether it expires, and
@@ -141,7 +145,7 @@ fn a_dump_has_every_item_that_lives() {
         &big,
     ];
     let theirs = Theirs::start(&QUIET);
-    let mut ours = Ours::new(Settings::default(), 4);
+    let mut ours = Ours::new(MemcachedSettings::default(), 4);
     let mut stream = theirs.connect();
     for step in steps {
         assert_eq!(ours.send(step), ask(&mut stream, step, b"mn\r\n", b"MN\r\n"));

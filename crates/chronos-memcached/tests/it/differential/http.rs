@@ -5,7 +5,7 @@ use std::net::{TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use plimsoll_chronos_memcached::Settings;
+use plimsoll_chronos_memcached::MemcachedSettings;
 
 use crate::common::server::Server;
 use crate::common::{Ours, Theirs, have_memcached};
@@ -34,7 +34,7 @@ fn http_is_refused_as_memcached_refuses_it() {
         ("a value", &[b"set a 0 0 17\r\nPOST / HTTP/1.1\r\n\r\n", b"get a\r\n"]),
         ("a bad length", &[b"set a 0 0 1\r\nPOST / HTTP/1.1\r\n", b"version\r\n"]),
     ];
-    compare(&[], &Settings::default(), cases);
+    compare(&[], &MemcachedSettings::default(), cases);
 }
 
 /// Every byte by itself, and every two halves: the same end, and no part of the body is run.
@@ -42,7 +42,7 @@ fn http_is_refused_as_memcached_refuses_it() {
 fn however_it_is_cut_it_is_refused() {
     let parts = (1..POST.len()).map(|middle| vec![&POST[..middle], &POST[middle..]]);
     for parts in parts.chain([POST.chunks(1).collect()]) {
-        let mut ours = Ours::new(Settings::default(), 1);
+        let mut ours = Ours::new(MemcachedSettings::default(), 1);
         let answers: Vec<u8> = parts.iter().flat_map(|part| ours.send(part)).collect();
         assert!(answers.is_empty() && ours.closed, "{}", answers.escape_ascii());
         ours.reconnect();

@@ -1,6 +1,6 @@
 //! Logins of the text protocol.
 
-use plimsoll_chronos_memcached::{Credentials, Protocol, Settings};
+use plimsoll_chronos_memcached::{Credentials, MemcachedSettings, Protocol};
 
 use crate::common::{Ours, Theirs, ask, finish, have_memcached};
 use crate::differential::conversation::Steps;
@@ -10,10 +10,10 @@ fn logins_in_text() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("users");
     std::fs::write(&path, "ann:secret\nbob:pass:word\n").expect("a file");
-    let settings = Settings {
+    let settings = MemcachedSettings {
         credentials: Some(Credentials::read(&path).expect("users")),
         protocol: Protocol::Text,
-        ..Settings::default()
+        ..MemcachedSettings::default()
     };
     // Each step is answered with one line, or none at the end of a conversation. memcached answers several lines that
     // come at once before a login only once, so they come one by one.

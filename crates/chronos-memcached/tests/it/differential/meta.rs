@@ -1,6 +1,6 @@
 //! Compares replies of the meta protocol with memcached's.
 
-use plimsoll_chronos_memcached::Settings;
+use plimsoll_chronos_memcached::MemcachedSettings;
 
 use crate::differential::conversation::{LONG, Steps, compare, with};
 
@@ -250,5 +250,5 @@ fn meta_commands() {
         ),
         ("proxy flags", &[b"set a 0 0 1\r\nx\r\n", b"mg a L P v\r\n", b"mg a Lx Pfoo v\r\n"]),
     ];
-    compare(&[], &Settings::default(), cases);
+    compare(&[], &MemcachedSettings::default(), cases);
 }

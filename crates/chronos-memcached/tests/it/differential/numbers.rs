@@ -1,6 +1,6 @@
 //! Every number of a command out of its range, empty, or missing: the error's words are memcached's.
 
-use plimsoll_chronos_memcached::Settings;
+use plimsoll_chronos_memcached::MemcachedSettings;
 
 use crate::common::{Ours, Theirs, ask, have_memcached, same};
 
@@ -82,7 +82,7 @@ fn numbers_out_of_range() {
         .chain(["mg a", "ms a 1", "md a", "ma a", "me a"].into_iter().flat_map(meta))
         .collect();
     let theirs = Theirs::start(&["-o", "no_lru_maintainer"]);
-    let mut ours = Ours::new(Settings::default(), 1);
+    let mut ours = Ours::new(MemcachedSettings::default(), 1);
     let (mut stream, mut wrong) = (theirs.connect(), Vec::new());
     for command in &commands {
         for number in NUMBERS {

@@ -1,6 +1,6 @@
 //! Random commands of all three protocols.
 
-use plimsoll_chronos_memcached::Settings;
+use plimsoll_chronos_memcached::MemcachedSettings;
 
 use crate::common::random::Random;
 use crate::common::{Ours, Theirs, ask, have_memcached, same};
@@ -21,7 +21,7 @@ fn random_commands() {
         // memcached's maintainer holds items at times of its own, and a number that shrinks at such a time is not
         // padded.
         let theirs = Theirs::start(&["-o", "no_lru_maintainer"]);
-        let mut ours = Ours::new(Settings { hash_secret: seed, ..Settings::default() }, 1);
+        let mut ours = Ours::new(MemcachedSettings { hash_secret: seed, ..MemcachedSettings::default() }, 1);
         let (mut text, mut binary) = (theirs.connect(), theirs.connect());
         let mut said = Vec::new();
         for _ in 0..400 {
@@ -29,8 +29,10 @@ fn random_commands() {
             let (step, got, expected) = if random.below(4) == 0 {
                 let step = random_packet(&mut random);
                 said.push(step.escape_ascii().to_string());
-                let session =
-                    plimsoll_chronos::Service::open(ours.direct.service(), plimsoll_chronos::Transport::Unix);
+                let session = plimsoll_chronos::Service::open(
+                    ours.direct.service(),
+                    plimsoll_chronos::SessionTransport::Unix,
+                );
                 let kept = std::mem::replace(&mut ours.session, session);
                 let got = ours.send(&step);
                 ours.session = kept;

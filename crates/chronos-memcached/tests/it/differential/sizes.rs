@@ -1,6 +1,6 @@
 //! Items that grow to the largest size, and beyond it, in all three protocols.
 
-use plimsoll_chronos_memcached::Settings;
+use plimsoll_chronos_memcached::MemcachedSettings;
 
 use crate::differential::binary::{compare_binary, extras, packet};
 use crate::differential::conversation::compare;
@@ -28,7 +28,7 @@ fn an_item_grows_to_the_largest_size_and_no_further() {
     let size: &[u8] = b"mg a s\r\nmg b s\r\n";
     compare(
         &[],
-        &Settings::default(),
+        &MemcachedSettings::default(),
         &[
             ("append", &[&set, &append, size, &prepend, size, &quiet, size]),
             ("meta", &[&set, &meta_append, size, &meta_prepend, size]),
@@ -47,5 +47,5 @@ fn an_item_grows_no_further_in_the_binary_protocol() {
     steps.extend(grow);
     steps.push(packet(0x0e, b"a", b"", &piece, 12_345));
     steps.push(get);
-    compare_binary(&[], &Settings::default(), &steps);
+    compare_binary(&[], &MemcachedSettings::default(), &steps);
 }

@@ -1,6 +1,6 @@
 //! Compares replies of the text protocol with memcached's.
 
-use plimsoll_chronos_memcached::{Protocol, Settings};
+use plimsoll_chronos_memcached::{MemcachedSettings, Protocol};
 
 use crate::differential::conversation::{LONG, Steps, compare, with};
 
@@ -349,12 +349,12 @@ fn text_commands() {
         ("old get", &[b"bget a\r\n"]),
         ("get without key", &[b"get\r\n", b"gets\r\n", b"get \r\n"]),
     ];
-    compare(&[], &Settings::default(), cases);
+    compare(&[], &MemcachedSettings::default(), cases);
 }
 
 #[test]
 fn without_cas_and_flush() {
-    let settings = Settings { cas: false, flush: false, ..Settings::default() };
+    let settings = MemcachedSettings { cas: false, flush: false, ..MemcachedSettings::default() };
     let cases: &[(&str, Steps<'_>)] = &[
         (
             "flush is refused",
@@ -375,7 +375,7 @@ fn without_cas_and_flush() {
     compare(&["-C", "-F"], &settings, cases);
     compare(
         &["-C"],
-        &Settings { cas: false, ..Settings::default() },
+        &MemcachedSettings { cas: false, ..MemcachedSettings::default() },
         &[(
             "flush",
             &[b"set a 0 0 1\r\nx\r\n", b"flush_all 100\r\n", b"gets a\r\n", b"set b 0 0 1\r\nx\r\n"],
@@ -386,5 +386,9 @@ fn without_cas_and_flush() {
 #[test]
 fn protocol_that_is_fixed() {
     let cases: &[(&str, Steps<'_>)] = &[("binary bytes are text", &[b"\x80\x0b\r\n", b"version\r\n"])];
-    compare(&["-B", "ascii"], &Settings { protocol: Protocol::Text, ..Settings::default() }, cases);
+    compare(
+        &["-B", "ascii"],
+        &MemcachedSettings { protocol: Protocol::Text, ..MemcachedSettings::default() },
+        cases,
+    );
 }

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use plimsoll_chronos::{Config, IoBackend, Listen, Poll, Running, Runtime};
+use plimsoll_chronos::{Config, IoBackend, Listen, Poll, RunningServer, Runtime};
 
 use super::service::Logs;
 
@@ -21,14 +21,14 @@ pub fn config(threads: u32) -> Config {
 }
 
 /// Starts a server of [`Logs`], and returns its count of puts that ran out of order.
-pub fn start(config: &Config) -> (Running, Arc<AtomicU64>) {
+pub fn start(config: &Config) -> (RunningServer, Arc<AtomicU64>) {
     let logs = Logs::default();
     let disorder = logs.disorder.clone();
     (Runtime::start(logs, config).unwrap(), disorder)
 }
 
 /// Returns the first TCP port of a server.
-pub fn tcp_address(server: &Running) -> SocketAddr {
+pub fn tcp_address(server: &RunningServer) -> SocketAddr {
     let tcp = |listen: &Listen| if let Listen::Tcp(address) = listen { Some(*address) } else { None };
     server.bound().iter().find_map(tcp).unwrap()
 }
@@ -40,7 +40,7 @@ pub struct Client<S = TcpStream> {
 }
 
 impl Client {
-    pub fn connect(server: &Running) -> Client {
+    pub fn connect(server: &RunningServer) -> Client {
         Client::to(tcp_address(server))
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-use plimsoll_chronos::{Config, Listen, Running};
+use plimsoll_chronos::{Config, Listen, RunningServer};
 
 use super::client::{Client, any_port, ask};
 
@@ -29,9 +29,9 @@ const TABLE: &[(&str, &str)] = &[
 ];
 
 /// A function that starts a server.
-pub trait Start: Fn(&Config) -> (Running, Arc<AtomicU64>) {}
+pub trait Start: Fn(&Config) -> (RunningServer, Arc<AtomicU64>) {}
 
-impl<F: Fn(&Config) -> (Running, Arc<AtomicU64>)> Start for F {}
+impl<F: Fn(&Config) -> (RunningServer, Arc<AtomicU64>)> Start for F {}
 
 /// One table of requests and replies is answered alike in every mode, over TCP and UNIX sockets.
 pub fn table(modes: Vec<Config>, start: impl Start) {
@@ -91,13 +91,13 @@ pub fn datagrams(modes: Vec<Config>, start: impl Start) {
     }
 }
 
-fn udp_address(server: &Running) -> SocketAddr {
+fn udp_address(server: &RunningServer) -> SocketAddr {
     let udp = |listen: &Listen| if let Listen::Udp(address) = listen { Some(*address) } else { None };
     server.bound().iter().find_map(udp).unwrap()
 }
 
 /// Returns a socket that is connected to the first UDP port of a server.
-pub fn udp_client(server: &Running) -> UdpSocket {
+pub fn udp_client(server: &RunningServer) -> UdpSocket {
     let socket = UdpSocket::bind(any_port()).unwrap();
     socket.connect(udp_address(server)).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plimsoll_chronos::{Config, Limits, Listen, Running};
+use plimsoll_chronos::{Config, Limits, Listen, RunningServer};
 use plimsoll_testing::Others;
 
 use crate::runtime::client::{Client, any_port, backends, config, start, tcp_address};
@@ -28,7 +28,7 @@ fn modes(megabytes: usize) -> Vec<Config> {
 }
 
 /// Opens connections that do not wait for their writes, each of which has sent as much of `text` as was read at once.
-fn silent(server: &Running, count: usize, text: &[u8]) -> Vec<(TcpStream, usize)> {
+fn silent(server: &RunningServer, count: usize, text: &[u8]) -> Vec<(TcpStream, usize)> {
     let connect = |_| {
         let stream = TcpStream::connect(tcp_address(server)).unwrap();
         stream.set_nonblocking(true).unwrap();
@@ -53,7 +53,7 @@ fn go_on(clients: &mut Vec<(TcpStream, usize)>, text: &[u8]) {
 }
 
 /// Repeats a client's request, which is answered, until connections have been closed.
-fn until_shed(server: &Running, what: &str, mut meanwhile: impl FnMut()) {
+fn until_shed(server: &RunningServer, what: &str, mut meanwhile: impl FnMut()) {
     let mut other = Client::connect(server);
     other.stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let begin = Instant::now();
@@ -83,7 +83,7 @@ fn those_that_read_nothing_make_room_for_others() {
 }
 
 /// Reports whether a new client gets a value of `bytes` bytes back before it is disconnected.
-fn is_echoed(server: &Running, bytes: usize) -> bool {
+fn is_echoed(server: &RunningServer, bytes: usize) -> bool {
     let value = vec![b'v'; bytes];
     let mut client = Client::connect(server);
     client.stream.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -18,7 +18,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
-use plimsoll_chronos::{Now, PartitionId, Service, Step, Transport};
+use plimsoll_chronos::{Now, PartitionId, Service, SessionTransport, Step};
 
 #[derive(Default)]
 pub struct Logs {
@@ -71,7 +71,7 @@ impl Service for Logs {
         Log::default()
     }
 
-    fn open(&self, _transport: Transport) -> Session {
+    fn open(&self, _transport: SessionTransport) -> Session {
         Session::default()
     }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_chronos::{Balancing, Config, Poll, Running, Runtime};
+use plimsoll_chronos::{Balancing, Config, Poll, RunningServer, Runtime};
 use plimsoll_mechanisms::partition_balancer::{GreedyBalance, NodeBalance, SplitBalance};
 
 use crate::runtime::client::{Client, backends, config, start};
@@ -52,7 +52,7 @@ fn wander(mut client: Client, connection: u32, rounds: &AtomicU32, is_enough: im
     next.iter().sum()
 }
 
-fn stress(server: Running, is_enough: impl Fn(&Running) -> bool + Sync) {
+fn stress(server: RunningServer, is_enough: impl Fn(&RunningServer) -> bool + Sync) {
     let rounds = &AtomicU32::new(0);
     let puts: u32 = thread::scope(|scope| {
         let clients: Vec<_> = (0..CONNECTIONS)
@@ -97,7 +97,7 @@ fn a_hot_group_is_shared_out() {
     let balancing = Balancing { load_min: 64, deviations: 4, ..restless(Some(WAYS)).unwrap() };
     let config = Config { partitions: Some(PARTITIONS), balancing: Some(balancing), ..config(2) };
     let (server, _) = start(&config);
-    let owners = |server: &Running| -> Vec<u32> {
+    let owners = |server: &RunningServer| -> Vec<u32> {
         server.stats().partitions().iter().map(|partition| partition.owner).collect()
     };
     assert_eq!(owners(&server), [0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1]);

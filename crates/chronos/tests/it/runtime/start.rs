@@ -5,8 +5,8 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 
 use plimsoll_chronos::{
-    Balancing, Config, DatagramDevice, DatagramSteering, Dispatch, KeyHash, Limits, Listen, OpenDevice,
-    Runtime,
+    Balancing, Config, DatagramDevice, DatagramDispatch, DatagramSteering, KeyHash, Limits, Listen,
+    OpenDevice, Runtime,
 };
 
 use crate::runtime::client::{Client, any_port, config, start, tcp_address};
@@ -76,7 +76,7 @@ impl DatagramDevice for Missing {
         "nothing-has-this"
     }
 
-    fn open(&self, _places: &[SocketAddr], _: Option<&Dispatch<'_>>) -> Result<OpenDevice, String> {
+    fn open(&self, _places: &[SocketAddr], _: Option<&DatagramDispatch<'_>>) -> Result<OpenDevice, String> {
         Err("there is no such device".to_owned())
     }
 }

@@ -5,14 +5,14 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_chronos::{Config, Listen, Running, Tls};
+use plimsoll_chronos::{Config, Listen, RunningServer, Tls};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use crate::runtime::client::{any_port, backends, config, start};
 
-pub fn tls_address(server: &Running) -> SocketAddr {
+pub fn tls_address(server: &RunningServer) -> SocketAddr {
     match server.bound() {
         [Listen::Tls { address, .. }] => *address,
         other => panic!("{other:?}"),

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use plimsoll_chronos::{Config, Now, PartitionId, Runtime, Service, Step, Transport};
+use plimsoll_chronos::{Config, Now, PartitionId, Runtime, Service, SessionTransport, Step};
 
 use crate::runtime::client::{backends, config, tcp_address};
 
@@ -28,7 +28,7 @@ impl Service for Turns {
 
     fn partition(&self, _id: PartitionId) {}
 
-    fn open(&self, _transport: Transport) -> u64 {
+    fn open(&self, _transport: SessionTransport) -> u64 {
         0
     }
 

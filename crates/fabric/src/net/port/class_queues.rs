@@ -49,7 +49,7 @@ pub enum ClassSignal<'a> {
 pub struct ClassQueues {
     /// The number of the host.
     host: usize,
-    classes: Vec<Class>,
+    classes: Vec<DestinationQueue>,
     /// Packets that may use the packet switch only, for all destinations.
     by_packet: VecDeque<Waiting>,
     by_packet_bytes: u64,
@@ -72,7 +72,7 @@ pub struct ClassQueues {
 
 /// The packets to one destination.
 #[derive(Debug, Default)]
-struct Class {
+struct DestinationQueue {
     /// Packets that either switch may carry.
     either: VecDeque<Waiting>,
     /// Packets that only circuits may carry.
@@ -90,7 +90,7 @@ struct Class {
 
 /// A packet that leaves the queues.
 #[derive(Debug)]
-pub(super) struct Departure {
+pub(super) struct DepartingPacket {
     /// The packet, as waiting from the time on at which its class was open.
     pub(super) waiting: Waiting,
     /// The switch by which it travels.
@@ -116,7 +116,7 @@ impl Pace {
     }
 }
 
-impl Class {
+impl DestinationQueue {
     /// Returns packets and bytes that wait.
     fn waiting(&self) -> (usize, u64) {
         (self.either.len() + self.by_circuit.len(), self.bytes)
@@ -139,7 +139,7 @@ impl ClassQueues {
     pub fn new(host: u32, hosts: u32, rates: ClassRates) -> ClassQueues {
         ClassQueues {
             host: host as usize,
-            classes: (0..hosts).map(|_| Class::default()).collect(),
+            classes: (0..hosts).map(|_| DestinationQueue::default()).collect(),
             by_packet: VecDeque::new(),
             by_packet_bytes: 0,
             packets: 0,
@@ -176,7 +176,7 @@ impl ClassQueues {
     /// Returns packets and bytes that wait in each queue.
     pub fn all_waiting(&self) -> impl Iterator<Item = (usize, u64)> {
         let by_packet = (self.by_packet.len(), self.by_packet_bytes);
-        std::iter::once(by_packet).chain(self.classes.iter().map(Class::waiting))
+        std::iter::once(by_packet).chain(self.classes.iter().map(DestinationQueue::waiting))
     }
 
     /// Returns whether a packet to `destination` joins the queue of the packet switch.
@@ -234,7 +234,7 @@ impl ClassQueues {
     }
 
     /// Removes the packet that is sent next, if one may be sent at `now`.
-    pub(super) fn pop(&mut self, now: Time) -> Option<Departure> {
+    pub(super) fn pop(&mut self, now: Time) -> Option<DepartingPacket> {
         if self.packets == 0 {
             return None;
         }
@@ -275,7 +275,7 @@ impl ClassQueues {
     }
 
     /// Returns the time from which on the first packet of `class` may leave by the packet switch, apart from its rate.
-    fn may_leave_by_packet(&self, class: &Class) -> Option<Time> {
+    fn may_leave_by_packet(&self, class: &DestinationQueue) -> Option<Time> {
         let first = class.either.front()?;
         if let Some(spread) = self.spread.filter(|_| class.residue > 0) {
             let needed = class.residue_sent + u64::from(first.size);
@@ -289,7 +289,7 @@ impl ClassQueues {
         (!class.waits || has_residue).then_some(self.week)
     }
 
-    fn pop_circuit(&mut self, now: Time) -> Option<Departure> {
+    fn pop_circuit(&mut self, now: Time) -> Option<DepartingPacket> {
         let destination = self.open.filter(|_| self.circuit.next <= now)?;
         let class = &mut self.classes[destination as usize];
         let (waiting, only_circuit) = class.pop_by_circuit()?;
@@ -297,10 +297,10 @@ impl ClassQueues {
         // A class that needed no circuit before this one opened did not wait for it.
         let waited = class.waits || only_circuit;
         let since = if waited { waiting.since } else { waiting.since.max(self.opened) };
-        Some(Departure::held(waiting, PathClass::Circuit, since, self.opened))
+        Some(DepartingPacket::held(waiting, PathClass::Circuit, since, self.opened))
     }
 
-    fn pop_packet(&mut self, now: Time) -> Option<Departure> {
+    fn pop_packet(&mut self, now: Time) -> Option<DepartingPacket> {
         if self.packet.next > now {
             return None;
         }
@@ -308,7 +308,7 @@ impl ClassQueues {
             let size = u64::from(waiting.size);
             self.by_packet_bytes -= size;
             self.packet.on_sent(now, size);
-            return Some(Departure { waiting, by: PathClass::Packet, held: Span::ZERO });
+            return Some(DepartingPacket { waiting, by: PathClass::Packet, held: Span::ZERO });
         }
         let count = self.classes.len();
         let in_turn = (0..count).map(|step| (self.turn + step) % count);
@@ -324,15 +324,15 @@ impl ClassQueues {
         self.packet.on_sent(now, size);
         // A residue is free from the beginning of its week.
         let freed = if class.waits { self.week } else { class.free_since };
-        Some(Departure::held(waiting, PathClass::Packet, waiting.since, freed))
+        Some(DepartingPacket::held(waiting, PathClass::Packet, waiting.since, freed))
     }
 }
 
-impl Departure {
+impl DepartingPacket {
     /// A packet that has waited for a circuit, or for the end of that, from `since` until `freed`.
-    fn held(waiting: Waiting, by: PathClass, since: Time, freed: Time) -> Departure {
+    fn held(waiting: Waiting, by: PathClass, since: Time, freed: Time) -> DepartingPacket {
         let held = freed.saturating_since(since);
-        Departure { waiting: Waiting { since: waiting.since + held, ..waiting }, by, held }
+        DepartingPacket { waiting: Waiting { since: waiting.since + held, ..waiting }, by, held }
     }
 }
 

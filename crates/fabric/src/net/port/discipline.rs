@@ -10,9 +10,9 @@ use plimsoll_mechanisms::pfc::{PauseState, Priorities};
 use plimsoll_memory::prefetch_for_later;
 use plimsoll_units::Time;
 
-use super::class_queues::{ClassQueues, Departure};
+use super::class_queues::{ClassQueues, DepartingPacket};
 use crate::net::topology::Link;
-use crate::net::{Flags, Packet, Sink, Slot, Wait};
+use crate::net::{Flags, Packet, Sink, Slot, WaitPlace};
 
 /// The order in which a queue is served where no mechanism and no discipline from outside decides it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -263,10 +263,10 @@ impl Discipline {
             }
             Discipline::FairPerFlow(queues) => queues.pop(pause),
             Discipline::Priorities(queues) => queues.pop(pause),
-            Discipline::Classes(queues) => queues.pop(now).map(|Departure { waiting, by, held }| {
+            Discipline::Classes(queues) => queues.pop(now).map(|DepartingPacket { waiting, by, held }| {
                 let packet = sink.packet_mut(waiting.slot);
                 packet.set_path_class(by);
-                packet.add_wait(Wait::CIRCUIT, held);
+                packet.add_wait(WaitPlace::CIRCUIT, held);
                 waiting
             }),
             Discipline::Pfabric(queue) => queue.pop_if(|waiting| pause.may(waiting.priority)),

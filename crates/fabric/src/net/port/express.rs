@@ -14,7 +14,7 @@ use plimsoll_units::{Span, Time};
 use super::marking::{Marker, Verdict};
 use super::sizes::Sizes;
 use super::{ANY, HeadPacer, PLAIN, PortConfig, PortRules};
-use crate::net::{Packet, PortId, QueueMeter, Sink, Slot, Wait};
+use crate::net::{Packet, PortId, QueueMeter, Sink, Slot, WaitPlace};
 
 /// A port whose departures are known at admission.
 #[derive(Debug)]
@@ -28,14 +28,14 @@ pub struct Express {
     waiting: Sizes,
     waiting_bytes: u32,
     in_service_bytes: u16,
-    extras: Option<Box<Extras>>,
+    extras: Option<Box<ExpressExtras>>,
 }
 
 const _: () = assert!(size_of::<Express>() == 64, "an express port is one cache line");
 
 /// The mechanisms that most ports do not have.
 #[derive(Debug)]
-struct Extras {
+struct ExpressExtras {
     marker: Option<Marker>,
     phantom_queue: Option<PhantomQueue>,
     pacer: Option<HeadPacer>,
@@ -66,7 +66,13 @@ impl Express {
             waiting_bytes: 0,
             in_service_bytes: 0,
             extras: (!plain).then(|| {
-                Box::new(Extras { marker, phantom_queue, pacer, meter, foreseen_marks: VecDeque::new() })
+                Box::new(ExpressExtras {
+                    marker,
+                    phantom_queue,
+                    pacer,
+                    meter,
+                    foreseen_marks: VecDeque::new(),
+                })
             }),
         }
     }
@@ -112,7 +118,7 @@ impl Express {
         let has_room = self.has_room_now(now, size);
         let mut verdict = self.rules.on_enqueue(self.waiting.len(), waiting_bytes);
         let is_idle_since = (self.busy_until < now).then_some(self.busy_until);
-        if let Some(Extras { marker: Some(marker), .. }) = self.extras::<IS_PLAIN>() {
+        if let Some(ExpressExtras { marker: Some(marker), .. }) = self.extras::<IS_PLAIN>() {
             if let Some(since) = is_idle_since {
                 marker.on_idle(since);
             }
@@ -154,13 +160,13 @@ impl Express {
         }
         self.busy_until = start + self.rules.byte_time.span(size);
         packet.add_wait(self.rules.wait, leaves - now);
-        packet.add_wait(Wait::Pacer, start - leaves);
+        packet.add_wait(WaitPlace::Pacer, start - leaves);
         Some(Admitted { arrives: self.busy_until + self.rules.propagation, marked })
     }
 
     /// Returns the mechanisms that most ports do not have; not called for a plain port.
     #[inline(always)]
-    fn extras<const IS_PLAIN: bool>(&mut self) -> Option<&mut Extras> {
+    fn extras<const IS_PLAIN: bool>(&mut self) -> Option<&mut ExpressExtras> {
         if IS_PLAIN { None } else { self.extras.as_deref_mut() }
     }
 
@@ -214,7 +220,7 @@ impl Express {
             self.in_service_bytes = size;
             self.waiting_bytes -= u32::from(size);
             let held = match self.extras::<IS_PLAIN>() {
-                Some(Extras { pacer: Some(pacer), .. }) => pacer.take_hold(),
+                Some(ExpressExtras { pacer: Some(pacer), .. }) => pacer.take_hold(),
                 _ => Span::ZERO,
             };
             self.first_leaves = if self.waiting.is_empty() {
@@ -230,20 +236,20 @@ impl Express {
     #[inline]
     fn on_change<const IS_PLAIN: bool>(&mut self, now: Time) {
         let waiting_bytes = u64::from(self.waiting_bytes);
-        if let Some(Extras { meter: Some(meter), .. }) = self.extras::<IS_PLAIN>() {
+        if let Some(ExpressExtras { meter: Some(meter), .. }) = self.extras::<IS_PLAIN>() {
             meter.on_change(now, waiting_bytes);
         }
     }
 
     #[cold]
     fn note_drop<const IS_PLAIN: bool>(&mut self, now: Time) {
-        if let Some(Extras { meter: Some(meter), .. }) = self.extras::<IS_PLAIN>() {
+        if let Some(ExpressExtras { meter: Some(meter), .. }) = self.extras::<IS_PLAIN>() {
             meter.on_dropped(now);
         }
     }
 }
 
-impl Extras {
+impl ExpressExtras {
     /// Returns when a packet starts to be sent that is admitted at `now` and leaves the queue at `leaves`.
     #[inline]
     fn release(&mut self, now: Time, leaves: Time, packet: &Packet) -> Time {

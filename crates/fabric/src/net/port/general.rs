@@ -18,7 +18,7 @@ use super::class_queues::{ClassQueues, ClassSignal};
 use super::discipline::{Discipline, Leaving, Waiting};
 use super::marking::{Marker, Verdict};
 use super::{ANY, HeadPacer, PLAIN, PortConfig, PortRules, SharedRoom};
-use crate::net::{Packet, PathClass, PortId, QueueMeter, Sink, Slot, Wait};
+use crate::net::{Packet, PathClass, PortId, QueueMeter, Sink, Slot, WaitPlace};
 
 /// A port that decides at each departure. Fields read for every packet come first, in the port's cache line, and the
 /// others are elsewhere: the test for an idle port does not read them.
@@ -55,7 +55,7 @@ struct Rest {
     discipline: Discipline,
     /// Packets that the discipline has just dropped; empty in between.
     victims: Vec<Slot>,
-    extras: Extras,
+    extras: GeneralExtras,
 }
 
 const _: () = assert!(offset_of!(Rest, extras) <= 64, "a plain port uses one cache line of these");
@@ -63,7 +63,7 @@ const _: () = assert!(offset_of!(Rest, extras) <= 64, "a plain port uses one cac
 /// Fields that a plain port does not need: everything beside the rules and the discipline that examines a packet or
 /// stops it.
 #[derive(Debug)]
-struct Extras {
+struct GeneralExtras {
     marker: Option<Box<Marker>>,
     shared: Option<SharedRoom>,
     /// The bytes of the shared buffer that the packet in service still holds.
@@ -107,7 +107,7 @@ impl General {
             && !config.counts_drain_bytes
             && config.pacer.is_none();
         let passes_up_to = if counts_waiting { 0 } else { config.discipline.passes_up_to() };
-        let extras = Extras {
+        let extras = GeneralExtras {
             marker: config.marker.map(Box::new),
             shared: config.shared,
             shared_in_service: 0,
@@ -237,7 +237,7 @@ impl General {
             sink.marked(id, slot);
         }
         if self.passes(now, waiting.size, waiting.priority) {
-            if let Some(Extras { accounts: true, .. }) = self.extras::<IS_PLAIN>() {
+            if let Some(GeneralExtras { accounts: true, .. }) = self.extras::<IS_PLAIN>() {
                 sink.entered(id, slot);
                 sink.left(id, slot);
             }
@@ -416,7 +416,7 @@ impl General {
 
     /// Returns the mechanisms; a plain port has none.
     #[inline(always)]
-    fn extras<const IS_PLAIN: bool>(&mut self) -> Option<&mut Extras> {
+    fn extras<const IS_PLAIN: bool>(&mut self) -> Option<&mut GeneralExtras> {
         if IS_PLAIN { None } else { Some(&mut self.rest.extras) }
     }
 
@@ -424,7 +424,7 @@ impl General {
     #[inline]
     fn note_change<const IS_PLAIN: bool>(&mut self, now: Time) {
         let waiting_bytes = self.waiting_bytes;
-        if let Some(Extras { meter: Some(meter), .. }) = self.extras::<IS_PLAIN>() {
+        if let Some(GeneralExtras { meter: Some(meter), .. }) = self.extras::<IS_PLAIN>() {
             meter.on_change(now, waiting_bytes);
         }
     }
@@ -435,7 +435,7 @@ impl General {
             return;
         }
         let next = self.pop(id, now, sink);
-        if let Some(Extras { shared: Some(_), .. }) = self.extras::<IS_PLAIN>() {
+        if let Some(GeneralExtras { shared: Some(_), .. }) = self.extras::<IS_PLAIN>() {
             self.on_departure(next.as_ref().map_or(0, |next| u64::from(next.waiting.size)), sink);
         }
         let Some(next) = next else {
@@ -514,7 +514,7 @@ impl General {
         self.asked_for_end = false;
         let (busy_until, propagation) = (self.busy_until, self.rules.propagation);
         packet.add_wait(self.rules.wait, now - since);
-        packet.add_wait(Wait::Pacer, start - now);
+        packet.add_wait(WaitPlace::Pacer, start - now);
         if let Some(extras) = self.extras::<IS_PLAIN>() {
             if let Some(marker) = &mut extras.marker {
                 marker.on_transmit(packet, busy_until);
@@ -528,7 +528,7 @@ impl General {
         }
         sink.transmit(id, busy_until + propagation, slot);
         self.call_when_free(id, now, sink);
-        if let Some(Extras { announces_room: true, .. }) = self.extras::<IS_PLAIN>() {
+        if let Some(GeneralExtras { announces_room: true, .. }) = self.extras::<IS_PLAIN>() {
             sink.room(id);
         }
     }

@@ -1,7 +1,7 @@
 //! Decides whether an arriving packet is marked, or dropped before the queue is full.
 //!
 //! A port compares its queue with a threshold ([`PortRules`]), or has a [`Marker`] in its place. A new rule for
-//! arrivals is a variant of [`Rule`], made in [`Marker::of`]; no other file of the fabric distinguishes the rules.
+//! arrivals is a variant of [`MarkingRule`], made in [`Marker::of`]; no other file of the fabric distinguishes the rules.
 
 use plimsoll_mechanisms::PortMechanisms;
 use plimsoll_mechanisms::red::Red;
@@ -12,17 +12,17 @@ use rand::Rng;
 use rand_pcg::Pcg64;
 
 use super::PortRules;
-use crate::net::{Ecn, Packet};
+use crate::net::{EcnField, Packet};
 
 /// The mechanism that decides on arriving packets in place of the threshold, with its random stream.
 #[derive(Debug)]
 pub struct Marker {
-    rule: Rule,
+    rule: MarkingRule,
     stream: Pcg64,
 }
 
 #[derive(Debug)]
-enum Rule {
+enum MarkingRule {
     /// Random early detection, which averages the queue of the port.
     Red(Red),
     /// Random early detection by priority, which counts the waiting packets of each.
@@ -38,8 +38,8 @@ impl Marker {
         stream: impl FnOnce(&'static str) -> Pcg64,
     ) -> Option<Marker> {
         let (rule, name) = match (&mechanisms.red, &mechanisms.wred) {
-            (Some(params), _) => (Rule::Red(Red::new(params, link)), "red"),
-            (None, Some(params)) => (Rule::Wred(Wred::new(params, link)), "wred"),
+            (Some(params), _) => (MarkingRule::Red(Red::new(params, link)), "red"),
+            (None, Some(params)) => (MarkingRule::Wred(Wred::new(params, link)), "wred"),
             (None, None) => return None,
         };
         Some(Marker { rule, stream: stream(name) })
@@ -48,16 +48,18 @@ impl Marker {
     /// Returns whether it must be called for each packet that joins and leaves the queue, which takes the general
     /// engine.
     pub(super) fn counts_waiting(&self) -> bool {
-        matches!(self.rule, Rule::Wred(_))
+        matches!(self.rule, MarkingRule::Wred(_))
     }
 
     /// Decides on a packet that finds `bytes` waiting, and room.
     pub(super) fn on_enqueue(&mut self, now: Time, bytes: u64, packet: &Packet) -> Verdict {
         let stream = &mut self.stream;
-        let (size, ect) = (u64::from(packet.size), packet.ecn != Ecn::NotEct);
+        let (size, ect) = (u64::from(packet.size), packet.ecn != EcnField::NotEct);
         match &mut self.rule {
-            Rule::Red(red) => red.on_enqueue(now, bytes, size, ect, || stream.next_u64()),
-            Rule::Wred(wred) => wred.on_enqueue(now, packet.priority & 7, size, ect, || stream.next_u64()),
+            MarkingRule::Red(red) => red.on_enqueue(now, bytes, size, ect, || stream.next_u64()),
+            MarkingRule::Wred(wred) => {
+                wred.on_enqueue(now, packet.priority & 7, size, ect, || stream.next_u64())
+            }
         }
     }
 
@@ -66,11 +68,11 @@ impl Marker {
     pub(super) fn on_overflow(&mut self, now: Time, bytes: u64, packet: &Packet) {
         let size = u64::from(packet.size);
         match &mut self.rule {
-            Rule::Red(red) => {
+            MarkingRule::Red(red) => {
                 red.on_enqueue(now, bytes, size, false, || 0);
                 red.on_overflow();
             }
-            Rule::Wred(wred) => {
+            MarkingRule::Wred(wred) => {
                 wred.on_enqueue(now, packet.priority & 7, size, false, || 0);
                 wred.on_overflow(packet.priority & 7);
             }
@@ -80,29 +82,29 @@ impl Marker {
     /// The queue and the link have been idle since `since`.
     pub(super) fn on_idle(&mut self, since: Time) {
         match &mut self.rule {
-            Rule::Red(red) => red.on_idle(since),
+            MarkingRule::Red(red) => red.on_idle(since),
             // It stores the time of the last transmission of each priority.
-            Rule::Wred(_) => {}
+            MarkingRule::Wred(_) => {}
         }
     }
 
     /// `packet` has joined the queue.
     pub(super) fn on_entered(&mut self, packet: &Packet) {
-        if let Rule::Wred(wred) = &mut self.rule {
+        if let MarkingRule::Wred(wred) = &mut self.rule {
             wred.on_entered(packet.priority & 7, u64::from(packet.size));
         }
     }
 
     /// `packet` has left the queue.
     pub(super) fn on_left(&mut self, packet: &Packet) {
-        if let Rule::Wred(wred) = &mut self.rule {
+        if let MarkingRule::Wred(wred) = &mut self.rule {
             wred.on_left(packet.priority & 7, u64::from(packet.size));
         }
     }
 
     /// `packet` is being sent until `until`.
     pub(super) fn on_transmit(&mut self, packet: &Packet, until: Time) {
-        if let Rule::Wred(wred) = &mut self.rule {
+        if let MarkingRule::Wred(wred) = &mut self.rule {
             wred.on_transmit(packet.priority & 7, until);
         }
     }

@@ -3,7 +3,7 @@
 use plimsoll_mechanisms::ecn::Ecn;
 use plimsoll_units::{ByteTime, Span};
 
-use crate::net::Wait;
+use crate::net::WaitPlace;
 
 /// The link, the buffer limit and the ECN threshold of a port. Ports with the same rules share them: in a large
 /// network a port is then one cache line, and its rules are in the cache already.
@@ -14,7 +14,7 @@ pub struct PortRules {
     /// The one-way propagation delay.
     pub propagation: Span,
     /// The component that waiting here counts as.
-    pub wait: Wait,
+    pub wait: WaitPlace,
     /// The most that may wait.
     pub limit: BufferLimit,
     /// The threshold above which packets are marked, if there is one.

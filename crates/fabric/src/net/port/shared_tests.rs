@@ -9,7 +9,7 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 use rand::SeedableRng;
 
 use super::*;
-use crate::net::{HostId, Wait};
+use crate::net::{HostId, WaitPlace};
 
 const SIZE: u64 = 1_000;
 
@@ -71,7 +71,7 @@ pub(super) fn config(number: u32, limit: BufferLimit, marker: Option<Marker>) ->
         rules: Arc::new(PortRules {
             byte_time: Rate::from_gbps(1).byte_time(),
             propagation: Span::ZERO,
-            wait: Wait::Tier0,
+            wait: WaitPlace::Tier0,
             limit,
             ecn: None,
         }),

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::arithmetic::Divisor;
-use super::kind::{Check, Cut, Inside, Kind, hosts, product, switches};
+use super::kind::{Inside, Kind, TopologyCheck, TopologyCut, hosts, product, switches};
 use super::link::{Choices, Link, LinkClass, Node, host_links};
 use super::{Network, Paths};
 use crate::Unbuildable;
@@ -51,7 +51,7 @@ impl Clos {
 }
 
 impl Kind for Clos {
-    fn check(&self, check: &mut Check) {
+    fn check(&self, check: &mut TopologyCheck) {
         let least = if self.edges == 1 && self.hosts_per_edge == 1 { 2 } else { 1 };
         check.at_least("pods", self.pods, least);
         check.at_least("edges", self.edges, 1);
@@ -89,13 +89,13 @@ impl Kind for Clos {
         vec![(self.rate, self.delay)]
     }
 
-    fn cuts(&self) -> Vec<Cut> {
+    fn cuts(&self) -> Vec<TopologyCut> {
         let up = self.rate.as_bps() as f64 * f64::from(self.aggregations);
         let links = "the links from an edge switch to its pod";
-        let edge = Cut { links, inside: Inside::Groups(self.hosts_per_edge), bits_per_second: up };
+        let edge = TopologyCut { links, inside: Inside::Groups(self.hosts_per_edge), bits_per_second: up };
         let links = "the links from a pod to the cores";
         let inside = Inside::Groups(self.hosts_per_edge.saturating_mul(self.edges));
-        let pod = Cut { links, inside, bits_per_second: up * f64::from(self.cores) };
+        let pod = TopologyCut { links, inside, bits_per_second: up * f64::from(self.cores) };
         [edge].into_iter().chain((self.pods > 1).then_some(pod)).collect()
     }
 

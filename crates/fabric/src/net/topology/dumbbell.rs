@@ -6,7 +6,7 @@ use plimsoll_units::{Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Check, Cut, Inside, Kind, hosts, switches};
+use super::kind::{Inside, Kind, TopologyCheck, TopologyCut, hosts, switches};
 use super::link::{Choices, Link, LinkClass, Node, host_links};
 use super::{Network, Paths};
 use crate::Unbuildable;
@@ -40,7 +40,7 @@ impl Dumbbell {
 }
 
 impl Kind for Dumbbell {
-    fn check(&self, check: &mut Check) {
+    fn check(&self, check: &mut TopologyCheck) {
         check.at_least("left", self.left, 1);
         check.at_least("right", self.right, 1);
         check.rate("rate", self.rate);
@@ -79,10 +79,10 @@ impl Kind for Dumbbell {
         vec![(self.rate, self.delay), (self.bottleneck_rate, self.bottleneck_delay())]
     }
 
-    fn cuts(&self) -> Vec<Cut> {
+    fn cuts(&self) -> Vec<TopologyCut> {
         let links = "the link between the switches";
         let bits_per_second = self.bottleneck_rate.as_bps() as f64;
-        vec![Cut { links, inside: Inside::Hosts((0..self.left).collect()), bits_per_second }]
+        vec![TopologyCut { links, inside: Inside::Hosts((0..self.left).collect()), bits_per_second }]
     }
 
     fn neighbours(&self, node: Node) -> Vec<Node> {

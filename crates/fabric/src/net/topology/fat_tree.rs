@@ -4,7 +4,7 @@ use plimsoll_units::{Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Check, Kind};
+use super::kind::{Kind, TopologyCheck};
 use super::link::{LinkClass, Node};
 use super::{Clos, ClosShape, Network};
 use crate::Unbuildable;
@@ -26,7 +26,7 @@ impl FatTree {
 }
 
 impl Kind for FatTree {
-    fn check(&self, check: &mut Check) {
+    fn check(&self, check: &mut TopologyCheck) {
         if self.k < 2 || self.k % 2 == 1 {
             check.error("k", format!("a fat-tree of {} ports", self.k), "an even number, at least 2");
         }

@@ -6,7 +6,7 @@ use plimsoll_units::{Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Check, Cut, Inside, Kind};
+use super::kind::{Inside, Kind, TopologyCheck, TopologyCut};
 use super::link::Node;
 use super::{GraphLink as LinkOfNodes, Network};
 use crate::Unbuildable;
@@ -32,12 +32,12 @@ pub struct Graph {
     /// Names of the switches; nodes that follow the hosts.
     pub switches: Vec<String>,
     /// Links between nodes.
-    pub links: Vec<GraphLink>,
+    pub links: Vec<FileLink>,
 }
 
 /// A full-duplex link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct GraphLink {
+pub struct FileLink {
     /// One end: a host's number, or the number of hosts plus a switch's.
     pub from: u32,
     /// The other end.
@@ -54,7 +54,7 @@ impl File {
 
 impl Kind for File {
     /// Checks nothing: the scenario checks the graph when it reads it.
-    fn check(&self, _check: &mut Check) {}
+    fn check(&self, _check: &mut TopologyCheck) {}
 
     fn tiers(&self) -> &'static [&'static str] {
         File::TIERS
@@ -90,11 +90,15 @@ impl Kind for File {
         links.map(|link| (link.rate, link.delay)).collect()
     }
 
-    fn cuts(&self) -> Vec<Cut> {
+    fn cuts(&self) -> Vec<TopologyCut> {
         let links = "the links from a switch with hosts to the others";
         let switches = self.graph.iter().flat_map(|graph| graph.switches_with_hosts());
         switches
-            .map(|(hosts, bits_per_second)| Cut { links, inside: Inside::Hosts(hosts), bits_per_second })
+            .map(|(hosts, bits_per_second)| TopologyCut {
+                links,
+                inside: Inside::Hosts(hosts),
+                bits_per_second,
+            })
             .collect()
     }
 

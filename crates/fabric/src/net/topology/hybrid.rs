@@ -14,7 +14,7 @@ use plimsoll_units::{Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Check, Cut, Inside, Kind, hosts, product};
+use super::kind::{Inside, Kind, TopologyCheck, TopologyCut, hosts, product};
 use super::link::{Choices, Link, LinkClass, Node, host_links};
 use super::{Network, Paths};
 use crate::Unbuildable;
@@ -76,7 +76,7 @@ impl Hybrid {
 }
 
 impl Kind for Hybrid {
-    fn check(&self, check: &mut Check) {
+    fn check(&self, check: &mut TopologyCheck) {
         check.at_least("racks", self.racks, 2);
         check.at_least("hosts_per_rack", self.hosts_per_rack, 1);
         check.at_least("packet_uplinks", self.hops().packet_uplinks, 1);
@@ -123,12 +123,12 @@ impl Kind for Hybrid {
         self.classes().iter().map(|class| (class.rate, class.propagation)).collect()
     }
 
-    fn cuts(&self) -> Vec<Cut> {
+    fn cuts(&self) -> Vec<TopologyCut> {
         let [_, packet, circuit] = self.classes();
         let NextHops { hosts_per_rack, packet_uplinks, .. } = self.hops();
         let circuits = circuit.rate.as_bps() as f64 * f64::from(hosts_per_rack);
         let bits_per_second = packet.rate.as_bps() as f64 * f64::from(packet_uplinks) + circuits;
-        vec![Cut {
+        vec![TopologyCut {
             links: "the uplinks of a rack to both switches",
             inside: Inside::Groups(hosts_per_rack),
             bits_per_second,

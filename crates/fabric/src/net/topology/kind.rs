@@ -9,7 +9,7 @@ use crate::net::HostId;
 /// The parameters of one kind of topology: the table `[topology]` of a scenario.
 pub trait Kind {
     /// Checks the parameters.
-    fn check(&self, check: &mut Check);
+    fn check(&self, check: &mut TopologyCheck);
 
     /// Returns the names of the switch tiers, from the hosts upwards.
     fn tiers(&self) -> &'static [&'static str];
@@ -39,7 +39,7 @@ pub trait Kind {
     fn link_classes(&self) -> Vec<(Rate, Span)>;
 
     /// Returns the cuts of the network that traffic between all hosts may overload.
-    fn cuts(&self) -> Vec<Cut> {
+    fn cuts(&self) -> Vec<TopologyCut> {
         Vec::new()
     }
 
@@ -94,7 +94,7 @@ pub trait Kind {
 
 /// The links through which a group of hosts reaches all others.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Cut {
+pub struct TopologyCut {
     /// Description of the links: `the links from a leaf to the spines`.
     pub links: &'static str,
     /// The hosts on one side.
@@ -148,11 +148,11 @@ pub struct InvalidValue {
 
 /// Collects the invalid parameters of a topology.
 #[derive(Default, Debug)]
-pub struct Check {
+pub struct TopologyCheck {
     errors: Vec<InvalidValue>,
 }
 
-impl Check {
+impl TopologyCheck {
     /// Reports an invalid value.
     pub fn error(&mut self, key: &'static str, problem: impl Into<String>, allowed: impl Into<String>) {
         self.errors.push(InvalidValue { key, problem: problem.into(), allowed: allowed.into() });
@@ -183,7 +183,7 @@ const LINKS_MAX: u64 = 8_000_000;
 impl Topology {
     /// Returns the invalid parameters of the topology; a graph file must have been read.
     pub fn check(&self) -> Vec<InvalidValue> {
-        let mut check = Check::default();
+        let mut check = TopologyCheck::default();
         self.params().check(&mut check);
         if self.host_count() > HOSTS_MAX {
             let allowed = format!("at most {HOSTS_MAX} hosts in all");

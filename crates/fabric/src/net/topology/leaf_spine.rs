@@ -6,7 +6,7 @@ use plimsoll_units::{Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Check, Cut, Inside, Kind, hosts, product, switches};
+use super::kind::{Inside, Kind, TopologyCheck, TopologyCut, hosts, product, switches};
 use super::link::{Choices, Link, LinkClass, Node, host_links};
 use super::{Network, Paths};
 use crate::Unbuildable;
@@ -46,7 +46,7 @@ impl LeafSpine {
 }
 
 impl Kind for LeafSpine {
-    fn check(&self, check: &mut Check) {
+    fn check(&self, check: &mut TopologyCheck) {
         check.at_least("leaves", self.leaves, 1);
         check.at_least("spines", self.spines, 1);
         check.at_least("hosts_per_leaf", self.hosts_per_leaf, if self.leaves == 1 { 2 } else { 1 });
@@ -82,13 +82,13 @@ impl Kind for LeafSpine {
         vec![(self.rate, self.delay), (self.fabric_rate(), self.fabric_delay())]
     }
 
-    fn cuts(&self) -> Vec<Cut> {
+    fn cuts(&self) -> Vec<TopologyCut> {
         if self.leaves <= 1 {
             return Vec::new();
         }
         let links = "the links from a leaf to the spines";
         let bits_per_second = self.fabric_rate().as_bps() as f64 * f64::from(self.spines);
-        vec![Cut { links, inside: Inside::Groups(self.hosts_per_leaf), bits_per_second }]
+        vec![TopologyCut { links, inside: Inside::Groups(self.hosts_per_leaf), bits_per_second }]
     }
 
     fn neighbours(&self, node: Node) -> Vec<Node> {

@@ -2,7 +2,7 @@
 
 use plimsoll_units::{Rate, Span};
 
-use crate::net::{HostId, Wait};
+use crate::net::{HostId, WaitPlace};
 
 /// A node of the network: a host or a switch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -37,10 +37,10 @@ impl Link {
     }
 
     /// Returns the component to which a packet's waiting time at this port is added.
-    pub fn wait(&self) -> Wait {
+    pub fn wait(&self) -> WaitPlace {
         match self.from {
-            Node::Host(_) => Wait::Nic,
-            Node::Switch(_) => Wait::TIERS[usize::from(self.tier)],
+            Node::Host(_) => WaitPlace::Nic,
+            Node::Switch(_) => WaitPlace::TIERS[usize::from(self.tier)],
         }
     }
 }

@@ -4,7 +4,7 @@ use plimsoll_units::{Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Check, Kind, hosts};
+use super::kind::{Kind, TopologyCheck, hosts};
 use super::link::{LinkClass, Node, host_links};
 use super::{Network, Paths};
 use crate::Unbuildable;
@@ -26,7 +26,7 @@ impl Rack {
 }
 
 impl Kind for Rack {
-    fn check(&self, check: &mut Check) {
+    fn check(&self, check: &mut TopologyCheck) {
         check.at_least("hosts", self.hosts, 2);
         check.rate("rate", self.rate);
     }

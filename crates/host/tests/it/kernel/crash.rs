@@ -2,7 +2,7 @@
 
 use std::env;
 
-use plimsoll_host::{Error, Facts as _, Host, Journal, Kernel, StateFolders, Step, System, Undone};
+use plimsoll_host::{Error, Facts as _, Host, Kernel, PolicyJournal, StateFolders, Step, System, Undone};
 
 use crate::kernel::snapshot::{assert_as_before, snapshot};
 use crate::kernel::world::{World, apply_until, lock, text};
@@ -83,7 +83,7 @@ fn a_rollback_that_ends() {
     let Ok(moment) = env::var(END_AT) else { return };
     let (world, moment): (World, usize) = (World::enter("").unwrap(), moment.parse().unwrap());
     let name = world.name.parse().unwrap();
-    let steps = Journal::of(&StateFolders::default(), &name).read().unwrap().unwrap().begun;
+    let steps = PolicyJournal::of(&StateFolders::default(), &name).read().unwrap().unwrap().begun;
     let lock = lock();
     let mut system = Ends { kernel: Kernel(&lock), undone: 0, at: moment, steps };
     plimsoll_host::rollback(&lock, &name, &mut system).unwrap();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use plimsoll_host::{ApplyPlan, Hold, Progress, Step};
+use plimsoll_host::{ApplyPlan, ApplyProgress, Hold, Step};
 
 use crate::kernel::snapshot::{assert_as_before, snapshot};
 use crate::kernel::world::{World, apply, apply_until, everything, run, text};
@@ -189,7 +189,7 @@ fn what_somebody_else_makes_at_the_last_moment_is_not_taken_back() {
     let cgroup = plan.steps.iter().position(|step| matches!(step, Step::Cgroup { .. })).unwrap();
     let clsact = plan.steps.iter().position(|step| matches!(step, Step::Clsact { .. })).unwrap();
     let mut make = |moment| {
-        if moment == Progress::Begun(cgroup) {
+        if moment == ApplyProgress::Begun(cgroup) {
             fs::create_dir(&folder).unwrap();
         }
     };
@@ -199,7 +199,7 @@ fn what_somebody_else_makes_at_the_last_moment_is_not_taken_back() {
     fs::remove_dir(&folder).unwrap();
     assert_as_before(&world, &before, "the other steps were undone");
     let mut make = |moment| {
-        if moment == Progress::Begun(clsact) {
+        if moment == ApplyProgress::Begun(clsact) {
             assert!(run("tc", "qdisc add dev near clsact"));
         }
     };

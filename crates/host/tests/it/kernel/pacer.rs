@@ -8,8 +8,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_host::{
-    Device, DeviceName, Error, Facts, Host, Journal, Prefix, RootQueue, Route, Side, StateFolders, Unit,
-    UnitName,
+    Device, DeviceName, DeviceSide, Error, Facts, Host, HostRoute, PolicyJournal, Prefix, RootQueue,
+    StateFolders, Unit, UnitName,
 };
 use plimsoll_testing::eventually;
 
@@ -90,7 +90,7 @@ fn without_fq_a_filter_has_the_pacers_rate() {
     let packets = || filter().packets;
     eventually("all that is paced has passed the filter", || packets() == 50);
 
-    let journal = Journal::of(&StateFolders::default(), &world.name.parse().unwrap());
+    let journal = PolicyJournal::of(&StateFolders::default(), &world.name.parse().unwrap());
     let applied = journal.read().unwrap().unwrap();
     let over = AtomicBool::new(false);
     let changes = std::thread::scope(|scope| {
@@ -231,7 +231,7 @@ impl Facts for KeepsDepartures {
     fn device(&self, name: &DeviceName) -> Result<Option<Device>, Error> {
         Host.device(name)
     }
-    fn filters(&self, name: &DeviceName, side: Side) -> Result<Vec<u32>, Error> {
+    fn filters(&self, name: &DeviceName, side: DeviceSide) -> Result<Vec<u32>, Error> {
         Host.filters(name, side)
     }
     fn root_queue(&self, _: &DeviceName) -> Result<RootQueue, Error> {
@@ -258,7 +258,7 @@ impl Facts for KeepsDepartures {
     fn devices(&self) -> Result<Vec<String>, Error> {
         Host.devices()
     }
-    fn route(&self, prefix: Prefix) -> Result<Option<Route>, Error> {
+    fn route(&self, prefix: Prefix) -> Result<Option<HostRoute>, Error> {
         Host.route(prefix)
     }
     fn sysctl(&self, name: &str) -> Result<String, Error> {

@@ -12,7 +12,8 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 
 use plimsoll_host::{
-    ApplyPlan, Error, Facts as _, Host, Journal, Kernel, Lock, Policy, Progress, RolledBack, StateFolders,
+    ApplyPlan, ApplyProgress, Error, Facts as _, Host, HostLock, Kernel, Policy, PolicyJournal, RolledBack,
+    StateFolders,
 };
 
 /// The environment variable of a test that runs inside.
@@ -84,8 +85,8 @@ impl World {
         plimsoll_host::rollback_rest(&lock, &self.name.parse().unwrap(), &mut Kernel(&lock))
     }
 
-    pub fn status(&self) -> plimsoll_host::Status {
-        let journal = Journal::of(&StateFolders::default(), &self.name.parse().unwrap());
+    pub fn status(&self) -> plimsoll_host::PolicyStatus {
+        let journal = PolicyJournal::of(&StateFolders::default(), &self.name.parse().unwrap());
         plimsoll_host::observe(&journal.read().unwrap().unwrap()).unwrap()
     }
 
@@ -96,8 +97,8 @@ impl World {
 }
 
 /// Takes the lock, and waits for other tests that change this host.
-pub fn lock() -> Lock {
-    Lock::acquire(&StateFolders::default(), &mut || true).unwrap()
+pub fn lock() -> HostLock {
+    HostLock::acquire(&StateFolders::default(), &mut || true).unwrap()
 }
 
 /// Applies a plan that needs no confirmation.
@@ -106,7 +107,7 @@ pub fn apply(plan: &ApplyPlan) -> Result<(), Error> {
 }
 
 /// Applies a plan likewise, and calls `at` at every point of progress.
-pub fn apply_until(plan: &ApplyPlan, at: &mut dyn FnMut(Progress)) -> Result<(), Error> {
+pub fn apply_until(plan: &ApplyPlan, at: &mut dyn FnMut(ApplyProgress)) -> Result<(), Error> {
     let lock = lock();
     plimsoll_host::apply(&lock, plan, &mut Kernel(&lock), false, at)
 }

@@ -1,11 +1,11 @@
-//! State that all drivers of a run share: [`AgentContext`], [`Settings`] and the state [`Shared`] by their threads.
+//! State that all drivers of a run share: [`AgentContext`], [`AgentSettings`] and the state [`Shared`] by their threads.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_fabric::net::Network;
-use plimsoll_mechanisms::tcp::Config;
+use plimsoll_mechanisms::tcp::TcpConfig;
 use plimsoll_units::{Span, Time};
 use socket2::Protocol;
 
@@ -17,7 +17,7 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The settings that all connections have in common.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings {
+pub(crate) struct AgentSettings {
     /// The kernel's name of the congestion control.
     pub(crate) congestion_control: String,
     /// Whether connections are of MPTCP.
@@ -30,7 +30,7 @@ pub(crate) struct Settings {
     pub(crate) shares: Arc<Shares>,
 }
 
-impl Settings {
+impl AgentSettings {
     /// Returns the protocol of connections.
     pub(super) fn protocol(&self) -> Protocol {
         if self.multipath { Protocol::MPTCP } else { Protocol::TCP }
@@ -46,13 +46,13 @@ impl Settings {
 #[derive(Clone, Debug)]
 pub(crate) struct AgentContext {
     /// The settings of all connections.
-    pub(crate) settings: Settings,
+    pub(crate) settings: AgentSettings,
     /// The names of the hosts' namespaces.
     pub(crate) names: Vec<String>,
     /// The network, from which ideal times are computed.
     pub(crate) network: Network,
     /// The parameters of the transport, from which ideal times are computed.
-    pub(crate) transport: Config,
+    pub(crate) transport: TcpConfig,
 }
 
 /// The state that the drivers' threads share with the run.

@@ -1,4 +1,4 @@
-//! [`Datagrams`]: single packets between namespaces, over UDP.
+//! [`SourceSockets`]: single packets between namespaces, over UDP.
 //!
 //! The first eight bytes of the payload are the tag. A datagram that the system does not take, such as a limiter's
 //! excess, is lost, as in a simulation.
@@ -22,7 +22,7 @@ use crate::failure::failed;
 
 /// The UDP sockets of one source, by host.
 #[derive(Debug)]
-pub(super) struct Datagrams {
+pub(super) struct SourceSockets {
     context: Arc<AgentContext>,
     driven: DrivenSource,
     sockets: BTreeMap<u32, UdpSocket>,
@@ -38,11 +38,11 @@ const LABEL: usize = 8;
 /// The largest payload of UDP over IPv4.
 const PAYLOAD_MAX: u64 = 65_507;
 
-impl Datagrams {
+impl SourceSockets {
     /// Returns a set of sockets that is empty.
-    pub(super) fn new(context: &Arc<AgentContext>, driven: DrivenSource) -> Datagrams {
+    pub(super) fn new(context: &Arc<AgentContext>, driven: DrivenSource) -> SourceSockets {
         let hosts = 0..context.names.len() as u32;
-        Datagrams {
+        SourceSockets {
             context: Arc::clone(context),
             driven,
             room: vec![0; PAYLOAD_MAX as usize].into(),

@@ -21,13 +21,13 @@ use std::sync::atomic::Ordering;
 use plimsoll_fabric::net::{HostId, Packet, ideal_time};
 use plimsoll_mechanisms::tcp::Connections;
 use plimsoll_results::outcome;
-use plimsoll_traffic::record::{ExtraLoad, Message, Observation, Query, Split};
-use plimsoll_traffic::{Actions, Arrival, ConnectionEnd, Datagram, Reach, Source, Write};
+use plimsoll_traffic::record::{ExtraLoad, MessageRecord, Observation, QueryRecord, Split};
+use plimsoll_traffic::{Actions, Arrival, ConnectionEnd, Datagram, Source, SourceReach, Write};
 use plimsoll_units::{Span, Time};
 use rustix::event::{Timespec, epoll};
 
 use super::context::{AgentContext, PATIENCE, Shared};
-use super::datagrams::Datagrams;
+use super::datagrams::SourceSockets;
 use super::events::{DATAGRAMS, LISTENER};
 use super::pipes::{PipedMessage, Pipes};
 use super::plan::DrivenSource;
@@ -39,7 +39,7 @@ pub(super) struct SourceDriver {
     source: Box<dyn Source>,
     epoll: OwnedFd,
     pipes: Pipes,
-    datagrams: Datagrams,
+    datagrams: SourceSockets,
     /// The pipe of each connection, by the source's number.
     pipe_of: Vec<usize>,
     /// Whether a connection stays open when its messages have arrived.
@@ -61,11 +61,11 @@ type PacketName = (u32, u64);
 /// The records of a source.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
-    pub(crate) messages: Vec<Message>,
-    pub(crate) queries: Vec<Query>,
+    pub(crate) messages: Vec<MessageRecord>,
+    pub(crate) queries: Vec<QueryRecord>,
     pub(crate) observations: Vec<Observation>,
     pub(crate) extra: Vec<ExtraLoad>,
-    pub(crate) connections: Vec<outcome::Connection>,
+    pub(crate) connections: Vec<outcome::ConnectionRecord>,
 }
 
 /// The time after which a single packet counts as lost.
@@ -86,7 +86,7 @@ impl SourceDriver {
     ) -> io::Result<SourceDriver> {
         Ok(SourceDriver {
             pipes: Pipes::new(context, driven),
-            datagrams: Datagrams::new(context, driven),
+            datagrams: SourceSockets::new(context, driven),
             context: Arc::clone(context),
             shared: Arc::clone(shared),
             source,
@@ -132,7 +132,8 @@ impl SourceDriver {
         let kept = self.source.kept_connections();
         let per_message = self.context.transport.params.connections == Connections::PerMessage;
         // Flows that keep none have a connection each.
-        self.keeps_connections = !per_message && (self.source.reach() != Reach::Receiver || !kept.is_empty());
+        self.keeps_connections =
+            !per_message && (self.source.reach() != SourceReach::Receiver || !kept.is_empty());
         for opened in kept {
             let (client, server) = (opened.client.0, opened.server.0);
             let pipe = self.pipes.open(&self.epoll, client, server)?;
@@ -215,7 +216,7 @@ impl SourceDriver {
             self.act(now, |source, actions| source.on_message(arrival, actions))?;
         }
         // A connection of one message has served when its client has the answer, or its server a flow.
-        let is_last = end == ConnectionEnd::Client as usize || self.source.reach() == Reach::Receiver;
+        let is_last = end == ConnectionEnd::Client as usize || self.source.reach() == SourceReach::Receiver;
         if is_last && !self.keeps_connections {
             self.pipes.close_if_idle(pipe);
         }
@@ -278,7 +279,7 @@ impl SourceDriver {
 
     fn take_records(&mut self) {
         // The components of an emulated message's latency are unknown, except its ideal time.
-        let unsplit = |message: Message| Message { split: Split::default(), ..message };
+        let unsplit = |message: MessageRecord| MessageRecord { split: Split::default(), ..message };
         self.records.messages.extend(self.actions.messages.drain(..).map(unsplit));
         self.records.queries.append(&mut self.actions.queries);
         self.records.observations.append(&mut self.actions.observations);

@@ -55,13 +55,13 @@ struct Pipe {
     client: u32,
     server: u32,
     /// The client's end and the server's.
-    ends: [End; 2],
+    ends: [PipeEnd; 2],
     delivered: u64,
 }
 
 /// One end of a connection: the bytes it has yet to write, and the messages in flight to it.
 #[derive(Debug, Default)]
-struct End {
+struct PipeEnd {
     stream: Option<TcpStream>,
     pace: Pace,
     unsent: u64,
@@ -132,8 +132,8 @@ impl Pipes {
         watch(epoll, &stream, (number as u64) << 1)?;
         let pace = |host| Pace::new(&self.context.settings.shares, host, self.driven.priority);
         let ends = [
-            End { stream: Some(stream), pace: pace(client), ..End::default() },
-            End { pace: pace(server), ..End::default() },
+            PipeEnd { stream: Some(stream), pace: pace(client), ..PipeEnd::default() },
+            PipeEnd { pace: pace(server), ..PipeEnd::default() },
         ];
         self.pipes.push(Pipe { client, server, ends, delivered: 0 });
         Ok(number)
@@ -190,7 +190,7 @@ impl Pipes {
     /// Closes a connection, unless a message is in flight on it.
     pub(super) fn close_if_idle(&mut self, pipe: usize) {
         let ends = &mut self.pipes[pipe].ends;
-        let idle = |end: &End| end.stream.is_some() && end.unsent == 0 && end.messages.is_empty();
+        let idle = |end: &PipeEnd| end.stream.is_some() && end.unsent == 0 && end.messages.is_empty();
         if ends.iter().all(idle) {
             ends.iter_mut().for_each(|end| end.stream = None);
             self.closed += 1;
@@ -223,7 +223,7 @@ impl Pipes {
     /// # Errors
     /// Fails if the connection is broken.
     pub(super) fn flush(&mut self, pipe: usize, end: usize) -> io::Result<()> {
-        let End { stream: Some(stream), unsent, pace, .. } = &mut self.pipes[pipe].ends[end] else {
+        let PipeEnd { stream: Some(stream), unsent, pace, .. } = &mut self.pipes[pipe].ends[end] else {
             return Ok(());
         };
         if *unsent > 0 {
@@ -245,7 +245,7 @@ impl Pipes {
     /// Fails if the connection is broken.
     pub(super) fn read(&mut self, pipe: usize, end: usize) -> io::Result<Vec<PipedMessage>> {
         let Pipe { ends, delivered, .. } = &mut self.pipes[pipe];
-        let End { stream: Some(stream), messages, .. } = &mut ends[end] else { return Ok(Vec::new()) };
+        let PipeEnd { stream: Some(stream), messages, .. } = &mut ends[end] else { return Ok(Vec::new()) };
         let mut whole = Vec::new();
         while let Some(read) = ready(stream.read(&mut self.piece))? {
             if read == 0 {
@@ -268,13 +268,13 @@ impl Pipes {
     }
 
     /// Returns the records of the connections, by their numbers in `pipe_of`.
-    pub(super) fn records(&self, pipe_of: &[usize]) -> Vec<outcome::Connection> {
-        let record = |pipe: &Pipe| outcome::Connection {
+    pub(super) fn records(&self, pipe_of: &[usize]) -> Vec<outcome::ConnectionRecord> {
+        let record = |pipe: &Pipe| outcome::ConnectionRecord {
             workload: self.driven.number,
             client: pipe.client,
             server: pipe.server,
             delivered: pipe.delivered,
-            ..outcome::Connection::default()
+            ..outcome::ConnectionRecord::default()
         };
         pipe_of.iter().map(|pipe| record(&self.pipes[*pipe])).collect()
     }

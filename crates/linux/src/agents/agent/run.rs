@@ -1,4 +1,4 @@
-//! [`Agents`]: a thread for each source, which drives it over the kernel's sockets.
+//! [`AgentThreads`]: a thread for each source, which drives it over the kernel's sockets.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -15,12 +15,12 @@ use crate::failure::start_thread;
 
 /// The threads of a run; dropping them ends them and closes all their sockets.
 #[derive(Debug)]
-pub(crate) struct Agents {
+pub(crate) struct AgentThreads {
     shared: Arc<Shared>,
     drivers: Vec<JoinHandle<Records>>,
 }
 
-impl Agents {
+impl AgentThreads {
     /// Starts a thread for each of `sources`, the sources of `plan`.
     ///
     /// # Errors
@@ -29,10 +29,10 @@ impl Agents {
         plan: &Arc<AgentPlan>,
         context: &Arc<AgentContext>,
         sources: Vec<Box<dyn Source>>,
-    ) -> io::Result<Agents> {
+    ) -> io::Result<AgentThreads> {
         raise_descriptor_limit();
         let shared = Arc::new(Shared::new(sources.len()));
-        let mut agents = Agents { shared: Arc::clone(&shared), drivers: Vec::new() };
+        let mut agents = AgentThreads { shared: Arc::clone(&shared), drivers: Vec::new() };
         for (number, source) in sources.into_iter().enumerate() {
             let what = format!("a thread for workload `{}`", plan.workloads[number].name);
             let (plan, context, shared) = (Arc::clone(plan), Arc::clone(context), Arc::clone(&shared));
@@ -76,7 +76,7 @@ impl Agents {
     }
 }
 
-impl Drop for Agents {
+impl Drop for AgentThreads {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         for driver in self.drivers.drain(..) {

@@ -34,11 +34,11 @@ const TAG: [u8; 4] = [0x81, 0, 5 << 5, 3];
 #[test]
 fn headers_say_what_frames_say() {
     for (class, tags, ecn, priority) in [
-        (0, &[][..], Ecn::NotEct, 0),
-        (0b0110_0010, &[], Ecn::Ect, 3),
-        (0b1010_0001, &[], Ecn::Ect, 5),
-        (0b0010_0011, &[], Ecn::Ce, 1),
-        (0b0010_0010, &TAG, Ecn::Ect, 5),
+        (0, &[][..], EcnField::NotEct, 0),
+        (0b0110_0010, &[], EcnField::Ect, 3),
+        (0b1010_0001, &[], EcnField::Ect, 5),
+        (0b0010_0011, &[], EcnField::Ce, 1),
+        (0b0010_0010, &TAG, EcnField::Ect, 5),
     ] {
         let header = Header::parse(&tcp(class, tags, 1, 2, (80, 5000)), 3).unwrap();
         assert_eq!((header.to, header.ecn, header.priority), (HostId(2), ecn, priority), "{class:#b}");
@@ -114,7 +114,7 @@ fn ipv6_has_its_traffic_class_across_bytes() {
     frame.extend_from_slice(&ipv6(HostId(0)).octets());
     frame.extend_from_slice(&[0, 53, 0, 54, 0, 8, 0, 0]);
     let header = Header::parse(&frame, 2).unwrap();
-    assert_eq!((header.ecn, header.priority, header.payload), (Ecn::Ect, 5, 0));
+    assert_eq!((header.ecn, header.priority, header.payload), (EcnField::Ect, 5, 0));
     mark(&mut frame);
     assert_eq!(frame[14..18], [0x6a, 0x3b, 0xcd, 0xef]);
 }

@@ -8,7 +8,7 @@ use crate::edge::frame::Header;
 
 /// An input from the hosts.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Entry {
+pub enum FrameEntry {
     /// A frame that a host sent.
     Frame(Ingress),
     /// The bytes that wait in the hosts' sockets.

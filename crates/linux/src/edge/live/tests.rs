@@ -27,7 +27,7 @@ fn header(to: u32, flow: u32) -> Header {
         flow,
         from_larger: false,
         priority: (flow % 8) as u8,
-        ecn: Ecn::Ect,
+        ecn: EcnField::Ect,
         payload: 1000,
         ece: false,
         is_control: false,
@@ -189,7 +189,7 @@ fn frames_are_lost_until_routing_goes_around_a_dead_link() {
         let (mut seen, mut log) = (Seen::default(), Vec::new());
         for frame in 0..100u32 {
             let at = Time::ZERO + Span::from_us(10) * u64::from(frame);
-            log.push(Entry::Frame(fabric.on_frame(at, HostId(0), header(2, 5), 1250, frame, &mut seen)));
+            log.push(FrameEntry::Frame(fabric.on_frame(at, HostId(0), header(2, 5), 1250, frame, &mut seen)));
         }
         let end = Time::ZERO + Span::from_ms(10);
         fabric.advance(end, &mut seen);
@@ -299,7 +299,7 @@ fn circuits_lose_nothing_and_replay() {
                 continue;
             }
             let header = Header { alias: (frame % 2) as u8, pool: (frame % 8) as u8, ..header(to, from) };
-            log.push(Entry::Frame(fabric.on_frame(at, HostId(from), header, 1500, frame, &mut seen)));
+            log.push(FrameEntry::Frame(fabric.on_frame(at, HostId(from), header, 1500, frame, &mut seen)));
         }
         let end = Time::ZERO + Span::from_ms(200);
         // Frames that only circuits carry wait until there is demand for them.
@@ -308,7 +308,7 @@ fn circuits_lose_nothing_and_replay() {
             log.push(fabric.on_socket_demand(at, sockets(week as usize % 3, 3, 200_000), &mut seen));
         }
         fabric.advance(end, &mut seen);
-        let frames = log.iter().filter(|entry| matches!(entry, Entry::Frame(_))).count();
+        let frames = log.iter().filter(|entry| matches!(entry, FrameEntry::Frame(_))).count();
         assert_eq!(
             (seen.left.len() + fabric.counters().packets_in_flight as usize, seen.lost.len()),
             (frames, 0)
@@ -317,7 +317,7 @@ fn circuits_lose_nothing_and_replay() {
         let (circuits, _) = fabric.take_circuits(Span::ZERO, end);
         assert!(circuits.iter().map(|circuit| circuit.packets).sum::<u64>() > 500, "{binds_subflows}");
         assert_eq!(replay(fresh(), &log, end), fabric.digest());
-        log.retain(|entry| matches!(entry, Entry::Frame(_)));
+        log.retain(|entry| matches!(entry, FrameEntry::Frame(_)));
         assert_ne!(
             replay(fresh(), &log, end),
             fabric.digest(),
@@ -415,7 +415,7 @@ proptest! {
             wall += Span::from_ps(gap / 8);
             let to = (from + other) % 4;
             let entry = fabric.on_frame(wall, HostId(from), header(to, other), size, index as u32, &mut seen);
-            log.push(Entry::Frame(entry));
+            log.push(FrameEntry::Frame(entry));
             if later % 3 == 0 {
                 wall += Span::from_ps(later / 8);
                 fabric.advance(wall, &mut seen);
@@ -426,7 +426,7 @@ proptest! {
         prop_assert_eq!(seen.left.len() + seen.lost.len(), log.len());
         prop_assert_eq!(replay(LiveFabric::new(&model).unwrap(), &log, end), fabric.digest());
         prop_assert!(replay(LiveFabric::new(&model).unwrap(), &log[1..], end) != fabric.digest());
-        if let Entry::Frame(first) = &mut log[0] {
+        if let FrameEntry::Frame(first) = &mut log[0] {
             first.size += 1;
         }
         // The size of a frame that a dead link lost changes nothing.

@@ -70,7 +70,7 @@ fn a_dump_lists_connections_until_it_is_done() {
     .concat();
     let to = |host| Ipv4Addr::new(10, 0, 0, host);
     let window =
-        |ssthresh| Window { cwnd: 30_000, ssthresh, retransmissions: 7, acknowledged: 5_000_000_000 };
+        |ssthresh| SendWindow { cwnd: 30_000, ssthresh, retransmissions: 7, acknowledged: 5_000_000_000 };
     let socket = |host, unsent, token, window| {
         let ports = [20_000, 0xc000 + u16::from(host)];
         TcpSocket { from: Ipv4Addr::new(10, 16, 0, 1), to: to(host), unsent, token, ports, window }
@@ -78,7 +78,7 @@ fn a_dump_lists_connections_until_it_is_done() {
     let expected = vec![
         socket(2, 70_000, None, window(Some(21_000))),
         socket(3, 5, Some(0xabcd), window(None)),
-        socket(4, 0, None, Window::default()),
+        socket(4, 0, None, SendWindow::default()),
     ];
     let (sockets, more) = read(&part);
     assert_eq!((sockets, more.unwrap()), (expected.clone(), true));
@@ -156,7 +156,7 @@ fn this_kernel_says_what_has_not_been_sent() {
     let [socket] = sockets[..] else { panic!("{sockets:?}") };
     assert_eq!((socket.to, socket.token), (Ipv4Addr::LOCALHOST, None));
     // All that was written is acknowledged, under way, or not sent.
-    let Window { cwnd, acknowledged, retransmissions, .. } = socket.window;
+    let SendWindow { cwnd, acknowledged, retransmissions, .. } = socket.window;
     assert!((1..=written - acknowledged).contains(&socket.unsent), "{socket:?} of {written} B");
     assert!(acknowledged > 0 && cwnd > 0 && retransmissions == 0, "{socket:?}");
     drain(written, ends);

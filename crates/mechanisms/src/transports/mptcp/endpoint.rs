@@ -1,13 +1,13 @@
-//! [`Endpoint`]: one end of an MPTCP connection.
+//! [`MptcpEndpoint`]: one end of an MPTCP connection.
 
 use plimsoll_units::Time;
 
-use super::config::Config;
+use super::config::MptcpConfig;
 use super::mapping::{Mapping, Mappings};
-use super::params::Scheduler;
+use super::params::SubflowScheduler;
 use super::reassembly::DataReceiver;
 use super::sender::{DataChunk, DataSender};
-use crate::transports::tcp::{self, Segment, SubflowWindow};
+use crate::transports::tcp::{self, SubflowWindow, TcpSegment};
 
 /// One end of an MPTCP connection: the data sequence, and an end of each subflow.
 ///
@@ -15,7 +15,7 @@ use crate::transports::tcp::{self, Segment, SubflowWindow};
 /// [`on_deadline`](Endpoint::on_deadline), call [`poll_transmit`](Endpoint::poll_transmit) until it returns `None`, and
 /// call `on_deadline` at [`deadline`](Endpoint::deadline).
 #[derive(Debug)]
-pub struct Endpoint {
+pub struct MptcpEndpoint {
     subflows: Vec<Subflow>,
     sender: DataSender,
     receiver: DataReceiver,
@@ -61,7 +61,7 @@ pub struct Transmit {
     /// The number of the subflow.
     pub subflow: usize,
     /// The segment of the subflow.
-    pub segment: Segment,
+    pub segment: TcpSegment,
     /// The data ACK that travels with it (RFC 8684, section 3.3.2).
     pub data_ack: u64,
     /// The bytes of the data sequence that no subflow has sent before.
@@ -72,16 +72,16 @@ pub struct Transmit {
 
 /// Changes that an arriving segment caused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Delivered {
+pub struct MptcpDelivery {
     /// Bytes handed to the application, in the order of the data sequence.
     pub new_bytes: u64,
     /// Bytes of the data sequence of this end newly acknowledged by the other.
     pub acked: u64,
 }
 
-impl Endpoint {
+impl MptcpEndpoint {
     /// A closed end that answers a SYN on each subflow; with `handshake = false` an established one.
-    pub fn new(config: &Config) -> Endpoint {
+    pub fn new(config: &MptcpConfig) -> MptcpEndpoint {
         let subflow = || Subflow {
             tcp: tcp::Endpoint::new(&config.tcp),
             sent: Mappings::default(),
@@ -89,7 +89,7 @@ impl Endpoint {
             failed: false,
             reinjected: 0,
         };
-        Endpoint {
+        MptcpEndpoint {
             subflows: (0..config.subflows).map(|_| subflow()).collect(),
             sender: DataSender::default(),
             receiver: DataReceiver::default(),
@@ -102,7 +102,7 @@ impl Endpoint {
     }
 
     /// The application appends `bytes` to the data sequence; the first write opens the connection.
-    pub fn write(&mut self, config: &Config, now: Time, bytes: u64) {
+    pub fn write(&mut self, config: &MptcpConfig, now: Time, bytes: u64) {
         self.sender.write(bytes);
         let first = &mut self.subflows[0].tcp;
         if first.is_closed() {
@@ -114,13 +114,13 @@ impl Endpoint {
     /// A segment of `subflow` arrived, with the data ACK that it carries and the mappings of its payload.
     pub fn on_segment(
         &mut self,
-        config: &Config,
+        config: &MptcpConfig,
         now: Time,
         subflow: usize,
-        segment: &Segment,
+        segment: &TcpSegment,
         data_ack: u64,
         mappings: impl Iterator<Item = Mapping>,
-    ) -> Delivered {
+    ) -> MptcpDelivery {
         self.couple(subflow);
         let tcp = &mut self.subflows[subflow].tcp;
         let (was_established, before) = (tcp.is_established(), tcp.received());
@@ -131,7 +131,7 @@ impl Endpoint {
             own.failed = false;
             own.sent.drop_below(own.tcp.acknowledged());
         }
-        let mut delivered = Delivered::default();
+        let mut delivered = MptcpDelivery::default();
         if segment.len > 0 && is_established {
             mappings.filter(|mapping| mapping.subflow_end() > before).for_each(|new| own.arrived.insert(new));
             for Mapping { data, len, .. } in own.arrived.between(before, received) {
@@ -168,7 +168,7 @@ impl Endpoint {
     /// `ack`.
     pub fn poll_transmit(
         &mut self,
-        config: &Config,
+        config: &MptcpConfig,
         now: Time,
         path: &mut dyn FnMut(usize, bool) -> PathState,
     ) -> Option<Transmit> {
@@ -182,7 +182,7 @@ impl Endpoint {
             let state = path(index, own.tcp.owes_ack());
             let takes_data = has_data
                 && state != PathState::Full
-                && (state == PathState::Open || config.scheduler != Scheduler::ActivePath)
+                && (state == PathState::Open || config.scheduler != SubflowScheduler::ActivePath)
                 && !own.failed
                 && own.tcp.takes_new_data();
             if takes_data {
@@ -214,10 +214,10 @@ impl Endpoint {
     /// Returns the segment that `subflow` sends if it is given the next chunk, and the chunk if the segment carries it.
     fn poll_subflow(
         &mut self,
-        config: &Config,
+        config: &MptcpConfig,
         now: Time,
         subflow: usize,
-    ) -> Option<(Segment, Option<DataChunk>)> {
+    ) -> Option<(TcpSegment, Option<DataChunk>)> {
         let own = &mut self.subflows[subflow];
         let Some(chunk) = self.sender.next_chunk(subflow, config.tcp.segment, config.tcp.max_window) else {
             return Some((own.tcp.poll_transmit(&config.tcp, now)?, None));
@@ -254,7 +254,7 @@ impl Endpoint {
     }
 
     /// Handles the deadlines that have passed.
-    pub fn on_deadline(&mut self, config: &Config, now: Time) {
+    pub fn on_deadline(&mut self, config: &MptcpConfig, now: Time) {
         for index in 0..self.subflows.len() {
             let own = &mut self.subflows[index];
             if own.tcp.deadline() > now {

@@ -18,11 +18,11 @@ pub struct MptcpParams {
     /// The subflow that sends the next segment, among the ones with room in their windows: `default` the one with the
     /// lowest RTT, `round-robin` each in turn, `active-path` only the one whose path is active: the circuit's while one
     /// is open, else the packet switch's (with `paths = "classes"`). Default `default`.
-    pub scheduler: Scheduler,
+    pub scheduler: SubflowScheduler,
     /// How subflows get different paths: `hash` gives each a port number of its own, which may hash to another's path;
     /// `distinct` chooses the port numbers so that the paths share as few links between switches as can be; `classes`
     /// binds, in a hybrid network, subflow 0 to the packet switch and subflow 1 to the circuits. Default `hash`.
-    pub paths: Paths,
+    pub paths: SubflowPaths,
     /// The workloads whose connections are MPTCP's; all others have plain TCP. Default all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workloads: Option<Vec<String>>,
@@ -33,8 +33,8 @@ impl Default for MptcpParams {
         MptcpParams {
             subflows: 2,
             coupling: Coupling::Lia,
-            scheduler: Scheduler::Default,
-            paths: Paths::Hash,
+            scheduler: SubflowScheduler::Default,
+            paths: SubflowPaths::Hash,
             workloads: None,
         }
     }
@@ -57,7 +57,7 @@ impl MptcpParams {
         let subflows = self.subflows;
         let in_range = (1..=Self::SUBFLOWS_MAX).contains(&subflows);
         InvalidParam::unless(in_range, "mptcp.subflows", subflows, "1 to 8")?;
-        let by_class = self.paths == Paths::Classes;
+        let by_class = self.paths == SubflowPaths::Classes;
         InvalidParam::unless(
             !by_class || subflows == 2,
             "mptcp.subflows",
@@ -65,7 +65,7 @@ impl MptcpParams {
             "2 with `paths = \"classes\"`: one for the packet switch, one for the circuits",
         )?;
         InvalidParam::unless(
-            by_class || self.scheduler != Scheduler::ActivePath,
+            by_class || self.scheduler != SubflowScheduler::ActivePath,
             "mptcp.scheduler",
             "active-path",
             "`default` or `round-robin`, unless `paths = \"classes\"`",
@@ -86,7 +86,7 @@ pub enum Coupling {
 /// The rule by which a subflow is chosen for the next segment, among the ones with room in their windows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Scheduler {
+pub enum SubflowScheduler {
     /// The one with the lowest smoothed RTT; one that has not measured it yet counts as the lowest.
     Default,
     /// Each in turn.
@@ -99,7 +99,7 @@ pub enum Scheduler {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "SubflowPaths")]
-pub enum Paths {
+pub enum SubflowPaths {
     /// The hash of a port number that each has to itself.
     Hash,
     /// A port number that is chosen so that it hashes to a path of its own.

@@ -1,16 +1,16 @@
-//! [`Config`]: [`TransportParams`] checked and turned into integers.
+//! [`TcpConfig`]: [`TransportParams`] checked and turned into integers.
 
 use plimsoll_units::{Bytes, Rate, Span};
 
 use super::congestion::{Limits, MakeController};
 use super::params::{Connections, EcnMode, RttError, TransportParams, WindowUnit};
-use super::segment::Segment;
+use super::segment::TcpSegment;
 use crate::InvalidParam;
 
 /// The configuration of an endpoint: the parameters, and what resolving makes of some. Windows are in bytes.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each field is made of the key of TransportParams with the same name")]
-pub struct Config {
+pub struct TcpConfig {
     /// The parameters, which [`TransportParams::validate`] has accepted.
     pub params: TransportParams,
     pub segment: u64,
@@ -37,12 +37,12 @@ pub struct Config {
 
 impl TransportParams {
     /// Checks the ranges given at the keys and resolves them.
-    pub fn resolve(&self) -> Result<Config, InvalidParam> {
+    pub fn resolve(&self) -> Result<TcpConfig, InvalidParam> {
         self.validate()?;
         let segment = self.segment.get();
         let window = |segments: u32| u64::from(segments) * segment;
         let or_never = |count: u32| if count == 0 { u32::MAX } else { count };
-        Ok(Config {
+        Ok(TcpConfig {
             segment,
             header_bytes: self.header.get() as u32,
             initial_window: window(self.initial_window),
@@ -114,16 +114,16 @@ impl TransportParams {
     }
 }
 
-impl Config {
+impl TcpConfig {
     /// Returns the configuration of connections that are open from the beginning.
-    pub fn established(&self) -> Config {
+    pub fn established(&self) -> TcpConfig {
         let params = TransportParams { handshake: false, ..self.params.clone() };
-        Config { params, ..self.clone() }
+        TcpConfig { params, ..self.clone() }
     }
 
     /// Bytes of `segment` on the wire: header, counted options, payload.
     #[inline]
-    pub fn wire_bytes(&self, segment: &Segment) -> u32 {
+    pub fn wire_bytes(&self, segment: &TcpSegment) -> u32 {
         let blocks = segment.sack.as_slice().len() as u32;
         let options = if self.params.count_options && blocks > 0 { 2 + 8 * blocks } else { 0 };
         self.header_bytes + options + segment.len

@@ -9,12 +9,12 @@ mod swift;
 
 use plimsoll_units::{Rate, Span};
 
-use super::config::Config;
+use super::config::TcpConfig;
 use super::congestion::{Ack, CongestionControl, Cut, SubflowWindow, Window};
 use crate::transports::Kind;
 
 pub use cubic::{CUBIC, Cubic, CubicParams};
-pub use dctcp::{DCTCP, Dctcp, DctcpParams, reduced_window, updated_alpha};
+pub use dctcp::{DCTCP, DctcpEstimator, DctcpParams, reduced_window, updated_alpha};
 pub use reno::RENO;
 pub use swift::{SWIFT, Swift, SwiftParams};
 
@@ -26,18 +26,18 @@ pub enum Controller {
     /// CUBIC's window is a cubic function of time (RFC 9438).
     Cubic(Cubic),
     /// DCTCP cuts by the share of marked bytes (RFC 8257).
-    Dctcp(Dctcp),
+    Dctcp(DctcpEstimator),
     /// A controller that is called through its trait, such as one that [`Config::custom`] makes.
     Boxed(Box<dyn CongestionControl>),
 }
 
 impl Controller {
-    pub(super) fn new(config: &Config) -> Controller {
+    pub(super) fn new(config: &TcpConfig) -> Controller {
         match (&config.custom, config.params.kind) {
             (Some(factory), _) => Controller::Boxed(factory.make()),
             (None, Kind::Tcp) => Controller::Reno,
             (None, Kind::Cubic) => Controller::Cubic(Cubic::default()),
-            (None, Kind::Dctcp) => Controller::Dctcp(Dctcp::new(config.initial_alpha)),
+            (None, Kind::Dctcp) => Controller::Dctcp(DctcpEstimator::new(config.initial_alpha)),
             (None, Kind::Swift) => Controller::Boxed(Box::new(Swift::new(config.params.swift))),
         }
     }
@@ -73,7 +73,7 @@ impl Controller {
     #[inline]
     pub(super) fn on_ack(
         &mut self,
-        config: &Config,
+        config: &TcpConfig,
         window: &mut Window,
         ack: &Ack,
         is_window_limited: impl FnOnce(&Window) -> bool,
@@ -94,7 +94,7 @@ impl Controller {
     }
 
     #[inline]
-    pub(super) fn grow(&mut self, config: &Config, window: &mut Window, ack: &Ack) {
+    pub(super) fn grow(&mut self, config: &TcpConfig, window: &mut Window, ack: &Ack) {
         match self {
             Controller::Cubic(cubic) if !window.in_slow_start() => {
                 cubic.grow(&config.params.cubic, config.segment, window, ack);
@@ -109,7 +109,7 @@ impl Controller {
         window.cwnd = window.cwnd.min(config.max_window);
     }
 
-    pub(super) fn cut(&mut self, config: &Config, window: &Window, cut: &Cut) -> u64 {
+    pub(super) fn cut(&mut self, config: &TcpConfig, window: &Window, cut: &Cut) -> u64 {
         match self {
             Controller::Reno => cut.base / 2,
             Controller::Cubic(cubic) => cubic.cut(&config.params.cubic, &config.limits(), window, cut),

@@ -3,11 +3,11 @@
 
 use plimsoll_units::{Span, Time};
 
-use super::config::Config;
+use super::config::TcpConfig;
 use super::congestion::SubflowWindow;
-use super::receiver::Receiver;
-use super::segment::{Ecn, Flags, SackBlocks, Segment};
-use super::sender::{Offer, Sender};
+use super::receiver::TcpReceiver;
+use super::segment::{EcnField, Flags, SackBlocks, TcpSegment};
+use super::sender::{Offer, TcpSender};
 
 /// One end of a connection.
 ///
@@ -20,7 +20,7 @@ use super::sender::{Offer, Sender};
 /// returns `None`, and call `on_deadline` at [`deadline`](Endpoint::deadline).
 #[derive(Debug)]
 pub struct Endpoint {
-    state: State,
+    state: ConnectionState,
     /// A SYN or SYN-ACK must be sent now.
     syn_due: bool,
     /// Number of times that the SYN or SYN-ACK was sent.
@@ -31,14 +31,14 @@ pub struct Endpoint {
     peer_ecn: bool,
     /// When the SYN or SYN-ACK was first sent.
     syn_sent_at: Time,
-    sender: Sender,
-    receiver: Receiver,
+    sender: TcpSender,
+    receiver: TcpReceiver,
     segments_sent: u64,
     ce_received: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum ConnectionState {
     /// Waits for a SYN, or to be opened.
     Listen,
     SynSent,
@@ -95,16 +95,20 @@ pub struct Counters {
 
 impl Endpoint {
     /// A closed end that answers a SYN; with `handshake = false` an established one.
-    pub fn new(config: &Config) -> Endpoint {
+    pub fn new(config: &TcpConfig) -> Endpoint {
         Endpoint {
-            state: if config.params.handshake { State::Listen } else { State::Established },
+            state: if config.params.handshake {
+                ConnectionState::Listen
+            } else {
+                ConnectionState::Established
+            },
             syn_due: false,
             syns_sent: 0,
             wants_ecn: config.ecn,
             peer_ecn: false,
             syn_sent_at: Time::ZERO,
-            sender: Sender::new(config),
-            receiver: Receiver::new(config),
+            sender: TcpSender::new(config),
+            receiver: TcpReceiver::new(config),
             segments_sent: 0,
             ce_received: 0,
         }
@@ -121,18 +125,18 @@ impl Endpoint {
     }
 
     /// Opens the connection actively. Does nothing if it is open or opening.
-    pub fn open(&mut self, _config: &Config, _now: Time) {
-        if self.state == State::Listen {
-            self.state = State::SynSent;
+    pub fn open(&mut self, _config: &TcpConfig, _now: Time) {
+        if self.state == ConnectionState::Listen {
+            self.state = ConnectionState::SynSent;
             self.syn_due = true;
         }
     }
 
     /// The application appends `bytes` to the stream; the first write opens the connection.
     #[inline]
-    pub fn write(&mut self, config: &Config, now: Time, bytes: u64) {
+    pub fn write(&mut self, config: &TcpConfig, now: Time, bytes: u64) {
         self.sender.write(config, bytes);
-        if self.state == State::Listen {
+        if self.state == ConnectionState::Listen {
             self.open(config, now);
         }
     }
@@ -149,7 +153,7 @@ impl Endpoint {
     /// Returns whether the connection is established, and no retransmission would precede new data.
     pub fn takes_new_data(&self) -> bool {
         let sender = &self.sender;
-        self.state == State::Established && !sender.resend && sender.nxt == sender.max
+        self.state == ConnectionState::Established && !sender.resend && sender.nxt == sender.max
     }
 
     /// Passes the windows of the MPTCP connection of which this endpoint is subflow `own` to the controller.
@@ -160,12 +164,12 @@ impl Endpoint {
     /// A segment arrived, or several that receive offload has merged into one: it counts as as many as
     /// it would fill.
     #[inline(always)] // a simulator's hot loop calls it
-    pub fn on_segment(&mut self, config: &Config, now: Time, segment: &Segment) -> Delivered {
+    pub fn on_segment(&mut self, config: &TcpConfig, now: Time, segment: &TcpSegment) -> Delivered {
         self.sender.heard += 1;
-        if segment.ecn == Ecn::Ce {
+        if segment.ecn == EcnField::Ce {
             self.ce_received += u64::from(config.segments_in(segment.len));
         }
-        if (self.state != State::Established || segment.flags.has(Flags::SYN))
+        if (self.state != ConnectionState::Established || segment.flags.has(Flags::SYN))
             && !self.on_handshake(config, now, segment)
         {
             return Delivered::default();
@@ -184,8 +188,8 @@ impl Endpoint {
 
     /// Returns the next segment that leaves now: a SYN, then an ACK that is due, then data sent again, then new data.
     #[inline]
-    pub fn poll_transmit(&mut self, config: &Config, now: Time) -> Option<Segment> {
-        if self.state != State::Established {
+    pub fn poll_transmit(&mut self, config: &TcpConfig, now: Time) -> Option<TcpSegment> {
+        if self.state != ConnectionState::Established {
             return self.poll_handshake(config, now);
         }
         if self.receiver.owes_ack() {
@@ -195,12 +199,12 @@ impl Endpoint {
         let (ack, ece) = self.receiver.take_ack();
         self.segments_sent += 1;
         let ect = self.sender.ecn && (config.params.ecn_on_acks || !chunk.flags.has(Flags::RETRANSMISSION));
-        Some(Segment {
+        Some(TcpSegment {
             seq: chunk.seq,
             len: chunk.len,
             ack,
             flags: chunk.flags.with(Flags::ACK).with_if(ece, Flags::ECE),
-            ecn: if ect { Ecn::Ect } else { Ecn::NotEct },
+            ecn: if ect { EcnField::Ect } else { EcnField::NotEct },
             sack: self.receiver.sack(config),
         })
     }
@@ -208,29 +212,29 @@ impl Endpoint {
     /// Returns whether the next segment that leaves is an ACK without data.
     #[inline]
     pub fn owes_ack(&self) -> bool {
-        self.state == State::Established && self.receiver.owes_ack()
+        self.state == ConnectionState::Established && self.receiver.owes_ack()
     }
 
     /// Returns the new data that [`poll_transmit`](Endpoint::poll_transmit) would give, for a sender that waits for a
     /// piece worth sending. `None` if there is none, if something else comes first, or while losses are being repaired,
     /// when nothing should wait.
-    pub fn offer(&self, config: &Config) -> Option<Offer> {
-        let first = self.state != State::Established || self.receiver.owes_ack();
+    pub fn offer(&self, config: &TcpConfig) -> Option<Offer> {
+        let first = self.state != ConnectionState::Established || self.receiver.owes_ack();
         if first { None } else { self.sender.offer(config) }
     }
 
-    fn pure_ack(&mut self, config: &Config) -> Segment {
+    fn pure_ack(&mut self, config: &TcpConfig) -> TcpSegment {
         let ((ack, ece), sack) = match self.receiver.take_earlier_ack() {
             Some(earlier) => (earlier, SackBlocks::NONE),
             None => (self.receiver.take_ack(), self.receiver.sack(config)),
         };
         self.segments_sent += 1;
-        Segment {
+        TcpSegment {
             seq: self.sender.max,
             len: 0,
             ack,
             flags: Flags::ACK.with_if(ece, Flags::ECE),
-            ecn: if self.sender.ecn && config.params.ecn_on_acks { Ecn::Ect } else { Ecn::NotEct },
+            ecn: if self.sender.ecn && config.params.ecn_on_acks { EcnField::Ect } else { EcnField::NotEct },
             sack,
         }
     }
@@ -243,7 +247,7 @@ impl Endpoint {
     }
 
     /// Handles the [`deadline`](Endpoint::deadline) that has passed.
-    pub fn on_deadline(&mut self, config: &Config, now: Time) {
+    pub fn on_deadline(&mut self, config: &TcpConfig, now: Time) {
         if now >= self.receiver.deadline() {
             self.receiver.on_deadline();
         }
@@ -253,7 +257,7 @@ impl Endpoint {
         if now < self.sender.deadline {
             return;
         }
-        if self.state == State::Established {
+        if self.state == ConnectionState::Established {
             self.sender.on_timeout(config, now);
         } else {
             self.sender.stats.timeouts += 1;
@@ -295,17 +299,17 @@ impl Endpoint {
 
     /// Returns whether the end waits for a SYN, or to be opened.
     pub fn is_closed(&self) -> bool {
-        self.state == State::Listen
+        self.state == ConnectionState::Listen
     }
 
     /// Returns whether the handshake is done.
     pub fn is_established(&self) -> bool {
-        self.state == State::Established
+        self.state == ConnectionState::Established
     }
 
     /// Returns whether everything written is acknowledged, and neither a handshake nor an ACK is pending.
     pub fn is_idle(&self) -> bool {
-        let quiet = matches!(self.state, State::Listen | State::Established);
+        let quiet = matches!(self.state, ConnectionState::Listen | ConnectionState::Established);
         quiet && self.sender.una == self.sender.written && !self.receiver.has_pending_ack()
     }
 
@@ -347,34 +351,34 @@ impl Endpoint {
     /// Handles a segment before the connection is established, or a SYN after. Returns true if the segment is then
     /// processed as any other.
     #[cold]
-    fn on_handshake(&mut self, config: &Config, now: Time, segment: &Segment) -> bool {
+    fn on_handshake(&mut self, config: &TcpConfig, now: Time, segment: &TcpSegment) -> bool {
         let (syn, ack) = (segment.flags.has(Flags::SYN), segment.flags.has(Flags::ACK));
         match self.state {
-            State::Listen | State::SynSent if syn && !ack => {
+            ConnectionState::Listen | ConnectionState::SynSent if syn && !ack => {
                 // RFC 3168, section 6.1.1: a SYN with ECE and CWR requests ECN.
                 self.peer_ecn = segment.flags.has(Flags::ECE.with(Flags::CWR));
-                self.state = State::SynReceived;
+                self.state = ConnectionState::SynReceived;
                 self.syn_due = true;
                 false
             }
-            State::SynSent if syn && ack => {
+            ConnectionState::SynSent if syn && ack => {
                 self.peer_ecn = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR);
                 self.establish(config, now);
                 self.receiver.ack_now();
                 false
             }
-            State::SynReceived if syn && !ack => {
+            ConnectionState::SynReceived if syn && !ack => {
                 self.syn_due = true;
                 false
             }
-            State::SynReceived if ack => {
+            ConnectionState::SynReceived if ack => {
                 self.establish(config, now);
                 if syn {
                     self.receiver.ack_now();
                 }
                 !syn
             }
-            State::Established => {
+            ConnectionState::Established => {
                 // A SYN or SYN-ACK was repeated: our ACK of it was lost.
                 self.receiver.ack_now();
                 false
@@ -383,8 +387,8 @@ impl Endpoint {
         }
     }
 
-    fn establish(&mut self, config: &Config, now: Time) {
-        self.state = State::Established;
+    fn establish(&mut self, config: &TcpConfig, now: Time) {
+        self.state = ConnectionState::Established;
         self.syn_due = false;
         self.sender.ecn = self.wants_ecn && self.peer_ecn;
         self.sender.deadline = Time::MAX;
@@ -396,7 +400,7 @@ impl Endpoint {
     }
 
     #[cold]
-    fn poll_handshake(&mut self, config: &Config, now: Time) -> Option<Segment> {
+    fn poll_handshake(&mut self, config: &TcpConfig, now: Time) -> Option<TcpSegment> {
         if !self.syn_due {
             return None;
         }
@@ -408,15 +412,15 @@ impl Endpoint {
         self.sender.arm(now);
         self.segments_sent += 1;
         let flags = match self.state {
-            State::SynReceived => {
+            ConnectionState::SynReceived => {
                 Flags::SYN.with(Flags::ACK).with_if(self.wants_ecn && self.peer_ecn, Flags::ECE)
             }
             _ => Flags::SYN.with_if(self.wants_ecn, Flags::ECE.with(Flags::CWR)),
         };
-        Some(Segment {
+        Some(TcpSegment {
             flags,
-            ecn: if self.wants_ecn && config.params.ecn_on_acks { Ecn::Ect } else { Ecn::NotEct },
-            ..Segment::default()
+            ecn: if self.wants_ecn && config.params.ecn_on_acks { EcnField::Ect } else { EcnField::NotEct },
+            ..TcpSegment::default()
         })
     }
 }

@@ -1,4 +1,4 @@
-//! [`Receiver`]: reassembly, and the time and contents of ACKs.
+//! [`TcpReceiver`]: reassembly, and the time and contents of ACKs.
 //!
 //! In order (RFC 5681, section 4.2): an ACK for every `ack_every` segments or after `ack_delay`. At once: out of order,
 //! filling a hole, a duplicate, and on a change of DCTCP's CE state (RFC 8257, section 3.2). An immediate ACK is a
@@ -6,15 +6,15 @@
 
 use plimsoll_units::Time;
 
-use super::config::Config;
+use super::config::TcpConfig;
 use super::params::Recovery;
 use super::ranges::Ranges;
-use super::segment::{Ecn, Flags, SackBlocks, Segment};
+use super::segment::{EcnField, Flags, SackBlocks, TcpSegment};
 use crate::transports::Kind;
 
 /// The receiving half of an endpoint.
 #[derive(Debug)]
-pub(super) struct Receiver {
+pub(super) struct TcpReceiver {
     /// The next offset expected in order (RCV.NXT).
     nxt: u64,
     /// Number of segments in order that one ACK acknowledges.
@@ -43,9 +43,9 @@ struct Reassembly {
     recent_len: usize,
 }
 
-impl Receiver {
-    pub(super) fn new(config: &Config) -> Receiver {
-        Receiver {
+impl TcpReceiver {
+    pub(super) fn new(config: &TcpConfig) -> TcpReceiver {
+        TcpReceiver {
             nxt: 0,
             ack_every: config.ack_every,
             exact_echo: config.params.kind == Kind::Dctcp,
@@ -87,7 +87,7 @@ impl Receiver {
 
     /// A segment with data arrived. Returns the bytes newly in order.
     #[inline]
-    pub(super) fn on_data(&mut self, config: &Config, ecn: bool, now: Time, segment: &Segment) -> u64 {
+    pub(super) fn on_data(&mut self, config: &TcpConfig, ecn: bool, now: Time, segment: &TcpSegment) -> u64 {
         if ecn {
             self.on_ecn(segment);
         }
@@ -107,7 +107,7 @@ impl Receiver {
 
     /// RFC 5681, section 4.2: out of order, into a hole, or again: acknowledge at once.
     #[cold]
-    fn on_data_out_of_order(&mut self, segment: &Segment) -> u64 {
+    fn on_data_out_of_order(&mut self, segment: &TcpSegment) -> u64 {
         self.ack_now = true;
         let (start, end) = (segment.seq.max(self.nxt), segment.end());
         if end <= self.nxt {
@@ -130,8 +130,8 @@ impl Receiver {
 
     /// Updates the echo for the ECN field of `segment` (RFC 3168, section 6.1.3, or RFC 8257, section 3.2).
     #[inline]
-    pub(super) fn on_ecn(&mut self, segment: &Segment) {
-        let ce = segment.ecn == Ecn::Ce;
+    pub(super) fn on_ecn(&mut self, segment: &TcpSegment) {
+        let ce = segment.ecn == EcnField::Ce;
         if self.exact_echo {
             if ce != self.ece && (ce || segment.len > 0) {
                 self.on_ce_change(segment.len > 0);
@@ -177,7 +177,7 @@ impl Receiver {
 
     /// The SACK blocks to report (RFC 2018, section 4).
     #[inline]
-    pub(super) fn sack(&self, config: &Config) -> SackBlocks {
+    pub(super) fn sack(&self, config: &TcpConfig) -> SackBlocks {
         match &self.reassembly {
             Some(reassembly) if config.params.recovery == Recovery::Sack => reassembly.blocks(),
             _ => SackBlocks::NONE,

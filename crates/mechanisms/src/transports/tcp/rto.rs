@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use plimsoll_memory::prefetch_for_later;
 use plimsoll_units::{Span, Time};
 
-use super::config::Config;
+use super::config::TcpConfig;
 use super::params::{BackoffReset, RttError, RttSampling};
 
 /// The RTT estimator, the backoff, and the segments being timed.
@@ -32,7 +32,7 @@ pub(super) struct Rto {
 }
 
 impl Rto {
-    pub(super) fn new(config: &Config) -> Rto {
+    pub(super) fn new(config: &TcpConfig) -> Rto {
         let base = config.params.initial_rto.min(config.params.max_rto);
         Rto {
             srtt: Span::ZERO,
@@ -57,7 +57,7 @@ impl Rto {
     }
 
     /// Doubles the timer's length, up to `max_rto` (RFC 6298, section 5.5).
-    pub(super) fn back_off(&mut self, config: &Config) {
+    pub(super) fn back_off(&mut self, config: &TcpConfig) {
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
         self.current = self.base.saturating_mul(1 << self.backoff).min(config.params.max_rto);
     }
@@ -77,14 +77,14 @@ impl Rto {
     }
 
     /// RFC 6298, section 5.7: the RTO to start with if the handshake needed a retransmission.
-    pub(super) fn after_syn_loss(&mut self, config: &Config) {
+    pub(super) fn after_syn_loss(&mut self, config: &TcpConfig) {
         self.base = self.base.max(config.params.syn_loss_rto).min(config.params.max_rto);
         self.end_backoff();
     }
 
     /// New data up to `end` was sent.
     #[inline]
-    pub(super) fn on_sent(&mut self, config: &Config, now: Time, end: u64) {
+    pub(super) fn on_sent(&mut self, config: &TcpConfig, now: Time, end: u64) {
         match config.params.rtt_sampling {
             RttSampling::EveryAck => self.log.push_back((end, now)),
             RttSampling::OnePerWindow => {
@@ -106,7 +106,7 @@ impl Rto {
     /// New data up to `ack` was acknowledged. The sample taken, if any: with delayed ACKs, of the
     /// oldest segment covered (RFC 7323, section 4.3).
     #[inline]
-    pub(super) fn on_ack(&mut self, config: &Config, now: Time, ack: u64) -> Option<Span> {
+    pub(super) fn on_ack(&mut self, config: &TcpConfig, now: Time, ack: u64) -> Option<Span> {
         if self.backoff > 0 && config.params.backoff_reset == BackoffReset::Ack {
             self.end_backoff();
         }
@@ -135,7 +135,7 @@ impl Rto {
 
     /// Updates SRTT, RTTVAR and RTO with a sample (RFC 6298, sections 2.2 and 2.3).
     #[inline]
-    pub(super) fn sample(&mut self, config: &Config, rtt: Span) {
+    pub(super) fn sample(&mut self, config: &TcpConfig, rtt: Span) {
         if self.srtt.is_zero() {
             self.srtt = rtt.max(Span::from_ps(1));
             self.rttvar = rtt / 2;
@@ -153,7 +153,7 @@ impl Rto {
 
 /// `error` as the arithmetic in use holds it.
 #[inline]
-fn wrapped(config: &Config, error: i64) -> i64 {
+fn wrapped(config: &TcpConfig, error: i64) -> i64 {
     match config.params.rtt_error {
         RttError::Exact => error,
         RttError::Int16 => {

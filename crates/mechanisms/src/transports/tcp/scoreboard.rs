@@ -1,6 +1,6 @@
 //! [`Scoreboard`]: the selectively acknowledged data, and the lost holes (RFC 6675, section 4).
 
-use super::config::Config;
+use super::config::TcpConfig;
 use super::ranges::Ranges;
 
 /// The receiver's reports, and the repairs of the holes.
@@ -19,7 +19,7 @@ pub(super) struct Scoreboard {
 
 impl Scoreboard {
     /// Everything not SACKed below the result is lost (RFC 6675, section 4, IsLost).
-    pub(super) fn find_lost(&self, config: &Config) -> u64 {
+    pub(super) fn find_lost(&self, config: &TcpConfig) -> u64 {
         let threshold = u64::from(config.dup_ack_threshold);
         let (mut ranges, mut bytes) = (0, 0);
         for (start, end) in self.sacked.descending() {
@@ -33,7 +33,7 @@ impl Scoreboard {
     }
 
     /// Computes the bytes in the network (RFC 6675, section 4, SetPipe).
-    pub(super) fn set_pipe(&mut self, config: &Config, una: u64, max: u64) {
+    pub(super) fn set_pipe(&mut self, config: &TcpConfig, una: u64, max: u64) {
         self.lost_below = self.find_lost(config).max(una);
         let high_rxt = self.high_rxt.max(una);
         let holes =

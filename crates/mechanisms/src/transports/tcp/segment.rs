@@ -1,9 +1,9 @@
-//! [`Segment`]: the unit that two endpoints exchange.
+//! [`TcpSegment`]: the unit that two endpoints exchange.
 
 /// The ECN field of the IP header (RFC 3168, section 5), without the unused ECT(1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
-pub enum Ecn {
+pub enum EcnField {
     /// The sender does not react to marks.
     #[default]
     NotEct = 0,
@@ -110,7 +110,7 @@ impl FromIterator<(u64, u64)> for SackBlocks {
 
 /// A TCP segment, with offsets of the stream for sequence numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Segment {
+pub struct TcpSegment {
     /// Stream offset of the first payload byte.
     pub seq: u64,
     /// The bytes of payload.
@@ -120,12 +120,12 @@ pub struct Segment {
     /// The flags of the TCP header.
     pub flags: Flags,
     /// The ECN field of the IP header.
-    pub ecn: Ecn,
+    pub ecn: EcnField,
     /// The SACK option (RFC 2018).
     pub sack: SackBlocks,
 }
 
-impl Segment {
+impl TcpSegment {
     /// Returns the stream offset after the last payload byte.
     #[inline]
     pub fn end(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! [`Sender`]: the data that may be sent now, and the changes that an ACK causes.
+//! [`TcpSender`]: the data that may be sent now, and the changes that an ACK causes.
 //!
 //! ```text
 //! stream:   0 ...... una ............ nxt ........ max ....... written
@@ -10,17 +10,17 @@
 use plimsoll_memory::prefetch_for_later;
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
-use super::config::Config;
+use super::config::TcpConfig;
 use super::congestion::{Ack, Cause, Cut, Window};
 use super::controller::Controller;
 use super::params::{CutBase, EceGrowth, LossAfterEcn, Recovery};
 use super::rto::Rto;
 use super::scoreboard::Scoreboard;
-use super::segment::{Flags, Segment};
+use super::segment::{Flags, TcpSegment};
 
 /// The state of loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Phase {
+pub(super) enum RecoveryPhase {
     /// The sender has not detected a loss.
     Open,
     /// Fast recovery is repairing a loss.
@@ -32,7 +32,7 @@ pub(super) enum Phase {
 
 /// The sending half of an endpoint.
 #[derive(Debug)]
-pub(super) struct Sender {
+pub(super) struct TcpSender {
     /// The first offset that is not acknowledged (SND.UNA).
     pub(super) una: u64,
     /// The next offset to send (SND.NXT).
@@ -46,7 +46,7 @@ pub(super) struct Sender {
     least_cwnd: u64,
     /// `window.cwnd` within `max_window`, in the unit in use: the limit of the outstanding data.
     usable: u64,
-    pub(super) phase: Phase,
+    pub(super) phase: RecoveryPhase,
     /// The reason of the last cut, if there was one.
     pub(super) last_cut: Option<Cause>,
     /// The segment at `una` must be sent again now.
@@ -106,7 +106,7 @@ pub(super) struct SenderStats {
 }
 
 /// A segment of the stream that is sent now.
-pub(super) struct Chunk {
+pub(super) struct SentChunk {
     pub(super) seq: u64,
     pub(super) len: u32,
     pub(super) flags: Flags,
@@ -125,13 +125,13 @@ pub struct Offer {
     pub more_data: bool,
 }
 
-impl Sender {
-    pub(super) fn new(config: &Config) -> Sender {
+impl TcpSender {
+    pub(super) fn new(config: &TcpConfig) -> TcpSender {
         let controller = Controller::new(config);
         let sets_window = controller.sets_window();
         let ssthresh = if sets_window { 0 } else { config.initial_ssthresh };
         let window = Window { cwnd: config.initial_window, ssthresh, count: 0 };
-        Sender {
+        TcpSender {
             una: 0,
             nxt: 0,
             max: 0,
@@ -139,7 +139,7 @@ impl Sender {
             window,
             least_cwnd: if sets_window { 1 } else { config.segment },
             usable: config.whole(config.initial_window),
-            phase: Phase::Open,
+            phase: RecoveryPhase::Open,
             last_cut: None,
             resend: false,
             cwr: false,
@@ -171,7 +171,7 @@ impl Sender {
 
     /// The application appends `bytes`.
     #[inline]
-    pub(super) fn write(&mut self, config: &Config, bytes: u64) {
+    pub(super) fn write(&mut self, config: &TcpConfig, bytes: u64) {
         self.checks |= u8::from(self.una == self.written) * RESUMES;
         self.written += bytes;
         if config.params.restart_on_write {
@@ -183,20 +183,20 @@ impl Sender {
     /// Sets cwnd, at least one segment unless the controller sets the window, and the limit of the outstanding data:
     /// always at least one segment.
     #[inline]
-    pub(super) fn set_cwnd(&mut self, config: &Config, cwnd: u64) {
+    pub(super) fn set_cwnd(&mut self, config: &TcpConfig, cwnd: u64) {
         self.window.cwnd = cwnd.max(self.least_cwnd);
         self.usable = config.whole(self.window.cwnd.min(config.max_window)).max(config.segment);
     }
 
     /// Sets cwnd for loss recovery, unless the controller sets the window.
-    pub(super) fn set_cwnd_in_recovery(&mut self, config: &Config, cwnd: u64) {
+    pub(super) fn set_cwnd_in_recovery(&mut self, config: &TcpConfig, cwnd: u64) {
         if !self.sets_window {
             self.set_cwnd(config, cwnd);
         }
     }
 
     /// RFC 5681, section 3.1: the initial window is one segment if the SYN was lost.
-    pub(super) fn after_syn_loss(&mut self, config: &Config) {
+    pub(super) fn after_syn_loss(&mut self, config: &TcpConfig) {
         self.rto.after_syn_loss(config);
         self.set_cwnd(config, config.segment);
     }
@@ -219,7 +219,7 @@ impl Sender {
 
     /// An ACK arrived. Returns the bytes newly acknowledged.
     #[inline]
-    pub(super) fn on_ack(&mut self, config: &Config, now: Time, segment: &Segment) -> u64 {
+    pub(super) fn on_ack(&mut self, config: &TcpConfig, now: Time, segment: &TcpSegment) -> u64 {
         let ack = segment.ack;
         if ack > self.max || ack < self.una {
             return 0;
@@ -240,7 +240,7 @@ impl Sender {
         0
     }
 
-    fn on_new_ack(&mut self, config: &Config, now: Time, ack: u64, ece: bool) -> u64 {
+    fn on_new_ack(&mut self, config: &TcpConfig, now: Time, ack: u64, ece: bool) -> u64 {
         let acked = ack - self.una;
         let flight = self.nxt.saturating_sub(self.una);
         self.note_flight(config, flight);
@@ -259,14 +259,14 @@ impl Sender {
         }
 
         let (may_grow, restart) = match self.phase {
-            Phase::Open => (true, true),
-            Phase::Loss => {
+            RecoveryPhase::Open => (true, true),
+            RecoveryPhase::Loss => {
                 self.leave_loss_when_repaired();
                 (true, true)
             }
-            Phase::Recovery => self.on_ack_in_recovery(config, acked),
+            RecoveryPhase::Recovery => self.on_ack_in_recovery(config, acked),
         };
-        if self.phase != Phase::Recovery {
+        if self.phase != RecoveryPhase::Recovery {
             self.dup_acks = 0;
         }
         self.limited_bytes = 0;
@@ -299,15 +299,15 @@ impl Sender {
 
     pub(super) fn leave_loss_when_repaired(&mut self) {
         if self.recover.is_none_or(|recover| self.una >= recover) {
-            self.phase = Phase::Open;
+            self.phase = RecoveryPhase::Open;
         } else {
-            self.phase = Phase::Loss;
+            self.phase = RecoveryPhase::Loss;
         }
     }
 
     /// RFC 3168, section 6.1.2: a mark cuts at most once a window, and not in one that a loss cut.
-    fn on_ece(&mut self, config: &Config, now: Time) {
-        if self.una <= self.cut_end || self.phase == Phase::Recovery || self.sets_window {
+    fn on_ece(&mut self, config: &TcpConfig, now: Time) {
+        if self.una <= self.cut_end || self.phase == RecoveryPhase::Recovery || self.sets_window {
             return;
         }
         let target = self.cut_target(config, now, Cause::Ecn);
@@ -317,7 +317,7 @@ impl Sender {
     }
 
     /// Returns the window after a cut, as the controller decides it, and records that it was made.
-    fn cut_target(&mut self, config: &Config, now: Time, cause: Cause) -> u64 {
+    fn cut_target(&mut self, config: &TcpConfig, now: Time, cause: Cause) -> u64 {
         // RFC 5681, section 3.2, step 2: limited transmit does not count.
         let flight = (self.max - self.una).saturating_sub(u64::from(self.limited_bytes));
         let base = match (cause, config.params.cut_from) {
@@ -334,7 +334,7 @@ impl Sender {
     }
 
     /// Cuts for a loss found by duplicate ACKs. Returns true if ssthresh determines cwnd.
-    pub(super) fn cut_for_loss(&mut self, config: &Config, now: Time) -> bool {
+    pub(super) fn cut_for_loss(&mut self, config: &TcpConfig, now: Time) -> bool {
         if self.sets_window {
             let cwnd = self.cut_target(config, now, Cause::Loss);
             self.set_cwnd(config, cwnd);
@@ -354,7 +354,7 @@ impl Sender {
     }
 
     /// The retransmission timer fired (RFC 6298, section 5; RFC 5681, section 3.1).
-    pub(super) fn on_timeout(&mut self, config: &Config, now: Time) {
+    pub(super) fn on_timeout(&mut self, config: &TcpConfig, now: Time) {
         self.stats.timeouts += 1;
         if self.heard != self.heard_at_timeout {
             self.heard_at_timeout = self.heard;
@@ -373,7 +373,7 @@ impl Sender {
         } else if !again && !keep {
             let target = self.cut_target(config, now, Cause::Timeout);
             let mut ssthresh = config.whole(target).max(config.min_ssthresh);
-            if config.params.cut_from == CutBase::Flight && self.phase != Phase::Open {
+            if config.params.cut_from == CutBase::Flight && self.phase != RecoveryPhase::Open {
                 // FlightSize then counts what duplicate ACKs have reported as received; without this,
                 // a timeout during recovery would raise ssthresh.
                 ssthresh = ssthresh.min(self.window.ssthresh);
@@ -385,7 +385,7 @@ impl Sender {
         self.timed_out_at = Some(self.una);
         // A mark cuts again at once, unless the window was already cut for a mark and not now.
         self.cut_end = if keep { self.max } else { 0 };
-        self.phase = Phase::Loss;
+        self.phase = RecoveryPhase::Loss;
         self.recover = Some(self.max);
         self.nxt = self.una;
         self.resend = false;
@@ -410,7 +410,7 @@ impl Sender {
 
     /// Records the most that was outstanding in this window of data, and whether the window was full.
     #[inline]
-    fn note_flight(&mut self, config: &Config, flight: u64) {
+    fn note_flight(&mut self, config: &TcpConfig, flight: u64) {
         let full = flight + config.segment > self.usable;
         if self.una >= self.flight_end {
             self.flight_end = self.nxt;
@@ -426,21 +426,21 @@ impl Sender {
 
     /// The next piece of the stream that may leave now.
     #[inline]
-    pub(super) fn next_chunk(&mut self, config: &Config, now: Time) -> Option<Chunk> {
+    pub(super) fn next_chunk(&mut self, config: &TcpConfig, now: Time) -> Option<SentChunk> {
         if self.resend {
             return self.resend_first(config, now);
         }
         if self.nxt < self.max {
             return self.next_after_timeout(config, now);
         }
-        if self.phase == Phase::Recovery && config.params.recovery == Recovery::Sack {
+        if self.phase == RecoveryPhase::Recovery && config.params.recovery == Recovery::Sack {
             return self.next_with_sack(config, now);
         }
         self.next_new(config, now)
     }
 
     #[inline]
-    fn next_new(&mut self, config: &Config, now: Time) -> Option<Chunk> {
+    fn next_new(&mut self, config: &TcpConfig, now: Time) -> Option<SentChunk> {
         let len = (self.written - self.nxt).min(config.segment);
         if len == 0 {
             return None;
@@ -466,8 +466,9 @@ impl Sender {
     }
 
     /// Returns the new data that may leave now, if it would leave next and no loss is being repaired.
-    pub(super) fn offer(&self, config: &Config) -> Option<Offer> {
-        let repairs = self.resend || self.nxt < self.max || self.phase != Phase::Open || self.dup_acks > 0;
+    pub(super) fn offer(&self, config: &TcpConfig) -> Option<Offer> {
+        let repairs =
+            self.resend || self.nxt < self.max || self.phase != RecoveryPhase::Open || self.dup_acks > 0;
         let in_flight = self.nxt - self.una;
         let room = self.usable.saturating_sub(in_flight);
         let waiting = self.written - self.nxt;
@@ -479,7 +480,7 @@ impl Sender {
 
     /// After a timeout: everything from `nxt` on again, without the data that the receiver is known to have.
     #[cold]
-    fn next_after_timeout(&mut self, config: &Config, now: Time) -> Option<Chunk> {
+    fn next_after_timeout(&mut self, config: &TcpConfig, now: Time) -> Option<SentChunk> {
         let mut end = self.written;
         if let Some(scoreboard) = &self.scoreboard {
             (self.nxt, end) = scoreboard.next_unsacked(self.nxt, self.written);
@@ -500,18 +501,18 @@ impl Sender {
     }
 
     /// Returns whether only probes leave, after this number of timeouts in a row without an arrival.
-    fn is_probing(&self, config: &Config) -> bool {
+    fn is_probing(&self, config: &TcpConfig) -> bool {
         self.silent_timeouts >= config.probe_after && self.heard == self.heard_at_timeout
     }
 
     /// Returns the outstanding bytes as the window counts them: after a timeout, without the selectively acknowledged
     /// ones.
     #[inline]
-    fn flight(&self, config: &Config) -> u64 {
+    fn flight(&self, config: &TcpConfig) -> u64 {
         let outstanding = self.nxt - self.una;
         match &self.scoreboard {
             Some(scoreboard)
-                if self.phase == Phase::Loss
+                if self.phase == RecoveryPhase::Loss
                     && config.params.recovery == Recovery::Sack
                     && !config.params.sacked_in_window =>
             {
@@ -523,8 +524,8 @@ impl Sender {
 
     /// RFC 3042: the first two duplicate ACKs each release a segment.
     #[inline]
-    fn limited_transmit_allowance(&self, config: &Config) -> u64 {
-        if self.dup_acks == 0 || !config.params.limited_transmit || self.phase != Phase::Open {
+    fn limited_transmit_allowance(&self, config: &TcpConfig) -> u64 {
+        if self.dup_acks == 0 || !config.params.limited_transmit || self.phase != RecoveryPhase::Open {
             return 0;
         }
         u64::from(self.dup_acks.min(2)) * config.segment
@@ -539,7 +540,7 @@ impl Sender {
     /// Runs the `checks` for new data of `len` bytes. Returns false if the pacer holds back data that the window
     /// permits.
     #[cold]
-    fn passes_checks(&mut self, config: &Config, now: Time, len: u64) -> bool {
+    fn passes_checks(&mut self, config: &TcpConfig, now: Time, len: u64) -> bool {
         if self.checks & RESUMES != 0 {
             self.restart_after_idle(config, now);
         }
@@ -549,7 +550,7 @@ impl Sender {
 
     /// Returns whether the pacer lets `len` bytes leave now; if not, it sets `pacing_deadline` to the time when it
     /// does. The time counts from the last departure at the current pace, so a window that opens shortens the wait.
-    pub(super) fn may_leave(&mut self, config: &Config, now: Time, len: u64) -> bool {
+    pub(super) fn may_leave(&mut self, config: &TcpConfig, now: Time, len: u64) -> bool {
         if self.checks & PACES == 0 {
             return true;
         }
@@ -569,7 +570,7 @@ impl Sender {
     /// Returns the time that must pass between the last data and the next `len` bytes, the longer of two: where cwnd is
     /// below one segment, the round trips in which the windows add up to `len`; and their time at the lower of the
     /// controller's rate and the configured one.
-    fn pacing_gap(&self, config: &Config, len: u64) -> Span {
+    fn pacing_gap(&self, config: &TcpConfig, len: u64) -> Span {
         let cwnd = self.window.cwnd;
         let by_window = if cwnd < config.segment {
             let gap = u128::from(self.rto.srtt().as_ps()) * u128::from(len) / u128::from(cwnd);
@@ -587,7 +588,7 @@ impl Sender {
     /// Restarts after an idle time: cwnd falls back (RFC 5681, section 4.1), and the controller receives the length of
     /// the idle time.
     #[cold]
-    fn restart_after_idle(&mut self, config: &Config, now: Time) {
+    fn restart_after_idle(&mut self, config: &TcpConfig, now: Time) {
         self.checks &= !RESUMES;
         let idle = now.saturating_since(self.last_sent);
         if self.max == 0 || idle.is_zero() {
@@ -602,7 +603,7 @@ impl Sender {
 
     /// Sends the segment at `una` again, even beyond the window, when the pacer lets it leave.
     #[cold]
-    fn resend_first(&mut self, config: &Config, now: Time) -> Option<Chunk> {
+    fn resend_first(&mut self, config: &TcpConfig, now: Time) -> Option<SentChunk> {
         let len = (self.max - self.una).min(config.segment);
         if !self.may_leave(config, now, len) {
             return None;
@@ -613,7 +614,7 @@ impl Sender {
 
     /// Records `len` bytes at `seq` as sent now.
     #[inline]
-    pub(super) fn send(&mut self, config: &Config, now: Time, seq: u64, len: u64) -> Chunk {
+    pub(super) fn send(&mut self, config: &TcpConfig, now: Time, seq: u64, len: u64) -> SentChunk {
         let end = seq + len;
         let again = seq < self.max;
         let mut flags = Flags::NONE;
@@ -638,7 +639,7 @@ impl Sender {
         self.last_sent = now;
         self.stats.data_segments += 1;
         self.arm(now);
-        Chunk { seq, len: len as u32, flags }
+        SentChunk { seq, len: len as u32, flags }
     }
 }
 

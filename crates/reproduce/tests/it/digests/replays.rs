@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use plimsoll_fabric::net::{Ecn, HostId};
+use plimsoll_fabric::net::{EcnField, HostId};
 use plimsoll_linux::frame::Header;
-use plimsoll_linux::live::{Entry, Ingress, LiveFabric, Nowhere, replay};
+use plimsoll_linux::live::{FrameEntry, Ingress, LiveFabric, Nowhere, replay};
 use plimsoll_scenario::Scenario;
 use plimsoll_units::{Span, Time};
 
@@ -51,7 +51,7 @@ fn log(hosts: u32, bits_per_second: u64) -> Vec<Ingress> {
             flow: from * hosts + to,
             from_larger: from > to,
             priority: (word >> 16) as u8 & 7,
-            ecn: if word >> 20 & 3 == 0 { Ecn::NotEct } else { Ecn::Ect },
+            ecn: if word >> 20 & 3 == 0 { EcnField::NotEct } else { EcnField::Ect },
             payload: size - 54.min(size),
             ece: word >> 24 & 31 == 0,
             is_control: false,
@@ -78,7 +78,7 @@ pub fn rows(table: &mut String, folder: &Path) {
             let rate = fabric.network().link(plimsoll_fabric::net::PortId(0)).rate.as_bps();
             let log = log(fabric.hosts(), rate);
             let end = log.last().expect("a log has frames").at + Span::from_secs(1);
-            let entries: Vec<Entry> = log.iter().copied().map(Entry::Frame).collect();
+            let entries: Vec<FrameEntry> = log.iter().copied().map(FrameEntry::Frame).collect();
             let digest = replay(fabric, &entries, end);
             let mut again = LiveFabric::new(&point.model).expect("it was built before");
             for entry in &log {

@@ -7,7 +7,7 @@
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{Flags, HostId, Packet, PathClass};
-use plimsoll_mechanisms::mptcp::{Endpoint, PathState, Scheduler};
+use plimsoll_mechanisms::mptcp::{MptcpEndpoint, PathState, SubflowScheduler};
 use plimsoll_traffic::{ConnectionEnd as End, Write};
 use plimsoll_units::Time;
 
@@ -15,7 +15,7 @@ use super::{MultipathConnection, path_class};
 use crate::hosts::Hosts;
 use crate::hosts::agenda::{Delivery, Step};
 use crate::hosts::receive_offload::prepend;
-use crate::hosts::wire::{Address, packet_of, segment_of, unwrap};
+use crate::hosts::wire::{PacketAddress, packet_of, segment_of, unwrap};
 use crate::sim_hooks::SimFabric;
 
 impl Hosts {
@@ -143,14 +143,14 @@ impl Hosts {
                     wake = until;
                     return PathState::Full;
                 }
-                let is_other = config.scheduler == Scheduler::ActivePath
+                let is_other = config.scheduler == SubflowScheduler::ActivePath
                     && class != PathClass::Either
                     && class != active;
                 if is_other { PathState::Inactive } else { PathState::Open }
             };
             let Some(transmit) = half.endpoint.poll_transmit(config, now, &mut path) else { break };
             let flow = connection.flows[transmit.subflow];
-            let address = Address { flow, src, dst, from_server: end == End::Server };
+            let address = PacketAddress { flow, src, dst, from_server: end == End::Server };
             let mut packet = packet_of(&transmit.segment, address, config.wire_bytes(&transmit.segment));
             packet.flags = packet.flags.with_if(transmit.reinjected, Flags::RETRANSMISSION);
             packet.set_path_class(classes[transmit.subflow]);
@@ -220,7 +220,7 @@ impl Hosts {
 
 /// Returns `packet` with the sequence number that makes it end where its last byte is in the data sequence of `sender`.
 /// `near` is a stream offset of the subflow in the neighbourhood.
-fn in_data(packet: &Packet, near: u64, sender: &Endpoint, subflow: usize) -> Packet {
+fn in_data(packet: &Packet, near: u64, sender: &MptcpEndpoint, subflow: usize) -> Packet {
     let mut packet = *packet;
     let seq = unwrap(packet.seq, near);
     if let Some(last) = sender.mappings(subflow, seq, u32::from(packet.len)).last() {

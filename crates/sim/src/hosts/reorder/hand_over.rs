@@ -1,12 +1,12 @@
 //! Pieces go into reorder buffers, and what these release goes to the transport.
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
-use plimsoll_fabric::net::{Packet, Wait};
+use plimsoll_fabric::net::{Packet, WaitPlace};
 use plimsoll_mechanisms::reorder_buffer::ReorderBuffer;
 use plimsoll_traffic::ConnectionEnd as End;
 use plimsoll_units::Time;
 
-use super::{EndBuffer, Piece};
+use super::{EndBuffer, ReorderedPiece};
 use crate::hosts::Hosts;
 use crate::hosts::agenda::Step;
 use crate::hosts::wire::unwrap;
@@ -35,7 +35,7 @@ impl Hosts {
         let empty = || EndBuffer { buffer: ReorderBuffer::new(&params), armed: Time::MAX };
         let buffer = &mut buffers.ends.entry(place).or_insert_with(empty).buffer;
         let mut released = Vec::new();
-        buffer.on_data(now, received, seq, bytes, Piece { packets, since: now }, &mut released);
+        buffer.on_data(now, received, seq, bytes, ReorderedPiece { packets, since: now }, &mut released);
         self.hand_over(now, place, released);
     }
 
@@ -53,10 +53,10 @@ impl Hosts {
     }
 
     /// Hands the released packets of the buffer of `place` to the transport, piece by piece.
-    fn hand_over(&mut self, now: Time, place: u32, released: Vec<Piece>) {
+    fn hand_over(&mut self, now: Time, place: u32, released: Vec<ReorderedPiece>) {
         self.agenda.push(Step::Released(place));
-        for Piece { mut packets, since } in released.into_iter().rev() {
-            packets.iter_mut().for_each(|packet| packet.add_wait(Wait::Nic, now - since));
+        for ReorderedPiece { mut packets, since } in released.into_iter().rev() {
+            packets.iter_mut().for_each(|packet| packet.add_wait(WaitPlace::Nic, now - since));
             self.agenda.push(Step::Receive(packets));
         }
     }

@@ -3,7 +3,7 @@
 use plimsoll_traffic::ConnectionEnd as End;
 use plimsoll_units::{Bytes, Time};
 
-use super::{HostStacks, Work, place_of};
+use super::{CoreWork, HostStacks, place_of};
 use crate::hosts::Hosts;
 use crate::sim_hooks::SimFabric;
 
@@ -40,7 +40,14 @@ impl Hosts {
         of_end.in_call = true;
         of_end.unwritten -= bytes;
         let (core, cost) = (stacks.application_core(), stacks.costs.send.byte * bytes);
-        stacks.add_work(fabric, now, host, core, cost, Work::Write { place: place_of(number, end), bytes });
+        stacks.add_work(
+            fabric,
+            now,
+            host,
+            core,
+            cost,
+            CoreWork::Write { place: place_of(number, end), bytes },
+        );
     }
 
     /// The application's call has handed over its bytes.

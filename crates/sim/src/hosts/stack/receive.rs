@@ -1,10 +1,10 @@
 //! The way up: the host takes what its NIC holds, TCP gets it segment by segment, and the application copies it.
 
-use plimsoll_fabric::net::{HostId, Packet, Wait};
+use plimsoll_fabric::net::{HostId, Packet, WaitPlace};
 use plimsoll_traffic::{Arrival, ConnectionEnd as End};
 use plimsoll_units::{Bytes, Span, Time};
 
-use super::{HostStacks, Work, place_of};
+use super::{CoreWork, HostStacks, place_of};
 use crate::hosts::Hosts;
 use crate::hosts::agenda::{Delivery, Step};
 use crate::hosts::datagram_workload;
@@ -24,7 +24,7 @@ impl HostStacks {
     pub(in crate::hosts) fn interrupt(&mut self, now: Time, fabric: &mut SimFabric, host: HostId) {
         if !std::mem::replace(&mut self.hosts[host.0 as usize].polling, true) {
             let cost = self.costs.interrupt;
-            self.add_work(fabric, now, host, 0, cost, Work::Interrupt);
+            self.add_work(fabric, now, host, 0, cost, CoreWork::Interrupt);
         }
     }
 
@@ -36,12 +36,12 @@ impl HostStacks {
         host: HostId,
         place: u32,
         received: u64,
-        work: Work,
+        work: CoreWork,
     ) {
         let of_end = self.of_end(place);
         let bytes = received - std::mem::replace(&mut of_end.copied, received);
         let cost = self.costs.receive.byte * bytes;
-        if bytes > 0 || matches!(work, Work::Deliver(..)) {
+        if bytes > 0 || matches!(work, CoreWork::Deliver(..)) {
             let core = self.application_core();
             self.add_work(fabric, now, host, core, cost, work);
         }
@@ -63,9 +63,9 @@ impl Hosts {
             let has_data = packets.iter().any(|packet| packet.len > 0);
             let of_segment = if has_data { costs.receive.segment } else { Span::ZERO };
             let cost = costs.receive.packet * u64::from(frames) + of_segment;
-            stacks.add_work(fabric, now, host, 0, cost, Work::Receive(packets, now));
+            stacks.add_work(fabric, now, host, 0, cost, CoreWork::Receive(packets, now));
         }
-        stacks.add_work(fabric, now, host, 0, Span::ZERO, Work::Taken { all });
+        stacks.add_work(fabric, now, host, 0, Span::ZERO, CoreWork::Taken { all });
     }
 
     /// The stack has received all that it took, and interrupts are on again unless there was more.
@@ -73,7 +73,7 @@ impl Hosts {
         let (Some(stacks), Some(nic)) = (&mut self.stacks, &self.receive_offload) else { return };
         let due = nic.next_due(host);
         if !all && due.is_some() {
-            return stacks.add_work(fabric, now, host, 0, Span::ZERO, Work::Interrupt);
+            return stacks.add_work(fabric, now, host, 0, Span::ZERO, CoreWork::Interrupt);
         }
         stacks.hosts[host.0 as usize].polling = false;
         match due {
@@ -85,7 +85,7 @@ impl Hosts {
 
     /// TCP gets the packets of a segment, and the application what TCP has put in order.
     pub(super) fn receive_segment(&mut self, now: Time, mut packets: Vec<Packet>, taken: Time) {
-        packets.iter_mut().for_each(|packet| packet.add_wait(Wait::Nic, now - taken));
+        packets.iter_mut().for_each(|packet| packet.add_wait(WaitPlace::Nic, now - taken));
         let Some(first) = packets.first().copied() else { return };
         if datagram_workload(first.flow).is_none() {
             self.agenda.push(Step::Segment(first.flow, End::receiving(&first)));
@@ -97,7 +97,7 @@ impl Hosts {
     pub(in crate::hosts) fn on_segment(&mut self, now: Time, fabric: &mut SimFabric, number: u32, end: End) {
         if let (Some(connection), Some(stacks)) = (self.connections.get_mut(number), &mut self.stacks) {
             let (host, received) = (connection.host(end), connection.half(end).endpoint.received());
-            stacks.copy(now, fabric, host, place_of(number, end), received, Work::Copy);
+            stacks.copy(now, fabric, host, place_of(number, end), received, CoreWork::Copy);
         }
         self.write_on(now, fabric, number, end);
     }
@@ -114,14 +114,14 @@ impl Hosts {
         };
         let (host, place) = (delivery.packet.dst, place_of(delivery.number, delivery.end));
         let received = delivery.received;
-        stacks.copy(now, fabric, host, place, received, Work::Deliver(Box::new(delivery), now));
+        stacks.copy(now, fabric, host, place, received, CoreWork::Deliver(Box::new(delivery), now));
         None
     }
 
     /// The application has copied messages, which TCP got at `since`, to their last byte.
     pub(super) fn on_copied(&mut self, now: Time, mut delivery: Delivery, since: Time) {
         for packet in delivery.before.iter_mut().chain([&mut delivery.packet]) {
-            packet.add_wait(Wait::Nic, now - since);
+            packet.add_wait(WaitPlace::Nic, now - since);
         }
         self.agenda.push(Step::Deliver(delivery));
     }

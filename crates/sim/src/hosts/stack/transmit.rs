@@ -1,10 +1,11 @@
 //! The way down: TCP's packets become pieces, the processor hands pieces to the NIC, and its queues send them in turn.
 
-use plimsoll_fabric::net::{Flags, HostId, Packet, Wait};
+use plimsoll_fabric::net::{Flags, HostId, Packet, WaitPlace};
 use plimsoll_units::{Bytes, Span, Time};
 
 use super::{
-    HostStacks, Piece, Stack, StackOfEnd, TRANSMIT, Work, owner_of, owner_of_pieces, place_of, stack_of,
+    CoreWork, HostStack, HostStacks, StackOfEnd, StackPiece, TRANSMIT, owner_of, owner_of_pieces, place_of,
+    stack_of,
 };
 use crate::hosts::Hosts;
 use crate::hosts::connection::Half;
@@ -75,7 +76,7 @@ impl HostStacks {
         }
         let is_call = packet.len > 0 && std::mem::take(&mut of_end.owes_call);
         let call = if is_call { self.costs.send_call } else { Span::ZERO };
-        self.on_piece(fabric, packet.src, Piece { packets, since: now, place: Some(place) }, call);
+        self.on_piece(fabric, packet.src, StackPiece { packets, since: now, place: Some(place) }, call);
     }
 
     /// A piece that TCP does not complete at this instant ends with it: Nagle's algorithm, or a limiter, may keep the
@@ -92,14 +93,14 @@ impl HostStacks {
     pub(in crate::hosts) fn on_datagram(&mut self, fabric: &mut SimFabric, now: Time, packet: Packet) {
         let mut packets = self.lists.take();
         packets.push(packet);
-        self.on_piece(fabric, packet.src, Piece { packets, since: now, place: None }, Span::ZERO);
+        self.on_piece(fabric, packet.src, StackPiece { packets, since: now, place: None }, Span::ZERO);
     }
 
-    fn on_piece(&mut self, fabric: &mut SimFabric, host: HostId, piece: Piece, call: Span) {
+    fn on_piece(&mut self, fabric: &mut SimFabric, host: HostId, piece: StackPiece, call: Span) {
         let costs = self.costs.send;
         let has_data = piece.packets.iter().any(|packet| packet.len > 0);
         let cost = call + costs.packet + if has_data { costs.segment } else { Span::ZERO };
-        self.add_work(fabric, piece.since, host, 0, cost, Work::Transmit(piece));
+        self.add_work(fabric, piece.since, host, 0, cost, CoreWork::Transmit(piece));
     }
 }
 
@@ -110,16 +111,16 @@ impl Hosts {
         for place in std::mem::take(&mut stacks.hosts[host.0 as usize].began) {
             let packets = std::mem::take(&mut stacks.of_end(place).open);
             if !packets.is_empty() {
-                let piece = Piece { packets, since: now, place: Some(place) };
+                let piece = StackPiece { packets, since: now, place: Some(place) };
                 stacks.on_piece(fabric, host, piece, Span::ZERO);
             }
         }
     }
 
     /// The processor has handed a piece to the NIC of `host`.
-    pub(super) fn hand_to_nic(&mut self, now: Time, fabric: &mut SimFabric, host: HostId, piece: Piece) {
+    pub(super) fn hand_to_nic(&mut self, now: Time, fabric: &mut SimFabric, host: HostId, piece: StackPiece) {
         let Some(stacks) = &mut self.stacks else { return };
-        let Stack { transmit, byte_time, totals, .. } = &mut stacks.hosts[host.0 as usize];
+        let HostStack { transmit, byte_time, totals, .. } = &mut stacks.hosts[host.0 as usize];
         totals.frames_sent += 1;
         let bytes: u64 = piece.packets.iter().map(|packet| u64::from(packet.size)).sum();
         let flow = piece.packets.first().map_or(0, |packet| packet.flow);
@@ -135,14 +136,14 @@ impl Hosts {
             return;
         }
         let left = stack.sending.take();
-        if let Some(Piece { mut packets, since, place }) = stack.transmit.poll(now) {
+        if let Some(StackPiece { mut packets, since, place }) = stack.transmit.poll(now) {
             let bytes = packets.iter().filter(|packet| packet.len > 0).map(|packet| u64::from(packet.size));
             stack.sending = place.map(|place| (place, bytes.sum()));
             if let Some(due) = stack.transmit.next_due() {
                 fabric.schedule(due, owner_of(host, TRANSMIT));
             }
             for mut packet in packets.drain(..) {
-                packet.add_wait(Wait::Nic, now - since);
+                packet.add_wait(WaitPlace::Nic, now - since);
                 if datagram_workload(packet.flow).is_some() {
                     fabric.send_unpaced(now, packet);
                 } else {

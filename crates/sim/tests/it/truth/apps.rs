@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use plimsoll_results::outcome::Message;
+use plimsoll_results::outcome::MessageRecord;
 use plimsoll_scenario::{Overrides, Scenario};
 use plimsoll_units::{Span, Time};
 use proptest::prelude::*;
@@ -41,7 +41,7 @@ fn rack(hosts: u32, rest: &str) -> String {
 
 #[track_caller]
 fn latencies(run: &Run) -> Vec<u64> {
-    let done = |message: &Message| {
+    let done = |message: &MessageRecord| {
         let latency = message.latency().expect("every message completes");
         assert_eq!(message.split.total(), latency);
         latency.as_ps()
@@ -52,7 +52,7 @@ fn latencies(run: &Run) -> Vec<u64> {
 /// Completion times of queries, ps.
 #[track_caller]
 fn waits(run: &Run) -> Vec<u64> {
-    let done = |query: &plimsoll_results::outcome::Query| {
+    let done = |query: &plimsoll_results::outcome::QueryRecord| {
         (query.completed.expect("every query completes") - query.created).as_ps()
     };
     run.queries.iter().map(done).collect()
@@ -90,7 +90,7 @@ fn a_lost_ping_is_lost_and_the_next_one_goes() {
                 count = 3000\n\
                 [workload.p]\nkind = 'ping'\nto = 'h1'\ninterval = '5us'\none_at_a_time = true\ncount = 100\n";
     let run = run(&rack(4, text));
-    let pings: Vec<&Message> = run.of("p").collect();
+    let pings: Vec<&MessageRecord> = run.of("p").collect();
     let lost = pings.iter().filter(|message| message.completed.is_none()).count();
     assert_eq!(pings.len(), 100);
     assert!(lost > 10 && lost < 90, "{lost} lost");
@@ -334,7 +334,7 @@ proptest! {
         let run = run(&rack(6, &text));
         prop_assert_eq!(latencies(&run).len(), 200 * clients as usize);
         for client in 0..clients {
-            let mine: Vec<&Message> = run.messages.iter().filter(|m| m.source == client).collect();
+            let mine: Vec<&MessageRecord> = run.messages.iter().filter(|m| m.source == client).collect();
             let mut begins: Vec<Time> = mine.iter().map(|m| m.created).collect();
             let mut ends: Vec<Time> = mine.iter().filter_map(|m| m.completed).collect();
             begins.sort_unstable();
@@ -462,7 +462,7 @@ fn every_variant_meets_the_same_requests() {
     for name in ["cache", "pages", "shuffle"] {
         let [first, others @ ..] = variants.each_ref().map(|run| {
             // A retrieval of replicated reads may be answered by either of two.
-            let to = |message: &Message| if name == "pages" { 0 } else { message.destination };
+            let to = |message: &MessageRecord| if name == "pages" { 0 } else { message.destination };
             let drawn = run.of(name).map(|message| (message.index, (to(message), message.bytes)));
             drawn.collect::<BTreeMap<_, _>>()
         });

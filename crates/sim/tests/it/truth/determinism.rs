@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use plimsoll_results::Digest;
 use plimsoll_results::outcome::Outcome;
-use plimsoll_sim::batch::{self, Watch};
+use plimsoll_sim::batch::{self, BatchWatch};
 
 use crate::truth::lab::{model, run, run_variant, run_with_seed};
 
@@ -103,7 +103,7 @@ fn a_model_run_twice_gives_the_same_bytes() {
 
 struct Collect(Mutex<Vec<(usize, Digest)>>);
 
-impl Watch for Collect {
+impl BatchWatch for Collect {
     fn on_done(
         &self,
         index: usize,
@@ -156,7 +156,7 @@ fn results_are_those_of_the_last_version() {
 /// The messages that a workload creates, whatever the network does with them.
 fn demand(text: &str, name: &str) -> Vec<(u64, u64, u32, u32, u64)> {
     let run = run(text);
-    let asked = |message: &plimsoll_results::outcome::Message| {
+    let asked = |message: &plimsoll_results::outcome::MessageRecord| {
         (message.index, message.created.as_ps(), message.source, message.destination, message.bytes)
     };
     run.of(name).map(asked).collect()

@@ -25,7 +25,7 @@ fn a_graph_from_a_file_is_the_generated_network() {
         });
         assert_eq!(generated.messages.len(), file.messages.len());
         for (one, other) in generated.messages.iter().zip(&file.messages) {
-            let waited = |message: &plimsoll_results::outcome::Message| -> Span {
+            let waited = |message: &plimsoll_results::outcome::MessageRecord| -> Span {
                 message.split.tier.iter().copied().sum()
             };
             assert_eq!((one.completed, waited(one)), (other.completed, waited(other)), "{one:?}\n{other:?}");

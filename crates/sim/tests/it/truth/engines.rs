@@ -1,7 +1,7 @@
 //! The express port engine foresees departures, the general one waits for them. Wherever both apply a run
 //! must not tell which it was: everything observed has the same digest.
 
-use plimsoll_results::outcome::{Counters, Queue};
+use plimsoll_results::outcome::{Counters, QueueObservation};
 use proptest::prelude::*;
 
 use crate::truth::arbitrary::{Scope, config, scenario};
@@ -36,9 +36,10 @@ fn assert_same(one: &Run, other: &Run) -> Result<(), TestCaseError> {
         prop_assert_eq!(one, other);
     }
     for (one, other) in one.queues.iter().zip(&other.queues) {
-        let counts = |queue: &Queue| (queue.drops, queue.marks, queue.packets, queue.bytes);
+        let counts = |queue: &QueueObservation| (queue.drops, queue.marks, queue.packets, queue.bytes);
         prop_assert_eq!(counts(one), counts(other), "drops, marks, packets, bytes of {}", one.port);
-        let interval = |queue: &Queue, index: usize| (queue.mean_bytes[index], queue.max_bytes[index]);
+        let interval =
+            |queue: &QueueObservation, index: usize| (queue.mean_bytes[index], queue.max_bytes[index]);
         let same = |index: &usize| interval(one, *index) == interval(other, *index);
         let different = (0..one.mean_bytes.len().min(other.mean_bytes.len())).find(|index| !same(index));
         if let Some(index) = different {

@@ -20,7 +20,7 @@ fn two_paths(rest: &str) -> String {
 
 /// When the packets left that arrived, in us, and how long they took, in ns.
 fn arrived(run: &Run) -> Vec<(u64, u64)> {
-    let of = |message: &plimsoll_results::outcome::Message| {
+    let of = |message: &plimsoll_results::outcome::MessageRecord| {
         let left = message.created.as_ps() / 1_000_000;
         assert_eq!(left, 10 * (message.index + 1), "the account of its time is exact");
         (left, message.latency().unwrap().as_ps() / 1_000)

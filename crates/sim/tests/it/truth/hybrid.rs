@@ -132,7 +132,7 @@ fn scheduled_residues_do_not_overload_a_receiver() {
         ))
     };
     let deepest = |run: &Run| {
-        let after_four_weeks = |queue: &plimsoll_results::outcome::Queue| {
+        let after_four_weeks = |queue: &plimsoll_results::outcome::QueueObservation| {
             queue.max_bytes.iter().skip(60).copied().max().unwrap_or(0)
         };
         run.queues.iter().map(after_four_weeks).max().unwrap()

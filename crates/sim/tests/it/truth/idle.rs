@@ -9,7 +9,7 @@
 //! At rates without a whole number of 2^-20 ps a byte (3 Gb/s here) a packet may take one picosecond
 //! more on each link, never less.
 
-use plimsoll_results::outcome::Message;
+use plimsoll_results::outcome::MessageRecord;
 use plimsoll_units::Span;
 
 use crate::truth::lab::{run, run_variant};
@@ -63,7 +63,7 @@ impl Place {
     }
 
     #[track_caller]
-    fn assert(&self, message: &Message, packets: usize, picoseconds: u64) {
+    fn assert(&self, message: &MessageRecord, packets: usize, picoseconds: u64) {
         let (got, expected) = (message.latency().unwrap(), Span::from_ps(picoseconds));
         let latest = expected + Span::from_ps(self.rounding(packets));
         assert!((expected..=latest).contains(&got), "{got} instead of {expected}: {message:?}");

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::path::Path;
 
 use plimsoll_results::Digest;
-use plimsoll_results::outcome::{Message, Outcome, Queue};
+use plimsoll_results::outcome::{MessageRecord, Outcome, QueueObservation};
 use plimsoll_scenario::model::Model;
 use plimsoll_scenario::{Overrides, Scenario};
 
@@ -42,13 +42,13 @@ impl Run {
     }
 
     /// Messages of the workload called `name`, in order of their index.
-    pub fn of<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a Message> + use<'a> {
+    pub fn of<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a MessageRecord> + use<'a> {
         let number = self.workloads.iter().position(|info| info.name == name).expect("a workload's name");
         self.messages.iter().filter(move |message| usize::from(message.workload) == number)
     }
 
     /// The watched queue called `name`.
-    pub fn queue(&self, name: &str) -> &Queue {
+    pub fn queue(&self, name: &str) -> &QueueObservation {
         self.queues.iter().find(|queue| queue.name == name).expect("a watched queue's name")
     }
 }

@@ -58,7 +58,7 @@ impl DctcpParams {
 
 /// The estimator of the share of marked bytes.
 #[derive(Clone, Debug)]
-pub struct Dctcp {
+pub struct DctcpEstimator {
     /// The smoothed share of marked bytes in units of 2^-30.
     alpha: u32,
     bytes_acked: u64,
@@ -67,10 +67,10 @@ pub struct Dctcp {
     window_end: u64,
 }
 
-impl Dctcp {
+impl DctcpEstimator {
     /// Creates an estimator that begins at `alpha` in units of 2^-30.
-    pub(super) fn new(alpha: u32) -> Dctcp {
-        Dctcp { alpha, bytes_acked: 0, bytes_marked: 0, window_end: 0 }
+    pub(super) fn new(alpha: u32) -> DctcpEstimator {
+        DctcpEstimator { alpha, bytes_acked: 0, bytes_marked: 0, window_end: 0 }
     }
 
     /// Alpha as a number from 0 to 1.

@@ -7,14 +7,14 @@
 
 use plimsoll_units::Time;
 
-use crate::transports::tcp::config::Config;
+use crate::transports::tcp::config::TcpConfig;
 use crate::transports::tcp::params::FastRetransmitGuard;
-use crate::transports::tcp::sender::{Phase, Sender};
+use crate::transports::tcp::sender::{RecoveryPhase, TcpSender};
 
-impl Sender {
+impl TcpSender {
     /// A duplicate ACK with Reno or NewReno: starts recovery, or inflates the window.
-    pub(super) fn on_duplicate_ack_reno(&mut self, config: &Config, now: Time) {
-        if self.phase == Phase::Recovery {
+    pub(super) fn on_duplicate_ack_reno(&mut self, config: &TcpConfig, now: Time) {
+        if self.phase == RecoveryPhase::Recovery {
             // Step 4.
             self.set_cwnd_in_recovery(config, self.window.cwnd + config.segment);
         } else if self.dup_acks == config.dup_ack_threshold {
@@ -26,13 +26,13 @@ impl Sender {
                 }
             } else if config.params.fast_retransmit_guard == FastRetransmitGuard::AfterTimeout {
                 // Nothing is sent, but further duplicate ACKs inflate the window.
-                self.phase = Phase::Recovery;
+                self.phase = RecoveryPhase::Recovery;
             }
         }
     }
 
     /// Ends recovery (step 6). The ACK then opens the window as any other.
-    pub(super) fn on_ack_in_recovery_reno(&mut self, config: &Config) -> (bool, bool) {
+    pub(super) fn on_ack_in_recovery_reno(&mut self, config: &TcpConfig) -> (bool, bool) {
         self.set_cwnd_in_recovery(config, self.window.cwnd.min(self.window.ssthresh));
         self.leave_loss_when_repaired();
         (true, true)

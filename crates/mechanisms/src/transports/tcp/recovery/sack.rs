@@ -8,42 +8,42 @@
 
 use plimsoll_units::Time;
 
-use crate::transports::tcp::config::Config;
-use crate::transports::tcp::segment::Segment;
-use crate::transports::tcp::sender::{Chunk, Phase, Sender};
+use crate::transports::tcp::config::TcpConfig;
+use crate::transports::tcp::segment::TcpSegment;
+use crate::transports::tcp::sender::{RecoveryPhase, SentChunk, TcpSender};
 
-impl Sender {
+impl TcpSender {
     /// Adds the SACK option to the scoreboard. Returns the bytes newly reported.
     #[inline]
-    pub(in crate::transports::tcp) fn on_sack(&mut self, config: &Config, segment: &Segment) -> u64 {
+    pub(in crate::transports::tcp) fn on_sack(&mut self, config: &TcpConfig, segment: &TcpSegment) -> u64 {
         let known = self.scoreboard.as_ref().is_some_and(|scoreboard| !scoreboard.sacked.is_empty());
-        if segment.sack.is_empty() && !known && self.phase == Phase::Open {
+        if segment.sack.is_empty() && !known && self.phase == RecoveryPhase::Open {
             return 0;
         }
         self.update_scoreboard(config, segment)
     }
 
     #[cold]
-    fn update_scoreboard(&mut self, config: &Config, segment: &Segment) -> u64 {
+    fn update_scoreboard(&mut self, config: &TcpConfig, segment: &TcpSegment) -> u64 {
         let max = self.max;
         let scoreboard = self.scoreboard.get_or_insert_default();
         scoreboard.sacked.remove_below(segment.ack);
         let blocks = segment.sack.as_slice().iter().filter(|(_, end)| *end <= max);
         let new = blocks.map(|&(start, end)| scoreboard.sacked.insert(start.max(segment.ack), end)).sum();
-        if self.phase == Phase::Recovery {
+        if self.phase == RecoveryPhase::Recovery {
             scoreboard.set_pipe(config, segment.ack, max);
         }
         new
     }
 
     /// Starts recovery when a loss is found (RFC 6675, section 5, steps 1 to 4).
-    pub(super) fn on_duplicate_ack_sack(&mut self, config: &Config, now: Time) {
+    pub(super) fn on_duplicate_ack_sack(&mut self, config: &TcpConfig, now: Time) {
         let (una, max) = (self.una, self.max);
         let Some(scoreboard) = &mut self.scoreboard else { return };
         let enough = self.dup_acks >= config.dup_ack_threshold || scoreboard.find_lost(config) > una;
         // Section 5.1: not again for data that a timeout or the last recovery is repairing.
         let beyond = self.recover.is_none_or(|recover| una > recover);
-        if self.phase == Phase::Recovery || !enough || !beyond {
+        if self.phase == RecoveryPhase::Recovery || !enough || !beyond {
             return;
         }
         scoreboard.rescue = 0;
@@ -54,16 +54,20 @@ impl Sender {
     }
 
     /// Ends recovery when everything is acknowledged (RFC 6675, section 5, steps A and B).
-    pub(super) fn on_ack_in_recovery_sack(&mut self, _config: &Config) -> (bool, bool) {
+    pub(super) fn on_ack_in_recovery_sack(&mut self, _config: &TcpConfig) -> (bool, bool) {
         if self.recover.is_none_or(|recover| self.una >= recover) {
-            self.phase = Phase::Open;
+            self.phase = RecoveryPhase::Open;
         }
         (false, true)
     }
 
     /// Returns the next segment to send during recovery (RFC 6675, section 5, step C, and section 4, NextSeg).
     #[cold]
-    pub(in crate::transports::tcp) fn next_with_sack(&mut self, config: &Config, now: Time) -> Option<Chunk> {
+    pub(in crate::transports::tcp) fn next_with_sack(
+        &mut self,
+        config: &TcpConfig,
+        now: Time,
+    ) -> Option<SentChunk> {
         let scoreboard = self.scoreboard.as_ref()?;
         let cwnd = self.window.cwnd.min(config.max_window).max(config.segment);
         if scoreboard.pipe + config.segment > cwnd || !self.may_leave(config, now, config.segment) {
@@ -89,7 +93,7 @@ impl Sender {
     }
 
     /// Rule 4: once a recovery, the last segment that is missing, in case the tail was lost too.
-    fn rescue(&mut self, config: &Config, now: Time) -> Option<Chunk> {
+    fn rescue(&mut self, config: &TcpConfig, now: Time) -> Option<SentChunk> {
         let scoreboard = self.scoreboard.as_mut()?;
         if self.una < scoreboard.rescue
             || scoreboard.high_rxt >= self.max
