@@ -138,6 +138,8 @@ impl<H: Hooks> Fabric<H> {
                 return Handled::Done;
             }
             OwnerKind::Port => {
+                // Whether a departure is an event depends on the threads of the run, and its counters must not.
+                self.links.counters.events -= 1;
                 self.ports[number as usize].on_due(PortId(number), now, &mut self.links);
                 if number >= self.links.hosts {
                     return Handled::Done;

@@ -231,7 +231,7 @@ counters! {
     marks: PLAIN { csv: When::Always, heading: Some("marks") },
     /// Packets that completed a link.
     packet_hops: PLAIN {},
-    /// Events that the engine has handled. The two port engines handle different numbers of them for the same result.
+    /// Events that the engine has handled, departures excepted: whether one is an event depends on the port engine.
     events: PLAIN { digest: When::Never },
     /// Segments that were retransmitted.
     retransmissions: PLAIN { heading: Some("retransmissions") },
