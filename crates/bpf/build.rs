@@ -126,7 +126,7 @@ impl Struct {
             "#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]\npub struct {name} {{\n{fields}}}\n\n\
              impl Shared for {name} {{\n\
              \x20   fn write(&self, words: &mut Vec<u64>) {{\n{write}    }}\n\
-             \x20   fn read(mut words: Words) -> {name} {{\n        {name} {{\n{read}        }}\n    }}\n}}\n\n"
+             \x20   fn read(mut words: SharedWords) -> {name} {{\n        {name} {{\n{read}        }}\n    }}\n}}\n\n"
         )
     }
 }

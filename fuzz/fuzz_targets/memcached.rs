@@ -9,17 +9,17 @@
 //! With an odd number for the cuts, the service also runs under the reader/writer lock of the baselines.
 
 use plimsoll_chronos_locked::{Lock, Locked};
-use plimsoll_chronos_memcached::{Credentials, Memcached, Settings, udp};
+use plimsoll_chronos_memcached::{Credentials, Memcached, MemcachedSettings, udp};
 use plimsoll_fuzz::turns::fitted;
 use plimsoll_fuzz::{Answers, Way, play};
 
 /// Little enough for a few dozen items of different sizes to fill it.
 const MEMORY_BYTES: u64 = 256 << 10;
 
-fn settings(choice: u8) -> Settings {
+fn settings(choice: u8) -> MemcachedSettings {
     let has = |bit: u32| choice >> bit & 1 == 1;
     let login = has(0).then(|| Credentials::parse("users", b"ann:pw\nbob:x\n").expect("two users"));
-    Settings {
+    MemcachedSettings {
         partitions: if has(2) { 1 } else { 3 },
         memory_limit: MEMORY_BYTES,
         item_size_max: if has(3) { 1024 } else { 4096 },
@@ -29,7 +29,7 @@ fn settings(choice: u8) -> Settings {
         cas: !has(5),
         detail: has(6),
         flush: !has(7),
-        ..Settings::default()
+        ..MemcachedSettings::default()
     }
 }
 

@@ -5,7 +5,7 @@
 //! With the highest bit of the first, a turn is one message, whose length is made to fit. `make fuzz TARGET=openflow`.
 //! crates/chronos-openflow/tests/it/hostile.rs does the same with mutations that know OpenFlow.
 
-use plimsoll_chronos_openflow::{Header, Limits, OpenFlow, Settings, Version, Versions};
+use plimsoll_chronos_openflow::{Header, Limits, OpenFlow, OpenFlowSettings, Version, Versions};
 use plimsoll_fuzz::turns::fitted;
 use plimsoll_fuzz::{Answers, Way, play};
 
@@ -15,14 +15,14 @@ const VERSIONS: [Versions; 4] =
 
 fn answers(choice: u8, input: &[u8], way: Way) -> Answers {
     let has = |bit: u32| choice >> bit & 1 == 1;
-    let settings = Settings {
+    let settings = OpenFlowSettings {
         versions: VERSIONS[usize::from(choice & 3)],
         message_bytes_max: if has(2) { 128 } else { 512 },
         miss_send_bytes: if has(3) { 64 } else { u16::MAX },
         flow_hard_seconds: if has(4) { 9 } else { 0 },
         addresses: Limits { entries: if has(5) { 3 } else { 64 }, age_seconds: if has(5) { 2 } else { 300 } },
         datapaths_max: if has(6) { 1 } else { 4 },
-        ..Settings::default()
+        ..OpenFlowSettings::default()
     };
     play(OpenFlow::new(settings, PARTITIONS, 7), PARTITIONS, input, way).1
 }

@@ -8,7 +8,7 @@
 //! With an odd number for the cuts, the service also runs under the reader/writer lock of the baselines.
 
 use plimsoll_chronos_locked::{Lock, Locked};
-use plimsoll_chronos_search::{Search, Sets, Settings};
+use plimsoll_chronos_search::{SearchService, SearchSettings, Sets};
 use plimsoll_fuzz::{Answers, Way, play};
 
 fn answers(choice: u8, input: &[u8], snapshots: bool, way: Way) -> Answers {
@@ -16,8 +16,9 @@ fn answers(choice: u8, input: &[u8], snapshots: bool, way: Way) -> Answers {
     let partitions = [3, 1, 16, 2][usize::from(choice >> 1 & 3)];
     let document_bytes_max = if choice & 8 == 0 { 64 } else { 1000 };
     let memory_max = has_little_memory(choice).then_some(2000);
-    let settings = Settings { sets, document_bytes_max, memory_max, snapshots, ..Settings::default() };
-    let search = Search::new(settings, partitions, 7);
+    let settings =
+        SearchSettings { sets, document_bytes_max, memory_max, snapshots, ..SearchSettings::default() };
+    let search = SearchService::new(settings, partitions, 7);
     let mut answers = match way {
         Way::Crossed(cuts) if cuts % 2 == 1 => {
             play(Locked::new(search, Lock::ReaderWriter, partitions), 1, input, way).1

@@ -1,6 +1,6 @@
 //! [`Crossed`]: a service whose requests all come from another thread.
 
-use plimsoll_chronos::{Now, PartitionId, Served, Service, Step};
+use plimsoll_chronos::{Now, PartitionId, ServedInput, Service, Step};
 
 /// A service and its partitions. Each request is encoded and decoded, as on its way to another thread.
 pub struct Crossed<S: Service> {
@@ -40,7 +40,7 @@ impl<S: Service> Crossed<S> {
         now: Now,
         input: &[u8],
         reply: &mut Vec<u8>,
-    ) -> (Served, usize) {
+    ) -> (ServedInput, usize) {
         let mut consumed = 0;
         loop {
             let rest = input.get(consumed..).unwrap_or_default();
@@ -49,13 +49,13 @@ impl<S: Service> Crossed<S> {
             let done = match self.service.parse(session, now, rest, reply) {
                 Step::Incomplete { total } => {
                     assert!(total > rest.len(), "{total} bytes are wanted where {} are there", rest.len());
-                    return (Served { consumed, close: false }, total);
+                    return (ServedInput { consumed, close: false }, total);
                 }
-                Step::Close => return (Served { consumed, close: true }, 0),
+                Step::Close => return (ServedInput { consumed, close: true }, 0),
                 Step::Skip { bytes } => {
                     consumed += bytes;
                     if consumed > input.len() {
-                        return (Served { consumed, close: false }, 0);
+                        return (ServedInput { consumed, close: false }, 0);
                     }
                     continue;
                 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_chronos::{Direct, Now, Served, Service, SessionTransport};
+use plimsoll_chronos::{Direct, Now, ServedInput, Service, SessionTransport};
 
 use crate::crossed::Crossed;
 use crate::turns::{SENDERS, Turn, turns};
@@ -116,7 +116,7 @@ impl<S: Service> Bench<S> {
         now: Now,
         input: &[u8],
         reply: &mut Vec<u8>,
-    ) -> (Served, usize) {
+    ) -> (ServedInput, usize) {
         match self {
             Bench::Direct(direct) => (direct.serve(session, now, input, reply), 0),
             Bench::Crossed(crossed) => crossed.serve(session, now, input, reply),

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_fabric::net::port::{QueueDiscipline, Queued};
 use plimsoll_fabric::net::topology::Node;
-use plimsoll_fabric::net::{Ecn, Flags, topology};
+use plimsoll_fabric::net::{EcnField, Flags, topology};
 use plimsoll_mechanisms::pfc::PauseState;
 use plimsoll_units::Time;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -275,8 +275,8 @@ impl Packet {
             destination: packet.dst.0,
             priority: packet.priority,
             rank: packet.rank,
-            ecn_capable: packet.ecn != Ecn::NotEct,
-            marked: packet.ecn == Ecn::Ce,
+            ecn_capable: packet.ecn != EcnField::NotEct,
+            marked: packet.ecn == EcnField::Ce,
             arrived_us: us(queued.since),
             mark: AtomicBool::new(false),
         }

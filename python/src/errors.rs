@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::iter;
 
-use plimsoll_line::Stopped;
+use plimsoll_line::SearchStop;
 use plimsoll_reproduce::ReproduceError;
 use plimsoll_scenario::{Report, ScenarioError as Wrong};
 use plimsoll_sim::RunError as Failed;
@@ -164,12 +164,12 @@ pub(crate) fn model(error: &dyn Error) -> PyErr {
 }
 
 /// Creates the exception of a search that ended without lines.
-pub(crate) fn search(py: Python<'_>, error: Stopped) -> PyErr {
+pub(crate) fn search(py: Python<'_>, error: SearchStop) -> PyErr {
     match error {
-        Stopped::Cancelled => Cancelled::new_err("the search was cancelled"),
-        Stopped::Scenario(errors) => scenario(py, &errors),
-        Stopped::Run(error) => run(py, &error),
-        Stopped::Journal(error) => RunDirectoryError::new_err(error.to_string()),
+        SearchStop::Cancelled => Cancelled::new_err("the search was cancelled"),
+        SearchStop::Scenario(errors) => scenario(py, &errors),
+        SearchStop::Run(error) => run(py, &error),
+        SearchStop::Journal(error) => RunDirectoryError::new_err(error.to_string()),
         other => ObjectiveError::new_err(in_python(&other.to_string())),
     }
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use plimsoll_experiment::{BenchWatch as _, bench, memory, points};
 use plimsoll_line::search::Line;
-use plimsoll_line::{LineQuestion, News, Room, SoFar, Watch};
-use plimsoll_report::Style;
+use plimsoll_line::{LineQuestion, News, Room, SearchWatch, SoFar};
+use plimsoll_report::TableStyle;
 use pyo3::prelude::*;
 
 use crate::runs::{form, json, place};
@@ -67,7 +67,7 @@ struct SearchBoard<'a> {
     over: &'a plimsoll_line::Over,
 }
 
-impl Watch for SearchBoard<'_> {
+impl SearchWatch for SearchBoard<'_> {
     fn on_news(&self, _news: &News<'_>, so_far: &SoFar) {
         let known =
             |(name, line): &(String, Line)| format!("{name} {}", line.brief(|load| self.over.shown(load)));
@@ -92,7 +92,7 @@ impl Lines {
     }
 
     fn table_text(&self, format: &str, width: usize) -> PyResult<String> {
-        Ok(self.lines.render(form(format)?, &Style { width, ..Style::default() }))
+        Ok(self.lines.render(form(format)?, &TableStyle { width, ..TableStyle::default() }))
     }
 
     /// The report as a page.

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_experiment::question::{Shard, key};
 use plimsoll_experiment::{Bench, Question, bench, memory, points};
-use plimsoll_report::{Format, Style, html, table, verdict};
+use plimsoll_report::{Format, TableStyle, html, table, verdict};
 use plimsoll_results::curves::{Curves, Detail};
-use plimsoll_results::run_dir::{self, Columns, Plan};
+use plimsoll_results::run_dir::{self, Columns, RunPlan};
 use plimsoll_results::side_by_side::side_by_side;
 use plimsoll_results::summary::Options;
 use plimsoll_results::{Digest, PointKey, PointOutcome, RunDir, Summary};
@@ -30,7 +30,7 @@ type Run = (String, Vec<(String, String)>, u32, u64, String);
 pub(crate) struct Outcomes {
     points: Arc<Vec<PointOutcome>>,
     summary: Summary,
-    about: Plan,
+    about: RunPlan,
     #[pyo3(get)]
     path: Option<PathBuf>,
     /// Points of the scenario without a result.
@@ -59,7 +59,7 @@ pub(crate) fn run(
         .map_err(|error| errors::PlimsollError::new_err(error.to_string()))?;
     let share = question.share();
     let command = command.unwrap_or_else(|| scenario.command("run", out.as_deref()));
-    let plan = Plan { command, ..question.plan(String::new(), version::commit()) };
+    let plan = RunPlan { command, ..question.plan(String::new(), version::commit()) };
     let existing = points::existing(force, false);
     let dir = out.as_deref().map(|out| points::create(out, &plan, existing));
     let dir = dir.transpose().map_err(|error| errors::run_directory(&error))?;
@@ -100,7 +100,7 @@ pub(crate) fn run(
 /// Puts points in the scenario's order, with those that the run directory had before, and summarizes them.
 fn conclude(
     dir: Option<RunDir>,
-    plan: Plan,
+    plan: RunPlan,
     points: &[Point],
     mut kept: BTreeMap<PointKey, PointOutcome>,
 ) -> PyResult<Outcomes> {
@@ -117,7 +117,7 @@ fn conclude(
         missing: dir.missing().len(),
         points: Arc::new(finished),
         summary,
-        about: Plan { warnings: dir.manifest().warnings.clone(), ..plan },
+        about: RunPlan { warnings: dir.manifest().warnings.clone(), ..plan },
         path: Some(dir.path().to_owned()),
     })
 }
@@ -148,7 +148,7 @@ pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<Outcomes> {
 
 fn loaded(dir: &RunDir, points: Vec<PointOutcome>, scenario: String) -> Outcomes {
     let manifest = dir.manifest();
-    let about = Plan {
+    let about = RunPlan {
         title: manifest.title.clone(),
         description: manifest.description.clone(),
         carrier: manifest.carrier.clone(),
@@ -239,7 +239,7 @@ impl Outcomes {
     }
 
     fn table_text(&self, format: &str, width: usize) -> PyResult<String> {
-        Ok(table::render(&self.summary, form(format)?, &Style { width, ..Style::default() }))
+        Ok(table::render(&self.summary, form(format)?, &TableStyle { width, ..TableStyle::default() }))
     }
 
     fn report_html(&self, py: Python<'_>) -> String {
@@ -309,7 +309,11 @@ impl ComparedRuns {
     }
 
     fn table_text(&self, format: &str, width: usize) -> PyResult<String> {
-        Ok(table::render_compared(&self.summary, form(format)?, &Style { width, ..Style::default() }))
+        Ok(table::render_compared(
+            &self.summary,
+            form(format)?,
+            &TableStyle { width, ..TableStyle::default() },
+        ))
     }
 }
 

@@ -302,12 +302,13 @@ fn observations(outcome: &Outcome, columns: &mut NamedColumns) {
 }
 
 fn queues(outcome: &Outcome, columns: &mut NamedColumns) {
-    let intervals = |queue: &plimsoll_results::outcome::Queue| queue.mean_bytes.len();
+    let intervals = |queue: &plimsoll_results::outcome::QueueObservation| queue.mean_bytes.len();
     let all = || {
         let queues = outcome.queues.iter().enumerate();
         queues.flat_map(move |(number, queue)| (0..intervals(queue)).map(move |at| (number, queue, at)))
     };
-    let texts = |text: fn(&plimsoll_results::outcome::Queue) -> &str| outcome.queues.iter().map(text);
+    let texts =
+        |text: fn(&plimsoll_results::outcome::QueueObservation) -> &str| outcome.queues.iter().map(text);
     columns.whole("queue", all().map(|(number, ..)| number));
     columns.names("name", texts(|queue| &queue.name), all().map(|(number, ..)| number));
     columns.names("port", texts(|queue| &queue.port), all().map(|(number, ..)| number));

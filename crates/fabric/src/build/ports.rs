@@ -115,7 +115,7 @@ impl<'a> PortBuilder<'a> {
             counts_drain_bytes: !is_host && looks_at_ports,
             changes: self.schedule.link(port).is_some(),
             general: if is_host { self.general.nic } else { self.general.tiers[usize::from(link.tier)] },
-            settles: !(is_host && spec.tdma.is_some()) && !settings.explicit_departures,
+            settles: !(settings.explicit_departures || is_host && spec.tdma.is_some()),
         })
     }
 
