@@ -222,7 +222,8 @@ impl ChosenCgroup {
     }
 }
 
-/// Returns the number of the TCP connection between this host's `local` and `remote`, which [`PacerProgram::flow`] expects.
+/// Returns the number of the TCP connection between this host's `local` and `remote`, which [`PacerProgram::flow`]
+/// expects.
 ///
 /// # Panics
 /// Panics if one address is IPv4 and the other IPv6.

@@ -1,5 +1,5 @@
-//! QJump at a host: [`LimiterProgram`] at the device, [`SocketClassifier`] for unmodified programs, and [`PacketClassifier`]
-//! at the switch.
+//! QJump at a host: [`LimiterProgram`] at the device, [`SocketClassifier`] for unmodified programs, and
+//! [`PacketClassifier`] at the switch.
 //!
 //! The quantum of time is a nanosecond. The epoch is rounded up to one, which errs on the side of fewer bytes; a
 //! limiter in Rust with that epoch makes the same decisions.

@@ -1,5 +1,5 @@
-//! [`ServerLink`] is a connection, or a pair of UDP ports, without its socket: its output, its requests without a reply, and
-//! its unparsed input.
+//! [`ServerLink`] is a connection, or a pair of UDP ports, without its socket: its output, its requests without a
+//! reply, and its unparsed input.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 //! [`Request`]: one command on one key, of any of the protocols.
 //!
-//! A request is flat, because it travels: its [`RequestHead`] is copied unchanged into the message to another thread, and the
-//! key, the meta tokens and the value follow.
+//! A request is flat, because it travels: its [`RequestHead`] is copied unchanged into the message to another thread,
+//! and the key, the meta tokens and the value follow.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
 

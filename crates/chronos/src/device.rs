@@ -10,9 +10,9 @@
 //!
 //! A queue has one thread. Its two halves are apart, so that replies are pushed while a batch of requests is borrowed.
 //!
-//! With dispatch ([`DatagramDispatch`]) the device reads the key of a datagram, and delivers it to the thread that owns its
-//! partition. The runtime reports each move to the [`Dispatcher`]. A datagram that was delivered before, or by a wrong
-//! guess, is not lost: its thread forwards the request to the owner, as without dispatch.
+//! With dispatch ([`DatagramDispatch`]) the device reads the key of a datagram, and delivers it to the thread that owns
+//! its partition. The runtime reports each move to the [`Dispatcher`]. A datagram that was delivered before, or by a
+//! wrong guess, is not lost: its thread forwards the request to the owner, as without dispatch.
 
 use std::any::Any;
 use std::fmt;

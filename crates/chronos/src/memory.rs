@@ -1,4 +1,5 @@
-//! [`ThreadMemory`]: the memory that the connections of all threads hold together, and its limit ([`Limits::memory_bytes`]).
+//! [`ThreadMemory`]: the memory that the connections of all threads hold together, and its limit
+//! ([`Limits::memory_bytes`]).
 //!
 //! *Held* are the buffers, by their capacity, of requests that are not whole or wait for their turn, of replies that
 //! wait to be sent, and of replies on their way between threads. *Coming* are requests on their way between threads,
@@ -14,10 +15,10 @@
 //! fall, connections that have moved next to nothing for a while are closed ([`Holding::has_stalled`]), the one that
 //! holds the most first; and if memory stays full, so are connections with a request of which the rest would have to be
 //! read, since nothing else makes room for it. Of these the oldest request of all threads is closed first
-//! ([`ThreadMemory::may_close_since`]), for a request that never ends is older than one that has just begun: the memory of a
-//! connection is a weak criterion, as all that wait are read in turn and hold about the same. Connections within their
-//! share are never closed. The last eighths are for free buffers ([`ThreadMemory::pool_bytes`]), and for bytes that arrive
-//! before they are counted.
+//! ([`ThreadMemory::may_close_since`]), for a request that never ends is older than one that has just begun: the memory
+//! of a connection is a weak criterion, as all that wait are read in turn and hold about the same. Connections within
+//! their share are never closed. The last eighths are for free buffers ([`ThreadMemory::pool_bytes`]), and for bytes
+//! that arrive before they are counted.
 //!
 //! Threads count for themselves, and publish a change when it has become a *quantum*: a connection whose replies leave
 //! as they arrive costs no atomic operation.

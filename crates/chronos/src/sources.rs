@@ -1,4 +1,5 @@
-//! [`SourceCounts`]: the number of connections of each source address, so that one host cannot take all that are allowed.
+//! [`SourceCounts`]: the number of connections of each source address, so that one host cannot take all that are
+//! allowed.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};

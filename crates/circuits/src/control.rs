@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The controller is a state machine without a clock: its caller calls [`CircuitController::on_due`] when
-//! [`CircuitController::next_due`] has come, and carries out the instruction. It is stateless in the sense of its sources: a
-//! week's schedule depends on the demand that was read for that week alone.
+//! [`CircuitController::next_due`] has come, and carries out the instruction. It is stateless in the sense of its
+//! sources: a week's schedule depends on the demand that was read for that week alone.
 
 use std::collections::VecDeque;
 
@@ -121,8 +121,8 @@ impl CircuitController {
         &self.switching
     }
 
-    /// Returns the instruction due at `now`, which is [`CircuitController::next_due`]. More instructions may be due at the
-    /// same time.
+    /// Returns the instruction due at `now`, which is [`CircuitController::next_due`]. More instructions may be due at
+    /// the same time.
     pub fn on_due(&mut self, now: Time) -> Option<Instruction> {
         if now >= self.reads {
             self.reads = Time::MAX;

@@ -1,4 +1,5 @@
-//! [`GeneratedDemand`]: demand as Solstice's paper generates it (section 5.1): a few large flows and more small ones a port.
+//! [`GeneratedDemand`]: demand as Solstice's paper generates it (section 5.1): a few large flows and more small ones a
+//! port.
 //!
 //! At 64 ports a port has 4 large flows with 70 % of its bytes and 12 small ones with the rest; with n ports it has
 //! about n/16 and 3n/16. Together they fill 96 % of a circuit's capacity in a window; every flow differs by up to 0.3 %

@@ -22,8 +22,8 @@ pub fn host_pacers(spec: &FabricSpec, streams: &Streams) -> Vec<ScheduledPacer> 
 
 /// A pacer with its random stream and its requested event.
 ///
-/// Calls that hand packets over return the time at which [`ScheduledPacer::on_due`] is to be called, where there is a new
-/// one.
+/// Calls that hand packets over return the time at which [`ScheduledPacer::on_due`] is to be called, where there is a
+/// new one.
 #[derive(Debug)]
 pub struct ScheduledPacer {
     host: HostId,

@@ -1,5 +1,5 @@
-//! [`PolicyStatus`] is the present state of an applied policy, which is printed as text and (by serde) as JSON; `metrics.rs`
-//! prints it as OpenMetrics.
+//! [`PolicyStatus`] is the present state of an applied policy, which is printed as text and (by serde) as JSON;
+//! `metrics.rs` prints it as OpenMetrics.
 
 use std::fmt;
 

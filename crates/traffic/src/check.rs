@@ -1,5 +1,5 @@
-//! [`WorkloadCheck`]: the facts against which a workload's parameters are checked, and the findings, to which the scenario adds
-//! file and line.
+//! [`WorkloadCheck`]: the facts against which a workload's parameters are checked, and the findings, to which the
+//! scenario adds file and line.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

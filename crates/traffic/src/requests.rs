@@ -1,5 +1,5 @@
-//! [`RequestSource`]: open-loop requests and their responses, of one server at a time (`rpc`, `transfer`) or of all at once
-//! (`fan-out`).
+//! [`RequestSource`]: open-loop requests and their responses, of one server at a time (`rpc`, `transfer`) or of all at
+//! once (`fan-out`).
 
 use std::collections::BTreeSet;
 

@@ -42,7 +42,8 @@ proptest! {
         for (what, flow, thread, number, back, later) in steps {
             at += later;
             let kind = kind(what, flow, thread, number, back, at);
-            reads += u64::from(matches!(kind, EventKind::Received { .. } | EventKind::Read { .. } | EventKind::ReadDatagram { .. }));
+            use EventKind::{Read, ReadDatagram, Received};
+            reads += u64::from(matches!(kind, Received { .. } | Read { .. } | ReadDatagram { .. }));
             matcher.on_event(&Event { at, kind });
         }
         matcher.finish();

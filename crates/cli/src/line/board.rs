@@ -1,5 +1,5 @@
-//! [`LineBoard`]: the progress of a search on stderr. A terminal has it at the bottom; elsewhere a line is printed now and
-//! then. Each load that is decided has a line of its own.
+//! [`LineBoard`]: the progress of a search on stderr. A terminal has it at the bottom; elsewhere a line is printed now
+//! and then. Each load that is decided has a line of its own.
 
 use std::io::IsTerminal;
 use std::sync::Mutex;

@@ -267,7 +267,7 @@ mod tests {
         ) {
             let rule = adaptive();
             let all = candidates(&of);
-            let class = |candidate: &CandidatePort| 2 * rule.band(candidate.drain_bytes) + usize::from(!candidate.shortest);
+            let class = |port: &CandidatePort| 2 * rule.band(port.drain_bytes) + usize::from(!port.shortest);
             let best = all.iter().map(class).min().unwrap();
             let good: Vec<_> = all.iter().filter(|candidate| class(candidate) == best).collect();
             let chosen = rule.choose(all.iter().copied(), || draw).unwrap();

@@ -1,7 +1,8 @@
 //! Decides whether an arriving packet is marked, or dropped before the queue is full.
 //!
 //! A port compares its queue with a threshold ([`PortRules`]), or has a [`Marker`] in its place. A new rule for
-//! arrivals is a variant of [`MarkingRule`], made in [`Marker::of`]; no other file of the fabric distinguishes the rules.
+//! arrivals is a variant of [`MarkingRule`], made in [`Marker::of`]; no other file of the fabric distinguishes the
+//! rules.
 
 use plimsoll_mechanisms::PortMechanisms;
 use plimsoll_mechanisms::red::Red;

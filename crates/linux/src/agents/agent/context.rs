@@ -1,4 +1,5 @@
-//! State that all drivers of a run share: [`AgentContext`], [`AgentSettings`] and the state [`Shared`] by their threads.
+//! State that all drivers of a run share: [`AgentContext`], [`AgentSettings`] and the state [`Shared`] by their
+//! threads.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
