@@ -3,7 +3,7 @@
 //! The paper has 2.9 ms for Solstice, 13 ms for iSLIP and 27 ms for BvN at 64 ports, on a Xeon E5-2680 v2.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use plimsoll_circuits::{Demand, GeneratedDemand, SchedulerKind, Switching};
+use plimsoll_circuits::{Demand, SchedulerKind, Switching, Workload};
 use plimsoll_units::{Rate, Span};
 use rand::SeedableRng as _;
 use rand_pcg::Pcg64;
@@ -32,7 +32,7 @@ fn schedulers(criterion: &mut Criterion) {
     for (kind, most) in MOST {
         let mut group = criterion.benchmark_group(kind.name());
         for ports in [8, 64, 512].into_iter().filter(|ports| *ports <= most) {
-            let draw = |seed| GeneratedDemand::paper(ports).draw(&SWITCHING, &mut Pcg64::seed_from_u64(seed));
+            let draw = |seed| Workload::paper(ports).draw(&SWITCHING, &mut Pcg64::seed_from_u64(seed));
             let demands: Vec<Demand> = (0..DEMANDS).map(draw).collect();
             let mut scheduler = kind.make();
             let mut turn = demands.iter().cycle();

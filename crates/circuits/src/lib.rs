@@ -54,4 +54,4 @@ pub use schedule::{Configuration, Schedule};
 pub use scheduler::{Scheduler, SchedulerFactory, Switching, SwitchingError};
 pub use solstice::Solstice;
 pub use tms::Tms;
-pub use workload::{FlowPlacement, GeneratedDemand};
+pub use workload::{FlowPlacement, Workload};

@@ -1,4 +1,4 @@
-//! [`GeneratedDemand`]: demand as Solstice's paper generates it (section 5.1): a few large flows and more small ones a
+//! [`Workload`]: demand as Solstice's paper generates it (section 5.1): a few large flows and more small ones a
 //! port.
 //!
 //! At 64 ports a port has 4 large flows with 70 % of its bytes and 12 small ones with the rest; with n ports it has
@@ -15,7 +15,7 @@ use crate::scheduler::Switching;
 
 /// Parameters of a generated demand.
 #[derive(Clone, PartialEq, Debug)]
-pub struct GeneratedDemand {
+pub struct Workload {
     /// The number of ports, at least 2.
     pub ports: usize,
     /// Large flows of a port.
@@ -45,11 +45,11 @@ pub enum FlowPlacement {
     Skewed(f64),
 }
 
-impl GeneratedDemand {
+impl Workload {
     /// Returns the paper's workload for `ports` ports.
-    pub fn paper(ports: usize) -> GeneratedDemand {
+    pub fn paper(ports: usize) -> Workload {
         let (large, small) = flows_of_a_port(ports);
-        GeneratedDemand {
+        Workload {
             ports,
             large,
             small,
@@ -64,7 +64,7 @@ impl GeneratedDemand {
     /// Draws the demand of a seed and a number.
     ///
     /// # Panics
-    /// As [`GeneratedDemand::draw`].
+    /// As [`Workload::draw`].
     pub fn demand(&self, switching: &Switching, seed: u64, number: u32) -> Demand {
         self.draw(switching, &mut Streams::new(seed).stream(&format!("circuits/demand/{number}")))
     }
@@ -204,7 +204,7 @@ mod tests {
             assert_eq!(flows_of_a_port(ports), (large, small), "{ports} ports");
         }
         // 37.5 MB pass a circuit in 3 ms.
-        let demand = GeneratedDemand::paper(64).draw(&SWITCHING, &mut Pcg64::seed_from_u64(1));
+        let demand = Workload::paper(64).draw(&SWITCHING, &mut Pcg64::seed_from_u64(1));
         for port in 0..64 {
             let row = demand.row(port);
             assert_eq!(row.iter().filter(|bytes| (6_187_500..6_412_500).contains(*bytes)).count(), 4);
@@ -217,24 +217,22 @@ mod tests {
 
     #[test]
     fn skew_concentrates_and_sparsity_removes() {
-        let draw = |workload: GeneratedDemand| workload.draw(&SWITCHING, &mut Pcg64::seed_from_u64(7));
+        let draw = |workload: Workload| workload.draw(&SWITCHING, &mut Pcg64::seed_from_u64(7));
         let flows = |demand: &Demand| demand.bytes().iter().filter(|bytes| **bytes > 0).count();
-        let uniform =
-            draw(GeneratedDemand { placement: FlowPlacement::Skewed(0.0), ..GeneratedDemand::paper(64) });
-        let skewed =
-            draw(GeneratedDemand { placement: FlowPlacement::Skewed(1.5), ..GeneratedDemand::paper(64) });
+        let uniform = draw(Workload { placement: FlowPlacement::Skewed(0.0), ..Workload::paper(64) });
+        let skewed = draw(Workload { placement: FlowPlacement::Skewed(1.5), ..Workload::paper(64) });
         assert_eq!((flows(&uniform), flows(&skewed)), (1024, 1024));
         let most = |demand: &Demand| (0..64).map(|port| demand.received_by(port)).max().unwrap_or(0) as f64;
         let share = |demand: &Demand| most(demand) / demand.total() as f64;
         assert!(share(&skewed) > 1.5 * share(&uniform), "{} and {}", share(&skewed), share(&uniform));
         assert!(most(&skewed) <= 36_000_000.0 && most(&uniform) <= 36_000_000.0);
-        let sparse = draw(GeneratedDemand { sparsity: 0.75, ..GeneratedDemand::paper(64) });
+        let sparse = draw(Workload { sparsity: 0.75, ..Workload::paper(64) });
         assert!((200..312).contains(&flows(&sparse)), "{}", flows(&sparse));
     }
 
     #[test]
     fn a_seed_is_a_demand() {
-        let draw = |seed| GeneratedDemand::paper(16).draw(&SWITCHING, &mut Pcg64::seed_from_u64(seed));
+        let draw = |seed| Workload::paper(16).draw(&SWITCHING, &mut Pcg64::seed_from_u64(seed));
         assert_eq!(draw(3), draw(3));
         assert_ne!(draw(3), draw(4));
         assert_eq!(draw(3).total(), PINNED);

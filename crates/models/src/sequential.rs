@@ -11,14 +11,14 @@
 
 /// A server with one thread, Poisson arrivals and any distribution of service times.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct SequentialServer {
+pub struct Server {
     /// The mean service time in us, more than 0.
     pub mean_us: f64,
     /// Its standard deviation in us, 0 or more.
     pub sd_us: f64,
 }
 
-impl SequentialServer {
+impl Server {
     /// Computes the mean wait in us at a load (the server's utilisation), 0 <= `load` < 1; infinite from 1 on.
     pub fn wait_us(&self, load: f64) -> f64 {
         if load >= 1.0 {
@@ -57,7 +57,7 @@ mod tests {
         fn the_printed_formula_is_pollaczek_and_khinchine_with_a_rate(
             mean_us in 0.1f64..1000.0, ratio in 0.0f64..5.0, load in 0.0f64..0.99,
         ) {
-            let server = SequentialServer { mean_us, sd_us: ratio * mean_us };
+            let server = Server { mean_us, sd_us: ratio * mean_us };
             let second_moment = mean_us * mean_us + server.sd_us * server.sd_us;
             let usual = load / mean_us * second_moment / (2.0 * (1.0 - load));
             prop_assert!((server.wait_us(load) - usual).abs() <= 1e-9 * usual.max(1e-9));
@@ -67,13 +67,13 @@ mod tests {
     /// M/D/1 and M/M/1 at half load, in service times.
     #[test]
     fn half_load_waits_half_or_one_service_time() {
-        let wait = |sd_us| SequentialServer { mean_us: 1.0, sd_us }.wait_us(0.5);
+        let wait = |sd_us| Server { mean_us: 1.0, sd_us }.wait_us(0.5);
         assert_eq!([wait(0.0), wait(1.0)], [0.5, 1.0]);
     }
 
     #[test]
     fn a_budget_has_room_for_whole_calls() {
-        let server = SequentialServer { mean_us: 1.0, sd_us: 1.0 };
+        let server = Server { mean_us: 1.0, sd_us: 1.0 };
         assert_eq!(server.calls(0.5, 100.0), 50);
         assert_eq!(server.calls(1.0, 100.0), 0);
     }

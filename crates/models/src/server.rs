@@ -30,7 +30,7 @@ use plimsoll_mechanisms::InvalidParam;
 pub use arrivals::{ServerArrivals, Spacing};
 pub use keys::{KeyPopularity, Keys};
 pub use lock::Locking;
-pub use model::{Dispatch, MemoryPlacement, Numa, PartitionSteering, RequestCosts, ServerModel, THREADS_MAX};
+pub use model::{Costs, Dispatch, MemoryPlacement, Numa, ServerModel, Steering, THREADS_MAX};
 pub use outcome::{LockCounts, Served, ServerOutcome};
 
 /// Serves `model.requests` requests.

@@ -10,8 +10,7 @@
 //! | under the lock | 1 us, assumed |
 
 use plimsoll_models::server::{
-    self, Dispatch, KeyPopularity, Keys, Locking, Numa, RequestCosts, ServerArrivals, ServerModel,
-    ServerOutcome,
+    self, Costs, Dispatch, KeyPopularity, Keys, Locking, Numa, ServerArrivals, ServerModel, ServerOutcome,
 };
 use plimsoll_results::stats::{Samples, Statistic};
 use plimsoll_scenario::distribution::TimeDistribution;
@@ -159,7 +158,7 @@ impl MeasuredMachine<'_> {
         let sigma = libm::log(p99 / p50).max(0.0) / 2.326_348;
         let sd = mean * libm::sqrt(libm::exp(sigma * sigma) - 1.0);
         let [mean, sd] = [mean, sd].map(|us| Span::from_ns((us * 1e3) as u64));
-        let costs = RequestCosts {
+        let costs = Costs {
             network: Span::ZERO,
             delivery: TimeDistribution::Lognormal { mean, sd: Some(sd), sigma: None },
             system: TimeDistribution::Constant(us((busy_us - APPLICATION_US).max(0.0))),

@@ -14,6 +14,7 @@ pub(crate) fn digest(model: &Model, canonical: &str) -> u64 {
     // Writing to the hash cannot fail.
     let _ = hash.write_str(canonical);
     if let Topology::File(File { graph, .. }) = &model.topology {
+        // With the names of its structs: another name is another digest.
         let _ = write!(hash, "{graph:?}");
     }
     for (section, name, version) in model.outside.named() {

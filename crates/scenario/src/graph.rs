@@ -14,7 +14,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_fabric::net::topology::file::{FileLink, Graph};
+use plimsoll_fabric::net::topology::file::{Graph, GraphLink};
 use plimsoll_units::{Rate, Span};
 use serde::Deserialize;
 
@@ -126,7 +126,12 @@ impl Reader<'_> {
                     );
                     self.reports.push(report);
                 }
-                links.push(FileLink { from: from as u32, to: to as u32, rate: link.rate, delay: link.delay });
+                links.push(GraphLink {
+                    from: from as u32,
+                    to: to as u32,
+                    rate: link.rate,
+                    delay: link.delay,
+                });
             }
         }
         if switches.len() > SWITCHES_MAX {
@@ -140,7 +145,7 @@ impl Reader<'_> {
     }
 
     /// Every host has one link, and every host reaches every other.
-    fn shape(&mut self, hosts: &[String], nodes: usize, links: &[FileLink]) {
+    fn shape(&mut self, hosts: &[String], nodes: usize, links: &[GraphLink]) {
         let mut neighbours = vec![Vec::new(); nodes];
         for link in links {
             neighbours[link.from as usize].push(link.to as usize);

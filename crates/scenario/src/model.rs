@@ -8,7 +8,7 @@ use std::fmt;
 use indexmap::IndexMap;
 pub use plimsoll_circuits::{AckPath, ControlParams};
 pub use plimsoll_fabric::net::topology::Topology;
-pub use plimsoll_fabric::net::topology::file::{FileLink, Graph};
+pub use plimsoll_fabric::net::topology::file::{Graph, GraphLink};
 use plimsoll_mechanisms::tcp::{Connections, TransportParams};
 use plimsoll_mechanisms::transports::{Family, Feature};
 use plimsoll_mechanisms::{HostMechanisms, PathMechanisms, PortMechanisms};

@@ -1,6 +1,6 @@
 //! Compares a scheduler of one's own with Solstice, on demand of the paper's workload.
 
-use plimsoll_circuits::{Demand, GeneratedDemand, Scheduler, SchedulerKind, Switching, evaluate};
+use plimsoll_circuits::{Demand, Scheduler, SchedulerKind, Switching, Workload, evaluate};
 use plimsoll_examples::largest_first::LargestFirst;
 use plimsoll_process::outln;
 use plimsoll_units::{Rate, Span, Streams};
@@ -13,7 +13,7 @@ fn main() {
         window: Span::from_ms(3),
     };
     let mut stream = Streams::new(1).stream("circuits/demand/0");
-    let demand = GeneratedDemand::paper(32).draw(&switching, &mut stream);
+    let demand = Workload::paper(32).draw(&switching, &mut stream);
     compare("largest first", &mut LargestFirst, &demand, &switching);
     compare("Solstice", SchedulerKind::Solstice.make().as_mut(), &demand, &switching);
 }

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use plimsoll_circuits::{GeneratedDemand, SchedulerKind, Switching};
+use plimsoll_circuits::{SchedulerKind, Switching, Workload};
 use plimsoll_stats::Estimate;
 
 use crate::parameters::Parameters;
@@ -31,7 +31,7 @@ impl Task for ScheduleCost {
     }
 
     fn measure(&self, _: &dyn Fn() -> bool) -> Result<Vec<Measured>, String> {
-        let workload = GeneratedDemand::paper(self.ports);
+        let workload = Workload::paper(self.ports);
         let mut scheduler = SchedulerKind::Solstice.make();
         let mut time = |number| {
             let demand = workload.demand(&Switching::PAPER, self.seed, number);

@@ -1,7 +1,7 @@
 //! Implements `plimsoll circuits demand`, which generates a demand.
 
 use anyhow::{Result, anyhow};
-use plimsoll_circuits::{Demand, FlowPlacement, GeneratedDemand, PORTS_MAX, Switching};
+use plimsoll_circuits::{Demand, FlowPlacement, PORTS_MAX, Switching, Workload};
 use plimsoll_units::{Streams, whole};
 
 use super::SwitchPair;
@@ -63,9 +63,9 @@ impl DemandKeys {
         Ok((0..number).map(|number| workload.draw(switching, &mut stream(number))).collect())
     }
 
-    fn workload(&self) -> Result<GeneratedDemand> {
-        let paper = GeneratedDemand::paper(self.ports);
-        let workload = GeneratedDemand {
+    fn workload(&self) -> Result<Workload> {
+        let paper = Workload::paper(self.ports);
+        let workload = Workload {
             large: self.large.unwrap_or(paper.large),
             small: self.small.unwrap_or(paper.small),
             large_share: self.large_share,

@@ -1,7 +1,7 @@
 //! Implements `plimsoll model sequential`: how many sequential requests fit into a time budget.
 
 use anyhow::{Result, anyhow};
-use plimsoll_models::sequential::{SequentialServer, calls};
+use plimsoll_models::sequential::{Server, calls};
 use plimsoll_units::Span;
 
 use super::law::MeasuredOptions;
@@ -56,7 +56,7 @@ impl Sequential {
         if mean_us <= 0.0 {
             return Err(anyhow!("--from: the mean service time is {mean_us} us; expected more than 0 us"));
         }
-        let server = SequentialServer { mean_us, sd_us };
+        let server = Server { mean_us, sd_us };
         let row = |&load: &f64| {
             let latency = server.latency_us(load) + self.network.as_us_f64();
             let room = calls(latency, self.budget.as_us_f64());

@@ -26,7 +26,7 @@ pub struct ServerModel {
     /// The mechanism that keeps the threads of a process from using a state at the same time.
     pub locking: Locking,
     /// The costs of a request when nothing is in its way.
-    pub costs: RequestCosts,
+    pub costs: Costs,
     /// The NUMA nodes, and the placement of memory on them.
     pub numa: Numa,
     /// The partitions that the requests are for.
@@ -57,13 +57,13 @@ pub enum Dispatch {
     /// The partition's thread, for ever: partition modulo threads.
     Static,
     /// The partition's owner, chosen anew each epoch.
-    Steered(PartitionSteering),
+    Steered(Steering),
 }
 
 /// Chronos's steering (dissertation, section 6.1.1). One process only.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct PartitionSteering {
+pub struct Steering {
     /// The time between two runs of Algorithm 1; more than zero. The first mapping is random.
     pub epoch: Span,
     /// The extra cost of the first request for a partition to its new owner: a cold cache.
@@ -81,7 +81,7 @@ pub struct PartitionSteering {
 /// The costs of a request when nothing is in its way.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct RequestCosts {
+pub struct Costs {
     /// The way to the server and back, without the server's own line.
     pub network: Span,
     /// Time from the NIC until a thread can see the request, in which it occupies no thread: interrupt and wake-up, or

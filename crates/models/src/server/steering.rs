@@ -4,7 +4,7 @@ use plimsoll_mechanisms::partition_balancer::{Balance, GreedyBalance, SplitBalan
 use plimsoll_units::{Span, Streams};
 
 use super::keys::below;
-use super::model::{Dispatch, PartitionSteering, ServerModel};
+use super::model::{Dispatch, ServerModel, Steering};
 use super::outcome::ServerOutcome;
 
 /// The owners of partitions, and the state of each.
@@ -13,7 +13,7 @@ pub(super) struct Owners {
     owner: Vec<u32>,
     /// Requests since the epoch began.
     load: Vec<u64>,
-    steering: Option<PartitionSteering>,
+    steering: Option<Steering>,
     balance: Box<dyn Balance>,
     partitions: Vec<Partition>,
     /// Number of times that a partition changed its owner.

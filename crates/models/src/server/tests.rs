@@ -12,7 +12,7 @@ fn queue(service: TimeDistribution, threads: u32, rate: f64) -> ServerModel {
         threads,
         dispatch: Dispatch::Shared,
         locking: Locking::None,
-        costs: RequestCosts {
+        costs: Costs {
             network: Span::ZERO,
             delivery: TimeDistribution::default(),
             system: TimeDistribution::default(),
@@ -169,12 +169,8 @@ fn the_line_is_the_last_queue() {
 }
 
 fn steered(epoch_us: u64, drains: bool) -> ServerModel {
-    let steering = PartitionSteering {
-        epoch: Span::from_us(epoch_us),
-        hand_over: Span::from_ns(500),
-        drains,
-        split: None,
-    };
+    let steering =
+        Steering { epoch: Span::from_us(epoch_us), hand_over: Span::from_ns(500), drains, split: None };
     ServerModel {
         dispatch: Dispatch::Steered(steering),
         keys: Keys {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_circuits::{GeneratedDemand, SchedulerKind, Switching};
+use plimsoll_circuits::{SchedulerKind, Switching, Workload};
 use plimsoll_results::stats::mean;
 use plimsoll_text::csv::rows;
 
@@ -25,7 +25,7 @@ pub(crate) fn solved(study: &Study, run_seed: u64, _: &Path) -> Result<Vec<Study
             panic!("studies/solstice/optimum.csv, line {}: six numbers", row.line);
         };
         let ports = ports as usize;
-        let demand = GeneratedDemand::paper(ports).demand(&Switching::PAPER, seed as u64, 0);
+        let demand = Workload::paper(ports).demand(&Switching::PAPER, seed as u64, 0);
         let mut schedule = SchedulerKind::Solstice.make().schedule(&demand, &Switching::PAPER);
         let whole = schedule.total(Switching::PAPER.night).as_ms_f64();
         schedule.cut_last_day(&demand, &Switching::PAPER);

@@ -1,7 +1,7 @@
 //! Solstice++ of Fig. 4, of which our sources have the numbers only: they are beside the reach of any schedule
 //! that is not longer than Solstice's of the same demand, as the paper's of Solstice++ are.
 
-use plimsoll_circuits::{GeneratedDemand, ScheduleReach, Scheduler as _, Solstice, Switching};
+use plimsoll_circuits::{ScheduleReach, Scheduler as _, Solstice, Switching, Workload};
 use plimsoll_results::stats::mean;
 
 use crate::models::DEMANDS;
@@ -64,7 +64,7 @@ const FIGURE: &str = "plus-plus";
 const FARTHER: &str = "farther end";
 
 fn reach(ports: usize, seed: u64, number: u32) -> ScheduleReach {
-    let demand = GeneratedDemand::paper(ports).demand(&Switching::PAPER, seed, number);
+    let demand = Workload::paper(ports).demand(&Switching::PAPER, seed, number);
     let mut schedule = Solstice::default().schedule(&demand, &Switching::PAPER);
     schedule.cut_last_day(&demand, &Switching::PAPER);
     ScheduleReach::of(&demand, &Switching::PAPER, schedule.total(Switching::PAPER.night))

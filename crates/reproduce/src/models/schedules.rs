@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_circuits::{
-    Demand, Evaluation, GeneratedDemand, Islip, LowerBounds, Schedule, Scheduler, SchedulerKind, Switching,
-    evaluate,
+    Demand, Evaluation, Islip, LowerBounds, Schedule, Scheduler, SchedulerKind, Switching, Workload, evaluate,
 };
 use plimsoll_results::stats::{Estimate, mean, mean_interval};
 use plimsoll_servers::Parameters;
@@ -32,7 +31,7 @@ fn one() -> u64 {
 #[derive(Debug)]
 struct Scheduling {
     scheduler: Scheme,
-    workload: GeneratedDemand,
+    workload: Workload,
     /// The bytes in which demand is counted.
     unit: u64,
     /// Whether the last day ends as soon as the packet switch can carry the rest.
@@ -56,7 +55,7 @@ const SWITCHING: Switching = Switching::PAPER;
 /// Makes the task of a point.
 pub(super) fn task(all: &Parameters, point: &Point<'_>) -> Result<Arc<dyn Task>, String> {
     let SchedulingKeys { ports, noise_percent, unit } = all.read(point.x, point.series)?;
-    let mut workload = GeneratedDemand::paper(ports);
+    let mut workload = Workload::paper(ports);
     workload.noise = noise_percent.map_or(workload.noise, |percent| percent / 100.0);
     let scheduler = Scheme::of(point.series).ok_or_else(|| format!("no scheduler `{}`", point.series))?;
     let demands = match (point.quick, ports) {

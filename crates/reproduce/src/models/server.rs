@@ -161,8 +161,9 @@ impl Task for ServerTask {
     fn settings(&self) -> String {
         let ServerTask { model, seed, point, gauges, chain } = self;
         let chain = chain.map_or_else(String::new, |RequestChain { mean_us, sd_us, load, budget_us }| {
-            format!("{:?} {load} {budget_us} ", sequential::SequentialServer { mean_us, sd_us })
+            format!("{:?} {load} {budget_us} ", sequential::Server { mean_us, sd_us })
         });
+        // With the names of the structs: a page is old where one gets another name.
         format!("{chain}{point}: {gauges:?} of {model:?}, seed {seed}")
     }
 
@@ -172,7 +173,7 @@ impl Task for ServerTask {
         let mut all: Vec<Measured> =
             self.gauges.iter().flat_map(|gauge| gauge.read(&outcome, &latencies)).collect();
         if let Some(RequestChain { mean_us, sd_us, load, budget_us }) = self.chain {
-            let server = sequential::SequentialServer { mean_us, sd_us };
+            let server = sequential::Server { mean_us, sd_us };
             let of = |name, unit, value| Measured::own(name, unit, Some(Estimate::bare(value, 0)));
             all.extend(of("wait_us_exact", "us", server.wait_us(load)));
             all.extend(of("calls_exact", "requests", server.calls(load, budget_us) as f64));

@@ -32,12 +32,12 @@ pub struct Graph {
     /// Names of the switches; nodes that follow the hosts.
     pub switches: Vec<String>,
     /// Links between nodes.
-    pub links: Vec<FileLink>,
+    pub links: Vec<GraphLink>,
 }
 
 /// A full-duplex link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FileLink {
+pub struct GraphLink {
     /// One end: a host's number, or the number of hosts plus a switch's.
     pub from: u32,
     /// The other end.
