@@ -39,8 +39,8 @@ toolchain:
 
 .PHONY: run
 run: toolchain ## Build, then TCP, DCTCP and HULL on a rack, in a table and a report.
-	cargo build --release --quiet --locked -p plimsoll-cli
-	@target/release/plimsoll run $(SCENARIO)
+	cargo build --profile quick --quiet --locked -p plimsoll-cli
+	@target/quick/plimsoll run $(SCENARIO)
 
 .PHONY: kernel
 kernel: toolchain ## Build target/kernel/plimsoll, with the eBPF programs (`emulate`, `host`, `breakdown`) and Parquet.

@@ -34,9 +34,6 @@ pub struct Args {
     /// Run only this variant; may be repeated.
     #[arg(long, value_name = "NAME")]
     variant: Vec<String>,
-    /// Replace the file's `run.duration`.
-    #[arg(long, value_name = "TIME")]
-    duration: Option<String>,
     /// Spin instead of sleeping in the last N microseconds before an event of the fabric. More is more exact, and uses
     /// more of a core.
     #[arg(long, value_name = "N", default_value_t = SPIN_US, value_parser = whole::<u64>(..=1_000_000))]
@@ -120,9 +117,10 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         note!("removed {removed} namespaces of runs that have ended");
         return Ok(ExitCode::SUCCESS);
     }
-    let mut source =
-        args.source.clone().ok_or_else(|| anyhow!("no scenario given; write `plimsoll emulate SCENARIO`"))?;
-    source.set.extend(args.duration.iter().map(|duration| format!("run.duration={duration}")));
+    let source = args
+        .source
+        .as_ref()
+        .ok_or_else(|| anyhow!("no scenario given; write `plimsoll emulate SCENARIO`"))?;
     let scenario = source.load(registry)?;
     let asked = Question::new(&scenario, None, &args.variant)?;
     objectives(&scenario, &[])?;
@@ -141,7 +139,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     }
     memory::begin(Work::Emulate);
     let interrupt = Interrupt::watch_all().context("cannot watch for Ctrl-C")?;
-    let plan = plan(args, &source, &asked, &scenario);
+    let plan = plan(args, source, &asked, &scenario);
     let out = args.out.clone().unwrap_or_else(|| default_dir(&scenario, &plan));
     let dir = kept::create(&out, &plan, kept::existing(args.force, args.repair))?;
     let missing = kept::missing(&dir, &points, args.repair)?;

@@ -20,6 +20,9 @@ pub struct Source {
     /// config` lists the keys.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
+    /// Replace the file's `run.duration`, such as by `2s`.
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<String>,
     /// Seed of every random stream, instead of the file's `run.seed`.
     #[arg(long, value_name = "N", value_parser = whole::<u64>(..))]
     pub seed: Option<u64>,
@@ -60,7 +63,9 @@ impl Source {
 
     fn overrides(&self) -> Overrides {
         let replicates = self.replicates.unwrap_or(0);
-        Overrides { set: self.set.clone(), seed: self.seed, replicates, ..Overrides::default() }
+        let duration = self.duration.iter().map(|duration| format!("run.duration={duration}"));
+        let set = self.set.iter().cloned().chain(duration).collect();
+        Overrides { set, seed: self.seed, replicates, ..Overrides::default() }
     }
 }
 

@@ -274,6 +274,23 @@ fn shards_make_the_whole() {
 }
 
 #[test]
+fn a_duration_is_the_key_of_the_file() {
+    let place = Place::new();
+    let with = |arguments: &[&str]| {
+        let all = [&["run", QUICKSTART, "--replicates", "1", "--format", "json"][..], arguments].concat();
+        place.plimsoll(&all).ends_with(0)
+    };
+    let by_option = with(&["--duration", "20ms", "--set", "run.warmup=0s", "--out", "option"]);
+    let by_key = with(&["--set", "run.warmup=0s", "--set", "run.duration=20ms", "--out", "key"]);
+    assert_eq!(by_option.stdout, by_key.stdout);
+    place
+        .plimsoll(&["run", QUICKSTART, "--duration", "20", "--out", "bad"])
+        .ends_with(2)
+        .says("run.duration")
+        .prints_nothing();
+}
+
+#[test]
 fn replicates_have_seeds_of_their_own() {
     let place = Place::new();
     let ran =
