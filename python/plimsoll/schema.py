@@ -61,6 +61,10 @@ class _LeafSpineTopology(TypedDict):
 
 class LeafSpineTopology(_LeafSpineTopology, total=False):
     """Leaves with hosts, each connected to every spine. Tier names: `leaf`, `spine`."""
+    nics: int
+    """NICs of each host; default 1. With several, so many leaves in turn have the same hosts, each host with one
+    NIC on each of them: the two switches of a dual-homed rack, or the rails of a training network. `paths.nics`
+    says which NICs a connection takes."""
     fabric_rate: Rate
     """Rate of a leaf-spine link; default: `rate`."""
     fabric_delay: Span
@@ -161,7 +165,8 @@ class _FileTopology(TypedDict):
 
 class FileTopology(_FileTopology, total=False):
     """Any graph, from a TOML file beside the scenario: `hosts` and `switches` are lists of names, and each
-    `[[link]]` has `from`, `to`, `rate` and `delay`. A host has one link. Tier name: `switch`."""
+    `[[link]]` has `from`, `to`, `rate` and `delay`. A host has a NIC for each of its links, and `paths.nics`
+    says which NICs a connection takes. Tier name: `switch`."""
 
 
 class _Fault(TypedDict):
@@ -203,6 +208,10 @@ class Paths(TypedDict, total=False):
     convergence_delay: Span
     """How long after a link has failed or come back all switches choose their paths accordingly, all at once.
     Default `"0s"`. See `fault`."""
+    nics: NicChoice
+    """Which NICs a connection takes where hosts have several: `"rail"`, both ends that of the same number, one
+    number after the other; `"hash"`, each end one by a hash of the connection. The subflows of MPTCP take the
+    NICs in turn. Default `"rail"`."""
     spray: Union[SprayParams, Literal["off"]]
     """Each packet by itself, by chance or in turn."""
     flowlet: Union[FlowletParams, Literal["off"]]
@@ -1615,6 +1624,10 @@ class LeafSpineTopologyPartial(TypedDict, total=False):
     """Number of spine switches."""
     hosts_per_leaf: int
     """Hosts on each leaf."""
+    nics: int
+    """NICs of each host; default 1. With several, so many leaves in turn have the same hosts, each host with one
+    NIC on each of them: the two switches of a dual-homed rack, or the rails of a training network. `paths.nics`
+    says which NICs a connection takes."""
     rate: Rate
     """Rate of a host's link."""
     fabric_rate: Rate
@@ -1701,7 +1714,8 @@ class HybridTopologyPartial(TypedDict, total=False):
 
 class FileTopologyPartial(TypedDict, total=False):
     """Any graph, from a TOML file beside the scenario: `hosts` and `switches` are lists of names, and each
-    `[[link]]` has `from`, `to`, `rate` and `delay`. A host has one link. Tier name: `switch`."""
+    `[[link]]` has `from`, `to`, `rate` and `delay`. A host has a NIC for each of its links, and `paths.nics`
+    says which NICs a connection takes. Tier name: `switch`."""
     kind: Literal["file"]
     path: str
     """Path of the file, relative to the scenario."""
@@ -1743,6 +1757,10 @@ class PathsPartial(TypedDict, total=False):
     convergence_delay: Span
     """How long after a link has failed or come back all switches choose their paths accordingly, all at once.
     Default `"0s"`. See `fault`."""
+    nics: NicChoice
+    """Which NICs a connection takes where hosts have several: `"rail"`, both ends that of the same number, one
+    number after the other; `"hash"`, each end one by a hash of the connection. The subflows of MPTCP take the
+    NICs in turn. Default `"rail"`."""
     spray: Union[SprayParamsPartial, Literal["off"]]
     """Each packet by itself, by chance or in turn."""
     flowlet: Union[FlowletParamsPartial, Literal["off"]]
@@ -3125,6 +3143,9 @@ Rate = str
 
 Direction = Literal["both", "forward", "backward"]
 """A direction of a link."""
+
+NicChoice = Literal["rail", "hash"]
+"""How the two NICs of a connection are chosen, where hosts have several."""
 
 SprayBy = Literal["random", "round-robin"]
 """Chooses a packet's path."""

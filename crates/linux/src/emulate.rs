@@ -6,6 +6,7 @@ use std::sync::Arc;
 use plimsoll_circuits::Estimator;
 use plimsoll_fabric::Unbuildable;
 use plimsoll_fabric::net::PortId;
+use plimsoll_fabric::net::topology::HostNics;
 use plimsoll_mechanisms::tcp::{Recovery, TransportParams};
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::words;
@@ -128,6 +129,9 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     }
     if host.reorder_buffer().is_some() {
         return refuse("host.reorder_buffer", "a buffer before the kernel's TCP");
+    }
+    if model.topology.nics() != HostNics::One {
+        return refuse("topology", "a host with several NICs");
     }
     qjump::check(model)?;
     check_circuits(model)?;

@@ -174,9 +174,24 @@ impl Checker<'_> {
             self.error(&["host", "loss"], format!("a probability of {loss}"), "0 to 1");
         }
         self.qjump(model);
+        self.several_nics(model);
         self.host_stack(model);
         self.nights(model);
         self.priorities(model);
+    }
+
+    /// Mechanisms of a host as a whole, which know one NIC.
+    fn several_nics(&mut self, model: &Model) {
+        if model.topology.nics() == topology::HostNics::One {
+            return;
+        }
+        let host = &model.host;
+        let stack = host.bursts().is_some_and(NicBurstParams::has_stack);
+        let on =
+            [("qjump", host.qjump().is_some()), ("processor", host.processor().is_some()), ("bursts", stack)];
+        for (key, _) in on.into_iter().filter(|(_, is_on)| *is_on) {
+            self.error(&["host", key], "modelled for hosts with one NIC", "a topology without several NICs");
+        }
     }
 
     /// A stack between TCP and the NIC, which knows neither of the NIC's room nor of subflows.

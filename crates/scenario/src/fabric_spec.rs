@@ -2,7 +2,7 @@
 
 use plimsoll_fabric::faults::LinkFault;
 use plimsoll_fabric::net::port::{self, BufferLimit, DisciplineFactory};
-use plimsoll_fabric::net::{HostId, Network, Node, PortId};
+use plimsoll_fabric::net::{Network, Node, PortId};
 use plimsoll_fabric::{CircuitSpec, FabricSpec, MeasurementWindow, PortSpec, Unbuildable, WatchedQueue};
 use plimsoll_mechanisms::mptcp;
 use plimsoll_mechanisms::qjump::{Levels, QjumpParams};
@@ -133,7 +133,7 @@ impl Model {
             let host = |text: &str| {
                 let unknown =
                     || Unbuildable::new(format!("observe.queue.{name}.port"), format!("no host `{text}`"));
-                self.topology.host(text).map(HostId).ok_or_else(unknown)
+                self.topology.nic(text).ok_or_else(unknown)
             };
             let watch = |port| WatchedQueue { name: name.clone(), port, every: queue.every };
             if let Some(nic) = queue.port.strip_prefix("nic:") {
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
     use crate::Scenario;
 
-    const TOPOLOGIES: [&str; 6] = [
+    const TOPOLOGIES: [&str; 8] = [
         "kind = 'rack'\nhosts = 3\nrate = '1Gbps'\ndelay = '1us'",
         "kind = 'leaf-spine'\nleaves = 3\nspines = 2\nhosts_per_leaf = 2\nrate = '1Gbps'\ndelay = '1us'",
         "kind = 'fat-tree'\nk = 4\nrate = '1Gbps'\ndelay = '1us'",
@@ -220,6 +220,8 @@ mod tests {
          delay = '1us'",
         "kind = 'dumbbell'\nleft = 2\nright = 1\nrate = '1Gbps'\ndelay = '1us'\nbottleneck_rate = '1Gbps'",
         "kind = 'file'\npath = 'leaf-spine.toml'",
+        "kind = 'file'\npath = 'two-nics.toml'",
+        "kind = 'leaf-spine'\nleaves = 4\nspines = 2\nhosts_per_leaf = 2\nnics = 2\nrate = '1Gbps'\ndelay = '1us'",
     ];
 
     fn parse(topology: &str, faults: &str) -> Option<Model> {
@@ -238,7 +240,7 @@ mod tests {
         for topology in TOPOLOGIES {
             let whole = parse(topology, "").unwrap();
             let network = whole.topology.network().unwrap();
-            let hosts = (0..network.hosts()).map(|host| Node::Host(HostId(host)));
+            let hosts = whole.topology.all_nics().map(Node::Host);
             let nodes: Vec<Node> = hosts.chain((0..network.switches()).map(Node::Switch)).collect();
             for from in &nodes {
                 for to in &nodes {

@@ -7,8 +7,8 @@ use std::fmt;
 
 use indexmap::IndexMap;
 pub use plimsoll_circuits::{AckPath, ControlParams};
-pub use plimsoll_fabric::net::topology::Topology;
 pub use plimsoll_fabric::net::topology::file::{Graph, GraphLink};
+pub use plimsoll_fabric::net::topology::{NicChoice, Topology};
 use plimsoll_mechanisms::tcp::{Connections, TransportParams};
 use plimsoll_mechanisms::transports::{Family, Feature};
 use plimsoll_mechanisms::{HostMechanisms, PathMechanisms, PortMechanisms};
@@ -260,6 +260,11 @@ impl Fault {
 }
 
 /// For serde, which hands over a reference.
+fn is_rail(choice: &NicChoice) -> bool {
+    *choice == NicChoice::Rail
+}
+
+/// For serde, which hands over a reference.
 fn is_zero(span: &Span) -> bool {
     span.is_zero()
 }
@@ -338,6 +343,11 @@ plimsoll_mechanisms::with_path_mechanisms! { table_with_mechanisms! {
         /// Default `"0s"`. See `fault`.
         #[serde(skip_serializing_if = "is_zero")]
         convergence_delay: Span,
+        /// Which NICs a connection takes where hosts have several: `"rail"`, both ends that of the same number, one
+        /// number after the other; `"hash"`, each end one by a hash of the connection. The subflows of MPTCP take the
+        /// NICs in turn. Default `"rail"`.
+        #[serde(skip_serializing_if = "is_rail")]
+        nics: NicChoice,
     }
     {}
 } }

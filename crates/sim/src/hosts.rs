@@ -34,12 +34,13 @@ use std::collections::{BTreeMap, VecDeque};
 
 use plimsoll_circuits::Demand;
 use plimsoll_fabric::engine::{Owner, OwnerKind};
-use plimsoll_fabric::net::{Flags, HostId, Packet, ideal_time};
+use plimsoll_fabric::net::topology::NicChoice;
+use plimsoll_fabric::net::{Flags, HostId, Network, Packet, ideal_time};
 use plimsoll_mechanisms::nic_burst::{NicBurstParams, SegmentationOffload};
 use plimsoll_results::outcome;
 use plimsoll_scenario::model::{Completion, Model, Topology};
 use plimsoll_traffic::{Actions, Arrival, ConnectionEnd as End, Source, SourceReach};
-use plimsoll_units::{Bytes, Time};
+use plimsoll_units::{Bytes, Streams, Time};
 
 pub(crate) use flow_number::datagram_workload;
 pub(crate) use messages::Announcement;
@@ -112,6 +113,8 @@ struct HostRules {
     completes_acknowledged: bool,
     /// Packets of a flow may take several paths at a time.
     spreads: bool,
+    /// The choice among the NICs of hosts that have several, and the salt of a choice by hash.
+    nic_choice: (NicChoice, u64),
     /// The reason why a family of the scenario keeps a run on one thread.
     one_thread: Option<&'static str>,
     /// Senders wait for a piece worth handing to the NIC.
@@ -146,6 +149,7 @@ impl Hosts {
                 backpressure,
                 close_when_idle: transports.close_when_idle(),
                 completes_acknowledged,
+                nic_choice: (model.paths.nics, Streams::new(model.run.seed).word("nics")),
                 spreads: fabric.selector().is_some_and(|selector| selector.spreads()),
                 one_thread: model.families().find_map(|family| family.one_thread),
                 segmentation,
@@ -285,7 +289,7 @@ impl Hosts {
                 }
                 Step::Whole(delivery) => arrived = self.copy_or_deliver(now, fabric, delivery),
                 Step::Deliver(delivery) => arrived = self.deliver(now, fabric, delivery),
-                Step::Close(number) => self.close_if_idle(number),
+                Step::Close(number) => self.close_if_idle(fabric.network(), number),
             }
             if arrived.is_some() {
                 return arrived;
@@ -328,8 +332,8 @@ impl Hosts {
             let workload = stream.workload;
             let transport = self.transports.of_workload(workload);
             let ideal = ideal_time(network, transport, message.bytes, *packet, spreads);
-            let arrival =
-                Arrival { now, tag: message.tag, from: packet.src, bytes: message.bytes, split, ideal };
+            let from = network.nics().host_of(packet.src);
+            let arrival = Arrival { now, tag: message.tag, from, bytes: message.bytes, split, ideal };
             if self.awaits_acknowledgement[usize::from(workload)] {
                 stream.peer.await_acknowledgement(&message, arrival);
                 continue;
@@ -357,13 +361,13 @@ impl Hosts {
         Some((workload, arrival))
     }
 
-    fn close_if_idle(&mut self, number: u32) {
+    fn close_if_idle(&mut self, network: &Network, number: u32) {
         if !self.rules.close_when_idle {
             return;
         }
         let record = match self.connections.get(number) {
             Some(connection) if self.transports.closes(connection.workload) && connection.is_idle() => {
-                let record = connection.record();
+                let record = connection.record(network);
                 self.connections.close(number);
                 record
             }

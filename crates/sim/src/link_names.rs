@@ -25,10 +25,7 @@ impl LinkNames {
                 tier_of_switch[switch as usize] = link.tier;
             }
         }
-        let name = |node| match node {
-            Node::Host(host) => topology.host_name(host.0),
-            Node::Switch(switch) => topology.switch_name(switch),
-        };
+        let name = |node| topology.node_name(node);
         let tier = |node| match node {
             Node::Host(_) => "host",
             Node::Switch(switch) => network.tiers()[usize::from(tier_of_switch[switch as usize])],

@@ -3,7 +3,7 @@
 //! The observer is off in every other run, and costs nothing there. It changes nothing either: a run with it has the
 //! digest of the run without it, so a recording is of the same packets.
 
-use plimsoll_fabric::net::{Network, Node};
+use plimsoll_fabric::net::{HostId, Network, Node};
 use plimsoll_results::outcome::{CircuitUse, Outcome};
 use plimsoll_results::replay::{
     HOPS_MAX, HopColumns, LinkOfReplay, NodeOfReplay, PacketColumns, Recording, ReplayWindow, relative,
@@ -204,7 +204,8 @@ fn nodes(topology: &Topology, network: &Network) -> Vec<NodeOfReplay> {
             tier_of_switch[switch as usize] = usize::from(link.tier);
         }
     }
-    let hosts = (0..network.hosts()).map(|host| NodeOfReplay { name: topology.host_name(host), tier: 0 });
+    let name = |nic| topology.nic_name(HostId(nic));
+    let hosts = (0..network.hosts()).map(|nic| NodeOfReplay { name: name(nic), tier: 0 });
     let switches = (0..).zip(tier_of_switch);
     let switches =
         switches.map(|(switch, tier)| NodeOfReplay { name: topology.switch_name(switch), tier: tier + 1 });

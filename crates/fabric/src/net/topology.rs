@@ -17,6 +17,7 @@ mod hybrid;
 mod kind;
 mod leaf_spine;
 mod link;
+mod nics;
 mod rack;
 mod registry;
 
@@ -29,6 +30,7 @@ pub use clos::ClosShape;
 pub use graph::{GraphLink, GraphNode, Unreachable};
 pub use kind::{Inside, InvalidValue, Kind, TopologyCheck, TopologyCut};
 pub use link::{Choices, Link, LinkClass, Node};
+pub use nics::{HostNics, NicChoice};
 
 registry::topologies! {
     Rack "rack" in rack;
@@ -52,6 +54,7 @@ pub struct Network {
     tiers: Vec<&'static str>,
     paths: Paths,
     hashing: Hashing,
+    nics: HostNics,
 }
 
 /// Marks a far end that is a host, not a switch.
@@ -92,7 +95,19 @@ impl Network {
             tiers: tiers.to_vec(),
             paths,
             hashing: Hashing::default(),
+            nics: HostNics::One,
         }
+    }
+
+    /// Returns the same network whose NICs are those of other hosts.
+    pub(crate) fn with_nics(mut self, nics: HostNics) -> Network {
+        self.nics = nics;
+        self
+    }
+
+    /// Returns which NICs each host has. Everywhere else a `HostId` of a network, its ports and its packets is a NIC.
+    pub fn nics(&self) -> &HostNics {
+        &self.nics
     }
 
     /// Returns the same network with another choice among equal-cost paths.
@@ -112,7 +127,7 @@ impl Network {
         links.filter(move |(_, link)| (link.from, link.to) == (from, to)).map(|(port, _)| port)
     }
 
-    /// Returns the number of hosts.
+    /// Returns the number of hosts: of their NICs, where a host has several.
     pub fn hosts(&self) -> u32 {
         self.hosts
     }

@@ -51,7 +51,8 @@ impl Checker<'_> {
             if end.is_none() {
                 let names: Vec<String> = topology.node_names().take(NAMES_MAX).collect();
                 let tiers = topology.tiers().iter().filter_map(|tier| topology.first_of_tier(tier));
-                let allowed = [topology.host_name(0)].into_iter().chain(tiers).collect::<Vec<_>>().join(", ");
+                let nic = topology.all_nics().next().map(|nic| topology.nic_name(nic));
+                let allowed = nic.into_iter().chain(tiers).collect::<Vec<_>>().join(", ");
                 let report = self
                     .report(&["fault", index, key], format!("no host or switch `{name}`"))
                     .allowed(format!("a node such as {allowed}"))

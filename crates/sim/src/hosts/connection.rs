@@ -83,7 +83,7 @@ pub(super) struct HostConnection {
     pub(super) workload: u16,
     /// The number of its transport.
     pub(super) transport: u16,
-    /// The hosts of the client and of the server.
+    /// The NICs of the client and of the server.
     hosts: [HostId; 2],
     halves: [Half; 2],
     pub(super) active: Option<(Time, Time)>,
@@ -94,13 +94,12 @@ impl HostConnection {
         config: &TcpConfig,
         workload: u16,
         transport: u16,
-        client: HostId,
-        server: HostId,
+        hosts: [HostId; 2],
     ) -> HostConnection {
         HostConnection {
             workload,
             transport,
-            hosts: [client, server],
+            hosts,
             halves: [Half::new(config), Half::new(config)],
             active: None,
         }
@@ -160,11 +159,12 @@ impl HostConnection {
     }
 
     /// Returns the record that is kept of the connection.
-    pub(super) fn record(&self) -> outcome::ConnectionRecord {
+    pub(super) fn record(&self, network: &Network) -> outcome::ConnectionRecord {
+        let [client, server] = self.hosts.map(|nic| network.nics().host_of(nic).0);
         let mut record = outcome::ConnectionRecord {
             workload: self.workload,
-            client: self.host(End::Client).0,
-            server: self.host(End::Server).0,
+            client,
+            server,
             active: self.active,
             ..outcome::ConnectionRecord::default()
         };

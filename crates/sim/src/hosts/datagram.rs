@@ -9,7 +9,7 @@
 
 use plimsoll_fabric::net::{Network, Packet};
 use plimsoll_traffic::{Arrival, ConnectionEnd as End, Datagram};
-use plimsoll_units::Time;
+use plimsoll_units::{Time, mix64};
 
 use super::Hosts;
 use super::agenda::Step;
@@ -27,7 +27,9 @@ impl Hosts {
         datagram: Datagram,
     ) {
         let Datagram { from, to, size, tag } = datagram;
-        let mut packet = Packet::new(from, to, of_datagrams(workload), size);
+        let flow = mix64(u64::from(from.0) << 32 | u64::from(to.0)) as u32;
+        let [src, dst] = self.nics_of(fabric.network(), [from, to], flow);
+        let mut packet = Packet::new(src, dst, of_datagrams(workload), size);
         (packet.len, packet.seq, packet.ack) = (size, (tag >> 32) as u32, tag as u32);
         if let Some(classes) = &mut self.classes {
             let priority = classes.priority(workload, u64::from(size));
@@ -56,7 +58,7 @@ pub(super) fn arrival_of(network: &Network, now: Time, packet: &Packet) -> Arriv
     Arrival {
         now,
         tag: u64::from(packet.seq) << 32 | u64::from(packet.ack),
-        from: packet.src,
+        from: network.nics().host_of(packet.src),
         bytes: u64::from(packet.size),
         split,
         ideal: split.serialisation + split.propagation,

@@ -13,6 +13,7 @@ mod transport;
 
 use std::collections::BTreeMap;
 
+use plimsoll_fabric::net::topology::NicChoice;
 use plimsoll_fabric::net::{Flags, HostId, Network, Node, Packet, PathClass};
 use plimsoll_mechanisms::mptcp::{MptcpConfig, MptcpEndpoint, SubflowPaths};
 use plimsoll_mechanisms::qjump::PeriodicLimiter;
@@ -46,10 +47,10 @@ const TRIES: u32 = 32;
 #[derive(Debug)]
 pub(super) struct MultipathConnection {
     workload: u16,
-    client: HostId,
-    server: HostId,
-    /// By subflow: the flow number of its packets.
-    flows: Vec<u32>,
+    /// The hosts of the client and of the server.
+    hosts: [HostId; 2],
+    /// By subflow: the flow number of its packets, and the NICs of the client and of the server.
+    flows: Vec<(u32, [HostId; 2])>,
     halves: [MultipathHalf; 2],
     active: Option<(Time, Time)>,
 }
@@ -92,22 +93,23 @@ impl Multipath {
         opened: Opened,
         established: bool,
     ) {
-        let Opened { client, server } = opened;
+        let hosts = [opened.client, opened.server];
         let Some(config) = &self.configs[usize::from(workload)] else { return };
         let mut config = config.clone();
         config.tcp.params.handshake &= !established;
         let mut flows = Vec::new();
         for subflow in 0..config.subflows as u8 {
             let first = FIRST_SUBFLOW + self.flows.len() as u32;
+            let nics = network.nics().of_flow(NicChoice::Rail, hosts, subflow.into(), 0);
             let flow = match config.paths {
                 SubflowPaths::Hash | SubflowPaths::Classes => first,
                 SubflowPaths::Distinct => (first..first + TRIES)
-                    .min_by_key(|flow| shared_links(network, client, server, *flow, &flows))
+                    .min_by_key(|flow| shared_links(network, (*flow, nics), &flows))
                     .expect("some numbers are tried"),
             };
             self.flows.resize((flow - FIRST_SUBFLOW) as usize, None);
             self.flows.push(Some((number, subflow)));
-            flows.push(flow);
+            flows.push((flow, nics));
         }
         let half = || MultipathHalf {
             endpoint: MptcpEndpoint::new(&config),
@@ -118,7 +120,7 @@ impl Multipath {
             messages: MessageStream::default(),
         };
         let halves = [half(), half()];
-        let mut connection = MultipathConnection { workload, client, server, flows, halves, active: None };
+        let mut connection = MultipathConnection { workload, hosts, flows, halves, active: None };
         connection.set_paths(network);
         self.connections.insert(number, Box::new(connection));
     }
@@ -188,22 +190,20 @@ fn path_class(paths: SubflowPaths, subflow: usize) -> PathClass {
 
 /// Counts the links between switches that a subflow with number `flow` would share with the subflows of `others`, in
 /// both directions.
-fn shared_links(network: &Network, client: HostId, server: HostId, flow: u32, others: &[u32]) -> usize {
+fn shared_links(network: &Network, subflow: (u32, [HostId; 2]), others: &[(u32, [HostId; 2])]) -> usize {
     let is_inner = |node: Node| matches!(node, Node::Switch(_));
-    let path = |src, dst, flow| {
+    let path = |(flow, nics): (u32, [HostId; 2]), from: End| {
+        let (src, dst) = (nics[from as usize], nics[from.other() as usize]);
         let links = network.path(&Packet::new(src, dst, flow, 0));
         let inner = |port: &_| is_inner(network.link(*port).from) && is_inner(network.link(*port).to);
         links.filter(inner).collect::<Vec<_>>()
     };
-    let shared = |src, dst| {
-        let own = path(src, dst, flow);
-        others
-            .iter()
-            .map(|other| path(src, dst, *other).iter().filter(|link| own.contains(link)).count())
-            .sum()
+    let shared = |from| -> usize {
+        let own = path(subflow, from);
+        let of_others = others.iter().map(|other| path(*other, from));
+        of_others.map(|other| other.iter().filter(|link| own.contains(link)).count()).sum()
     };
-    let (there, back): (usize, usize) = (shared(client, server), shared(server, client));
-    there + back
+    shared(End::Client) + shared(End::Server)
 }
 
 impl MultipathConnection {
@@ -217,17 +217,14 @@ impl MultipathConnection {
     }
 
     fn host(&self, end: End) -> HostId {
-        match end {
-            End::Client => self.client,
-            End::Server => self.server,
-        }
+        self.hosts[end as usize]
     }
 
     /// Tells the controllers that take account of it how many switches the packets of their subflows pass.
     fn set_paths(&mut self, network: &Network) {
         for end in [End::Client, End::Server] {
-            let (src, dst) = (self.host(end), self.host(end.other()));
-            for (subflow, &flow) in self.flows.iter().enumerate() {
+            for (subflow, &(flow, nics)) in self.flows.iter().enumerate() {
+                let (src, dst) = (nics[end as usize], nics[end.other() as usize]);
                 let tcp = self.halves[end as usize].endpoint.subflow_mut(subflow);
                 if tcp.regards_path() {
                     let mut packet = Packet::new(src, dst, flow, 0);
@@ -254,8 +251,8 @@ impl MultipathConnection {
     fn record(&self) -> outcome::ConnectionRecord {
         let mut record = outcome::ConnectionRecord {
             workload: self.workload,
-            client: self.client.0,
-            server: self.server.0,
+            client: self.host(End::Client).0,
+            server: self.host(End::Server).0,
             active: self.active,
             ..outcome::ConnectionRecord::default()
         };

@@ -106,12 +106,12 @@ impl Hosts {
     pub(crate) fn records(&self, fabric: &mut SimFabric, end: Time) -> Vec<outcome::ConnectionRecord> {
         let numbered = (0..).zip(self.connections.iter());
         let record = |(number, connection): (u32, Option<&_>)| match connection {
-            Some(connection) => HostConnection::record(connection),
+            Some(connection) => HostConnection::record(connection, fabric.network()),
             None => self.record(number).unwrap_or_default(),
         };
         let mut records: Vec<outcome::ConnectionRecord> = numbered.map(record).collect();
-        for host in (0..fabric.network().hosts()).map(HostId) {
-            for (flow, counts) in fabric.pacing_counts(host, end) {
+        for nic in (0..fabric.network().hosts()).map(HostId) {
+            for (flow, counts) in fabric.pacing_counts(nic, end) {
                 let record = &mut records[self.connection_of(flow as u32) as usize];
                 record.pacer_associations += counts.associations - counts.renewals;
                 record.pacer_renewals += counts.renewals;

@@ -6,7 +6,7 @@
 //! ```
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
-use plimsoll_fabric::net::{HostId, Packet};
+use plimsoll_fabric::net::{HostId, Network, Packet};
 use plimsoll_traffic::{ConnectionEnd as End, Opened, Write};
 use plimsoll_units::Time;
 
@@ -37,16 +37,23 @@ impl Hosts {
         }
         let is_here = is_here(&self.process, client) || is_here(&self.process, server);
         let mut connection = is_here.then(|| {
-            let number = self.transports.number(workload);
-            let transport = self.transports.get(number);
+            let of_workload = self.transports.number(workload);
+            let transport = self.transports.get(of_workload);
             let established = is_open.then(|| transport.established());
             let transport = established.as_ref().unwrap_or(transport);
-            HostConnection::new(transport, workload, number, client, server)
+            let nics = self.nics_of(network, [client, server], number);
+            HostConnection::new(transport, workload, of_workload, nics)
         });
         if let Some(connection) = &mut connection {
             connection.set_paths(network, number);
         }
         self.connections.push(connection);
+    }
+
+    /// Returns the NICs of two hosts that flow number `flow` takes.
+    pub(super) fn nics_of(&self, network: &Network, ends: [HostId; 2], flow: u32) -> [HostId; 2] {
+        let (choice, salt) = self.rules.nic_choice;
+        network.nics().of_flow(choice, ends, flow, salt)
     }
 
     /// A workload writes a message to a connection.

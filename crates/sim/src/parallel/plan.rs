@@ -1,5 +1,6 @@
 //! [`LpPlan`]: which logical process simulates each host and switch.
 
+use plimsoll_fabric::net::topology::HostNics;
 use plimsoll_fabric::net::{Network, Node};
 use plimsoll_units::Span;
 
@@ -100,7 +101,11 @@ pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
 /// Returns whether hosts may be in different processes.
 fn hosts_are_apart(world: &World) -> bool {
     let workloads = &world.sources.workloads;
-    workloads.iter().all(|workload| workload.reach() == SourceReach::Receiver) && world.hosts.ends_are_apart()
+    // A workload's state of a host is in one process, and the NICs of a host may be far apart.
+    let one_nic = *world.fabric.network().nics() == HostNics::One;
+    one_nic
+        && workloads.iter().all(|workload| workload.reach() == SourceReach::Receiver)
+        && world.hosts.ends_are_apart()
 }
 
 /// The switches by their distance from the hosts.

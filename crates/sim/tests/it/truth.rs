@@ -16,6 +16,7 @@ mod hybrid;
 mod idle;
 mod lab;
 mod mptcp;
+mod nics;
 mod parallel;
 mod queueing;
 mod replay;

@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::kind::{Inside, Kind, TopologyCheck, TopologyCut};
 use super::link::Node;
-use super::{GraphLink as LinkOfNodes, Network};
+use super::{GraphLink as LinkOfNodes, HostNics, Network};
 use crate::Unbuildable;
 use crate::net::HostId;
 
 /// Any graph, from a TOML file beside the scenario: `hosts` and `switches` are lists of names, and
-/// each `[[link]]` has `from`, `to`, `rate` and `delay`. A host has one link. Tier name: `switch`.
+/// each `[[link]]` has `from`, `to`, `rate` and `delay`. A host has a NIC for each of its links, and `paths.nics` says
+/// which NICs a connection takes. Tier name: `switch`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct File {
@@ -64,6 +65,14 @@ impl Kind for File {
         self.graph.as_ref().map_or(0, |graph| graph.hosts.len() as u64)
     }
 
+    fn nics(&self) -> HostNics {
+        let firsts = self.graph.as_ref().map_or_else(Vec::new, |graph| graph.first_nics());
+        match firsts.iter().zip(0..).all(|(first, host)| *first == host) {
+            true => HostNics::One,
+            false => HostNics::Listed(firsts.into()),
+        }
+    }
+
     fn links(&self) -> u64 {
         self.graph.as_ref().map_or(0, |graph| graph.links.len() as u64)
     }
@@ -76,13 +85,14 @@ impl Kind for File {
         self.graph.as_ref().map_or(0, |graph| graph.switch_ports())
     }
 
-    /// Counts the ends of all links: a host has one port, and all others are of switches.
+    /// Counts the ends of all links but the NICs.
     fn tier_ports(&self, _tier: usize) -> u64 {
-        (2 * self.links()).saturating_sub(self.hosts())
+        let nics = self.graph.iter().flat_map(|graph| graph.first_nics()).next_back();
+        (2 * self.links()).saturating_sub(nics.unwrap_or(0).into())
     }
 
     fn host_rate(&self, host: u32) -> Rate {
-        self.graph.as_ref().and_then(|graph| graph.host_rate(host)).unwrap_or(Rate::ZERO)
+        self.graph.as_ref().map_or(Rate::ZERO, |graph| graph.host_rate(host))
     }
 
     fn link_classes(&self) -> Vec<(Rate, Span)> {
@@ -92,7 +102,9 @@ impl Kind for File {
 
     fn cuts(&self) -> Vec<TopologyCut> {
         let links = "the links from a switch with hosts to the others";
-        let switches = self.graph.iter().flat_map(|graph| graph.switches_with_hosts());
+        // The hosts of a switch that have other NICs, too, reach others past its links.
+        let graph = self.graph.iter().filter(|_| self.nics() == HostNics::One);
+        let switches = graph.flat_map(|graph| graph.switches_with_hosts());
         switches
             .map(|(hosts, bits_per_second)| TopologyCut {
                 links,
@@ -104,26 +116,23 @@ impl Kind for File {
 
     fn neighbours(&self, node: Node) -> Vec<Node> {
         let Some(graph) = &self.graph else { return Vec::new() };
-        let links = graph.links.iter().map(|link| (graph.node(link.from), graph.node(link.to)));
-        links.filter_map(|(a, b)| if a == node { Some(b) } else { (b == node).then_some(a) }).collect()
+        let links = graph.ends().into_iter();
+        links.filter_map(|[a, b]| if a == node { Some(b) } else { (b == node).then_some(a) }).collect()
     }
 
     fn network(&self) -> Result<Network, Unbuildable> {
         let unread = || Unbuildable::new("topology.path", "the graph was not read");
         let graph = self.graph.as_ref().ok_or_else(unread)?;
         let links: Vec<LinkOfNodes> = graph
-            .links
-            .iter()
-            .map(|link| LinkOfNodes {
-                a: graph.node(link.from),
-                b: graph.node(link.to),
-                rate: link.rate,
-                propagation: link.delay,
-            })
+            .ends()
+            .into_iter()
+            .zip(&graph.links)
+            .map(|([a, b], link)| LinkOfNodes { a, b, rate: link.rate, propagation: link.delay })
             .collect();
-        let (hosts, switches) = (graph.hosts.len() as u32, graph.switches.len() as u32);
-        Network::graph(hosts, switches, &links).map_err(|unreachable| {
-            let name = &graph.hosts[unreachable.host.0 as usize];
+        let nics = graph.first_nics().last().copied().unwrap_or(0);
+        Network::graph(nics, graph.switches.len() as u32, &links).map_err(|unreachable| {
+            let host = self.nics().host_of(unreachable.host);
+            let name = &graph.hosts[host.0 as usize];
             Unbuildable::new("topology.path", format!("host {name} cannot be reached"))
         })
     }
@@ -151,15 +160,35 @@ impl Kind for File {
 }
 
 impl Graph {
-    /// Returns the node of a number: hosts come before switches.
-    fn node(&self, number: u32) -> Node {
-        let hosts = self.hosts.len() as u32;
-        if number < hosts { Node::Host(HostId(number)) } else { Node::Switch(number - hosts) }
+    /// Returns the first NIC of every host, and at the end the number of all NICs: one for each link of a host.
+    fn first_nics(&self) -> Vec<u32> {
+        let mut firsts = vec![0; self.hosts.len() + 1];
+        for end in self.links.iter().flat_map(|link| [link.from, link.to]) {
+            if let Some(count) = firsts[1..].get_mut(end as usize) {
+                *count += 1;
+            }
+        }
+        (1..firsts.len()).for_each(|host| firsts[host] += firsts[host - 1]);
+        firsts
     }
 
-    /// Returns the rate of the only link of a host.
-    fn host_rate(&self, host: u32) -> Option<Rate> {
-        self.links.iter().find(|link| link.from == host || link.to == host).map(|link| link.rate)
+    /// Returns the ends of every link: NICs, which are numbered host by host in the order of their links, and switches.
+    fn ends(&self) -> Vec<[Node; 2]> {
+        let (mut next, hosts) = (self.first_nics(), self.hosts.len() as u32);
+        let mut node = |number: u32| match number.checked_sub(hosts) {
+            Some(switch) => Node::Switch(switch),
+            None => {
+                next[number as usize] += 1;
+                Node::Host(HostId(next[number as usize] - 1))
+            }
+        };
+        self.links.iter().map(|link| [node(link.from), node(link.to)]).collect()
+    }
+
+    /// Returns the rate of the links of a host together.
+    fn host_rate(&self, host: u32) -> Rate {
+        let links = self.links.iter().filter(|link| link.from == host || link.to == host);
+        Rate::from_bps(links.map(|link| link.rate.as_bps()).sum())
     }
 
     /// Returns the most links that a switch has.

@@ -2,7 +2,7 @@
 
 use plimsoll_units::{Rate, Span};
 
-use super::{Network, Node, TIERS, Topology};
+use super::{HostNics, Network, Node, TIERS, Topology};
 use crate::Unbuildable;
 use crate::net::HostId;
 
@@ -16,6 +16,11 @@ pub trait Kind {
 
     /// Returns the number of hosts; a number too large for any computer does not overflow.
     fn hosts(&self) -> u64;
+
+    /// Returns which NICs each host has.
+    fn nics(&self) -> HostNics {
+        HostNics::One
+    }
 
     /// Returns the number of links, including the links of the hosts; a number too large for any computer does not
     /// overflow.
@@ -32,7 +37,7 @@ pub trait Kind {
         u64::from(self.switches()[tier]) * u64::from(self.switch_ports(tier))
     }
 
-    /// Returns the rate of a host's link.
+    /// Returns the rate of a host's links together.
     fn host_rate(&self, host: u32) -> Rate;
 
     /// Returns the rate and the one-way propagation of every kind of link.
@@ -246,7 +251,41 @@ impl Topology {
         self.params().host_name(host)
     }
 
-    /// Returns the rate of a host's link.
+    /// Returns which NICs each host has.
+    pub fn nics(&self) -> HostNics {
+        self.params().nics()
+    }
+
+    /// Returns the NICs of all hosts, host by host.
+    pub fn all_nics(&self) -> impl Iterator<Item = HostId> + '_ {
+        let nics = self.nics();
+        (0..self.host_count()).map(HostId).flat_map(move |host| {
+            let nics = nics.clone();
+            (0..nics.count(host)).map(move |number| nics.nic(host, number))
+        })
+    }
+
+    /// Returns the name of a NIC: that of its host, and with several NICs its number there, as in `h3.1`.
+    pub fn nic_name(&self, nic: HostId) -> String {
+        let nics = self.nics();
+        let (host, number) = nics.place_of(nic);
+        let name = self.host_name(host.0);
+        if nics.count(host) == 1 { name } else { format!("{name}.{number}") }
+    }
+
+    /// Returns the NIC of that name.
+    pub fn nic(&self, name: &str) -> Option<HostId> {
+        let nics = self.nics();
+        if let Some(host) = self.host(name).map(HostId) {
+            return (nics.count(host) == 1).then(|| nics.nic(host, 0));
+        }
+        let (host, number) = name.rsplit_once('.')?;
+        let (host, number) = (HostId(self.host(host)?), number.parse().ok()?);
+        let is_there = number < nics.count(host) && nics.count(host) > 1;
+        is_there.then(|| nics.nic(host, number))
+    }
+
+    /// Returns the rate of a host's links together.
     pub fn host_rate(&self, host: u32) -> Rate {
         self.params().host_rate(host)
     }
@@ -268,14 +307,13 @@ impl Topology {
 
     /// Returns the node of that name.
     pub fn node(&self, name: &str) -> Option<Node> {
-        let host = self.host(name).map(|host| Node::Host(HostId(host)));
-        host.or_else(|| self.switch(name).map(Node::Switch))
+        self.nic(name).map(Node::Host).or_else(|| self.switch(name).map(Node::Switch))
     }
 
     /// Returns the name of a node.
     pub fn node_name(&self, node: Node) -> String {
         match node {
-            Node::Host(host) => self.host_name(host.0),
+            Node::Host(nic) => self.nic_name(nic),
             Node::Switch(switch) => self.switch_name(switch),
         }
     }
@@ -283,7 +321,7 @@ impl Topology {
     /// Returns the names of all nodes, switches first.
     pub fn node_names(&self) -> impl Iterator<Item = String> + '_ {
         let switches = (0..self.params().switches().iter().sum()).map(|switch| self.switch_name(switch));
-        switches.chain((0..self.host_count()).map(|host| self.host_name(host)))
+        switches.chain(self.all_nics().map(|nic| self.nic_name(nic)))
     }
 
     /// Returns the name of the first switch of a tier, if the tier has any.
@@ -303,7 +341,7 @@ impl Topology {
     /// # Errors
     /// Fails if a graph file was not read, or if a host of it cannot be reached.
     pub fn network(&self) -> Result<Network, Unbuildable> {
-        self.params().network()
+        Ok(self.params().network()?.with_nics(self.nics()))
     }
 }
 

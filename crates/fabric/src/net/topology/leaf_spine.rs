@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::kind::{Inside, Kind, TopologyCheck, TopologyCut, hosts, product, switches};
 use super::link::{Choices, Link, LinkClass, Node, host_links};
-use super::{Network, Paths};
+use super::{HostNics, Network, Paths};
 use crate::Unbuildable;
 
 /// Leaves with hosts, each connected to every spine. Tier names: `leaf`, `spine`.
@@ -21,6 +21,11 @@ pub struct LeafSpine {
     pub spines: u32,
     /// Hosts on each leaf.
     pub hosts_per_leaf: u32,
+    /// NICs of each host; default 1. With several, so many leaves in turn have the same hosts, each host with one NIC
+    /// on each of them: the two switches of a dual-homed rack, or the rails of a training network. `paths.nics` says
+    /// which NICs a connection takes.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub nics: u32,
     /// Rate of a host's link.
     pub rate: Rate,
     /// Rate of a leaf-spine link; default: `rate`.
@@ -31,6 +36,16 @@ pub struct LeafSpine {
     /// One-way propagation of a leaf-spine link; default: `delay`.
     #[serde(default)]
     pub fabric_delay: Option<Span>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// A scenario without `nics` has the digest that it had before there was this key.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_one(nics: &u32) -> bool {
+    *nics == 1
 }
 
 impl LeafSpine {
@@ -49,7 +64,12 @@ impl Kind for LeafSpine {
     fn check(&self, check: &mut TopologyCheck) {
         check.at_least("leaves", self.leaves, 1);
         check.at_least("spines", self.spines, 1);
-        check.at_least("hosts_per_leaf", self.hosts_per_leaf, if self.leaves == 1 { 2 } else { 1 });
+        check.at_least("hosts_per_leaf", self.hosts_per_leaf, if self.leaves == self.nics { 2 } else { 1 });
+        check.at_least("nics", self.nics, 1);
+        if self.nics > 1 && self.leaves % self.nics != 0 {
+            let problem = format!("{} leaves are no multiple of {} NICs", self.leaves, self.nics);
+            check.error("nics", problem, "a divisor of `leaves`");
+        }
         check.rate("rate", self.rate);
         check.rate("fabric_rate", self.fabric_rate());
     }
@@ -59,11 +79,19 @@ impl Kind for LeafSpine {
     }
 
     fn hosts(&self) -> u64 {
-        product([self.leaves, self.hosts_per_leaf])
+        product([self.leaves, self.hosts_per_leaf]) / u64::from(self.nics.max(1))
+    }
+
+    fn nics(&self) -> HostNics {
+        match self.nics {
+            0 | 1 => HostNics::One,
+            count => HostNics::Rails { count, each: self.hosts_per_leaf },
+        }
     }
 
     fn links(&self) -> u64 {
-        self.hosts().saturating_add(product([self.leaves, self.spines]))
+        let of_hosts = product([self.leaves, self.hosts_per_leaf]);
+        of_hosts.saturating_add(product([self.leaves, self.spines]))
     }
 
     fn switches(&self) -> Vec<u32> {
@@ -75,7 +103,7 @@ impl Kind for LeafSpine {
     }
 
     fn host_rate(&self, _host: u32) -> Rate {
-        self.rate
+        Rate::from_bps(self.rate.as_bps().saturating_mul(self.nics.into()))
     }
 
     fn link_classes(&self) -> Vec<(Rate, Span)> {
@@ -83,11 +111,11 @@ impl Kind for LeafSpine {
     }
 
     fn cuts(&self) -> Vec<TopologyCut> {
-        if self.leaves <= 1 {
+        if self.leaves <= self.nics {
             return Vec::new();
         }
         let links = "the links from a leaf to the spines";
-        let bits_per_second = self.fabric_rate().as_bps() as f64 * f64::from(self.spines);
+        let bits_per_second = self.fabric_rate().as_bps() as f64 * f64::from(self.spines * self.nics);
         vec![TopologyCut { links, inside: Inside::Groups(self.hosts_per_leaf), bits_per_second }]
     }
 

@@ -117,23 +117,28 @@ impl Hosts {
         end: End,
     ) {
         let Some(connection) = self.multipath_connection(number) else { return };
-        let (src, dst) = (connection.host(end), connection.host(end.other()));
         // The scheduler `active-path` uses circuits in the weeks that have one.
-        let has_circuit = fabric.has_circuit(src, dst);
+        let has_circuit = fabric.has_circuit(connection.host(end), connection.host(end.other()));
         let active = if has_circuit { PathClass::Circuit } else { PathClass::Packet };
         let Some(multipath) = self.multipath.as_deref_mut() else { return };
         let Some((config, connection)) = multipath.with_config(number) else { return };
         let classes: [PathClass; 8] = std::array::from_fn(|subflow| path_class(config.paths, subflow));
         let full_size = config.tcp.segment + u64::from(config.tcp.header_bytes);
+        let flows = &connection.flows;
+        let nics = |subflow: usize| {
+            let (_, nics) = flows[subflow];
+            (nics[end as usize], nics[end.other() as usize])
+        };
         let [client, server] = &mut connection.halves;
         let (half, peer) = if end == End::Client { (client, server) } else { (server, client) };
-        let (mut wake, mut waits) = (Time::MAX, false);
+        let (mut wake, mut waits) = (Time::MAX, None);
         loop {
             let mut path = |subflow: usize, is_ack: bool| {
                 let class = classes[subflow];
+                let (src, dst) = nics(subflow);
                 let queue = self.classes.as_ref().map_or(class, |limits| limits.path_of(class, is_ack));
                 if self.rules.backpressure && !fabric.class_has_room(now, src, dst, queue, full_size) {
-                    waits = true;
+                    waits.get_or_insert(src);
                     return PathState::Full;
                 }
                 if let Some(limits) = &self.classes
@@ -149,7 +154,8 @@ impl Hosts {
                 if is_other { PathState::Inactive } else { PathState::Open }
             };
             let Some(transmit) = half.endpoint.poll_transmit(config, now, &mut path) else { break };
-            let flow = connection.flows[transmit.subflow];
+            let (flow, _) = connection.flows[transmit.subflow];
+            let (src, dst) = nics(transmit.subflow);
             let address = PacketAddress { flow, src, dst, from_server: end == End::Server };
             let mut packet = packet_of(&transmit.segment, address, config.wire_bytes(&transmit.segment));
             packet.flags = packet.flags.with_if(transmit.reinjected, Flags::RETRANSMISSION);
@@ -173,8 +179,10 @@ impl Hosts {
                 fabric.refuse(now, &packet);
             }
         }
-        if waits && !std::mem::replace(&mut half.blocked, true) {
-            self.waiting_for_room[src.0 as usize].push_back((number, end));
+        if let Some(nic) = waits
+            && !std::mem::replace(&mut half.blocked, true)
+        {
+            self.waiting_for_room[nic.0 as usize].push_back((number, end));
         }
         let deadline = half.endpoint.deadline().min(wake);
         if deadline < half.armed {
