@@ -2,6 +2,7 @@
 //! carries it, and its [`Family`]; a [`Kind`] is what `transport.kind` chooses. Scenarios, simulated hosts and
 //! emulation ask these descriptions, so that no other file lists families or kinds.
 
+pub mod datagram;
 mod describe;
 pub mod mptcp;
 pub mod tcp;
@@ -14,7 +15,7 @@ pub use describe::{Description, Family, Feature};
 /// Makes the enum of kinds and their descriptions from one list.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $Kind:ident: $description:path,)+) => {
-        /// A kind of transport: a congestion controller.
+        /// A kind of transport: a congestion controller of TCP, or datagrams.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum Kind { $($(#[$doc])* $Kind,)+ }
@@ -42,6 +43,8 @@ kinds! {
     Dctcp: tcp::controller::DCTCP,
     /// Swift (Kumar et al., SIGCOMM 2020). Its ACKs are not delayed.
     Swift: tcp::controller::SWIFT,
+    /// Messages in paced packets that are neither acknowledged nor repaired (UDP, as applications use it).
+    Datagram: datagram::DATAGRAM,
 }
 
 impl Kind {

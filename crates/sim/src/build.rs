@@ -192,6 +192,7 @@ impl BuiltWorld {
 
     /// Returns the number of the workload that a flow belongs to; of a flow that is unknown, the first.
     pub(crate) fn workload_of(&self, flow: u32) -> u16 {
-        datagram_workload(flow).unwrap_or_else(|| self.world.hosts.workload_of(flow))
+        datagram_workload(flow)
+            .unwrap_or_else(|| self.world.hosts.workload_of(self.world.fabric.network(), flow))
     }
 }

@@ -7,7 +7,8 @@
 //!
 //! Hosts call no workload. An event leaves its arrivals and the steps behind them on the agenda, and
 //! [`Hosts::next_arrival`] takes these steps up to the next arrival, on which the world has the workload act. A
-//! transport is found by the number of a connection: plain TCP's are in the table, MPTCP's are not.
+//! transport is found by the number of a connection: plain TCP's are in the table, those of MPTCP and of datagrams are
+//! not.
 
 mod agenda;
 mod classes;
@@ -15,6 +16,7 @@ mod connection;
 mod connection_pool;
 mod connection_table;
 mod datagram;
+mod datagram_transport;
 mod demand;
 mod flow_number;
 mod goodput;
@@ -53,6 +55,7 @@ use classes::PacketClasses;
 use connection::{acknowledged, split_of};
 use connection_pool::ConnectionPool;
 use connection_table::ConnectionTable;
+use datagram_transport::DatagramTransport;
 use demand::DemandReader;
 use goodput::GoodputMeter;
 use messages::Stream;
@@ -73,6 +76,8 @@ pub(crate) struct Hosts {
     connections: ConnectionTable,
     /// The connections of MPTCP, where some workload has such.
     multipath: Option<Box<Multipath>>,
+    /// The connections of the datagram family.
+    datagrams: DatagramTransport,
     /// The open connections of each pair of hosts, where some stay open between messages.
     pool: Option<Box<ConnectionPool>>,
     goodput: GoodputMeter,
@@ -161,6 +166,7 @@ impl Hosts {
                 .collect(),
             connections: ConnectionTable::default(),
             multipath: Multipath::new(model)?,
+            datagrams: DatagramTransport::default(),
             pool: ConnectionPool::new(model),
             goodput: GoodputMeter::new(model.workload.len(), model.observe.goodput_every),
             closed: BTreeMap::new(),
@@ -229,6 +235,7 @@ impl Hosts {
                     self.send_from(now, fabric, number, end);
                 } else {
                     self.unblock_multipath(now, fabric, number, end);
+                    self.unblock_datagrams(now, fabric, number, end);
                 }
                 let turns = &mut self.waiting_for_room[nic.0 as usize];
                 let has_sent = before != fabric.counters().packets_sent;
@@ -259,6 +266,7 @@ impl Hosts {
             let unsent = self.connections.iter().flatten().flat_map(|connection| connection.unsent());
             let multipath = self.multipath.iter().flat_map(|multipath| multipath.connections());
             let unsent = unsent.chain(multipath.flat_map(|(_, connection)| connection.unsent()));
+            let unsent = unsent.chain(self.datagrams.unsent(fabric.network()));
             let mut demand = reader.read(now, count as usize, unsent);
             if reader.takes_hints() {
                 add_hints(&mut demand);
@@ -280,6 +288,7 @@ impl Hosts {
                 Step::Datagram(workload, packet) => {
                     arrived = Some((workload, datagram::arrival_of(fabric.network(), now, &packet)));
                 }
+                Step::Message(packet) => arrived = self.deliver_datagrams(now, fabric.network(), packet),
                 Step::Piece(packets) => self.on_piece(now, fabric, packets),
                 Step::Receive(packets) => self.receive_piece(now, fabric, packets),
                 Step::Released(place) => self.on_released(fabric, place),
@@ -374,6 +383,7 @@ impl Hosts {
             Some(_) => return,
             None => {
                 let closed = self.multipath.as_mut().and_then(|multipath| multipath.close_if_idle(number));
+                let closed = closed.or_else(|| self.datagrams.close_if_idle(network, number));
                 let Some(record) = closed else { return };
                 record
             }

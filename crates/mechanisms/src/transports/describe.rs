@@ -39,6 +39,8 @@ impl Family {
 pub struct Description {
     /// The value of `transport.kind`.
     pub name: &'static str,
+    /// The family.
+    pub family: &'static Family,
     /// The Linux kernel's name of this congestion control; `None` if the kernel has none like it.
     pub kernel_name: Option<&'static str>,
     /// Whether the receiver may delay acknowledgements.

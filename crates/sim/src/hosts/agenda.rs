@@ -14,6 +14,8 @@ pub(super) type Agenda = Vec<Step>;
 pub(super) enum Step {
     /// The workload gets a datagram.
     Datagram(u16, Packet),
+    /// The workload gets the message of the datagram family that the packet has made whole.
+    Message(Packet),
     /// The NIC hands over the packets of a piece: to the reorder buffer, or to the transport.
     Piece(Vec<Packet>),
     /// The transport gets the packets of a piece.

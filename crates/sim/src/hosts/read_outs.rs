@@ -1,6 +1,6 @@
 //! The state of hosts that the rest of the simulator reads, and the messages from other logical processes.
 
-use plimsoll_fabric::net::HostId;
+use plimsoll_fabric::net::{HostId, Network};
 use plimsoll_mechanisms::tcp::Endpoint;
 use plimsoll_results::outcome::{self, GoodputInterval, ProcessorTotals};
 use plimsoll_traffic::ConnectionEnd as End;
@@ -42,6 +42,8 @@ impl Hosts {
         let Announcement { connection, to, message } = announcement;
         if let Some(open) = self.connections.get_mut(connection) {
             open.half(to).messages.expect(message);
+        } else if self.datagrams.has(connection) {
+            self.datagrams.expect(announcement);
         } else if connection >= self.next_connection() {
             // The other process is ahead: the connection is yet to be opened here. It will have been before any of the
             // message arrives, because a stretch of time is not longer than the lookahead.
@@ -52,6 +54,7 @@ impl Hosts {
     /// Takes from the hosts of another logical process the ends of connections at the hosts that it simulated.
     pub(crate) fn absorb(&mut self, other: Hosts, simulated: impl Fn(HostId) -> bool) {
         self.connections.absorb(other.connections, |own, other| own.absorb(other, &simulated));
+        self.datagrams.absorb(other.datagrams, &simulated);
         self.goodput.absorb(other.goodput);
     }
 
@@ -94,11 +97,11 @@ impl Hosts {
     }
 
     /// Returns the number of the workload that a connection or a subflow belongs to; of one that is unknown, the first.
-    pub(crate) fn workload_of(&self, flow: u32) -> u16 {
+    pub(crate) fn workload_of(&self, network: &Network, flow: u32) -> u16 {
         let number = self.connection_of(flow);
         let open = self.connections.get(number);
         let of_open = open.map(|connection| connection.workload);
-        let record = || Some(self.record(number)?.workload);
+        let record = || Some(self.record(network, number)?.workload);
         of_open.or_else(record).unwrap_or(0)
     }
 
@@ -107,7 +110,7 @@ impl Hosts {
         let numbered = (0..).zip(self.connections.iter());
         let record = |(number, connection): (u32, Option<&_>)| match connection {
             Some(connection) => HostConnection::record(connection, fabric.network()),
-            None => self.record(number).unwrap_or_default(),
+            None => self.record(fabric.network(), number).unwrap_or_default(),
         };
         let mut records: Vec<outcome::ConnectionRecord> = numbered.map(record).collect();
         for nic in (0..fabric.network().hosts()).map(HostId) {
@@ -121,10 +124,11 @@ impl Hosts {
         records
     }
 
-    /// Returns the record of a connection of MPTCP, or of one that is closed.
-    fn record(&self, number: u32) -> Option<outcome::ConnectionRecord> {
+    /// Returns the record of a connection of another family than TCP, or of one that is closed.
+    fn record(&self, network: &Network, number: u32) -> Option<outcome::ConnectionRecord> {
         let of_multipath = self.multipath.as_ref().and_then(|multipath| multipath.record(number));
-        of_multipath.or_else(|| self.closed.get(&number).cloned())
+        let of_other = of_multipath.or_else(|| self.datagrams.record(network, number));
+        of_other.or_else(|| self.closed.get(&number).cloned())
     }
 
     /// Returns the connection of a flow, which may be a subflow.

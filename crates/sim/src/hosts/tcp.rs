@@ -29,6 +29,9 @@ impl Hosts {
         let network = fabric.network();
         let is_open = self.pool.as_mut().is_some_and(|pool| pool.open(workload, client, server));
         let number = self.connections.len() as u32;
+        if self.open_datagrams(network, number, workload, opened) {
+            return self.connections.push(None);
+        }
         if let Some(multipath) = &mut self.multipath
             && multipath.is_for(workload)
         {
@@ -60,6 +63,9 @@ impl Hosts {
     pub(super) fn write(&mut self, now: Time, fabric: &mut SimFabric, write: Write) {
         let Write { connection, end, bytes, tag, created } = write;
         let Some(open) = self.connections.get_mut(connection) else {
+            if self.datagrams.has(connection) {
+                return self.write_datagrams(now, fabric, write);
+            }
             if self.multipath.is_some() {
                 return self.write_multipath(now, fabric, write);
             }
@@ -97,7 +103,7 @@ impl Hosts {
         }
         let number = packet.flow;
         let Some(connection) = self.connections.get_mut(number) else {
-            return self.receive_multipath(now, fabric, packet, before);
+            return self.receive_elsewhere(now, fabric, packet, before);
         };
         let end = End::receiving(packet);
         let transport = self.transports.get(connection.transport);
@@ -127,6 +133,17 @@ impl Hosts {
         }
     }
 
+    /// A packet of no plain TCP connection has reached its host: one of another family, or of a connection that is
+    /// closed.
+    #[cold]
+    fn receive_elsewhere(&mut self, now: Time, fabric: &mut SimFabric, packet: &Packet, before: &[Packet]) {
+        if self.datagrams.has(packet.flow) {
+            before.iter().chain([packet]).for_each(|packet| self.receive_datagrams(now, fabric, packet));
+        } else {
+            self.receive_multipath(now, fabric, packet, before);
+        }
+    }
+
     /// Leaves messages that `packet` has completed for the application.
     #[inline(never)] // it takes the packet by reference, so that `receive` copies none
     fn leave_whole(&mut self, fabric: &mut SimFabric, received: u64, packet: &Packet, before: &[Packet]) {
@@ -137,7 +154,8 @@ impl Hosts {
     /// Sends all segments that the end may send now, and arms its timer.
     pub(super) fn send_from(&mut self, now: Time, fabric: &mut SimFabric, number: u32, end: End) {
         let Some(connection) = self.connections.get_mut(number) else {
-            return self.send_multipath(now, fabric, number, end);
+            self.send_multipath(now, fabric, number, end);
+            return self.send_datagrams(now, fabric, number, end);
         };
         let (src, dst) = (connection.host(end), connection.host(end.other()));
         let address = PacketAddress { flow: number, src, dst, from_server: end == End::Server };
@@ -204,7 +222,8 @@ impl Hosts {
     pub(super) fn on_endpoint_due(&mut self, now: Time, fabric: &mut SimFabric, place: u32) {
         let (number, end) = (place / 2, End::from_bit(place));
         let Some(open) = self.connections.get_mut(number) else {
-            return self.on_multipath_due(now, fabric, number, end);
+            self.on_multipath_due(now, fabric, number, end);
+            return self.on_datagrams_due(now, fabric, number, end);
         };
         let transport = self.transports.get(open.transport);
         let half = open.half(end);

@@ -6,6 +6,7 @@ mod apps;
 mod arbitrary;
 mod chaos;
 mod conservation;
+mod datagrams;
 mod determinism;
 mod ecmp;
 mod engines;

@@ -6,6 +6,7 @@ use super::congestion::{Limits, MakeController};
 use super::params::{Connections, EcnMode, RttError, TransportParams, WindowUnit};
 use super::segment::TcpSegment;
 use crate::InvalidParam;
+use crate::transports::Kind;
 
 /// The configuration of an endpoint: the parameters, and what resolving makes of some. Windows are in bytes.
 #[derive(Clone, Debug)]
@@ -108,6 +109,13 @@ impl TransportParams {
         self.dctcp.validate()?;
         self.cubic.validate()?;
         if let Some(mptcp) = &self.mptcp {
+            let ok = self.kind != Kind::Datagram;
+            Invalid::unless(
+                ok,
+                "kind",
+                "datagram",
+                "a congestion controller of TCP for the subflows of MPTCP",
+            )?;
             mptcp.validate()?;
         }
         self.swift.validate()
@@ -119,6 +127,11 @@ impl TcpConfig {
     pub fn established(&self) -> TcpConfig {
         let params = TransportParams { handshake: false, ..self.params.clone() };
         TcpConfig { params, ..self.clone() }
+    }
+
+    /// Returns whether the configuration is one of the datagram family, which shares sizes and pace with TCP.
+    pub fn is_datagram(&self) -> bool {
+        self.custom.is_none() && self.params.kind == Kind::Datagram
     }
 
     /// Bytes of `segment` on the wire: header, counted options, payload.

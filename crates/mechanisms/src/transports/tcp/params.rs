@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::controller::{CubicParams, DctcpParams, SwiftParams};
 use crate::transports::describe::Family;
 use crate::transports::mptcp::MptcpParams;
-use crate::transports::{Kind, mptcp, tcp};
+use crate::transports::{Kind, mptcp};
 
 /// The transport that carries every message. The defaults follow the RFCs; a study that ran on ns-2
 /// sets the keys where ns-2 does otherwise. Windows are counted in segments of `segment` bytes.
@@ -17,7 +17,9 @@ use crate::transports::{Kind, mptcp, tcp};
 #[serde(deny_unknown_fields, default)]
 pub struct TransportParams {
     /// The congestion controller: `tcp` (RFC 5681), `cubic` (RFC 9438), `dctcp` (RFC 8257) or `swift` (SIGCOMM
-    /// 2020). Default `tcp`.
+    /// 2020); or `datagram`: no TCP but packets that leave at `pacing_rate`, or at the rate of the NIC, and are neither
+    /// acknowledged nor repaired, so that a message is lost with any of its packets. Of the other keys, `segment`,
+    /// `header` (28 B for UDP), `connections` and `priority` apply to datagrams. Default `tcp`.
     pub kind: Kind,
     /// How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack`
     /// (RFC 2018 and 6675). Default `sack`.
@@ -172,7 +174,7 @@ pub struct TransportParams {
 impl TransportParams {
     /// Returns the families that connections may be of.
     pub fn families(&self) -> impl Iterator<Item = &'static Family> {
-        std::iter::once(&tcp::FAMILY).chain(self.mptcp.as_ref().map(|_| &mptcp::FAMILY))
+        self.kinds().map(|kind| kind.describe().family).chain(self.mptcp.as_ref().map(|_| &mptcp::FAMILY))
     }
 
     /// Returns the congestion controllers that some workload may have.

@@ -48,8 +48,7 @@ impl Hosts {
         self.send_multipath(now, fabric, number, end);
     }
 
-    /// A packet of no plain TCP connection has reached its host: one of a subflow, or of a connection that is closed.
-    #[cold]
+    /// A packet has reached its host that may be one of a subflow.
     pub(in crate::hosts) fn receive_multipath(
         &mut self,
         now: Time,

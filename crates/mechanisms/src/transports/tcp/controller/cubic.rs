@@ -14,11 +14,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::InvalidParam;
 use crate::transports::describe::Description;
+use crate::transports::tcp::FAMILY;
 use crate::transports::tcp::congestion::{Ack, Cause, Cut, Limits, Window};
 
 /// The description of CUBIC.
-pub const CUBIC: Description =
-    Description { name: "cubic", kernel_name: Some("cubic"), delays_acks: true, needs_marks: false };
+pub const CUBIC: Description = Description {
+    name: "cubic",
+    family: &FAMILY,
+    kernel_name: Some("cubic"),
+    delays_acks: true,
+    needs_marks: false,
+};
 
 /// The parameters of CUBIC.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

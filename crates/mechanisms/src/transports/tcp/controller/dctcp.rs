@@ -20,11 +20,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::InvalidParam;
 use crate::transports::describe::Description;
+use crate::transports::tcp::FAMILY;
 use crate::transports::tcp::congestion::{Ack, Cause, Cut};
 
 /// The description of DCTCP.
-pub const DCTCP: Description =
-    Description { name: "dctcp", kernel_name: Some("dctcp"), delays_acks: true, needs_marks: true };
+pub const DCTCP: Description = Description {
+    name: "dctcp",
+    family: &FAMILY,
+    kernel_name: Some("dctcp"),
+    delays_acks: true,
+    needs_marks: true,
+};
 
 /// The parameters of DCTCP.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

@@ -10,12 +10,18 @@
 //! window ([`super::Controller`]).
 
 use crate::transports::describe::Description;
+use crate::transports::tcp::FAMILY;
 use crate::transports::tcp::congestion::Window;
 use crate::transports::tcp::params::Growth;
 
 /// The description of Reno.
-pub const RENO: Description =
-    Description { name: "tcp", kernel_name: Some("reno"), delays_acks: true, needs_marks: false };
+pub const RENO: Description = Description {
+    name: "tcp",
+    family: &FAMILY,
+    kernel_name: Some("reno"),
+    delays_acks: true,
+    needs_marks: false,
+};
 
 /// Opens the window for an ACK of `acked` new bytes.
 #[inline]

@@ -31,11 +31,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::InvalidParam;
 use crate::transports::describe::Description;
+use crate::transports::tcp::FAMILY;
 use crate::transports::tcp::congestion::{Ack, Cause, CongestionControl, Cut, Limits, Window};
 
 /// The description of Swift. Its ACKs are not delayed, as a delay is what it measures.
 pub const SWIFT: Description =
-    Description { name: "swift", kernel_name: None, delays_acks: false, needs_marks: false };
+    Description { name: "swift", family: &FAMILY, kernel_name: None, delays_acks: false, needs_marks: false };
 
 /// The parameters of Swift (`transport.kind = "swift"`). Windows are counted in segments.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
