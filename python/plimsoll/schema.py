@@ -576,7 +576,9 @@ class TransportParams(TypedDict, total=False):
     keys where ns-2 does otherwise. Windows are counted in segments of `segment` bytes."""
     kind: Kind
     """The congestion controller: `tcp` (RFC 5681), `cubic` (RFC 9438), `dctcp` (RFC 8257) or `swift` (SIGCOMM
-    2020). Default `tcp`."""
+    2020); or `datagram`: no TCP but packets that leave at `pacing_rate`, or at the rate of the NIC, and are
+    neither acknowledged nor repaired, so that a message is lost with any of its packets. Of the other keys,
+    `segment`, `header` (28 B for UDP), `connections` and `priority` apply to datagrams. Default `tcp`."""
     recovery: Recovery
     """How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack` (RFC 2018 and
     6675). Default `sack`."""
@@ -2125,7 +2127,9 @@ class TransportParamsPartial(TypedDict, total=False):
     keys where ns-2 does otherwise. Windows are counted in segments of `segment` bytes."""
     kind: Kind
     """The congestion controller: `tcp` (RFC 5681), `cubic` (RFC 9438), `dctcp` (RFC 8257) or `swift` (SIGCOMM
-    2020). Default `tcp`."""
+    2020); or `datagram`: no TCP but packets that leave at `pacing_rate`, or at the rate of the NIC, and are
+    neither acknowledged nor repaired, so that a message is lost with any of its packets. Of the other keys,
+    `segment`, `header` (28 B for UDP), `connections` and `priority` apply to datagrams. Default `tcp`."""
     recovery: Recovery
     """How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack` (RFC 2018 and
     6675). Default `sack`."""
@@ -3202,8 +3206,8 @@ Excess = Literal["refuse", "drop"]
 Rank = Literal["remaining", "priority"]
 """What gives a packet its rank."""
 
-Kind = Literal["tcp", "cubic", "dctcp", "swift"]
-"""A kind of transport: a congestion controller."""
+Kind = Literal["tcp", "cubic", "dctcp", "swift", "datagram"]
+"""A kind of transport: a congestion controller of TCP, or datagrams."""
 
 Recovery = Literal["reno", "newreno", "sack"]
 """How losses are repaired."""

@@ -180,7 +180,7 @@ mod tests {
     fn packets_leave_one_by_one_at_the_pace() {
         let pace = Rate::from_gbps(1).byte_time();
         let mut sender = DatagramSender::default();
-        [2_500, 1, 1_000].map(|bytes| sender.write(bytes));
+        [2_500, 1, 1_000].into_iter().for_each(|bytes| sender.write(bytes));
         assert_eq!(sender.unsent(), 3_501);
         let packets = sent(&mut sender, pace);
         assert_eq!(sender.unsent(), 0);

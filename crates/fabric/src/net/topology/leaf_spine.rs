@@ -66,7 +66,7 @@ impl Kind for LeafSpine {
         check.at_least("spines", self.spines, 1);
         check.at_least("hosts_per_leaf", self.hosts_per_leaf, if self.leaves == self.nics { 2 } else { 1 });
         check.at_least("nics", self.nics, 1);
-        if self.nics > 1 && self.leaves % self.nics != 0 {
+        if self.nics > 1 && !self.leaves.is_multiple_of(self.nics) {
             let problem = format!("{} leaves are no multiple of {} NICs", self.leaves, self.nics);
             check.error("nics", problem, "a divisor of `leaves`");
         }
