@@ -62,10 +62,7 @@ fn messages_and_connections_are_those_of_hosts() {
 #[test]
 fn a_dead_nic_stops_the_connections_of_its_rail() {
     let dead = "[[fault]]\nfrom = 'h0.1'\nto = 'leaf1'\ndown = true\n";
-    let run = run(&format!(
-        "{}{dead}",
-        flows(2, "[run]\nduration = '20ms'\n").replace("version = 1\n", "version = 1\n")
-    ));
+    let run = run(&flows(2, &format!("[run]\nduration = '20ms'\n{dead}")));
     // Connection 1 has the dead NIC; which of the two workloads opens it is a matter of their order at one instant.
     let delivered: Vec<u64> = run.connections.iter().map(|connection| connection.delivered).collect();
     assert_eq!(delivered, [10_000_000, 0]);
