@@ -35,7 +35,7 @@ pub struct Bench<'a> {
     pub threads: usize,
     /// The bytes of memory that the runs under way may need together.
     pub memory_max: u64,
-    /// The watch of the runs.
+    /// The observer of the runs, which hears their progress and may cancel them.
     pub watch: &'a dyn BenchWatch,
 }
 
@@ -44,7 +44,7 @@ pub fn threads(wanted: Option<usize>) -> usize {
     wanted.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Formats a duration for people.
+/// Formats a duration for a terminal: `350 ms`, `3.2 s`, `85 s`, `5 min` or `2 h 05 min`.
 pub fn duration(took: Duration) -> String {
     match took.as_secs() {
         0 => format!("{} ms", took.as_millis()),

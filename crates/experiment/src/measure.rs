@@ -139,12 +139,12 @@ impl Measure {
         Ok(self)
     }
 
-    /// Returns the text of the measure.
+    /// Returns the text of the measure, such as `p99(small)`.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns the quantity that is measured.
+    /// Returns the quantity that is measured, with its unit and its arguments.
     pub fn quantity(&self) -> &'static Quantity {
         self.quantity
     }

@@ -175,7 +175,7 @@ fn beyond(limit: u64, taken: u64) -> String {
 }
 
 impl Memory {
-    /// Returns the limit in bytes.
+    /// Returns the limit in bytes, of all runs of the process together.
     pub fn limit(self) -> u64 {
         self.limit
     }
@@ -202,7 +202,7 @@ impl Memory {
     }
 }
 
-/// This process has reached its limit.
+/// The error of a process that has reached its memory limit; the text names limit and remedy.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct OutOfMemory(String);

@@ -225,7 +225,7 @@ pub fn called(program: &OsStr) {
     PROGRAM.get_or_init(|| name.to_string_lossy().into_owned());
 }
 
-/// Quotes a word for a shell.
+/// Quotes a word for a POSIX shell, if it needs quotes.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

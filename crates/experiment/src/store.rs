@@ -148,12 +148,12 @@ impl<R: Finished> Store<R> {
         self.runs.get(key)
     }
 
-    /// Returns the number of runs.
+    /// Returns the number of finished runs in the store.
     pub fn len(&self) -> usize {
         self.runs.len()
     }
 
-    /// Returns whether there is no run.
+    /// Returns whether the store has no finished run.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }

@@ -23,7 +23,7 @@ pub struct Credentials<'a> {
     pub host: Option<&'a str>,
     pub origin: Option<&'a str>,
     pub token: Option<&'a str>,
-    /// The request changes something.
+    /// Whether the request changes something; it then needs an `Origin` header that is this page.
     pub changes: bool,
 }
 
@@ -36,7 +36,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The text of the answer.
+    /// Returns the text of the refusal, which names the remedy.
     pub fn text(self) -> &'static str {
         match self {
             Refusal::Token => {

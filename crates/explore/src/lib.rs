@@ -35,7 +35,7 @@ use plimsoll_sim::{RunError, estimate};
 use gate::Gate;
 use session::Session;
 
-/// A page that is served.
+/// A running server of the page, with the thread that does its jobs.
 pub struct Explorer {
     address: String,
     session: Arc<Session>,

@@ -12,7 +12,7 @@ use plimsoll_results::run_dir::RunPlan;
 
 use crate::session::Session;
 
-/// The watch of one search.
+/// Observes the search of a load line, and shows its progress and estimate on the page.
 pub struct LineWatch<'a> {
     session: &'a Session,
     turn: u64,

@@ -241,12 +241,12 @@ impl Session {
         self.state().shown.as_ref().map(|shown| shown.scenario.self_contained().to_owned())
     }
 
-    /// Returns the page of the line.
+    /// Returns the HTML of the latest load line; empty before one was searched.
     pub fn line_page(&self) -> String {
         self.state().line.html.clone()
     }
 
-    /// Returns the page of the replay.
+    /// Returns the HTML of the latest replay; empty before one was drawn.
     pub fn replay_page(&self) -> String {
         self.state().replay.html.clone()
     }
@@ -257,7 +257,7 @@ impl Session {
         self.changed.notify_all();
     }
 
-    /// Does the jobs, until [`Session::end`].
+    /// Does the session's jobs one after the other, until [`Session::end`].
     pub fn work(&self) {
         let _asked = self.memory.asked();
         while let Some((turn, job)) = self.next_job() {

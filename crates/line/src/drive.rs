@@ -39,7 +39,7 @@ pub trait SearchWatch: Sync {
     }
 }
 
-/// The news of a search.
+/// The events of a search that a progress display shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum News<'a> {
     /// The search begins; the directory may have finished runs already.

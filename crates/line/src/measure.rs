@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// The measurements of one run, for every objective.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Run {
-    /// The digest of the run's outcome.
+    /// The digest of the run's outcome, in hexadecimal digits.
     pub digest: String,
     /// A workload of which more than one message in a hundred was still open when the run ended, long
     /// after the last was sent: the network does not carry this load.
@@ -76,7 +76,7 @@ fn middle(bin: i32) -> f64 {
 }
 
 impl Run {
-    /// Measures the objectives of a run.
+    /// Measures every objective in the outcome of a run.
     pub fn of(outcome: &Outcome, slos: &[Slo], endless: bool) -> Run {
         let mut parts = Vec::new();
         let mut undrained = None;

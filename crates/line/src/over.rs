@@ -13,13 +13,13 @@ use crate::search::rounded;
 pub struct Over {
     /// The dotted key: `workload.background.load`.
     pub key: String,
-    /// The unit of its numbers.
+    /// The unit in which values of the key are given.
     pub unit: Unit,
     /// Its value in the scenario, in its unit.
     pub today: f64,
-    /// The lowest value that is tried.
+    /// The lowest value that the search tries, in `unit` (`--within`).
     pub low: f64,
-    /// The highest value that is tried.
+    /// The highest value that the search tries, in `unit` (`--within`).
     pub high: f64,
 }
 

@@ -20,7 +20,7 @@ pub struct PageTexts<'a> {
     pub version: &'a str,
     /// The commit that plimsoll was built from, where known.
     pub commit: Option<&'a str>,
-    /// The text of the scenario.
+    /// The text of the scenario, which the page includes.
     pub scenario: &'a str,
 }
 

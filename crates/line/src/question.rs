@@ -53,15 +53,15 @@ const REPLICATES_MAX: u32 = 32;
 /// A question that a scenario can answer.
 #[derive(Clone, Debug)]
 pub struct Asked<'a> {
-    /// The scenario that is searched.
+    /// The scenario whose variants are searched.
     pub scenario: &'a Scenario,
     /// The objectives, each of which every variant has.
     pub slos: Vec<Slo>,
-    /// The load that is searched.
+    /// The key of the scenario whose value is searched.
     pub over: Over,
     /// The load to judge beside the line, in the unit of `over`; today's if `None`.
     pub at: Option<f64>,
-    /// The question as it was asked.
+    /// The question as it was asked, before defaults were filled in.
     pub question: LineQuestion,
 }
 

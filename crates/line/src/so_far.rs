@@ -14,7 +14,7 @@ pub struct SoFar {
     pub there: usize,
     /// The loads that are judged, in their order.
     pub judged: Vec<Judged>,
-    /// The lines so far, by variant.
+    /// The lines as the finished runs determine them, by variant.
     pub lines: Vec<(String, Line)>,
     /// Whether the search compares variants by further runs, at loads between their lines.
     pub compares: bool,
@@ -26,12 +26,12 @@ pub struct SoFar {
     pub(crate) under_way: BTreeMap<usize, f64>,
 }
 
-/// A load that is judged.
+/// A load of a variant that the finished runs have judged, in words for the progress display.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Judged {
     /// The name of the variant, with its point of a sweep if there is one.
     pub variant: String,
-    /// The load with its unit.
+    /// The load with its unit, as tables print it.
     pub load: String,
     /// Whether the load meets the objectives, in words.
     pub verdict: String,

@@ -22,7 +22,7 @@ use crate::expression::{Number, RowExpression};
 use crate::published::{Published, PublishedKind};
 use crate::row::StudyRow;
 
-/// Rows that are computed together.
+/// Rows that a study file computes from measured and published values, for each combination of names.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Claims {

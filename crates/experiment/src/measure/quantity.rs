@@ -8,7 +8,7 @@ use super::{bursts, circuits, hosts, links, samples, windows};
 
 /// Something that a run has samples of.
 pub struct Quantity {
-    /// Its name in a measure.
+    /// The name of the quantity in a measure, such as `goodput`.
     pub name: &'static str,
     /// What the samples are, as the reference says it.
     pub doc: &'static str,
@@ -45,7 +45,7 @@ impl std::fmt::Debug for Quantity {
     }
 }
 
-/// The unit of a quantity's samples.
+/// The unit of a quantity's samples, in which limits are given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     /// Microseconds, unless asked for otherwise.
@@ -105,7 +105,7 @@ impl Quantity {
 }
 
 impl Unit {
-    /// Returns the units that are allowed.
+    /// Returns the allowed units in words, for messages.
     pub fn name(self) -> &'static str {
         match self {
             Unit::Time => "us, ms",
