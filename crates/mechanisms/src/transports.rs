@@ -45,7 +45,7 @@ kinds! {
 }
 
 impl Kind {
-    /// Returns the value of `transport.kind`.
+    /// Returns the kind's name, which is the value of `transport.kind`.
     pub fn name(self) -> &'static str {
         self.describe().name
     }

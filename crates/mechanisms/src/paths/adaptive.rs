@@ -98,7 +98,7 @@ impl DrainBytes {
 /// A packet may leave by this port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CandidatePort {
-    /// The number of the port.
+    /// The index of the port among the candidates.
     pub port: u32,
     /// Its drain bytes for the packet's priority.
     pub drain_bytes: u64,

@@ -34,7 +34,7 @@ pub enum SprayBy {
     RoundRobin,
 }
 
-/// Sprays the packets of one switch.
+/// Selects a path for each packet of one switch, at random or in turn.
 #[derive(Clone, Debug)]
 pub struct Spray {
     by: SprayBy,

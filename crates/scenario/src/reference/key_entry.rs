@@ -7,11 +7,11 @@ pub struct KeyEntry {
     pub path: String,
     /// The `kind` of the table that contains the key.
     pub kind: Option<String>,
-    /// The type, or the allowed values.
+    /// The type of the key's values, or the list of allowed ones.
     pub values: String,
     /// The default; `required` where there is none, empty where the key may be missing.
     pub default: String,
-    /// The explanation of the key.
+    /// The explanation of the key, from its doc comment.
     pub meaning: String,
     /// The values that have an explanation of their own, such as the kinds of a topology: value and explanation.
     pub choices: Vec<(String, String)>,

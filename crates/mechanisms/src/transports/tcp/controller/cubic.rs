@@ -16,7 +16,7 @@ use crate::InvalidParam;
 use crate::transports::describe::Description;
 use crate::transports::tcp::congestion::{Ack, Cause, Cut, Limits, Window};
 
-/// The description of CUBIC.
+/// The properties of `transport.kind = "cubic"` that other code depends on (RFC 9438).
 pub const CUBIC: Description =
     Description { name: "cubic", kernel_name: Some("cubic"), delays_acks: true, needs_marks: false };
 

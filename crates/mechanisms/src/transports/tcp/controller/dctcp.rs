@@ -22,7 +22,7 @@ use crate::InvalidParam;
 use crate::transports::describe::Description;
 use crate::transports::tcp::congestion::{Ack, Cause, Cut};
 
-/// The description of DCTCP.
+/// The properties of `transport.kind = "dctcp"` that other code depends on (RFC 8257).
 pub const DCTCP: Description =
     Description { name: "dctcp", kernel_name: Some("dctcp"), delays_acks: true, needs_marks: true };
 

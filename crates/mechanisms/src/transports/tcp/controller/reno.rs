@@ -13,7 +13,7 @@ use crate::transports::describe::Description;
 use crate::transports::tcp::congestion::Window;
 use crate::transports::tcp::params::Growth;
 
-/// The description of Reno.
+/// The properties of `transport.kind = "tcp"`, Reno, that other code depends on (RFC 5681).
 pub const RENO: Description =
     Description { name: "tcp", kernel_name: Some("reno"), delays_acks: true, needs_marks: false };
 

@@ -124,7 +124,8 @@ impl SwiftParams {
     }
 }
 
-/// Swift's state beside the window.
+/// The state of Swift beside the window: the path's length, the time of the last decrease, and timeouts in a
+/// row.
 #[derive(Clone, Debug)]
 pub struct Swift {
     params: SwiftParams,
