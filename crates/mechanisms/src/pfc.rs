@@ -77,7 +77,7 @@ impl Mechanism for PfcParams {
             .limits_queue();
 }
 
-/// The packets that a pause stops.
+/// The packets that a pause stops: one priority, or all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PauseScope {

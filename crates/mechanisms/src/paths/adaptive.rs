@@ -24,7 +24,7 @@ use super::uniform;
 use crate::InvalidParam;
 use crate::mechanism::{EngineNeed, Mechanism, Section, Table};
 
-/// Every switch balances load adaptively.
+/// Adaptive load balancing of DeTail: each packet takes a port whose queue for its priority is short.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdaptiveParams {

@@ -20,7 +20,7 @@ use crate::transports::tcp::congestion::{Ack, Cause, Cut, Limits, Window};
 pub const CUBIC: Description =
     Description { name: "cubic", kernel_name: Some("cubic"), delays_acks: true, needs_marks: false };
 
-/// The parameters of CUBIC.
+/// The parameters of CUBIC (RFC 9438), in `[transport.cubic]`.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CubicParams {

@@ -26,7 +26,7 @@ use crate::transports::tcp::congestion::{Ack, Cause, Cut};
 pub const DCTCP: Description =
     Description { name: "dctcp", kernel_name: Some("dctcp"), delays_acks: true, needs_marks: true };
 
-/// The parameters of DCTCP.
+/// The parameters of DCTCP (RFC 8257), in `[transport.dctcp]`.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DctcpParams {
