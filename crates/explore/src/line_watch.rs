@@ -1,4 +1,4 @@
-//! [`LineWatch`]: shows the search for a load line while it goes on, and ends it when something newer is wanted.
+//! [`LineWatch`]: shows the progress of a search for a load line, and ends it when a newer request arrives.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};

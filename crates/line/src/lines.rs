@@ -1,4 +1,4 @@
-//! [`Lines`]: what a search found, for every variant, with all that its tables and figures show.
+//! [`Lines`]: the result of a search for every variant, with all values of its tables and figures.
 
 use std::collections::BTreeSet;
 
@@ -113,7 +113,7 @@ pub struct AtLoad {
     pub strains: Vec<Option<f64>>,
     /// A workload whose messages were still open at the end of a run.
     pub undrained: Option<String>,
-    /// What the reader must know before trusting the runs, each once.
+    /// Facts that the reader must know before trusting the runs, each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -279,7 +279,7 @@ fn room(headroom: f64) -> String {
     }
 }
 
-/// The search of a variant, and what is known of it beside.
+/// The search of a variant, with the values that its line needs beside it.
 pub(crate) struct Searched<'a> {
     pub(crate) name: &'a str,
     pub(crate) search: &'a VariantSearch<'a>,
@@ -320,7 +320,7 @@ pub(crate) fn assemble<'a>(asked: &Asked<'_>, found: impl Iterator<Item = Search
 }
 
 impl Lines {
-    /// Returns what the runs had to say at loads that are met, each once: there an overload is no reason for it.
+    /// Returns the warnings of the runs at loads that are met, each once: an overload cannot be their cause there.
     pub fn said(&self) -> Vec<String> {
         let mut said = Vec::new();
         for Variant { name, loads, .. } in &self.variants {
@@ -349,7 +349,8 @@ fn today(search: &VariantSearch<'_>, at: f64, line: &Line, reach: &Reach) -> Sea
     }
 }
 
-/// Returns why no load meets the objectives: what they demand is beyond the network, or they exclude each other.
+/// Returns the reason why no load meets the objectives: they demand more than the network carries, or they exclude each
+/// other.
 fn reason(
     search: &VariantSearch<'_>,
     line: &Line,
@@ -417,7 +418,7 @@ fn part(search: &VariantSearch<'_>, line: &Line, binding: Option<usize>) -> Opti
     let (from, _, low) = search.loads().next()?;
     let (to, _, high) = search.loads().find(|(load, ..)| Some(*load) == line.high())?;
     let after = parts(&high, slo);
-    // Of a line below every load, nothing is known to have grown: then what there is, but the wires.
+    // Of a line below every load, no growth is known: then the largest component counts, except the links.
     let before = if to > from { parts(&low, slo) } else { vec![0.0; after.len()] };
     let names = &high.first()?.parts;
     let wires = |name: &str| to <= from && (name == "serialisation" || name == "propagation");

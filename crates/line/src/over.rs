@@ -210,7 +210,7 @@ pub(crate) fn shared_link_bps(model: &Model, workload: &Workload) -> Option<f64>
 }
 
 fn over(key: String, unit: Unit, today: f64, high: f64) -> Over {
-    // One who is over the top today is interested in what is below.
+    // If today's load is above the range, the range below it is searched.
     let low = rounded((LOWEST * today).min(high / 2.0));
     Over { key, unit, today, low, high: rounded(high) }
 }

@@ -14,7 +14,7 @@ use crate::page::PageTexts;
 /// A question for a load line, as a user writes it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LineQuestion {
-    /// The objectives, such as `p99(query) < 1ms`; those of the scenario's table `slo` if empty.
+    /// The objectives, such as `p99(query) < 1ms`; if empty, the objectives of the scenario's table `slo`.
     pub slo: Vec<String>,
     /// The load to search, by its key or its workload.
     pub over: Option<String>,
@@ -71,7 +71,7 @@ pub enum LineQuestionError {
     /// A part of the question is invalid.
     #[error(transparent)]
     Question(#[from] QuestionError),
-    /// There is no such load.
+    /// The scenario has no load that can be searched.
     #[error(transparent)]
     Over(#[from] OverError),
     /// The question names no objective, and neither does the scenario.
@@ -113,9 +113,9 @@ impl LineQuestion {
 }
 
 impl Asked<'_> {
-    /// Returns what the run directory records of the search. Its scenario begins with the question, so that another
-    /// question is another run; precision and speed are not part of it. `command` is the one that repeats the search,
-    /// without the question.
+    /// Returns the plan that the run directory records of the search. Its scenario begins with the question, so that
+    /// another question is another run; precision and speed are not part of it. `command` is the one that repeats the
+    /// search, without the question.
     pub fn plan(&self, mut command: String, commit: Option<&str>) -> RunPlan {
         let Asked { scenario, slos, over, question, .. } = self;
         for slo in slos {

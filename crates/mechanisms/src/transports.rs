@@ -23,7 +23,7 @@ macro_rules! kinds {
             /// All kinds, in the order of the schema.
             pub const ALL: &[Kind] = &[$(Kind::$Kind,)+];
 
-            /// Returns what the kind says about itself.
+            /// Returns the description of the kind.
             pub fn describe(self) -> &'static Description {
                 match self {
                     $(Kind::$Kind => &$description,)+

@@ -49,7 +49,7 @@ struct BestChoice {
     /// Whether the choice waits until every value has its number.
     #[serde(default)]
     needs_all: bool,
-    /// The value where there is no choice; without it, the rows are left out then.
+    /// The value if nothing can be chosen; without it, the rows are then left out.
     otherwise: Option<String>,
 }
 

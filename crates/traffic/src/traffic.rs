@@ -23,7 +23,7 @@ pub struct TrafficSpec<'a> {
     pub drain: Span,
 }
 
-/// What the source of a workload is built from.
+/// The inputs from which the source of one workload is made.
 pub struct WorkloadSpec<'a> {
     /// The name of the workload.
     pub name: &'a str,

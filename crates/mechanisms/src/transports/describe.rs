@@ -1,4 +1,5 @@
-//! [`Family`] and [`Description`]: what a transport says about itself, so that no other file lists transports.
+//! [`Family`] and [`Description`]: the descriptions of transports by themselves, so that no other file lists
+//! transports.
 
 /// The properties of a transport family that scenarios, hosts and parallel runs depend on.
 #[derive(Debug)]

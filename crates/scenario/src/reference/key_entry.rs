@@ -65,7 +65,7 @@ impl KeyEntry {
 
 /// Returns the entry of the whole key, or else all keys with this last part.
 pub fn find_keys<'a>(entries: &'a [KeyEntry], key: &str) -> Vec<&'a KeyEntry> {
-    // The keys of a variant are those of the file.
+    // A variant has the keys of the file.
     let key = match key.strip_prefix("variant.").and_then(|rest| rest.split_once('.')) {
         Some((_, rest)) => rest,
         None => key,
@@ -79,7 +79,7 @@ pub fn nearest_keys(entries: &[KeyEntry], key: &str) -> Vec<String> {
     let key = key.to_lowercase();
     let mut near: Vec<(usize, &str)> = Vec::new();
     for entry in entries {
-        // `NAME` and `*` stand for the user's words, which are not compared.
+        // `NAME` and `*` match the user's words, which are not compared.
         let words: Vec<&str> = key.split('.').collect();
         let path: Vec<&str> = entry
             .path

@@ -33,7 +33,7 @@ use crate::InvalidParam;
 use crate::transports::describe::Description;
 use crate::transports::tcp::congestion::{Ack, Cause, CongestionControl, Cut, Limits, Window};
 
-/// The description of Swift. Its ACKs are not delayed, as a delay is what it measures.
+/// The description of Swift. Its ACKs are not delayed, since Swift measures delay.
 pub const SWIFT: Description =
     Description { name: "swift", kernel_name: None, delays_acks: false, needs_marks: false };
 
