@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::outcome::Outcome;
 use crate::stats::percentile;
 
-/// Completion time over that on idle links ([`crate::outcome::Message::ideal`]), by size.
+/// Completion time over that on idle links ([`crate::outcome::MessageRecord::ideal`]), by size.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SlowdownBySize {
     /// The name of the variant.
