@@ -171,7 +171,7 @@ class FileTopology(_FileTopology, total=False):
 
 class _Fault(TypedDict):
     to: str
-    """The link's other end, named likewise."""
+    """The other end of the link: a host such as `h3`, or a switch such as `core0`."""
 
 
 _FaultFrom = TypedDict("_FaultFrom", {"from": "str"})
@@ -187,7 +187,7 @@ class Fault(_Fault, _FaultFrom, total=False):
     control promises no losslessness then. A fault from the beginning of the run on is known to routing from the
     beginning."""
     at: Span
-    """When it begins. Default `"0s"`."""
+    """The time at which the fault begins, since the start of the run. Default `"0s"`."""
     until: Span
     """When the link is as before again: after `at`. Default never."""
     rate: Rate
@@ -238,7 +238,7 @@ class FlowletParams(TypedDict, total=False):
 
 
 class AdaptiveParams(TypedDict, total=False):
-    """Every switch balances load adaptively."""
+    """Adaptive load balancing of DeTail: each packet takes a port whose queue for its priority is short."""
     thresholds: Sequence[Bytes]
     """The drain bytes that divide ports into bands, in rising order, up to 15 of them. Fewer bytes than the first
     are the best band. Default `["16KB", "64KB"]` (our choice: DeTail's own could not be confirmed)."""
@@ -556,9 +556,9 @@ class ProcessorParams(TypedDict, total=False):
     """The cost of each time that TCP sends data, on an acknowledgement, a timer or a call of the application, for
     any number of segments: at most 1 ms. Default 0 s."""
     send: StackCosts
-    """The costs of sending."""
+    """The costs of the sending direction, for each packet, segment and byte."""
     receive: StackCosts
-    """The costs of receiving."""
+    """The costs of the receiving direction, for each packet, segment and byte."""
 
 
 class StackCosts(TypedDict, total=False):
@@ -717,7 +717,7 @@ class TransportParams(TypedDict, total=False):
 
 
 class DctcpParams(TypedDict, total=False):
-    """The parameters of DCTCP."""
+    """The parameters of DCTCP (RFC 8257), in `[transport.dctcp]`."""
     gain: float
     """Gain g of the estimator: more than 0, at most 1 (RFC 8257, section 4.2). Default 0.0625."""
     initial_alpha: float
@@ -725,7 +725,7 @@ class DctcpParams(TypedDict, total=False):
 
 
 class CubicParams(TypedDict, total=False):
-    """The parameters of CUBIC."""
+    """The parameters of CUBIC (RFC 9438), in `[transport.cubic]`."""
     c: float
     """The constant C, in segments / s^3: more than 0 (RFC 9438, section 5). Default 0.4."""
     beta: float
@@ -841,7 +841,7 @@ class FlowsWorkload(_FlowsWorkload, _FlowsWorkloadFrom, total=False):
     size: Bytes
     """Bytes of each flow; without it the flows send until `run.duration`."""
     start: Span
-    """When the first flow starts."""
+    """The time at which the first flow starts."""
     stagger: Span
     """Time between the starts of one flow and the next."""
     start_within: Span
@@ -853,9 +853,9 @@ class FlowsWorkload(_FlowsWorkload, _FlowsWorkloadFrom, total=False):
 class _RpcWorkload(TypedDict):
     kind: Literal["rpc"]
     request: Bytes
-    """The size of a request."""
+    """The payload of a request."""
     response: BytesDistribution
-    """The size of a response."""
+    """The payload of a response."""
     load: Load
     """Response bytes requested per second: a rate, or a share of the client's link."""
 
@@ -867,15 +867,15 @@ class RpcWorkload(_RpcWorkload, total=False):
     servers: HostSet
     """The hosts that answer; default: all others."""
     pick: ServerChoice
-    """The server that is asked next."""
+    """The rule that chooses the server of the next request."""
     service: SpanDistribution
     """Time a server takes to answer; it serves one request at a time."""
     deadline: Span
     """A response later than this misses its deadline."""
     count: int
-    """Stop after this many requests."""
+    """The number of requests, after which the workload stops. Default: no limit but `run.duration`."""
     start: Span
-    """When the first request may be sent."""
+    """The time from which on requests may be sent."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -883,7 +883,7 @@ class RpcWorkload(_RpcWorkload, total=False):
 class _TransferWorkload(TypedDict):
     kind: Literal["transfer"]
     size: BytesDistribution
-    """The size of a transfer."""
+    """The payload of a transfer."""
     load: Load
     """Bytes transferred per second: a rate, or a share of the client's link."""
 
@@ -898,11 +898,11 @@ class TransferWorkload(_TransferWorkload, total=False):
     request: Bytes
     """Size of the request for a transfer."""
     pick: ServerChoice
-    """The server that is asked next."""
+    """The rule that chooses the server of the next transfer."""
     count: int
-    """Stop after this many transfers."""
+    """The number of transfers, after which the workload stops. Default: no limit but `run.duration`."""
     start: Span
-    """When the first transfer may start."""
+    """The time from which on transfers may start."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -912,9 +912,9 @@ class _FanOutWorkload(TypedDict):
     request: Bytes
     """Size of the request to each server."""
     response: BytesDistribution
-    """Size of each response."""
+    """The payload of the response of each server."""
     queries_per_second: float
-    """Queries per second (Poisson)."""
+    """The mean number of queries per second, a Poisson process."""
 
 
 class FanOutWorkload(_FanOutWorkload, total=False):
@@ -928,9 +928,9 @@ class FanOutWorkload(_FanOutWorkload, total=False):
     deadline: Span
     """Responses later than this miss the deadline."""
     count: int
-    """Stop after this many queries."""
+    """The number of queries, after which the workload stops. Default: no limit but `run.duration`."""
     start: Span
-    """When the first query may start."""
+    """The time from which on queries may start."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -946,9 +946,9 @@ class _AllToAllWorkload(TypedDict):
 class AllToAllWorkload(_AllToAllWorkload, total=False):
     """Poisson flows between random pairs, sizes from a distribution."""
     count: int
-    """Stop after this many flows."""
+    """The number of flows, after which the workload stops. Default: no limit but `run.duration`."""
     start: Span
-    """When the first flow may start."""
+    """The time from which on flows may start."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -983,9 +983,9 @@ class IncastWorkload(_IncastWorkload, _IncastWorkloadFrom, total=False):
     to: HostName
     """The receiving host; default `client`."""
     rounds: int
-    """The number of rounds."""
+    """The number of rounds, in each of which every sender sends `size`."""
     start: Span
-    """When the first round starts."""
+    """The time at which the first round starts."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -1008,7 +1008,7 @@ class _PacketsWorkload(TypedDict):
     to: HostName
     """The host that receives."""
     size: BytesDistribution
-    """Size on the wire, header included."""
+    """The size of a packet on the wire, header included."""
     load: Load
     """Bytes per second of each sender: a rate, or a share of its link."""
 
@@ -1024,7 +1024,7 @@ class PacketsWorkload(_PacketsWorkload, _PacketsWorkloadFrom, total=False):
     """Send for this long, then not for `pause`, and again: all senders at the same times, from time zero on.
     Without it they always send."""
     pause: Span
-    """Time between two bursts; needs `burst`."""
+    """The time between the end of a burst and the next; needs `burst`."""
     count: int
     """Stop after this many packets of each sender."""
     start_within: Span
@@ -1036,7 +1036,7 @@ class PacketsWorkload(_PacketsWorkload, _PacketsWorkloadFrom, total=False):
 class _PingWorkload(TypedDict):
     kind: Literal["ping"]
     to: HostName
-    """The host that echoes."""
+    """The host that sends the echoes."""
     interval: Span
     """Time from one ping to the next; the mean, where they are Poisson."""
 
@@ -1049,14 +1049,14 @@ class PingWorkload(_PingWorkload, _PingWorkloadFrom, total=False):
     size: Bytes
     """Payload each way; `transport.header` is added to every packet."""
     arrivals: Arrivals
-    """Equal or exponential intervals."""
+    """The distribution of the intervals: equal, or exponential (Poisson)."""
     one_at_a_time: bool
     """The next ping waits for the echo of the last one (or its loss) where that is later. Default: pings are sent
     without waiting for earlier ones."""
     over: PingOver
     """The carrier: single packets, or a connection of the scenario's transport."""
     count: int
-    """Stop after this many pings."""
+    """The number of pings, after which the workload stops. Default: no limit but `run.duration`."""
     start: Span
     """When the first ping may be sent; with equal intervals it is sent then."""
     transport: str
@@ -1071,17 +1071,17 @@ class ClosedLoopWorkload(_ClosedLoopWorkload, total=False):
     """Clients that keep a number of requests in flight, as memaslap does to memcached: each answer starts the next
     request."""
     clients: HostSet
-    """The hosts that ask; default `client`."""
+    """The hosts that send requests; default `client`."""
     servers: HostSet
     """The hosts that answer; default: all that do not ask."""
     outstanding: int
     """Requests that each client keeps in flight, each on a connection of its own to each server."""
     request: BytesDistribution
-    """The size of a request."""
+    """The payload of a request."""
     response: BytesDistribution
-    """The size of a response."""
+    """The payload of a response."""
     pick: ServerChoice
-    """The server that is asked next."""
+    """The rule that chooses the server of the next request."""
     service: SpanDistribution
     """Time a server's thread takes for a request."""
     threads: int
@@ -1091,7 +1091,7 @@ class ClosedLoopWorkload(_ClosedLoopWorkload, total=False):
     count: int
     """Stop after this many requests of each client."""
     start: Span
-    """When the first requests are sent."""
+    """The time at which the first requests are sent."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -1099,7 +1099,7 @@ class ClosedLoopWorkload(_ClosedLoopWorkload, total=False):
 class _ShuffleWorkload(TypedDict):
     kind: Literal["shuffle"]
     size: BytesDistribution
-    """The size of a transfer."""
+    """The payload of a transfer from one mapper to one reducer."""
 
 
 class ShuffleWorkload(_ShuffleWorkload, total=False):
@@ -1110,7 +1110,7 @@ class ShuffleWorkload(_ShuffleWorkload, total=False):
     reducers: HostSet
     """The hosts that fetch them; default: all."""
     request: BytesDistribution
-    """Size of the request for it."""
+    """The payload of the request for a transfer."""
     parallel: int
     """Transfers that a reducer has under way at once; each reducer requests from the mappers in its own order,
     drawn for each wave."""
@@ -1119,7 +1119,7 @@ class ShuffleWorkload(_ShuffleWorkload, total=False):
     pause: Span
     """Time from the end of a wave, when all its transfers are done, to the next."""
     start: Span
-    """When the first wave starts."""
+    """The time at which the first wave starts."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -1137,13 +1137,13 @@ class BarrierWorkload(_BarrierWorkload, total=False):
     coordinator: HostName
     """The host that all report to, in the pattern `coordinator`; default `client`."""
     size: Bytes
-    """Size of every message."""
+    """The payload of every message between hosts."""
     compute: SpanDistribution
     """Time that a worker computes in a round before it reports."""
     rounds: int
-    """Stop after this many rounds."""
+    """The number of rounds, after which the workload stops. Default: no limit but `run.duration`."""
     start: Span
-    """When the first round starts."""
+    """The time at which the first round starts."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -1162,16 +1162,16 @@ class CommitWorkload(_CommitWorkload, total=False):
     message: Bytes
     """Payload of each of the four messages; in single packets `transport.header` is added to it."""
     over: CommitOver
-    """The transport of the messages."""
+    """The transport of the messages: a connection, or single packets."""
     timeout: Span
     """After this time without an answer, `datagram` sends a message again, and `broadcast` gives its transaction
     up, which then counts as unfinished."""
     depth: int
-    """Transactions under way at once."""
+    """The number of transactions that the coordinator keeps in progress at once."""
     count: int
-    """Stop after this many transactions."""
+    """The number of transactions, after which the workload stops. Default: no limit but `run.duration`."""
     start: Span
-    """When the first transactions start."""
+    """The time at which the first transactions start."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -1190,13 +1190,13 @@ class PagesWorkload(_PagesWorkload, total=False):
     back_ends: HostSet
     """The hosts that hold the parts; default: all that make no pages."""
     order: PageOrder
-    """The order of the retrievals."""
+    """The order of a page's retrievals: one after the other, all at once, or by levels."""
     retrievals: int
     """Retrievals of a page; for the orders `sequential` and `parallel`."""
     levels: Sequence[int]
     """Retrievals of each level of a page, as `[1, 5, 20, 10]`; for the order `graph`."""
     request: BytesDistribution
-    """The size of a request."""
+    """The payload of a request for one retrieval."""
     size: BytesDistribution
     """Size of a retrieval; this or `sizes`."""
     sizes: Sequence[Bytes]
@@ -1212,13 +1212,13 @@ class PagesWorkload(_PagesWorkload, total=False):
     timeout: Span
     """Ask again, of the next back-ends, when a retrieval has taken this long since it was last asked for."""
     retries: int
-    """The most repetitions of a request."""
+    """The greatest number of repetitions of one request after `timeout`."""
     replicas: int
     """Back-ends asked at once for each retrieval; the first answer counts."""
     count: int
     """Stop after this many pages of each front-end."""
     start: Span
-    """When the first page may begin."""
+    """The time from which on pages may begin."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -1245,7 +1245,7 @@ class PtpWorkload(_PtpWorkload, total=False):
     count: int
     """Stop after this many exchanges of each client."""
     start: Span
-    """When the first `sync` is sent."""
+    """The time at which the first `sync` is sent."""
     servo: ClockServoParams
     """Steers the clients' clocks by the results of their exchanges."""
     transport: str
@@ -1291,7 +1291,7 @@ class PstrideWorkload(_PstrideWorkload, total=False):
     stride: int
     """The number of places from a host to its first destination."""
     periods: int
-    """Stop after this many periods."""
+    """The number of periods, after which the workload stops. Default: no limit but `run.duration`."""
     start: Span
     """The time at which the first period starts."""
     transport: str
@@ -1329,7 +1329,7 @@ class HstrideWorkload(_HstrideWorkload, total=False):
 class _FileServiceWorkload(TypedDict):
     kind: Literal["file-service"]
     server: HostName
-    """The host that has the files."""
+    """The host that has the files and sends them."""
 
 
 class FileServiceWorkload(_FileServiceWorkload, total=False):
@@ -1545,8 +1545,8 @@ class _Program(TypedDict):
     host: HostName
     """The host that it runs in. Its address is 10.0.0.1 for `h0`, 10.0.0.2 for `h1`, and so on."""
     command: str
-    """The program and its arguments, with quotes as in a shell. No shell sees it: pipes, variables and `;` mean
-    nothing. Who wants one names it, as in `sh -c 'sleep 1; echo done'`."""
+    """The program and its arguments, with quotes as in a shell. No shell runs it, so pipes, variables and `;` have
+    no effect; name one for them, as in `sh -c 'sleep 1; echo done'`."""
 
 
 class Program(_Program, total=False):
@@ -1554,12 +1554,12 @@ class Program(_Program, total=False):
     warns that it has none of them. Its output goes to `program-HOST.log` in the run directory. Needs
     `run.duration`."""
     level: int
-    """QJump's level of the sockets that it opens, 0 to 7, without its knowledge; needs `host.qjump`. Default: what
-    it sets itself."""
+    """QJump's level of the sockets that the program opens, 0 to 7; needs `host.qjump`. Default: the program's own
+    settings."""
     start: Span
-    """When it starts. Default `"0s"`."""
+    """The time at which the program starts, since the start of the workloads. Default `"0s"`."""
     stop: Span
-    """When it is killed, if it has not ended by itself: after `start`. Default `run.duration`."""
+    """The time at which the program is killed, if it has not ended: after `start`. Default `run.duration`."""
 
 
 class Observe(TypedDict, total=False):
@@ -1569,9 +1569,10 @@ class Observe(TypedDict, total=False):
     flow_series: Span
     """Per-flow series of cwnd, ssthresh, alpha, rate and retransmissions, sampled this often."""
     completion: Completion
-    """When a message is complete."""
+    """The event at which a message counts as complete. Default `"delivered"`."""
     goodput_every: Span
-    """Pooled goodput per interval."""
+    """The length of the intervals in which each workload's goodput is recorded, all connections together. Default
+    none."""
     packets: int
     """Keep this number of packets, the first that complete a link, for a capture that Wireshark reads: at most 10
     million. Only links of the queues watched by `queue`; of every queue if none is watched."""
@@ -1589,7 +1590,7 @@ class _ObserveQueue(TypedDict):
 
 
 class ObserveQueue(_ObserveQueue, total=False):
-    """A queue whose length is recorded."""
+    """A queue whose length is recorded over time."""
 
 
 class RunPartial(TypedDict, total=False):
@@ -1736,9 +1737,9 @@ class FaultPartial(_FaultPartialFrom, total=False):
     control promises no losslessness then. A fault from the beginning of the run on is known to routing from the
     beginning."""
     to: str
-    """The link's other end, named likewise."""
+    """The other end of the link: a host such as `h3`, or a switch such as `core0`."""
     at: Span
-    """When it begins. Default `"0s"`."""
+    """The time at which the fault begins, since the start of the run. Default `"0s"`."""
     until: Span
     """When the link is as before again: after `at`. Default never."""
     rate: Rate
@@ -1789,7 +1790,7 @@ class FlowletParamsPartial(TypedDict, total=False):
 
 
 class AdaptiveParamsPartial(TypedDict, total=False):
-    """Every switch balances load adaptively."""
+    """Adaptive load balancing of DeTail: each packet takes a port whose queue for its priority is short."""
     thresholds: Sequence[Bytes]
     """The drain bytes that divide ports into bands, in rising order, up to 15 of them. Fewer bytes than the first
     are the best band. Default `["16KB", "64KB"]` (our choice: DeTail's own could not be confirmed)."""
@@ -2107,9 +2108,9 @@ class ProcessorParamsPartial(TypedDict, total=False):
     """The cost of each time that TCP sends data, on an acknowledgement, a timer or a call of the application, for
     any number of segments: at most 1 ms. Default 0 s."""
     send: StackCostsPartial
-    """The costs of sending."""
+    """The costs of the sending direction, for each packet, segment and byte."""
     receive: StackCostsPartial
-    """The costs of receiving."""
+    """The costs of the receiving direction, for each packet, segment and byte."""
 
 
 class StackCostsPartial(TypedDict, total=False):
@@ -2268,7 +2269,7 @@ class TransportParamsPartial(TypedDict, total=False):
 
 
 class DctcpParamsPartial(TypedDict, total=False):
-    """The parameters of DCTCP."""
+    """The parameters of DCTCP (RFC 8257), in `[transport.dctcp]`."""
     gain: float
     """Gain g of the estimator: more than 0, at most 1 (RFC 8257, section 4.2). Default 0.0625."""
     initial_alpha: float
@@ -2276,7 +2277,7 @@ class DctcpParamsPartial(TypedDict, total=False):
 
 
 class CubicParamsPartial(TypedDict, total=False):
-    """The parameters of CUBIC."""
+    """The parameters of CUBIC (RFC 9438), in `[transport.cubic]`."""
     c: float
     """The constant C, in segments / s^3: more than 0 (RFC 9438, section 5). Default 0.4."""
     beta: float
@@ -2389,7 +2390,7 @@ class FlowsWorkloadPartial(_FlowsWorkloadPartialFrom, total=False):
     size: Bytes
     """Bytes of each flow; without it the flows send until `run.duration`."""
     start: Span
-    """When the first flow starts."""
+    """The time at which the first flow starts."""
     stagger: Span
     """Time between the starts of one flow and the next."""
     start_within: Span
@@ -2406,21 +2407,21 @@ class RpcWorkloadPartial(TypedDict, total=False):
     servers: HostSet
     """The hosts that answer; default: all others."""
     request: Bytes
-    """The size of a request."""
+    """The payload of a request."""
     response: BytesDistributionPartial
-    """The size of a response."""
+    """The payload of a response."""
     load: Load
     """Response bytes requested per second: a rate, or a share of the client's link."""
     pick: ServerChoice
-    """The server that is asked next."""
+    """The rule that chooses the server of the next request."""
     service: SpanDistributionPartial
     """Time a server takes to answer; it serves one request at a time."""
     deadline: Span
     """A response later than this misses its deadline."""
     count: int
-    """Stop after this many requests."""
+    """The number of requests, after which the workload stops. Default: no limit but `run.duration`."""
     start: Span
-    """When the first request may be sent."""
+    """The time from which on requests may be sent."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -2436,15 +2437,15 @@ class TransferWorkloadPartial(TypedDict, total=False):
     request: Bytes
     """Size of the request for a transfer."""
     size: BytesDistributionPartial
-    """The size of a transfer."""
+    """The payload of a transfer."""
     load: Load
     """Bytes transferred per second: a rate, or a share of the client's link."""
     pick: ServerChoice
-    """The server that is asked next."""
+    """The rule that chooses the server of the next transfer."""
     count: int
-    """Stop after this many transfers."""
+    """The number of transfers, after which the workload stops. Default: no limit but `run.duration`."""
     start: Span
-    """When the first transfer may start."""
+    """The time from which on transfers may start."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -2459,17 +2460,17 @@ class FanOutWorkloadPartial(TypedDict, total=False):
     request: Bytes
     """Size of the request to each server."""
     response: BytesDistributionPartial
-    """Size of each response."""
+    """The payload of the response of each server."""
     queries_per_second: float
-    """Queries per second (Poisson)."""
+    """The mean number of queries per second, a Poisson process."""
     service: SpanDistributionPartial
     """Time a server takes to answer; it serves one request at a time, first come first served."""
     deadline: Span
     """Responses later than this miss the deadline."""
     count: int
-    """Stop after this many queries."""
+    """The number of queries, after which the workload stops. Default: no limit but `run.duration`."""
     start: Span
-    """When the first query may start."""
+    """The time from which on queries may start."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -2482,9 +2483,9 @@ class AllToAllWorkloadPartial(TypedDict, total=False):
     load: Load
     """Bytes that each host sends per second: a rate, or a share of a host's link."""
     count: int
-    """Stop after this many flows."""
+    """The number of flows, after which the workload stops. Default: no limit but `run.duration`."""
     start: Span
-    """When the first flow may start."""
+    """The time from which on flows may start."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -2513,9 +2514,9 @@ class IncastWorkloadPartial(_IncastWorkloadPartialFrom, total=False):
     every: Span
     """Time from one round to the next."""
     rounds: int
-    """The number of rounds."""
+    """The number of rounds, in each of which every sender sends `size`."""
     start: Span
-    """When the first round starts."""
+    """The time at which the first round starts."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -2539,7 +2540,7 @@ class PacketsWorkloadPartial(_PacketsWorkloadPartialFrom, total=False):
     to: HostName
     """The host that receives."""
     size: BytesDistributionPartial
-    """Size on the wire, header included."""
+    """The size of a packet on the wire, header included."""
     load: Load
     """Bytes per second of each sender: a rate, or a share of its link."""
     arrivals: Arrivals
@@ -2548,7 +2549,7 @@ class PacketsWorkloadPartial(_PacketsWorkloadPartialFrom, total=False):
     """Send for this long, then not for `pause`, and again: all senders at the same times, from time zero on.
     Without it they always send."""
     pause: Span
-    """Time between two bursts; needs `burst`."""
+    """The time between the end of a burst and the next; needs `burst`."""
     count: int
     """Stop after this many packets of each sender."""
     start_within: Span
@@ -2564,20 +2565,20 @@ class PingWorkloadPartial(_PingWorkloadPartialFrom, total=False):
     """Small messages that come back at once; their round-trip time is measured."""
     kind: Literal["ping"]
     to: HostName
-    """The host that echoes."""
+    """The host that sends the echoes."""
     size: Bytes
     """Payload each way; `transport.header` is added to every packet."""
     interval: Span
     """Time from one ping to the next; the mean, where they are Poisson."""
     arrivals: Arrivals
-    """Equal or exponential intervals."""
+    """The distribution of the intervals: equal, or exponential (Poisson)."""
     one_at_a_time: bool
     """The next ping waits for the echo of the last one (or its loss) where that is later. Default: pings are sent
     without waiting for earlier ones."""
     over: PingOver
     """The carrier: single packets, or a connection of the scenario's transport."""
     count: int
-    """Stop after this many pings."""
+    """The number of pings, after which the workload stops. Default: no limit but `run.duration`."""
     start: Span
     """When the first ping may be sent; with equal intervals it is sent then."""
     transport: str
@@ -2589,17 +2590,17 @@ class ClosedLoopWorkloadPartial(TypedDict, total=False):
     request."""
     kind: Literal["closed-loop"]
     clients: HostSet
-    """The hosts that ask; default `client`."""
+    """The hosts that send requests; default `client`."""
     servers: HostSet
     """The hosts that answer; default: all that do not ask."""
     outstanding: int
     """Requests that each client keeps in flight, each on a connection of its own to each server."""
     request: BytesDistributionPartial
-    """The size of a request."""
+    """The payload of a request."""
     response: BytesDistributionPartial
-    """The size of a response."""
+    """The payload of a response."""
     pick: ServerChoice
-    """The server that is asked next."""
+    """The rule that chooses the server of the next request."""
     service: SpanDistributionPartial
     """Time a server's thread takes for a request."""
     threads: int
@@ -2609,7 +2610,7 @@ class ClosedLoopWorkloadPartial(TypedDict, total=False):
     count: int
     """Stop after this many requests of each client."""
     start: Span
-    """When the first requests are sent."""
+    """The time at which the first requests are sent."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -2623,9 +2624,9 @@ class ShuffleWorkloadPartial(TypedDict, total=False):
     reducers: HostSet
     """The hosts that fetch them; default: all."""
     size: BytesDistributionPartial
-    """The size of a transfer."""
+    """The payload of a transfer from one mapper to one reducer."""
     request: BytesDistributionPartial
-    """Size of the request for it."""
+    """The payload of the request for a transfer."""
     parallel: int
     """Transfers that a reducer has under way at once; each reducer requests from the mappers in its own order,
     drawn for each wave."""
@@ -2634,7 +2635,7 @@ class ShuffleWorkloadPartial(TypedDict, total=False):
     pause: Span
     """Time from the end of a wave, when all its transfers are done, to the next."""
     start: Span
-    """When the first wave starts."""
+    """The time at which the first wave starts."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -2649,13 +2650,13 @@ class BarrierWorkloadPartial(TypedDict, total=False):
     coordinator: HostName
     """The host that all report to, in the pattern `coordinator`; default `client`."""
     size: Bytes
-    """Size of every message."""
+    """The payload of every message between hosts."""
     compute: SpanDistributionPartial
     """Time that a worker computes in a round before it reports."""
     rounds: int
-    """Stop after this many rounds."""
+    """The number of rounds, after which the workload stops. Default: no limit but `run.duration`."""
     start: Span
-    """When the first round starts."""
+    """The time at which the first round starts."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -2671,16 +2672,16 @@ class CommitWorkloadPartial(TypedDict, total=False):
     message: Bytes
     """Payload of each of the four messages; in single packets `transport.header` is added to it."""
     over: CommitOver
-    """The transport of the messages."""
+    """The transport of the messages: a connection, or single packets."""
     timeout: Span
     """After this time without an answer, `datagram` sends a message again, and `broadcast` gives its transaction
     up, which then counts as unfinished."""
     depth: int
-    """Transactions under way at once."""
+    """The number of transactions that the coordinator keeps in progress at once."""
     count: int
-    """Stop after this many transactions."""
+    """The number of transactions, after which the workload stops. Default: no limit but `run.duration`."""
     start: Span
-    """When the first transactions start."""
+    """The time at which the first transactions start."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -2696,13 +2697,13 @@ class PagesWorkloadPartial(TypedDict, total=False):
     pages_per_second: float
     """Pages that each front-end begins per second (Poisson)."""
     order: PageOrder
-    """The order of the retrievals."""
+    """The order of a page's retrievals: one after the other, all at once, or by levels."""
     retrievals: int
     """Retrievals of a page; for the orders `sequential` and `parallel`."""
     levels: Sequence[int]
     """Retrievals of each level of a page, as `[1, 5, 20, 10]`; for the order `graph`."""
     request: BytesDistributionPartial
-    """The size of a request."""
+    """The payload of a request for one retrieval."""
     size: BytesDistributionPartial
     """Size of a retrieval; this or `sizes`."""
     sizes: Sequence[Bytes]
@@ -2718,13 +2719,13 @@ class PagesWorkloadPartial(TypedDict, total=False):
     timeout: Span
     """Ask again, of the next back-ends, when a retrieval has taken this long since it was last asked for."""
     retries: int
-    """The most repetitions of a request."""
+    """The greatest number of repetitions of one request after `timeout`."""
     replicas: int
     """Back-ends asked at once for each retrieval; the first answer counts."""
     count: int
     """Stop after this many pages of each front-end."""
     start: Span
-    """When the first page may begin."""
+    """The time from which on pages may begin."""
     transport: str
     """The table of `transports` that carries the messages. Default `transport`."""
 
@@ -2748,7 +2749,7 @@ class PtpWorkloadPartial(TypedDict, total=False):
     count: int
     """Stop after this many exchanges of each client."""
     start: Span
-    """When the first `sync` is sent."""
+    """The time at which the first `sync` is sent."""
     servo: ClockServoParamsPartial
     """Steers the clients' clocks by the results of their exchanges."""
     transport: str
@@ -2788,7 +2789,7 @@ class PstrideWorkloadPartial(TypedDict, total=False):
     """Bytes that each host sends per second: a rate, or a share of its link. A flow has the bytes of the load in a
     period."""
     periods: int
-    """Stop after this many periods."""
+    """The number of periods, after which the workload stops. Default: no limit but `run.duration`."""
     start: Span
     """The time at which the first period starts."""
     transport: str
@@ -2825,7 +2826,7 @@ class FileServiceWorkloadPartial(TypedDict, total=False):
     data that the server sends at once, from then until the client has it."""
     kind: Literal["file-service"]
     server: HostName
-    """The host that has the files."""
+    """The host that has the files and sends them."""
     clients: HostSet
     """The hosts that copy; default: all others."""
     size: Bytes
@@ -3003,15 +3004,15 @@ class ProgramPartial(TypedDict, total=False):
     host: HostName
     """The host that it runs in. Its address is 10.0.0.1 for `h0`, 10.0.0.2 for `h1`, and so on."""
     command: str
-    """The program and its arguments, with quotes as in a shell. No shell sees it: pipes, variables and `;` mean
-    nothing. Who wants one names it, as in `sh -c 'sleep 1; echo done'`."""
+    """The program and its arguments, with quotes as in a shell. No shell runs it, so pipes, variables and `;` have
+    no effect; name one for them, as in `sh -c 'sleep 1; echo done'`."""
     level: int
-    """QJump's level of the sockets that it opens, 0 to 7, without its knowledge; needs `host.qjump`. Default: what
-    it sets itself."""
+    """QJump's level of the sockets that the program opens, 0 to 7; needs `host.qjump`. Default: the program's own
+    settings."""
     start: Span
-    """When it starts. Default `"0s"`."""
+    """The time at which the program starts, since the start of the workloads. Default `"0s"`."""
     stop: Span
-    """When it is killed, if it has not ended by itself: after `start`. Default `run.duration`."""
+    """The time at which the program is killed, if it has not ended: after `start`. Default `run.duration`."""
 
 
 class ObservePartial(TypedDict, total=False):
@@ -3021,9 +3022,10 @@ class ObservePartial(TypedDict, total=False):
     flow_series: Span
     """Per-flow series of cwnd, ssthresh, alpha, rate and retransmissions, sampled this often."""
     completion: Completion
-    """When a message is complete."""
+    """The event at which a message counts as complete. Default `"delivered"`."""
     goodput_every: Span
-    """Pooled goodput per interval."""
+    """The length of the intervals in which each workload's goodput is recorded, all connections together. Default
+    none."""
     packets: int
     """Keep this number of packets, the first that complete a link, for a capture that Wireshark reads: at most 10
     million. Only links of the queues watched by `queue`; of every queue if none is watched."""
@@ -3033,7 +3035,7 @@ class ObservePartial(TypedDict, total=False):
 
 
 class ObserveQueuePartial(TypedDict, total=False):
-    """A queue whose length is recorded."""
+    """A queue whose length is recorded over time."""
     port: str
     """The queue: `"client"` or a host's name (the switch port towards that host), `"nic:h3"` (that host's NIC), or
     `"tier:leaf"` (every port of a tier, pooled)."""
@@ -3044,13 +3046,13 @@ class ObserveQueuePartial(TypedDict, total=False):
 class Variant(TypedDict, total=False):
     """What the variant changes; the rest is the file's."""
     title: str
-    """One line that names the experiment."""
+    """The title of the experiment, one line."""
     description: str
     """Description of the experiment, for the report."""
     run: RunPartial
     """How long the run is and which random numbers it draws."""
     topology: TopologyPartial
-    """Hosts, switches and links."""
+    """The topology: hosts, switches, links and their rates and delays."""
     fault: Sequence[FaultPartial]
     """Links that are slow or dead for a while, one table each."""
     paths: PathsPartial
@@ -3061,7 +3063,7 @@ class Variant(TypedDict, total=False):
     host: HostPartial
     """What sits between the transport and the wire of a host."""
     transport: TransportParamsPartial
-    """The transport that carries every message."""
+    """The transport of all messages, except of workloads that name another one in `transports`."""
     transports: Mapping[str, TransportParamsPartial]
     """Transports beside `transport`, by name, for workloads that name one: `workload.backup.transport = "bulk"`.
     Each has all keys of `transport` but `workload`, and `transport` gives the keys that it leaves out."""
@@ -3078,15 +3080,15 @@ class Variant(TypedDict, total=False):
 class ScenarioTable(TypedDict, total=False):
     """One concrete run: the file with a variant and a sweep point applied."""
     version: int
-    """Version of the file format; 1."""
+    """The version of the file format: 1."""
     title: str
-    """One line that names the experiment."""
+    """The title of the experiment, one line."""
     description: str
     """Description of the experiment, for the report."""
     run: Run
     """How long the run is and which random numbers it draws."""
     topology: Topology
-    """Hosts, switches and links."""
+    """The topology: hosts, switches, links and their rates and delays."""
     fault: Sequence[Fault]
     """Links that are slow or dead for a while, one table each."""
     paths: Paths
@@ -3097,7 +3099,7 @@ class ScenarioTable(TypedDict, total=False):
     host: Host
     """What sits between the transport and the wire of a host."""
     transport: TransportParams
-    """The transport that carries every message."""
+    """The transport of all messages, except of workloads that name another one in `transports`."""
     transports: Mapping[str, TransportParams]
     """Transports beside `transport`, by name, for workloads that name one: `workload.backup.transport = "bulk"`.
     Each has all keys of `transport` but `workload`, and `transport` gives the keys that it leaves out."""
@@ -3146,13 +3148,13 @@ Rate = str
 """A rate, such as "10Gbps": bps, Kbps, Mbps, Gbps or Tbps; b is a bit, and B is refused."""
 
 Direction = Literal["both", "forward", "backward"]
-"""A direction of a link."""
+"""The direction of a link, from the ends that the fault names."""
 
 NicChoice = Literal["rail", "hash"]
 """How the two NICs of a connection are chosen, where hosts have several."""
 
 SprayBy = Literal["random", "round-robin"]
-"""Chooses a packet's path."""
+"""The rule by which the path of a packet is chosen."""
 
 Bytes = str
 """A size, such as "64KiB": B, KB, MB, GB, TB (decimal), KiB, MiB, GiB (binary); B is a byte, and b is refused."""
@@ -3176,7 +3178,7 @@ Eviction = Literal["as-needed", "one"]
 """Chooses the packets that a full buffer drops."""
 
 PauseScope = Literal["priority", "link"]
-"""The packets that a pause stops."""
+"""The packets that a pause stops: one priority, or all."""
 
 Depth = str
 """A queue depth: a size such as "30KB" or a count such as "65 packets"."""
@@ -3188,7 +3190,7 @@ WredQueue = Literal["priority", "port"]
 """Chooses the queue that the rule of a priority reads."""
 
 PortEngine = Literal["auto", "express", "general", "explicit"]
-"""Which port engine runs a port."""
+"""The engine that computes the departures of a port."""
 
 PacerForm = Literal["paper", "source"]
 """The place of the pacer, and the packets that it holds."""
@@ -3204,7 +3206,7 @@ Excess = Literal["refuse", "drop"]
 """The action for a packet beyond its level's share."""
 
 Rank = Literal["remaining", "priority"]
-"""What gives a packet its rank."""
+"""The source of a packet's rank, by which pFabric's queues sort."""
 
 Kind = Literal["tcp", "cubic", "dctcp", "swift", "datagram"]
 """A kind of transport: a congestion controller of TCP, or datagrams."""
@@ -3335,7 +3337,7 @@ Arrivals = Literal["poisson", "constant"]
 """The distribution of the gaps between arrivals."""
 
 PingOver = Literal["datagram", "tcp"]
-"""The carrier of a ping."""
+"""The carrier of a ping: single packets or a connection."""
 
 BarrierPattern = Literal["coordinator", "all-to-all"]
 """The pattern of the reports by which hosts learn that all have reached the barrier."""
@@ -3350,7 +3352,7 @@ SendWhen = Literal["read", "read-ahead"]
 """When a file server sends the data that its disk has read."""
 
 Completion = Literal["delivered", "acknowledged"]
-"""When a message is complete."""
+"""The event at which a message counts as complete."""
 
 TopologyPartial = Union[
     "RackTopologyPartial",

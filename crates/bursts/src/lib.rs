@@ -1,4 +1,4 @@
-//! Bursts of frames in a packet capture, as BulletTrains measures them (seed 002, chapter 3), read as a stream.
+//! Bursts of frames in a packet capture, as BulletTrains measures them (Kapoor's thesis, chapter 3), read as a stream.
 //!
 //! ```text
 //! bytes ──Reader──> Captured ──Frame::decode──> Frame ──Analyser──> Report

@@ -16,7 +16,7 @@ use crate::session::{DatapathEvent, Outcome, Peer, Session};
 use crate::wire::{ERROR_DATA_BYTES, HEADER_BYTES, Header, Version, Versions};
 use crate::write::{FlowChange, Match, Output, Writer};
 
-/// The settings of an operator.
+/// The settings of chronos-openflow, which its options set: versions, flows, stations and limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpenFlowSettings {
     /// Versions that may be agreed upon.

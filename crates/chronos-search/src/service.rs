@@ -24,7 +24,7 @@ use crate::request::{Query, Request, SuccessForm};
 use crate::snapshots::Snapshots;
 use crate::{answer, ascii, http, parts};
 
-/// The settings of an operator.
+/// The settings of chronos-search, which its options set: limits, memory and the protocol's meaning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SearchSettings {
     /// The meaning of the key of memcached's `set` and `delete`.

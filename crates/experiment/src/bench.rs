@@ -1,4 +1,4 @@
-//! [`Bench`]: runs what a store lacks, beside each other, and hands over what each run observed.
+//! [`Bench`]: makes the runs that a store lacks, concurrently, and hands over the outcome of each.
 
 use std::error::Error;
 use std::thread;
@@ -10,7 +10,7 @@ use plimsoll_sim::batch::{self, BatchError, BatchWatch};
 use plimsoll_sim::{Progress, RunError};
 use plimsoll_units::Span;
 
-/// The calls that a bench makes while its runs go on, from any thread.
+/// The calls that a bench makes during its runs, from any thread.
 pub trait BenchWatch: Sync {
     /// Run number `run` has begun.
     fn on_start(&self, _run: usize) {}
@@ -33,9 +33,9 @@ pub trait BenchWatch: Sync {
 pub struct Bench<'a> {
     /// The number of concurrent runs. Where there are fewer, each has several threads.
     pub threads: usize,
-    /// The bytes of memory that the runs under way may need together.
+    /// The bytes of memory that concurrent runs may need together.
     pub memory_max: u64,
-    /// The watch of the runs.
+    /// The observer of the runs, which hears their progress and may cancel them.
     pub watch: &'a dyn BenchWatch,
 }
 
@@ -44,7 +44,7 @@ pub fn threads(wanted: Option<usize>) -> usize {
     wanted.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Formats a duration for people.
+/// Formats a duration for a terminal: `350 ms`, `3.2 s`, `85 s`, `5 min` or `2 h 05 min`.
 pub fn duration(took: Duration) -> String {
     match took.as_secs() {
         0 => format!("{} ms", took.as_millis()),
@@ -59,9 +59,8 @@ impl Bench<'_> {
     /// Runs all of `models`, in order of their index. `keep` takes each outcome as soon as it is there, from any
     /// thread.
     ///
-    /// # Errors
-    /// Returns the first failure of a run or of `keep`, and `RunError::Cancelled` where the watch cancels. What is kept
-    /// by then stays.
+    /// # Errors Returns the first failure of a run or of `keep`, and `RunError::Cancelled` where the watch cancels.
+    /// Outcomes that are kept by then stay.
     pub fn run(
         &self,
         models: &[&Model],
@@ -75,7 +74,7 @@ impl Bench<'_> {
     }
 }
 
-/// The runs of a bench, and what takes their outcomes.
+/// The runs of a bench, and the function that takes their outcomes.
 struct Running<'a, K> {
     bench: &'a Bench<'a>,
     models: &'a [&'a Model],
@@ -119,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts the calls of a bench, which it cancels after so many finished runs.
+    /// Counts the calls of a bench, which it cancels after a number of finished runs.
     struct Counter {
         calls: Mutex<[usize; 2]>,
         most: usize,

@@ -1,4 +1,4 @@
-//! Questions to runs, the bench on which runs are made, and the store of those that are finished.
+//! Questions to runs, the bench on which runs are made, and the store of finished runs.
 //!
 //! ```text
 //! text ──Measure::parse──> Measure ──check(Model)──> before a run: the scenario has what it names

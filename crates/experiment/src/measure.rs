@@ -139,17 +139,17 @@ impl Measure {
         Ok(self)
     }
 
-    /// Returns the text of the measure.
+    /// Returns the text of the measure, such as `p99(small)`.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns the quantity that is measured.
+    /// Returns the quantity that is measured, with its unit and its arguments.
     pub fn quantity(&self) -> &'static Quantity {
         self.quantity
     }
 
-    /// Returns the number that stands for the samples.
+    /// Returns the aggregate of the samples, such as the mean or a percentile.
     pub fn aggregate(&self) -> Aggregate {
         self.aggregate
     }
@@ -178,8 +178,8 @@ impl Measure {
         &self.subject.text
     }
 
-    /// Returns the samples of a run, in order of creation, without what began in the first `warmup` of it; there are
-    /// none where the run has no such subject.
+    /// Returns the samples of a run, in order of creation, without the samples that began in its first `warmup`; there
+    /// are none where the run has no such subject.
     pub fn samples(&self, outcome: &Outcome, warmup: Span) -> Vec<f64> {
         let Measure { subject, arguments, time_unit, .. } = self;
         self.quantity.samples.of(&QuantityQuestion {
@@ -191,7 +191,7 @@ impl Measure {
         })
     }
 
-    /// Returns the number, with an interval where the samples are enough for one; `None` where there is no sample.
+    /// Returns the number, with an interval where the samples are enough for one; `None` without samples.
     pub fn estimate(&self, outcome: &Outcome, warmup: Span) -> Option<Estimate> {
         self.aggregate.of(self.samples(outcome, warmup), self.condition)
     }

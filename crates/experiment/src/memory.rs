@@ -44,7 +44,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// Returns what helps besides a higher limit.
+    /// Returns the advice besides a higher limit.
     fn help(self) -> &'static str {
         match self {
             Work::Points | Work::Explore => {
@@ -56,7 +56,7 @@ impl Work {
         }
     }
 
-    /// Returns what is kept, or has to be undone.
+    /// Returns the sentence about results that are kept, or changes that have to be undone.
     fn left(self) -> &'static str {
         match self {
             Work::Points => ". Finished points are kept, and the same command resumes",
@@ -175,7 +175,7 @@ fn beyond(limit: u64, taken: u64) -> String {
 }
 
 impl Memory {
-    /// Returns the limit in bytes.
+    /// Returns the limit in bytes, of all runs of the process together.
     pub fn limit(self) -> u64 {
         self.limit
     }
@@ -185,7 +185,7 @@ impl Memory {
         EXCEEDED.load(Ordering::Relaxed)
     }
 
-    /// Forgets that the limit has been exceeded: the command goes on without what exceeded it.
+    /// Forgets that the limit has been exceeded: the command continues without the work that exceeded it.
     pub fn resume(self) {
         EXCEEDED.store(false, Ordering::Relaxed);
     }
@@ -202,7 +202,7 @@ impl Memory {
     }
 }
 
-/// This process has reached its limit.
+/// The error of a process that has reached its memory limit; the text names limit and remedy.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct OutOfMemory(String);

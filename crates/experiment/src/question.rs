@@ -1,4 +1,4 @@
-//! [`Question`]: the points of a scenario that are asked for, and the run directory to which they belong.
+//! [`Question`]: the requested points of a scenario, and the run directory to which they belong.
 //!
 //! ```text
 //! Scenario (with overrides) ──> Question ──points──> store: which are missing ──> Bench ──outcomes──> store
@@ -37,7 +37,7 @@ impl FromStr for Shard {
     }
 }
 
-/// The points of a scenario that are asked for: all, or those of a shard or of some variants.
+/// The requested points of a scenario: all, or the points of a shard or of some variants.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     scenario: &'a Scenario,
@@ -66,7 +66,7 @@ pub enum QuestionError {
     Part {
         /// The place of the part: a key of the scenario or an option.
         place: String,
-        /// The reason, and what is allowed.
+        /// The reason, and the allowed values.
         reason: String,
     },
 }
@@ -96,7 +96,8 @@ impl<'a> Question<'a> {
         self.scenario.points().iter().enumerate().filter(is_asked).map(|(_, point)| point).collect()
     }
 
-    /// Returns what a run directory records of the question. `command` repeats the run, `commit` is that of the build.
+    /// Returns the plan that a run directory records of the question. `command` repeats the run, `commit` is the
+    /// build's.
     pub fn plan(&self, mut command: String, commit: Option<&str>) -> RunPlan {
         if let Some(Shard { number, of }) = self.shard {
             command.push_str(&format!(" --shard {number}/{of}"));
@@ -126,7 +127,7 @@ impl<'a> Question<'a> {
     }
 }
 
-/// Returns what a run directory records of a scenario, without its points.
+/// Returns the plan that a run directory records of a scenario, without its points.
 pub fn plan(scenario: &Scenario, command: String, commit: Option<&str>) -> RunPlan {
     let first = scenario.points().first();
     RunPlan {
@@ -145,7 +146,7 @@ pub fn plan(scenario: &Scenario, command: String, commit: Option<&str>) -> RunPl
     }
 }
 
-/// Reads the objectives `given` by the option `--slo`, or else those of the scenario's table `slo`.
+/// Reads the objectives `given` by the option `--slo`, or else the objectives of the scenario's table `slo`.
 ///
 /// # Errors
 /// Returns an error for the first that cannot be read, or be observed in every variant.
@@ -163,8 +164,7 @@ pub fn objectives(scenario: &Scenario, given: &[String]) -> Result<Vec<Slo>, Que
 
 /// Checks that a scenario has each of these variants.
 ///
-/// # Errors
-/// Returns an error that names the first unknown one, and those that there are.
+/// # Errors Returns an error that names the first unknown one, and the existing ones.
 pub fn check_variants(points: &[Point], variants: &[String]) -> Result<(), QuestionError> {
     let mut names: Vec<&str> = points.iter().map(|point| point.variant.as_str()).collect();
     names.dedup();
@@ -175,7 +175,7 @@ pub fn check_variants(points: &[Point], variants: &[String]) -> Result<(), Quest
     })
 }
 
-/// Returns `results/<kind><scenario>-<digest of what is recorded><shard>`.
+/// Returns `results/<kind><scenario>-<digest of the record><shard>`.
 pub fn default_dir(kind: &str, scenario: &Scenario, recorded: &str, shard: &str) -> PathBuf {
     let stem = Path::new(scenario.name()).file_stem().unwrap_or_default().to_string_lossy();
     let digest = Digest::of_text(recorded).to_string();
@@ -196,9 +196,8 @@ pub fn label(point: &Point) -> String {
     }
 }
 
-/// Returns the command that repeats what a subcommand did with `points`, those of the scenario at `path` with these
-/// overrides, quoted for a shell. It has their seed, except where seeds are swept: one on the command line would end
-/// that.
+/// Returns the command that repeats a subcommand with `points` of the scenario at `path` with these overrides, quoted
+/// for a shell. It has their seed, except where seeds are swept: one on the command line would end that.
 pub fn command(subcommand: &str, path: &Path, overrides: &Overrides, points: &[Point]) -> String {
     let sweeps_seeds = points.iter().flat_map(|point| &point.sweep).any(|(key, _)| key == "run.seed");
     let seed = points.first().map(|first| first.seed).filter(|_| !sweeps_seeds);
@@ -225,7 +224,7 @@ pub fn called(program: &OsStr) {
     PROGRAM.get_or_init(|| name.to_string_lossy().into_owned());
 }
 
-/// Quotes a word for a shell.
+/// Quotes a word for a POSIX shell, if it needs quotes.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

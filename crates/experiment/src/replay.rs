@@ -55,14 +55,14 @@ pub fn record(
     }
 }
 
-/// The parts of a replay's page.
+/// The inputs of a replay's page: the run, its packets and the command.
 #[derive(Clone, Copy, Debug)]
 pub struct Drawn<'a> {
     /// The scenario of the run.
     pub scenario: &'a Scenario,
     /// The point that was run.
     pub point: &'a Point,
-    /// The packets of the window.
+    /// The packets of the window, with their hops and the network.
     pub recording: &'a Recording,
     /// The command that makes the page again.
     pub command: &'a str,
@@ -72,7 +72,7 @@ pub struct Drawn<'a> {
     pub commit: Option<&'a str>,
 }
 
-/// Renders the page of a recording.
+/// Returns the HTML page of a recording, which needs no network.
 pub fn page(drawn: &Drawn<'_>) -> String {
     let digest = drawn.digest.map(|digest| digest.to_string());
     html::replay(&html::ReplayPage {

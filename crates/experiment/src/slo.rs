@@ -31,7 +31,7 @@ pub enum Metric {
 pub struct Slo {
     /// The text of the objective, with single spaces.
     pub text: String,
-    /// The number that it limits.
+    /// The measured number that the objective limits.
     pub measure: Measure,
     /// The way in which runs are judged by it.
     pub metric: Metric,
@@ -39,7 +39,7 @@ pub struct Slo {
     pub workload: String,
     /// The limit: us for times, Mb/s for goodput, a share (0..=1) for deadlines, else in the measure's own unit.
     pub limit: f64,
-    /// The operator between the two.
+    /// The operator between the measured number and the limit: `<`, `<=`, `>` or `>=`.
     pub operator: Operator,
 }
 

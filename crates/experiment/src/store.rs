@@ -1,4 +1,4 @@
-//! [`Store`]: finished runs, kept so that what was stopped repeats none of them.
+//! [`Store`]: finished runs, kept so that a stopped command repeats none of them.
 //!
 //! ```text
 //! run.jsonl:  {"load":"0.25", .., "check":"9f.."}     a line of JSON for each run, with a checksum
@@ -23,7 +23,7 @@ const BYTES_MAX: u64 = 512 << 20;
 
 /// A finished run, which has a line of its own.
 pub trait Finished: Serialize + DeserializeOwned {
-    /// The key that says which run it is.
+    /// The type of the key that identifies a run.
     type Key: Ord;
 
     /// Returns the key of the run.
@@ -148,12 +148,12 @@ impl<R: Finished> Store<R> {
         self.runs.get(key)
     }
 
-    /// Returns the number of runs.
+    /// Returns the number of finished runs in the store.
     pub fn len(&self) -> usize {
         self.runs.len()
     }
 
-    /// Returns whether there is no run.
+    /// Returns whether the store has no finished run.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
@@ -179,7 +179,7 @@ impl<R: Finished> Store<R> {
         self.write_all()
     }
 
-    /// Puts these runs in the place of those that the store has of them.
+    /// Replaces the store's runs of these keys.
     ///
     /// # Errors
     /// Returns an error if the file cannot be written; it is then as it was.
@@ -227,7 +227,7 @@ fn replace(path: &Path, text: &str) -> Result<(), StoreError> {
         fs::rename(&unfinished, path)
     });
     if written.is_err() {
-        // What is left would only take room; that it cannot be removed changes nothing.
+        // A file that cannot be removed only takes room.
         let _ = fs::remove_file(&unfinished);
     }
     written.map_err(StoreError::io("write", path))
@@ -237,7 +237,7 @@ fn replace(path: &Path, text: &str) -> Result<(), StoreError> {
 fn append(file: &mut File, line: &[u8]) -> io::Result<()> {
     let before = file.metadata()?.len();
     file.write_all(line).and_then(|()| file.sync_data()).inspect_err(|_| {
-        // What cannot be cut off is dropped when the file is opened next.
+        // A part that cannot be cut off is dropped when the file is opened next.
         let _ = file.set_len(before);
     })
 }

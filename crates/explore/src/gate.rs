@@ -1,33 +1,33 @@
-//! [`Gate`]: who may ask this server anything.
+//! [`Gate`]: the checks that a request to this server has to pass.
 //!
 //! The server is for the browser of the user who started it. It listens on loopback, where every other user and every
 //! web page that the browser has open can reach it too, so a request needs three things:
 //!
 //! * the token of this start, which only the printed address has: 128 random bits, compared in constant time;
-//! * a `Host` that names loopback, so that no name of a stranger's that resolves to this machine (DNS rebinding) reads
-//!   anything;
-//! * where it changes something, an `Origin` that is this server, so that no other page sends it.
+//! * a `Host` that names loopback, so that a page under a foreign name that resolves to this machine (DNS rebinding)
+//!   reads nothing;
+//! * if it changes something, an `Origin` that is this server, so that no other page can send it.
 
 use subtle::ConstantTimeEq as _;
 
-/// The token and the port of one server, by which its own page is told from all other askers.
+/// The token and the port of one server, which distinguish its own page from all other clients.
 #[derive(Clone, Debug)]
 pub struct Gate {
     token: String,
     port: u16,
 }
 
-/// What a request says about where it is from.
+/// The headers of a request that name its source.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Credentials<'a> {
     pub host: Option<&'a str>,
     pub origin: Option<&'a str>,
     pub token: Option<&'a str>,
-    /// The request changes something.
+    /// Whether the request changes something; it then needs an `Origin` header that is this page.
     pub changes: bool,
 }
 
-/// Which of the three things a request lacks.
+/// The check that a request fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
     Token,
@@ -36,7 +36,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The text of the answer.
+    /// Returns the text of the refusal, which names the remedy.
     pub fn text(self) -> &'static str {
         match self {
             Refusal::Token => {
@@ -75,7 +75,7 @@ impl Gate {
         if !request.host.is_some_and(is_ours) {
             return Err(Refusal::Host);
         }
-        // What a browser sends from one of our own pages has our own origin, and a request without one is no page's.
+        // A request from one of our own pages has our own origin, and a request without an origin is not from a page.
         let origin = request.origin.map(|origin| origin.strip_prefix("http://").is_some_and(is_ours));
         if origin == Some(false) || request.changes && origin.is_none() {
             return Err(Refusal::Origin);

@@ -20,7 +20,7 @@ const SIZES: [&str; 6] = ["B", "KB", "MB", "GB", "KiB", "MiB"];
 const RATES: [&str; 3] = ["Kbps", "Mbps", "Gbps"];
 const DEPTHS: [&str; 4] = ["packets", "B", "KB", "MB"];
 
-/// Returns the keys of these points, which are one for each variant, as controls: those that the scenario sets first.
+/// Returns the keys of these points, one for each variant, as controls, the keys that the scenario sets first.
 pub fn knobs(points: &[&Point], schema: &Value) -> Vec<Knob> {
     let mut knobs: Vec<Knob> = Vec::new();
     let mut leaves: Vec<(Vec<String>, Value, Vec<&str>)> = Vec::new();
@@ -49,7 +49,7 @@ pub fn knobs(points: &[&Point], schema: &Value) -> Vec<Knob> {
         if is_left_out && path != ["transport", "kind"] || differing.contains(&path) {
             continue;
         }
-        // A tier has the values of `port.switch` but for those that are its own.
+        // A tier has the values of `port.switch`, except for its own.
         if path[0] == "port" && !["switch", "host"].contains(&path[1].as_str()) {
             let of_switch: Vec<String> =
                 ["port", "switch"].into_iter().map(str::to_owned).chain(path[2..].iter().cloned()).collect();
@@ -74,7 +74,7 @@ pub fn knobs(points: &[&Point], schema: &Value) -> Vec<Knob> {
     in_order(knobs)
 }
 
-/// Arranges groups in the order in which a reader asks for them: traffic first, then what carries it.
+/// Arranges groups in the order in which a reader looks for them: traffic first, then its network.
 fn in_order(mut knobs: Vec<Knob>) -> Vec<Knob> {
     const ORDER: [&str; 8] =
         ["workload", "port", "host", "transport", "paths", "circuits", "topology", "run"];
@@ -118,7 +118,7 @@ fn group(path: &[String]) -> String {
     dotted(&path[..depth.min(path.len() - 1).max(1)])
 }
 
-/// Returns the schema of a key, and what it says that the key means.
+/// Returns the schema of a key, and its description of the key.
 fn find(schema: &Value, path: &[String], models: &[Value]) -> Option<(Value, String)> {
     let model = models.iter().find(|model| at(model, path).is_some())?;
     let mut here = schema.clone();
@@ -170,7 +170,7 @@ fn resolve(schema: &Value, here: &Value, value: Option<&Value>) -> Value {
     here
 }
 
-/// Returns the control for a value, and the value as `--set` takes it; `None` for what no control can write.
+/// Returns the control for a value, and the value as `--set` takes it; `None` for a value that no control can write.
 fn control(key: &str, found: &Value, value: &Value, schema: &Value) -> Option<(Control, String)> {
     let choices = choices(schema, found);
     match value {

@@ -1,4 +1,4 @@
-//! A page on which one turns a scenario's keys as knobs, served to the browser of one user, and the runs behind it.
+//! A page that shows a scenario's keys as knobs, served to the browser of one user, and the runs behind it.
 //!
 //! ```text
 //! scenario ──> knobs ──> page (crate report) ──> browser ── turn ──> gate ──> server ──> Session: one worker
@@ -6,8 +6,9 @@
 //!    └── saved: the scenario with the changes       └── state: results rendered <──────────┘
 //! ```
 //!
-//! A change is laid over the scenario as `--set` does it, so whatever is shown can be saved, and has its digest. Of a
-//! sweep, the first point is shown: its values are laid over the scenario in the same way, which ends the sweep.
+//! A change is laid over the scenario as by `--set`, so every shown result can be saved as a scenario with the same
+//! digest. Of a sweep, the first point is shown: its values are laid over the scenario in the same way, which ends the
+//! sweep.
 
 #![cfg(unix)]
 #![forbid(unsafe_code)]
@@ -35,7 +36,7 @@ use plimsoll_sim::{RunError, estimate};
 use gate::Gate;
 use session::Session;
 
-/// A page that is served.
+/// A running server of the page, with the thread that does its jobs.
 pub struct Explorer {
     address: String,
     session: Arc<Session>,
@@ -57,7 +58,7 @@ pub enum ExploreError {
     System(String, #[source] io::Error),
 }
 
-/// The interval at which the server looks whether it is to end.
+/// The interval at which the server checks whether it has to end.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
 impl Explorer {
@@ -90,7 +91,7 @@ impl Explorer {
         let scenario = at_first_point(scenario).map_err(ExploreError::Scenario)?;
         let session = Arc::new(Session::new(path.to_owned(), scenario, threads, memory, commit));
         let (address, served, worked) = (gate.address(), Arc::clone(&session), Arc::clone(&session));
-        // It ends with the process, whatever its clients do.
+        // It ends with the process, independently of its clients.
         let server = thread::Builder::new()
             .spawn(move || server::serve(&listener, &gate, &served, &page))
             .map_err(cannot("cannot start a thread that serves the page"))?;
@@ -105,7 +106,7 @@ impl Explorer {
         &self.address
     }
 
-    /// Waits as long as `goes_on` returns true; then cancels what is under way.
+    /// Waits as long as `goes_on` returns true; then cancels the running job.
     ///
     /// # Errors
     /// Returns an error if the page cannot be served any more.
@@ -133,7 +134,7 @@ fn at_first_point(scenario: Scenario) -> Result<Scenario, Vec<ScenarioError>> {
     let Some(point) = scenario.points().first().filter(|point| !point.sweep.is_empty()) else {
         return Ok(scenario);
     };
-    // A result names a long list by its length, so the values are those of the settings; a table has several there.
+    // A result names a long list by its length, so the values are taken from the settings; a table has several there.
     let settings = point.settings();
     let written = |key: &str| settings.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
     let values = point.sweep.iter().map(|(key, value)| format!("{key}={}", written(key).unwrap_or(value)));

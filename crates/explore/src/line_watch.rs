@@ -1,4 +1,4 @@
-//! [`LineWatch`]: shows the search for a load line while it goes on, and ends it when something newer is wanted.
+//! [`LineWatch`]: shows the progress of a search for a load line, and ends it when a newer request arrives.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use plimsoll_results::run_dir::RunPlan;
 
 use crate::session::Session;
 
-/// The watch of one search.
+/// Observes the search of a load line, and shows its progress and estimate on the page.
 pub struct LineWatch<'a> {
     session: &'a Session,
     turn: u64,

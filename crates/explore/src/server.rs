@@ -102,7 +102,7 @@ fn of_kind(kind: &'static str, body: impl Into<String>) -> HttpAnswer {
     HttpAnswer { kind, ..HttpAnswer::text("200 OK", body) }
 }
 
-/// Reads the body of a request as JSON, and does what it asks for.
+/// Reads the body of a request as JSON, and executes it.
 fn take<T: serde::de::DeserializeOwned>(
     request: &Request,
     act: impl FnOnce(T) -> Result<(), String>,

@@ -1,4 +1,4 @@
-//! [`Session`]: what the reader wants, what has been found, and the one worker between them.
+//! [`Session`]: the reader's requests, the results so far, and the one worker between them.
 //!
 //! ```text
 //! POST /turn, /line, /replay ──> wanted ──> worker: one job at a time ──> found ──> GET /state, /line, /replay
@@ -6,9 +6,9 @@
 //!                                  └── a new turn ────────┴─> cancels the job under way
 //! ```
 //!
-//! A turn of a knob begins with a short run of every variant, and goes on with longer ones, each a scenario of its own:
-//! the reader's, with `run.duration` and `run.warmup` cut to a share. The last one is the reader's scenario itself,
-//! with further replicates as long as intervals are missing. What is shown is always a whole scenario with its digest.
+//! A turn of a knob begins with a short run of every variant, followed by longer ones, each a scenario of its own: the
+//! reader's, with `run.duration` and `run.warmup` cut to a share. The last one is the reader's scenario itself, with
+//! further replicates as long as intervals are missing. Every shown result is of a complete scenario, with its digest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -36,19 +36,19 @@ use serde_json::{Value, json};
 
 use crate::line_watch::LineWatch;
 
-/// What the first look at a turn may take.
+/// The time that the first look at a turn may take.
 const FIRST_LOOK: Duration = Duration::from_millis(350);
 
-/// How long a run is watched to know its speed.
+/// The time for which a run is watched to measure its speed.
 const PROBE: Duration = Duration::from_millis(120);
 
-/// Each look is so many times longer than the one before.
+/// The ratio of the durations of two successive looks.
 const GROWTH: f64 = 4.0;
 
 /// The most replicates that are added for intervals.
 const REPLICATES_MAX: u32 = 8;
 
-/// The scenario of a page, what its reader wants, and what has been found.
+/// The scenario of a page, its reader's requests, and the results so far.
 pub struct Session {
     /// The path of the scenario, as commands name it.
     path: PathBuf,
@@ -61,7 +61,7 @@ pub struct Session {
     changed: Condvar,
 }
 
-/// What is wanted and what has been found.
+/// The requests of the reader, and the results so far.
 #[derive(Default)]
 struct State {
     /// Counts the turns; a job of an earlier one is cancelled.
@@ -72,12 +72,12 @@ struct State {
     next: Option<Look>,
     wanted_line: Option<Slo>,
     wanted_replay: Option<(String, ReplayWindow)>,
-    /// Counts what has been shown.
+    /// The version of the shown results, which grows with each change.
     version: u64,
     shown: Option<Shown>,
-    /// Why the turn has no results.
+    /// The reason why the turn has no results.
     error: Option<String>,
-    /// How far the job under way is, from 0 to 1.
+    /// The finished share of the running job, from 0 to 1.
     progress: f64,
     line: Page,
     replay: Page,
@@ -96,7 +96,7 @@ impl Look {
     const FIRST: Look = Look { share: None, replicates: 0 };
 }
 
-/// What the page shows of the latest look.
+/// The results of the latest look, as the page shows them.
 #[derive(Clone)]
 struct Shown {
     turn: u64,
@@ -128,7 +128,7 @@ enum Job {
 
 /// How a job ended without a result.
 enum Failure {
-    /// Something newer is wanted.
+    /// A newer request replaces the job.
     Cancelled,
     Failed(String),
 }
@@ -145,7 +145,7 @@ impl Session {
         Session { path, scenario, threads, memory, commit, state, changed: Condvar::new() }
     }
 
-    /// Takes the reader's changes. Whatever is under way is cancelled.
+    /// Takes the reader's changes, and cancels the running job.
     pub fn turn(&self, set: Vec<String>) {
         let mut state = self.state();
         state.turn += 1;
@@ -160,7 +160,7 @@ impl Session {
         self.changed.notify_all();
     }
 
-    /// Asks for the load line of what the page shows.
+    /// Requests the load line of the shown scenario.
     ///
     /// # Errors
     /// Returns an error if the objective cannot be read or is not observed.
@@ -175,7 +175,7 @@ impl Session {
         Ok(())
     }
 
-    /// Asks for a replay of what the page shows.
+    /// Requests a replay of the shown scenario.
     ///
     /// # Errors
     /// Returns an error if a time cannot be read, or the variant is unknown.
@@ -195,8 +195,8 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the state for the script of the page, with the results if they are newer than version `since`. Times are
-    /// those of the window around the message that was delayed most, by variant.
+    /// Returns the state for the script of the page, with the results if they are newer than version `since`. Its times
+    /// are of the window around the message that was delayed most, by variant.
     pub fn answer(&self, since: Option<u64>) -> Value {
         let state = self.state();
         let shown = state.shown.as_ref();
@@ -241,23 +241,23 @@ impl Session {
         self.state().shown.as_ref().map(|shown| shown.scenario.self_contained().to_owned())
     }
 
-    /// Returns the page of the line.
+    /// Returns the HTML of the latest load line; empty before one was searched.
     pub fn line_page(&self) -> String {
         self.state().line.html.clone()
     }
 
-    /// Returns the page of the replay.
+    /// Returns the HTML of the latest replay; empty before one was drawn.
     pub fn replay_page(&self) -> String {
         self.state().replay.html.clone()
     }
 
-    /// Ends the worker; what is under way is cancelled.
+    /// Ends the worker, and cancels its running job.
     pub fn end(&self) {
         self.state().ends = true;
         self.changed.notify_all();
     }
 
-    /// Does the jobs, until [`Session::end`].
+    /// Does the session's jobs one after the other, until [`Session::end`].
     pub fn work(&self) {
         let _asked = self.memory.asked();
         while let Some((turn, job)) = self.next_job() {
@@ -269,7 +269,7 @@ impl Session {
         }
     }
 
-    /// Waits for a job: what the reader has asked for by a button comes before a longer look, a first look before both.
+    /// Waits for a job: a request by a button has precedence over a longer look, and a first look over both.
     fn next_job(&self) -> Option<(u64, Job)> {
         let mut state = self.state();
         loop {
@@ -396,7 +396,8 @@ impl Session {
         }
     }
 
-    /// Returns what the page shows of a look, and whether further replicates would give intervals that are missing.
+    /// Returns the results of a look as the page shows them, and whether further replicates would give missing
+    /// intervals.
     fn shown(&self, turn: u64, look: Look, scenario: Scenario, outcomes: &[PointOutcome]) -> (Shown, bool) {
         let summary = Summary::of(outcomes, &Options::default());
         let curves = Curves::of(outcomes, Detail::for_runs(outcomes.len()));
@@ -433,7 +434,7 @@ impl Session {
         (shown, wants_more)
     }
 
-    /// Returns the command that repeats by `subcommand` what is shown. A search chooses its replicates itself.
+    /// Returns the command that repeats the shown result by `subcommand`. A search chooses its replicates itself.
     fn command(&self, subcommand: &str, scenario: &Scenario) -> String {
         let mut overrides = scenario.overrides().clone();
         if subcommand == "line" {
@@ -520,7 +521,7 @@ impl Session {
         }
     }
 
-    /// Returns why a job has been cancelled: something newer is wanted, or there is no memory left for it.
+    /// Returns the reason why a job has been cancelled: a newer request, or a lack of memory.
     fn cancelled(&self) -> Failure {
         if !self.memory.is_exceeded() {
             return Failure::Cancelled;
@@ -575,7 +576,7 @@ pub fn first_points(scenario: &Scenario) -> Vec<&Point> {
     points.iter().filter(|point| point.sweep == first.sweep).collect()
 }
 
-/// Returns settings, each as `key=value`, with those of the reader in the place of earlier ones of the same keys.
+/// Returns settings, each as `key=value`, in which the reader's replace earlier ones of the same keys.
 fn laid_over(own: &[String], readers: &[String]) -> Vec<String> {
     let key = |setting: &String| setting.split('=').next().unwrap_or_default().trim().to_owned();
     let changed: BTreeSet<String> = readers.iter().map(key).collect();

@@ -375,8 +375,8 @@ impl HybridRates {
         let up = network.links().iter().find(|link| link.tier == 0 && network.is_packet_uplink(link))?;
         let circuit = out.rate.min(host.rate);
         let packet = up.rate.min(host.rate);
-        // The two switches together must not exceed the rate of the receiver's link (seed 002, section 7.2), unless the
-        // packet switch is as fast as a circuit.
+        // The two switches together must not exceed the rate of the receiver's link (Kapoor's thesis, section 7.2),
+        // unless the packet switch is as fast as a circuit.
         let rest = Rate::from_bps(host.rate.as_bps() - packet.as_bps());
         let circuit_first = rest < packet;
         let limit = if circuit_first { circuit } else { circuit.min(rest) };

@@ -1,4 +1,4 @@
-//! Runs what the searches of all variants ask for, on all cores, until every line is known.
+//! Makes the runs that the searches of all variants request, on all cores, until every line is known.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,14 +24,14 @@ use crate::reach::Reach;
 use crate::search::{Ask, FirstLook, Line, SearchRange, SearchState, Slos, VariantSearch, rounded};
 use crate::so_far::{Judged, SoFar};
 
-/// How often a run without a message is made ten times as long, to learn how many messages there are.
+/// The number of times that a run without a message is made ten times as long, to measure the rate of messages.
 const LENGTHENED: u32 = 5;
 
 /// The calls that a search makes while it works, from any thread.
 pub trait SearchWatch: Sync {
-    /// The search calls this when it has news.
+    /// Receives an event of the search.
     fn on_news(&self, _news: &News<'_>, _so_far: &SoFar) {}
-    /// The search calls this when a run has progressed, or is done and kept.
+    /// Called when a run has progressed, or is done and kept.
     fn on_progress(&self, _so_far: &SoFar) {}
     /// Returns false to stop the search.
     fn goes_on(&self) -> bool {
@@ -39,7 +39,7 @@ pub trait SearchWatch: Sync {
     }
 }
 
-/// The news of a search.
+/// The events of a search that a progress display shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum News<'a> {
     /// The search begins; the directory may have finished runs already.
@@ -54,12 +54,12 @@ pub enum News<'a> {
     Round,
 }
 
-/// The place of a search: its threads, and the memory that its runs under way may need together, in bytes.
+/// The resources of a search: its threads, and the memory that concurrent runs may need together, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Room {
     /// The number of runs at the same time.
     pub threads: usize,
-    /// The number of bytes that all runs under way may need.
+    /// The number of bytes that all concurrent runs may need.
     pub memory_max: u64,
 }
 
@@ -111,8 +111,8 @@ struct Driver<'a> {
     so_far: Mutex<SoFar>,
 }
 
-/// Finds the line of every variant. Finished runs are kept in the folder `dir`, if any. Those that are there already
-/// are not run again, unless `existing` says otherwise.
+/// Finds the line of every variant. Finished runs are kept in the folder `dir`, if any. Runs that it already has are
+/// not repeated, unless `existing` demands it.
 ///
 /// # Errors
 /// If a run fails, or cannot be kept, or the search is cancelled.
@@ -216,7 +216,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Runs what the searches need until their lines are known. `by` follows the verdicts that are told, and `rest`
+    /// Makes the runs that the searches need until their lines are known. `by` receives the verdicts, and `rest`
     /// further runs are expected afterwards.
     fn search<O: Objectives<Run = Run>>(
         &mut self,
@@ -374,7 +374,7 @@ impl Driver<'_> {
     }
 
     /// Returns the runs that are needed, in their order: from the journal, or else run now. `left` runs are expected
-    /// until all lines are known, these included; `lines` are those so far, or `None` while variants are compared.
+    /// until all lines are known, these included; `lines` are the lines so far, or `None` while variants are compared.
     fn run(
         &mut self,
         wanted: &[(usize, Ask)],

@@ -1,4 +1,4 @@
-//! The finished runs of a search, so that one which was killed repeats none.
+//! The finished runs of a search, kept so that a killed search repeats none of them.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ impl Finished for JournaledRun {
     }
 }
 
-/// Opens the runs of a run directory, without those that `existing` drops: all, or the damaged ones.
+/// Opens the runs of a run directory, without the runs that `existing` drops: all, or the damaged ones.
 pub(crate) fn open(dir: &Path, existing: Existing) -> Result<Store<JournaledRun>, StoreError> {
     let path = dir.join(FILE);
     if existing == Existing::Repair {

@@ -1,4 +1,4 @@
-//! [`Lines`]: what a search found, for every variant, with all that its tables and figures show.
+//! [`Lines`]: the result of a search for every variant, with all values of its tables and figures.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +14,12 @@ use crate::question::Asked;
 use crate::reach::Reach;
 use crate::search::{Found, Line, SearchState, VariantSearch};
 
-/// The lines of all variants.
+/// The load lines of all variants, with the question that they answer: the content of `lines.json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Lines {
     /// The scenario's title.
     pub title: String,
-    /// The load that was searched.
+    /// The key of the scenario whose value was searched, with its unit and range.
     pub over: Over,
     /// The objectives that every variant is searched for.
     pub slos: Vec<Slo>,
@@ -31,17 +31,17 @@ pub struct Lines {
     pub replicates_max: u32,
     /// The lines of the variants, in the order of the scenario.
     pub variants: Vec<Variant>,
-    /// The warnings about the scenario.
+    /// The warnings about the scenario, as `plimsoll run` prints them.
     #[serde(default)]
     pub warnings: Vec<String>,
 }
 
-/// The line of one variant.
+/// The load line of one variant, with the runs that decided it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Variant {
     /// The variant, with its point of a sweep if there is one.
     pub name: String,
-    /// The line that the search found.
+    /// The line that the search found, or the reason why there is none.
     #[serde(flatten)]
     pub line: Line,
     /// The line divided by the load of today: above 1 there is headroom.
@@ -61,7 +61,7 @@ pub struct Variant {
     pub undrained: Option<String>,
     /// The paired difference from the first variant, where the intervals of the two overlap.
     pub versus: Option<Versus>,
-    /// Every load that was run, ascending.
+    /// Every load that was run, ascending, with its verdict.
     pub loads: Vec<AtLoad>,
 }
 
@@ -86,7 +86,7 @@ pub struct Part {
 pub struct Versus {
     /// The load at which both variants were run.
     pub load: f64,
-    /// The number of the objective.
+    /// The index of the objective in [`Lines::slos`].
     pub slo: usize,
     /// The number of pairs of runs with the same seed.
     pub runs: usize,
@@ -98,12 +98,12 @@ pub struct Versus {
     pub interval: Option<Interval>,
 }
 
-/// One load of one variant.
+/// The runs of one variant at one load, and their verdict.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct AtLoad {
     /// The load of the runs, in the unit of the search.
     pub load: f64,
-    /// Whether the load meets every objective.
+    /// Whether the load meets every objective: met, violated or undecided.
     pub state: SearchState,
     /// The number of runs at this load.
     pub runs: usize,
@@ -113,7 +113,7 @@ pub struct AtLoad {
     pub strains: Vec<Option<f64>>,
     /// A workload whose messages were still open at the end of a run.
     pub undrained: Option<String>,
-    /// What the reader must know before trusting the runs, each once.
+    /// Facts that the reader must know before trusting the runs, each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -137,7 +137,7 @@ impl Lines {
         self.variants.iter().any(|variant| variant.line.is_met())
     }
 
-    /// Writes the objectives in words.
+    /// Returns the objectives in words, joined by `and`.
     pub fn objectives(&self) -> String {
         self.slos.iter().map(|slo| slo.text.as_str()).collect::<Vec<_>>().join(" and ")
     }
@@ -279,7 +279,7 @@ fn room(headroom: f64) -> String {
     }
 }
 
-/// The search of a variant, and what is known of it beside.
+/// The search of a variant, with the values that its line needs beside it.
 pub(crate) struct Searched<'a> {
     pub(crate) name: &'a str,
     pub(crate) search: &'a VariantSearch<'a>,
@@ -320,7 +320,7 @@ pub(crate) fn assemble<'a>(asked: &Asked<'_>, found: impl Iterator<Item = Search
 }
 
 impl Lines {
-    /// Returns what the runs had to say at loads that are met, each once: there an overload is no reason for it.
+    /// Returns the warnings of the runs at loads that are met, each once: an overload cannot be their cause there.
     pub fn said(&self) -> Vec<String> {
         let mut said = Vec::new();
         for Variant { name, loads, .. } in &self.variants {
@@ -349,7 +349,8 @@ fn today(search: &VariantSearch<'_>, at: f64, line: &Line, reach: &Reach) -> Sea
     }
 }
 
-/// Returns why no load meets the objectives: what they demand is beyond the network, or they exclude each other.
+/// Returns the reason why no load meets the objectives: they demand more than the network carries, or they exclude each
+/// other.
 fn reason(
     search: &VariantSearch<'_>,
     line: &Line,
@@ -417,7 +418,7 @@ fn part(search: &VariantSearch<'_>, line: &Line, binding: Option<usize>) -> Opti
     let (from, _, low) = search.loads().next()?;
     let (to, _, high) = search.loads().find(|(load, ..)| Some(*load) == line.high())?;
     let after = parts(&high, slo);
-    // Of a line below every load, nothing is known to have grown: then what there is, but the wires.
+    // Of a line below every load, no growth is known: then the largest component counts, except the links.
     let before = if to > from { parts(&low, slo) } else { vec![0.0; after.len()] };
     let names = &high.first()?.parts;
     let wires = |name: &str| to <= from && (name == "serialisation" || name == "propagation");

@@ -1,4 +1,4 @@
-//! From what one run observed to what an objective needs of it, and from several runs to a verdict.
+//! The numbers that an objective needs of one run's outcome, and verdicts from several runs.
 //!
 //! *The rule.* Every run gives one number an objective: the share of its messages that were over the
 //! limit (for a percentile: `p99 < 1ms` holds where less than 1 % are over), or its mean, or its
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// The measurements of one run, for every objective.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Run {
-    /// The digest of the run's outcome.
+    /// The digest of the run's outcome, in hexadecimal digits.
     pub digest: String,
     /// A workload of which more than one message in a hundred was still open when the run ended, long
     /// after the last was sent: the network does not carry this load.
@@ -26,7 +26,7 @@ pub struct Run {
     pub samples: Vec<Sample>,
     /// The names of the components of a completion time.
     pub parts: Vec<String>,
-    /// What the reader must know before trusting the run.
+    /// Facts that the reader must know before trusting the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -38,7 +38,7 @@ pub struct Sample {
     pub messages: u64,
     /// The number of them that were over the limit, or missed their deadline.
     pub over: u64,
-    /// Mean completion time in us, or goodput in Mb/s, where the objective speaks of one.
+    /// Mean completion time in us, or goodput in Mb/s, if the objective limits one of these.
     pub value: Option<f64>,
     /// Completion times: how many in each `bin`, in ascending order; open messages are in `OPEN`.
     pub bins: Vec<(i32, u64)>,
@@ -46,8 +46,8 @@ pub struct Sample {
     /// the objective. `None` where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_strain: Option<f64>,
-    /// Mean of each part of the completion time in us over those messages that the objective is about:
-    /// the slowest 1 % for a p99, all for a mean.
+    /// Mean of each part of the completion time in us over the messages that the objective is about: the slowest 1 %
+    /// for a p99, all for a mean.
     pub parts_us: Vec<f64>,
 }
 
@@ -76,14 +76,14 @@ fn middle(bin: i32) -> f64 {
 }
 
 impl Run {
-    /// Measures the objectives of a run.
+    /// Measures every objective in the outcome of a run.
     pub fn of(outcome: &Outcome, slos: &[Slo], endless: bool) -> Run {
         let mut parts = Vec::new();
         let mut undrained = None;
         for workload in &outcome.workloads {
             let Some(observed) = OneRun::new(&workload.name, outcome) else { continue };
             let (open, done) = (observed.open_us().len() as f64, observed.completion_us().len() as f64);
-            // Beside endless flows a run ends at its duration, and what was sent last is open.
+            // Beside endless flows a run ends at its duration, and the last messages are still open.
             if !endless && open > OPEN_TOLERATED * (open + done) {
                 undrained.get_or_insert_with(|| workload.name.clone());
             }
@@ -145,7 +145,7 @@ impl Sample {
         }
     }
 
-    /// The number that is compared with the limit: above 1 violates the objective, whatever its kind.
+    /// The number that is compared with the limit: above 1 violates the objective, of any kind.
     fn strain(&self, slo: &Slo) -> Option<f64> {
         match slo.metric {
             Metric::Goodput => Some(slo.limit / self.value?.max(f64::MIN_POSITIVE)),
@@ -160,7 +160,7 @@ impl Sample {
     }
 }
 
-/// Returns what [`Sample::strain`] would be if every message took its time on idle links.
+/// Returns the value of [`Sample::strain`] if every message took its time on idle links.
 fn idle_strain(slo: &Slo, observed: &OneRun<'_>) -> Option<f64> {
     let idle = observed.idle_us()?;
     let is_over = |us: &f64| match slo.metric {
@@ -173,7 +173,7 @@ fn idle_strain(slo: &Slo, observed: &OneRun<'_>) -> Option<f64> {
 }
 
 /// Returns the first objective that no load can meet, judged as a load is, by the runs of all loads with all messages
-/// as fast as on idle links. Sizes are drawn, so a few runs decide only where they leave nothing to chance ([`SURE`]).
+/// as fast as on idle links. Sizes are drawn, so a few runs decide only if chance is excluded ([`SURE`]).
 pub(crate) fn slow_when_idle<O: Objectives<Run = Run>>(search: &Search<O>, slos: &[Slo]) -> Option<usize> {
     let runs: Vec<&Run> = search.loads().flat_map(|(_, _, runs)| runs).collect();
     (0..slos.len()).find(|&number| {
@@ -207,7 +207,7 @@ pub fn judge(slo: &Slo, samples: &[&Sample], level: f64) -> Verdict {
         };
     }
     let strains = strains(slo, samples);
-    // At a low load a run may have no message of a rare workload; the others speak for it.
+    // At a low load a run may have no message of a rare workload; the other runs are judged.
     let enough = strains.len() >= SPEAKING.min(samples.len());
     if !enough {
         return Verdict::Open;
@@ -305,7 +305,7 @@ fn percentile(samples: &[&Sample], share: f64, messages: u64) -> Option<Estimate
         stats::mean_interval(&below, stats::LEVEL).map(|interval| (interval.high - interval.low) / 2.0);
     let interval = half.and_then(|half| {
         let (low, high) = (middle(at(share - half)?), middle(at(share + half)?));
-        // Beyond the largest sample, or among open messages, there is no upper end.
+        // Beyond the largest sample, or among open messages, the interval has no upper end.
         (share + half < 1.0 && high.is_finite()).then_some(Interval { low, high })
     });
     Some(Estimate { value, interval, samples: messages })

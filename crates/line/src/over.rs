@@ -13,13 +13,13 @@ use crate::search::rounded;
 pub struct Over {
     /// The dotted key: `workload.background.load`.
     pub key: String,
-    /// The unit of its numbers.
+    /// The unit in which values of the key are given.
     pub unit: Unit,
     /// Its value in the scenario, in its unit.
     pub today: f64,
-    /// The lowest value that is tried.
+    /// The lowest value that the search tries, in `unit` (`--within`).
     pub low: f64,
-    /// The highest value that is tried.
+    /// The highest value that the search tries, in `unit` (`--within`).
     pub high: f64,
 }
 
@@ -210,7 +210,7 @@ pub(crate) fn shared_link_bps(model: &Model, workload: &Workload) -> Option<f64>
 }
 
 fn over(key: String, unit: Unit, today: f64, high: f64) -> Over {
-    // One who is over the top today is interested in what is below.
+    // If today's load is above the range, the range below it is searched.
     let low = rounded((LOWEST * today).min(high / 2.0));
     Over { key, unit, today, low, high: rounded(high) }
 }

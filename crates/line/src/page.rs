@@ -10,7 +10,7 @@ use crate::over::Unit;
 /// The texts of the page beside the lines.
 #[derive(Clone, Copy, Debug)]
 pub struct PageTexts<'a> {
-    /// What the experiment shows; may be empty.
+    /// The description of the experiment; may be empty.
     pub description: &'a str,
     /// The command that repeats the search.
     pub command: &'a str,
@@ -20,7 +20,7 @@ pub struct PageTexts<'a> {
     pub version: &'a str,
     /// The commit that plimsoll was built from, where known.
     pub commit: Option<&'a str>,
-    /// The text of the scenario.
+    /// The text of the scenario, which the page includes.
     pub scenario: &'a str,
 }
 
@@ -91,7 +91,7 @@ impl Lines {
         let (mut left, mut right) = (f64::INFINITY, 0.0f64);
         let schemes = self.schemes();
         for variant in &self.variants {
-            // The search tries few loads, and those of two variants differ: what lies between them is not known.
+            // The search tries few loads, which differ between variants, so values between them are not known.
             let mut line = ChartLine {
                 apart: true,
                 ..ChartLine::new(&variant.name, schemes.color(&variant.name), Vec::new(), Vec::new())

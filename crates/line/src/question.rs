@@ -14,7 +14,7 @@ use crate::page::PageTexts;
 /// A question for a load line, as a user writes it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LineQuestion {
-    /// The objectives, such as `p99(query) < 1ms`; those of the scenario's table `slo` if empty.
+    /// The objectives, such as `p99(query) < 1ms`; if empty, the objectives of the scenario's table `slo`.
     pub slo: Vec<String>,
     /// The load to search, by its key or its workload.
     pub over: Option<String>,
@@ -53,15 +53,15 @@ const REPLICATES_MAX: u32 = 32;
 /// A question that a scenario can answer.
 #[derive(Clone, Debug)]
 pub struct Asked<'a> {
-    /// The scenario that is searched.
+    /// The scenario whose variants are searched.
     pub scenario: &'a Scenario,
     /// The objectives, each of which every variant has.
     pub slos: Vec<Slo>,
-    /// The load that is searched.
+    /// The key of the scenario whose value is searched.
     pub over: Over,
     /// The load to judge beside the line, in the unit of `over`; today's if `None`.
     pub at: Option<f64>,
-    /// The question as it was asked.
+    /// The question as it was asked, before defaults were filled in.
     pub question: LineQuestion,
 }
 
@@ -71,7 +71,7 @@ pub enum LineQuestionError {
     /// A part of the question is invalid.
     #[error(transparent)]
     Question(#[from] QuestionError),
-    /// There is no such load.
+    /// The scenario has no load that can be searched.
     #[error(transparent)]
     Over(#[from] OverError),
     /// The question names no objective, and neither does the scenario.
@@ -113,9 +113,9 @@ impl LineQuestion {
 }
 
 impl Asked<'_> {
-    /// Returns what the run directory records of the search. Its scenario begins with the question, so that another
-    /// question is another run; precision and speed are not part of it. `command` is the one that repeats the search,
-    /// without the question.
+    /// Returns the plan that the run directory records of the search. Its scenario begins with the question, so that
+    /// another question is another run; precision and speed are not part of it. `command` is the one that repeats the
+    /// search, without the question.
     pub fn plan(&self, mut command: String, commit: Option<&str>) -> RunPlan {
         let Asked { scenario, slos, over, question, .. } = self;
         for slo in slos {

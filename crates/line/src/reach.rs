@@ -19,7 +19,7 @@ pub(crate) struct Reach {
     pub(crate) impossible: Option<String>,
 }
 
-/// The lowest load that offers what a goodput objective demands.
+/// The lowest load that offers the goodput of an objective.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Floor {
     /// The load that offers the limit on average.

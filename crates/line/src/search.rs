@@ -8,7 +8,7 @@ pub use plimsoll_stats::search::{Ask, Found, Line, SearchRange, SearchState, rou
 
 use crate::measure::{Run, Sample, confirms, judge, may_decide, strain};
 
-/// The search of one variant.
+/// The search of one variant's load line, which reads the objectives' measurements.
 pub type VariantSearch<'a> = search::Search<Slos<'a>>;
 
 /// The objectives of a search, all of which a load has to meet.

@@ -1,4 +1,4 @@
-//! [`SoFar`]: how far a search is, and how long the rest of it may take.
+//! [`SoFar`]: the progress of a search, and an estimate of the remaining time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use plimsoll_experiment::bench::duration;
 
 use crate::search::Line;
 
-/// The state of a search that goes on. It reads no clock.
+/// The state of a running search. It reads no clock.
 #[derive(Clone, Debug, Default)]
 pub struct SoFar {
     /// The number of finished runs that the directory held already.
     pub there: usize,
     /// The loads that are judged, in their order.
     pub judged: Vec<Judged>,
-    /// The lines so far, by variant.
+    /// The lines as the finished runs determine them, by variant.
     pub lines: Vec<(String, Line)>,
     /// Whether the search compares variants by further runs, at loads between their lines.
     pub compares: bool,
@@ -22,16 +22,16 @@ pub struct SoFar {
     pub(crate) done: usize,
     /// The number of runs that the search may still need, as far as an estimate goes.
     pub(crate) left: usize,
-    /// The finished part of each run under way, 0 to 1.
+    /// The finished part of each running run, 0 to 1.
     pub(crate) under_way: BTreeMap<usize, f64>,
 }
 
-/// A load that is judged.
+/// A load of a variant that the finished runs have judged, in words for the progress display.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Judged {
     /// The name of the variant, with its point of a sweep if there is one.
     pub variant: String,
-    /// The load with its unit.
+    /// The load with its unit, as tables print it.
     pub load: String,
     /// Whether the load meets the objectives, in words.
     pub verdict: String,
@@ -39,7 +39,7 @@ pub struct Judged {
     pub runs: usize,
 }
 
-/// The number of runs without which their mean duration says too little.
+/// The number of runs below which their mean duration is not used.
 const TELLING: f64 = 0.2;
 
 impl SoFar {
@@ -68,7 +68,7 @@ impl SoFar {
         self.done
     }
 
-    /// Returns the number of runs that are kept, those of earlier searches included.
+    /// Returns the number of runs that are kept, runs of earlier searches included.
     pub fn kept(&self) -> usize {
         self.there + self.done
     }

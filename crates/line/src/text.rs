@@ -95,7 +95,7 @@ impl Lines {
         Grid { title, corner: "variant".to_owned(), rows: rows.collect(), columns, notes: Vec::new() }
     }
 
-    /// Whether the interval of a variant's line lies above those of all others.
+    /// Whether the interval of a variant's line lies above the intervals of all others.
     fn is_best(&self, number: usize) -> bool {
         let least = |variant: &Variant| match variant.line.found() {
             Found::Always => Some(f64::INFINITY),

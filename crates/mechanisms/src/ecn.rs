@@ -84,7 +84,7 @@ pub enum Compare {
     AtLeast,
 }
 
-/// Marks the packets of one queue.
+/// Marks the packets of one queue by its length: a rule without state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ecn(EcnParams);
 

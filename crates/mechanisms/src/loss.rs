@@ -6,7 +6,7 @@
 
 use crate::chance::Chance;
 
-/// Loses packets with one probability.
+/// Loses packets independently of each other, all with the same probability.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UniformLoss {
     chance: Chance,

@@ -48,9 +48,9 @@ pub struct Marking {
 /// The place of a mechanism's table in a scenario, and further properties that the scenario's reader needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Table {
-    /// The section that has the key.
+    /// The section of a scenario that has the key: `port`, `host` or `paths`.
     pub section: Section,
-    /// The key within the section.
+    /// The key of the mechanism's table within the section, such as `ecn`.
     pub key: &'static str,
     /// The behaviour where the key is `"off"`, as a sentence without its full stop.
     pub off: &'static str,
@@ -149,16 +149,16 @@ pub struct Active {
     pub table: Table,
     /// The port engine that its parameters need.
     pub engine: EngineNeed,
-    /// The setting that needs the engine.
+    /// The key and value that need the engine, for messages.
     pub engine_setting: &'static str,
-    /// The verdict of [`Mechanism::validate`].
+    /// The result of [`Mechanism::validate`]: the first parameter that is out of range, if any.
     pub verdict: Result<(), InvalidParam>,
     /// The way in which it marks packets or drops them early, if it does.
     pub marking: Option<Marking>,
 }
 
 impl Active {
-    /// A mechanism with these parameters.
+    /// Makes the description of a mechanism with these parameters.
     pub fn new<M: Mechanism>(params: &M) -> Active {
         Active {
             table: M::TABLE,

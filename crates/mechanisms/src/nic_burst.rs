@@ -235,7 +235,7 @@ impl<T> Coalescer<T> {
 /// A received segment, as receive offload sees it; also the result of merging segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceivedSegment {
-    /// The flow has this number.
+    /// The number of the segment's flow; only segments of one flow are merged.
     pub flow: u64,
     /// The sequence number of the first payload byte.
     pub seq: u64,

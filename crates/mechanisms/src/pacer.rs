@@ -144,7 +144,7 @@ impl Mechanism for PacerParams {
     }
 }
 
-/// Packets that went through a pacer.
+/// The numbers of packets that a pacer delayed and that bypassed it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PacedCounts {
     /// Packets of associated flows, and packets that had to queue behind them: they drew tokens.

@@ -169,7 +169,7 @@ impl<T> PfabricQueue<T> {
         may(item).then(|| self.take(flow, 0))
     }
 
-    /// Returns the next packet to send.
+    /// Returns the packet that is sent next, without removing it.
     pub fn peek(&self) -> Option<&T> {
         self.next().and_then(|flow| self.flows[flow].packets.front()).map(|(_, item)| item)
     }
@@ -201,7 +201,7 @@ impl<T> PfabricQueue<T> {
         all.into_iter().map(|(_, item)| item)
     }
 
-    /// Returns the most bytes that fit.
+    /// Returns the largest number of bytes that the queue may hold.
     #[inline]
     pub fn largest(&self) -> u64 {
         match self.params.overflow {

@@ -77,7 +77,7 @@ impl Mechanism for PfcParams {
             .limits_queue();
 }
 
-/// The packets that a pause stops.
+/// The packets that a pause stops: one priority, or all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PauseScope {
@@ -107,7 +107,7 @@ pub struct PausedLink {
 /// Thresholds that fit their buffer, in bytes held of one class: a priority, or the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Thresholds {
-    /// The packets that a pause stops.
+    /// The packets that a pause stops: those of one priority, or all of the link.
     pub scope: PauseScope,
     /// The switch pauses the sender when it holds this many bytes or more.
     pub xoff: u64,
@@ -188,7 +188,7 @@ pub fn headroom(link: &PausedLink, response: Span) -> Bytes {
 pub struct Priorities(u8);
 
 impl Priorities {
-    /// The set of all priorities.
+    /// The set of all eight priorities.
     pub const ALL: Priorities = Priorities(u8::MAX);
 
     /// The set of `priority` alone, 0 to 7.
@@ -353,7 +353,7 @@ impl PauseState {
         !self.paused.has(priority)
     }
 
-    /// Returns the priorities that are paused.
+    /// Returns the priorities that may not be sent on the link now.
     pub fn paused(&self) -> Priorities {
         self.paused
     }
@@ -363,7 +363,7 @@ impl PauseState {
 /// clauses 3 and 31).
 pub const PAUSE_FRAME: Bytes = Bytes::new(84);
 
-/// 802.1Q has eight priorities.
+/// The number of priorities of IEEE 802.1Q: 0, the lowest, to 7.
 pub const PRIORITIES: usize = 8;
 
 const PS_PER_S: u128 = 1_000_000_000_000;

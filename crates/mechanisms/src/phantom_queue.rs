@@ -82,7 +82,7 @@ impl Mechanism for PhantomQueueParams {
     }
 }
 
-/// Counts the bytes of one link.
+/// The phantom queue of one link: a counter of bytes that drains below the link's rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PhantomQueue {
     /// Time one byte takes at the drain rate, in 2^-16 ps.

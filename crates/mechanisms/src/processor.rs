@@ -39,9 +39,9 @@ pub struct ProcessorParams {
     /// The cost of each time that TCP sends data, on an acknowledgement, a timer or a call of the application, for any
     /// number of segments: at most 1 ms. Default 0 s.
     pub send_call: Span,
-    /// The costs of sending.
+    /// The costs of the sending direction, for each packet, segment and byte.
     pub send: StackCosts,
-    /// The costs of receiving.
+    /// The costs of the receiving direction, for each packet, segment and byte.
     pub receive: StackCosts,
 }
 

@@ -127,7 +127,7 @@ pub enum LevelShare {
 /// The levels of one host, computed from its parameters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Levels {
-    /// The length of the network epoch.
+    /// The length of the network epoch: 2 n P / R + eps, or as given.
     pub epoch: Span,
     /// Level 0, the lowest, first; at most [`LEVELS_MAX`].
     pub levels: Vec<Level>,
@@ -136,7 +136,7 @@ pub struct Levels {
 /// The share of one level, and the latency that it gets for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Level {
-    /// Bytes per epoch; `Bytes::new(u64::MAX)` without limit.
+    /// The bytes that the level may send in an epoch; `Bytes::new(u64::MAX)` without a limit.
     pub bucket: Bytes,
     /// The rate at which it may send for ever: bucket over epoch, rounded down, at most the link's.
     pub rate: Rate,
@@ -455,7 +455,7 @@ impl JsonSchema for LevelShare {
     }
 }
 
-/// 802.1Q has eight priorities.
+/// The greatest number of levels: the eight priorities of IEEE 802.1Q.
 pub const LEVELS_MAX: usize = 8;
 
 const UNLIMITED: Bytes = Bytes::new(u64::MAX);

@@ -115,7 +115,7 @@ impl Mechanism for RedParams {
     }
 }
 
-/// The decision about an arriving packet.
+/// The decision of RED about an arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// The packet is queued as it is.

@@ -24,7 +24,7 @@ macro_rules! kinds {
             /// All kinds, in the order of the schema.
             pub const ALL: &[Kind] = &[$(Kind::$Kind,)+];
 
-            /// Returns what the kind says about itself.
+            /// Returns the description of the kind.
             pub fn describe(self) -> &'static Description {
                 match self {
                     $(Kind::$Kind => &$description,)+
@@ -48,7 +48,7 @@ kinds! {
 }
 
 impl Kind {
-    /// Returns the value of `transport.kind`.
+    /// Returns the kind's name, which is the value of `transport.kind`.
     pub fn name(self) -> &'static str {
         self.describe().name
     }

@@ -11,7 +11,7 @@
 //! of 1, 2, 4, ... steps.
 //!
 //! [`page_rtts`] is the distribution of round-trip times that DeTail's authors show for the creation of a page
-//! (SIGCOMM 2012 talk, seed 004).
+//! (SIGCOMM 2012 talk).
 
 use crate::integral;
 use crate::law::{Empirical, Law};

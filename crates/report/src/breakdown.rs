@@ -37,7 +37,7 @@ pub fn page(traced: &Traced, slowest: usize, command: &str, version: &str, commi
     })
 }
 
-/// Writes all numbers as JSON.
+/// Returns all numbers of a trace as JSON, as `plimsoll breakdown --format json` prints them.
 pub fn json(traced: &Traced) -> String {
     let report = &traced.report;
     let mut whole = json!({

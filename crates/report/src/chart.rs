@@ -17,7 +17,7 @@ pub struct Chart {
     pub title: String,
     /// One sentence on how to read the figure; it may be empty.
     pub note: String,
-    /// The marks are of one kind.
+    /// The marks of the figure, all of one kind.
     pub body: Body,
 }
 
@@ -101,7 +101,7 @@ impl Chart {
 pub struct Axis {
     /// The label names the quantity, without the unit where `format` has one.
     pub label: String,
-    /// The format of the numbers.
+    /// The format of the numbers at the axis and in tooltips, which includes the unit.
     pub format: Format,
     /// The axis is logarithmic instead of linear.
     pub log: bool,
@@ -211,12 +211,12 @@ pub const RECEIVERS: usize = RECEIVER_COLORS.len();
 pub const MARKERS: usize = 6;
 
 impl Color {
-    /// The colour on a light background.
+    /// Returns the colour on a light background, as `#rrggbb`.
     pub fn hex(self) -> &'static str {
         self.values()[0]
     }
 
-    /// The colour on a dark background.
+    /// Returns the colour on a dark background, as `#rrggbb`.
     pub fn dark(self) -> &'static str {
         self.values()[1]
     }
@@ -265,7 +265,7 @@ impl Color {
         }
     }
 
-    /// Lists every colour once.
+    /// Returns every colour once, for the style sheet of a page.
     pub fn all() -> impl Iterator<Item = Color> {
         use Part::{Circuit, Nic, Pacer, Propagation, Recovery, Serialisation, Service, Tier, Window};
         let parts = [
@@ -325,7 +325,7 @@ impl Schemes {
     }
 }
 
-/// Lines over a common axis.
+/// A figure of lines over a common horizontal axis, such as a timeline or a distribution.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Lines {
     /// The horizontal axis of all lines.
@@ -385,16 +385,16 @@ pub enum Read {
     AtTail,
 }
 
-/// One line of a figure.
+/// One line of a figure, with its points, its stroke and its intervals.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ChartLine {
     /// The name in the legend.
     pub name: String,
     /// The colour, and the marker with it.
     pub color: Color,
-    /// The ascending horizontal positions.
+    /// The horizontal positions of the points, ascending, in the unit of the axis.
     pub x: Vec<f64>,
-    /// The vertical position at each x.
+    /// The vertical position of each point, as many as `x`.
     pub y: Vec<f64>,
     /// The band or the error bars around the line.
     pub around: Option<Around>,
@@ -437,7 +437,7 @@ impl Stroke {
 /// The band or the error bars around a line, point by point.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Around {
-    /// The shape of the marks.
+    /// The shape that shows the range from `low` to `high`.
     pub shape: Shape,
     /// The lower end at each point, where there is one.
     pub low: Vec<Option<f64>>,
@@ -445,7 +445,7 @@ pub struct Around {
     pub high: Vec<Option<f64>>,
 }
 
-/// The marks around a line.
+/// The shapes that show a range around a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
     /// A filled band from the least to the greatest value.
@@ -462,18 +462,18 @@ impl ChartLine {
     }
 }
 
-/// A number and its interval.
+/// A point estimate with the ends of its interval, in the unit of the axis.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Whisker {
-    /// The value is the point estimate.
+    /// The point estimate.
     pub value: f64,
-    /// The lower end of the interval.
+    /// The lower end of the interval; `None` where there is no interval.
     pub low: Option<f64>,
-    /// The upper end of the interval.
+    /// The upper end of the interval; `None` where there is no interval.
     pub high: Option<f64>,
 }
 
-/// Horizontal bars of components.
+/// A figure of horizontal bars, each of which is divided into components that sum to a whole.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stacked {
     /// The horizontal axis, of a bar's whole.
@@ -492,16 +492,16 @@ impl Stacked {
     }
 }
 
-/// A component of every bar.
+/// A component of every bar, with its entry in the legend.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StackPart {
     /// The name in the legend.
     pub name: String,
-    /// The colour of the component.
+    /// The colour of the component in all figures of a page.
     pub color: Color,
 }
 
-/// One bar of components.
+/// One bar, with the sizes of its components.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StackRow {
     /// Rows of one group are side by side under its name.
@@ -510,7 +510,7 @@ pub struct StackRow {
     pub label: String,
     /// The colour and marker before the name, if the bar belongs to a scheme.
     pub scheme: Option<Color>,
-    /// The size of each component.
+    /// The size of each component of `parts`, in the unit of the axis.
     pub values: Vec<f64>,
 }
 
@@ -521,7 +521,7 @@ impl StackRow {
     }
 }
 
-/// Points with intervals.
+/// A figure of points with intervals, one a row, around a vertical reference line.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Dots {
     /// The horizontal axis of all points.
@@ -534,7 +534,7 @@ pub struct Dots {
     pub rows: Vec<DotRow>,
 }
 
-/// One point with its interval.
+/// One row: a point with its interval and its label.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DotRow {
     /// Rows of one group are side by side under its name.
@@ -570,9 +570,9 @@ pub struct GanttRow {
 /// A span of time in a row.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GanttSpan {
-    /// Where it begins on the axis.
+    /// The position on the axis at which the span begins.
     pub from: f64,
-    /// Its length on the axis.
+    /// The length of the span, in the unit of the axis.
     pub length: f64,
     /// The colour of the span.
     pub color: Color,
@@ -597,7 +597,7 @@ pub struct TimetableChart {
     pub bars: Vec<TimetableBar>,
     /// The name and the colour of the times without bars.
     pub night: StackPart,
-    /// The times without bars: from, until.
+    /// The times without bars, each from its start until its end, in weeks.
     pub nights: Vec<(f64, f64)>,
 }
 
@@ -606,17 +606,17 @@ pub struct TimetableChart {
 pub struct TimetableBar {
     /// The number of its row, from the top.
     pub row: usize,
-    /// The number of its kind.
+    /// The index of the bar's kind in `keys`.
     pub key: usize,
-    /// The number of its week.
+    /// The number of the week in which the bar lies.
     pub week: u64,
-    /// When it begins, in weeks.
+    /// The time at which the bar begins, in weeks.
     pub from: f64,
-    /// When it ends, in weeks.
+    /// The time at which the bar ends, in weeks.
     pub until: f64,
     /// The name of the bar.
     pub name: String,
-    /// The bytes that it carried.
+    /// The bytes on the wire that the circuit of the bar carried.
     pub bytes: f64,
     /// The share of what fits, which is the share of its height that is solid.
     pub filled: f64,

@@ -1,7 +1,7 @@
 //! The circuits of a hybrid network: a timetable of matchings, the bytes of each pair by week, and their tables.
 //!
-//! After REACToR (seed 002): a circuit that is filled to less than 90 % is waste (section 7.1), and the bytes of each
-//! configuration over the weeks are Fig. 7.9.
+//! After REACToR (Kapoor's thesis): a circuit that is filled to less than 90 % is waste (section 7.1), and the bytes
+//! of each configuration over the weeks are Fig. 7.9.
 
 use std::collections::BTreeMap;
 

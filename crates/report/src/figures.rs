@@ -6,7 +6,7 @@ pub use plimsoll_text::{count, counted};
 /// A unit that a column of numbers is written in.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Unit {
-    /// The name beside the numbers.
+    /// The abbreviation that is printed for the unit, such as `ms`.
     pub name: &'static str,
     /// The size in units of the summary.
     pub size: f64,

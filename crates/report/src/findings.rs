@@ -4,7 +4,7 @@ use crate::chart::Schemes;
 use crate::html::{Article, Figure, PageSection, article};
 use crate::table::{Grid, TableStyle};
 
-/// A sentence, tables and warnings.
+/// The result of a command that measures: a summary sentence, tables and warnings.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Findings {
     /// The summary, above the tables.
@@ -44,7 +44,7 @@ impl Findings {
         text
     }
 
-    /// Writes everything as Markdown.
+    /// Returns the sentence, the tables and the warnings as Markdown.
     pub fn to_markdown(&self) -> String {
         let grids: Vec<String> = self.grids.iter().map(Grid::to_markdown).collect();
         let mut text = format!("{}\n\n{}", self.sentence, grids.join("\n"));

@@ -60,7 +60,7 @@ pub struct Page<'a> {
     pub version: &'a str,
     /// The commit that plimsoll was built from, where known.
     pub commit: Option<&'a str>,
-    /// The merged scenario; may be empty.
+    /// The text of the scenario with its included files merged; may be empty.
     pub scenario: &'a str,
     /// Warnings in addition to the summary's.
     pub warnings: &'a [String],

@@ -10,7 +10,7 @@ use crate::figures;
 /// Identity of a watched queue. A scenario gives one name to the queues of all ports of a tier.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct QueueName<'a> {
-    /// The scenario's name for it.
+    /// The name of the queue in the scenario.
     pub name: &'a str,
     /// The port of the queue, in words.
     pub port: &'a str,

@@ -121,7 +121,7 @@ type Cell<'a> = &'a dyn Fn(&Compared) -> String;
 /// The names of the bounds, in the order of [`Comparison::bounds_ms`].
 const BOUNDS: [&str; 3] = ["LB_c", "LB_h", "LB_f"];
 
-/// Draws who sends to whom, when.
+/// Returns a chart of the schedule over time: a row for each sending port, a span for each of its circuits.
 pub fn of_schedule(kind: SchedulerKind, schedule: &Schedule, switching: &Switching) -> Chart {
     let ports = schedule.residue.ports();
     let mut rows: Vec<GanttRow> =

@@ -18,7 +18,7 @@ pub use canvas::{Glyph, Key, Size};
 use crate::chart::{Body, Chart, Color};
 use crate::escape::escape;
 
-/// Draws a chart as a file.
+/// Returns a chart as the text of an SVG file that needs no style sheet.
 pub fn render(chart: &Chart, size: Size) -> String {
     let mut canvas = Canvas::new(size, None);
     canvas.head(chart);

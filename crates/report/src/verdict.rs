@@ -90,7 +90,7 @@ impl Headline {
         }
     }
 
-    /// Returns the change of this statistic.
+    /// Returns the change of this statistic, with its paired interval.
     pub fn of(self, change: &WorkloadChange) -> &Change {
         match self {
             Headline::P99 => &change.p99,

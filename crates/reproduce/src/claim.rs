@@ -22,7 +22,7 @@ use crate::expression::{Number, RowExpression};
 use crate::published::{Published, PublishedKind};
 use crate::row::StudyRow;
 
-/// Rows that are computed together.
+/// Rows that a study file computes from measured and published values, for each combination of names.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Claims {
@@ -49,7 +49,7 @@ struct BestChoice {
     /// Whether the choice waits until every value has its number.
     #[serde(default)]
     needs_all: bool,
-    /// The value where there is no choice; without it, the rows are left out then.
+    /// The value if nothing can be chosen; without it, the rows are then left out.
     otherwise: Option<String>,
 }
 

@@ -14,13 +14,13 @@ use crate::study::FinishedRun;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PercentileFigure {
-    /// The figure whose runs it shows.
+    /// The name of the figure whose runs are measured.
     pub of: String,
     /// A measure of the samples that are distributed.
     pub(crate) samples: Measure,
-    /// The metric of its rows.
+    /// The name of the metric in the rows.
     pub metric: String,
-    /// The unit of its rows.
+    /// The unit of the rows.
     pub unit: String,
     /// The percentiles, which are the x axis.
     pub percentiles: Vec<String>,

@@ -33,11 +33,11 @@ pub struct StudyRun {
     pub figure: String,
     /// As in its rows: `source`, `standard`, `kernel` or `simulated`.
     pub base: String,
-    /// The point on the figure's axis.
+    /// The value on the figure's x axis.
     pub x: String,
     /// The scheme that the run is of.
     pub series: String,
-    /// Packets that completed a link.
+    /// The packet-hops of the run: packets that completed a link, counted at each link.
     pub packet_hops: u64,
     /// The rows that the run measured.
     pub rows: Vec<StudyRow>,

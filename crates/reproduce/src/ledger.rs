@@ -18,7 +18,7 @@ use crate::study::Study;
 /// The number of published values in each state.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Ledger {
-    /// The values that came out.
+    /// The number of values within their tolerance, or in the published order.
     pub held: usize,
     /// The values that did not, with an experiment that shows why.
     pub explained: usize,

@@ -10,9 +10,9 @@ use plimsoll_units::Span;
 pub struct FigureMetric {
     /// The name that rows have for it.
     pub name: String,
-    /// The unit of the number.
+    /// The unit of the number: `us`, `Mb/s`.
     pub unit: String,
-    /// The number that it is.
+    /// The measure that computes the number from an outcome.
     pub of: Measure,
 }
 

@@ -24,10 +24,10 @@ use plimsoll_text::csv::{CsvRecord, rows};
 
 use plimsoll_experiment::measure::SEGMENT_BYTES;
 
-/// Flows between all pairs of hosts.
+/// Flows between all pairs of hosts, as the scripts of pFabric and QJump generate them in ns-2.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PairArrivals {
-    /// Hosts, h0 to h(n - 1).
+    /// The number n of hosts, h0 to h(n - 1).
     pub hosts: u64,
     /// Share of a host's 10 Gb/s link that the scripts mean to load: it counts 1500 B for a packet of 1460 B.
     pub load: f64,
@@ -44,7 +44,7 @@ pub struct RoundRobinTransfers {
     pub servers: u64,
     /// The mean gap between queries in seconds, which ask every server; `None` if there are none.
     pub query_gap: Option<f64>,
-    /// Megabits of transfers per second.
+    /// The load of all transfers together, in Mb/s.
     pub mbps: f64,
     /// How long requests are created, in seconds.
     pub seconds: f64,
@@ -127,7 +127,7 @@ impl PairArrivals {
 }
 
 impl RoundRobinTransfers {
-    /// Returns them as a flow list.
+    /// Returns the transfers as the CSV text of a flow list.
     pub fn list(&self) -> String {
         let mut list = "start,source,destination,size,class\n".to_owned();
         for (seconds, server) in self.starts(&mut self.default_generator()) {

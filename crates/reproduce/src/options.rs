@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-/// The options of a reproduction.
+/// The options of a reproduction, as `plimsoll reproduce` has them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Short runs: the shape of every figure, without its tails.
     pub quick: bool,
-    /// The number of cores to use.
+    /// The number of threads on which runs are made, at least 1.
     pub threads: usize,
-    /// The seed of every run.
+    /// The seed of every run; values that are off are repeated with further seeds.
     pub seed: u64,
-    /// Run only these; everything if empty.
+    /// The figures or points to run; everything if empty.
     pub only: Vec<Part>,
     /// The folder of the servers' programs, where a study runs real servers.
     pub servers: PathBuf,
@@ -22,9 +22,9 @@ pub struct Options {
 /// A figure, or some of its points.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Part {
-    /// The name of the figure.
+    /// The name of the figure: `fig2b`.
     pub figure: String,
-    /// Points on its axis; all if empty.
+    /// The points on the figure's x axis; all if empty.
     pub xs: Vec<String>,
 }
 

@@ -7,11 +7,11 @@ use crate::row::StudyRow;
 /// Two schemes at one point of a figure.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Ordering {
-    /// The figure whose rows are compared.
+    /// The name of the figure whose rows are compared.
     pub figure: String,
-    /// The point on its axis.
+    /// The value on the figure's x axis at which they are compared.
     pub x: String,
-    /// The metric that is compared.
+    /// The name of the compared quantity.
     pub metric: String,
     /// The scheme with the smaller published value.
     pub smaller: String,

@@ -12,7 +12,7 @@ use plimsoll_text::csv::rows;
 
 use crate::row::StudyRow;
 
-/// How the paper gives a value.
+/// The form in which the paper gives a value: a number, a bound, or another paper's number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PublishedKind {
     /// It is this number, or about this number.
@@ -25,7 +25,7 @@ pub enum PublishedKind {
     Original,
 }
 
-/// The values of a study's paper.
+/// The published values of a study, read from its `published.csv`.
 #[derive(Clone, Default, Debug)]
 pub struct Published {
     values: Vec<PublishedValue>,

@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 /// One measured number beside the published one.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StudyRow {
-    /// The paper's figure or table.
+    /// The name of the figure or table of the study: `fig2b`.
     pub figure: String,
     /// `source`: as the study's scripts ran it, held to its values; `standard`: by the book. `kernel`: between
     /// network namespaces, held to the values; `simulated`: the same, simulated.
     pub base: String,
-    /// The scheme that was measured.
+    /// The scheme that was measured, such as a variant of the scenario.
     pub series: String,
     /// The value on the figure's x axis.
     pub x: String,
-    /// The name of the quantity.
+    /// The name of the measured quantity, with its unit: `queue_us_mean`.
     pub metric: String,
-    /// The unit of all its numbers.
+    /// The unit of all numbers of the row: `us`, `Mb/s`.
     pub unit: String,
-    /// The number that was measured.
+    /// The measured number, in `unit`.
     pub measured: f64,
     /// Its 95 % interval, where there are enough samples for one.
     pub ci: Option<(f64, f64)>,
@@ -30,7 +30,7 @@ pub struct StudyRow {
     pub published: Option<f64>,
     /// The original paper's number, where the study repeats an experiment of it.
     pub original: Option<f64>,
-    /// Measured / published.
+    /// The measured number over the published one; `None` where none is published.
     pub ratio: Option<f64>,
     /// The largest factor, either way, that counts as reproduced; `None` if the row is held to none.
     pub tolerance: Option<f64>,
@@ -53,7 +53,7 @@ pub struct StudyRow {
     pub suspect: bool,
 }
 
-/// What became of a published value.
+/// The result of the comparison with a published value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RowState {
@@ -68,7 +68,7 @@ pub enum RowState {
 }
 
 impl RowState {
-    /// Returns its name in files.
+    /// Returns the name of the state in files and tables.
     pub fn name(self) -> &'static str {
         match self {
             RowState::Held => "held",

@@ -31,7 +31,7 @@ pub enum Seeds {
 }
 
 impl RowFilter {
-    /// Returns whether a row is meant.
+    /// Returns whether the filter includes a row.
     pub fn has(&self, row: &StudyRow) -> bool {
         let one_of = |names: &Option<Vec<String>>, is: &str| {
             names.as_ref().is_none_or(|names| names.iter().any(|name| fits(name, is)))

@@ -4,8 +4,8 @@
 //! figures ──> jobs ──(without those in the journal)──batch──> journal ──> rows, in the figures' order
 //! ```
 //!
-//! Rows are made of what the journal has: where the full run of a point is not there, its quick one, which is marked
-//! and held to nothing; both are named as missing.
+//! Rows are made of the runs in the journal. If the full run of a point is missing, its quick run is used, marked and
+//! without a tolerance; missing runs are listed.
 
 mod bench;
 mod compose;
@@ -29,7 +29,7 @@ use bench::{Bench, Job};
 use compose::Composed;
 pub use replay::{Replay, replay};
 
-/// Everything that was measured.
+/// The results of a reproduction: every row, with the builds that measured them.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Reproduction {
     /// Whether the runs are those of a quick look.
@@ -38,7 +38,7 @@ pub struct Reproduction {
     pub seed: u64,
     /// One row for each number.
     pub rows: Vec<StudyRow>,
-    /// The pairs of schemes: which is better, as published and as measured.
+    /// The pairs of schemes with their published and measured order.
     pub orderings: Vec<Ordering>,
     /// Packets that completed a link, in all runs.
     pub packet_hops: u64,
@@ -55,7 +55,7 @@ pub struct Reproduction {
 pub struct ProgramBuild {
     /// The commit that it was built from.
     pub commit: String,
-    /// What its runs were told, and what the simulator made of their scenarios:
+    /// The identities of its runs, by settings and by the outcomes of their scenarios:
     /// [`Entry::identity`](crate::journal::Entry::identity) of each, once and sorted.
     pub digests: BTreeSet<String>,
 }
@@ -101,8 +101,7 @@ impl Reproduction {
 
 /// Runs the parts that the options name and the journal does not have.
 ///
-/// # Errors
-/// If a run is cancelled, or a shipped scenario does not load. The journal then has what was finished.
+/// # Errors If a run is cancelled, or a shipped scenario does not load. The journal then has the finished runs.
 pub fn reproduce(
     study: &'static Study,
     options: &Options,
@@ -117,8 +116,8 @@ pub fn reproduce(
     wanted.sort_by_key(|job| std::cmp::Reverse(job.duration()));
     bench.run(&wanted, journal, progress)?;
 
-    // What is not there in full may be there as a quick look had it, and the other way round. Full runs are not laid
-    // out for nothing: their lists of flows take seconds.
+    // A point without a full run may have a quick one, and the other way round. Full runs are not prepared needlessly:
+    // their lists of flows take seconds.
     let (short, full) = if options.quick {
         let full =
             if bench.is_all(&jobs, journal) { jobs.clone() } else { bench.jobs(false, options.seed)? };
@@ -144,7 +143,7 @@ pub fn reproduce(
 }
 
 /// Takes the runs of an earlier page over into the journal, where that has none of them: their rows are known by their
-/// place, and the settings are assumed to be those of today, which [`replay`] checks. The first such run stands for the
+/// place, and the settings are assumed to be those of today, which [`replay`] checks. The first such run has the
 /// packet-hops of all.
 ///
 /// # Errors

@@ -46,7 +46,7 @@ pub fn find(key: &str) -> Option<&'static Source> {
     SOURCES.get(key)
 }
 
-/// Returns the keys of all sources.
+/// Returns the keys of all sources in `studies/sources.toml`.
 pub fn keys() -> impl Iterator<Item = &'static str> {
     SOURCES.keys().map(String::as_str)
 }
@@ -57,7 +57,7 @@ static SOURCES: LazyLock<BTreeMap<String, Source>> = LazyLock::new(|| {
 });
 
 impl Source {
-    /// Returns the address of the publication.
+    /// Returns the address of the publication: its DOI's, or the source's own.
     pub fn address(&self) -> String {
         match (&self.doi, &self.url) {
             (Some(doi), _) => format!("https://doi.org/{doi}"),

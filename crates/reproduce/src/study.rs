@@ -28,7 +28,7 @@ pub(crate) type RunRows = fn(&Study, &FinishedRun<'_>) -> Vec<StudyRow>;
 pub(crate) type Exact = fn(&Study, seed: u64, folder: &Path) -> Result<Vec<StudyRow>, ReproduceError>;
 /// Computes rows from all others.
 pub(crate) type SummaryRows = fn(&Study, &[StudyRow]) -> Vec<StudyRow>;
-/// Makes the task of a point; `None` where a series does not have the point.
+/// Makes the task that measures a point of a figure; `None` where a series does not have the point.
 pub type MakePointTask = Arc<dyn Fn(&Point<'_>) -> Option<Arc<dyn Task>> + Send + Sync>;
 
 /// Functions of a kind, each with the name that a study file has for it.
@@ -49,9 +49,9 @@ pub struct Study {
     pub sources: StudySources,
     /// The name and text of every scenario file, so that the program needs none of them beside it.
     pub scenarios: &'static [(&'static str, &'static str)],
-    /// The figures, in the study's order.
+    /// The figures and tables that are reproduced, in the order of the study's file.
     pub figures: Vec<StudyFigure>,
-    /// The values that the paper gives.
+    /// The published values, from the study's `published.csv`.
     pub published: Published,
     /// Computes rows of a run beyond its figure's metrics.
     pub(crate) run_rows: Option<RunRows>,
@@ -79,21 +79,21 @@ pub struct Study {
     pub not_built: Vec<RowFilter>,
     /// The rows whose bound or tolerance is ours: the paper says it in words only.
     pub bounds_of_ours: Vec<RowFilter>,
-    /// Every known deviation.
+    /// The deviations from published values whose cause an experiment of the page shows.
     pub explanations: Vec<Explanation>,
-    /// The deviations that are not understood.
+    /// The deviations whose cause is not known, with the experiments that were tried.
     pub open: Vec<Explanation>,
     /// The page's title and the study's subject.
     pub head: String,
     /// The section before the figures, which says how to read the page.
     pub reading: String,
-    /// The section after the explanations.
+    /// The section of the page after the explanations (`closing.md`).
     pub closing: String,
     /// The section about pairs of schemes in the other order.
     pub orderings: String,
 }
 
-/// The publications behind a study.
+/// The publications behind a study, from `studies/sources.toml`.
 #[derive(Clone, Debug)]
 pub struct StudySources {
     /// The publication whose evaluation is reproduced.
@@ -108,7 +108,7 @@ pub struct StudySources {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PageTable {
-    /// The figure that its rows name.
+    /// The name of the figure in the table's rows.
     pub figure: String,
     /// The heading above it.
     pub title: String,
@@ -131,23 +131,23 @@ pub enum Base {
 /// A figure or table of the study.
 #[derive(Clone, Debug)]
 pub struct StudyFigure {
-    /// Its name in rows: `fig2b`.
+    /// The name of the figure in rows, options and file names: `fig2b`.
     pub id: String,
     /// The heading above it.
     pub title: String,
-    /// How its points are run.
+    /// The work of each point: a scenario, a task, or none.
     pub runs: Runs,
     /// The parameters of its task.
     pub(crate) parameters: Parameters,
     /// How the model of the machine runs its points, if it does.
     pub(crate) model: Option<Parameters>,
-    /// The settings that it runs with.
+    /// The bases with which its points are run.
     pub bases: Vec<Base>,
     /// The label of the x axis.
     pub axis: String,
     /// Whether the y axis is logarithmic however little the values span.
     pub log: bool,
-    /// The points on the x axis.
+    /// The points on the x axis, each with the settings that it adds.
     pub cases: Vec<Case>,
     /// The points of a quick look; if empty, the first, a middle and the last.
     pub quick: Vec<String>,
@@ -174,7 +174,7 @@ pub struct StudyFigure {
 /// The factor within which rows count as reproduced.
 #[derive(Clone, Debug)]
 pub struct Tolerance {
-    /// The rows that it is for.
+    /// The rows to which the tolerance applies.
     pub rows: RowFilter,
     /// The largest published value that it is for.
     pub up_to: Option<f64>,
@@ -182,7 +182,7 @@ pub struct Tolerance {
     pub factor: Option<f64>,
 }
 
-/// The work of a figure's point.
+/// The work of each point of a figure.
 #[derive(Clone)]
 pub enum Runs {
     /// It runs a network: a scenario, one of the study's files, with the series as its variant.
@@ -210,13 +210,13 @@ pub struct Point<'a> {
     pub x: &'a str,
     /// The scheme that the point is of.
     pub series: &'static str,
-    /// The settings that it runs with.
+    /// The set of settings with which the point is run.
     pub base: Base,
     /// Whether it is as short as a quick look has it.
     pub quick: bool,
-    /// The seed that the run has.
+    /// The seed of the run's random numbers.
     pub seed: u64,
-    /// Where the servers' programs are.
+    /// The folder of the servers' programs, for studies that run real servers.
     pub servers: &'a Path,
     /// Finds a study by the name of its folder.
     pub study: fn(&str) -> Option<&'static Study>,
@@ -225,9 +225,9 @@ pub struct Point<'a> {
 /// A point on a figure's x axis.
 #[derive(Clone, Debug, Default)]
 pub struct Case {
-    /// The value on the axis.
+    /// The value on the x axis, as rows have it.
     pub x: String,
-    /// The settings, as `--set` takes them.
+    /// The settings of the point, each in the form of `--set KEY=VALUE`.
     pub set: Vec<String>,
     /// The further settings of a quick look.
     pub quick_set: Vec<String>,
@@ -244,7 +244,7 @@ pub struct Case {
     pub transfers: Option<RoundRobinTransfers>,
 }
 
-/// A deviation and its mechanism.
+/// A deviation from published values: the rows, and the text that explains it or lists the tried experiments.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Explanation {

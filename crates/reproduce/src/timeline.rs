@@ -13,13 +13,13 @@ use crate::study::FinishedRun;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TimelineFigure {
-    /// The figure whose runs it shows.
+    /// The name of the figure whose runs are shown.
     pub of: String,
-    /// The workload that observed.
+    /// The name of the workload whose observations are shown.
     pub workload: String,
     /// Each row is the largest value of so long an interval; its x is the interval's end in seconds.
     pub every: Span,
-    /// The metric of its rows.
+    /// The name of the metric in the rows.
     pub metric: String,
     /// The runs' schemes, and their names on this figure; the others are not shown.
     pub series: BTreeMap<String, String>,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::outcome::Outcome;
 use crate::stats::percentile;
 
-/// Completion time over that on idle links ([`crate::outcome::Message::ideal`]), by size.
+/// Completion time over that on idle links ([`crate::outcome::MessageRecord::ideal`]), by size.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SlowdownBySize {
     /// The name of the variant.
@@ -23,14 +23,14 @@ pub struct SlowdownBySize {
     pub buckets: Vec<Bucket>,
 }
 
-/// Messages of about one size.
+/// The messages whose sizes are within one range, and their slowdowns.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Bucket {
-    /// They have more bytes than this.
+    /// The lower end of the range in bytes, exclusive.
     pub above: u64,
     /// The largest size of these messages in bytes.
     pub up_to: u64,
-    /// Number of them that completed.
+    /// The number of these messages that completed.
     pub messages: u64,
     /// Percentiles of their slowdown, in the order of [`SHARES`].
     pub slowdown: [Option<f64>; 3],

@@ -11,7 +11,7 @@ use plimsoll_units::Time;
 /// One packet as a port sent it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PacketRecord<'a> {
-    /// When its last bit left.
+    /// The time at which the packet's last bit left the port.
     pub time: Time,
     /// The port that sent it, as an index into the interfaces of the capture.
     pub interface: u32,
@@ -29,7 +29,7 @@ pub struct PacketRecord<'a> {
     pub size: u32,
     /// The number of payload bytes.
     pub payload: u32,
-    /// TCP's control bits; [`PacketRecord::ack`] represents ACK.
+    /// The control bits of the TCP header, without ACK, which [`PacketRecord::ack`] represents.
     pub flags: Flags,
     /// The IP header's ECN field.
     pub ecn: EcnField,

@@ -43,20 +43,20 @@ pub struct CircuitCurves {
     pub weeks_per_value: u64,
 }
 
-/// One circuit of the window.
+/// One circuit of the window: a bar of the figure.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CircuitBar {
-    /// The number of the week.
+    /// The number of the week, counted from the start of the run.
     pub week: u64,
-    /// When the circuit was established.
+    /// The time at which the circuit was established, in weeks.
     pub from: f64,
-    /// When it was taken down.
+    /// The time at which the circuit was taken down, in weeks.
     pub until: f64,
-    /// The host that sends by it.
+    /// The number of the host that sends by the circuit.
     pub sender: u32,
-    /// The host that receives by it.
+    /// The number of the host that receives by the circuit.
     pub receiver: u32,
-    /// The bytes that it carried.
+    /// The bytes on the wire that the circuit carried.
     pub bytes: u64,
     /// The bytes as a share of the capacity.
     pub filled: f64,
@@ -69,7 +69,7 @@ pub struct PairBytes {
     pub sender: u32,
     /// The number of the host that receives.
     pub receiver: u32,
-    /// The middle of each value's weeks.
+    /// The middle of the weeks of each value, in weeks since the start of the run.
     pub week: Vec<f64>,
     /// Bytes in a week, at each of these middles.
     pub bytes: Vec<f64>,

@@ -14,10 +14,10 @@ use crate::point::{PointKey, PointOutcome};
 use crate::summary::queue::delay_us;
 use crate::summary::workload::{WorkloadSubject, values_us};
 
-/// Most points of each curve.
+/// Limits of the number of points of each curve, which bound the size of a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Detail {
-    /// Points of a distribution.
+    /// The greatest number of points of a distribution.
     pub cdf_points: usize,
     /// The greatest number of bins of a timeline.
     pub timeline_bins: usize,
@@ -42,7 +42,7 @@ impl Detail {
     }
 }
 
-/// All curves of an experiment.
+/// All curves of an experiment, for the figures of its report.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Curves {
     /// One for each variant, sweep point and workload, over all replicates.
@@ -86,7 +86,7 @@ pub struct Timeline {
     pub queue: String,
     /// The port of the queue, in words.
     pub port: String,
-    /// Middle of each bin in ms.
+    /// The middle of each bin, in ms since the start of the run.
     pub ms: Vec<f64>,
     /// Mean delay in each bin in us.
     pub mean_us: Vec<f64>,

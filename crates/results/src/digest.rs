@@ -37,7 +37,7 @@ use crate::outcome::{
 pub struct Digest(u128);
 
 impl Digest {
-    /// The digest of an outcome.
+    /// Returns the digest of an outcome.
     pub fn of(outcome: &Outcome) -> Digest {
         let mut hasher = Hasher::new();
         outcome.feed(&mut hasher);
@@ -137,7 +137,7 @@ impl Default for Checksum {
 }
 
 impl Checksum {
-    /// Takes the next bytes.
+    /// Adds the next bytes to the checksum.
     pub fn update(&mut self, mut bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         if self.filled > 0 {
@@ -158,7 +158,7 @@ impl Checksum {
         self.filled = rest.len();
     }
 
-    /// The checksum of all bytes.
+    /// Returns the checksum of all bytes so far.
     pub fn finish(mut self) -> Digest {
         if self.filled > 0 {
             self.pending[self.filled..].fill(0);

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Times are in nanoseconds. Node `n` has the address 11.(n / 256).(n mod 256).1; ports count up from 10000 for each
-//! pair of nodes. The ideal time is Plimsoll's, of a flow on idle links ([`crate::outcome::Message::ideal`]).
+//! pair of nodes. The ideal time is Plimsoll's, of a flow on idle links ([`crate::outcome::MessageRecord::ideal`]).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

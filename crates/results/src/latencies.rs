@@ -16,7 +16,7 @@ pub struct Latencies {
     pub unfinished: u64,
 }
 
-/// A workload or a point of a run cannot be chosen, or has no latency. The message says what is allowed.
+/// A workload or a point of a run cannot be chosen, or has no latency. The message lists the allowed names.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct NoLatencies(String);

@@ -19,7 +19,7 @@ pub enum LinkQuantity {
 /// One quantity of the links at a sweep point.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LinkMap {
-    /// The quantity that the map shows.
+    /// The quantity that the map shows: drops, or the share of paused time.
     pub quantity: LinkQuantity,
     /// Swept keys and their values.
     pub sweep: Vec<(String, String)>,

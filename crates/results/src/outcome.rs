@@ -15,7 +15,7 @@ use crate::capture::Capture;
 pub use plimsoll_fabric::observed::{Counter, Counters, QueueObservation, When};
 pub use plimsoll_fabric::{CircuitUse, CircuitWeek, ScheduleTimes};
 
-/// Everything one run observed.
+/// Observations of one run, simulated or emulated: records, queues, counters and series.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Names of the workloads; records refer to them by index.
@@ -34,7 +34,7 @@ pub struct Outcome {
     pub observations: Vec<Observation>,
     /// Load that workloads requested beyond their need, one entry for each workload that may.
     pub extra: Vec<ExtraLoad>,
-    /// The queues that the scenario watches.
+    /// The queues that the scenario watches (`observe.queue`), each with its series and counts.
     pub queues: Vec<QueueObservation>,
     /// Every link, by number, where the scenario asks for links.
     pub links: Vec<LinkTotals>,
@@ -44,13 +44,13 @@ pub struct Outcome {
     pub circuits: Vec<CircuitUse>,
     /// Every week of the control loop of circuits, from week 0.
     pub circuit_weeks: Vec<CircuitWeek>,
-    /// Every connection that carried data.
+    /// Every connection that carried data, with its segments, retransmissions and timeouts.
     pub connections: Vec<ConnectionRecord>,
     /// Per-connection series, where the scenario asks for them.
     pub series: Vec<SeriesPoint>,
     /// Goodput per interval, where the scenario asks for it.
     pub goodput: Vec<GoodputInterval>,
-    /// The counters of the whole run.
+    /// The counters of the whole run, warm-up included, such as drops, marks and packet-hops.
     pub counters: Counters,
     /// The links that were slow or dead for a while, from the scenario.
     pub faults: Vec<FaultRecord>,
@@ -71,9 +71,9 @@ pub struct LinkTotals {
     pub tier: String,
     /// The rate at which the link sends.
     pub rate: Rate,
-    /// Length of the observation.
+    /// Length of the observation: from the warm-up to `run.duration`.
     pub observed: Span,
-    /// Packets that completed it.
+    /// Packets whose last bit reached the far end within the observation.
     pub packets: u64,
     /// The number of bytes in these packets.
     pub bytes: u64,
@@ -88,7 +88,7 @@ pub struct LinkTotals {
 /// Totals of a host's processor: its stack's part of the run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ProcessorTotals {
-    /// The number of the host.
+    /// The number of the host, counted from 0.
     pub host: u32,
     /// Busy time of each core from the warm-up to the end; interrupts are on the first, applications on the last.
     pub busy: Vec<Span>,
@@ -100,43 +100,43 @@ pub struct ProcessorTotals {
     pub ring_drops: u64,
 }
 
-/// One connection, both directions.
+/// Totals of one connection over the whole run, both directions together.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ConnectionRecord {
     /// Index into [`Outcome::workloads`].
     pub workload: u16,
-    /// The host that opened it.
+    /// The number of the host that opened the connection.
     pub client: u32,
-    /// The host at the other end.
+    /// The number of the host that accepted the connection.
     pub server: u32,
     /// Bytes delivered to the applications, both directions.
     pub delivered: u64,
     /// First and last delivery of application bytes.
     pub active: Option<(Time, Time)>,
-    /// Data segments sent, retransmissions included.
+    /// Segments with payload that both ends sent, retransmissions included.
     pub segments: u64,
     /// The number of segments that were retransmitted.
     pub retransmissions: u64,
-    /// Retransmission timeouts.
+    /// Times that a retransmission timer fired, at either end.
     pub timeouts: u64,
-    /// Data segments that arrived with CE.
+    /// Segments with payload that arrived with the ECN mark CE.
     pub marked: u64,
     /// Times that the pacer associated the connection anew.
     pub pacer_associations: u64,
     /// Times that an association was renewed before it ran out.
     pub pacer_renewals: u64,
-    /// Times that an association ran out.
+    /// Times that an association of the pacer timed out.
     pub pacer_dissociations: u64,
 }
 
-/// A sample of one connection's sender.
+/// A sample of one connection's sender (`observe.flow_series`), at a fixed interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SeriesPoint {
-    /// The time of the event.
+    /// The time of the sample.
     pub time: Time,
     /// Index into [`Outcome::connections`].
     pub connection: u32,
-    /// Congestion window in bytes.
+    /// Congestion window in bytes of payload.
     pub cwnd: u64,
     /// Slow start threshold in bytes; [`SeriesPoint::NO_SSTHRESH`] while slow start has no end.
     pub ssthresh: u64,
@@ -158,7 +158,7 @@ impl SeriesPoint {
 /// Bytes sent for the first time by all senders of a workload in one interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct GoodputInterval {
-    /// Start of the interval.
+    /// The start of the interval, since the start of the run.
     pub time: Time,
     /// Its length, the same for all; the run may end within the last.
     pub length: Span,

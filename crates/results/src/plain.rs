@@ -8,7 +8,7 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 
 /// A quantity that files have as a plain number.
 pub(crate) trait Plain: Sized {
-    /// The number that stands for it in a file.
+    /// The type of the number in a file.
     type As: fmt::Display + FromStr;
     fn to_plain(&self) -> Self::As;
     fn from_plain(number: Self::As) -> Self;

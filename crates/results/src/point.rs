@@ -35,7 +35,7 @@ impl fmt::Display for PointKey {
     }
 }
 
-/// A sweep point in words.
+/// Returns a sweep point in words, such as `workload.background.load = 0.4`.
 pub fn sweep_label(sweep: &[(String, String)]) -> String {
     sweep.iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ")
 }
@@ -45,7 +45,7 @@ pub fn sweep_label(sweep: &[(String, String)]) -> String {
 pub struct PointOutcome {
     /// The key that names the run.
     pub key: PointKey,
-    /// The seed that it drew from.
+    /// The seed of the run's random streams.
     pub seed: u64,
     /// The digest of the field `outcome`.
     pub digest: Digest,

@@ -41,7 +41,7 @@ pub struct Recording {
     pub length: u64,
     /// The names of the tiers, from the hosts (`host`) upwards.
     pub tiers: Vec<String>,
-    /// Hosts, then switches.
+    /// The nodes: all hosts by number, then all switches.
     pub nodes: Vec<NodeOfReplay>,
     /// Links by the number of their port.
     pub links: Vec<LinkOfReplay>,
@@ -60,7 +60,7 @@ pub struct Recording {
 /// A host or a switch as a replay draws it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct NodeOfReplay {
-    /// The scenario's name for it.
+    /// The name of the node, such as `h3` or `leaf0`.
     pub name: String,
     /// The number of its tier in [`Recording::tiers`].
     pub tier: usize,
@@ -75,26 +75,26 @@ pub struct LinkOfReplay {
     pub to: u32,
     /// The rate in bits per second.
     pub rate: u64,
-    /// The propagation in ps.
+    /// The one-way propagation delay in ps.
     pub delay: u64,
 }
 
 /// The packets of a recording, by number; every column is as long.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct PacketColumns {
-    /// The number of the workload.
+    /// The number of the workload in [`Recording::workloads`].
     pub workload: Vec<u16>,
-    /// The connection's number.
+    /// The number of the connection.
     pub flow: Vec<u32>,
-    /// The host that sends it.
+    /// The number of the host that sent the packet.
     pub source: Vec<u32>,
-    /// The host that it is for.
+    /// The number of the host to which the packet is addressed.
     pub destination: Vec<u32>,
-    /// The bytes on the wire.
+    /// The size of the packet in bytes on the wire.
     pub size: Vec<u16>,
     /// The number of the first payload byte in the connection, modulo 2^32.
     pub seq: Vec<u32>,
-    /// The number of the [`PacketKind`].
+    /// The kind of the packet, as the number of a [`PacketKind`].
     pub kind: Vec<u8>,
     /// The 802.1p priority of the packet.
     pub priority: Vec<u8>,

@@ -67,7 +67,7 @@ const BESIDE_POINTS: [&str; 3] = ["pcap", "perfetto", "programs"];
 const LOCK: &str = ".lock";
 const UNFINISHED: &str = ".unfinished-";
 
-/// Action where a run exists already.
+/// The action if the run directory already exists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Existing {
     /// Leave it alone: an error.
@@ -93,7 +93,7 @@ pub enum Status {
     Damaged(String),
 }
 
-/// A run directory and its manifest.
+/// A run directory, opened or created, with its manifest.
 #[derive(Debug)]
 pub struct RunDir {
     path: PathBuf,
@@ -306,7 +306,7 @@ impl RunDir {
             .map_err(|error| Error::Damaged { path, what: error.to_string() })
     }
 
-    /// Writes `report.html`; gives its path.
+    /// Writes `report.html` and returns its path.
     pub fn write_report(&self, html: &str) -> Result<PathBuf, Error> {
         self.write_file(REPORT, html)?;
         Ok(self.path.join(REPORT))

@@ -45,7 +45,7 @@ impl Default for Options {
     }
 }
 
-/// An experiment in numbers.
+/// Every number of an experiment, with its 95 % interval: the content of `summary.json`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Summary {
     /// The version of this layout, [`FORMAT`].
@@ -71,7 +71,7 @@ pub struct Summary {
 /// the second lowest has an interval that excludes zero.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Best {
-    /// The variant with the lowest value.
+    /// The name of the variant with the lowest value.
     pub variant: String,
     /// The swept keys and their values.
     pub sweep: Vec<(String, String)>,
@@ -92,47 +92,47 @@ pub struct Cell {
     pub runs: Vec<RunInfo>,
     /// One for each workload, in the order of the scenario.
     pub workloads: Vec<WorkloadSummary>,
-    /// One for each watched queue.
+    /// A summary of each watched queue, in the order of the scenario.
     pub queues: Vec<QueueSummary>,
     /// One for each kind of link, where links were counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<TierSummary>,
-    /// The circuits of a hybrid network.
+    /// The circuits of a hybrid network; `None` for other topologies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub circuits: Option<CircuitSummary>,
     /// The processors of the hosts, where they have such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<ProcessorSummary>,
-    /// Totals over all replicates.
+    /// The counters of the network, summed over all replicates.
     pub counters: Counters,
     /// Links that were slow or dead for a while, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<String>,
 }
 
-/// One run behind a cell.
+/// A run that a cell summarises: its replicate, seed and digest.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RunInfo {
-    /// Number of the replicate.
+    /// The number of the replicate, from 0.
     pub replicate: u32,
-    /// The seed of this one run.
+    /// The seed of the run, derived from the scenario's and the replicate.
     pub seed: u64,
-    /// Digest of its outcome.
+    /// The digest of the run's outcome: equal digests mean equal results.
     pub digest: Digest,
 }
 
-/// One workload in a cell.
+/// The numbers of one workload in a cell.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WorkloadSummary {
     /// The scenario's name for it.
     pub name: String,
-    /// The scenario's `kind`.
+    /// The workload's `kind` in the scenario, such as `rpc`.
     pub kind: String,
     /// The number of messages created after the warm-up.
     pub messages: u64,
     /// The messages of these that had not completed when the run ended.
     pub unfinished: u64,
-    /// Completion time of a message.
+    /// Completion times of messages in us, from creation to the last byte.
     pub completion_us: Option<Distribution>,
     /// Completion time over that on idle links.
     pub slowdown: Option<Slowdown>,
@@ -142,9 +142,9 @@ pub struct WorkloadSummary {
     pub sent_mbps: Option<Estimate>,
     /// Where the time of its messages went.
     pub time: Option<TimeSplit>,
-    /// The fan-out queries of the workload.
+    /// Queries of the workload, for the kinds that have queries, such as `fan-out`.
     pub queries: Option<QuerySummary>,
-    /// Its measurement other than completion times.
+    /// The workload's measurements other than completion times, such as clock offsets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
     /// The load that it requested beyond its need, where it may.
@@ -156,7 +156,7 @@ pub struct WorkloadSummary {
     pub connections: ConnectionTotals,
 }
 
-/// Percentiles and mean of one quantity.
+/// Mean, extremes and percentiles of one quantity over all samples, with intervals.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Distribution {
     /// The mean over all samples.
@@ -189,25 +189,25 @@ pub struct Observed {
 pub struct ExtraTotals {
     /// Requests sent again because no answer had come.
     pub retries: u64,
-    /// Further requests sent at once.
+    /// Requests that were sent at the same time as the first one (`replicas`).
     pub replicas: u64,
-    /// Payload of the answers to both.
+    /// Payload bytes of the answers to both kinds of request.
     pub bytes: u64,
 }
 
 /// Completion time over that on idle links.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Slowdown {
-    /// The mean over all messages.
+    /// The mean of the slowdown over all messages; 1 is the time on idle links.
     pub mean: Estimate,
-    /// The 99th percentile over all messages.
+    /// The 99th percentile of the slowdown over all messages.
     pub p99: Estimate,
 }
 
 /// Where the time of messages went: parts that sum to the completion time.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TimeSplit {
-    /// The names of the components.
+    /// The names of the components, in the order of the values below.
     pub parts: Vec<String>,
     /// Mean of each over all messages, in us.
     pub mean_us: Vec<f64>,
@@ -224,7 +224,7 @@ pub struct QuerySummary {
     pub queries: u64,
     /// The queries of these that had not completed when the run ended.
     pub unfinished: u64,
-    /// Completion time of a query.
+    /// Completion times of queries in us, from creation to the slowest response.
     pub completion_us: Option<Distribution>,
     /// Over queries, the mean completion time of its responses.
     pub response_us: Option<Distribution>,
@@ -236,20 +236,20 @@ pub struct QuerySummary {
     pub in_deadline_worst: Option<f64>,
 }
 
-/// One watched queue in a cell.
+/// The numbers of one watched queue in a cell.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct QueueSummary {
     /// The scenario's name for it.
     pub name: String,
     /// The port of the queue, in words.
     pub port: String,
-    /// Length of an interval in us.
+    /// The length of the intervals in us (`observe.queue.NAME.every`).
     pub every_us: f64,
     /// Mean over the intervals of their mean delay.
     pub mean_us: Option<Estimate>,
     /// 99th percentile over the intervals of their mean delay.
     pub p99_us: Option<Estimate>,
-    /// Largest delay at any instant.
+    /// The largest queueing delay at any instant, in us.
     pub max_us: f64,
     /// Share of the time in which nothing waited.
     pub nearly_empty: Option<f64>,
@@ -257,7 +257,7 @@ pub struct QueueSummary {
     pub instant_us: Option<InstantDelay>,
     /// Share of the link's time that was used, from the first interval to the end of the run.
     pub utilisation: Option<f64>,
-    /// Packets that found no room.
+    /// Packets that found no room in the queue and were dropped.
     pub drops: u64,
     /// The number of packets that were marked CE.
     pub marks: u64,
@@ -268,7 +268,7 @@ pub struct QueueSummary {
 /// Links that connect the same two tiers in the same direction, all replicates together.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TierSummary {
-    /// `host -> leaf`, `leaf -> spine`.
+    /// The two tiers with the direction: `host -> leaf`, `leaf -> spine`.
     pub name: String,
     /// The number of links in the tier.
     pub links: u64,
@@ -278,7 +278,7 @@ pub struct TierSummary {
     pub utilisation_most: f64,
     /// Packets that found no room at their ports.
     pub drops: u64,
-    /// Times that they were paused.
+    /// Times that flow control paused one of these links.
     pub pauses: u64,
     /// Share of the time in which at least one of their priorities was paused, the mean over links.
     pub paused: f64,
@@ -288,7 +288,7 @@ pub struct TierSummary {
 /// week 0, which has no schedule.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CircuitSummary {
-    /// The number of weeks that count.
+    /// The number of weeks that count, over all replicates.
     pub weeks: u64,
     /// The number of circuits that were established; one that stays into the next week counts again.
     pub circuits: u64,
@@ -300,7 +300,7 @@ pub struct CircuitSummary {
     pub dark: f64,
     /// Configurations of a week's schedule, the mean.
     pub configurations_per_week: f64,
-    /// Bytes that circuits carried.
+    /// Bytes on the wire that circuits carried.
     pub circuit_bytes: u64,
     /// Bytes that passed the packet switch between racks.
     pub packet_bytes: u64,
@@ -315,7 +315,7 @@ pub struct CircuitSummary {
 pub struct ProcessorSummary {
     /// The number of hosts with a processor.
     pub hosts: u64,
-    /// The most cores of a host.
+    /// The largest number of cores of a host.
     pub cores: u64,
     /// Share of the time in which the core with the interrupts was busy, the mean over hosts.
     pub interrupts: f64,
@@ -334,13 +334,13 @@ pub struct ProcessorSummary {
 /// Time-weighted percentiles of the delay at an instant, in us.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct InstantDelay {
-    /// The median over time.
+    /// The median over time, in us.
     pub p50: f64,
-    /// The 90th percentile over time.
+    /// The 90th percentile over time, in us.
     pub p90: f64,
-    /// The 99th percentile over time.
+    /// The 99th percentile over time, in us.
     pub p99: f64,
-    /// The 99.9th percentile over time.
+    /// The 99.9th percentile over time, in us.
     pub p999: f64,
     /// Whether the 99.9th percentile lies in the last bin, which has no upper edge.
     pub beyond_scale: bool,
@@ -353,15 +353,15 @@ pub struct ConnectionTotals {
     pub connections: u64,
     /// Bytes delivered to the applications, both directions.
     pub delivered: u64,
-    /// Data segments sent, retransmissions included.
+    /// Segments with payload that were sent, retransmissions included.
     pub segments: u64,
     /// The number of segments that were retransmitted.
     pub retransmissions: u64,
-    /// Retransmission timeouts.
+    /// The number of retransmission timeouts.
     pub timeouts: u64,
-    /// Data segments that arrived with CE.
+    /// Segments with payload that arrived with the ECN mark CE.
     pub marked: u64,
-    /// New pacer associations.
+    /// Times that the pacer associated a connection that was not associated.
     pub pacer_associations: u64,
     /// The number of associations that were renewed.
     pub pacer_renewals: u64,
@@ -388,15 +388,15 @@ pub struct Comparison {
 pub struct WorkloadChange {
     /// The scenario's name for it.
     pub name: String,
-    /// Whether queries, not messages, were paired.
+    /// Whether the pairs are of queries instead of messages.
     pub by_query: bool,
     /// Pairs that completed under both variants.
     pub pairs: u64,
-    /// The change in the mean value.
+    /// The change of the mean, with its paired interval.
     pub mean: Change,
-    /// Change of the median.
+    /// The change of the median, with its paired interval.
     pub p50: Change,
-    /// Change of the 99th percentile.
+    /// The change of the 99th percentile, with its paired interval.
     pub p99: Change,
 }
 

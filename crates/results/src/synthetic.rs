@@ -10,7 +10,7 @@ use crate::outcome::{
 };
 use crate::point::{PointKey, PointOutcome};
 
-/// Amount of observations.
+/// The numbers of records of a synthetic outcome, for tests and benchmarks.
 #[derive(Clone, Debug)]
 pub struct Shape {
     /// The number of small requests.

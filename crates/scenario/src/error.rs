@@ -11,7 +11,7 @@ use plimsoll_text::{printable, shortened};
 use crate::node::ValueNode;
 use crate::source::{ScenarioTexts, ValueOrigin};
 
-/// One thing wrong with a scenario.
+/// One error in a scenario, with its place, the allowed values and the nearest spelling.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScenarioError(pub Report);
 
@@ -61,11 +61,11 @@ pub struct Report {
     pub file: String,
     /// Line, from 1; 0 where the file as such is wrong, which has no line to show then.
     pub line: usize,
-    /// Column in characters, from 1.
+    /// The column of the value in its line, in characters, counted from 1.
     pub column: usize,
     /// The dotted key; empty for an error of syntax.
     pub key: String,
-    /// The problem, with the invalid value.
+    /// The problem in words, with the invalid value.
     pub message: String,
     /// The values that are allowed here, if they can be listed.
     pub allowed: Option<String>,
@@ -73,7 +73,7 @@ pub struct Report {
     pub help: Option<String>,
     /// Which layer set the value, and in which variants it is wrong.
     pub notes: Vec<String>,
-    /// The text of the source line.
+    /// The text of the line in its file, which the message quotes.
     pub source_line: String,
     /// Characters of the wrong key or value, from `column` on; 0 where a key is missing, or the line is not shown.
     pub width: usize,

@@ -19,7 +19,7 @@ pub use cdf::cdf;
 pub use hpcc::{hpcc_flows, hpcc_topology};
 pub use htsim::{htsim_connections, htsim_topology};
 
-/// A file in Plimsoll's form.
+/// A file of another simulator, converted to a graph file or a flow list.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Imported {
     /// The text of the converted file.
@@ -28,7 +28,7 @@ pub struct Imported {
     pub summary: String,
     /// The settings of the other file that are left out here.
     pub notes: Vec<String>,
-    /// The numbers of a topology's hosts.
+    /// The numbers that the other file gives its hosts, if it is a topology.
     pub hosts: BTreeSet<u32>,
 }
 

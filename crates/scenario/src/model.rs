@@ -29,9 +29,9 @@ pub use plimsoll_traffic::hosts::{HostName, HostSet};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
-    /// Version of the file format; 1.
+    /// The version of the file format: 1.
     pub version: u32,
-    /// One line that names the experiment.
+    /// The title of the experiment, one line.
     pub title: String,
     /// Description of the experiment, for the report.
     #[serde(default)]
@@ -39,7 +39,7 @@ pub struct Model {
     /// How long the run is and which random numbers it draws.
     #[serde(default)]
     pub run: Run,
-    /// Hosts, switches and links.
+    /// The topology: hosts, switches, links and their rates and delays.
     pub topology: Topology,
     /// Links that are slow or dead for a while, one table each.
     #[serde(default)]
@@ -54,7 +54,7 @@ pub struct Model {
     /// What sits between the transport and the wire of a host.
     #[serde(default)]
     pub host: Host,
-    /// The transport that carries every message.
+    /// The transport of all messages, except of workloads that name another one in `transports`.
     #[serde(default)]
     pub transport: TransportParams,
     /// Transports beside `transport`, by name, for workloads that name one: `workload.backup.transport = "bulk"`. Each
@@ -222,9 +222,9 @@ impl Default for Run {
 pub struct Fault {
     /// One end: a host such as `h3`, or a switch by its tier and number, such as `core0`.
     pub from: String,
-    /// The link's other end, named likewise.
+    /// The other end of the link: a host such as `h3`, or a switch such as `core0`.
     pub to: String,
-    /// When it begins. Default `"0s"`.
+    /// The time at which the fault begins, since the start of the run. Default `"0s"`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub at: Span,
     /// When the link is as before again: after `at`. Default never.
@@ -274,7 +274,7 @@ fn is_no_loss(probability: &f64) -> bool {
     *probability == 0.0
 }
 
-/// A direction of a link.
+/// The direction of a link, from the ends that the fault names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -355,7 +355,7 @@ plimsoll_mechanisms::with_path_mechanisms! { table_with_mechanisms! {
 /// Queue settings after the most specific table has won: the host's NIC and each switch tier.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct Ports {
-    /// The NIC queue of every host.
+    /// The queue of every host's NIC.
     #[serde(default)]
     pub host: Port,
     /// Every switch port, unless its tier says otherwise.
@@ -445,7 +445,7 @@ pub enum QueueOrder {
     FairPerFlow,
 }
 
-/// Which port engine runs a port.
+/// The engine that computes the departures of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PortEngine {
@@ -485,7 +485,7 @@ plimsoll_mechanisms::with_host_mechanisms! { table_with_mechanisms! {
     }
 } }
 
-/// What gives a packet its rank.
+/// The source of a packet's rank, by which pFabric's queues sort.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rank {
@@ -504,9 +504,10 @@ pub struct Observe {
     pub queue: IndexMap<String, ObserveQueue>,
     /// Per-flow series of cwnd, ssthresh, alpha, rate and retransmissions, sampled this often.
     pub flow_series: Option<Span>,
-    /// When a message is complete.
+    /// The event at which a message counts as complete. Default `"delivered"`.
     pub completion: Completion,
-    /// Pooled goodput per interval.
+    /// The length of the intervals in which each workload's goodput is recorded, all connections together.
+    /// Default none.
     pub goodput_every: Option<Span>,
     /// Keep this number of packets, the first that complete a link, for a capture that Wireshark reads: at
     /// most 10 million. Only links of the queues watched by `queue`; of every queue if none is
@@ -518,7 +519,7 @@ pub struct Observe {
     pub links: bool,
 }
 
-/// When a message is complete.
+/// The event at which a message counts as complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Completion {
@@ -531,7 +532,7 @@ pub enum Completion {
     Acknowledged,
 }
 
-/// A queue whose length is recorded.
+/// A queue whose length is recorded over time.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ObserveQueue {

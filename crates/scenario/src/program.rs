@@ -13,17 +13,17 @@ use plimsoll_traffic::hosts::HostName;
 pub struct Program {
     /// The host that it runs in. Its address is 10.0.0.1 for `h0`, 10.0.0.2 for `h1`, and so on.
     pub host: HostName,
-    /// The program and its arguments, with quotes as in a shell. No shell sees it: pipes, variables and `;` mean
-    /// nothing. Who wants one names it, as in `sh -c 'sleep 1; echo done'`.
+    /// The program and its arguments, with quotes as in a shell. No shell runs it, so pipes, variables and
+    /// `;` have no effect; name one for them, as in `sh -c 'sleep 1; echo done'`.
     pub command: String,
-    /// QJump's level of the sockets that it opens, 0 to 7, without its knowledge; needs `host.qjump`. Default: what
-    /// it sets itself.
+    /// QJump's level of the sockets that the program opens, 0 to 7; needs `host.qjump`. Default: the
+    /// program's own settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<u8>,
-    /// When it starts. Default `"0s"`.
+    /// The time at which the program starts, since the start of the workloads. Default `"0s"`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub start: Span,
-    /// When it is killed, if it has not ended by itself: after `start`. Default `run.duration`.
+    /// The time at which the program is killed, if it has not ended: after `start`. Default `run.duration`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Span>,
 }

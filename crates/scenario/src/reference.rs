@@ -19,7 +19,7 @@ const COLUMNS: usize = 120;
 /// Words that would begin a list, a quotation, a table or a heading at the start of a line of Markdown.
 const BLOCK_MARKS: [&str; 7] = ["-", "+", "*", ">", "|", "=", "#"];
 
-/// The text of docs/reference/scenario.md.
+/// Returns the text of docs/reference/scenario.md.
 pub fn reference() -> String {
     written().0
 }

@@ -74,13 +74,13 @@ type Prepare<F> =
 /// A mechanism from outside that a scenario names.
 #[derive(Clone)]
 pub struct Outside<F> {
-    /// Its name in the scenario.
+    /// The name by which the scenario chooses the mechanism.
     pub name: String,
     /// The version that it was registered with.
     pub version: String,
-    /// All its parameters, defaults included.
+    /// The parameters by name, defaults included; they are part of a run's digest.
     pub params: Map<String, Json>,
-    /// Creates the mechanism's instances.
+    /// The factory of the mechanism's instances: one for each port, endpoint or switch.
     pub factory: F,
 }
 
@@ -119,7 +119,7 @@ impl<F> PartialEq for Outside<F> {
 }
 
 impl Registry {
-    /// A registry without mechanisms.
+    /// Makes a registry without mechanisms from outside.
     pub fn new() -> Registry {
         Registry::default()
     }

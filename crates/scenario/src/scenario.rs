@@ -27,7 +27,7 @@ pub struct Overrides {
     /// `key=value`, in order, after those of the file's own `set`; the value is TOML, and any other value
     /// is a text.
     pub set: Vec<String>,
-    /// The seed that replaces `run.seed`.
+    /// The seed that replaces `run.seed` (`--seed`).
     pub seed: Option<u64>,
     /// Runs of each point with different seeds; 0 leaves it to the file's `replicates`, or 1.
     pub replicates: u32,
@@ -206,12 +206,12 @@ impl Scenario {
         Scenario::parse_from(&self.registry, &self.name, &self.text, &self.base_dir, overrides)
     }
 
-    /// The name of the file.
+    /// Returns the name of the file, as messages print it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The file as it was read.
+    /// Returns the text of the file as it was read, without its included files.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -223,12 +223,12 @@ impl Scenario {
         &self.self_contained
     }
 
-    /// The overrides it was read with.
+    /// Returns the overrides with which the file was read.
     pub fn overrides(&self) -> &Overrides {
         &self.overrides
     }
 
-    /// The title of the experiment.
+    /// Returns the title of the experiment (key `title`).
     pub fn title(&self) -> &str {
         self.points.first().map_or("", |point| &point.model.title)
     }

@@ -15,9 +15,9 @@ use crate::hdr::{self, HdrError};
 pub struct CdfError {
     /// The key of the distribution's table that is at fault: `cdf` or `tag`.
     pub key: &'static str,
-    /// The problem in words.
+    /// The problem in words, with file and line.
     pub message: String,
-    /// The values that are allowed.
+    /// The allowed values in words, where the message has room for them.
     pub allowed: Option<String>,
     /// The nearest name, where the name of a bundled distribution is unknown.
     pub help: Option<String>,

@@ -50,7 +50,7 @@ pub struct InvalidWorkload {
     pub key: String,
     /// The problem in words, with the value.
     pub problem: String,
-    /// The values that are allowed.
+    /// The allowed values in words; `None` where the problem says them.
     pub allowed: Option<String>,
     /// Advice: the nearest spelling, or the change to make.
     pub help: Option<String>,
@@ -73,7 +73,7 @@ pub struct FilePlace {
 pub struct WorkloadDemand {
     /// Whether the workload stops by itself: `count`, `size` or `rounds` is given.
     pub ends: bool,
-    /// The time of its first message.
+    /// The time at which the workload may send its first message.
     pub start: Span,
     /// The load that some hosts send to others.
     pub directed: Option<Directed>,
@@ -84,9 +84,9 @@ pub struct WorkloadDemand {
 /// Traffic from some hosts to others, spread evenly over both.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Directed {
-    /// The hosts that send.
+    /// The numbers of the sending hosts.
     pub from: Vec<u32>,
-    /// The hosts that receive.
+    /// The numbers of the receiving hosts.
     pub to: Vec<u32>,
     /// The bits per second of all together.
     pub bits: f64,
@@ -106,7 +106,7 @@ impl Directed {
 pub struct WorkloadCheck<'a> {
     facts: &'a dyn NetworkFacts,
     files: &'a dyn FileReader,
-    /// The values that are invalid.
+    /// The invalid values that were found so far.
     pub errors: Vec<InvalidWorkload>,
     /// The values that are allowed and probably not meant.
     pub warnings: Vec<InvalidWorkload>,
@@ -115,7 +115,7 @@ pub struct WorkloadCheck<'a> {
 }
 
 impl<'a> WorkloadCheck<'a> {
-    /// Returns a check without findings.
+    /// Returns a check of one workload's parameters, without findings yet.
     pub fn new(facts: &'a dyn NetworkFacts, files: &'a dyn FileReader) -> WorkloadCheck<'a> {
         WorkloadCheck { facts, files, errors: Vec::new(), warnings: Vec::new(), longest: None }
     }
@@ -125,7 +125,7 @@ impl<'a> WorkloadCheck<'a> {
         self.facts
     }
 
-    /// Reports an invalid value.
+    /// Reports an invalid value of `key`, with the allowed values in words.
     pub fn error(&mut self, key: &str, problem: impl Into<String>, allowed: impl Into<String>) {
         self.errors.push(InvalidWorkload::new(key, problem, Some(allowed.into()), None));
     }
@@ -213,7 +213,7 @@ impl<'a> WorkloadCheck<'a> {
         }
     }
 
-    /// Reports a number that is 0.
+    /// Reports an error if `number` is 0; `problem` says what a 0 would mean.
     pub fn at_least_one(&mut self, key: &str, number: u64, problem: &str) {
         if number == 0 {
             self.error(key, problem, "at least 1");
@@ -246,28 +246,28 @@ impl<'a> WorkloadCheck<'a> {
         positive
     }
 
-    /// Reports an interval of 0.
+    /// Reports an error if `interval` is 0.
     pub fn interval(&mut self, key: &str, interval: Span) {
         if interval.is_zero() {
             self.error(key, "all at once", "more than 0s");
         }
     }
 
-    /// Reports a timeout of 0.
+    /// Reports an error if `timeout` is 0.
     pub fn timeout(&mut self, key: &str, timeout: Span) {
         if timeout.is_zero() {
             self.error(key, "every answer is late", "more than 0s");
         }
     }
 
-    /// Reports a deadline of 0.
+    /// Reports an error if a deadline is given and 0.
     pub fn deadline(&mut self, key: &str, deadline: Option<Span>) {
         if deadline == Some(Span::ZERO) {
             self.error(key, "every response misses a deadline of 0s", "more than 0s");
         }
     }
 
-    /// Reports a message of 0 bytes.
+    /// Reports an error if messages of `size` have 0 bytes.
     pub fn some_bytes(&mut self, key: &str, size: Bytes) {
         if size == Bytes::ZERO {
             self.error(key, "a message without bytes", "at least 1B");

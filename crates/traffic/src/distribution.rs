@@ -19,9 +19,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::cdf::{CdfError, CdfTable};
 
-/// A distribution of lengths of time.
+/// A distribution of lengths of time, such as service times, in whole picoseconds.
 pub type TimeDistribution = Distribution<Span>;
-/// A distribution of message sizes.
+/// A distribution of message sizes, in whole bytes.
 pub type SizeDistribution = Distribution<Bytes>;
 
 /// A constant, written plainly (`"100us"`, `"900B"`), or a table whose `kind` names a distribution.

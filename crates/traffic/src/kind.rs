@@ -125,11 +125,11 @@ pub struct ExpectedRecords {
     pub limit: Option<f64>,
     /// The time of the first arrival.
     pub start: Span,
-    /// Messages of each arrival.
+    /// The mean number of message records of each arrival.
     pub messages: f64,
-    /// Queries of each arrival.
+    /// The mean number of query records of each arrival.
     pub queries: f64,
-    /// Observations of each arrival.
+    /// The mean number of observations of each arrival.
     pub observations: f64,
     /// Working memory that the source needs beside the records.
     pub working: Option<WorkingMemory>,
@@ -140,7 +140,7 @@ pub struct ExpectedRecords {
 pub struct WorkingMemory {
     /// The name of the kept things, in the plural.
     pub things: &'static str,
-    /// The number of things.
+    /// The number of things that the source keeps.
     pub count: f64,
     /// The bytes that each of them takes.
     pub bytes: f64,
@@ -163,12 +163,12 @@ impl ExpectedRecords {
         }
     }
 
-    /// Sets the arrivals per second.
+    /// Sets the mean number of arrivals per second.
     pub fn per_second(self, per_second: f64) -> ExpectedRecords {
         ExpectedRecords { per_second: Some(per_second), ..self }
     }
 
-    /// Sets the number of all arrivals.
+    /// Sets the number of all arrivals; `None` without a limit.
     pub fn limit(self, limit: Option<f64>) -> ExpectedRecords {
         ExpectedRecords { limit, ..self }
     }

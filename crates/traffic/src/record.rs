@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct WorkloadInfo {
     /// The scenario's name for the workload.
     pub name: String,
-    /// The scenario's `kind`.
+    /// The workload's `kind` in the scenario, such as `rpc`.
     pub kind: String,
-    /// The deadline of its responses.
+    /// The deadline of the workload's responses or messages, if it has one.
     pub deadline: Option<Span>,
     /// The name of its [`Observation`]s: `clock offset`. It follows from the kind.
     pub observed: Option<String>,
@@ -69,7 +69,7 @@ pub struct MessageRecord {
 }
 
 impl MessageRecord {
-    /// Returns the completion time.
+    /// Returns the completion time; `None` if the message did not complete.
     pub fn latency(&self) -> Option<Span> {
         self.completed.map(|completed| completed - self.created)
     }
@@ -88,9 +88,9 @@ pub struct Split {
     pub pacer: Span,
     /// Time in switch queues, by tier from the hosts upwards.
     pub tier: [Span; 3],
-    /// Serialisation on the links.
+    /// Time of serialisation on the links, which depends on size and rates alone.
     pub serialisation: Span,
-    /// Propagation on the links.
+    /// Time of propagation on the links.
     pub propagation: Span,
     /// Time at the server, waiting and in service.
     pub service: Span,
@@ -111,7 +111,7 @@ impl Split {
         }
     }
 
-    /// Returns the sum of all components.
+    /// Returns the sum of all components, which is the completion time.
     pub fn total(&self) -> Span {
         self.window
             + self.recovery
@@ -155,7 +155,7 @@ pub struct QueryRecord {
     pub created: Time,
     /// The time at which the slowest response arrived, or `None`.
     pub completed: Option<Time>,
-    /// The number of servers asked.
+    /// The number of servers to which the query was sent.
     pub servers: u32,
     /// The number of responses strictly within the deadline; all of them without a deadline.
     pub in_deadline: u32,
@@ -172,7 +172,7 @@ pub struct Observation {
     pub workload: u16,
     /// The number of the observation within the workload, which pairs the same one across variants.
     pub index: u64,
-    /// The host that measured.
+    /// The number of the host that made the measurement.
     pub host: u32,
     /// The time at which the measurement began.
     pub begun: Time,

@@ -45,14 +45,14 @@ pub trait Source: Send {
     fn on_end(&mut self, actions: &mut Actions);
 }
 
-/// Bytes that a workload will send.
+/// An announcement of bytes that a workload will send, for the demand of a hybrid network's controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hint {
     /// The host that will send them.
     pub from: HostId,
     /// The host that will receive them.
     pub to: HostId,
-    /// Their number.
+    /// The number of announced bytes of payload.
     pub bytes: u64,
 }
 
@@ -68,7 +68,7 @@ pub enum SourceReach {
     Network,
 }
 
-/// One end of a connection.
+/// One of the two ends of a connection: the one that opened it, or the one that accepted it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum ConnectionEnd {
@@ -101,7 +101,7 @@ impl ConnectionEnd {
     }
 }
 
-/// The complete arrival of a message.
+/// The arrival of a message's last byte, as the source hears of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
     /// The time at which its last byte arrived.
@@ -114,7 +114,7 @@ pub struct Arrival {
     pub bytes: u64,
     /// The components of its latency.
     pub split: Split,
-    /// Its completion time on idle links.
+    /// The completion time of the message on idle links, the reference of its slowdown.
     pub ideal: Span,
 }
 
@@ -127,13 +127,13 @@ pub struct Actions {
     pub next_connection: u32,
     /// Messages to write, once the connections are open.
     pub writes: Vec<Write>,
-    /// Datagrams to send.
+    /// Datagrams to send, after the writes.
     pub datagrams: Vec<Datagram>,
     /// The message records to add to the outcome.
     pub messages: Vec<MessageRecord>,
     /// The query records to add to the outcome.
     pub queries: Vec<QueryRecord>,
-    /// Records of observations.
+    /// The observation records to add to the outcome.
     pub observations: Vec<Observation>,
     /// Requests in addition to the needed ones, recorded at the end of a run.
     pub extra: Vec<ExtraLoad>,
@@ -144,9 +144,9 @@ pub struct Actions {
 /// A connection to open for the source that acts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Opened {
-    /// The host that opens it.
+    /// The host that opens the connection.
     pub client: HostId,
-    /// The host at its other end.
+    /// The host that accepts the connection.
     pub server: HostId,
 }
 

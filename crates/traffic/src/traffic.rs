@@ -9,7 +9,7 @@ use crate::kind::Context;
 use crate::record::{Supply, WorkloadInfo};
 use crate::source::Source;
 
-/// The inputs of a run's sources.
+/// The inputs from which the sources of a run are made.
 pub struct TrafficSpec<'a> {
     /// The workloads by name, in the order of their numbers.
     pub workloads: Vec<WorkloadSpec<'a>>,
@@ -23,7 +23,7 @@ pub struct TrafficSpec<'a> {
     pub drain: Span,
 }
 
-/// What the source of a workload is built from.
+/// The inputs from which the source of one workload is made.
 pub struct WorkloadSpec<'a> {
     /// The name of the workload.
     pub name: &'a str,
@@ -35,11 +35,11 @@ pub struct WorkloadSpec<'a> {
     pub keeps_connections: bool,
 }
 
-/// All sources of a run.
+/// All sources of a run, with their names.
 pub struct Traffic {
     /// The sources, by number.
     pub sources: Vec<Box<dyn Source>>,
-    /// Their names and kinds.
+    /// The names, kinds and deadlines of the workloads, by number.
     pub infos: Vec<WorkloadInfo>,
     /// Whether some flows send for as long as the run lasts.
     pub endless: bool,

@@ -40,7 +40,7 @@ impl TimeUnit {
     }
 }
 
-/// The value of an argument, by what the quantity takes.
+/// The value of an argument, by the type that the quantity takes.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Value {
     Count(u64),
@@ -65,13 +65,13 @@ pub(super) enum SizeLimit {
 pub(super) const QUEUE: &str = "queue.";
 /// The prefix of a subject that is a host.
 const HOST: &str = "host.";
-/// The subject that stands for all workloads, queues or hosts together.
+/// The subject that means all workloads, queues or hosts together.
 pub(super) const ALL: &str = "*";
 
 /// A question to a run, for one quantity.
 pub(super) struct QuantityQuestion<'a> {
     pub(super) outcome: &'a Outcome,
-    /// What began earlier does not count.
+    /// Samples that began earlier do not count.
     pub(super) warmup: Span,
     /// The subject: a workload, `queue.NAME`, `host.NUMBER`, a tier or a pair of hosts.
     pub(super) subject: &'a str,

@@ -5,8 +5,8 @@
 //! link   |pkt|pkt|pkt|....|pkt|pkt|      two bursts, if the dots take 40 ns or more
 //! ```
 //!
-//! Lengths of the bursts of a link are in packets of the link's largest size; those of bursts from one host to another
-//! are in packets, as in `plimsoll bursts`.
+//! Lengths of the bursts of a link are in packets of the link's largest size; lengths of bursts from one host to
+//! another are in packets, as in `plimsoll bursts`.
 
 use std::collections::BTreeMap;
 
@@ -66,7 +66,7 @@ fn pairs(of: &QuantityQuestion<'_>, counts: fn(&PacketRecord<'_>) -> bool) -> Ve
 }
 
 /// Returns the mean number of data kilobytes that a pure acknowledgement on a link acknowledges anew, after the
-/// warm-up; `None` if there is none.
+/// warm-up; `None` without acknowledgements.
 pub(super) fn ack_ratio(of: &QuantityQuestion<'_>) -> Option<f64> {
     // By connection and sender: the first and the last number, and how many acknowledged something new.
     let mut flows: BTreeMap<(u64, u32), (u64, u64, u64)> = BTreeMap::new();
@@ -81,8 +81,8 @@ pub(super) fn ack_ratio(of: &QuantityQuestion<'_>) -> Option<f64> {
     (count > 0).then(|| bytes as f64 / count as f64 * 1e-3)
 }
 
-/// Returns how many percent of the packets on a link, after the warm-up, are to one of the destinations that were used
-/// last, of which the argument is the number; `None` if there is no packet.
+/// Returns how many percent of the packets on a link, after the warm-up, are to one of the most recently used
+/// destinations, of which the argument is the number; `None` without packets.
 pub(super) fn path_cache(of: &QuantityQuestion<'_>) -> Option<f64> {
     let entries = of.count(0) as usize;
     let (mut cache, mut hits, mut packets) = (Vec::new(), 0u64, 0u64);
@@ -99,7 +99,7 @@ pub(super) fn path_cache(of: &QuantityQuestion<'_>) -> Option<f64> {
 
 /// Returns how many pauses of a connection there are in each megabyte of data on a link, after the warm-up, that exceed
 /// the argument from one packet with data to the next: where a switch that selects paths by flowlets of that gap may
-/// change the path. `None` if there is no data.
+/// change the path. `None` without data.
 pub(super) fn path_changes(of: &QuantityQuestion<'_>) -> Option<f64> {
     // By connection and sender: the time of the last packet.
     let mut flows: BTreeMap<(u64, u32), Time> = BTreeMap::new();
@@ -114,10 +114,10 @@ pub(super) fn path_changes(of: &QuantityQuestion<'_>) -> Option<f64> {
     (bytes > 0).then(|| 1e6 * changes as f64 / bytes as f64)
 }
 
-/// Returns how far each day of a host's circuit would be filled by what passes a link after the warm-up, in percent of
-/// the link's rate. The host has one circuit: it opens to where the next packet with data goes as that begins to leave,
-/// and stays for the argument's time; data to other destinations does not fill it. The last day, which the run may have
-/// cut, does not count.
+/// Returns the share of each day of a host's circuit that the traffic of a link after the warm-up would fill, in
+/// percent of the link's rate. The host has one circuit: it opens to where the next packet with data goes as that
+/// begins to leave, and stays for the argument's time; data to other destinations does not fill it. The last day, which
+/// the run may have cut, does not count.
 pub(super) fn day_filled(of: &QuantityQuestion<'_>) -> Vec<f64> {
     let Some((queue, packets)) = captured(of) else { return Vec::new() };
     let day = of.span(0);

@@ -1,4 +1,4 @@
-//! What circuits carried, in a hybrid network.
+//! Traffic of circuits in a hybrid network, and reactions of its control loop.
 
 use std::collections::BTreeSet;
 
@@ -60,11 +60,11 @@ pub(super) fn known_sent(of: &QuantityQuestion<'_>) -> Option<f64> {
 /// The times of a reaction, in ms.
 struct Reaction {
     onset: f64,
-    /// When the circuit's week began.
+    /// The time at which the circuit's week began.
     week: f64,
-    /// From when on the circuit stood.
+    /// The time from which on the circuit was established.
     stood: f64,
-    /// When the first packet had reached the circuit switch.
+    /// The time at which the first packet had reached the circuit switch.
     first: f64,
 }
 
@@ -91,7 +91,7 @@ fn reactions(of: &QuantityQuestion<'_>, part: fn(&Reaction, f64) -> f64) -> Vec<
     let reaction = |circuit: &CircuitUse| {
         let (first, onset) = circuit.first.zip(circuit.onset)?;
         let is_new = known.insert((circuit.sender.0, circuit.receiver.0, onset));
-        // A circuit that stood before had no reaction.
+        // A circuit that was established before has no reaction.
         if !is_new || circuit.from < onset {
             return None;
         }
@@ -165,8 +165,9 @@ mod tests {
         assert!(samples("demand_sent()", &Outcome::default()).is_empty());
     }
 
-    /// A pair that was idle until 8 ms has its first packet by the circuit of week 1, which stands from 15.5 ms on; one
-    /// that finds a circuit standing has no reaction, and a second circuit of the same onset has none either.
+    /// A pair that was idle until 8 ms has its first packet by the circuit of week 1, which is established from 15.5 ms
+    /// on; a pair that finds its circuit established has no reaction, and a second circuit of the same onset has none
+    /// either.
     #[test]
     fn a_reaction_is_from_the_onset_to_the_first_circuit() {
         let at = |us: u64| Time::ZERO + Span::from_us(us);

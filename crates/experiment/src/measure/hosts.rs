@@ -1,4 +1,4 @@
-//! What the stacks of hosts have done: throughput, and the use of their processors.
+//! Measures of the stacks of hosts: throughput, and the use of their processors.
 
 use plimsoll_results::outcome::Outcome;
 
@@ -24,7 +24,7 @@ pub(super) fn processor_per_kb(of: &QuantityQuestion<'_>) -> Option<f64> {
     (seconds > 0.0).then(|| 8e3 * busy / seconds / gbps)
 }
 
-/// Returns how many packets were lost for want of room in receive rings; `None` where hosts have no processors.
+/// Returns the number of packets that found no room in receive rings; `None` where hosts have no processors.
 pub(super) fn ring_drops(of: &QuantityQuestion<'_>) -> Option<f64> {
     let lost = of.outcome.processors.iter().map(|totals| totals.ring_drops);
     lost.reduce(|sum, one| sum + one).map(|sum| sum as f64)
@@ -34,7 +34,7 @@ pub(super) fn delivered(of: &QuantityQuestion<'_>) -> Option<f64> {
     delivered_gbps(of.outcome, of.count(0) as u32)
 }
 
-/// Returns the payload that was delivered in the whole intervals after the warm-up, in Gb/s for each of so many
+/// Returns the payload that was delivered in the whole intervals after the warm-up, in Gb/s for each of a number of
 /// `senders`.
 fn delivered_gbps(outcome: &Outcome, senders: u32) -> Option<f64> {
     let ends = outcome.end.as_ps();

@@ -1,4 +1,4 @@
-//! [`QUANTITIES`]: everything that a run can be asked for, with the subject, the unit and the samples of each.
+//! [`QUANTITIES`]: everything that can be measured in a run, with the subject, the unit and the samples of each.
 
 use plimsoll_stats::expression::{BadExpression, Word};
 use plimsoll_units::{Rate, Span, parse_share};
@@ -8,9 +8,9 @@ use super::{bursts, circuits, hosts, links, samples, windows};
 
 /// Something that a run has samples of.
 pub struct Quantity {
-    /// Its name in a measure.
+    /// The name of the quantity in a measure, such as `goodput`.
     pub name: &'static str,
-    /// What the samples are, as the reference says it.
+    /// The meaning of the samples, as the reference explains it.
     pub doc: &'static str,
     /// The unit in which its samples are counted.
     pub unit: Unit,
@@ -45,10 +45,10 @@ impl std::fmt::Debug for Quantity {
     }
 }
 
-/// The unit of a quantity's samples.
+/// The unit of a quantity's samples, in which limits are given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
-    /// Microseconds, unless asked for otherwise.
+    /// Microseconds, unless another unit of time is requested.
     Time,
     /// A count of something.
     Count,
@@ -56,7 +56,7 @@ pub enum Unit {
     Fixed(&'static str),
 }
 
-/// What the subject of a quantity is.
+/// The kind of subject that a quantity has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Of {
     Workload,
@@ -68,7 +68,7 @@ pub(super) enum Of {
     Run,
 }
 
-/// What an argument of a quantity is.
+/// The type of an argument of a quantity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Argument {
     Count,
@@ -105,7 +105,7 @@ impl Quantity {
 }
 
 impl Unit {
-    /// Returns the units that are allowed.
+    /// Returns the allowed units in words, for messages.
     pub fn name(self) -> &'static str {
         match self {
             Unit::Time => "us, ms",
@@ -262,7 +262,7 @@ const MBPS: Unit = Unit::Fixed("Mb/s");
 const GBPS: Unit = Unit::Fixed("Gb/s");
 const KB: Unit = Unit::Fixed("KB");
 
-/// Everything that a run can be asked for.
+/// Everything that can be measured in a run.
 pub static QUANTITIES: &[Quantity] = &[
     // Of workloads.
     many("time", Of::Workload, Unit::Time, samples::time).complete().doc(

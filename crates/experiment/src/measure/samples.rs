@@ -88,7 +88,7 @@ pub(super) fn per_second(of: &QuantityQuestion<'_>) -> Option<f64> {
     until_last_creation(of.outcome, done.into_iter().map(|done| (done, 1.0)))
 }
 
-/// Divides the sum of what was done from the warm-up to the last creation of any message by that time.
+/// Divides the sum over the time from the warm-up to the last creation of any message by that time.
 fn until_last_creation(outcome: &Outcome, done: impl Iterator<Item = (Option<Time>, f64)>) -> Option<f64> {
     let end = outcome.messages.iter().map(|message| message.created).max()?;
     let length = end.as_ps().saturating_sub(outcome.warmup.as_ps()) as f64 * 1e-12;

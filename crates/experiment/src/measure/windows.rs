@@ -1,5 +1,5 @@
-//! What the congestion windows of a workload's connections did, of the samples of `observe.flow_series`. Only samples
-//! between a message's beginning and its end count: an idle connection's window is cut without a loss.
+//! Measures of the congestion windows of a workload's connections, by the samples of `observe.flow_series`. Only
+//! samples between a message's beginning and its end count: an idle connection's window is cut without a loss.
 //!
 //! ```text
 //! cwnd ──────╮                 a cut: a sample of less than 9 / 10 of the one before
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn cuts_and_what_is_kept_are_by_connection() {
         let samples = [
-            // Cut twice, and grown again; what comes after the message does not count.
+            // Cut twice, and grown again; samples after the message do not count.
             (0, 0, [100, 200, 140, 98, 150, 10]),
             // Another workload's.
             (1, 0, [900, 100, 900, 100, 900, 900]),

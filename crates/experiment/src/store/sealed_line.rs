@@ -1,7 +1,7 @@
 //! Lines of JSON that hold a checksum of themselves, for journals of finished runs.
 //!
-//! The checksum is the last field, `"check"`, and is that of the line without it. A last line without its end is what a
-//! killed writer leaves; its run is lost, and the reader of the journal says so.
+//! The checksum is the last field, `"check"`, and is computed of the line without it. A killed writer leaves a last
+//! line without its end; its run is lost, and the reader of the journal reports that.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -10,7 +10,7 @@ use plimsoll_results::Digest;
 
 const FIELD: &str = ",\"check\":\"";
 
-/// The longest line of a journal, in bytes; those of the largest runs have some thousands.
+/// The longest line of a journal, in bytes; lines of the largest runs have some thousands.
 const LINE_BYTES_MAX: usize = 16 << 20;
 
 /// Splits a journal into its finished lines and the rest, which a writer that was killed left unfinished.
@@ -73,7 +73,7 @@ mod tests {
                 let mut bytes = line.clone().into_bytes();
                 bytes[at] ^= 1 << bit;
                 let damaged = String::from_utf8(bytes).expect("seven bits are UTF-8");
-                // Where the field itself is no longer known, the numbers before it are whole.
+                // If the field itself is damaged, the numbers before it are whole.
                 let is_seen = opened(&damaged).is_err()
                     || serde_json::from_str::<serde_json::Value>(&damaged).is_err()
                     || damaged.starts_with(json.trim_end_matches('}'));

@@ -9,7 +9,7 @@
 //! (Raiciu et al., SIGCOMM 2011). Where there is only one, further subflows are refused.
 //!
 //! In a hybrid network the subflow between first addresses travels by the packet switch, and the other by circuits
-//! (seed 002, section 7.3.3).
+//! (Kapoor's thesis, section 7.3.3).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::{fs, io};

@@ -24,7 +24,7 @@ use super::uniform;
 use crate::InvalidParam;
 use crate::mechanism::{EngineNeed, Mechanism, Section, Table};
 
-/// Every switch balances load adaptively.
+/// Adaptive load balancing of DeTail: each packet takes a port whose queue for its priority is short.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdaptiveParams {
@@ -98,7 +98,7 @@ impl DrainBytes {
 /// A packet may leave by this port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CandidatePort {
-    /// The number of the port.
+    /// The index of the port among the candidates.
     pub port: u32,
     /// Its drain bytes for the packet's priority.
     pub drain_bytes: u64,

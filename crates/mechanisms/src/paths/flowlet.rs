@@ -45,7 +45,7 @@ impl Mechanism for FlowletParams {
     }
 }
 
-/// Keeps the flowlets of one switch.
+/// The table of one switch's flowlets, by the hash of their connection.
 #[derive(Clone, Debug)]
 pub struct Flowlets {
     gap: Span,

@@ -23,7 +23,7 @@ impl Mechanism for SprayParams {
     const TABLE: Table = Table::replaced_whole(Section::Paths, "spray", "packets are not sprayed");
 }
 
-/// Chooses a packet's path.
+/// The rule by which the path of a packet is chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SprayBy {
@@ -34,7 +34,7 @@ pub enum SprayBy {
     RoundRobin,
 }
 
-/// Sprays the packets of one switch.
+/// Selects a path for each packet of one switch, at random or in turn.
 #[derive(Clone, Debug)]
 pub struct Spray {
     by: SprayBy,

@@ -1,11 +1,12 @@
-//! [`Family`] and [`Description`]: what a transport says about itself, so that no other file lists transports.
+//! [`Family`] and [`Description`]: the descriptions of transports by themselves, so that no other file lists
+//! transports.
 
-/// The description of a family.
+/// The properties of a transport family that scenarios, hosts and parallel runs depend on.
 #[derive(Debug)]
 pub struct Family {
-    /// The name in messages.
+    /// The name of the family in messages: `TCP`, `MPTCP`.
     pub name: &'static str,
-    /// The setting that chooses the family.
+    /// The key of a scenario that chooses the family, for messages.
     pub setting: &'static str,
     /// The reason why one thread has to carry all of its connections; `None` where the two ends of a connection may be
     /// in different logical processes.
@@ -34,7 +35,7 @@ impl Family {
     }
 }
 
-/// The description of a kind.
+/// The properties of a `transport.kind` that other code depends on.
 #[derive(Debug)]
 pub struct Description {
     /// The value of `transport.kind`.

@@ -43,7 +43,7 @@ pub use params::{Coupling, MptcpParams, SubflowPaths, SubflowScheduler};
 
 use super::describe::{Family, Feature};
 
-/// The description of the MPTCP family.
+/// The properties of the MPTCP family: one thread, and the features that it excludes.
 pub const FAMILY: Family = Family {
     name: "MPTCP",
     setting: "transport.mptcp",

@@ -44,5 +44,5 @@ pub use sender::Offer;
 pub use super::Kind;
 use super::describe::Family;
 
-/// The description of the TCP family.
+/// The properties of the TCP family: several threads, and no excluded feature.
 pub const FAMILY: Family = Family { name: "TCP", setting: "transport.kind", one_thread: None, excludes: &[] };

@@ -10,7 +10,8 @@ use plimsoll_bursts::{Distribution, Report, cdf};
 /// The most lines of a figure that have different colours.
 const LINES: usize = 8;
 
-/// Makes the figures of the page.
+/// Makes the figures of the page. The one of burst lengths has a line for each of the `pairs` pairs of hosts
+/// with the most bytes.
 pub fn figures(report: &Report, pairs: usize) -> Vec<Figure> {
     let charts = [
         ("packets", Some(of_packets(report, pairs))),

@@ -20,7 +20,7 @@ pub struct Article<'a> {
     pub warnings: &'a [String],
     /// The sections, in order.
     pub sections: &'a [PageSection<'a>],
-    /// The colours of the variants.
+    /// The colours and markers of the variants, the same in all figures of the page.
     pub schemes: &'a Schemes,
     /// The command that makes the page again.
     pub command: &'a str,
@@ -32,7 +32,7 @@ pub struct Article<'a> {
     pub commit: Option<&'a str>,
     /// The number of runs behind the page.
     pub runs: usize,
-    /// The scenario; may be empty.
+    /// The text of the scenario, which the page includes; may be empty.
     pub scenario: &'a str,
 }
 

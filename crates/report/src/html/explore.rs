@@ -22,7 +22,7 @@ pub struct Knob {
     pub key: String,
     /// The table that the key is in: `workload.small`.
     pub group: String,
-    /// The reference's text for the key.
+    /// The explanation of the key, as docs/reference/scenario.md has it.
     pub help: String,
     /// The value of the scenario, as `--set` takes it.
     pub value: String,
@@ -62,7 +62,7 @@ pub enum Control {
     Text,
 }
 
-/// The contents of the page.
+/// The contents of the page that `plimsoll explore` serves, before any result.
 #[derive(Clone, Copy, Debug)]
 pub struct ExplorePage<'a> {
     /// The scenario's title.

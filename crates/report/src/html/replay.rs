@@ -12,7 +12,7 @@ use crate::figures::count;
 const REPLAY: &str = include_str!("replay.js");
 const STYLE: &str = include_str!("replay.css");
 
-/// The texts of a replay's page.
+/// The texts of a replay's page beside its recording.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplayPage<'a> {
     /// The scenario's title.

@@ -8,7 +8,7 @@ use crate::escape::escape;
 /// The size of a figure, in pixels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Size {
-    /// The width of the whole figure.
+    /// The width of the whole figure, in pixels.
     pub width: u32,
     /// The height between the axes; a figure with one row an item takes the height of its rows instead.
     pub plot_height: u32,
@@ -20,7 +20,7 @@ impl Default for Size {
     }
 }
 
-/// An entry of a legend.
+/// An entry of a figure's legend: a mark and a name.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Key {
     /// The name of the entry.

@@ -22,7 +22,7 @@ pub struct Grid {
     pub notes: Vec<String>,
 }
 
-/// The head of a column.
+/// The heading of a column: its group, its name with the unit, and the colour of its scheme.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Column {
     /// Columns of one group stay side by side; the group's name is printed above them once.
@@ -47,7 +47,7 @@ pub struct Row {
     pub label: String,
     /// The colour of the scheme that the row is of.
     pub scheme: Option<Color>,
-    /// The cells, one a column.
+    /// The cells of the row, one for each column.
     pub cells: Vec<TableCell>,
 }
 

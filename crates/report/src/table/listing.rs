@@ -11,12 +11,12 @@ pub struct Listing {
     pub rows: Vec<Vec<String>>,
 }
 
-/// A column of a [`Listing`].
+/// A column of a [`Listing`]: its name, width and alignment.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ListingColumn {
     /// The name of the column.
     pub name: String,
-    /// The least width on a terminal.
+    /// The smallest width of the column on a terminal, in characters.
     pub width: usize,
     /// Texts are at the left of their column, numbers at its right.
     pub is_text: bool,

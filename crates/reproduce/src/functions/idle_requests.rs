@@ -1,4 +1,5 @@
-//! Completion times that the study's raw data settle exactly, and how far the draw of who is paced moves a queue.
+//! Completion times that the study's raw data settle exactly, and the effect of the random choice of paced flows on a
+//! queue.
 
 use std::path::Path;
 
@@ -18,7 +19,7 @@ pub(crate) fn exact(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Study
     Ok(rows)
 }
 
-/// Measures requests so rare that nothing is ever in their way.
+/// Measures requests that are rare enough to meet an idle network.
 fn idle(study: &Study, seed: u64, folder: &Path) -> Result<Vec<StudyRow>, ReproduceError> {
     let set = [
         "run.duration=\"600s\"",

@@ -1,4 +1,4 @@
-//! Rows that compare others: QJump's tail beside pFabric's, TCP's growth, and where the classes are cut.
+//! Rows that compare others: QJump's tail compared with pFabric's, TCP's growth, and where the classes are cut.
 
 use super::SCHEMES;
 use crate::published::PublishedKind;

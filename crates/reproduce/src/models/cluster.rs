@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::study::{Measured, Point, Task};
 
-/// The keys of a figure.
+/// The keys of a figure in `study.toml` whose points are runs of this model: servers, load, times and copies.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct ClusterKeys {
@@ -26,7 +26,7 @@ struct ClusterKeys {
     requests: (u64, u64),
 }
 
-/// When copies are sent.
+/// The times at which copies of a request are sent.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Copies {
@@ -44,7 +44,7 @@ struct ClusterTask {
     point: String,
 }
 
-/// Makes the task of a point.
+/// Makes the task that simulates a point, from the figure's keys at its x and series.
 pub(super) fn task(all: &Parameters, point: &Point<'_>) -> Result<Arc<dyn Task>, String> {
     let Point { x, series, seed, .. } = *point;
     let ClusterKeys { servers, load, service, outside, copies, requests: (full, quick) } =

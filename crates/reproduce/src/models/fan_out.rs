@@ -12,7 +12,7 @@ use crate::error::ReproduceError;
 use crate::row::StudyRow;
 use crate::study::{Measured, Point, Study, Task};
 
-/// The keys of a figure.
+/// The keys of a figure in `study.toml` whose points are the last of several answers.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FanOutKeys {
@@ -32,7 +32,7 @@ struct FanOutTask {
 /// The law of a lightly loaded server's answers, in us.
 const OBSERVED: Law = Law::Normal { mean: 90.0, sd: 50.0 };
 
-/// Makes the task of a point.
+/// Makes the task that computes a point: by draws if it has repetitions, else by the integral.
 pub(super) fn task(all: &Parameters, point: &Point<'_>) -> Result<Arc<dyn Task>, String> {
     let FanOutKeys { servers, repetitions } = all.read(point.x, point.series)?;
     Ok(Arc::new(FanOutTask { servers, repetitions, seed: point.seed }))

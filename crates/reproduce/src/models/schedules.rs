@@ -11,12 +11,12 @@ use serde::Deserialize;
 
 use crate::study::{Base, Measured, Point, Task};
 
-/// The keys of a figure.
+/// The keys of a figure in `study.toml` whose points are schedules: ports, noise and unit of the demand.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct SchedulingKeys {
     ports: usize,
-    /// The noise of a flow, in per cent of what a circuit carries in a window; without it, the workload's own.
+    /// The noise of a flow, in per cent of a circuit's capacity in a window; without it, the workload's own.
     noise_percent: Option<f64>,
     /// The bytes in which demand is counted.
     #[serde(default = "one")]
@@ -40,7 +40,7 @@ struct Scheduling {
     seed: u64,
 }
 
-/// The scheduler behind a series, and what of it differs from the one that scenarios have.
+/// The scheduler of a series: one of the scenarios', or one that differs from these.
 #[derive(Clone, Copy, Debug)]
 enum Scheme {
     /// A scheduler as scenarios have it.
@@ -52,7 +52,7 @@ enum Scheme {
 /// The switches of all schedules.
 const SWITCHING: Switching = Switching::PAPER;
 
-/// Makes the task of a point.
+/// Makes the task that schedules the demands of a point by the scheduler of its series.
 pub(super) fn task(all: &Parameters, point: &Point<'_>) -> Result<Arc<dyn Task>, String> {
     let SchedulingKeys { ports, noise_percent, unit } = all.read(point.x, point.series)?;
     let mut workload = Workload::paper(ports);
@@ -159,7 +159,7 @@ impl Scheduling {
     }
 }
 
-/// A schedule that is there already.
+/// A scheduler that returns a given schedule.
 #[derive(Debug)]
 struct FixedSchedule(Schedule);
 

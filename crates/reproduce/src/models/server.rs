@@ -114,7 +114,7 @@ struct ServerTask {
     chain: Option<RequestChain>,
 }
 
-/// Makes the task of a point.
+/// Makes the task that simulates a point, from the server, the figure's keys and its x and series.
 pub(super) fn task(all: &Parameters, point: &Point<'_>) -> Result<Arc<dyn Task>, String> {
     let mut paths = all.table(point.x, point.series);
     let own: Table = KEYS.iter().filter_map(|key| Some(((*key).to_owned(), paths.remove(*key)?))).collect();

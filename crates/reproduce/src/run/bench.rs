@@ -41,7 +41,7 @@ pub(super) struct Job {
     pub(super) quick: bool,
     pub(super) seed: u64,
     pub(super) digest: u64,
-    /// The digest of what the simulator makes of its scenario today, where the table of digests has that.
+    /// The digest of its scenario's outcome today, if the table of digests has one.
     pub(super) outcomes: Option<String>,
     pub(super) work: Work,
 }
@@ -97,8 +97,7 @@ impl Bench<'_> {
         Ok(jobs)
     }
 
-    /// Returns the runs of a point of a figure by those of `series` that it has: its scenario is read once for all of
-    /// them.
+    /// Returns the runs of a point of a figure by the `series` that it has: its scenario is read once for all of them.
     pub(super) fn point(
         &self,
         figure: usize,
@@ -167,18 +166,18 @@ impl Bench<'_> {
         entry.filter(|entry| entry.outcomes.is_none() || entry.outcomes == job.outcomes)
     }
 
-    /// Returns whether the journal has no runs but those of `jobs`.
+    /// Returns whether the journal has only runs of `jobs`.
     pub(super) fn is_all(&self, jobs: &[Job], journal: &Journal) -> bool {
         jobs.iter().filter(|job| self.kept(journal, job).is_some()).count() == journal.len()
     }
 
-    /// Returns whether the journal has a run of `full` that is longer than those of `short`.
+    /// Returns whether the journal has a run of `full` that is longer than the runs of `short`.
     pub(super) fn has_longer(&self, short: &[Job], full: &[Job], journal: &Journal) -> bool {
         let short: HashSet<_> = short.iter().map(|job| job.digest).collect();
         full.iter().any(|job| !short.contains(&job.digest) && self.finished(journal, job).is_some())
     }
 
-    /// Returns what the journal has of a run, of whatever outcomes.
+    /// Returns the journal's entry of a run, of any outcomes.
     fn kept<'j>(&self, journal: &'j Journal, job: &Job) -> Option<&'j StudyRun> {
         let StudyFigure { id, cases, .. } = &self.study.figures[job.figure];
         journal::find(journal, job.digest, [id, job.base.name(), &cases[job.case].x, job.series])
@@ -205,7 +204,7 @@ impl Bench<'_> {
     ) -> Result<(), ReproduceError> {
         let open = jobs.iter().filter(|job| self.finished(journal, job).is_none());
         let (live, open): (Vec<&Job>, Vec<&Job>) = open.partition(|job| job.base.is_live());
-        // What this system cannot carry is told before anything runs.
+        // Tasks that this system cannot run are reported before anything runs.
         for job in &live {
             let can = match &job.work {
                 Work::Network(model) => kernel::check(model),
@@ -231,7 +230,7 @@ impl Bench<'_> {
             Ok(gather.keep(entries.collect())?)
         })?;
         self.run_tasks(&tasks, &gather)?;
-        // By the wall's clock: one after the other, and nothing beside it.
+        // Tasks by the wall clock run one after the other, without other tasks.
         for job in live {
             let entries = match &job.work {
                 Work::Network(model) => vec![self.carry(job, model, &|| gather.goes_on())?],
@@ -297,7 +296,7 @@ impl Bench<'_> {
         Ok(jobs.iter().map(entry).collect())
     }
 
-    /// Carries a run, anew if the machine was too slow for it, but not for ever.
+    /// Makes a run, and repeats it a few times if the machine was too slow for it.
     fn carry(
         &self,
         job: &Job,
@@ -328,7 +327,7 @@ impl Bench<'_> {
     pub(super) fn entry(&self, job: &Job, outcome: &Outcome) -> StudyRun {
         let figure = &self.study.figures[job.figure];
         let case = &figure.cases[job.case];
-        // A short run has no time to cut what the study cut.
+        // A short run has no time for the study's warm-up.
         let warmup = match (case.duration, job.duration()) {
             (Some((full, _)), Some(duration)) if duration < full => case.warmup / 4,
             (Some(_), _) => case.warmup,
@@ -401,7 +400,7 @@ fn settings(case: &Case, quick: bool) -> Vec<String> {
     set
 }
 
-/// How often a run is carried before its numbers count as they are, marked as suspect.
+/// The number of attempts at a run before its numbers count as they are, marked as suspect.
 const TRIES: u32 = 3;
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub struct RunPlan {
     pub carrier: String,
     /// The version of plimsoll that wrote the manifest.
     pub version: String,
-    /// Commit it was built from, where known.
+    /// The commit from which that version of plimsoll was built, where known.
     pub commit: Option<String>,
     /// The command that repeats the run.
     pub command: String,
@@ -43,7 +43,7 @@ pub struct RunPlan {
     pub columns: Columns,
 }
 
-/// The carrier of a simulated run.
+/// The name of the simulator as a carrier ([`RunPlan::carrier`]).
 pub const SIMULATOR: &str = "the simulator";
 
 fn simulator() -> String {
@@ -63,7 +63,7 @@ pub struct PlannedPoint {
 /// which points are done, also after the process was killed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Version of the layout.
+    /// The version of the run directory's layout.
     pub format: u32,
     /// The scenario's title.
     pub title: String,
@@ -75,29 +75,29 @@ pub struct Manifest {
     pub carrier: String,
     /// The version of plimsoll that ran the points.
     pub plimsoll: String,
-    /// Commit it was built from.
+    /// The commit from which that version of plimsoll was built, where known.
     pub commit: Option<String>,
     /// The command that repeats the run.
     pub command: String,
     /// The seed that all others derive from.
     pub seed: u64,
-    /// Digest of `scenario.toml`.
+    /// The digest of the file `scenario.toml` of the run directory.
     pub scenario_digest: Digest,
     /// The part of the points that was run here.
     pub shard: Option<(u32, u32)>,
     /// Facts that the reader must know before relying on a number.
     pub warnings: Vec<String>,
-    /// Every point of the whole run.
+    /// Every point of the whole run, points of other shards included.
     pub points: Vec<ManifestPoint>,
     /// Checksum of the file ([`seal`]). None in format 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     checksum: Option<String>,
 }
 
-/// A point in the manifest.
+/// A point of the run in the manifest, finished or not.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ManifestPoint {
-    /// Its folder under `points/`.
+    /// The name of the point's folder under `points/`.
     pub id: String,
     /// The key that names the point.
     #[serde(flatten)]

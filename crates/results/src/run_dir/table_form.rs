@@ -13,7 +13,7 @@ pub enum Columns {
 }
 
 impl Columns {
-    /// The forms that this build has.
+    /// The forms that this build can write: Parquet only with the feature `parquet`.
     pub const HERE: &[Columns] =
         if cfg!(feature = "parquet") { &[Columns::Csv, Columns::Parquet] } else { &[Columns::Csv] };
 

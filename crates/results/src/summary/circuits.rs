@@ -6,7 +6,7 @@
 use super::CircuitSummary;
 use crate::outcome::{CircuitUse, CircuitWeek, Outcome};
 
-/// A circuit that is filled to less than this share is waste (REACToR, seed 002, section 7.1).
+/// A circuit that is filled to less than this share is waste (REACToR, Kapoor's thesis, section 7.1).
 pub const FILLED_ENOUGH: f64 = 0.9;
 
 /// Summarises the circuits of a cell over its replicates; `None` where there were none.

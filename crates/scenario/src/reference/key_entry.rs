@@ -7,11 +7,11 @@ pub struct KeyEntry {
     pub path: String,
     /// The `kind` of the table that contains the key.
     pub kind: Option<String>,
-    /// The type, or the allowed values.
+    /// The type of the key's values, or the list of allowed ones.
     pub values: String,
     /// The default; `required` where there is none, empty where the key may be missing.
     pub default: String,
-    /// The explanation of the key.
+    /// The explanation of the key, from its doc comment.
     pub meaning: String,
     /// The values that have an explanation of their own, such as the kinds of a topology: value and explanation.
     pub choices: Vec<(String, String)>,
@@ -65,7 +65,7 @@ impl KeyEntry {
 
 /// Returns the entry of the whole key, or else all keys with this last part.
 pub fn find_keys<'a>(entries: &'a [KeyEntry], key: &str) -> Vec<&'a KeyEntry> {
-    // The keys of a variant are those of the file.
+    // A variant has the keys of the file.
     let key = match key.strip_prefix("variant.").and_then(|rest| rest.split_once('.')) {
         Some((_, rest)) => rest,
         None => key,
@@ -79,7 +79,7 @@ pub fn nearest_keys(entries: &[KeyEntry], key: &str) -> Vec<String> {
     let key = key.to_lowercase();
     let mut near: Vec<(usize, &str)> = Vec::new();
     for entry in entries {
-        // `NAME` and `*` stand for the user's words, which are not compared.
+        // `NAME` and `*` match the user's words, which are not compared.
         let words: Vec<&str> = key.split('.').collect();
         let path: Vec<&str> = entry
             .path

@@ -24,10 +24,10 @@ pub struct AllToAll {
     pub size: SizeDistribution,
     /// Bytes that each host sends per second: a rate, or a share of a host's link.
     pub load: Load,
-    /// Stop after this many flows.
+    /// The number of flows, after which the workload stops. Default: no limit but `run.duration`.
     #[serde(default)]
     pub count: Option<u64>,
-    /// When the first flow may start.
+    /// The time from which on flows may start.
     #[serde(default)]
     pub start: Span,
 }

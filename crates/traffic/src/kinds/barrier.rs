@@ -36,16 +36,16 @@ pub struct Barrier {
     /// The host that all report to, in the pattern `coordinator`; default `client`.
     #[serde(default)]
     pub coordinator: HostName,
-    /// Size of every message.
+    /// The payload of every message between hosts.
     #[serde(default = "Barrier::default_size")]
     pub size: Bytes,
     /// Time that a worker computes in a round before it reports.
     #[serde(default)]
     pub compute: TimeDistribution,
-    /// Stop after this many rounds.
+    /// The number of rounds, after which the workload stops. Default: no limit but `run.duration`.
     #[serde(default)]
     pub rounds: Option<u64>,
-    /// When the first round starts.
+    /// The time at which the first round starts.
     #[serde(default)]
     pub start: Span,
 }

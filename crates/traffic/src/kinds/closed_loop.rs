@@ -25,7 +25,7 @@ use crate::source::{Actions, Arrival, Hint, Opened, Source, pairs};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClosedLoop {
-    /// The hosts that ask; default `client`.
+    /// The hosts that send requests; default `client`.
     #[serde(default = "HostSet::client")]
     pub clients: HostSet,
     /// The hosts that answer; default: all that do not ask.
@@ -34,13 +34,13 @@ pub struct ClosedLoop {
     /// Requests that each client keeps in flight, each on a connection of its own to each server.
     #[serde(default = "ClosedLoop::default_outstanding")]
     pub outstanding: u32,
-    /// The size of a request.
+    /// The payload of a request.
     #[serde(default = "ClosedLoop::default_request")]
     pub request: SizeDistribution,
-    /// The size of a response.
+    /// The payload of a response.
     #[serde(default = "ClosedLoop::default_response")]
     pub response: SizeDistribution,
-    /// The server that is asked next.
+    /// The rule that chooses the server of the next request.
     #[serde(default)]
     pub pick: ServerChoice,
     /// Time a server's thread takes for a request.
@@ -55,7 +55,7 @@ pub struct ClosedLoop {
     /// Stop after this many requests of each client.
     #[serde(default)]
     pub count: Option<u64>,
-    /// When the first requests are sent.
+    /// The time at which the first requests are sent.
     #[serde(default)]
     pub start: Span,
 }

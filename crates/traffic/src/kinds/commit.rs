@@ -38,20 +38,20 @@ pub struct Commit {
     /// Payload of each of the four messages; in single packets `transport.header` is added to it.
     #[serde(default = "Commit::default_message")]
     pub message: Bytes,
-    /// The transport of the messages.
+    /// The transport of the messages: a connection, or single packets.
     #[serde(default)]
     pub over: CommitOver,
     /// After this time without an answer, `datagram` sends a message again, and `broadcast` gives its
     /// transaction up, which then counts as unfinished.
     #[serde(default = "Commit::default_timeout")]
     pub timeout: Span,
-    /// Transactions under way at once.
+    /// The number of transactions that the coordinator keeps in progress at once.
     #[serde(default = "Commit::default_depth")]
     pub depth: u32,
-    /// Stop after this many transactions.
+    /// The number of transactions, after which the workload stops. Default: no limit but `run.duration`.
     #[serde(default)]
     pub count: Option<u64>,
-    /// When the first transactions start.
+    /// The time at which the first transactions start.
     #[serde(default)]
     pub start: Span,
 }

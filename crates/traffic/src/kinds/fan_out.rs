@@ -26,9 +26,9 @@ pub struct FanOut {
     pub servers: HostSet,
     /// Size of the request to each server.
     pub request: Bytes,
-    /// Size of each response.
+    /// The payload of the response of each server.
     pub response: SizeDistribution,
-    /// Queries per second (Poisson).
+    /// The mean number of queries per second, a Poisson process.
     pub queries_per_second: f64,
     /// Time a server takes to answer; it serves one request at a time, first come first served.
     #[serde(default)]
@@ -36,10 +36,10 @@ pub struct FanOut {
     /// Responses later than this miss the deadline.
     #[serde(default)]
     pub deadline: Option<Span>,
-    /// Stop after this many queries.
+    /// The number of queries, after which the workload stops. Default: no limit but `run.duration`.
     #[serde(default)]
     pub count: Option<u64>,
-    /// When the first query may start.
+    /// The time from which on queries may start.
     #[serde(default)]
     pub start: Span,
 }

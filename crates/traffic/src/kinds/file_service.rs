@@ -30,7 +30,7 @@ use crate::source::{Actions, Arrival, ConnectionEnd, Source, Write};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileService {
-    /// The host that has the files.
+    /// The host that has the files and sends them.
     pub server: HostName,
     /// The hosts that copy; default: all others.
     #[serde(default)]

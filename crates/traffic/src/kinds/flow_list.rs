@@ -36,16 +36,16 @@ pub struct FlowList {
     pub flows: Arc<Vec<ListedFlow>>,
 }
 
-/// One flow that a list holds.
+/// One flow of a list: a row of its file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListedFlow {
-    /// The time at which it starts.
+    /// The time at which the flow starts, since the start of the run.
     pub start: Span,
-    /// The host that sends the flow.
+    /// The number of the host that sends the flow.
     pub source: u32,
-    /// The host that receives.
+    /// The number of the host that receives the flow.
     pub destination: u32,
-    /// The size of the flow.
+    /// The size of the flow, in bytes of payload.
     pub size: Bytes,
     /// A word by which flows are grouped; it may be empty.
     pub class: String,

@@ -25,7 +25,7 @@ pub struct Flows {
     /// Bytes of each flow; without it the flows send until `run.duration`.
     #[serde(default)]
     pub size: Option<Bytes>,
-    /// When the first flow starts.
+    /// The time at which the first flow starts.
     #[serde(default)]
     pub start: Span,
     /// Time between the starts of one flow and the next.

@@ -27,10 +27,10 @@ pub struct Incast {
     pub size: Bytes,
     /// Time from one round to the next.
     pub every: Span,
-    /// The number of rounds.
+    /// The number of rounds, in each of which every sender sends `size`.
     #[serde(default = "Incast::default_rounds")]
     pub rounds: u64,
-    /// When the first round starts.
+    /// The time at which the first round starts.
     #[serde(default)]
     pub start: Span,
 }

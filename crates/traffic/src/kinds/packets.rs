@@ -29,7 +29,7 @@ pub struct Packets {
     pub from: HostSet,
     /// The host that receives.
     pub to: HostName,
-    /// Size on the wire, header included.
+    /// The size of a packet on the wire, header included.
     pub size: SizeDistribution,
     /// Bytes per second of each sender: a rate, or a share of its link.
     pub load: Load,
@@ -40,7 +40,7 @@ pub struct Packets {
     /// Without it they always send.
     #[serde(default)]
     pub burst: Option<Span>,
-    /// Time between two bursts; needs `burst`.
+    /// The time between the end of a burst and the next; needs `burst`.
     #[serde(default)]
     pub pause: Span,
     /// Stop after this many packets of each sender.

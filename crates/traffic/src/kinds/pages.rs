@@ -37,7 +37,7 @@ pub struct Pages {
     pub back_ends: HostSet,
     /// Pages that each front-end begins per second (Poisson).
     pub pages_per_second: f64,
-    /// The order of the retrievals.
+    /// The order of a page's retrievals: one after the other, all at once, or by levels.
     #[serde(default)]
     pub order: PageOrder,
     /// Retrievals of a page; for the orders `sequential` and `parallel`.
@@ -46,7 +46,7 @@ pub struct Pages {
     /// Retrievals of each level of a page, as `[1, 5, 20, 10]`; for the order `graph`.
     #[serde(default)]
     pub levels: Vec<u32>,
-    /// The size of a request.
+    /// The payload of a request for one retrieval.
     #[serde(default = "Pages::default_request")]
     pub request: SizeDistribution,
     /// Size of a retrieval; this or `sizes`.
@@ -69,7 +69,7 @@ pub struct Pages {
     /// Ask again, of the next back-ends, when a retrieval has taken this long since it was last asked for.
     #[serde(default)]
     pub timeout: Option<Span>,
-    /// The most repetitions of a request.
+    /// The greatest number of repetitions of one request after `timeout`.
     #[serde(default = "Pages::default_retries")]
     pub retries: u32,
     /// Back-ends asked at once for each retrieval; the first answer counts.
@@ -78,7 +78,7 @@ pub struct Pages {
     /// Stop after this many pages of each front-end.
     #[serde(default)]
     pub count: Option<u64>,
-    /// When the first page may begin.
+    /// The time from which on pages may begin.
     #[serde(default)]
     pub start: Span,
 }

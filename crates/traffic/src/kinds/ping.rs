@@ -26,14 +26,14 @@ pub struct Ping {
     /// The host that sends the pings; default `client`.
     #[serde(default)]
     pub from: HostName,
-    /// The host that echoes.
+    /// The host that sends the echoes.
     pub to: HostName,
     /// Payload each way; `transport.header` is added to every packet.
     #[serde(default = "Ping::default_size")]
     pub size: Bytes,
     /// Time from one ping to the next; the mean, where they are Poisson.
     pub interval: Span,
-    /// Equal or exponential intervals.
+    /// The distribution of the intervals: equal, or exponential (Poisson).
     #[serde(default = "Ping::default_arrivals")]
     pub arrivals: Arrivals,
     /// The next ping waits for the echo of the last one (or its loss) where that is later. Default: pings are sent
@@ -43,7 +43,7 @@ pub struct Ping {
     /// The carrier: single packets, or a connection of the scenario's transport.
     #[serde(default)]
     pub over: PingOver,
-    /// Stop after this many pings.
+    /// The number of pings, after which the workload stops. Default: no limit but `run.duration`.
     #[serde(default)]
     pub count: Option<u64>,
     /// When the first ping may be sent; with equal intervals it is sent then.
@@ -51,7 +51,7 @@ pub struct Ping {
     pub start: Span,
 }
 
-/// The carrier of a ping.
+/// The carrier of a ping: single packets or a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PingOver {

@@ -36,7 +36,7 @@ pub struct Pstride {
     /// Bytes that each host sends per second: a rate, or a share of its link. A flow has the bytes of the load in a
     /// period.
     pub load: Load,
-    /// Stop after this many periods.
+    /// The number of periods, after which the workload stops. Default: no limit but `run.duration`.
     #[serde(default)]
     pub periods: Option<u64>,
     /// The time at which the first period starts.

@@ -50,7 +50,7 @@ pub struct Ptp {
     /// Stop after this many exchanges of each client.
     #[serde(default)]
     pub count: Option<u64>,
-    /// When the first `sync` is sent.
+    /// The time at which the first `sync` is sent.
     #[serde(default)]
     pub start: Span,
     /// Steers the clients' clocks by the results of their exchanges.

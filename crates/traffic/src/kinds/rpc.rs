@@ -29,13 +29,13 @@ pub struct Rpc {
     /// The hosts that answer; default: all others.
     #[serde(default)]
     pub servers: HostSet,
-    /// The size of a request.
+    /// The payload of a request.
     pub request: Bytes,
-    /// The size of a response.
+    /// The payload of a response.
     pub response: SizeDistribution,
     /// Response bytes requested per second: a rate, or a share of the client's link.
     pub load: Load,
-    /// The server that is asked next.
+    /// The rule that chooses the server of the next request.
     #[serde(default)]
     pub pick: ServerChoice,
     /// Time a server takes to answer; it serves one request at a time.
@@ -44,10 +44,10 @@ pub struct Rpc {
     /// A response later than this misses its deadline.
     #[serde(default)]
     pub deadline: Option<Span>,
-    /// Stop after this many requests.
+    /// The number of requests, after which the workload stops. Default: no limit but `run.duration`.
     #[serde(default)]
     pub count: Option<u64>,
-    /// When the first request may be sent.
+    /// The time from which on requests may be sent.
     #[serde(default)]
     pub start: Span,
 }

@@ -27,9 +27,9 @@ pub struct Shuffle {
     /// The hosts that fetch them; default: all.
     #[serde(default = "HostSet::all")]
     pub reducers: HostSet,
-    /// The size of a transfer.
+    /// The payload of a transfer from one mapper to one reducer.
     pub size: SizeDistribution,
-    /// Size of the request for it.
+    /// The payload of the request for a transfer.
     #[serde(default = "Shuffle::default_request")]
     pub request: SizeDistribution,
     /// Transfers that a reducer has under way at once; each reducer requests from the mappers in its own order, drawn
@@ -42,7 +42,7 @@ pub struct Shuffle {
     /// Time from the end of a wave, when all its transfers are done, to the next.
     #[serde(default)]
     pub pause: Span,
-    /// When the first wave starts.
+    /// The time at which the first wave starts.
     #[serde(default)]
     pub start: Span,
 }

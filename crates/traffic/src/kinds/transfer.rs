@@ -33,17 +33,17 @@ pub struct Transfer {
     /// Size of the request for a transfer.
     #[serde(default = "Transfer::default_request")]
     pub request: Bytes,
-    /// The size of a transfer.
+    /// The payload of a transfer.
     pub size: SizeDistribution,
     /// Bytes transferred per second: a rate, or a share of the client's link.
     pub load: Load,
-    /// The server that is asked next.
+    /// The rule that chooses the server of the next transfer.
     #[serde(default)]
     pub pick: ServerChoice,
-    /// Stop after this many transfers.
+    /// The number of transfers, after which the workload stops. Default: no limit but `run.duration`.
     #[serde(default)]
     pub count: Option<u64>,
-    /// When the first transfer may start.
+    /// The time from which on transfers may start.
     #[serde(default)]
     pub start: Span,
 }

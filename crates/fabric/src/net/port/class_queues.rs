@@ -9,7 +9,7 @@
 //! ```
 //!
 //! At most two classes send at a time: the class of the established circuit, and one by the packet switch. REACToR
-//! calls this the host's side of its control protocol (seed 002, section 7.2).
+//! calls this the host's side of its control protocol (Kapoor's thesis, section 7.2).
 
 use std::collections::VecDeque;
 

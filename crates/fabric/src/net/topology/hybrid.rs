@@ -1,4 +1,4 @@
-//! Racks with a packet switch and a circuit switch above them (REACToR, seed 002, section 7.2).
+//! Racks with a packet switch and a circuit switch above them (REACToR, Kapoor's thesis, section 7.2).
 //!
 //! ```text
 //!      packet switch (eps)          circuit switch (ocs): no buffer, a matching of hosts

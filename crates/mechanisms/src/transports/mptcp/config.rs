@@ -11,9 +11,9 @@ pub struct MptcpConfig {
     pub tcp: tcp::TcpConfig,
     /// The number of subflows, at least 1.
     pub subflows: usize,
-    /// Chooses the subflow that sends next.
+    /// The rule that chooses the subflow for new data.
     pub scheduler: SubflowScheduler,
-    /// How subflows get different paths.
+    /// The rule by which subflows get different paths.
     pub paths: SubflowPaths,
 }
 

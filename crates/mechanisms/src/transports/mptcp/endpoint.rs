@@ -55,10 +55,10 @@ pub enum PathState {
     Full,
 }
 
-/// A segment that a subflow sends.
+/// A segment that a subflow sends, with MPTCP's data ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmit {
-    /// The number of the subflow.
+    /// The index of the subflow, from 0.
     pub subflow: usize,
     /// The segment of the subflow.
     pub segment: TcpSegment,
@@ -253,7 +253,7 @@ impl MptcpEndpoint {
         self.subflows.iter().map(|subflow| subflow.tcp.deadline()).min().unwrap_or(Time::MAX)
     }
 
-    /// Handles the deadlines that have passed.
+    /// Handles the timers of all subflows whose deadlines are at or before `now`.
     pub fn on_deadline(&mut self, config: &MptcpConfig, now: Time) {
         for index in 0..self.subflows.len() {
             let own = &mut self.subflows[index];
@@ -289,7 +289,7 @@ impl MptcpEndpoint {
         &mut self.subflows[subflow].tcp
     }
 
-    /// Returns subflow `subflow`.
+    /// Returns the TCP endpoint of a subflow, by its index from 0.
     pub fn subflow(&self, subflow: usize) -> &tcp::Endpoint {
         &self.subflows[subflow].tcp
     }

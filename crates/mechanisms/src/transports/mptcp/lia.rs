@@ -14,7 +14,7 @@ use plimsoll_units::Span;
 
 use crate::transports::tcp::{Ack, CongestionControl, Cut, Limits, SubflowWindow, Window};
 
-/// The controller of one subflow.
+/// The coupled congestion controller of one subflow (RFC 6356).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lia {
     /// Alpha in units of 2^-20; 0 while it cannot be computed, when the subflow grows as TCP does.

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 pub struct Mapping {
     /// The subflow's stream offset of the first byte.
     pub subflow: u64,
-    /// Its offset in the data sequence.
+    /// The offset of the first byte in the data sequence.
     pub data: u64,
     /// The length of the run in bytes.
     pub len: u64,

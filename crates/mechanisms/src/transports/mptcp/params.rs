@@ -41,7 +41,7 @@ impl Default for MptcpParams {
 }
 
 impl MptcpParams {
-    /// The most subflows of a connection.
+    /// The greatest number of subflows of a connection.
     pub const SUBFLOWS_MAX: u32 = 8;
 
     /// Returns whether the connections of `workload` are MPTCP's.

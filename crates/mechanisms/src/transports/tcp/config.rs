@@ -20,11 +20,11 @@ pub struct TcpConfig {
     pub max_window: u64,
     pub min_window: u64,
     pub min_ssthresh: u64,
-    /// `u64::MAX` if slow start has no end.
+    /// The first ssthresh in bytes; `u64::MAX` if slow start has no end.
     pub initial_ssthresh: u64,
-    /// `u32::MAX` if fast retransmit is off.
+    /// The duplicate ACKs that start a fast retransmit; `u32::MAX` if it is off.
     pub dup_ack_threshold: u32,
-    /// `u32::MAX` if there are no probes.
+    /// The timeouts in a row from which on only one byte is sent per RTO; `u32::MAX` for never.
     pub probe_after: u32,
     pub ack_every: u32,
     pub ecn: bool,
@@ -147,7 +147,7 @@ impl TcpConfig {
         Limits { segment: self.segment, max_window: self.max_window, initial_window: self.initial_window }
     }
 
-    /// The payload of a full segment.
+    /// Returns the payload of a full segment, in bytes.
     pub fn segment_bytes(&self) -> Bytes {
         Bytes::new(self.segment)
     }

@@ -24,7 +24,7 @@ use plimsoll_units::{Rate, Span, Time};
 /// The congestion window and the values that control its growth, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
-    /// The congestion window.
+    /// The congestion window (cwnd), in bytes.
     pub cwnd: u64,
     /// Slow start threshold; `u64::MAX` while slow start has no end, 0 where the controller sets the window.
     pub ssthresh: u64,
@@ -43,7 +43,7 @@ impl Window {
 /// Limits that are the same for the whole life of a connection, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// The payload of a full segment.
+    /// The payload of a full segment, in bytes (`transport.segment`).
     pub segment: u64,
     /// The largest window that the sender may use.
     pub max_window: u64,
@@ -51,18 +51,18 @@ pub struct Limits {
     pub initial_window: u64,
 }
 
-/// An ACK that acknowledges new data.
+/// An ACK that acknowledges new data, as the sender passes it to the controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
     /// The time at which the ACK arrived.
     pub now: Time,
-    /// Bytes newly acknowledged.
+    /// The number of bytes that the ACK newly acknowledges.
     pub acked: u64,
-    /// The acknowledgement number.
+    /// The acknowledgement number: the stream offset of the next expected byte.
     pub ack: u64,
     /// SND.NXT: the next offset to be sent.
     pub nxt: u64,
-    /// Whether it carries ECE.
+    /// Whether the ACK carries ECE, the echo of an ECN mark (RFC 3168).
     pub ece: bool,
     /// The round-trip time of the oldest segment that it acknowledges, as measured; `None` if that was sent more
     /// than once (Karn's algorithm) or, with `rtt_sampling = "one-per-window"`, not timed.
@@ -95,7 +95,7 @@ pub struct Cut {
     pub cause: Cause,
     /// The bytes to take the share of: `cut_from` for a loss, and the window for a mark.
     pub base: u64,
-    /// First unacknowledged offset.
+    /// SND.UNA: the stream offset of the first unacknowledged byte.
     pub una: u64,
     /// Smoothed RTT; zero before the first sample.
     pub srtt: Span,

@@ -18,7 +18,7 @@ pub use dctcp::{DCTCP, DctcpEstimator, DctcpParams, reduced_window, updated_alph
 pub use reno::RENO;
 pub use swift::{SWIFT, Swift, SwiftParams};
 
-/// The controller of an endpoint.
+/// The congestion controller of an endpoint: a built-in one without indirection, or a boxed one.
 #[derive(Debug)]
 pub enum Controller {
     /// Reno has no state beyond the window (RFC 5681).

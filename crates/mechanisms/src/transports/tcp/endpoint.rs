@@ -46,7 +46,7 @@ enum ConnectionState {
     Established,
 }
 
-/// Changes that an arriving segment caused.
+/// The bytes that an arriving segment delivered and acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Delivered {
     /// Bytes handed to the application, in order.
@@ -55,10 +55,10 @@ pub struct Delivered {
     pub acked: u64,
 }
 
-/// The window, for time series.
+/// A sample of the sender's window and timers, for time series.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WindowState {
-    /// Congestion window in bytes.
+    /// The congestion window in bytes of payload.
     pub cwnd_bytes: u64,
     /// Slow start threshold in bytes; `u64::MAX` while slow start has no end.
     pub ssthresh_bytes: u64,
@@ -73,23 +73,23 @@ pub struct WindowState {
 /// Counts of an endpoint since it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
-    /// Segments sent, of any kind.
+    /// The number of sent segments of any kind, pure ACKs and SYNs included.
     pub segments_sent: u64,
-    /// Segments received, of any kind.
+    /// The number of received segments of any kind.
     pub segments_received: u64,
-    /// Segments with data sent.
+    /// The number of sent segments with payload, retransmissions included.
     pub data_segments: u64,
     /// Segments with data that was sent before.
     pub retransmissions: u64,
     /// Times the retransmission timer fired, the handshake's included.
     pub timeouts: u64,
-    /// Fast retransmits: times that recovery began.
+    /// The number of times that fast recovery began.
     pub fast_retransmits: u64,
-    /// ACKs of new data with ECE.
+    /// The number of received ACKs of new data that carried ECE.
     pub ece_acks: u64,
-    /// Cuts of the window for marks.
+    /// The number of cuts of the window because of marks.
     pub ecn_cuts: u64,
-    /// Segments received with CE.
+    /// The number of received segments with the ECN mark CE.
     pub ce_received: u64,
 }
 
@@ -302,7 +302,7 @@ impl Endpoint {
         self.state == ConnectionState::Listen
     }
 
-    /// Returns whether the handshake is done.
+    /// Returns whether the handshake is complete, so that data may be sent.
     pub fn is_established(&self) -> bool {
         self.state == ConnectionState::Established
     }
@@ -313,7 +313,7 @@ impl Endpoint {
         quiet && self.sender.una == self.sender.written && !self.receiver.has_pending_ack()
     }
 
-    /// The window, for time series.
+    /// Returns a sample of the sender's window and timers, for time series.
     pub fn window(&self) -> WindowState {
         WindowState {
             cwnd_bytes: self.sender.window.cwnd,
@@ -324,7 +324,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns the counters.
+    /// Returns the endpoint's counters since it was made.
     pub fn counters(&self) -> Counters {
         let stats = &self.sender.stats;
         Counters {

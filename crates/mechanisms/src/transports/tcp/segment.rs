@@ -113,7 +113,7 @@ impl FromIterator<(u64, u64)> for SackBlocks {
 pub struct TcpSegment {
     /// Stream offset of the first payload byte.
     pub seq: u64,
-    /// The bytes of payload.
+    /// The number of payload bytes; 0 in a pure ACK.
     pub len: u32,
     /// Next stream offset expected from the other end.
     pub ack: u64,
@@ -121,7 +121,7 @@ pub struct TcpSegment {
     pub flags: Flags,
     /// The ECN field of the IP header.
     pub ecn: EcnField,
-    /// The SACK option (RFC 2018).
+    /// The blocks of the SACK option, at most three (RFC 2018).
     pub sack: SackBlocks,
 }
 

@@ -119,7 +119,7 @@ pub struct Offer {
     pub allowed: u64,
     /// The window that limits the outstanding data.
     pub window: u64,
-    /// The bytes sent and not acknowledged.
+    /// The number of bytes that are sent and not acknowledged.
     pub in_flight: u64,
     /// The application has written more than `allowed`.
     pub more_data: bool,

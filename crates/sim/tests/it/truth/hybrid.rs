@@ -119,7 +119,8 @@ fn a_receiver_has_one_circuit_at_a_time_and_no_two_overlap() {
     }
 }
 
-/// The residue's scheduled rates keep the packet switch's queue short where circuits end (seed 002, section 7.3.4).
+/// The residue's scheduled rates keep the packet switch's queue short where circuits end (Kapoor's thesis, section
+/// 7.3.4).
 #[test]
 fn scheduled_residues_do_not_overload_a_receiver() {
     let incast = |residue: &str| {

@@ -17,7 +17,7 @@ use crate::transports::describe::Description;
 use crate::transports::tcp::FAMILY;
 use crate::transports::tcp::congestion::{Ack, Cause, Cut, Limits, Window};
 
-/// The description of CUBIC.
+/// The properties of `transport.kind = "cubic"` that other code depends on (RFC 9438).
 pub const CUBIC: Description = Description {
     name: "cubic",
     family: &FAMILY,
@@ -26,7 +26,7 @@ pub const CUBIC: Description = Description {
     needs_marks: false,
 };
 
-/// The parameters of CUBIC.
+/// The parameters of CUBIC (RFC 9438), in `[transport.cubic]`.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CubicParams {

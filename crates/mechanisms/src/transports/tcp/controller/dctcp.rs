@@ -23,7 +23,7 @@ use crate::transports::describe::Description;
 use crate::transports::tcp::FAMILY;
 use crate::transports::tcp::congestion::{Ack, Cause, Cut};
 
-/// The description of DCTCP.
+/// The properties of `transport.kind = "dctcp"` that other code depends on (RFC 8257).
 pub const DCTCP: Description = Description {
     name: "dctcp",
     family: &FAMILY,
@@ -32,7 +32,7 @@ pub const DCTCP: Description = Description {
     needs_marks: true,
 };
 
-/// The parameters of DCTCP.
+/// The parameters of DCTCP (RFC 8257), in `[transport.dctcp]`.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DctcpParams {

@@ -14,7 +14,7 @@ use crate::transports::tcp::FAMILY;
 use crate::transports::tcp::congestion::Window;
 use crate::transports::tcp::params::Growth;
 
-/// The description of Reno.
+/// The properties of `transport.kind = "tcp"`, Reno, that other code depends on (RFC 5681).
 pub const RENO: Description = Description {
     name: "tcp",
     family: &FAMILY,

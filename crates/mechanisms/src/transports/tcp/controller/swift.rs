@@ -34,7 +34,7 @@ use crate::transports::describe::Description;
 use crate::transports::tcp::FAMILY;
 use crate::transports::tcp::congestion::{Ack, Cause, CongestionControl, Cut, Limits, Window};
 
-/// The description of Swift. Its ACKs are not delayed, as a delay is what it measures.
+/// The description of Swift. Its ACKs are not delayed, since Swift measures delay.
 pub const SWIFT: Description =
     Description { name: "swift", family: &FAMILY, kernel_name: None, delays_acks: false, needs_marks: false };
 
@@ -125,7 +125,8 @@ impl SwiftParams {
     }
 }
 
-/// Swift's state beside the window.
+/// The state of Swift beside the window: the path's length, the time of the last decrease, and timeouts in a
+/// row.
 #[derive(Clone, Debug)]
 pub struct Swift {
     params: SwiftParams,
