@@ -25,13 +25,13 @@ __all__ = [
     "Table",
     "TooLargeError",
     "Window",
+    "answer",
     "built_in",
     "compare",
     "line",
     "load",
     "main",
     "merge",
-    "printed",
     "reproduce",
     "run",
     "schedule",
@@ -338,7 +338,7 @@ class Lines:
     def table_text(self, format: str, width: int) -> str: ...
 
 def main(words: list[str]) -> int: ...
-def printed(words: list[str]) -> str: ...
+def answer(model: str, options: str) -> str: ...
 def built_in() -> list[str]: ...
 def run(
     scenario: Scenario,
