@@ -37,7 +37,7 @@ from ._plimsoll import (
     version as __version__,
 )
 from ._progress import Progress
-from ._results import Comparison, LoadLine, LoadLines, Point, Reproduction, Result
+from ._results import Comparison, LoadLine, LoadLines, Measured, Point, Reproduction, Result
 from ._run import compare, line, load, reproduce, run, sweep
 from ._scenario import Scenario, built_in
 from .circuits import schedule
@@ -68,6 +68,7 @@ __all__ = [
     "Link",
     "LoadLine",
     "LoadLines",
+    "Measured",
     "ModelError",
     "ObjectiveError",
     "Packet",

@@ -33,6 +33,17 @@ class Point(NamedTuple):
     digest: str
 
 
+class Measured(NamedTuple):
+    """One number of a run."""
+
+    point: Point
+    #: The number, in the unit of its quantity (times in us); None where the run has no sample.
+    value: float | None
+    #: The 95 % confidence interval; None where there are too few samples for one.
+    interval: tuple[float, float] | None
+    samples: int
+
+
 class Result:
     """What runs observed.
 
@@ -159,6 +170,14 @@ class Result:
         """
         cell = self.cell(variant, **at)
         return _named(cell["workloads"], name, "workload")
+
+    def measure(self, measure: str) -> list[Measured]:
+        """Return one number of each run, by the grammar of objectives and studies.
+
+        ``result.measure("p99(small)")``, ``result.measure("slowdown.p99(flows, 0..100KB)")``,
+        ``result.measure("mean(queue.client)")``
+        """
+        return [Measured(point, *of) for point, of in zip(self.points, self._outcomes.measure(measure))]
 
     def cell(self, variant: str | None = None, **at: Any) -> dict[str, Any]:
         """Return the summary of a variant (the first by default), at swept values by their keys' last words."""

@@ -163,12 +163,12 @@ def _rows(name: str, options: dict[str, Any]) -> Rows:
 
 
 def _answer(name: str, options: dict[str, Any]) -> Any:
-    words = ["model", name, "--format", "json"]
-    for option, value in options.items():
-        flag = "--from" if option == "source" else "--" + option.replace("_", "-")
-        many: list[Any] = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-        if option == "level":
-            words += [f"{flag}={level}" for level in many if level is not None]
-        elif value is not None:
-            words.append(f"{flag}=" + ",".join(map(str, many)))
-    return json.loads(_plimsoll.printed(words))
+    chosen = {key: value for key, value in options.items() if value is not None}
+    if "source" in chosen:
+        chosen["from"] = os.fspath(chosen.pop("source"))
+    return json.loads(_plimsoll.answer(name, json.dumps(chosen, default=_plain)))
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of numpy, or a sequence that is no list, as JSON has it."""
+    return value.tolist() if hasattr(value, "tolist") else list(value)

@@ -714,6 +714,8 @@ class TransportParams(TypedDict, total=False):
     `workload.background = "cubic"`. All other keys are for all workloads. Default none."""
     mptcp: MptcpParams
     """MPTCP: connections of several subflows. Default absent: plain TCP."""
+    preset: Literal["dctcp", "detail", "hull", "linux", "pfabric", "qjump", "swift"]
+    """Only in `[transports.NAME]`: the scheme whose transport it is, laid below the keys beside it."""
 
 
 class DctcpParams(TypedDict, total=False):
@@ -2266,6 +2268,8 @@ class TransportParamsPartial(TypedDict, total=False):
     `workload.background = "cubic"`. All other keys are for all workloads. Default none."""
     mptcp: MptcpParamsPartial
     """MPTCP: connections of several subflows. Default absent: plain TCP."""
+    preset: Literal["dctcp", "detail", "hull", "linux", "pfabric", "qjump", "swift"]
+    """Only in `[transports.NAME]`: the scheme whose transport it is, laid below the keys beside it."""
 
 
 class DctcpParamsPartial(TypedDict, total=False):
@@ -3075,6 +3079,8 @@ class Variant(TypedDict, total=False):
     """Programs that an emulated run has in its hosts, one table each."""
     observe: ObservePartial
     """What to record beyond the messages themselves."""
+    preset: Literal["dctcp", "detail", "hull", "linux", "pfabric", "qjump", "swift"]
+    """A scheme by one word, laid below the keys beside it: transport, ports, host and paths."""
 
 
 class ScenarioTable(TypedDict, total=False):
@@ -3111,6 +3117,8 @@ class ScenarioTable(TypedDict, total=False):
     """Programs that an emulated run has in its hosts, one table each."""
     observe: Observe
     """What to record beyond the messages themselves."""
+    preset: Literal["dctcp", "detail", "hull", "linux", "pfabric", "qjump", "swift"]
+    """A scheme by one word, laid below the keys beside it: transport, ports, host and paths."""
     include: str
     """A file, its path relative to this one, over which this one is laid."""
     set: Sequence[str]

@@ -105,7 +105,7 @@ impl CongestionControl for PythonController {
 }
 
 /// The congestion window of one end of a connection, in bytes. Assigned numbers are rounded to whole bytes.
-#[pyclass(module = "plimsoll._plimsoll")]
+#[pyclass(name = "Window", module = "plimsoll._plimsoll")]
 pub(crate) struct PythonWindow {
     /// The congestion window.
     #[pyo3(get)]
@@ -154,7 +154,7 @@ impl PythonWindow {
 }
 
 /// An ACK of new data, with times in microseconds.
-#[pyclass(frozen, get_all, module = "plimsoll._plimsoll")]
+#[pyclass(frozen, get_all, name = "Ack", module = "plimsoll._plimsoll")]
 pub(crate) struct NewAck {
     /// The arrival time since the start of the run, in microseconds.
     now_us: f64,
@@ -184,7 +184,7 @@ impl NewAck {
 }
 
 /// The reason for a smaller window: a loss, a timeout or a mark.
-#[pyclass(frozen, get_all, module = "plimsoll._plimsoll")]
+#[pyclass(frozen, get_all, name = "Cut", module = "plimsoll._plimsoll")]
 pub(crate) struct WindowCut {
     /// The time since the start of the run, in microseconds.
     now_us: f64,

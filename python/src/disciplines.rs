@@ -200,7 +200,7 @@ fn us(time: Time) -> f64 {
 }
 
 /// The link on which a port sends.
-#[pyclass(frozen, get_all, module = "plimsoll._plimsoll")]
+#[pyclass(frozen, get_all, name = "Link", module = "plimsoll._plimsoll")]
 pub(crate) struct PythonLink {
     rate_bps: u64,
     delay_us: f64,

@@ -155,12 +155,9 @@ pub(crate) fn objective(error: &dyn Error) -> PyErr {
     ObjectiveError::new_err(in_python(&chain(error)))
 }
 
-/// Creates the exception of a parameter of a model that is not allowed. The last line of a usage error, which points to
-/// `--help`, is left out.
-#[cfg(feature = "command")]
+/// Creates the exception of a parameter of a model that is not allowed.
 pub(crate) fn model(error: &dyn Error) -> PyErr {
-    let text = chain(error);
-    ModelError::new_err(in_python(text.split("\n\nFor more information").next().unwrap_or_default()))
+    ModelError::new_err(in_python(&chain(error)))
 }
 
 /// Creates the exception of a search that ended without lines.
@@ -197,20 +194,13 @@ fn chain(error: &dyn Error) -> String {
 }
 
 /// Writes the options of the command line that a message names as the arguments of Python: `--replicates-max` is
-/// `replicates_max`, and `'--from <FILE>'` is `source`.
+/// `replicates_max`, and `--from` is `source`.
 fn in_python(message: &str) -> String {
     let mut words = message.split("--");
     let mut out = words.next().unwrap_or_default().to_owned();
     for word in words {
         let end = word.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(word.len());
-        let (option, mut rest) = word.split_at(end);
-        if let Some((_, after)) = rest.strip_prefix(" <").and_then(|rest| rest.split_once('>')) {
-            rest = after.trim_start_matches("...");
-            if let Some(after) = rest.strip_prefix('\'').filter(|_| out.ends_with('\'')) {
-                out.pop();
-                rest = after;
-            }
-        }
+        let (option, rest) = word.split_at(end);
         out.push_str(&if option == "from" { "source".to_owned() } else { option.replace('-', "_") });
         out.push_str(rest);
     }

@@ -10,6 +10,7 @@ mod disciplines;
 mod errors;
 mod line;
 mod mechanisms;
+mod models;
 mod reproduce;
 mod runs;
 mod scenario;
@@ -40,14 +41,6 @@ fn main(py: Python<'_>, words: Vec<OsString>) -> u8 {
     (0..=u8::MAX).find(|status| ExitCode::from(*status) == ended).unwrap_or(u8::MAX)
 }
 
-/// Returns what `plimsoll model` and `plimsoll circuits` print for these words.
-#[cfg(feature = "command")]
-#[pyfunction]
-fn printed(py: Python<'_>, words: Vec<String>) -> PyResult<String> {
-    let printed = py.detach(|| plimsoll_cli::printed(&words));
-    printed.map_err(|error| errors::model(error.as_ref()))
-}
-
 /// Returns the names of the built-in scenarios and of the files that they include.
 #[pyfunction]
 fn built_in() -> Vec<String> {
@@ -69,10 +62,7 @@ fn _plimsoll(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<tables::Table>()?;
     module.add_class::<line::Lines>()?;
     #[cfg(feature = "command")]
-    {
-        module.add_function(wrap_pyfunction!(main, module)?)?;
-        module.add_function(wrap_pyfunction!(printed, module)?)?;
-    }
+    module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(built_in, module)?)?;
     module.add_function(wrap_pyfunction!(runs::run, module)?)?;
     module.add_function(wrap_pyfunction!(runs::load, module)?)?;
@@ -80,6 +70,7 @@ fn _plimsoll(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(runs::compare, module)?)?;
     module.add_function(wrap_pyfunction!(line::line, module)?)?;
     module.add_function(wrap_pyfunction!(reproduce::reproduce, module)?)?;
+    module.add_function(wrap_pyfunction!(models::answer, module)?)?;
     module.add_function(wrap_pyfunction!(circuits::schedule, module)?)?;
     errors::add(module)
 }

@@ -6,15 +6,15 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_experiment::question::{Shard, key};
-use plimsoll_experiment::{Bench, Question, bench, memory, points};
+use plimsoll_experiment::{Bench, Measure, Question, bench, memory, points};
 use plimsoll_report::{Format, TableStyle, html, table, verdict};
 use plimsoll_results::curves::{Curves, Detail};
 use plimsoll_results::run_dir::{self, Columns, RunPlan};
 use plimsoll_results::side_by_side::side_by_side;
 use plimsoll_results::summary::Options;
 use plimsoll_results::{Digest, PointKey, PointOutcome, RunDir, Summary};
-use plimsoll_scenario::Point;
 use plimsoll_scenario::model::Model;
+use plimsoll_scenario::{Point, Scenario};
 use pyo3::prelude::*;
 
 use crate::scenario::PythonScenario;
@@ -24,6 +24,9 @@ use crate::{errors, version};
 
 /// A run as Python sees it: variant, swept keys with their values, replicate, seed and digest.
 type Run = (String, Vec<(String, String)>, u32, u64, String);
+
+/// The measure of a run as Python sees it: its value, its interval and the number of its samples.
+type MeasuredNumber = (Option<f64>, Option<(f64, f64)>, u64);
 
 /// What runs observed, and what is known of them.
 #[pyclass(frozen, module = "plimsoll._plimsoll")]
@@ -234,6 +237,27 @@ impl Outcomes {
         json(&self.summary)
     }
 
+    /// The number of each run that the measure asks for, such as `p99(small)`.
+    fn measure(&self, py: Python<'_>, text: &str) -> PyResult<Vec<MeasuredNumber>> {
+        let measure = Measure::parse(text).map_err(|error| errors::objective(&error))?;
+        // A scenario with mechanisms of Python is not read without them; its runs have no sample of unknown names.
+        let scenario = Scenario::parse("scenario.toml", &self.about.scenario, Path::new("."));
+        if let Some(point) = scenario.as_ref().ok().and_then(|scenario| scenario.points().first()) {
+            measure.check(text, &point.model).map_err(|error| errors::objective(&error))?;
+        }
+        Ok(py.detach(|| {
+            let estimates = self.points.iter().map(|point| {
+                let outcome = &point.outcome;
+                let estimate = measure.estimate(outcome, outcome.warmup);
+                estimate.map_or((None, None, 0), |estimate| {
+                    let interval = estimate.interval.map(|interval| (interval.low, interval.high));
+                    (Some(estimate.value), interval, estimate.samples)
+                })
+            });
+            estimates.collect()
+        }))
+    }
+
     fn curves_json(&self, py: Python<'_>) -> PyResult<String> {
         py.detach(|| json(&Curves::of(&self.points, Detail::for_runs(self.points.len()))))
     }
@@ -268,7 +292,7 @@ impl Outcomes {
 }
 
 /// The summary of several results side by side.
-#[pyclass(frozen, module = "plimsoll._plimsoll")]
+#[pyclass(frozen, name = "Compared", module = "plimsoll._plimsoll")]
 pub(crate) struct ComparedRuns {
     summary: Summary,
 }

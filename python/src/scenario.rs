@@ -14,7 +14,7 @@ use crate::mechanisms::{self, Failure, Mechanisms};
 type Point = (String, Vec<(String, String)>, u32, u64, String, String);
 
 /// A checked scenario with what was laid over it.
-#[pyclass(frozen, module = "plimsoll._plimsoll")]
+#[pyclass(frozen, name = "Scenario", module = "plimsoll._plimsoll")]
 pub(crate) struct PythonScenario {
     pub(crate) scenario: plimsoll_scenario::Scenario,
     /// The file or the built-in scenario; a scenario of a text, or with files from Python, has none.

@@ -31,6 +31,19 @@ def test_a_result_has_numbers_with_intervals(result: plimsoll.Result) -> None:
         result.cell("HULL")
 
 
+def test_a_measure_is_one_number_of_each_run(result: plimsoll.Result) -> None:
+    measured = result.measure("p99(small)")
+    assert [one.point.variant for one in measured] == ["TCP", "DCTCP"]
+    for one in measured:
+        summary = result.workload("small", one.point.variant)["completion_us"]["p99"]["value"]
+        assert one.value == pytest.approx(summary, rel=1e-3) and one.samples > 100
+        assert one.interval is None or one.interval[0] <= one.value <= one.interval[1]
+    assert result.measure("mean(queue.client)")[0].value is not None
+    for wrong, message in [("p99(smal)", "did you mean `small`"), ("p99 small", "p99 small"), ("p9x(small)", "p9x")]:
+        with pytest.raises(plimsoll.ObjectiveError, match=message):
+            result.measure(wrong)
+
+
 def test_a_notebook_shows_tables_without_the_marks_of_markdown() -> None:
     markdown = """**a \\| b**
 

@@ -109,17 +109,13 @@ struct SwitchPair {
 }
 
 pub fn run(args: &Args, _: &Registry) -> Done {
-    output::print(&printed(args)?)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Returns the output of the subcommand.
-pub fn printed(args: &Args) -> Result<String> {
-    match &args.what {
+    let printed = match &args.what {
         What::Schedule(schedule) => schedule.printed(),
         What::Compare(compare) => compare.printed(),
         What::Demand(generate) => generate.printed(),
-    }
+    };
+    output::print(&printed?)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 impl Schedule {

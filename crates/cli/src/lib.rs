@@ -187,25 +187,6 @@ pub fn main_of(registry: &Registry, words: impl IntoIterator<Item = OsString>) -
     })
 }
 
-/// Returns what a subcommand of `model` or `circuits` prints, for the Python package. `words` are those after the name
-/// of the program.
-///
-/// # Errors
-/// Returns an error for words that the command line rejects, and where the subcommand fails.
-pub fn printed(words: &[String]) -> anyhow::Result<String> {
-    let words = std::iter::once("plimsoll").chain(words.iter().map(String::as_str));
-    let cli = Cli::try_parse_from(words).map_err(|error| {
-        let text = error.to_string();
-        let message = text.split("\n\nUsage:").next().unwrap_or_default();
-        anyhow::anyhow!("{}", message.strip_prefix("error: ").unwrap_or(message).trim_end())
-    })?;
-    match &cli.command {
-        Command::Model(args) => model::printed(args),
-        Command::Circuits(args) => circuits::printed(args),
-        _ => Err(anyhow::anyhow!("only `model` and `circuits` have results without a run")),
-    }
-}
-
 /// Adds the nearest subcommand to an error about an unknown one: clap itself does not find `run` for `rnu`.
 fn with_suggestion(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     let has_suggestion = error.get(ContextKind::SuggestedSubcommand).is_some();

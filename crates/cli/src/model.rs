@@ -1,16 +1,12 @@
 //! Implements `plimsoll model`, which evaluates formulas without a simulation.
 
-mod fan_out;
-mod law;
-mod page;
-mod qjump;
-mod redundancy;
-mod sequential;
-mod stragglers;
-
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use plimsoll_models::questions::{
+    BadModel, FanOutArguments, Hedge, ModelQuestion as _, Page, QjumpArguments, Replicas, Retry, Sequential,
+    Stragglers,
+};
 use plimsoll_scenario::Registry;
 
 use crate::output::{self, Done, Format};
@@ -24,18 +20,18 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum ModelCommand {
-    Qjump(qjump::QjumpArguments),
+    Qjump(Formatted<QjumpArguments>),
     #[command(name = "fanout")]
-    FanOut(Formatted<fan_out::FanOutArguments>),
-    Sequential(Formatted<sequential::Sequential>),
-    Page(Formatted<page::Page>),
-    Replicas(Formatted<redundancy::Replicas>),
-    Hedge(Formatted<redundancy::Hedge>),
-    Retry(Formatted<redundancy::Retry>),
-    Stragglers(Formatted<stragglers::Stragglers>),
+    FanOut(Formatted<FanOutArguments>),
+    Sequential(Formatted<Sequential>),
+    Page(Formatted<Page>),
+    Replicas(Formatted<Replicas>),
+    Hedge(Formatted<Hedge>),
+    Retry(Formatted<Retry>),
+    Stragglers(Formatted<Stragglers>),
 }
 
-// A doc comment would be the help of every model whose result is one table of numbers.
+// A doc comment would be the help of every model.
 #[derive(clap::Args)]
 struct Formatted<M: clap::Args> {
     #[command(flatten)]
@@ -51,9 +47,11 @@ pub fn run(args: &Args, _: &Registry) -> Done {
 }
 
 /// Returns the output of the subcommand.
-pub fn printed(args: &Args) -> anyhow::Result<String> {
+fn printed(args: &Args) -> anyhow::Result<String> {
     let (table, format) = match &args.model {
-        ModelCommand::Qjump(qjump) => return qjump.printed(),
+        ModelCommand::Qjump(model) => {
+            return model.of.written(model.format.of_report()).map_err(with_repair);
+        }
         ModelCommand::FanOut(model) => (model.of.table(), model.format),
         ModelCommand::Sequential(model) => (model.of.table(), model.format),
         ModelCommand::Page(model) => (model.of.table(), model.format),
@@ -62,7 +60,15 @@ pub fn printed(args: &Args) -> anyhow::Result<String> {
         ModelCommand::Retry(model) => (model.of.table(), model.format),
         ModelCommand::Stragglers(model) => (model.of.table(), model.format),
     };
-    Ok(table?.written(format.of_report()))
+    Ok(table.map_err(with_repair)?.written(format.of_report()))
+}
+
+/// Adds the command that repairs a damaged run directory.
+fn with_repair(error: BadModel) -> anyhow::Error {
+    match error {
+        BadModel::Run { name, error } => output::with_repair(error).context(format!("--from {name}")),
+        BadModel::Option(text) => anyhow::Error::msg(text),
+    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,11 @@
 //! A scenario's model, run between namespaces: from the check to the [`Outcome`].
 
-use std::io;
 use std::sync::Arc;
 
 use plimsoll_circuits::Estimator;
 use plimsoll_fabric::Unbuildable;
 use plimsoll_fabric::net::PortId;
 use plimsoll_fabric::net::topology::HostNics;
-use plimsoll_mechanisms::tcp::{Recovery, TransportParams};
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::words;
 use plimsoll_scenario::model::{Completion, Model, Rank};
@@ -15,15 +13,14 @@ use plimsoll_units::{Span, Time};
 
 use crate::agents::agent::{AgentContext, AgentPlan, AgentThreads, Counts};
 use crate::agents::cgroups;
-use crate::agents::programs::{Program, ProgramEnd, Programs};
+use crate::agents::programs::{ProgramEnd, Programs};
 use crate::agents::shell::Shell;
 use crate::clock::Clock;
-use crate::edge::capture::{CaptureTo, FrameCapture};
+use crate::edge::capture::FrameCapture;
 use crate::edge::live::{LiveFabric, replay};
 use crate::edge::taps::Taps;
 use crate::edge::{Edge, EdgeCounts};
 use crate::features;
-use crate::net::congestion::{KernelCongestionControl, NoCongestionControl};
 use crate::net::multipath::{self, MultipathCounts};
 use crate::net::namespaces::Namespaces;
 use crate::net::qjump::{self, ExcessPackets, Limiters};
@@ -37,28 +34,13 @@ use crate::urgent::Urgent;
 
 mod laid_out;
 mod observed;
+mod options;
+mod transports;
 
-use laid_out::{LaidOut, resolved};
+use laid_out::LaidOut;
 use observed::{of_circuits, of_congestion, of_program, take, warnings};
-
-/// The options of an emulated run.
-#[derive(Clone, Default, Debug)]
-pub struct Options {
-    /// The time before an event at which the edge stops sleeping.
-    pub spin: Span,
-    /// Keeps all arrivals, and checks that their replay gives the digest of the run.
-    pub verify: bool,
-    /// The programs to run in hosts.
-    pub programs: Vec<Program>,
-    /// The congestion control of this kernel that replaces the scenario's.
-    pub congestion_control: Option<String>,
-    /// The most subflows of a connection ([`crate::SUBFLOWS`]), if connections use MPTCP.
-    pub mptcp: Option<u8>,
-    /// The host in which a shell opens; the run lasts as long as the shell.
-    pub shell: Option<u32>,
-    /// The folder in which the frames of all hosts are captured.
-    pub capture: Option<CaptureTo>,
-}
+pub use options::{EmulateError, Options};
+use transports::KernelTransports;
 
 /// The result of an emulated run.
 #[derive(Debug)]
@@ -83,26 +65,6 @@ pub struct Emulated {
     pub programs: Vec<ProgramEnd>,
     /// The readings of the hosts' sockets, where the controller of circuits takes its demand from them.
     pub readings: Option<Readings>,
-}
-
-/// Reasons why an emulated run has no outcome.
-#[derive(Debug, thiserror::Error)]
-pub enum EmulateError {
-    /// The system lacks a feature.
-    #[error("emulating needs {}; run it as root. `plimsoll check` lists all", .0.join(", "))]
-    Missing(Vec<&'static str>),
-    /// The kernel lacks the congestion control.
-    #[error(transparent)]
-    NoCongestionControl(#[from] NoCongestionControl),
-    /// The model cannot be emulated.
-    #[error(transparent)]
-    Unbuildable(#[from] Unbuildable),
-    /// The system refused an operation.
-    #[error("cannot emulate: {0}")]
-    System(#[from] io::Error),
-    /// A program of the hosts failed.
-    #[error("{0}")]
-    Agent(String),
 }
 
 /// The interval at which the shell is checked for its end.
@@ -151,46 +113,16 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     if ports.chain([&model.port.host]).any(|port| port.pfabric().is_some()) && host.rank != Rank::Priority {
         return refuse("host.rank", "a rank that only the transport knows (only `priority`)");
     }
-    if model.outside.controller.is_some() {
-        return refuse("transport.kind", "a congestion controller from outside");
-    }
-    if !model.transport.workload.is_empty() || !model.outside.workload_controllers.is_empty() {
-        return refuse("transport.workload", "a congestion controller of single workloads");
-    }
-    if !model.transports.is_empty() {
-        return refuse("transports", "several transports");
-    }
-    if model.transport.pacing_rate.is_some() {
-        return refuse("transport.pacing_rate", "a pacing rate of all connections");
-    }
-    multipath::check_scenario(model)?;
-    let options = &with_multipath(model, options);
-    let transport = resolved(model)?;
-    if transport.params.recovery == Recovery::Sack
-        && model.transport.dup_ack_threshold != TransportParams::default().dup_ack_threshold
-    {
-        let problem = "with selective acknowledgements Linux finds losses by time (RACK), not by so many duplicate \
-                       acknowledgements; `transport.recovery = \"newreno\"` has it count them";
-        let key = "transport.dup_ack_threshold".to_owned();
-        return Err(Unbuildable { key, problem: problem.to_owned() }.into());
-    }
     if model.observe.completion != Completion::Delivered {
         return refuse("observe.completion", "completion by acknowledgement");
     }
-    KernelCongestionControl::find(&transport, options.congestion_control.as_deref())?;
+    let transports = KernelTransports::new(model, options)?;
     AgentPlan::new(model)?;
     let fabric = LiveFabric::new(model)?;
     let is_hybrid = control::control(model).is_some();
     let check = |subflows| multipath::check(fabric.network(), is_hybrid, subflows);
-    options.mptcp.map_or(Ok(()), check)?;
+    transports.subflows.map_or(Ok(()), check)?;
     Ok(())
-}
-
-/// Returns `options` with MPTCP where the scenario's connections have it.
-fn with_multipath(model: &Model, options: &Options) -> Options {
-    let of_scenario =
-        model.transport.mptcp.as_ref().map(|mptcp| mptcp.subflows.min(u32::from(u8::MAX)) as u8);
-    Options { mptcp: options.mptcp.or(of_scenario), ..options.clone() }
 }
 
 /// Checks that the control loop of a hybrid network's circuits can be emulated.
@@ -223,30 +155,28 @@ pub fn emulate(
     mut stops: impl FnMut() -> bool,
 ) -> Result<Emulated, EmulateError> {
     check(model, options)?;
-    let options = &with_multipath(model, options);
     let begun = Clock::start();
     let (laid_out, sources) = LaidOut::of(model, options)?;
     let LaidOut { plan, lead, .. } = &laid_out;
-    let fabric = laid_out.fabric(options)?;
+    let fabric = laid_out.fabric()?;
     let hosts = fabric.hosts();
-    let (namespaces, taps) = Namespaces::create(hosts, &laid_out.host_settings(model, options))?;
+    let (namespaces, taps) = Namespaces::create(hosts, &laid_out.host_settings(model))?;
     let limiters = Limiters::attach(model, &namespaces)?;
     let startup = begun.now().saturating_since(Time::ZERO);
     let clock = Clock::start();
     let names = (0..hosts).map(|host| namespaces.name(host).to_owned()).collect();
-    let settings = laid_out.agent_settings(model, options, clock)?;
-    let (network, transport) = (fabric.network().clone(), laid_out.transport.clone());
-    let place = Arc::new(AgentContext { settings, names, network, transport });
+    let settings = laid_out.agent_settings(model, clock)?;
+    let (network, transports) = (fabric.network().clone(), laid_out.transports.of_workloads.clone());
+    let place = Arc::new(AgentContext { settings, names, network, transports });
     let agents = AgentThreads::start(plan, &place, sources)?;
     let programs = Programs::start(&options.programs, &place.names, &place.settings, model.run.duration)?;
-    let mut edge = Edge::new(fabric, Taps::new(taps, clock)?, laid_out.mtu, options.spin);
+    let mut edge = Edge::new(fabric, Taps::new(taps, clock)?, laid_out.transports.mtu(), options.spin);
     if options.verify {
         edge.keep_log();
     }
     // With other rules a flow has no path of its own.
-    if options.mptcp.is_some()
-        && control::control(model).is_none()
-        && model.paths.mechanisms().active().is_empty()
+    let subflows = laid_out.transports.subflows;
+    if subflows.is_some() && control::control(model).is_none() && model.paths.mechanisms().active().is_empty()
     {
         edge.keep_flows();
     }
@@ -276,14 +206,14 @@ pub fn emulate(
         );
         return Err(EmulateError::Agent(text));
     }
-    let (counts, multipath) = counted(&namespaces, hosts, options.mptcp.is_some())?;
+    let (counts, multipath) = counted(&namespaces, hosts, subflows.is_some())?;
     let excess = limiters.excess()?;
     drop(namespaces);
 
     let (mut fabric, mut seen) = edge.finish();
     let left_out = seen.capture.take().map_or(Ok(0), FrameCapture::finish)?;
     let verified = match &seen.log {
-        Some(log) => Some(replay(laid_out.fabric(options)?, log, carried.end) == fabric.digest()),
+        Some(log) => Some(replay(laid_out.fabric()?, log, carried.end) == fabric.digest()),
         None => None,
     };
     let mut outcome = laid_out.outcome(model, &mut fabric, carried.end);
@@ -295,11 +225,12 @@ pub fn emulate(
     outcome.series =
         series.map_or_else(Vec::new, |series| series.of(&outcome.connections, Time::ZERO + *lead));
     outcome.warnings = warnings(model, &seen, counts, verified, is_sampled);
-    outcome.warnings.extend(laid_out.mtu_warning());
+    outcome.warnings.extend(laid_out.transports.mtu_warnings());
     outcome.warnings.extend(programs.iter().filter_map(of_program));
-    outcome.warnings.extend(of_congestion(options, laid_out.congestion.guarded()));
+    outcome.warnings.extend(of_congestion(options, laid_out.transports.guarded()));
+    let whom = laid_out.multipath_connections();
     let of_multipath =
-        options.mptcp.zip(multipath).map(|(subflows, counts)| multipath::said(subflows, counts));
+        subflows.zip(multipath).map(|(subflows, counts)| multipath::said(&whom, subflows, counts));
     outcome.warnings.extend(of_multipath.into_iter().flatten());
     let flows = seen.flows.take().unwrap_or_default();
     outcome.warnings.extend(multipath::shared_paths(fabric.network(), &flows));
@@ -309,7 +240,7 @@ pub fn emulate(
     outcome.warnings.extend(fastest.and_then(|rate| suspect::lateness(&seen, carried.taken, rate)));
     // A level of QJump holds messages back in their hosts.
     if let Some(rate) = fastest.filter(|_| model.host.qjump().is_none()) {
-        let segment = laid_out.transport.segment;
+        let segment = |workload: usize| laid_out.transports.of_workloads[workload].config.segment;
         outcome.warnings.extend(suspect::slowdown(&outcome, &seen.waited, segment, rate));
     }
     if left_out > 0 {

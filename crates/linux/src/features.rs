@@ -73,6 +73,12 @@ pub fn runs(program: &str) -> io::Result<bool> {
     }
 }
 
+/// Returns whether routes can be chosen by port.
+pub(crate) fn has_policy_routing() -> bool {
+    let listed = Command::new("ip").arg("rule").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    listed.is_ok_and(|status| status.success())
+}
+
 /// Everything that a live run may need.
 pub fn features() -> Vec<Feature> {
     let optional = Feature::optional;
@@ -98,6 +104,12 @@ pub fn features() -> Vec<Feature> {
             "`plimsoll emulate --mptcp`",
             multipath::is_here(),
             "a kernel with CONFIG_MPTCP, and sysctl net.mptcp.enabled=1",
+        ),
+        optional(
+            "policy routing",
+            "`[transports.NAME]` tables of emulated runs",
+            has_policy_routing(),
+            "a kernel with CONFIG_IP_MULTIPLE_TABLES",
         ),
         optional(
             "eBPF programs",

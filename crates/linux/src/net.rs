@@ -8,3 +8,4 @@ pub(crate) mod offloads;
 pub mod packet_socket;
 pub(crate) mod qjump;
 pub(crate) mod star;
+pub(crate) mod transports;

@@ -10,7 +10,7 @@ pub mod tcp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use describe::{Description, Family, Feature};
+pub use describe::{Description, Family, Feature, HostWide};
 
 /// Makes the enum of kinds and their descriptions from one list.
 macro_rules! kinds {

@@ -8,6 +8,8 @@
 //!  │                └── chain: L steps, each the last of W ──> the time of a page
 //!  └── measured: histograms and lists of latencies
 //!
+//! questions: options with their defaults, of the command line and of Python ──> a table
+//!
 //! ClusterModel ─ cluster::run ─> servers with the same data, whose queues copies of requests lengthen
 //! ServerModel ── server::run ──> threads, queues, locks, partitions, their balance ──> latency breakdown by request
 //! ```
@@ -24,6 +26,7 @@ pub mod fan_out;
 mod integral;
 mod law;
 pub mod measured;
+pub mod questions;
 mod redundancy;
 pub mod sequential;
 pub mod server;

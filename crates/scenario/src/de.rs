@@ -18,6 +18,7 @@ use crate::error::{Report, did_you_mean, nearest};
 use crate::keys::SET_AROUND;
 use crate::node::{Table, Value, ValueNode, dotted};
 use crate::source::{ScenarioTexts, SourceLayer, ValueOrigin};
+use crate::unmodelled;
 
 /// The key that names the variant of an enum.
 const KIND: &str = "kind";
@@ -135,7 +136,7 @@ impl DeError {
                 let names: Vec<String> = allowed.iter().map(|name| format!("\"{name}\"")).collect();
                 Report::at(sources, origin, key, format!("\"{text}\" is not one of its values"))
                     .allowed(names.join(", "))
-                    .maybe_help(did_you_mean(text, allowed))
+                    .maybe_help(unmodelled::help(&self.path, text).or_else(|| did_you_mean(text, allowed)))
             }
             ValueProblem::Missing { key: missing, allowed } => {
                 let message = format!("the key `{missing}` is missing");

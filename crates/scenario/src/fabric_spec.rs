@@ -58,12 +58,16 @@ impl Model {
         let (kind, outside) = self.controller_of(workload);
         let params = TransportParams { kind, ..self.transport_of(workload).clone() };
         let mut config = params.resolve().map_err(|invalid| {
-            let name = self.carried_by.get(workload);
-            let section = name.map_or("transport".to_owned(), |name| format!("{TRANSPORTS}.{name}"));
-            Unbuildable::new(format!("{section}.{}", invalid.key), invalid)
+            Unbuildable::new(format!("{}.{}", self.transport_section(workload), invalid.key), invalid)
         })?;
         config.custom = outside.map(|outside| outside.factory.clone());
         Ok(config)
+    }
+
+    /// Returns the name of the table with the parameters of a workload's transport.
+    pub fn transport_section(&self, workload: &str) -> String {
+        let name = self.carried_by.get(workload);
+        name.map_or_else(|| "transport".to_owned(), |name| format!("{TRANSPORTS}.{name}"))
     }
 
     /// Returns the kind of a workload's congestion controller, and the controller from outside that takes its place.

@@ -9,6 +9,9 @@ pub(crate) const WORKLOAD: &str = "workload";
 /// The key of the tables of transports beside `transport`.
 pub(crate) const TRANSPORTS: &str = "transports";
 
+/// The key of a scenario, a variant or a transport that names its preset.
+pub(crate) const PRESET: &str = "preset";
+
 /// The keys of a file that the model does not have.
 pub(crate) const OUTER_KEYS: &[&str] = &["include", "set", "replicates", "variant", "sweep", "slo", "files"];
 

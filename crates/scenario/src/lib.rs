@@ -6,7 +6,7 @@
 //! nearest spelling.
 //!
 //! ```text
-//! text -> node (every value knows its place) -> overlay (variants, sweep, --set) -> ports (tiers)
+//! text -> node (every value knows its place) -> presets -> overlay (variants, sweep, --set) -> ports (tiers)
 //!      -> registry (mechanisms from outside) -> de (serde, errors located) -> model
 //!      -> check (what serde cannot know) -> Point
 //! ```
@@ -25,6 +25,7 @@ mod moved;
 mod node;
 mod overlay;
 mod ports;
+mod presets;
 mod program;
 mod reference;
 mod registry;
@@ -33,6 +34,7 @@ mod schema;
 mod show;
 mod source;
 mod transports;
+mod unmodelled;
 
 pub use error::{Report, ScenarioError, ScenarioWarning, did_you_mean};
 pub use files::with_files;
@@ -40,6 +42,7 @@ pub use plimsoll_traffic::cdf::{CdfError, CdfTable};
 pub use plimsoll_traffic::distribution;
 pub use plimsoll_traffic::hosts::UnknownHost;
 pub use plimsoll_units::quantity;
+pub use presets::presets;
 pub use reference::{KeyEntry, find_keys, keys, nearest_keys, reference};
 pub use registry::{Parameters, Registry};
 pub use scenario::{Overrides, Point, Scenario, replicate_seed};

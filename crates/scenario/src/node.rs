@@ -202,7 +202,8 @@ pub(crate) fn is_mechanism(path: &[String]) -> bool {
     }
 }
 
-fn replaces_whole(base: &ValueNode, over: &ValueNode, path: &[String]) -> bool {
+/// Whether a value laid over another replaces it as one.
+pub(crate) fn replaces_whole(base: &ValueNode, over: &ValueNode, path: &[String]) -> bool {
     let kind_differs = || match (base.get("kind"), over.get("kind")) {
         (Some(below), Some(above)) => below.value != above.value,
         _ => false,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::error::{Report, did_you_mean};
 use crate::keys::{OUTER_KEYS, TRANSPORTS};
 use crate::node::{self, Table, Value, ValueNode, dotted, merge};
+use crate::presets;
 use crate::registry::Registry;
 use crate::source::{ScenarioTexts, SourceLayer, ValueOrigin};
 
@@ -243,7 +244,8 @@ fn collect_axes(
                 };
                 let depth = path.len();
                 path.append(&mut keys);
-                if OUTER_KEYS.contains(&path[0].as_str()) || path[0] == "version" {
+                let is_outer = OUTER_KEYS.contains(&path[0].as_str()) || path[0] == "version";
+                if is_outer || presets::is_key(path) {
                     let report = Report::at(
                         sources,
                         &child.key,
@@ -275,7 +277,7 @@ pub(crate) fn replaces(
     registry: &Registry,
     setting: &Setting,
     axis: &SweepAxis,
-    variants: &[ValueNode],
+    variants: &[(Arc<str>, ValueNode)],
 ) -> bool {
     if setting.path == axis.path || !axis.path.starts_with(&setting.path) {
         return setting.path == axis.path;
@@ -283,7 +285,7 @@ pub(crate) fn replaces(
     let Some(first) = axis.values.first() else { return false };
     let keys: Vec<&str> = axis.path.iter().map(String::as_str).collect();
     // Whether a swept value stays in a variant; `None` where it has no effect anyway.
-    let stays = |variant: &ValueNode| {
+    let stays = |(_, variant): &(Arc<str>, ValueNode)| {
         let mut tree = variant.clone();
         match apply(sources, registry, &mut tree, &Setting::of_sweep(axis, first)) {
             SettingEffect::Done => {}

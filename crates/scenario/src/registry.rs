@@ -33,11 +33,12 @@ use serde_json::{Map, Value as Json};
 
 use crate::de;
 use crate::error::{Report, did_you_mean};
-use crate::keys::{DISCIPLINE, TRANSPORTS, WORKLOAD};
+use crate::keys::{DISCIPLINE, PRESET, TRANSPORTS, WORKLOAD};
 use crate::model::{Model, Paths};
 use crate::node::{Table, ValueNode, dotted};
 use crate::source::ScenarioTexts;
 use crate::transports;
+use crate::unmodelled;
 
 /// The parameters of a mechanism from outside, which are its table in a scenario.
 ///
@@ -134,7 +135,7 @@ impl Registry {
     /// `transport`.
     pub fn may_be_controller(name: &str) -> bool {
         let is_built_in = Kind::ALL.iter().any(|kind| kind.name() == name);
-        let is_key = || keys_of::<TransportParams>().contains(&name.to_owned());
+        let is_key = || name == PRESET || keys_of::<TransportParams>().contains(&name.to_owned());
         Registry::may_be_mechanism(name) && !is_built_in && !is_key()
     }
 
@@ -254,7 +255,11 @@ impl Registry {
             let built_in = Kind::ALL.iter().map(|kind| kind.name());
             let names: Vec<&str> = built_in.chain(self.controllers.keys().map(String::as_str)).collect();
             let message = format!("\"{name}\" is not one of its values");
+            let keys: Vec<String> = path.iter().map(|&key| key.to_owned()).collect();
             taker.unknown(&kind, &dotted(path), message, name, &names);
+            if let (Some(report), Some(help)) = (taker.reports.last_mut(), unmodelled::help(&keys, name)) {
+                report.help = Some(help);
+            }
             return None;
         };
         let place = [section, &[name]].concat();

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::Model;
+use crate::presets::presets;
 
 /// The schema that editors read; scenarios/schema.json is this.
 pub fn schema() -> Value {
@@ -22,6 +23,15 @@ pub fn schema() -> Value {
                 "description": "The table of `transports` that carries the messages. Default `transport`."
             });
         }
+    }
+    let names: Vec<&str> = presets().map(|(name, _)| name).collect();
+    let preset = |description: &str| json!({ "type": "string", "enum": names, "description": description });
+    schema["properties"]["preset"] =
+        preset("A scheme by one word, laid below the keys beside it: transport, ports, host and paths.");
+    if let Some(transport) = definitions.get_mut("TransportParams") {
+        transport["properties"]["preset"] = preset(
+            "Only in `[transports.NAME]`: the scheme whose transport it is, laid below the keys beside it.",
+        );
     }
     let mut variant = schema.clone();
     if let Some(variant) = variant.as_object_mut() {

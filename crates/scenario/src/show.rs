@@ -130,7 +130,11 @@ impl Writer<'_> {
 const WIDTH_MAX: usize = 60;
 
 fn describe(sources: &ScenarioTexts, origin: &ValueOrigin) -> String {
-    let place = || format!("{}:{}", sources.name(origin.source), sources.line(origin));
+    // The rule of a value that a preset has by the rate of links.
+    let is_preset = sources.name(origin.source).starts_with("preset ");
+    let rule = Some(sources.text(origin)).filter(|text| is_preset && text.starts_with("{ \""));
+    let rule = rule.map_or_else(String::new, |rule| format!(", by topology.rate: {rule}"));
+    let place = || format!("{}:{}{rule}", sources.name(origin.source), sources.line(origin));
     match &origin.layer {
         SourceLayer::Default => "default".to_owned(),
         SourceLayer::File(_) => place(),

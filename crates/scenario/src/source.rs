@@ -91,6 +91,11 @@ impl ScenarioTexts {
         &self.0[source].name
     }
 
+    /// The text of an origin.
+    pub(crate) fn text(&self, origin: &ValueOrigin) -> &str {
+        self.0[origin.source].text.get(origin.span.clone()).unwrap_or_default()
+    }
+
     /// Line (from 1) of an origin.
     pub(crate) fn line(&self, origin: &ValueOrigin) -> usize {
         let text = &self.0[origin.source].text;

@@ -51,7 +51,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // This installs mechanisms on a real host, without scenarios and a fabric.
     ("host", &["bpf", "files", "http", "mechanisms", "process", "units"]),
     // These need no network: formulas of the tail, and the inside of a server.
-    ("models", &["fabric", "mechanisms", "text", "traffic", "units"]),
+    (
+        "models",
+        &["fabric", "files", "mechanisms", "process", "report", "results", "text", "traffic", "units"],
+    ),
     // Tasks of studies that only code can do; they know no study.
     (
         "servers",

@@ -312,12 +312,13 @@ impl LiveHybrid {
 /// Returns the bytes of the longest frame that TCP sends: a segment with IP's and TCP's headers, the timestamps among
 /// them, and Ethernet's with a tag.
 fn frame_max(model: &Model) -> u64 {
-    model.transport.segment.get() + 52 + (ETHERNET + VLAN_TAG) as u64
+    let segments = model.carriers().map(|transport| transport.segment.get());
+    segments.fold(model.transport.segment.get(), u64::max) + 52 + (ETHERNET + VLAN_TAG) as u64
 }
 
 /// Returns the priorities of the scenario's workloads and programs.
 fn priorities(model: &Model) -> Priorities {
-    let of_workload = |name: &String| model.host.priority.get(name).copied().unwrap_or(0);
+    let of_workload = |name: &String| model.priority_of(name).unwrap_or(0);
     let of_programs = model.program.iter().map(|program| program.level.unwrap_or(0));
     let all = model.workload.keys().map(of_workload).chain(of_programs);
     all.fold(Priorities::default(), Priorities::with)

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use plimsoll_circuits::ControlParams;
 use plimsoll_fabric::Unbuildable;
-use plimsoll_mechanisms::tcp::{Recovery, TcpConfig};
+use plimsoll_mechanisms::tcp::Recovery;
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::Model;
 use plimsoll_traffic::Source;
 use plimsoll_units::{Span, Time};
 
 use super::observed::listed;
-use super::{EmulateError, Options};
+use super::options::{EmulateError, Options};
+use super::transports::KernelTransports;
 use crate::agents::agent::{AgentPlan, AgentSettings, Shares};
 use crate::clock::Clock;
 use crate::edge::live::LiveFabric;
-use crate::net::congestion::KernelCongestionControl;
 use crate::net::namespaces::HostSettings;
 use crate::read_outs::control;
 
@@ -23,28 +23,18 @@ use crate::read_outs::control;
 const LEAD: Span = Span::from_ms(500);
 const LEAD_PER_CONNECTION: Span = Span::from_ms(1);
 
-/// TCP's header and IPv4's, without options; and with the timestamps option.
-const PLAIN_HEADER: u64 = 40;
-const TIMESTAMPS_HEADER: u64 = 52;
+/// The size of Ethernet's header in bytes.
 const ETHERNET_HEADER: u64 = 14;
-/// Smallest and largest MTU that hosts get (RFC 791; a frame is read whole).
-const MTU: std::ops::RangeInclusive<u64> = 576..=65_500;
-
 /// A model prepared for this kernel, before anything is created.
 pub(super) struct LaidOut {
     pub(super) plan: Arc<AgentPlan>,
-    pub(super) transport: TcpConfig,
-    pub(super) congestion: KernelCongestionControl,
+    pub(super) transports: KernelTransports,
     /// The control loop of a hybrid network's circuits.
     pub(super) control: Option<ControlParams>,
     /// The time between the start of the fabric's clock and the workloads.
     pub(super) lead: Span,
     /// The model on the fabric's clock.
     pub(super) shifted: Model,
-    /// The size of IP's and TCP's headers in bytes.
-    header: u64,
-    /// The most bytes of an IP packet.
-    pub(super) mtu: u32,
 }
 
 impl LaidOut {
@@ -54,32 +44,25 @@ impl LaidOut {
         options: &Options,
     ) -> Result<(LaidOut, Vec<Box<dyn Source>>), EmulateError> {
         let (plan, sources) = AgentPlan::new(model)?;
-        let transport = resolved(model)?;
-        let congestion = KernelCongestionControl::find(&transport, options.congestion_control.as_deref())?;
+        let transports = KernelTransports::new(model, options)?;
         let lead = LEAD + LEAD_PER_CONNECTION * plan.kept_connections as u64;
         let control = control::control(model);
         // Workloads begin with a week, as in a simulation.
         let lead = control.as_ref().map_or(lead, |control| whole(lead, control.week));
-        let has_timestamps = u64::from(transport.header_bytes) >= TIMESTAMPS_HEADER;
-        let header = if has_timestamps { TIMESTAMPS_HEADER } else { PLAIN_HEADER };
-        let mtu = (transport.segment + header).clamp(*MTU.start(), *MTU.end()) as u32;
         let shifted = shifted(model, lead);
         let plan = Arc::new(plan);
-        Ok((LaidOut { plan, transport, congestion, control, lead, shifted, header, mtu }, sources))
+        Ok((LaidOut { plan, transports, control, lead, shifted }, sources))
     }
 
-    /// Returns the warning of packets that are longer or shorter than the scenario's, since an MTU has its range.
-    pub(super) fn mtu_warning(&self) -> Option<String> {
-        let asked = self.transport.segment + self.header;
-        (u64::from(self.mtu) != asked).then(|| {
-            format!(
-                "`transport.segment`: packets of {asked} B were asked for, and the hosts' MTU is {} B (allowed: {} to \
-                 {} B with headers)",
-                self.mtu,
-                MTU.start(),
-                MTU.end()
-            )
-        })
+    /// Returns the connections that are MPTCP's, as a warning names them.
+    pub(super) fn multipath_connections(&self) -> String {
+        let all = self.plan.workloads.iter().zip(&self.transports.of_workloads);
+        let (multipath, plain): (Vec<_>, Vec<_>) = all.partition(|(_, transport)| transport.multipath);
+        let names: Vec<String> = multipath.iter().map(|(info, _)| format!("`{}`", info.name)).collect();
+        match plain.is_empty() {
+            true => "the agent's connections".to_owned(),
+            false => format!("the connections of {}", names.join(", ")),
+        }
     }
 
     /// Returns the control loop of circuits that reads hosts' sockets.
@@ -88,54 +71,39 @@ impl LaidOut {
     }
 
     /// Returns the fabric of the run, or of its replay.
-    pub(super) fn fabric(&self, options: &Options) -> Result<LiveFabric, Unbuildable> {
+    pub(super) fn fabric(&self) -> Result<LiveFabric, Unbuildable> {
         let mut fabric = LiveFabric::new(&self.shifted)?;
-        if options.mptcp.is_some_and(|subflows| subflows > 1) {
+        if self.transports.subflows.is_some_and(|subflows| subflows > 1) {
             fabric.bind_subflows();
         }
         Ok(fabric)
     }
 
-    pub(super) fn host_settings(&self, model: &Model, options: &Options) -> HostSettings {
-        let LaidOut { transport, congestion, .. } = self;
+    pub(super) fn host_settings(&self, model: &Model) -> HostSettings {
+        let transports = &self.transports;
+        let params = &transports.of_host.config.params;
         let socket_buffer = self.read_by().map(|control| control.socket_buffer.get());
         HostSettings {
-            mtu: self.mtu,
-            ecn: transport.ecn || congestion.needs_ecn(),
-            congestion_control: congestion.name().to_owned(),
-            timestamps: self.header == TIMESTAMPS_HEADER,
-            min_rto_ms: (model.transport.min_rto.as_ms_f64() as u64).max(1),
-            selective_acks: transport.params.recovery == Recovery::Sack,
-            reordering: transport.dup_ack_threshold,
-            initial_window: model.transport.initial_window,
+            mtu: transports.mtu(),
+            route: transports.route(),
+            ports: transports.ports(),
+            ecn: transports.have_ecn(),
+            timestamps: params.has_timestamps(),
+            selective_acks: params.recovery == Recovery::Sack,
+            reordering: transports.of_host.config.dup_ack_threshold,
             single_segments: model.host.qjump().is_some(),
             // MPTCP hands a slow subflow at once as much data as its buffer holds, and waits for that to arrive.
-            send_buffer: socket_buffer.filter(|_| options.mptcp.is_none()),
+            send_buffer: socket_buffer.filter(|_| transports.subflows.is_none()),
             // And a small window is soon full of data that has overtaken the slow subflow.
             receive_buffer: socket_buffer.map(|bytes| 2 * bytes),
             own_tables: self.control.is_some(),
-            subflows: options.mptcp,
+            subflows: transports.subflows,
         }
     }
 
-    pub(super) fn agent_settings(
-        &self,
-        model: &Model,
-        options: &Options,
-        clock: Clock,
-    ) -> Result<AgentSettings, EmulateError> {
-        let shares = match options.mptcp {
-            // Its sockets are not paced.
-            Some(_) => Shares::default(),
-            None => Shares::new(model, self.transport.segment, ETHERNET_HEADER + self.header)?,
-        };
-        Ok(AgentSettings {
-            congestion_control: self.congestion.name().to_owned(),
-            multipath: options.mptcp.is_some(),
-            origin: self.lead,
-            clock,
-            shares: Arc::new(shares),
-        })
+    pub(super) fn agent_settings(&self, model: &Model, clock: Clock) -> Result<AgentSettings, EmulateError> {
+        let shares = Shares::new(model, ETHERNET_HEADER + self.transports.of_host.header())?;
+        Ok(AgentSettings { origin: self.lead, clock, shares: Arc::new(shares) })
     }
 
     /// Returns the outcome as far as the fabric has observed it until `end`.
@@ -159,14 +127,6 @@ impl LaidOut {
 /// Returns the first multiple of `week` that is at least `lead`.
 fn whole(lead: Span, week: Span) -> Span {
     week * lead.as_ps().div_ceil(week.as_ps().max(1))
-}
-
-/// Resolves the transport's parameters.
-pub(super) fn resolved(model: &Model) -> Result<TcpConfig, Unbuildable> {
-    model.transport.resolve().map_err(|invalid| Unbuildable {
-        key: format!("transport.{}", invalid.key),
-        problem: invalid.to_string(),
-    })
 }
 
 /// Returns the model on the fabric's clock, which starts `lead` before the workloads.

@@ -5,7 +5,7 @@ use plimsoll_results::outcome::{self, Outcome};
 use plimsoll_scenario::model::{Fault, Model};
 use plimsoll_units::Time;
 
-use super::Options;
+use super::options::Options;
 use crate::agents::agent::{Counts, Records};
 use crate::agents::programs::{Program, ProgramEnd};
 use crate::edge::EdgeCounts;

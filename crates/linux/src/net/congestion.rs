@@ -23,7 +23,7 @@ pub(crate) struct KernelCongestionControl {
 #[error("{key}: this kernel has no `{name}` congestion control{hint}; `plimsoll check` lists what it has")]
 pub struct NoCongestionControl {
     /// The key or the option that requests it.
-    pub key: &'static str,
+    pub key: String,
     /// The kernel's name for it.
     pub name: String,
     /// The advice that the message adds; it may be empty.
@@ -34,28 +34,30 @@ pub struct NoCongestionControl {
 const DCTCP: &str = "dctcp";
 
 impl KernelCongestionControl {
-    /// Returns the congestion control named `asked`, or else the one of `transport`.
+    /// Returns the congestion control named `asked`, or else the one of `transport`, which the key `kind` of the
+    /// scenario chooses.
     ///
     /// # Errors
     /// If there is none.
     pub(crate) fn find(
         transport: &TcpConfig,
         asked: Option<&str>,
+        kind: &str,
     ) -> Result<KernelCongestionControl, NoCongestionControl> {
         let (key, name) = match (asked, transport.params.kind.describe().kernel_name) {
             (Some(name), _) => ("--congestion-control", name),
-            (None, Some(name)) => ("transport.kind", name),
+            (None, Some(name)) => (kind, name),
             (None, None) => {
                 let emulated = Kind::ALL.iter().filter(|kind| kind.describe().kernel_name.is_some());
                 let emulated: Vec<String> = emulated.map(|kind| format!("`{}`", kind.name())).collect();
                 return Err(NoCongestionControl {
-                    key: "transport.kind",
+                    key: kind.to_owned(),
                     name: transport.params.kind.name().to_owned(),
                     hint: format!("; allowed: {}", emulated.join(", ")),
                 });
             }
         };
-        let refused = |hint: String| NoCongestionControl { key, name: name.to_owned(), hint };
+        let refused = |hint: String| NoCongestionControl { key: key.to_owned(), name: name.to_owned(), hint };
         if features::has_congestion_control(name) {
             Ok(KernelCongestionControl::of_kernel(name))
         } else if name == DCTCP {
@@ -127,8 +129,10 @@ mod tests {
     fn a_controller_that_no_kernel_has_is_refused_with_those_that_are_emulated() {
         let swift = TransportParams { kind: Kind::Swift, ..TransportParams::default() };
         let config = swift.resolve().expect("valid parameters");
-        let refused = KernelCongestionControl::find(&config, None).expect_err("no kernel has it").to_string();
-        let expected = "transport.kind: this kernel has no `swift` congestion control; \
+        let refused = KernelCongestionControl::find(&config, None, "transports.own.kind")
+            .expect_err("no kernel has it")
+            .to_string();
+        let expected = "transports.own.kind: this kernel has no `swift` congestion control; \
                         allowed: `tcp`, `cubic`, `dctcp`; `plimsoll check` lists what it has";
         assert_eq!(refused, expected);
     }

@@ -17,6 +17,7 @@ use std::{fs, io};
 use plimsoll_fabric::Unbuildable;
 use plimsoll_fabric::net::{HostId, Network, Packet, PortId};
 use plimsoll_mechanisms::mptcp::{Coupling, MptcpParams, SubflowPaths, SubflowScheduler};
+use plimsoll_mechanisms::tcp::TransportParams;
 use plimsoll_scenario::model::Model;
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -90,12 +91,16 @@ pub(crate) fn check(network: &Network, is_hybrid: bool, subflows: u8) -> Result<
     Ok(())
 }
 
-/// Checks that this kernel's MPTCP supports the scenario's `transport.mptcp`.
+/// Checks that this kernel's MPTCP supports the table `mptcp` of the transport `params`, which is that of `section`.
 ///
 /// # Errors
 /// Says why not.
-pub(crate) fn check_scenario(model: &Model) -> Result<(), Unbuildable> {
-    let Some(MptcpParams { coupling, scheduler, paths, workloads, .. }) = &model.transport.mptcp else {
+pub(crate) fn check_scenario(
+    model: &Model,
+    section: &str,
+    params: &TransportParams,
+) -> Result<(), Unbuildable> {
+    let Some(MptcpParams { coupling, scheduler, paths, .. }) = &params.mptcp else {
         return Ok(());
     };
     let is_hybrid = control::control(model).is_some();
@@ -105,10 +110,9 @@ pub(crate) fn check_scenario(model: &Model) -> Result<(), Unbuildable> {
         () if (*paths == SubflowPaths::Classes) != is_hybrid || *paths == SubflowPaths::Distinct => {
             "paths: the kernel's subflows have `classes` in a hybrid network and `hash` in others"
         }
-        () if workloads.is_some() => "workloads: all of the agent's connections have it, or none",
         () => return Ok(()),
     };
-    Err(Unbuildable { key: "transport.mptcp".to_owned(), problem: problem.to_owned() })
+    Err(Unbuildable::new(format!("{section}.mptcp"), problem))
 }
 
 fn has_several_paths(network: &Network) -> bool {
@@ -153,10 +157,10 @@ impl std::ops::AddAssign for MultipathCounts {
 /// The flows between two hosts: from, to, and the hashes by which the fabric chooses their paths.
 pub(crate) type FlowHashes = BTreeMap<(HostId, HostId), BTreeSet<u32>>;
 
-/// Returns the remarks on it for a run's outcome.
-pub(crate) fn said(asked: u8, counts: MultipathCounts) -> Vec<String> {
+/// Returns the remarks on it for a run's outcome, in which the connections of `whom` had up to `asked` subflows.
+pub(crate) fn said(whom: &str, asked: u8, counts: MultipathCounts) -> Vec<String> {
     let subflows = if asked == 1 { "one subflow".to_owned() } else { format!("up to {asked} subflows") };
-    let ran = format!("the agent's connections were MPTCP, with {subflows}, in place of TCP");
+    let ran = format!("{whom} were MPTCP, with {subflows}, in place of TCP");
     let MultipathCounts { connections, joined, fallbacks } = counts;
     let fell_back = format!(
         "suspect: MPTCP fell back to TCP {fallbacks} times; {connections} connections had it at both ends"
@@ -179,7 +183,7 @@ pub(crate) fn shared_paths(network: &Network, flows: &FlowHashes) -> Vec<String>
         let paths = network.tiers_between(from, to).map(|(_, links)| links).max().unwrap_or(1);
         if taken.len() == 1 && paths > 1 {
             warnings.push(format!(
-                "all {} subflows from h{} to h{} took one path of several, which their hashes chose; the ports \
+                "all {} flows from h{} to h{} took one path of several, which their hashes chose; the ports \
                  of another run may choose others",
                 flows.len(),
                 from.0,
@@ -207,11 +211,11 @@ mod tests {
         let counts = MultipathCounts { connections: 5, joined: 7, fallbacks: 3 };
         assert_eq!(MultipathCounts::of(text), counts);
         assert_eq!(MultipathCounts::of("TcpExt: A\nTcpExt: 1\n"), MultipathCounts::default());
-        let warnings = said(4, counts);
+        let warnings = said("connections", 4, counts);
         assert!(warnings[1].contains("suspect: MPTCP fell back to TCP 3 times"), "{warnings:?}");
         assert!(warnings[2].contains("of 15 further subflows that 5 connections"), "{warnings:?}");
-        assert_eq!(said(2, MultipathCounts { fallbacks: 0, ..counts }).len(), 1);
-        assert_eq!(said(1, MultipathCounts::default()).len(), 1);
+        assert_eq!(said("connections", 2, MultipathCounts { fallbacks: 0, ..counts }).len(), 1);
+        assert_eq!(said("connections", 1, MultipathCounts::default()).len(), 1);
     }
 
     #[test]
@@ -226,7 +230,7 @@ mod tests {
         let same: BTreeSet<u32> = (0..100).filter(|&flow| path(flow) == path(0)).take(3).collect();
         let told = shared_paths(&network, &FlowHashes::from([((h0, h2), same.clone())]));
         assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].starts_with("all 3 subflows from h0 to h2 took one path of several"), "{told:?}");
+        assert!(told[0].starts_with("all 3 flows from h0 to h2 took one path of several"), "{told:?}");
         // Several paths, one flow, and hosts with one path between them need no remark.
         let both = (0..100).collect();
         let fine = FlowHashes::from([((h0, h2), both), ((h2, h0), [7].into()), ((h0, h1), same)]);

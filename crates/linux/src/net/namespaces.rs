@@ -38,25 +38,38 @@ const MIN_RTO_OF_SOCKETS: &str = "/proc/sys/net/ipv4/tcp_rto_min_us";
 /// Where owners have their locks.
 const STATE: &str = "/run/plimsoll";
 
+/// The settings of connections that their route has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RouteSettings {
+    /// Bytes of an IP packet at most.
+    pub mtu: u32,
+    /// Whether TCP negotiates ECN where the host does not by default.
+    pub ecn: bool,
+    /// The kernel's name of the congestion control.
+    pub congestion_control: String,
+    /// Shortest retransmission timeout, in ms.
+    pub min_rto_ms: u64,
+    /// Initial congestion window, in segments.
+    pub initial_window: u32,
+}
+
 /// The network settings that all emulated hosts share.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostSettings {
     /// Bytes of an IP packet at most.
     pub mtu: u32,
-    /// The kernel's name of the congestion control that programs get.
-    pub congestion_control: String,
-    /// Whether TCP negotiates ECN.
+    /// The settings of connections of programs, and of workloads whose port has no others.
+    pub route: RouteSettings,
+    /// The ports of workloads whose connections have other settings, with these.
+    pub ports: Vec<(u16, RouteSettings)>,
+    /// Whether TCP negotiates ECN, whichever the route.
     pub ecn: bool,
     /// Whether TCP uses timestamps.
     pub timestamps: bool,
-    /// Shortest retransmission timeout, in ms.
-    pub min_rto_ms: u64,
     /// TCP acknowledges selectively, and finds losses by time (RACK, RFC 8985) rather than by `reordering`.
     pub selective_acks: bool,
     /// Duplicate acknowledgements that mean a loss.
     pub reordering: u32,
-    /// Initial congestion window, in segments.
-    pub initial_window: u32,
     /// TCP hands over its segments one by one, not several at a time to be cut later: a limiter passes or refuses each.
     pub single_segments: bool,
     /// The bytes that a connection's send buffer has room for from the first; the kernel's default grows with the
@@ -76,6 +89,21 @@ impl HostSettings {
     /// where the route has it.
     fn sockets_choose_min_rto(&self) -> bool {
         self.single_segments && Path::new(MIN_RTO_OF_SOCKETS).exists()
+    }
+
+    /// Returns the options of a route with the settings `of`. Sockets have their own congestion control, so the route
+    /// has it only for programs `with_control`.
+    fn words(&self, of: &RouteSettings, with_control: bool) -> String {
+        let RouteSettings { mtu, ecn, congestion_control, min_rto_ms, initial_window } = of;
+        let by_socket = self.sockets_choose_min_rto() && *min_rto_ms == self.route.min_rto_ms;
+        let options = [
+            (!by_socket, format!(" rto_min {min_rto_ms}ms")),
+            (true, format!(" initcwnd {initial_window}")),
+            (*mtu < self.mtu, format!(" mtu {mtu}")),
+            (*ecn, " features ecn".to_owned()),
+            (with_control, format!(" congctl {congestion_control}")),
+        ];
+        options.into_iter().filter(|(is_set, _)| *is_set).map(|(_, words)| words).collect()
     }
 }
 
@@ -107,7 +135,7 @@ impl Namespaces {
             let tap = namespaces.inside(host, || {
                 let number = |on| if on { "1" } else { "0" };
                 if settings.sockets_choose_min_rto() {
-                    fs::write(MIN_RTO_OF_SOCKETS, (settings.min_rto_ms * 1_000).to_string())
+                    fs::write(MIN_RTO_OF_SOCKETS, (settings.route.min_rto_ms * 1_000).to_string())
                         .map_err(|error| failed(MIN_RTO_OF_SOCKETS, error))?;
                 }
                 let reordering = settings.reordering.min(REORDERING_MAX);
@@ -128,7 +156,7 @@ impl Namespaces {
                     // The upper limit of `tcp_reordering`, so it must be set first.
                     ("tcp_max_reordering", &largest),
                     ("tcp_reordering", &reordering),
-                    ("tcp_congestion_control", &settings.congestion_control),
+                    ("tcp_congestion_control", &settings.route.congestion_control),
                 ]
                 .into_iter()
                 .chain(buffers)
@@ -205,25 +233,30 @@ impl Namespaces {
     fn configure(&self, host: u32, settings: &HostSettings, is_restricted: bool) -> io::Result<()> {
         let id = HostId(host);
         let [a, b, c, d, e, f] = mac(id);
-        let HostSettings { mtu, min_rto_ms, initial_window, .. } = settings;
-        let rto_min = match settings.sockets_choose_min_rto() {
-            true => String::new(),
-            false => format!(" rto_min {min_rto_ms}ms"),
-        };
-        let congestion = match is_restricted {
-            true => format!(" congctl {}", settings.congestion_control),
-            false => String::new(),
-        };
         let gso = if settings.single_segments { " gso_max_segs 1" } else { "" };
         let (v4, v6) = (ipv4(id), ipv6(id));
-        let batch = format!(
+        let mut batch = format!(
             "link set lo up\n\
-             link set {DEVICE} address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x} mtu {mtu} \
+             link set {DEVICE} address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x} mtu {} \
              txqueuelen {HELD_MAX}{gso}\n\
              link set {DEVICE} up\n\
-             addr add {v4}/8 dev {DEVICE} noprefixroute\n\
-             route add 10.0.0.0/8 dev {DEVICE} src {v4}{rto_min} initcwnd {initial_window}{congestion}\n"
+             addr add {v4}/8 dev {DEVICE} noprefixroute\n",
+            settings.mtu
         );
+        let route = format!("route add 10.0.0.0/8 dev {DEVICE} src {v4}");
+        batch += &format!("{route}{}\n", settings.words(&settings.route, is_restricted));
+        let mut tables: Vec<&RouteSettings> = Vec::new();
+        for (port, own) in &settings.ports {
+            let table = tables.iter().position(|known| *known == own).unwrap_or_else(|| {
+                tables.push(own);
+                let table = TABLES + tables.len() - 1;
+                batch += &format!("{route}{} table {table}\n", settings.words(own, false));
+                tables.len() - 1
+            });
+            for end in ["sport", "dport"] {
+                batch += &format!("rule add ipproto tcp {end} {port} lookup {}\n", TABLES + table);
+            }
+        }
         self.ip(host, &batch)?;
         if let Some(subflows) = settings.subflows {
             self.ip(host, &endpoints(id, subflows))?;
@@ -293,6 +326,9 @@ const RECEIVE_BUFFER_MAX: u64 = 32 << 20;
 const REORDERING_LEARNT: u32 = 300;
 /// More duplicate acknowledgements than any window has packets.
 const REORDERING_MAX: u32 = 1 << 16;
+
+/// The routing table of the first port's settings; those of others follow.
+const TABLES: usize = 1_000;
 
 /// The batch that gives a host an address for each further subflow, and has connections that it opens use them.
 fn endpoints(host: HostId, subflows: u8) -> String {

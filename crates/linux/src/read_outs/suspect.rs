@@ -37,15 +37,21 @@ pub const SLOWDOWN_MAX: f64 = 3.0;
 const MESSAGES_MIN: usize = 20;
 
 /// Returns why the times of a workload's messages are not the network's, if so, with advice. It tests messages of at
-/// most `segment` bytes, whose request and response are a frame each: the fabric explains their time on idle links and
-/// two waits of its frames, and the rest is the time of this kernel and of programs. `fastest` is the fastest host's
-/// link.
-pub fn slowdown(outcome: &Outcome, waited: &Spread, segment: u64, fastest: Rate) -> Option<String> {
+/// most a segment of their workload, whose request and response are a frame each: the fabric explains their time on
+/// idle links and two waits of its frames, and the rest is the time of this kernel and of programs. `fastest` is the
+/// fastest host's link.
+pub fn slowdown(
+    outcome: &Outcome,
+    waited: &Spread,
+    segment: impl Fn(usize) -> u64,
+    fastest: Rate,
+) -> Option<String> {
     let waited = waited.quantile(0.99);
     let warmup = Time::ZERO + outcome.warmup;
     let judged = outcome.workloads.iter().enumerate().filter_map(|(number, workload)| {
         let mine = outcome.messages.iter().filter(|message| {
-            usize::from(message.workload) == number && message.created >= warmup && message.bytes <= segment
+            let is_mine = usize::from(message.workload) == number && message.created >= warmup;
+            is_mine && message.bytes <= segment(number)
         });
         let (took, ideal): (Vec<Span>, Vec<Span>) =
             mine.filter_map(|message| Some((message.latency()?, message.ideal))).unzip();
@@ -139,7 +145,7 @@ mod tests {
         let waited = |us: u64| seen(0, us).waited;
         let gigabit = Rate::from_gbps(1);
         let judged = |took: u64, waited_us: u64, timeouts: u64| {
-            slowdown(&run(took, timeouts), &waited(waited_us), 1448, gigabit)
+            slowdown(&run(took, timeouts), &waited(waited_us), |_| 1448, gigabit)
         };
         let said = judged(986, 10, 0).unwrap();
         for words in ["`small` took more than 986us, 27 times their 37us", "70Mbps rather than 1Gbps"] {
@@ -150,6 +156,10 @@ mod tests {
         assert_eq!(judged(986, 150, 0), None);
         // Half of the messages may have waited for a timeout.
         assert_eq!(judged(986, 10, 50), None);
-        assert_eq!(slowdown(&run(986, 0), &waited(10), 100, gigabit), None, "messages of several segments");
+        assert_eq!(
+            slowdown(&run(986, 0), &waited(10), |_| 100, gigabit),
+            None,
+            "messages of several segments"
+        );
     }
 }

@@ -5,6 +5,7 @@
 mod circuits;
 mod levels;
 mod multipath;
+mod transports;
 mod world;
 
 use std::fs;
@@ -13,7 +14,7 @@ use plimsoll_linux::{CaptureTo, EmulateError, Options, check, emulate};
 use plimsoll_traffic::{Actions, Opened, Traffic};
 use plimsoll_units::{Span, Streams, Time};
 
-use world::{RACK, lacks, model, options, run};
+use world::{RACK, captured, lacks, model, options, run};
 
 /// One-way delay 2 ms, so a request takes 4 ms at least and, on a busy machine, not much more.
 #[test]
@@ -154,23 +155,10 @@ fn captures_have_every_frame_of_a_host() {
     let (mut sent, mut got) = (0, 0);
     for host in 0..3 {
         let bytes = fs::read(folder.join(format!("h{host}.pcapng"))).unwrap();
-        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
-        let mut at = 0;
-        while at < bytes.len() {
-            let length = word(at + 4) as usize;
-            if word(at) == 6 {
-                let kept = word(at + 20);
-                assert!(kept <= 60 && kept <= word(at + 24), "{kept}");
-                // The flags follow the frame and their own head.
-                match word(at + 28 + kept.next_multiple_of(4) as usize + 4) {
-                    1 => got += 1,
-                    2 => sent += 1,
-                    other => panic!("direction {other}"),
-                }
-            }
-            at += length;
-        }
-        assert_eq!(at, bytes.len());
+        let packets = captured(&bytes);
+        assert!(packets.iter().all(|packet| packet.kept <= 60));
+        sent += packets.iter().filter(|packet| packet.is_sent).count() as u64;
+        got += packets.iter().filter(|packet| !packet.is_sent).count() as u64;
     }
     fs::remove_dir_all(&folder).unwrap();
     let counters = &emulated.outcome.counters;

@@ -101,3 +101,46 @@ pub fn run_with(text: &str, options: Options) -> Option<Emulated> {
 
 pub const RACK: &str = "[topology]\nkind = 'rack'\nhosts = 3\nrate = '100Mbps'\ndelay = '1ms'\n\
                     [transport]\nmin_rto = '200ms'\n";
+
+/// A packet of a capture.
+#[derive(Debug)]
+pub struct CapturedPacket {
+    pub is_sent: bool,
+    /// The bytes that the capture has of it.
+    pub kept: u32,
+    /// The traffic class of IPv4; 0 of other packets, as the following fields.
+    pub traffic_class: u8,
+    /// The ports of source and destination of TCP.
+    pub ports: [u16; 2],
+    /// The bytes of payload of TCP.
+    pub payload: u16,
+}
+
+/// Returns the packets of a file of pcapng, which consists of whole blocks.
+pub fn captured(bytes: &[u8]) -> Vec<CapturedPacket> {
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let (mut packets, mut at) = (Vec::new(), 0);
+    while at < bytes.len() {
+        if word(at) == 6 {
+            let kept = word(at + 20);
+            assert!(kept <= word(at + 24), "{kept}");
+            // The flags follow the frame and their own head.
+            let direction = word(at + 28 + kept.next_multiple_of(4) as usize + 4);
+            assert!(direction == 1 || direction == 2, "direction {direction}");
+            let frame = &bytes[at + 28..at + 28 + kept as usize];
+            let half = |at: usize| u16::from_be_bytes([frame[at], frame[at + 1]]);
+            let is_tcp = frame.len() >= 54 && half(12) == 0x0800 && frame[23] == 6;
+            let of_tcp = |value: &dyn Fn() -> u16| if is_tcp { value() } else { 0 };
+            packets.push(CapturedPacket {
+                is_sent: direction == 2,
+                kept,
+                traffic_class: of_tcp(&|| frame[15].into()) as u8,
+                ports: [34, 36].map(|at| of_tcp(&|| half(at))),
+                payload: of_tcp(&|| half(16) - 20 - u16::from(frame[46] >> 4) * 4),
+            });
+        }
+        at += word(at + 4) as usize;
+    }
+    assert_eq!(at, bytes.len());
+    packets
+}

@@ -27,6 +27,7 @@ pub const FAMILY: Family = Family {
         (Feature::Segmentation, "segmentation offload of datagrams is not modelled"),
         (Feature::HostStack, "the stack of a host that has paced datagrams is not modelled"),
     ],
+    host_wide: &[],
 };
 
 /// The description of its only kind.

@@ -13,6 +13,17 @@ pub struct Family {
     pub one_thread: Option<&'static str>,
     /// The features of hosts and queues that the family excludes, each with the reason.
     pub excludes: &'static [(Feature, &'static str)],
+    /// The keys that a Linux host has for all of its connections, so that its transports cannot differ in them.
+    pub host_wide: &'static [HostWide],
+}
+
+/// A key of a transport that a Linux host has for all of its connections.
+#[derive(Debug)]
+pub struct HostWide {
+    /// The key within the transport's table, of which `TransportParams::host_value` returns the value.
+    pub key: &'static str,
+    /// The setting of the host, and the values that its transports may have.
+    pub reason: &'static str,
 }
 
 /// A feature of hosts or queues that a family may exclude.

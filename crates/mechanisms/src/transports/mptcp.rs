@@ -41,7 +41,7 @@ pub use lia::{Lia, lia_alpha};
 pub use mapping::Mapping;
 pub use params::{Coupling, MptcpParams, SubflowPaths, SubflowScheduler};
 
-use super::describe::{Family, Feature};
+use super::describe::{Family, Feature, HostWide};
 
 /// The properties of the MPTCP family: one thread, and the features that it excludes.
 pub const FAMILY: Family = Family {
@@ -57,4 +57,9 @@ pub const FAMILY: Family = Family {
         (Feature::HostStack, "the stack of a host that has MPTCP is not modelled"),
         (Feature::Rank, "a packet of MPTCP carries the data ACK where pFabric's queue has its rank"),
     ],
+    host_wide: &[HostWide {
+        key: "mptcp.subflows",
+        reason: "Linux limits the subflows of all connections of a host (`ip mptcp limits`): one value for every \
+                 transport with MPTCP",
+    }],
 };

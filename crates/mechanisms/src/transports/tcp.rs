@@ -42,7 +42,29 @@ pub use segment::{EcnField, Flags, SackBlocks, TcpSegment};
 pub use sender::Offer;
 
 pub use super::Kind;
-use super::describe::Family;
+use super::describe::{Family, HostWide};
 
 /// The properties of the TCP family: several threads, and no excluded feature.
-pub const FAMILY: Family = Family { name: "TCP", setting: "transport.kind", one_thread: None, excludes: &[] };
+pub const FAMILY: Family = Family {
+    name: "TCP",
+    setting: "transport.kind",
+    one_thread: None,
+    excludes: &[],
+    host_wide: &[
+        HostWide {
+            key: "recovery",
+            reason: "Linux acknowledges selectively on all connections of a host (net.ipv4.tcp_sack): `sack` in every \
+                     transport, or in none",
+        },
+        HostWide {
+            key: "dup_ack_threshold",
+            reason: "Linux counts duplicate acknowledgements alike on all connections of a host \
+                     (net.ipv4.tcp_reordering): one value for every transport",
+        },
+        HostWide {
+            key: "header",
+            reason: "Linux sends timestamps on all connections of a host (net.ipv4.tcp_timestamps): 52 B or more in \
+                     every transport, or less in all",
+        },
+    ],
+};

@@ -9,10 +9,11 @@ use super::twice;
 use super::{Overrides, Point};
 use crate::error::{Findings, Report, did_you_mean};
 use crate::files::{CommandLineKeys, ScenarioFiles, foreign_start};
-use crate::keys::{OUTER_KEYS, TRANSPORTS};
+use crate::keys::{OUTER_KEYS, PRESET, TRANSPORTS};
 use crate::model::Model;
 use crate::node::{self, Table, Value, ValueNode, merge};
 use crate::overlay::{self, Setting, SettingEffect, SweepAxis};
+use crate::presets::{self, Presets};
 use crate::registry::Registry;
 use crate::source::{ScenarioTexts, SourceLayer, ValueOrigin};
 use crate::{check, de, moved, ports, transports};
@@ -24,6 +25,7 @@ const MODEL_KEYS: &[&str] = &[
     "version",
     "title",
     "description",
+    PRESET,
     "run",
     "topology",
     "fault",
@@ -50,6 +52,7 @@ pub(super) struct ScenarioBuilder {
     /// Where the file itself has the keys of flags.
     pub(super) flag_places: Vec<(&'static str, Range<usize>)>,
     pub(super) sources: ScenarioTexts,
+    presets: Presets,
     pub(super) objectives: Vec<(String, String)>,
     pub(super) errors: Findings,
     pub(super) warnings: Findings,
@@ -84,7 +87,11 @@ impl ScenarioBuilder {
         self.objectives(root.remove(&["slo"]));
         self.errors.extend(reports);
         self.outline(&mut root);
-        self.end_sweeps(&mut axes, &settings, &variants, &root);
+        let (of_presets, settings): (Vec<_>, Vec<_>) =
+            settings.into_iter().partition(|setting| presets::is_key(&setting.path));
+        let variants: Vec<(Arc<str>, ValueNode)> =
+            variants.into_iter().map(|(name, over)| self.laid(&root, name, over, &of_presets)).collect();
+        self.end_sweeps(&mut axes, &settings, &variants);
         let combinations =
             axes.iter().fold(variants.len(), |total, axis| total.saturating_mul(axis.values.len()));
         if combinations.saturating_mul(replicates as usize) > POINTS_MAX {
@@ -94,9 +101,7 @@ impl ScenarioBuilder {
             return Vec::new();
         }
         let mut merged = Vec::new();
-        for (variant, over) in &variants {
-            let mut tree = root.clone();
-            merge(&mut tree, over.clone(), &mut Vec::new());
+        for (variant, tree) in &variants {
             for combination in combinations_of(&axes) {
                 let run = self.run(variant, tree.clone(), combination, &settings);
                 // Of a file with errors nothing runs, and a sweep may have many points.
@@ -107,8 +112,8 @@ impl ScenarioBuilder {
                 }
             }
         }
-        self.overridden(&settings, &axes, &variants, &root);
-        self.nowhere(&settings, &axes, &variants, &root);
+        self.overridden(&settings, &axes, &variants);
+        self.nowhere(&settings, &axes, &variants);
         if self.errors.is_empty() {
             self.unread_files(&root);
             self.errors.extend(twice::values(&self.sources, &axes, merged.iter().map(Merged::digest)));
@@ -116,6 +121,29 @@ impl ScenarioBuilder {
         self.errors.finish(&self.sources, variants.len());
         self.warnings.finish(&self.sources, variants.len());
         if self.errors.is_empty() { self.number(merged, replicates) } else { Vec::new() }
+    }
+
+    /// Lays a variant over the file, and presets below the keys beside them.
+    fn laid(
+        &mut self,
+        root: &ValueNode,
+        name: Arc<str>,
+        over: ValueNode,
+        of_presets: &[Setting],
+    ) -> (Arc<str>, ValueNode) {
+        let mut tree = root.clone();
+        merge(&mut tree, over, &mut Vec::new());
+        for setting in of_presets {
+            if let SettingEffect::Wrong(report) =
+                overlay::apply(&self.sources, &self.registry, &mut tree, setting)
+            {
+                self.errors.add_for(report, &name);
+            }
+        }
+        for report in self.presets.resolve(&mut self.sources, &mut tree) {
+            self.errors.add_for(report, &name);
+        }
+        (name, tree)
     }
 
     /// Parses a text and lays it over its include.
@@ -286,19 +314,9 @@ impl ScenarioBuilder {
         axes: &mut Vec<SweepAxis>,
         settings: &[Setting],
         variants: &[(Arc<str>, ValueNode)],
-        root: &ValueNode,
     ) {
-        if axes.is_empty() {
-            return;
-        }
-        let whole = |(_, over): &(Arc<str>, ValueNode)| {
-            let mut tree = root.clone();
-            merge(&mut tree, over.clone(), &mut Vec::new());
-            tree
-        };
-        let variants: Vec<ValueNode> = variants.iter().map(whole).collect();
         let replaces = |setting: &Setting, axis: &SweepAxis| {
-            overlay::replaces(&self.sources, &self.registry, setting, axis, &variants)
+            overlay::replaces(&self.sources, &self.registry, setting, axis, variants)
         };
         axes.retain(|axis| !settings.iter().any(|setting| replaces(setting, axis)));
         for axis in axes {
@@ -394,6 +412,9 @@ impl ScenarioBuilder {
                 SettingEffect::Wrong(report) => self.errors.add_for(report, variant),
             }
         }
+        for report in self.presets.at_rate(&self.sources, &mut tree) {
+            self.errors.add_for(report, variant);
+        }
         let named = transports::names(&tree);
         let sections = named.iter().map(|name| vec![TRANSPORTS, name]).chain([vec!["transport"]]);
         for warning in sections.flat_map(|section| moved::resolve(&self.sources, &mut tree, &section)) {
@@ -426,16 +447,8 @@ impl ScenarioBuilder {
 
     /// Checks the values that a sweep overrides: no run has them, so a mistake in one would show only when the sweep is
     /// taken away.
-    fn overridden(
-        &mut self,
-        settings: &[Setting],
-        axes: &[SweepAxis],
-        variants: &[(Arc<str>, ValueNode)],
-        root: &ValueNode,
-    ) {
-        for (variant, over) in variants {
-            let mut tree = root.clone();
-            merge(&mut tree, over.clone(), &mut Vec::new());
+    fn overridden(&mut self, settings: &[Setting], axes: &[SweepAxis], variants: &[(Arc<str>, ValueNode)]) {
+        for (variant, tree) in variants {
             for axis in axes {
                 let path: Vec<&str> = axis.path.iter().map(String::as_str).collect();
                 let Some(node) = tree.at(&path) else { continue };
@@ -457,24 +470,17 @@ impl ScenarioBuilder {
     }
 
     /// A setting that no variant has a use for is an error; the warnings for each then go.
-    fn nowhere(
-        &mut self,
-        settings: &[Setting],
-        axes: &[SweepAxis],
-        variants: &[(Arc<str>, ValueNode)],
-        root: &ValueNode,
-    ) {
+    fn nowhere(&mut self, settings: &[Setting], axes: &[SweepAxis], variants: &[(Arc<str>, ValueNode)]) {
         let swept = axes.iter().filter_map(|axis| Some(Setting::of_sweep(axis, axis.values.first()?)));
         for setting in settings.iter().cloned().chain(swept) {
-            let off = |over: &ValueNode| {
-                let mut tree = root.clone();
-                merge(&mut tree, over.clone(), &mut Vec::new());
+            let off = |tree: &ValueNode| {
+                let mut tree = tree.clone();
                 matches!(
                     overlay::apply(&self.sources, &self.registry, &mut tree, &setting),
                     SettingEffect::MechanismOff
                 )
             };
-            if variants.iter().all(|(_, over)| off(over)) {
+            if variants.iter().all(|(_, tree)| off(tree)) {
                 let report = overlay::applies_nowhere(&self.sources, &self.registry, &setting);
                 self.errors.add(report);
             }

@@ -7,5 +7,6 @@ mod fuzz;
 mod generated;
 mod import;
 mod merge;
+mod presets;
 mod registry;
 mod shipped;

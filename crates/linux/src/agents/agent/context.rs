@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_fabric::net::Network;
-use plimsoll_mechanisms::tcp::TcpConfig;
 use plimsoll_units::{Span, Time};
-use socket2::Protocol;
 
 use super::pace::Shares;
+use super::plan::DrivenSource;
 use crate::clock::Clock;
+use crate::net::transports::KernelTransport;
 
 /// Interval at which a thread that waits for a socket checks whether the run has ended.
 pub(super) const PATIENCE: Duration = Duration::from_millis(200);
@@ -19,10 +19,6 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(200);
 /// The settings that all connections have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct AgentSettings {
-    /// The kernel's name of the congestion control.
-    pub(crate) congestion_control: String,
-    /// Whether connections are of MPTCP.
-    pub(crate) multipath: bool,
     /// The time at which workloads begin, on the fabric's clock.
     pub(crate) origin: Span,
     /// The clock that the fabric runs on.
@@ -32,11 +28,6 @@ pub(crate) struct AgentSettings {
 }
 
 impl AgentSettings {
-    /// Returns the protocol of connections.
-    pub(super) fn protocol(&self) -> Protocol {
-        if self.multipath { Protocol::MPTCP } else { Protocol::TCP }
-    }
-
     /// Returns the time on the workloads' clock: zero before they begin.
     pub(crate) fn now(&self) -> Time {
         Time::ZERO + self.clock.now().saturating_since(Time::ZERO + self.origin)
@@ -52,8 +43,15 @@ pub(crate) struct AgentContext {
     pub(crate) names: Vec<String>,
     /// The network, from which ideal times are computed.
     pub(crate) network: Network,
-    /// The parameters of the transport, from which ideal times are computed.
-    pub(crate) transport: TcpConfig,
+    /// The transports, by workload.
+    pub(crate) transports: Vec<KernelTransport>,
+}
+
+impl AgentContext {
+    /// Returns the transport of a source.
+    pub(super) fn transport(&self, driven: &DrivenSource) -> &KernelTransport {
+        &self.transports[usize::from(driven.number)]
+    }
 }
 
 /// The state that the drivers' threads share with the run.

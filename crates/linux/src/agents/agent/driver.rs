@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use plimsoll_fabric::net::{HostId, Packet, ideal_time};
-use plimsoll_mechanisms::tcp::Connections;
+use plimsoll_mechanisms::tcp::{Connections, TcpConfig};
 use plimsoll_results::outcome;
 use plimsoll_traffic::record::{ExtraLoad, MessageRecord, Observation, QueryRecord, Split};
 use plimsoll_traffic::{Actions, Arrival, ConnectionEnd, Datagram, Source, SourceReach, Write};
@@ -35,6 +35,7 @@ use super::plan::DrivenSource;
 /// A source of traffic and its sockets.
 pub(super) struct SourceDriver {
     context: Arc<AgentContext>,
+    driven: DrivenSource,
     shared: Arc<Shared>,
     source: Box<dyn Source>,
     epoll: OwnedFd,
@@ -88,6 +89,7 @@ impl SourceDriver {
             pipes: Pipes::new(context, driven),
             datagrams: SourceSockets::new(context, driven),
             context: Arc::clone(context),
+            driven,
             shared: Arc::clone(shared),
             source,
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
@@ -130,7 +132,7 @@ impl SourceDriver {
     /// Opens the connections that are kept, and waits until workloads begin.
     fn prepare(&mut self) -> io::Result<()> {
         let kept = self.source.kept_connections();
-        let per_message = self.context.transport.params.connections == Connections::PerMessage;
+        let per_message = self.transport().params.connections == Connections::PerMessage;
         // Flows that keep none have a connection each.
         self.keeps_connections =
             !per_message && (self.source.reach() != SourceReach::Receiver || !kept.is_empty());
@@ -245,7 +247,11 @@ impl SourceDriver {
     }
 
     fn ideal(&self, packet: Packet, bytes: u64) -> Span {
-        ideal_time(&self.context.network, &self.context.transport, bytes, packet, false)
+        ideal_time(&self.context.network, self.transport(), bytes, packet, false)
+    }
+
+    fn transport(&self) -> &TcpConfig {
+        &self.context.transport(&self.driven).config
     }
 
     /// Lets the source act at its time `at`, and carries out its actions.

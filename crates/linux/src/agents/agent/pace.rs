@@ -14,8 +14,7 @@ use plimsoll_units::{Bytes, Span, Time};
 #[derive(Debug, Default)]
 pub(crate) struct Shares {
     epoch: Span,
-    /// The payload of a full frame, in bytes; `header` is the rest of the frame.
-    segment: u64,
+    /// The bytes of a frame's headers.
     header: u64,
     /// The bytes of an epoch, by host and level.
     buckets: Vec<[Option<Bytes>; LEVELS_MAX]>,
@@ -28,19 +27,20 @@ pub(super) struct Pace {
     shares: Arc<Shares>,
     host: usize,
     level: usize,
+    /// The payload of a full frame, in bytes.
+    segment: u64,
     heard_of: HeardOf,
     /// The rate in bytes of payload a second; 0 before the first is set.
     rate: u64,
 }
 
 impl Shares {
-    /// Returns the rates of `model`; full frames have `segment` bytes of payload and `header` bytes of headers,
-    /// Ethernet's included.
+    /// Returns the rates of `model`; frames have `header` bytes of headers, Ethernet's included.
     ///
     /// # Errors
     /// Fails if the levels are invalid.
-    pub(crate) fn new(model: &Model, segment: u64, header: u64) -> Result<Shares, Unbuildable> {
-        let mut shares = Shares { segment, header, ..Shares::default() };
+    pub(crate) fn new(model: &Model, header: u64) -> Result<Shares, Unbuildable> {
+        let mut shares = Shares { header, ..Shares::default() };
         let Some(params) = model.host.qjump() else { return Ok(shares) };
         for host in 0..model.topology.host_count() {
             let levels = model.qjump_levels(params, host)?;
@@ -65,8 +65,9 @@ impl Shares {
 }
 
 impl Pace {
-    pub(super) fn new(shares: &Arc<Shares>, host: u32, level: u8) -> Pace {
-        Pace { shares: Arc::clone(shares), host: host as usize, level: usize::from(level), ..Pace::default() }
+    pub(super) fn new(shares: &Arc<Shares>, host: u32, level: u8, segment: u64) -> Pace {
+        let (shares, host, level) = (Arc::clone(shares), host as usize, usize::from(level));
+        Pace { shares, host, level, segment, ..Pace::default() }
     }
 
     /// Paces `socket`, which is about to send, by the number of connections that share its level now.
@@ -74,12 +75,12 @@ impl Pace {
     /// # Errors
     /// Fails if the system refuses.
     pub(super) fn keep(&mut self, socket: impl AsFd, now: Time) -> io::Result<()> {
-        let Shares { epoch, segment, header, ref buckets, ref sharers } = *self.shares;
+        let Shares { epoch, header, ref buckets, ref sharers } = *self.shares;
         let Some(bucket) = buckets.get(self.host).and_then(|levels| levels[self.level]) else {
             return Ok(());
         };
         let mut sharers = sharers[self.host][self.level].lock().unwrap_or_else(PoisonError::into_inner);
-        let rate = pace(bucket, epoch, segment, header, sharers.heard_of(&mut self.heard_of, now));
+        let rate = pace(bucket, epoch, self.segment, header, sharers.heard_of(&mut self.heard_of, now));
         drop(sharers);
         if rate == self.rate {
             return Ok(());
@@ -121,14 +122,14 @@ mod tests {
     /// Two connections of a level have half of its pace each, and both sides of the rule are seen by the kernel.
     #[test]
     fn connections_share_the_pace_of_their_level() {
-        let mut shares = Shares { epoch: Span::from_ms(2), segment: 524, header: 66, ..Shares::default() };
+        let mut shares = Shares { epoch: Span::from_ms(2), header: 66, ..Shares::default() };
         shares.buckets.push([None, Some(Bytes::new(590)), None, None, None, None, None, None]);
         shares.sharers.push(std::array::from_fn(|_| Mutex::default()));
         let shares = Arc::new(shares);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let connect = || TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (one, two, free) = (connect(), connect(), connect());
-        let mut paces = [1, 1, 0].map(|level| Pace::new(&shares, 0, level));
+        let mut paces = [1, 1, 0].map(|level| Pace::new(&shares, 0, level, 524));
         paces[0].keep(&one, Time::ZERO).unwrap();
         assert_eq!(pacing_rate(&one), 131_000);
         paces[1].keep(&two, Time::ZERO).unwrap();

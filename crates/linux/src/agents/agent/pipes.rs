@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use plimsoll_results::outcome;
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, Protocol, Socket, Type};
 
 use super::context::AgentContext;
 use super::events::{LISTENER, ready, watch};
@@ -130,7 +130,13 @@ impl Pipes {
         self.expected.insert(own, server, number);
         let stream = TcpStream::from(socket);
         watch(epoll, &stream, (number as u64) << 1)?;
-        let pace = |host| Pace::new(&self.context.settings.shares, host, self.driven.priority);
+        let transport = self.context.transport(&self.driven);
+        let (shares, segment) = (&self.context.settings.shares, transport.config.segment);
+        // Sockets of MPTCP are not paced.
+        let pace = |host| match transport.multipath {
+            true => Pace::default(),
+            false => Pace::new(shares, host, self.driven.priority, segment),
+        };
         let ends = [
             PipeEnd { stream: Some(stream), pace: pace(client), ..PipeEnd::default() },
             PipeEnd { pace: pace(server), ..PipeEnd::default() },
@@ -145,10 +151,12 @@ impl Pipes {
 
     fn socket(&self, host: u32) -> io::Result<Socket> {
         crate::net::namespaces::enter(&self.context.names[host as usize])?;
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(self.context.settings.protocol()));
+        let transport = self.context.transport(&self.driven);
+        let protocol = if transport.multipath { Protocol::MPTCP } else { Protocol::TCP };
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(protocol));
         let socket = socket.map_err(|error| failed("cannot open a socket", error))?;
         sockets::prepare(&socket, &self.driven)?;
-        socket.set_tcp_congestion(self.context.settings.congestion_control.as_bytes())?;
+        socket.set_tcp_congestion(transport.congestion_control.as_bytes())?;
         socket.set_tcp_nodelay(true)?;
         socket.set_nonblocking(true)?;
         Ok(socket)

@@ -73,7 +73,7 @@ impl AgentPlan {
                 number,
                 priority: model.priority_of(name).unwrap_or(0),
                 pool: pool(control.as_ref(), name),
-                packet_header: if of_frames { UDP_FRAME } else { model.transport.header.get() },
+                packet_header: if of_frames { UDP_FRAME } else { model.transport_of(name).header.get() },
             });
         }
         Ok((plan, traffic.sources))

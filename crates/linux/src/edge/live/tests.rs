@@ -435,3 +435,15 @@ proptest! {
         }
     }
 }
+
+/// A workload's packets have the priority of its transport where the host gives it none, for pauses too.
+#[test]
+fn priorities_are_those_of_workloads_and_their_transports() {
+    let text = "version = 1\ntitle = 'classes'\n[topology]\nkind = 'rack'\nhosts = 3\nrate = '1Gbps'\ndelay = '1us'\n\
+                [host.priority]\nb = 5\n[transports.own]\npriority = 3\n\
+                [workload.a]\nkind = 'incast'\nsize = '1KB'\nevery = '1s'\ntransport = 'own'\n\
+                [workload.b]\nkind = 'incast'\nsize = '1KB'\nevery = '1s'\ntransport = 'own'\n";
+    let scenario = Scenario::parse("classes", text, Path::new(".")).unwrap();
+    let expected = Priorities::default().with(3).with(5);
+    assert_eq!(priorities(&scenario.points()[0].model), expected);
+}

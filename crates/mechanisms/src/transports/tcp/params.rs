@@ -177,11 +177,31 @@ impl TransportParams {
         self.kinds().map(|kind| kind.describe().family).chain(self.mptcp.as_ref().map(|_| &mptcp::FAMILY))
     }
 
+    /// Returns whether `header` has room for the timestamps option (RFC 7323).
+    pub fn has_timestamps(&self) -> bool {
+        self.header.get() >= TIMESTAMPS_HEADER
+    }
+
+    /// Returns the value of a key that a Linux host has for all of its connections, as far as the kernel distinguishes
+    /// it; `None` where the transport has none.
+    pub fn host_value(&self, key: &str) -> Option<u32> {
+        match key {
+            "recovery" => Some((self.recovery == Recovery::Sack).into()),
+            "dup_ack_threshold" => Some(self.dup_ack_threshold),
+            "header" => Some(self.has_timestamps().into()),
+            "mptcp.subflows" => self.mptcp.as_ref().map(|mptcp| mptcp.subflows),
+            _ => None,
+        }
+    }
+
     /// Returns the congestion controllers that some workload may have.
     pub fn kinds(&self) -> impl Iterator<Item = Kind> {
         std::iter::once(self.kind).chain(self.workload.values().copied())
     }
 }
+
+/// Bytes of the headers of IPv4 and TCP, with the timestamps option.
+const TIMESTAMPS_HEADER: u64 = 52;
 
 impl Default for TransportParams {
     fn default() -> TransportParams {

@@ -51,6 +51,7 @@ const WORDS: &[&str] = &[
     "\"1Tbps\"",
     "k = 4294967294\n",
     "port.switch.phantom_queue.drain = 0.5\n",
+    "preset = \"hull\"\n",
     "\"99999999TB\"",
 ];
 

@@ -1,25 +1,33 @@
-//! Implements `plimsoll model replicas`, `hedge` and `retry`: the gain and the cost of a second copy of a request.
+//! `plimsoll model replicas`, `hedge` and `retry`: the gain and the cost of a second copy of a request.
 
-use anyhow::Result;
-use plimsoll_models::chain::Chain;
-use plimsoll_models::{CopyPolicy, Law, Redundant};
-use plimsoll_units::{Span, whole};
-
-use super::law::{DescribedLaw, LawName, LawOptions, at_least_one, named, share};
 use plimsoll_report::models::NumberTable;
+use plimsoll_units::Span;
+#[cfg(feature = "command")]
+use plimsoll_units::whole;
+use serde::Deserialize;
+
+use super::law::{DescribedLaw, LatencyShare, LawName, LawOptions, at_least_one, named};
+use super::{ModelQuestion, Result, many};
+use crate::chain::Chain;
+use crate::{CopyPolicy, Law, Redundant};
 
 /// Compute the latency of requests that go to several servers at once, where the first reply counts.
 ///
 /// The share of latencies above x is the K-th power of that of one server. `load` is the number of requests that the
 /// servers get for each; they are as fast as without them, which holds while they have nothing to do most of the time
 /// (see docs/models.md).
-#[derive(clap::Args)]
-pub(super) struct Replicas {
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "command", derive(clap::Args))]
+#[serde(default)]
+pub struct Replicas {
     /// Numbers of servers that get the request, 1 to 64.
-    #[arg(long = "copies", value_name = "K", value_delimiter = ',', default_values = ["1", "2", "3"],
-        value_parser = whole::<u32>(..))]
+    #[cfg_attr(feature = "command",
+        arg(long = "copies", value_name = "K", value_delimiter = ',',
+            default_values_t = Replicas::default().copies, value_parser = whole::<u32>(..)))]
+    #[serde(deserialize_with = "many")]
     copies: Vec<u32>,
-    #[command(flatten)]
+    #[cfg_attr(feature = "command", command(flatten))]
+    #[serde(flatten)]
     common: Common,
 }
 
@@ -27,19 +35,30 @@ pub(super) struct Replicas {
 ///
 /// The first reply counts. A second copy after the 95th percentile of one server adds 5 % of load. Servers are as fast
 /// as without the copies.
-#[derive(clap::Args)]
-pub(super) struct Hedge {
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "command", derive(clap::Args))]
+#[serde(default)]
+pub struct Hedge {
     /// Send the copy after the time within which this share of the replies is there.
-    #[arg(long, value_name = "SHARE", value_delimiter = ',', default_values = ["50%", "90%", "95%", "99%"],
-        value_parser = share)]
-    at: Vec<f64>,
+    #[cfg_attr(feature = "command",
+        arg(long, value_name = "SHARE", value_delimiter = ',',
+            default_values_t = Hedge::default().at))]
+    #[serde(deserialize_with = "many")]
+    at: Vec<LatencyShare>,
     /// Send the copy after this time instead.
-    #[arg(long, value_name = "SPAN", value_delimiter = ',', conflicts_with = "at")]
+    #[cfg_attr(
+        feature = "command",
+        arg(long, value_name = "SPAN", value_delimiter = ',', conflicts_with = "at")
+    )]
+    #[serde(deserialize_with = "many")]
     after: Vec<Span>,
     /// The most copies, the first among them; each follows the one before after the same time.
-    #[arg(long, value_name = "K", default_value_t = 2, value_parser = whole::<u32>(..))]
+    #[cfg_attr(feature = "command",
+        arg(long, value_name = "K", default_value_t = Hedge::default().copies,
+            value_parser = whole::<u32>(..)))]
     copies: u32,
-    #[command(flatten)]
+    #[cfg_attr(feature = "command", command(flatten))]
+    #[serde(flatten)]
     common: Common,
 }
 
@@ -48,26 +67,38 @@ pub(super) struct Hedge {
 /// A reply after the timeout is lost, and the last retry is waited for; `timed_out_percent` is the share of requests
 /// whose last retry is over the timeout as well, which a client that gives up altogether reports as errors. Servers are
 /// as fast as without retries, and each try meets another server or another moment, independent of the one before.
-#[derive(clap::Args)]
-pub(super) struct Retry {
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "command", derive(clap::Args))]
+#[serde(default)]
+pub struct Retry {
     /// Timeouts of a request.
-    #[arg(long = "timeout", value_name = "SPAN", value_delimiter = ',',
-        default_values = ["500us", "1ms", "2ms", "5ms", "10ms"])]
+    #[cfg_attr(feature = "command",
+        arg(long = "timeout", value_name = "SPAN", value_delimiter = ',',
+            default_values_t = Retry::default().timeouts))]
+    #[serde(rename = "timeout", deserialize_with = "many")]
     timeouts: Vec<Span>,
     /// The most requests after the first.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(..))]
+    #[cfg_attr(feature = "command",
+        arg(long, value_name = "N", default_value_t = Retry::default().retries,
+            value_parser = whole::<u32>(..)))]
     retries: u32,
-    #[command(flatten)]
+    #[cfg_attr(feature = "command", command(flatten))]
+    #[serde(flatten)]
     common: Common,
 }
 
 /// The options of all three.
-#[derive(clap::Args)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "command", derive(clap::Args))]
+#[serde(default)]
 struct Common {
     /// Requests at once that belong together, each with its own copies; latencies are those of the last of them.
-    #[arg(long, value_name = "S", default_value_t = 1, value_parser = whole::<u32>(..))]
+    #[cfg_attr(feature = "command",
+        arg(long, value_name = "S", default_value_t = Common::default().servers,
+            value_parser = whole::<u32>(..)))]
     servers: u32,
-    #[command(flatten)]
+    #[cfg_attr(feature = "command", command(flatten))]
+    #[serde(flatten)]
     law: LawOptions,
 }
 
@@ -106,8 +137,34 @@ impl Common {
     }
 }
 
-impl Replicas {
-    pub(super) fn table(&self) -> Result<NumberTable> {
+impl Default for Replicas {
+    fn default() -> Replicas {
+        Replicas { copies: vec![1, 2, 3], common: Common::default() }
+    }
+}
+
+impl Default for Hedge {
+    fn default() -> Hedge {
+        let at = [0.5, 0.9, 0.95, 0.99].map(LatencyShare).to_vec();
+        Hedge { at, after: Vec::new(), copies: 2, common: Common::default() }
+    }
+}
+
+impl Default for Retry {
+    fn default() -> Retry {
+        let timeouts = [500, 1_000, 2_000, 5_000, 10_000].map(Span::from_us).to_vec();
+        Retry { timeouts, retries: 1, common: Common::default() }
+    }
+}
+
+impl Default for Common {
+    fn default() -> Common {
+        Common { servers: 1, law: LawOptions::default() }
+    }
+}
+
+impl ModelQuestion for Replicas {
+    fn table(&self) -> Result<NumberTable> {
         self.common.table(&["copies"], |_| {
             self.copies
                 .iter()
@@ -117,11 +174,11 @@ impl Replicas {
     }
 }
 
-impl Hedge {
-    pub(super) fn table(&self) -> Result<NumberTable> {
+impl ModelQuestion for Hedge {
+    fn table(&self) -> Result<NumberTable> {
         self.common.table(&["replies_by_then", "after_us"], |law| {
             let after: Vec<f64> = if self.after.is_empty() {
-                self.at.iter().map(|&share| law.quantile(share).max(0.0)).collect()
+                self.at.iter().map(|share| law.quantile(share.0).max(0.0)).collect()
             } else {
                 self.after.iter().map(|after| after.as_us_f64()).collect()
             };
@@ -133,8 +190,8 @@ impl Hedge {
     }
 }
 
-impl Retry {
-    pub(super) fn table(&self) -> Result<NumberTable> {
+impl ModelQuestion for Retry {
+    fn table(&self) -> Result<NumberTable> {
         self.common.table(&["timeout_us"], |_| {
             let timeouts = self.timeouts.iter().map(|timeout| timeout.as_us_f64());
             let of = |timeout_us| (vec![timeout_us], CopyPolicy::Retry { timeout_us, retries: self.retries });

@@ -1,35 +1,53 @@
-//! Implements `plimsoll model fanout`, which computes the latency of the last of many replies.
+//! `plimsoll model fanout`, which computes the latency of the last of many replies.
 
-use anyhow::Result;
-use plimsoll_models::fan_out;
+use plimsoll_report::models::NumberTable;
+#[cfg(feature = "command")]
 use plimsoll_units::whole;
+use serde::Deserialize;
 
 use super::law::{LawName, LawOptions, at_least_one};
-use plimsoll_report::models::NumberTable;
+use super::{ModelQuestion, Result, many};
+use crate::fan_out;
 
 /// Compute the latency of a request to S servers at once, which ends with the last reply, by S.
 ///
 /// The expected time and its percentiles are integrals of the latency of one server; `drawn` is the mean over a few
 /// repetitions, as in the Chronos dissertation (section 4.1), whose N(90 us, 50 us) is the default. The dissertation
 /// prints 254.25 us as that distribution's 99th percentile, which is 206.3 us; 254.25 us is the 99.95th.
-#[derive(clap::Args)]
-pub(super) struct FanOutArguments {
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "command", derive(clap::Args))]
+#[serde(default)]
+pub struct FanOutArguments {
     /// S: number of servers in a request.
-    #[arg(long = "servers", value_name = "S", value_delimiter = ',',
-        default_values = ["1", "2", "5", "10", "24", "50", "100"], value_parser = whole::<u32>(..))]
+    #[cfg_attr(feature = "command",
+        arg(long = "servers", value_name = "S", value_delimiter = ',',
+            default_values_t = FanOutArguments::default().servers, value_parser = whole::<u32>(..)))]
+    #[serde(deserialize_with = "many")]
     servers: Vec<u32>,
-    #[command(flatten)]
+    #[cfg_attr(feature = "command", command(flatten))]
+    #[serde(flatten)]
     law: LawOptions,
     /// Number of repetitions of the draws.
-    #[arg(long, default_value_t = 5, value_parser = whole::<u32>(..))]
+    #[cfg_attr(feature = "command",
+        arg(long, default_value_t = FanOutArguments::default().repetitions,
+            value_parser = whole::<u32>(..)))]
     repetitions: u32,
     /// Seed of the random draws.
-    #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
+    #[cfg_attr(feature = "command",
+        arg(long, default_value_t = FanOutArguments::default().seed,
+            value_parser = whole::<u64>(..)))]
     seed: u64,
 }
 
-impl FanOutArguments {
-    pub(super) fn table(&self) -> Result<NumberTable> {
+impl Default for FanOutArguments {
+    fn default() -> FanOutArguments {
+        let servers = vec![1, 2, 5, 10, 24, 50, 100];
+        FanOutArguments { servers, law: LawOptions::default(), repetitions: 5, seed: 1 }
+    }
+}
+
+impl ModelQuestion for FanOutArguments {
+    fn table(&self) -> Result<NumberTable> {
         at_least_one("--servers", &self.servers)?;
         at_least_one("--repetitions", &[self.repetitions])?;
         let described = self.law.law(LawName::Normal)?;

@@ -1,54 +1,73 @@
-//! Implements `plimsoll model qjump`: the network epoch, and the rate of each level.
+//! `plimsoll model qjump`: the network epoch, and the rate of each level.
 
-use anyhow::{Result, anyhow};
 use plimsoll_mechanisms::qjump::{Level, LevelShare, Levels, QjumpParams, latency_bound, priority_of};
-use plimsoll_report::table::{Listing, ListingColumn};
-use plimsoll_units::{Bytes, Rate, Span, whole};
+use plimsoll_report::table::{Format, Listing, ListingColumn};
+#[cfg(feature = "command")]
+use plimsoll_units::whole;
+use plimsoll_units::{Bytes, Rate, Span};
+use serde::Deserialize;
 use serde_json::json;
 
-use crate::output::Format;
+use super::{BadModel, Result, many};
 
 /// Compute QJump's network epoch, and the rate and latency bound of each level (NSDI 2015, Eqs. 1 to 4).
 ///
 /// `--level 1x` is one packet an epoch and never waits longer than the bound; a larger factor has a higher rate, and a
 /// bound that holds only while fewer hosts send at once.
-#[derive(clap::Args)]
-pub(super) struct QjumpArguments {
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "command", derive(clap::Args))]
+#[serde(default)]
+pub struct QjumpArguments {
     /// n: number of hosts that may send to one at the same time.
-    #[arg(long, value_parser = whole::<u32>(..))]
+    #[cfg_attr(feature = "command", arg(long, value_parser = whole::<u32>(..)))]
     hosts: u32,
     /// P: the largest packet, with its headers.
-    #[arg(long, default_value = "256B")]
+    #[cfg_attr(feature = "command", arg(long, default_value_t = QjumpArguments::default().packet))]
     packet: Bytes,
     /// R: rate of a host's link.
-    #[arg(long, default_value = "10Gbps")]
+    #[cfg_attr(feature = "command", arg(long, default_value_t = QjumpArguments::default().rate))]
     rate: Rate,
     /// eps: propagation and processing along the longest path.
-    #[arg(long, default_value = "0s")]
+    #[cfg_attr(feature = "command", arg(long, default_value_t = QjumpArguments::default().epsilon))]
     epsilon: Span,
     /// Assume that only one in FACTOR hosts sends at a time: 2 for 2:1, 4 for 1:1 of four.
-    #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
+    #[cfg_attr(feature = "command",
+        arg(long, default_value_t = QjumpArguments::default().assume, value_name = "FACTOR"))]
     assume: f64,
     /// Level, the lowest first: a factor `6x`, a target rate `5Gbps`, bytes an epoch `9KB`, or `line`.
-    #[arg(long = "level", value_name = "SHARE", default_values = ["1x"])]
+    #[cfg_attr(feature = "command",
+        arg(long = "level", value_name = "SHARE",
+            default_values_t = QjumpArguments::default().levels))]
+    #[serde(rename = "level", deserialize_with = "many")]
     levels: Vec<LevelShare>,
-    /// Form of the printed table.
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+}
+
+impl Default for QjumpArguments {
+    fn default() -> QjumpArguments {
+        QjumpArguments {
+            hosts: 0,
+            packet: Bytes::new(256),
+            rate: Rate::from_gbps(10),
+            epsilon: Span::ZERO,
+            assume: 1.0,
+            levels: vec![LevelShare::Factor(1.0)],
+        }
+    }
 }
 
 impl QjumpArguments {
     /// Returns the number of hosts that may send at a time under the assumption, at least one.
     fn contending(&self) -> Result<u32> {
         if !(self.assume >= 1.0 && self.assume.is_finite()) {
-            return Err(anyhow!("--assume {}: expected 1 (the worst case) or more", self.assume));
+            let text = format!("--assume {}: expected 1 (the worst case) or more", self.assume);
+            return Err(BadModel::new(text));
         }
         Ok((f64::from(self.hosts) / self.assume).ceil() as u32)
     }
 
     fn resolve(&self) -> Result<(u32, Levels)> {
         if self.rate == Rate::ZERO {
-            return Err(anyhow!("--rate {}: expected more than 0bps", self.rate));
+            return Err(BadModel::new(format!("--rate {}: expected more than 0bps", self.rate)));
         }
         let hosts = self.contending()?;
         let params = QjumpParams {
@@ -58,15 +77,19 @@ impl QjumpArguments {
             ..QjumpParams::default()
         };
         let levels = params.resolve(hosts, self.rate).map_err(|invalid| {
-            anyhow!("--{} {}: expected {}", invalid.key, invalid.value, invalid.allowed)
+            BadModel::new(format!("--{} {}: expected {}", invalid.key, invalid.value, invalid.allowed))
         })?;
         Ok((hosts, levels))
     }
 
-    pub(super) fn printed(&self) -> Result<String> {
+    /// Writes the epoch and the levels in one of the forms.
+    ///
+    /// # Errors
+    /// Names the option whose value is out of range.
+    pub fn written(&self, format: Format) -> Result<String> {
         let (hosts, Levels { epoch, levels }) = self.resolve()?;
         let bound = latency_bound(hosts, self.packet, self.packet, self.rate, self.epsilon);
-        if self.format == Format::Json {
+        if format == Format::Json {
             let rows: Vec<_> = levels
                 .iter()
                 .enumerate()
@@ -91,13 +114,12 @@ impl QjumpArguments {
         let column = |(name, width): (&str, usize)| ListingColumn {
             name: name.to_owned(),
             width,
-            is_text: self.format == Format::Md,
+            is_text: format == Format::Md,
         };
         let columns = [("level", 5), ("bytes per epoch", 18), ("rate", 16), ("longest wait", 14)];
         let rows = (0..).zip(&levels).map(row).collect();
-        let listing =
-            Listing { columns: columns.map(column).to_vec(), rows }.written(self.format.of_report());
-        Ok(match self.format {
+        let listing = Listing { columns: columns.map(column).to_vec(), rows }.written(format);
+        Ok(match format {
             Format::Table => format!(
                 "network epoch  {epoch}    2 n P / R + eps, n = {hosts}\nbound          {bound}    n P / R + eps\n\n\
                  {listing}"

@@ -1,11 +1,12 @@
-//! Implements `plimsoll model sequential`: how many sequential requests fit into a time budget.
+//! `plimsoll model sequential`: how many sequential requests fit into a time budget.
 
-use anyhow::{Result, anyhow};
-use plimsoll_models::sequential::{Server, calls};
+use plimsoll_report::models::NumberTable;
 use plimsoll_units::Span;
+use serde::Deserialize;
 
 use super::law::MeasuredOptions;
-use plimsoll_report::models::NumberTable;
+use super::{BadModel, ModelQuestion, Result, many};
+use crate::sequential::{Server, calls};
 
 /// Compute the longest chain of requests, each of which needs the reply to the one before, within a budget, by the load
 /// of the server.
@@ -16,37 +17,57 @@ use plimsoll_report::models::NumberTable;
 ///
 /// Measured service times (`--from`) are latencies of a server that nobody else asks, since those under load contain
 /// the wait that is computed here; `plimsoll model page` adds up measured latencies as they are.
-#[derive(clap::Args)]
-pub(super) struct Sequential {
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "command", derive(clap::Args))]
+#[serde(default)]
+pub struct Sequential {
     /// Mean service time of the server.
-    #[arg(long, default_value = "90us", conflicts_with = "from")]
+    #[cfg_attr(feature = "command",
+        arg(long, default_value_t = Sequential::default().service, conflicts_with = "from"))]
     service: Span,
     /// Standard deviation of the service time.
-    #[arg(long, default_value = "50us", conflicts_with = "from")]
+    #[cfg_attr(feature = "command",
+        arg(long, default_value_t = Sequential::default().sd, conflicts_with = "from"))]
     sd: Span,
-    #[command(flatten)]
+    #[cfg_attr(feature = "command", command(flatten))]
+    #[serde(flatten)]
     measured: MeasuredOptions,
     /// Latency of each request outside the server: the network.
-    #[arg(long, default_value = "0us")]
+    #[cfg_attr(feature = "command", arg(long, default_value_t = Sequential::default().network))]
     network: Span,
     /// Time budget of all requests together.
-    #[arg(long, default_value = "10ms")]
+    #[cfg_attr(feature = "command", arg(long, default_value_t = Sequential::default().budget))]
     budget: Span,
     /// Loads of the server, as shares of its capacity.
-    #[arg(long = "load", value_name = "LOAD", value_delimiter = ',',
-        default_values = ["0.1", "0.3", "0.5", "0.7", "0.9"])]
+    #[cfg_attr(feature = "command",
+        arg(long = "load", value_name = "LOAD", value_delimiter = ',',
+            default_values_t = Sequential::default().loads))]
+    #[serde(rename = "load", deserialize_with = "many")]
     loads: Vec<f64>,
 }
 
-impl Sequential {
-    pub(super) fn table(&self) -> Result<NumberTable> {
+impl Default for Sequential {
+    fn default() -> Sequential {
+        Sequential {
+            service: Span::from_us(90),
+            sd: Span::from_us(50),
+            measured: MeasuredOptions::default(),
+            network: Span::ZERO,
+            budget: Span::from_ms(10),
+            loads: vec![0.1, 0.3, 0.5, 0.7, 0.9],
+        }
+    }
+}
+
+impl ModelQuestion for Sequential {
+    fn table(&self) -> Result<NumberTable> {
         if self.service.is_zero() {
-            return Err(anyhow!("--service {}: expected more than 0us", self.service));
+            return Err(BadModel::new(format!("--service {}: expected more than 0us", self.service)));
         }
         if let Some(load) = self.loads.iter().find(|load| !(0.0..1.0).contains(*load)) {
-            return Err(anyhow!(
+            return Err(BadModel::new(format!(
                 "--load {load}: expected 0 or more and less than 1, where the queue grows without bound"
-            ));
+            )));
         }
         let measured = self.measured.law()?;
         let (mean_us, sd_us) = match &measured {
@@ -54,7 +75,8 @@ impl Sequential {
             None => (self.service.as_us_f64(), self.sd.as_us_f64()),
         };
         if mean_us <= 0.0 {
-            return Err(anyhow!("--from: the mean service time is {mean_us} us; expected more than 0 us"));
+            let text = format!("--from: the mean service time is {mean_us} us; expected more than 0 us");
+            return Err(BadModel::new(text));
         }
         let server = Server { mean_us, sd_us };
         let row = |&load: &f64| {

@@ -1,62 +1,79 @@
 //! The latency of one request: a formula, the measurement of a file or of a run, and how often a request is sent.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
-use anyhow::{Context, Result, anyhow};
-use clap::ValueEnum;
 use plimsoll_files::Origin;
-use plimsoll_models::measured::{self, Hints, Unit};
-use plimsoll_models::{CopyPolicy, CopyPolicyError, Empirical, Law, Redundant, chain};
 use plimsoll_process::note;
+use plimsoll_results::RunDir;
 use plimsoll_results::latencies::Latencies;
 use plimsoll_text::printable_lines;
-use plimsoll_units::{Span, whole};
+use plimsoll_units::Span;
+#[cfg(feature = "command")]
+use plimsoll_units::whole;
+use serde::{Deserialize, Deserializer, de};
 
-use crate::output;
+use super::{BadModel, Result};
+use crate::measured::{self, Hints, Unit};
+use crate::{CopyPolicy, CopyPolicyError, Empirical, Law, Redundant, chain};
 
 /// The distribution of the latency of one request.
-#[derive(clap::Args, Clone)]
-pub(super) struct LawOptions {
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "command", derive(clap::Args))]
+#[serde(default)]
+pub struct LawOptions {
     /// Distribution of the latency of one request; normal for `fanout`, `rtts` for the others.
-    #[arg(long, value_enum, conflicts_with = "from")]
+    #[cfg_attr(feature = "command", arg(long, value_enum, conflicts_with = "from"))]
     law: Option<LawName>,
     /// Mean of the distribution, unless it is `rtts`.
-    #[arg(long, default_value = "90us", conflicts_with = "from")]
+    #[cfg_attr(feature = "command",
+        arg(long, default_value_t = LawOptions::default().mean, conflicts_with = "from"))]
     mean: Span,
     /// Standard deviation of the distribution; an exponential one has its mean.
-    #[arg(long, default_value = "50us", conflicts_with = "from")]
+    #[cfg_attr(feature = "command",
+        arg(long, default_value_t = LawOptions::default().sd, conflicts_with = "from"))]
     sd: Span,
-    #[command(flatten)]
+    #[cfg_attr(feature = "command", command(flatten))]
+    #[serde(flatten)]
     measured: MeasuredOptions,
 }
 
 /// The options that name measured latencies.
-#[derive(clap::Args, Clone)]
-pub(super) struct MeasuredOptions {
+#[derive(Clone, Default, Debug, Deserialize)]
+#[cfg_attr(feature = "command", derive(clap::Args))]
+#[serde(default)]
+pub struct MeasuredOptions {
     /// Measured latencies instead of a formula: an HDR histogram (interval log, V2, or percentiles as text), the output
     /// of wrk2, a CSV file with a latency a line or `latency,share` of a cumulative distribution, or a run directory.
-    #[arg(long, alias = "file", value_name = "FILE")]
+    #[cfg_attr(feature = "command", arg(long, alias = "file", value_name = "FILE"))]
     from: Option<PathBuf>,
     /// Unit of the numbers in FILE; by default us, ns for encoded histograms, and ms for wrk2.
-    #[arg(long, value_enum, requires = "from")]
+    #[cfg_attr(feature = "command", arg(long, value_enum, requires = "from"))]
     unit: Option<UnitName>,
     /// Tag of the intervals of an HdrHistogram log; empty for those without one. A log with several tags needs it.
-    #[arg(long, value_name = "TAG", requires = "from")]
+    #[cfg_attr(feature = "command", arg(long, value_name = "TAG", requires = "from"))]
     tag: Option<String>,
     /// Column of a CSV file that has the latencies.
-    #[arg(long, value_name = "NAME", requires = "from")]
+    #[cfg_attr(feature = "command", arg(long, value_name = "NAME", requires = "from"))]
     column: Option<String>,
     /// Workload of a run directory whose completion times are the latencies.
-    #[arg(long, value_name = "NAME", requires = "from", conflicts_with_all = ["unit", "column", "tag"])]
+    #[cfg_attr(feature = "command",
+        arg(long, value_name = "NAME", requires = "from", conflicts_with_all = ["unit", "column",
+            "tag"]))]
     workload: Option<String>,
     /// Point of a run directory: a variant, and where keys are swept, their values: `DCTCP, workload.a.load = 0.4`.
-    #[arg(long, value_name = "POINT", requires = "from", conflicts_with_all = ["unit", "column", "tag"])]
+    #[cfg_attr(feature = "command",
+        arg(long, value_name = "POINT", requires = "from", conflicts_with_all = ["unit", "column",
+            "tag"]))]
     point: Option<String>,
 }
 
 /// A distribution by its name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(super) enum LawName {
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[cfg_attr(feature = "command", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum LawName {
     /// Normal: it has negative latencies where the standard deviation is not small relative to the mean.
     Normal,
     /// Exponential, whose standard deviation is its mean.
@@ -68,7 +85,9 @@ pub(super) enum LawName {
 }
 
 /// A unit of time by its name.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(feature = "command", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
 enum UnitName {
     /// Numbers are nanoseconds.
     Ns,
@@ -81,15 +100,28 @@ enum UnitName {
 }
 
 /// A distribution, and the line that describes it above a table.
-pub(super) struct DescribedLaw {
-    pub(super) law: Law,
+pub struct DescribedLaw {
+    pub law: Law,
     /// Its source and its percentiles, without an end of line.
-    pub(super) line: String,
+    pub line: String,
+}
+
+impl Default for LawOptions {
+    fn default() -> LawOptions {
+        let (mean, sd) = (Span::from_us(90), Span::from_us(50));
+        LawOptions { law: None, mean, sd, measured: MeasuredOptions::default() }
+    }
+}
+
+impl Default for PolicyOptions {
+    fn default() -> PolicyOptions {
+        PolicyOptions { replicas: None, hedge_at: None, timeout: None, retries: 1 }
+    }
 }
 
 impl LawOptions {
     /// Returns the distribution, which is `by_default` where nothing says otherwise.
-    pub(super) fn law(&self, by_default: LawName) -> Result<DescribedLaw> {
+    pub fn law(&self, by_default: LawName) -> Result<DescribedLaw> {
         if let Some(measured) = self.measured.law()? {
             return Ok(measured);
         }
@@ -100,7 +132,7 @@ impl LawOptions {
             LawName::Lognormal => Law::Lognormal { mean, sd },
             LawName::Rtts => chain::page_rtts(),
         };
-        law.check()?;
+        law.check().map_err(|error| BadModel::new(error.to_string()))?;
         let line = line(&law);
         Ok(DescribedLaw { law, line })
     }
@@ -114,16 +146,16 @@ fn line(law: &Law) -> String {
 
 impl MeasuredOptions {
     /// Returns the measured distribution, or `None` where no file is named. A suspect measurement is a warning.
-    pub(super) fn law(&self) -> Result<Option<DescribedLaw>> {
+    pub fn law(&self) -> Result<Option<DescribedLaw>> {
         let Some(path) = &self.from else { return Ok(None) };
         let name = path.display();
         let measured = if path.is_dir() {
             if self.unit.is_some() || self.column.is_some() || self.tag.is_some() {
-                return Err(anyhow!(
-                    "--from {name}: a run directory has neither --unit nor --column nor --tag"
-                ));
+                let text =
+                    format!("--from {name}: a run directory has neither --unit nor --column nor --tag");
+                return Err(BadModel::new(text));
             }
-            self.of_run(path).with_context(|| format!("--from {name}"))?
+            self.of_run(path)?
         } else {
             self.read(path)?
         };
@@ -147,9 +179,12 @@ impl MeasuredOptions {
 
     /// Reads the completion times of a workload from a run directory.
     fn of_run(&self, path: &Path) -> Result<measured::MeasuredLatencies> {
-        let points = output::read_points(&output::open_run(path)?)?;
+        let name = path.display().to_string();
+        let read = || RunDir::open(path)?.read_points();
+        let points = read().map_err(|error| BadModel::Run { name: name.clone(), error })?;
+        let latencies = Latencies::of(&points, self.workload.as_deref(), self.point.as_deref());
         let Latencies { us, unfinished } =
-            Latencies::of(&points, self.workload.as_deref(), self.point.as_deref())?;
+            latencies.map_err(|error| BadModel::new(format!("--from {name}: {error}")))?;
         if unfinished > 0 {
             note!(
                 "warning: {unfinished} of {} messages were unfinished when the run ended, and are left out",
@@ -167,7 +202,8 @@ impl MeasuredOptions {
     fn read(&self, path: &Path) -> Result<measured::MeasuredLatencies> {
         let name = path.display();
         if self.workload.is_some() || self.point.is_some() {
-            return Err(anyhow!("--from {name}: only a run directory has workloads and points"));
+            let text = format!("--from {name}: only a run directory has workloads and points");
+            return Err(BadModel::new(text));
         }
         let unit = self.unit.map(|unit| match unit {
             UnitName::Ns => Unit::Nanoseconds,
@@ -175,36 +211,45 @@ impl MeasuredOptions {
             UnitName::Ms => Unit::Milliseconds,
             UnitName::S => Unit::Seconds,
         });
-        let bytes = plimsoll_files::read(path, Origin::Argument, output::TEXT_BYTES_MAX)
-            .with_context(|| format!("--from: cannot read {name}"))?;
+        let bytes = plimsoll_files::read(path, Origin::Argument, FILE_BYTES_MAX)
+            .map_err(|error| BadModel::new(format!("--from: cannot read {name}: {error}")))?;
         let hints = Hints { unit, column: self.column.as_deref(), tag: self.tag.as_deref() };
-        measured::read(&bytes, hints).with_context(|| format!("--from {name}"))
+        measured::read(&bytes, hints).map_err(|error| BadModel::new(format!("--from {name}: {error}")))
     }
 }
 
 /// How often a request is sent, and when.
-#[derive(clap::Args, Clone)]
-pub(super) struct PolicyOptions {
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "command", derive(clap::Args))]
+#[serde(default)]
+pub struct PolicyOptions {
     /// Send each request to K servers at once and take the first reply.
-    #[arg(long, value_name = "K", group = "policy", value_parser = whole::<u32>(..))]
+    #[cfg_attr(feature = "command",
+        arg(long, value_name = "K", group = "policy", value_parser = whole::<u32>(..)))]
     replicas: Option<u32>,
     /// Send a second copy of those requests that take longer than this share of them, and take the first reply.
-    #[arg(long, value_name = "SHARE", group = "policy", value_parser = share)]
-    hedge_at: Option<f64>,
+    #[cfg_attr(feature = "command", arg(long, value_name = "SHARE", group = "policy"))]
+    hedge_at: Option<LatencyShare>,
     /// Give a request up after this time and send it again.
-    #[arg(long, value_name = "SPAN", group = "policy")]
+    #[cfg_attr(feature = "command", arg(long, value_name = "SPAN", group = "policy"))]
     timeout: Option<Span>,
     /// The most requests after the first with --timeout; the last is waited for.
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "timeout", value_parser = whole::<u32>(..))]
+    #[cfg_attr(feature = "command",
+        arg(long, value_name = "N", default_value_t = PolicyOptions::default().retries,
+            requires = "timeout", value_parser = whole::<u32>(..)))]
     retries: u32,
 }
 
 impl PolicyOptions {
     /// Returns requests of that law by the policy of the options.
-    pub(super) fn redundant(&self, law: Law) -> Result<Redundant> {
+    pub fn redundant(&self, law: Law) -> Result<Redundant> {
+        let chosen = [self.replicas.is_some(), self.hedge_at.is_some(), self.timeout.is_some()];
+        if chosen.into_iter().filter(|is_chosen| *is_chosen).count() > 1 {
+            return Err(BadModel::new("only one of --replicas, --hedge-at and --timeout can be given"));
+        }
         let policy = match (self.replicas, self.hedge_at, self.timeout) {
             (Some(copies), ..) => CopyPolicy::Replicas { copies },
-            (_, Some(share), _) => CopyPolicy::Hedge { after_us: law.quantile(share).max(0.0), copies: 2 },
+            (_, Some(share), _) => CopyPolicy::Hedge { after_us: law.quantile(share.0).max(0.0), copies: 2 },
             (.., Some(timeout)) => {
                 CopyPolicy::Retry { timeout_us: timeout.as_us_f64(), retries: self.retries }
             }
@@ -215,22 +260,47 @@ impl PolicyOptions {
 }
 
 /// Rejects an option with a zero among its numbers.
-pub(super) fn at_least_one(option: &str, numbers: &[u32]) -> Result<()> {
-    if numbers.contains(&0) { Err(anyhow!("{option} 0: expected 1 or more")) } else { Ok(()) }
+pub fn at_least_one(option: &str, numbers: &[u32]) -> Result<()> {
+    let text = || BadModel::new(format!("{option} 0: expected 1 or more"));
+    if numbers.contains(&0) { Err(text()) } else { Ok(()) }
 }
 
 /// Names the option whose value a policy cannot have.
-pub(super) fn named(error: CopyPolicyError) -> anyhow::Error {
-    anyhow!("--{error}")
+pub fn named(error: CopyPolicyError) -> BadModel {
+    BadModel::new(format!("--{error}"))
 }
 
-/// Parses a share of latencies: `95%` or `0.95`.
-pub(super) fn share(text: &str) -> Result<f64, String> {
-    let share = plimsoll_units::parse_share(text).ok();
-    share
-        .filter(|share| *share > 0.0 && *share < 1.0)
-        .ok_or_else(|| "write a share above 0 % and below 100 %, such as 95%".to_owned())
+/// A share of latencies, `95%` or `0.95`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LatencyShare(pub f64);
+
+impl FromStr for LatencyShare {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<LatencyShare, String> {
+        let share = plimsoll_units::parse_share(text).ok();
+        let share = share.filter(|share| *share > 0.0 && *share < 1.0).map(LatencyShare);
+        share.ok_or_else(|| "write a share above 0 % and below 100 %, such as 95%".to_owned())
+    }
 }
+
+impl fmt::Display for LatencyShare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A product such as 0.999 x 100 has digits that nobody wrote.
+        write!(f, "{}%", (self.0 * 1e12).round() / 1e10)
+    }
+}
+
+impl<'de> Deserialize<'de> for LatencyShare {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<LatencyShare, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        text.parse().map_err(de::Error::custom)
+    }
+}
+
+/// The most bytes of a file of latencies.
+const FILE_BYTES_MAX: u64 = 512 << 20;
 
 /// Samples beyond a percentile without which it is hardly more than the largest samples.
 const TAIL_SAMPLES: f64 = 10.0;
