@@ -10,9 +10,9 @@
 //!
 //! Both are state machines without a clock, a socket or random numbers: `now` is an argument, and so are fresh nonces.
 //!
-//! * **A lease needs no common clock.** A report holds the agent's time; a grant repeats it. The lease ends at that time
-//!   plus its length. The report was sent before it arrived, so the lease is over by the controller's clock when its
-//!   length has passed since the arrival. `drain` must cover the drift of the clocks in one lease.
+//! * **A lease needs no common clock.** A report holds the agent's time; a grant repeats it. The lease ends at that
+//!   time plus its length. The report was sent before it arrived, so the lease is over by the controller's clock when
+//!   its length has passed since the arrival. `drain` must cover the drift of the clocks in one lease.
 //! * **Every message is a whole state.** A lost one is replaced by the next, and one that is not newer than the last is
 //!   dropped: numbers count up within a session. Sessions begin with nonces of both sides, so that no recorded message
 //!   is accepted again: Hello (the agent's nonce), Challenge (the controller's), and every further message has both.

@@ -1,6 +1,8 @@
 //! Implements `plimsoll circuits`, which schedules the circuits of a hybrid network.
 
 mod demand;
+#[cfg(target_os = "linux")]
+mod live;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -31,6 +33,10 @@ enum What {
     Schedule(Schedule),
     Compare(CompareSchedulers),
     Demand(Generate),
+    #[cfg(target_os = "linux")]
+    Serve(live::ServeArgs),
+    #[cfg(target_os = "linux")]
+    Agent(live::AgentArgs),
 }
 
 /// Compute the circuits that serve a demand, and what they leave to the packet switch.
@@ -109,8 +115,16 @@ struct SwitchPair {
 }
 
 pub fn run(args: &Args, _: &Registry) -> Done {
-    output::print(&printed(args)?)?;
-    Ok(ExitCode::SUCCESS)
+    match &args.what {
+        #[cfg(target_os = "linux")]
+        What::Serve(serve) => serve.run(),
+        #[cfg(target_os = "linux")]
+        What::Agent(agent) => agent.run(),
+        _ => {
+            output::print(&printed(args)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
 }
 
 /// Returns the output of the subcommand.
@@ -119,6 +133,8 @@ pub fn printed(args: &Args) -> Result<String> {
         What::Schedule(schedule) => schedule.printed(),
         What::Compare(compare) => compare.printed(),
         What::Demand(generate) => generate.printed(),
+        #[cfg(target_os = "linux")]
+        What::Serve(_) | What::Agent(_) => Err(anyhow!("`serve` and `agent` run until they are interrupted")),
     }
 }
 

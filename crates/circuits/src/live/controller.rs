@@ -27,8 +27,8 @@ pub struct LiveParams {
 pub enum LiveAction {
     /// Send a message to the host that it names.
     Send(ControlMessage),
-    /// Have the switch establish `to`, and call [`LiveController::on_installed`] once it has. No host sends by a circuit
-    /// that differs between the two.
+    /// Have the switch establish `to`, and call [`LiveController::on_installed`] once it has. No host sends by a
+    /// circuit that differs between the two.
     Install {
         /// The number of the configuration.
         number: u64,
@@ -52,7 +52,8 @@ pub struct LiveCounts {
     pub stale: u64,
     /// Grants that were sent.
     pub grants: u64,
-    /// The last time from the decision for a matching to its confirmation by the switch.
+    /// The last time from the decision for a matching, or the connection of the switch, to its confirmation by the
+    /// switch.
     pub night: Span,
     /// The longest such time.
     pub night_max: Span,
@@ -69,7 +70,7 @@ pub struct LiveController {
     established: Option<Matching>,
     installing: Option<(u64, Matching)>,
     wanted: Matching,
-    /// The number of the wanted matching, and the time of the decision for it.
+    /// The number of the wanted matching, and the time of the decision for it, or of the connection of the switch.
     number: u64,
     wanted_at: Time,
     sequence: u64,
@@ -79,7 +80,7 @@ pub struct LiveController {
 /// State kept for each host.
 #[derive(Clone, Debug)]
 struct HostState {
-    session: Option<Session>,
+    session: Option<AgentSession>,
     /// A session whose agent has not used the controller's nonce yet.
     pending: Option<(u64, u64)>,
     /// The arrival of the last report, and the agent's time in it.
@@ -96,7 +97,7 @@ struct HostState {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Session {
+struct AgentSession {
     agent: u64,
     controller: u64,
     sequence: u64,
@@ -155,19 +156,26 @@ impl LiveController {
                         self.number += 1;
                     }
                 }
-                // Hosts and switch answer when they have done so; the planned times are those of the schedule.
+                // Hosts and switch confirm these steps; the planned times are those of the schedule.
                 Some(Instruction::Darken | Instruction::Light(_)) | None => {}
             }
         }
         self.settle(now, out);
     }
 
-    /// Handles an authentic message of an agent at `now`. `nonce` is random, for a session that it may request.
-    pub fn on_message(&mut self, now: Time, message: &ControlMessage, nonce: u64, out: &mut Vec<LiveAction>) {
+    /// Handles an authentic message of an agent at `now`, and returns whether it is a report that was accepted. `nonce`
+    /// is random, for a session that the agent may request.
+    pub fn on_message(
+        &mut self,
+        now: Time,
+        message: &ControlMessage,
+        nonce: u64,
+        out: &mut Vec<LiveAction>,
+    ) -> bool {
         let number = usize::from(message.host);
         let Some(host) = self.hosts.get_mut(number) else {
             self.counts.stale += 1;
-            return;
+            return false;
         };
         match &message.body {
             MessageBody::Hello => {
@@ -183,14 +191,17 @@ impl LiveController {
                 self.counts.reports += 1;
                 self.settle(now, out);
                 self.grant(now, number, out);
+                return true;
             }
             MessageBody::Report(_) | MessageBody::Challenge | MessageBody::Grant(_) => self.counts.stale += 1,
         }
+        false
     }
 
     /// Notes at `now` that the switch is connected, in an unknown state, or that it is lost.
     pub fn on_switch(&mut self, now: Time, is_up: bool, out: &mut Vec<LiveAction>) {
         (self.is_switch_up, self.established, self.installing) = (is_up, None, None);
+        self.wanted_at = now;
         self.settle(now, out);
     }
 
@@ -306,10 +317,11 @@ impl LiveController {
 }
 
 impl HostState {
-    /// Returns whether a report is the next of its session. The first one with the nonce of a pending session begins it.
+    /// Returns whether a report is the next of its session. The first one with the nonce of a pending session begins
+    /// that session.
     fn accepts(&mut self, message: &ControlMessage) -> bool {
         let ControlMessage { agent, controller, sequence, .. } = *message;
-        let next = Session { agent, controller, sequence };
+        let next = AgentSession { agent, controller, sequence };
         let is_current =
             self.session.is_some_and(|session| (session.agent, session.controller) == (agent, controller));
         if is_current {

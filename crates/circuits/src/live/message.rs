@@ -3,8 +3,8 @@
 //! ```text
 //! "plim" (4) | version (1) | kind (1) | host (2) | agent's nonce (8) | controller's nonce (8) | sequence (8) | body
 //! Hello, Challenge: no body
-//! Report:           time (8), ns | sequence seen (8) | gate open (1) | entries (2) | entries of receiver (2), bytes (8)
-//! Grant:            time (8), ns | configuration (8) | receiver (2), or 65535 | lease (8), ns
+//! Report: time (8), ns | sequence seen (8) | gate open (1) | entries (2) | entries: receiver (2), bytes (8)
+//! Grant:  time (8), ns | configuration (8) | receiver (2), or 65535 | lease (8), ns
 //! ```
 //!
 //! Numbers are big-endian. A message has exactly one form: its length follows from its kind and its entries, which are
@@ -25,13 +25,13 @@ const PS_PER_NS: u64 = 1_000;
 pub struct ControlMessage {
     /// The number of the agent's host.
     pub host: u16,
-    /// The agent's nonce.
+    /// The random number of the agent for this session.
     pub agent: u64,
-    /// The controller's nonce; 0 in a Hello.
+    /// The random number of the controller for this session; 0 in a Hello.
     pub controller: u64,
     /// The number of the message among its sender's.
     pub sequence: u64,
-    /// The content.
+    /// The content of the message.
     pub body: MessageBody,
 }
 
@@ -48,10 +48,10 @@ pub enum MessageBody {
     Grant(CircuitGrant),
 }
 
-/// The state of a host.
+/// The state of a host and of its gate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DemandReport {
-    /// The agent's time.
+    /// The time at the agent when it sends.
     pub sent: Time,
     /// The highest sequence number of a grant that the agent has accepted.
     pub seen: u64,
@@ -86,7 +86,7 @@ pub enum MessageError {
     Field {
         /// The name of the field.
         field: &'static str,
-        /// Its value.
+        /// The value of the field.
         value: u64,
         /// The values that are allowed.
         allowed: &'static str,

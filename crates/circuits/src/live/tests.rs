@@ -213,7 +213,9 @@ impl World {
             Event::ToController(bytes) => {
                 let message = ControlMessage::decode(&bytes).expect("an agent wrote it");
                 let nonce = self.random.next_u64();
-                self.control(|controller, now, out| controller.on_message(now, &message, nonce, out));
+                self.control(|controller, now, out| {
+                    controller.on_message(now, &message, nonce, out);
+                });
             }
             Event::ToAgent(bytes) => {
                 let message = ControlMessage::decode(&bytes).expect("the controller wrote it");
