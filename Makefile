@@ -6,9 +6,9 @@ SHELL := /bin/bash
 # Packages that tests use beyond Rust and a C compiler; a test whose package is missing says so.
 TEST_PACKAGES := g++ chromium tshark valgrind python3 python3-pandas clang libelf-dev zlib1g-dev pkg-config iproute2 iputils-ping \
 	memcached openvswitch-switch openvswitch-testcontroller python3-pymemcache python3-pylibmc python3-binary-memcached \
-	python3-venv systemd bpftool ptpd
+	python3-venv systemd bpftool ptpd ethtool
 # The eBPF programs, where what compiles them is here (asked after the packages are installed).
-KERNEL = $(if $(shell command -v clang >/dev/null && ls /usr/include/libelf.h 2>/dev/null),--features plimsoll-bpf/kernel$(COMMA)plimsoll-host/kernel$(COMMA)plimsoll-linux/kernel$(COMMA)plimsoll-cli/kernel$(COMMA)plimsoll-chronos-memcached/kernel)
+KERNEL = $(if $(shell command -v clang >/dev/null && ls /usr/include/libelf.h 2>/dev/null),--features plimsoll-bpf/kernel$(COMMA)plimsoll-host/kernel$(COMMA)plimsoll-linux/kernel$(COMMA)plimsoll-cli/kernel$(COMMA)plimsoll-circuits-live/kernel$(COMMA)plimsoll-chronos-memcached/kernel)
 COMMA := ,
 # Builds with the eBPF programs are in target/kernel, those without in target/release.
 PROFILE = $(if $(KERNEL),kernel,release)
@@ -138,7 +138,7 @@ SEED ?= 1
 .PHONY: torture
 torture: toolchain ## Attack every program from outside for 30 minutes: `make torture SEED=2 TORTURE_SECONDS=600`.
 	cargo build --profile $(PROFILE) --quiet --locked -p plimsoll-cli -p plimsoll-torture \
-	  $(if $(KERNEL),--features plimsoll-cli/kernel$(COMMA)plimsoll-chronos-memcached/kernel) \
+	  $(if $(KERNEL),--features plimsoll-cli/kernel$(COMMA)plimsoll-circuits-live/kernel$(COMMA)plimsoll-chronos-memcached/kernel) \
 	  $(foreach name,memcached search openflow,-p plimsoll-chronos-$(name))
 	target/$(PROFILE)/plimsoll-torture --seconds $(TORTURE_SECONDS) --seed $(SEED)
 

@@ -287,6 +287,35 @@ struct queue_length_counts {
 	__u64 longest;
 };
 
+/// The most receivers of a host's circuits.
+#define CIRCUIT_RECEIVERS 1024
+
+/// The constants of the gate of circuits, fixed when it is loaded.
+struct circuit_gate_settings {
+	/// 1 where the time comes from the packet's control block (tests), 0 where it comes from the clock.
+	__u64 inputs_from_cb;
+	/// The index of the device to the circuit switch.
+	__u64 ifindex;
+};
+
+/// The lease of a circuit to one receiver.
+struct circuit_lease {
+	/// The end of the lease by CLOCK_MONOTONIC, in ns.
+	__u64 until_ns;
+	/// The link-layer address of the receiver's device, in the first six bytes.
+	__u64 address;
+};
+
+/// The counts of a gate of circuits.
+struct circuit_gate_counts {
+	/// The packets that took a circuit, long segments counted as one.
+	__u64 packets;
+	/// The bytes of these packets.
+	__u64 bytes;
+	/// The packets that passed since the lease to their receiver had ended.
+	__u64 late;
+};
+
 /// The constants of DCTCP, fixed when it is loaded.
 struct dctcp_settings {
 	/// The initial alpha of a connection, in 2^-30.

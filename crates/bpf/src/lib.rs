@@ -15,6 +15,8 @@
 //! that says so.
 
 #[cfg(feature = "kernel")]
+mod circuit_gate;
+#[cfg(feature = "kernel")]
 mod connections;
 #[cfg(feature = "kernel")]
 mod dctcp;
@@ -48,6 +50,7 @@ mod steering;
 
 #[cfg(feature = "kernel")]
 pub use {
+    circuit_gate::CircuitGate,
     connections::{ConnectionOptions, Connections},
     dctcp::{DCTCP_NAME, DctcpArithmetic, KernelDctcp},
     error::Error,

@@ -10,8 +10,7 @@
 //! entries for each packet.
 
 use indexmap::IndexMap;
-
-use crate::frame::Ethernet;
+use plimsoll_openflow::Ethernet;
 
 /// A switch's table of stations.
 #[derive(Default)]

@@ -1,7 +1,8 @@
 //! [`Datapath`]: a learning switch's decision on a packet, without the protocol.
 
+use plimsoll_openflow::Ethernet;
+
 use crate::addresses::{Addresses, Learned, Limits};
-use crate::frame::Ethernet;
 
 /// The state of one switch.
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! An OpenFlow learning-switch controller on Chronos, for OpenFlow 1.0 and 1.3.
 //!
 //! ```text
-//! switch ── TCP ──> wire, read ──> Session ──────> partition of the datapath ──> Datapath ──> write ──> switch
+//! switch ── TCP ──> openflow   ──> Session ──────> partition of the datapath ──> Datapath ──> write ──> switch
 //!                   messages       hello,          hash of its number            stations,
 //!                                  features, echo                                verdict
 //! ```
@@ -16,19 +16,15 @@
 
 mod addresses;
 mod datapath;
-mod frame;
 mod message;
-mod read;
 mod service;
 mod session;
-mod wire;
-mod write;
 
 pub use addresses::{Addresses, Learned, Limits};
 pub use datapath::{Datapath, Decision, Verdict};
-pub use frame::Ethernet;
-pub use read::{Features, NO_BUFFER, PacketIn, PortStatus};
+pub use plimsoll_openflow::{
+    ErrorCode, Ethernet, Features, FlowChange, HEADER_BYTES, Header, Match, NO_BUFFER, Output, PacketIn,
+    PortStatus, Version, Versions, Writer, kind,
+};
 pub use service::{Datapaths, OpenFlow, OpenFlowSettings, Request};
 pub use session::{DatapathEvent, Outcome, Peer, Session};
-pub use wire::{ErrorCode, HEADER_BYTES, Header, Version, Versions, kind};
-pub use write::{FlowChange, Match, Output, Writer};

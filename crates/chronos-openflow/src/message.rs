@@ -5,10 +5,10 @@
 //!                                                          | port (4) gone (1)                       for a port
 //! ```
 
-use crate::read::{PacketIn, PortStatus};
+use plimsoll_openflow::{PacketIn, PortStatus, Version, u16_at, u32_at, u64_at};
+
 use crate::service::Request;
 use crate::session::{DatapathEvent, Peer};
-use crate::wire::{Version, u16_at, u32_at, u64_at};
 
 const JOIN: u8 = 0;
 const PACKET: u8 = 1;

@@ -7,14 +7,15 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use plimsoll_chronos::{KeyHash, Now, PartitionId, Service, SessionTransport, Step};
 
+use plimsoll_openflow::{
+    ERROR_DATA_BYTES, Ethernet, FlowChange, HEADER_BYTES, Header, Match, NO_BUFFER, Output, PacketIn,
+    PortStatus, Version, Versions, Writer,
+};
+
 use crate::addresses::Limits;
 use crate::datapath::{Datapath, Verdict};
-use crate::frame::Ethernet;
 use crate::message;
-use crate::read::{NO_BUFFER, PacketIn, PortStatus};
 use crate::session::{DatapathEvent, Outcome, Peer, Session};
-use crate::wire::{ERROR_DATA_BYTES, HEADER_BYTES, Header, Version, Versions};
-use crate::write::{FlowChange, Match, Output, Writer};
 
 /// The settings of chronos-openflow, which its options set: versions, flows, stations and limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

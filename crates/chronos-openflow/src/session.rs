@@ -20,10 +20,11 @@
 
 use std::time::Duration;
 
-use crate::read::{self, Features, PacketIn, PortStatus};
+use plimsoll_openflow::{
+    ErrorCode, Features, HEADER_BYTES, Header, PacketIn, PortStatus, Version, Writer, kind, read,
+};
+
 use crate::service::OpenFlowSettings;
-use crate::wire::{ErrorCode, HEADER_BYTES, Header, Version, kind};
-use crate::write::Writer;
 
 /// The state of a switch's connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -116,6 +116,14 @@ impl CircuitController {
         self.week
     }
 
+    /// Returns the matching of the configuration whose night has begun; none between nights.
+    pub fn coming(&self) -> Option<&Matching> {
+        match &self.step {
+            Step::Darken(next) | Step::Light(next) => Some(&next.matching),
+            Step::Next | Step::Stand => None,
+        }
+    }
+
     /// Returns the parameters of the switches on which schedules are based.
     pub fn switching(&self) -> &Switching {
         &self.switching

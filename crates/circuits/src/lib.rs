@@ -23,6 +23,7 @@ mod eclipse;
 mod evaluation;
 mod islip;
 mod kind;
+mod live;
 mod matching;
 mod params;
 mod reach;
@@ -45,6 +46,10 @@ pub use eclipse::Eclipse;
 pub use evaluation::{Evaluation, LowerBounds, WEEKS, evaluate};
 pub use islip::Islip;
 pub use kind::{SchedulerKind, UnknownScheduler};
+pub use live::{
+    CircuitAgent, CircuitGrant, ControlMessage, DemandReport, LIVE_HOSTS_MAX, LiveAction, LiveController,
+    LiveCounts, LiveParams, MessageBody, MessageError,
+};
 pub use matching::Matching;
 pub use params::{AckPath, Classify, ControlParams, Estimator, InvalidControl, ResidueRate};
 pub use reach::ScheduleReach;

@@ -1,6 +1,8 @@
 //! Implements `plimsoll circuits`, which schedules the circuits of a hybrid network.
 
 mod demand;
+#[cfg(target_os = "linux")]
+mod live;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -31,6 +33,10 @@ enum What {
     Schedule(Schedule),
     Compare(CompareSchedulers),
     Demand(Generate),
+    #[cfg(target_os = "linux")]
+    Serve(live::ServeArgs),
+    #[cfg(target_os = "linux")]
+    Agent(live::AgentArgs),
 }
 
 /// Compute the circuits that serve a demand, and what they leave to the packet switch.
@@ -113,6 +119,10 @@ pub fn run(args: &Args, _: &Registry) -> Done {
         What::Schedule(schedule) => schedule.printed(),
         What::Compare(compare) => compare.printed(),
         What::Demand(generate) => generate.printed(),
+        #[cfg(target_os = "linux")]
+        What::Serve(serve) => return serve.run(),
+        #[cfg(target_os = "linux")]
+        What::Agent(agent) => return agent.run(),
     };
     output::print(&printed?)?;
     Ok(ExitCode::SUCCESS)

@@ -69,7 +69,7 @@ pub use observe::observe;
 pub use plan::{ApplyPlan, plan};
 #[cfg(feature = "kernel")]
 pub use plimsoll_bpf::ConnectionOptions;
-pub use policy::{Dctcp, DeviceSide, Pacer, PacerQueue, Policy, PolicyError, QjumpPolicy};
+pub use policy::{Dctcp, DeviceSide, Pacer, PacerQueue, Policy, PolicyError, QjumpPolicy, in_line};
 #[cfg(feature = "kernel")]
 pub use shaper::{pace, pace_nothing};
 pub use status::{AssignmentStatus, DctcpStatus, LevelStatus, PacerStatus, PhantomQueueStatus, PolicyStatus};

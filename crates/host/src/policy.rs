@@ -271,7 +271,7 @@ impl Policy {
     /// # Errors
     /// Returns the errors of [`Policy::read`].
     pub fn parse(text: &str, stem: &str) -> Result<Policy, PolicyError> {
-        let mut policy: Policy = toml::from_str(text).map_err(|error| in_line(text, &error))?;
+        let mut policy: Policy = toml::from_str(text).map_err(|error| PolicyError(in_line(text, &error)))?;
         if policy.name.is_none() {
             let name = stem.parse().map_err(|why| PolicyError(format!("{why}; set `name`")))?;
             policy.name = Some(name);
@@ -455,14 +455,14 @@ fn of(place: &str, invalid: &InvalidParam) -> PolicyError {
 }
 
 /// Adds to the parser's message its line, and the nearest spelling of an unknown key.
-fn in_line(text: &str, error: &toml::de::Error) -> PolicyError {
+pub fn in_line(text: &str, error: &toml::de::Error) -> String {
     let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
     let said = error.message();
     let mut quoted = said.split('`').skip(1).step_by(2);
     let unknown = quoted.next().filter(|_| said.starts_with("unknown "));
     let nearest = unknown.and_then(|unknown| nearest(unknown, quoted));
     let hint = nearest.map(|known| format!("; did you mean `{known}`?")).unwrap_or_default();
-    PolicyError(format!("line {line}: {said}{hint}"))
+    format!("line {line}: {said}{hint}")
 }
 
 fn packet_default() -> Bytes {

@@ -39,4 +39,5 @@ pub use net::qjump::ExcessPackets;
 pub use net::star::{HOST_DEVICE, Star, StarSettings};
 pub use read_outs::demand::Readings;
 pub use read_outs::lateness::{Spread, rough};
+pub use read_outs::sock_diag::{SendWindow, SockDiag, TcpSocket};
 pub use read_outs::suspect::LATENESS_SHARE;

@@ -2,6 +2,7 @@
 //! and are skipped elsewhere with the reason.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod circuit_gate;
 mod dctcp;
 mod frames;
 mod levels;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod breakdown;
+mod circuits;
 #[path = "../it/common/mod.rs"]
 mod common;
 mod emulate;

@@ -50,6 +50,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     // This installs mechanisms on a real host, without scenarios and a fabric.
     ("host", &["bpf", "files", "http", "mechanisms", "process", "units"]),
+    // The control loop of circuits between real hosts: sockets and the gate around the state machines of `circuits`.
+    ("circuits-live", &["bpf", "circuits", "files", "host", "http", "linux", "openflow", "process", "units"]),
     // These need no network: formulas of the tail, and the inside of a server.
     (
         "models",
@@ -108,7 +110,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("chronos-xdp", &["bpf", "chronos"]),
     ("chronos-memcached", &["chronos", "chronos-xdp", "files", "http", "memory", "process", "units"]),
     ("chronos-search", &["chronos", "files", "http", "process", "units"]),
-    ("chronos-openflow", &["chronos", "process", "units"]),
+    // Messages of OpenFlow, for controllers.
+    ("openflow", &[]),
+    ("chronos-openflow", &["chronos", "openflow", "process", "units"]),
     ("chronos-load", &["files", "process", "stats", "text", "units"]),
     (
         "cli",
@@ -116,11 +120,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "breakdown",
             "bursts",
             "circuits",
+            "circuits-live",
             "experiment",
             "explore",
             "fabric",
             "files",
             "host",
+            "http",
             "line",
             "linux",
             "mechanisms",

@@ -69,37 +69,37 @@ const ROOM: usize = 64 << 10;
 
 /// A TCP connection's end, or a subflow's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct TcpSocket {
+pub struct TcpSocket {
     /// The address of this end.
-    pub(crate) from: Ipv4Addr,
+    pub from: Ipv4Addr,
     /// The address at the other end.
-    pub(crate) to: Ipv4Addr,
+    pub to: Ipv4Addr,
     /// The bytes that are written and have never been sent.
-    pub(crate) unsent: u64,
+    pub unsent: u64,
     /// The connection of MPTCP that a subflow belongs to.
-    pub(crate) token: Option<u32>,
+    pub token: Option<u32>,
     /// The ports of this end and of the other.
-    pub(crate) ports: [u16; 2],
+    pub ports: [u16; 2],
     /// Its window and progress.
-    pub(crate) window: SendWindow,
+    pub window: SendWindow,
 }
 
 /// Window and progress of an end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct SendWindow {
+pub struct SendWindow {
     /// The congestion window in bytes.
-    pub(crate) cwnd: u64,
+    pub cwnd: u64,
     /// The slow start threshold in bytes; `None` while slow start has no end.
-    pub(crate) ssthresh: Option<u64>,
+    pub ssthresh: Option<u64>,
     /// The segments retransmitted so far.
-    pub(crate) retransmissions: u64,
+    pub retransmissions: u64,
     /// The bytes acknowledged so far.
-    pub(crate) acknowledged: u64,
+    pub acknowledged: u64,
 }
 
 /// Requests the sockets of its namespace from the kernel.
 #[derive(Debug)]
-pub(crate) struct SockDiag {
+pub struct SockDiag {
     socket: OwnedFd,
     room: Box<[u8]>,
 }
@@ -109,7 +109,7 @@ impl SockDiag {
     ///
     /// # Errors
     /// If the system refuses.
-    pub(crate) fn open() -> io::Result<SockDiag> {
+    pub fn open() -> io::Result<SockDiag> {
         let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
         let socket = socket_with(family, kind, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
         bind(&socket, &SocketAddrNetlink::new(0, 0))?;
@@ -120,7 +120,7 @@ impl SockDiag {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub(crate) fn tcp(&mut self, mut each: impl FnMut(TcpSocket)) -> io::Result<()> {
+    pub fn tcp(&mut self, mut each: impl FnMut(TcpSocket)) -> io::Result<()> {
         send(&self.socket, &request(IPPROTO_TCP, STATES, NLM_F_DUMP, 0), SendFlags::empty())?;
         loop {
             let (read, _) = recv(&self.socket, &mut self.room[..], RecvFlags::empty())?;
@@ -135,7 +135,7 @@ impl SockDiag {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub(crate) fn mptcp_unsent(&mut self, token: u32) -> io::Result<u64> {
+    pub fn mptcp_unsent(&mut self, token: u32) -> io::Result<u64> {
         let protocol = (IPPROTO_MPTCP & 0xff) as u8;
         send(&self.socket, &request(protocol, STATES, 0, token), SendFlags::empty())?;
         let (read, _) = recv(&self.socket, &mut self.room[..], RecvFlags::empty())?;

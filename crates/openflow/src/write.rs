@@ -45,6 +45,8 @@ pub enum Match {
     Pair(u32, Ethernet),
     /// Packets to one station; its VLAN and destination count.
     To(Ethernet),
+    /// All packets that arrive by one port.
+    Port(u32),
 }
 
 /// The change that a flow-mod makes.
@@ -241,6 +243,7 @@ fn put_match_v10(out: &mut Vec<u8>, matched: Match) {
     const VLAN_NONE: u16 = 0xffff;
     let (wildcards, port, source, destination, vlan) = match matched {
         Match::Any => (ALL, 0, [0; 6], [0; 6], 0),
+        Match::Port(port) => (ALL & !IN_PORT, port as u16, [0; 6], [0; 6], 0),
         Match::Pair(port, ethernet) => (
             ALL & !(IN_PORT | DL_VLAN | DL_SRC | DL_DST),
             port as u16,
@@ -275,6 +278,10 @@ fn put_match_v13(out: &mut Vec<u8>, matched: Match) {
     };
     let ethernet = match matched {
         Match::Any => None,
+        Match::Port(port) => {
+            field(IN_PORT, &port.to_be_bytes());
+            None
+        }
         Match::Pair(port, ethernet) => {
             field(IN_PORT, &port.to_be_bytes());
             field(ETH_SRC, &ethernet.source);

@@ -175,17 +175,17 @@ impl ErrorCode {
 }
 
 /// Returns the big-endian number at `offset`; None past the end.
-pub(crate) fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
+pub fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*bytes.get(offset..)?.first_chunk()?))
 }
 
 /// Returns the big-endian number at `offset`; None past the end.
-pub(crate) fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
+pub fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.get(offset..)?.first_chunk()?))
 }
 
 /// Returns the big-endian number at `offset`; None past the end.
-pub(crate) fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
+pub fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
     Some(u64::from_be_bytes(*bytes.get(offset..)?.first_chunk()?))
 }
 
