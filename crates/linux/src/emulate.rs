@@ -28,6 +28,7 @@ use crate::net::namespaces::Namespaces;
 use crate::net::qjump::{self, ExcessPackets, Limiters};
 use crate::read_outs::control;
 use crate::read_outs::demand::{Readings, SocketReader};
+use crate::read_outs::hints::{Announcements, SourceHints};
 use crate::read_outs::lateness::Spread;
 use crate::read_outs::machine::{MachineStart, TakenShares};
 use crate::read_outs::series::WindowSeries;
@@ -195,7 +196,7 @@ fn check_circuits(model: &Model) -> Result<(), Unbuildable> {
     let refuse = |key: &str, problem: &str| {
         Err(Unbuildable { key: format!("circuits.{key}"), problem: problem.to_owned() })
     };
-    if matches!(control.estimator, Estimator::SendCalls | Estimator::Hints) {
+    if control.estimator == Estimator::SendCalls {
         let problem = "what programs have passed to `send` is not known beyond what their sockets hold: \
                        `socket_buffers` counts that";
         return refuse("estimator", problem);
@@ -232,7 +233,8 @@ pub fn emulate(
     let names = (0..hosts).map(|host| namespaces.name(host).to_owned()).collect();
     let settings = laid_out.agent_settings(model, options, clock)?;
     let (network, transport) = (fabric.network().clone(), laid_out.transport.clone());
-    let place = Arc::new(AgentContext { settings, names, network, transport });
+    let hints = laid_out.takes_hints().then(Arc::<SourceHints>::default);
+    let place = Arc::new(AgentContext { settings, names, network, transport, hints: hints.clone() });
     let agents = AgentThreads::start(plan, &place, sources)?;
     let programs = Programs::start(&options.programs, &place.names, &place.settings, model.run.duration)?;
     let mut edge = Edge::new(fabric, Taps::new(taps, clock)?, laid_out.mtu, options.spin);
@@ -251,8 +253,10 @@ pub fn emulate(
     }
     let series = model.observe.flow_series;
     let series = series.map(|every| WindowSeries::new(hosts, every, Time::ZERO + *lead));
-    let reader =
-        laid_out.read_by().map(|control| SocketReader::start(control, &namespaces, hosts, clock, series));
+    let announced = hints.map(|hints| Announcements::open(hints, &namespaces, hosts)).transpose()?;
+    let reader = laid_out
+        .read_by()
+        .map(|control| SocketReader::start(control, &namespaces, hosts, clock, series, announced));
     let reader = reader.transpose()?.map(|(reader, readings)| {
         edge.read_sockets(readings);
         reader
@@ -300,6 +304,7 @@ pub fn emulate(
     let flows = seen.flows.take().unwrap_or_default();
     outcome.warnings.extend(multipath::shared_paths(fabric.network(), &flows));
     outcome.warnings.extend(readings.iter().filter_map(Readings::suspect));
+    outcome.warnings.extend(readings.iter_mut().filter_map(|readings| readings.hints_rejected.take()));
     outcome.warnings.extend(of_circuits(fabric.circuit_losses()));
     let fastest = (0..hosts).map(|host| fabric.network().link(PortId(host)).rate).max();
     outcome.warnings.extend(fastest.and_then(|rate| suspect::lateness(&seen, carried.taken, rate)));

@@ -87,6 +87,11 @@ impl LaidOut {
         self.control.as_ref().filter(|control| control::reads_sockets(control))
     }
 
+    /// Returns whether the controller of circuits takes account of announced data.
+    pub(super) fn takes_hints(&self) -> bool {
+        self.control.as_ref().is_some_and(|control| control.hints_within(Time::ZERO).is_some())
+    }
+
     /// Returns the fabric of the run, or of its replay.
     pub(super) fn fabric(&self, options: &Options) -> Result<LiveFabric, Unbuildable> {
         let mut fabric = LiveFabric::new(&self.shifted)?;

@@ -12,6 +12,7 @@ use socket2::Protocol;
 
 use super::pace::Shares;
 use crate::clock::Clock;
+use crate::read_outs::hints::SourceHints;
 
 /// Interval at which a thread that waits for a socket checks whether the run has ended.
 pub(super) const PATIENCE: Duration = Duration::from_millis(200);
@@ -44,7 +45,7 @@ impl AgentSettings {
 }
 
 /// The hosts between which sources send, and the network between them.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct AgentContext {
     /// The settings of all connections.
     pub(crate) settings: AgentSettings,
@@ -54,6 +55,8 @@ pub(crate) struct AgentContext {
     pub(crate) network: Network,
     /// The parameters of the transport, from which ideal times are computed.
     pub(crate) transport: TcpConfig,
+    /// Where sources announce the data that they will send, if the controller of circuits takes account of it.
+    pub(crate) hints: Option<Arc<SourceHints>>,
 }
 
 /// The state that the drivers' threads share with the run.

@@ -36,6 +36,8 @@ use super::plan::DrivenSource;
 pub(super) struct SourceDriver {
     context: Arc<AgentContext>,
     shared: Arc<Shared>,
+    /// The number of the source's workload.
+    number: u16,
     source: Box<dyn Source>,
     epoll: OwnedFd,
     pipes: Pipes,
@@ -89,6 +91,7 @@ impl SourceDriver {
             datagrams: SourceSockets::new(context, driven),
             context: Arc::clone(context),
             shared: Arc::clone(shared),
+            number: driven.number,
             source,
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             pipe_of: Vec::new(),
@@ -107,6 +110,7 @@ impl SourceDriver {
     /// # Errors
     /// Fails if the system refuses, or a connection breaks.
     pub(super) fn run(mut self) -> io::Result<Records> {
+        self.announce();
         self.prepare()?;
         while !self.is_over() {
             let now = self.catch_up()?;
@@ -268,7 +272,15 @@ impl SourceDriver {
             self.datagrams.send(&self.epoll, &datagram)?;
         }
         self.take_records();
+        self.announce();
         Ok(())
+    }
+
+    /// Announces the data that the source will send.
+    fn announce(&self) {
+        if let Some(hints) = &self.context.hints {
+            hints.replace(self.number, self.source.as_ref(), self.context.settings.origin);
+        }
     }
 
     fn write(&mut self, write: Write) -> io::Result<()> {

@@ -209,3 +209,49 @@ fn hints_know_of_transfers_that_have_not_begun() {
         assert!(run.outcome.circuit_weeks.iter().all(|week| week.known_sent_bytes <= week.known_bytes));
     }
 }
+
+/// Returns a shuffle among three hosts, which fetch from one mapper at a time.
+fn timed_shuffle(waves: &str) -> Run {
+    run(&format!(
+        "{PROTOTYPE}[circuits]\nestimator = 'timed_hints'\n\
+         [workload.job]\nkind = 'shuffle'\nmappers = ['h0', 'h1', 'h2']\nreducers = ['h0', 'h1', 'h2']\n\
+         parallel = 1\nsize = '1MB'\n{waves}\n"
+    ))
+}
+
+/// A flow that is to begin in 40 ms, in the week of 39 ms, is announced from the first reading on. With its time only
+/// the schedule of that week knows of it, so its circuit is there when it begins; without a time, all schedules up to
+/// it have a circuit, which is empty; send calls show it to a later week.
+#[test]
+fn a_flow_that_is_announced_with_its_time_has_a_circuit_in_its_first_week() {
+    let weeks = |estimator: &str| {
+        let text = format!(
+            "{PROTOTYPE}{}start = '40ms'\n[circuits]\nestimator = '{estimator}'\n",
+            flows("later", "h0", "h5", "1MB")
+        );
+        let run = run(&text);
+        assert_eq!(run.of("later").count(), 1);
+        let known = run.outcome.circuit_weeks.iter().filter(|week| week.known_bytes > 0);
+        let known: Vec<u64> = known.map(|week| week.week).collect();
+        (known[0], carried(&run, known[0], 0, 5), carried(&run, 26, 0, 5))
+    };
+    let (first, bytes, _) = weeks("timed_hints");
+    assert!(first == 26 && bytes > 300_000, "{first} {bytes}");
+    let (first, bytes, later) = weeks("hints");
+    assert!(first == 1 && bytes == 0 && later > 300_000, "{first} {bytes} {later}");
+    let (first, bytes, none) = weeks("send_calls");
+    assert!(first == 27 && bytes > 300_000 && none == 0, "{first} {bytes} {none}");
+}
+
+/// Before a transfer has completed, a job cannot say when the next one begins; a wave that begins after a pause is
+/// known to the schedule of its week: its first three transfers, one of each reducer.
+#[test]
+fn a_job_announces_its_next_wave_to_the_week_in_which_it_begins() {
+    let run = timed_shuffle("waves = 2\npause = '10ms'");
+    let weeks = &run.outcome.circuit_weeks;
+    assert!((2_500_000..=3_000_000).contains(&weeks[1].known_bytes), "{}", weeks[1].known_bytes);
+    let mut begins: Vec<Time> = run.of("job").map(|message| message.created).collect();
+    begins.sort();
+    let second = weeks.iter().rposition(|week| week.begins <= begins[6]).unwrap();
+    assert_eq!((weeks[second - 1].known_bytes, weeks[second].known_bytes), (0, 3_000_000));
+}
