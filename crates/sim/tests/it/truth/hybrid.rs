@@ -255,3 +255,75 @@ fn a_job_announces_its_next_wave_to_the_week_in_which_it_begins() {
     let second = weeks.iter().rposition(|week| week.begins <= begins[6]).unwrap();
     assert_eq!((weeks[second - 1].known_bytes, weeks[second].known_bytes), (0, 3_000_000));
 }
+
+/// The two directions of the link between two nodes fail from 3 ms until 12 ms; routing learns it half a millisecond
+/// later.
+fn fault(from: &str, to: &str) -> String {
+    format!(
+        "[[fault]]\nfrom = '{from}'\nto = '{to}'\ndown = true\nat = '3ms'\nuntil = '12ms'\n\
+         [paths]\nconvergence_delay = '500us'\n"
+    )
+}
+
+/// The link of a rack to the circuit switch fails: until routing knows, packets are lost with it; from then on its hosts
+/// get no circuits, and their data goes by the packet switch; when the link is back they get circuits again. Other
+/// hosts have theirs all the time.
+#[test]
+fn hosts_whose_link_to_the_circuit_switch_has_failed_get_no_circuits() {
+    for scheduler in ["solstice", "rotor"] {
+        let run = run(&format!(
+            "{PROTOTYPE}{}{}start = '5ms'\n{}{}[circuits]\nscheduler = '{scheduler}'\n",
+            flows("cut", "h0", "h5", "12MB"),
+            flows("beside", "h0", "h6", "300KB"),
+            flows("whole", "h2", "h3", "12MB"),
+            fault("tor0", "ocs0")
+        ));
+        assert!(run.messages.iter().all(|message| message.completed.is_some()), "{scheduler}");
+        assert!(run.counters.link_drops > 0 && run.counters.no_route_drops == 0, "{:?}", run.counters);
+        let circuits = |sender, week: &dyn Fn(u64) -> bool| {
+            // A circuit that is established when a week begins counts in it, however soon it ends.
+            let of_pair =
+                |circuit: &&CircuitUse| circuit.sender.0 == sender && circuit.bytes > 0 && week(circuit.week);
+            run.circuits.iter().filter(of_pair).count()
+        };
+        // Week 2 begins at 3 ms and was scheduled before; the demand of week 8 is read at 11.6 ms.
+        let down = |week| (3..=8).contains(&week);
+        assert!(circuits(0, &|week| week <= 2) > 0 && circuits(0, &|week| week > 8) > 0, "{scheduler}");
+        assert_eq!(circuits(0, &down), 0, "{scheduler}");
+        assert!(circuits(2, &down) > 0, "{scheduler}");
+        let beside = run.of("beside").next().and_then(|message| message.completed).unwrap();
+        assert!(beside < Time::ZERO + Span::from_ms(12), "{scheduler}: {beside:?}");
+    }
+}
+
+/// Without its links to the packet switch a rack has circuits, and what needs the packet switch waits for its return.
+/// Without its own link a host has neither.
+#[test]
+fn hosts_cut_off_from_a_switch_wait_for_it() {
+    let done = |from: &str, to: &str| {
+        let run = run(&format!(
+            "{PROTOTYPE}{}{}{}[circuits]\npacket_only = ['request']\n",
+            flows("bulk", "h0", "h5", "6MB"),
+            flows("request", "h0", "h5", "100KB").replace("'100KB'", "'100KB'\nstart = '4ms'"),
+            fault(from, to)
+        ));
+        let latest = |name| run.of(name).map(|message| message.completed.unwrap()).max().unwrap();
+        (latest("bulk"), latest("request"))
+    };
+    let at = |ms| Time::ZERO + Span::from_ms(ms);
+    let (_, request) = done("tor0", "eps0");
+    assert!(request > at(12), "{request:?}");
+    let (bulk, request) = done("h0", "tor0");
+    assert!(bulk > at(12) && request > at(12), "{bulk:?} {request:?}");
+}
+
+/// A link of a rack to the packet switch that becomes slow, and one to the circuit switch: what a packet's way took is
+/// still counted exactly, and everything arrives.
+#[test]
+fn slow_links_of_a_hybrid_network_are_counted_with_their_rate() {
+    for to in ["eps0", "ocs0"] {
+        let fault = fault("tor0", to).replace("down = true", "rate = '500Mbps'");
+        let run = run(&format!("{PROTOTYPE}{}{fault}", flows("bulk", "h0", "h5", "3MB")));
+        assert!(run.messages.iter().all(|message| message.completed.is_some()), "{to}");
+    }
+}
