@@ -158,8 +158,8 @@ impl CircuitController {
         self.on_demand_of(demand, |_, _| true);
     }
 
-    /// Takes the demand as [`CircuitController::on_demand`] does. Only a sender and a receiver that `can` have a circuit
-    /// get one; the demand of others is left to the packet switch.
+    /// Takes the demand as [`CircuitController::on_demand`] does. Only a sender and a receiver that `can` have a
+    /// circuit get one; the demand of others is left to the packet switch.
     pub fn on_demand_of(&mut self, demand: &Demand, can: impl Fn(usize, usize) -> bool) {
         let all = demand;
         let demand = &all.filtered(&can);

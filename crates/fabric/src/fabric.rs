@@ -305,8 +305,8 @@ impl<H: Hooks> Fabric<H> {
     }
 
     /// Returns whether the packet in `slot`, which left at `left`, was not lost on the link of `port`. It adds the
-    /// link's transit time to the packet, because its path is not the one that the flow's hash gives; in a hybrid network
-    /// [`Fabric::passes_hybrid`] does.
+    /// link's transit time to the packet, because its path is not the one that the flow's hash gives; in a hybrid
+    /// network [`Fabric::passes_hybrid`] does.
     fn survives(&mut self, left: Time, now: Time, port: PortId, slot: Slot) -> bool {
         match self.links.faults.as_ref().and_then(|faults| faults.link(port)) {
             // The port of a link that changes has added the time itself: it knew the rate.

@@ -23,7 +23,7 @@ use crate::edge::taps::Taps;
 use crate::edge::{Edge, EdgeCounts};
 use crate::features;
 use crate::net::congestion::{KernelCongestionControl, NoCongestionControl};
-use crate::net::multipath::{self, MultipathCounts};
+use crate::net::multipath::{self, ActiveSubflows, MultipathCounts};
 use crate::net::namespaces::Namespaces;
 use crate::net::qjump::{self, ExcessPackets, Limiters};
 use crate::read_outs::control;
@@ -141,8 +141,8 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     {
         return Err(Unbuildable { key: "program.level".to_owned(), problem }.into());
     }
-    if !host.priority_by_size.is_empty() || host.ack_priority.is_some() {
-        return refuse("host", "a priority by size or of acknowledgements");
+    if !host.priority_by_size.is_empty() {
+        return refuse("host.priority_by_size", "a priority by the size of a message");
     }
     let ports = model.topology.tiers().iter().map(|tier| model.port.of_tier(tier));
     if ports.chain([&model.port.host]).any(|port| port.pfabric().is_some()) && host.rank != Rank::Priority {
@@ -241,6 +241,9 @@ pub fn emulate(
     if options.verify {
         edge.keep_log();
     }
+    if laid_out.keeps_one_active(model, options) {
+        edge.activate_subflows(ActiveSubflows::start(&namespaces, hosts)?);
+    }
     // With other rules a flow has no path of its own.
     if options.mptcp.is_some()
         && control::control(model).is_none()
@@ -263,6 +266,7 @@ pub fn emulate(
     });
     let shell = options.shell.map(|host| Shell::open(&place.names[host as usize])).transpose()?;
     let carried = carry(&mut edge, &laid_out, &agents, &programs, shell, &mut stops)?;
+    edge.keep_subflows()?;
     let programs = programs.finish()?;
     let mut readings = reader.map(SocketReader::finish).transpose()?;
     let failure = agents.failure();

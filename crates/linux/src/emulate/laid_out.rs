@@ -16,6 +16,7 @@ use crate::agents::agent::{AgentPlan, AgentSettings, Shares};
 use crate::clock::Clock;
 use crate::edge::live::LiveFabric;
 use crate::net::congestion::KernelCongestionControl;
+use crate::net::multipath;
 use crate::net::namespaces::HostSettings;
 use crate::read_outs::control;
 
@@ -101,6 +102,11 @@ impl LaidOut {
         Ok(fabric)
     }
 
+    /// Returns whether connections have two subflows, one of which is active at a time.
+    pub(super) fn keeps_one_active(&self, model: &Model, options: &Options) -> bool {
+        options.mptcp == Some(2) && self.control.is_some() && multipath::keeps_one_active(model)
+    }
+
     pub(super) fn host_settings(&self, model: &Model, options: &Options) -> HostSettings {
         let LaidOut { transport, congestion, .. } = self;
         let socket_buffer = self.read_by().map(|control| control.socket_buffer.get());
@@ -120,6 +126,7 @@ impl LaidOut {
             receive_buffer: socket_buffer.map(|bytes| 2 * bytes),
             own_tables: self.control.is_some(),
             subflows: options.mptcp,
+            one_active: self.keeps_one_active(model, options),
         }
     }
 

@@ -265,9 +265,9 @@ fn fault(from: &str, to: &str) -> String {
     )
 }
 
-/// The link of a rack to the circuit switch fails: until routing knows, packets are lost with it; from then on its hosts
-/// get no circuits, and their data goes by the packet switch; when the link is back they get circuits again. Other
-/// hosts have theirs all the time.
+/// The link of a rack to the circuit switch fails: until routing knows, packets are lost with it; from then on its
+/// hosts get no circuits, and their data goes by the packet switch; when the link is back they get circuits again.
+/// Other hosts have theirs all the time.
 #[test]
 fn hosts_whose_link_to_the_circuit_switch_has_failed_get_no_circuits() {
     for scheduler in ["solstice", "rotor"] {
