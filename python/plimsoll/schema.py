@@ -3267,7 +3267,15 @@ SubflowPaths = Literal["hash", "distinct", "classes"]
 SchedulerKind = Literal["solstice", "bvn", "islip", "tms", "eclipse", "rotor"]
 """The schedulers, by the name that a scenario and the command line give them."""
 
-Estimator = Literal["socket_buffers", "nic_queues", "switch_counters", "slow_socket_buffers", "send_calls", "hints"]
+Estimator = Literal[
+    "socket_buffers",
+    "nic_queues",
+    "switch_counters",
+    "slow_socket_buffers",
+    "send_calls",
+    "hints",
+    "timed_hints",
+]
 """Where a host's demand is read."""
 
 ResidueRate = Literal["free", "scheduled"]

@@ -163,6 +163,14 @@ impl CircuitController {
     /// Takes the demand requested by [`Instruction::ReadDemand`], and computes the schedule of the next week. Demand
     /// beyond a week's circuit is cut to that, in proportion; the rest is the demand of weeks to come.
     pub fn on_demand(&mut self, demand: &Demand) {
+        self.on_demand_of(demand, |_, _| true);
+    }
+
+    /// Takes the demand as [`CircuitController::on_demand`] does. Only a sender and a receiver that `can` have a
+    /// circuit get one; the demand of others is left to the packet switch.
+    pub fn on_demand_of(&mut self, demand: &Demand, can: impl Fn(usize, usize) -> bool) {
+        let all = demand;
+        let demand = &all.filtered(&can);
         let week = self.switching.window;
         let most = self.switching.circuit_bytes(week - self.switching.night);
         let diameter = demand.diameter();
@@ -170,11 +178,11 @@ impl CircuitController {
         let demand = cut.as_ref().unwrap_or(demand);
         let Schedule { mut configurations, mut residue } = self.scheduler.schedule(demand, &self.switching);
         fit(&mut configurations, week, self.switching.night);
-        if !self.scheduler.is_oblivious() {
-            // A permutation connects all ports; a host without data for its circuit need not wait for it.
-            for Configuration { matching, .. } in &mut configurations {
-                *matching = matching.filtered(|sender, receiver| demand.get(sender, receiver) > 0);
-            }
+        // A permutation connects all ports; a host without data for its circuit need not wait for it.
+        let waits = |sender, receiver| self.scheduler.is_oblivious() || demand.get(sender, receiver) > 0;
+        for Configuration { matching, .. } in &mut configurations {
+            *matching =
+                matching.filtered(|sender, receiver| waits(sender, receiver) && can(sender, receiver));
         }
         // The rest of a shortened day waits for the next week's circuit; demand without any circuit need not wait.
         let mut planned = Demand::new(demand.ports());
@@ -184,7 +192,8 @@ impl CircuitController {
         for sender in 0..demand.ports() {
             for receiver in 0..demand.ports() {
                 if planned.get(sender, receiver) == 0 {
-                    *residue.get_mut(sender, receiver) = demand.get(sender, receiver);
+                    let left = if can(sender, receiver) { demand } else { all };
+                    *residue.get_mut(sender, receiver) = left.get(sender, receiver);
                 }
             }
         }

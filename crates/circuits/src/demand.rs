@@ -117,6 +117,17 @@ impl Demand {
         within
     }
 
+    /// Returns the demand of the pairs of a sender and a receiver that are `kept`.
+    pub fn filtered(&self, kept: impl Fn(usize, usize) -> bool) -> Demand {
+        let mut demand = self.clone();
+        for (place, bytes) in demand.bytes.iter_mut().enumerate() {
+            if !kept(place / self.ports, place % self.ports) {
+                *bytes = 0;
+            }
+        }
+        demand
+    }
+
     /// Returns the demand with every entry multiplied by `numerator / denominator`, rounded down.
     pub fn scaled(&self, numerator: u64, denominator: u64) -> Demand {
         let scale =

@@ -1,6 +1,8 @@
 //! [`ControlParams`]: the table `[circuits]` of a scenario.
 
-use plimsoll_units::{Bytes, Span};
+use std::ops::RangeInclusive;
+
+use plimsoll_units::{Bytes, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -69,9 +71,12 @@ pub enum Estimator {
     SlowSocketBuffers,
     /// Everything that applications have passed to `send` and that has not been sent, as in FastPass.
     SendCalls,
-    /// The demand of `send_calls`, and the data that applications announce: the answers to requests under way, and the
-    /// transfers of a shuffle that are still to be fetched.
+    /// The demand of `send_calls`, and the data that applications announce, whenever it will be ready: the answers to
+    /// requests under way, the transfers of a shuffle that are still to be fetched, and the flows of a list.
     Hints,
+    /// As `hints`, but announced data counts only if it becomes ready after the reading and before the end of the week
+    /// that the schedule is for. Data that is late does not count until it has been written.
+    TimedHints,
 }
 
 /// The rate at which hosts may send the residue of a schedule by the packet switch.
@@ -147,6 +152,18 @@ pub struct InvalidControl {
 }
 
 impl ControlParams {
+    /// Returns the times between which announced data may become ready to count in a demand that is read at `read`;
+    /// `None` where announcements do not count.
+    pub fn hints_within(&self, read: Time) -> Option<RangeInclusive<Time>> {
+        match self.estimator {
+            Estimator::Hints => Some(Time::ZERO..=Time::MAX),
+            Estimator::TimedHints => {
+                Some(read..=read.saturating_add(self.lead + self.week - Span::from_ps(1)))
+            }
+            _ => None,
+        }
+    }
+
     /// Checks the values, each by itself and together. `drain` is the default of the key of that name.
     ///
     /// # Errors

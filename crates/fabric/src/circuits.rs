@@ -456,7 +456,7 @@ impl Circuits {
     /// A packet has arrived at the circuit switch by a link on which its bits took `serialisation`. Returns whether it
     /// passes.
     fn passes(&mut self, now: Time, serialisation: Span, packet: &Packet) -> bool {
-        let began = Time::from_ps(now.as_ps() - serialisation.as_ps());
+        let began = Time::from_ps(now.as_ps().saturating_sub(serialisation.as_ps()));
         let Crossbar { state, since, before } = &self.crossbar;
         let (state, since) = if now > *since { (state, since) } else { (&before.0, &before.1) };
         let CircuitState::Lit(matching) = state else {

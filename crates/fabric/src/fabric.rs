@@ -266,6 +266,10 @@ impl<H: Hooks> Fabric<H> {
     #[inline]
     fn inspect_hop(&mut self, now: Time, port: PortId, slot: Slot) -> NextHop {
         let left = now - self.network.link(port).propagation;
+        if self.selector.is_some() && !self.survives(left, now, port, slot) {
+            self.links.lost_on_link(now, port, slot);
+            return NextHop::Nowhere;
+        }
         match self.passes_hybrid(now, port, slot) {
             Passage::OnPath => {}
             Passage::Through(out, arrives) => {
@@ -278,10 +282,6 @@ impl<H: Hooks> Fabric<H> {
                 self.links.lost_in_circuit_switch(now, port, slot);
                 return NextHop::Nowhere;
             }
-        }
-        if self.selector.is_some() && !self.survives(left, now, port, slot) {
-            self.links.lost_on_link(now, port, slot);
-            return NextHop::Nowhere;
         }
         self.links.counters.packet_hops += 1;
         self.links.observe_hop(left, port, slot);
@@ -305,11 +305,13 @@ impl<H: Hooks> Fabric<H> {
     }
 
     /// Returns whether the packet in `slot`, which left at `left`, was not lost on the link of `port`. It adds the
-    /// link's transit time to the packet, because its path is not the one that the flow's hash gives.
+    /// link's transit time to the packet, because its path is not the one that the flow's hash gives; in a hybrid
+    /// network [`Fabric::passes_hybrid`] does.
     fn survives(&mut self, left: Time, now: Time, port: PortId, slot: Slot) -> bool {
         match self.links.faults.as_ref().and_then(|faults| faults.link(port)) {
             // The port of a link that changes has added the time itself: it knew the rate.
             Some(scheduled) => !scheduled.loses(left, now),
+            None if self.circuits.is_some() => true,
             None => {
                 let packet = self.links.lanes.packet_mut(slot);
                 packet.add_transit(self.network.link(port).transit(packet.size));

@@ -98,6 +98,14 @@ impl ScheduledLink {
         begun.last().map_or(LinkState::Whole, |(_, state)| *state)
     }
 
+    /// Returns the rate at `now`, which is otherwise `whole`.
+    pub(crate) fn rate_at(&self, now: Time, whole: Rate) -> Rate {
+        match self.state_at(now) {
+            LinkState::Rate(rate) => rate,
+            LinkState::Whole | LinkState::Dead => whole,
+        }
+    }
+
     /// Returns whether a packet that left at `left`, to arrive at `arrives`, is lost because the link was dead
     /// meanwhile.
     pub fn loses(&self, left: Time, arrives: Time) -> bool {
@@ -193,6 +201,11 @@ impl Faults {
     /// Returns whether the link that `port` sends on is dead now.
     pub fn is_dead(&self, port: PortId) -> bool {
         self.dead.contains(&port)
+    }
+
+    /// Returns whether routing takes the link that `port` sends on for dead.
+    pub(crate) fn is_known_dead(&self, port: PortId) -> bool {
+        self.known_dead.contains(&port)
     }
 
     /// Returns in how many events the schedule was followed.

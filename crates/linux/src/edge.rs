@@ -24,7 +24,7 @@ use plimsoll_units::{Span, Time};
 use crate::edge::capture::{FrameCapture, Way};
 use crate::edge::frame::{ETHERNET, Header, VLAN_TAG};
 use crate::edge::live::{Egress, FrameEntry, LiveFabric, Out};
-use crate::net::multipath::FlowHashes;
+use crate::net::multipath::{ActiveSubflows, FlowHashes};
 use crate::read_outs::lateness::Spread;
 
 /// The bytes that waited in the hosts' sockets.
@@ -92,6 +92,7 @@ struct Exits<D> {
     devices: D,
     frames: Frames,
     capture: Option<FrameCapture>,
+    subflows: Option<ActiveSubflows>,
     lateness: Spread,
     waited: Spread,
     refused: u64,
@@ -118,6 +119,12 @@ impl<D: Devices> Out for Exits<D> {
 
     fn dropped(&mut self, frame: u32) {
         self.frames.free.push(frame);
+    }
+
+    fn circuits_changed(&mut self, host: HostId, has_some: bool) {
+        if let Some(subflows) = &mut self.subflows {
+            subflows.set(host, has_some);
+        }
     }
 }
 
@@ -201,6 +208,7 @@ impl<D: Devices> Edge<D> {
             devices,
             frames: Frames { slots: Vec::new(), free: Vec::new(), room },
             capture: None,
+            subflows: None,
             lateness: Spread::default(),
             waited: Spread::default(),
             refused: 0,
@@ -222,6 +230,19 @@ impl<D: Devices> Edge<D> {
     /// Passes the readings of the hosts' sockets on to the fabric.
     pub fn read_sockets(&mut self, readings: Receiver<SocketBacklog>) {
         self.sockets = Some(readings);
+    }
+
+    /// Changes the active subflows of hosts whenever the schedule of a week is for other hosts than the last one.
+    pub(crate) fn activate_subflows(&mut self, subflows: ActiveSubflows) {
+        self.exits.subflows = Some(subflows);
+    }
+
+    /// Ends the changes of active subflows.
+    ///
+    /// # Errors
+    /// If one has failed.
+    pub(crate) fn keep_subflows(&mut self) -> io::Result<()> {
+        self.exits.subflows.take().map_or(Ok(()), ActiveSubflows::finish)
     }
 
     /// Keeps all frames of hosts.

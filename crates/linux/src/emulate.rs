@@ -21,11 +21,12 @@ use crate::edge::live::{LiveFabric, replay};
 use crate::edge::taps::Taps;
 use crate::edge::{Edge, EdgeCounts};
 use crate::features;
-use crate::net::multipath::{self, MultipathCounts};
+use crate::net::multipath::{self, ActiveSubflows, MultipathCounts};
 use crate::net::namespaces::Namespaces;
 use crate::net::qjump::{self, ExcessPackets, Limiters};
 use crate::read_outs::control;
 use crate::read_outs::demand::{Readings, SocketReader};
+use crate::read_outs::hints::{Announcements, SourceHints};
 use crate::read_outs::lateness::Spread;
 use crate::read_outs::machine::{MachineStart, TakenShares};
 use crate::read_outs::series::WindowSeries;
@@ -106,8 +107,8 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     {
         return Err(Unbuildable { key: "program.level".to_owned(), problem }.into());
     }
-    if !host.priority_by_size.is_empty() || host.ack_priority.is_some() {
-        return refuse("host", "a priority by size or of acknowledgements");
+    if !host.priority_by_size.is_empty() {
+        return refuse("host.priority_by_size", "a priority by the size of a message");
     }
     let ports = model.topology.tiers().iter().map(|tier| model.port.of_tier(tier));
     if ports.chain([&model.port.host]).any(|port| port.pfabric().is_some()) && host.rank != Rank::Priority {
@@ -131,7 +132,7 @@ fn check_circuits(model: &Model) -> Result<(), Unbuildable> {
     let refuse = |key: &str, problem: &str| {
         Err(Unbuildable { key: format!("circuits.{key}"), problem: problem.to_owned() })
     };
-    if matches!(control.estimator, Estimator::SendCalls | Estimator::Hints) {
+    if control.estimator == Estimator::SendCalls {
         let problem = "what programs have passed to `send` is not known beyond what their sockets hold: \
                        `socket_buffers` counts that";
         return refuse("estimator", problem);
@@ -167,12 +168,16 @@ pub fn emulate(
     let names = (0..hosts).map(|host| namespaces.name(host).to_owned()).collect();
     let settings = laid_out.agent_settings(model, clock)?;
     let (network, transports) = (fabric.network().clone(), laid_out.transports.of_workloads.clone());
-    let place = Arc::new(AgentContext { settings, names, network, transports });
+    let hints = laid_out.takes_hints().then(Arc::<SourceHints>::default);
+    let place = Arc::new(AgentContext { settings, names, network, transports, hints: hints.clone() });
     let agents = AgentThreads::start(plan, &place, sources)?;
     let programs = Programs::start(&options.programs, &place.names, &place.settings, model.run.duration)?;
     let mut edge = Edge::new(fabric, Taps::new(taps, clock)?, laid_out.transports.mtu(), options.spin);
     if options.verify {
         edge.keep_log();
+    }
+    if laid_out.keeps_one_active() {
+        edge.activate_subflows(ActiveSubflows::start(&namespaces, hosts)?);
     }
     // With other rules a flow has no path of its own.
     let subflows = laid_out.transports.subflows;
@@ -185,14 +190,17 @@ pub fn emulate(
     }
     let series = model.observe.flow_series;
     let series = series.map(|every| WindowSeries::new(hosts, every, Time::ZERO + *lead));
-    let reader =
-        laid_out.read_by().map(|control| SocketReader::start(control, &namespaces, hosts, clock, series));
+    let announced = hints.map(|hints| Announcements::open(hints, &namespaces, hosts)).transpose()?;
+    let reader = laid_out
+        .read_by()
+        .map(|control| SocketReader::start(control, &namespaces, hosts, clock, series, announced));
     let reader = reader.transpose()?.map(|(reader, readings)| {
         edge.read_sockets(readings);
         reader
     });
     let shell = options.shell.map(|host| Shell::open(&place.names[host as usize])).transpose()?;
     let carried = carry(&mut edge, &laid_out, &agents, &programs, shell, &mut stops)?;
+    edge.keep_subflows()?;
     let programs = programs.finish()?;
     let mut readings = reader.map(SocketReader::finish).transpose()?;
     let failure = agents.failure();
@@ -235,6 +243,7 @@ pub fn emulate(
     let flows = seen.flows.take().unwrap_or_default();
     outcome.warnings.extend(multipath::shared_paths(fabric.network(), &flows));
     outcome.warnings.extend(readings.iter().filter_map(Readings::suspect));
+    outcome.warnings.extend(readings.iter_mut().filter_map(|readings| readings.hints_rejected.take()));
     outcome.warnings.extend(of_circuits(fabric.circuit_losses()));
     let fastest = (0..hosts).map(|host| fabric.network().link(PortId(host)).rate).max();
     outcome.warnings.extend(fastest.and_then(|rate| suspect::lateness(&seen, carried.taken, rate)));

@@ -2,6 +2,7 @@
 
 pub(crate) mod control;
 pub(crate) mod demand;
+pub(crate) mod hints;
 pub(crate) mod lateness;
 pub(crate) mod machine;
 pub(crate) mod series;

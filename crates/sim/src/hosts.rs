@@ -33,6 +33,7 @@ mod transports;
 mod wire;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::RangeInclusive;
 
 use plimsoll_circuits::Demand;
 use plimsoll_fabric::engine::{Owner, OwnerKind};
@@ -250,14 +251,14 @@ impl Hosts {
         }
     }
 
-    /// The controller of circuits has acted: it gets the demand that it wants, to which `add_hints` adds that of
-    /// applications, and senders may find other queues open.
+    /// The controller of circuits has acted: it gets the demand that it wants, to which `add_hints` adds the data that
+    /// applications announce to be ready within a time, and senders may find other queues open.
     #[cold]
     pub(crate) fn on_circuits(
         &mut self,
         now: Time,
         fabric: &mut SimFabric,
-        add_hints: impl FnOnce(&mut Demand),
+        add_hints: impl FnOnce(&mut Demand, RangeInclusive<Time>),
     ) {
         let count = fabric.network().hosts();
         if fabric.wants_demand()
@@ -268,8 +269,8 @@ impl Hosts {
             let unsent = unsent.chain(multipath.flat_map(|(_, connection)| connection.unsent()));
             let unsent = unsent.chain(self.datagrams.unsent(fabric.network()));
             let mut demand = reader.read(now, count as usize, unsent);
-            if reader.takes_hints() {
-                add_hints(&mut demand);
+            if let Some(within) = reader.hints_within(now) {
+                add_hints(&mut demand, within);
             }
             fabric.set_demand(demand);
         }

@@ -117,10 +117,12 @@ impl World {
     #[cold]
     fn on_circuits(&mut self, now: Time) {
         let sources = &self.sources;
-        self.hosts.on_circuits(now, &mut self.fabric, |demand| {
+        self.hosts.on_circuits(now, &mut self.fabric, |demand, within| {
             for workload in &sources.workloads {
-                workload.hints(&mut |Hint { from, to, bytes }| {
-                    *demand.get_mut(from.0 as usize, to.0 as usize) += bytes;
+                workload.hints(&mut |Hint { from, to, bytes, ready }| {
+                    if within.contains(&ready) {
+                        *demand.get_mut(from.0 as usize, to.0 as usize) += bytes;
+                    }
                 });
             }
         });

@@ -103,6 +103,8 @@ struct OpenExchange {
     created: Time,
     /// The time at which the request reached its server.
     asked: Time,
+    /// The time at which the answer is ready; before the request has reached its server, the earliest such time.
+    ready: Time,
     split: Split,
     ideal: Span,
     /// The server has written the answer.
@@ -151,6 +153,7 @@ impl Exchanges {
             ask,
             created: now,
             asked: now,
+            ready: now.saturating_add(ask.service),
             split: Split::default(),
             ideal: ask.service,
             is_answered: false,
@@ -195,9 +198,14 @@ impl Exchanges {
 
     /// Passes the answers that servers have yet to write to `tell`.
     pub(crate) fn hints(&self, tell: &mut dyn FnMut(Hint)) {
-        for OpenExchange { ask, .. } in self.open.iter().filter(|open| !open.is_answered) {
-            tell(Hint { from: ask.server, to: ask.client, bytes: ask.response_bytes });
+        for OpenExchange { ask, ready, .. } in self.open.iter().filter(|open| !open.is_answered) {
+            tell(Hint { from: ask.server, to: ask.client, bytes: ask.response_bytes, ready: *ready });
         }
+    }
+
+    /// Returns the owner and the creation time of each exchange without an answer.
+    pub(crate) fn created(&self) -> impl Iterator<Item = (u64, Time)> {
+        self.open.iter().map(|open| (open.ask.owner, open.created))
     }
 
     /// Returns the exchanges without an answer, for the end of a run.
@@ -217,6 +225,7 @@ impl Exchanges {
             free.pop().map_or(now, |Reverse(free)| free.max(now))
         };
         let done = begin + open.ask.service;
+        open.ready = done;
         free.push(Reverse(done));
         if done == now {
             self.answer(now, slot, actions);

@@ -7,7 +7,7 @@ use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Span, Time};
 
 use crate::record::{MessageRecord, Split};
-use crate::source::{Actions, Arrival, ConnectionEnd, Opened, Source, SourceReach, Write};
+use crate::source::{Actions, Arrival, ConnectionEnd, Hint, Opened, Source, SourceReach, Write};
 
 /// A flow that has not started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -177,6 +177,15 @@ impl Source for OneWay {
 
     fn reach(&self) -> SourceReach {
         SourceReach::Receiver
+    }
+
+    /// The flows of a list that have not started: their starts are known.
+    fn hints(&self, tell: &mut dyn FnMut(Hint)) {
+        let PendingFlows::List(flows) = &self.pending else { return };
+        for PendingFlow { start, source, destination, bytes } in flows {
+            let (from, to, ready) = (*source, *destination, *start);
+            bytes.iter().for_each(|&bytes| tell(Hint { from, to, bytes, ready }));
+        }
     }
 
     fn is_finished(&self) -> bool {

@@ -35,7 +35,8 @@ pub trait Source: Send {
     }
 
     /// Passes the data that the source will send and has not written yet to `_tell`, such as an answer whose request is
-    /// under way. It is the hint of an application to a network that plans by demand.
+    /// under way, with the time at which it expects to write it. It is the hint of an application to a network that
+    /// plans by demand.
     fn hints(&self, _tell: &mut dyn FnMut(Hint)) {}
 
     /// Returns whether the source has sent everything and everything has arrived.
@@ -54,6 +55,8 @@ pub struct Hint {
     pub to: HostId,
     /// The number of announced bytes of payload.
     pub bytes: u64,
+    /// When they will be ready to send, as far as the workload can say; [`Time::MAX`] if it cannot.
+    pub ready: Time,
 }
 
 /// The place where a source acts on an event of one of its packets.

@@ -51,7 +51,16 @@ impl<H: Hooks> Fabric<H> {
         let Some(circuits) = &mut self.circuits else { return };
         circuits.asked = false;
         circuits.add_nic_demand(&self.ports, &mut demand);
-        circuits.controller.on_demand(&demand);
+        let (faults, network) = (&self.links.faults, &self.network);
+        circuits.controller.on_demand_of(&demand, |sender, receiver| match (faults, network.hybrid()) {
+            (Some(faults), Some(hops)) => {
+                let (sender, receiver) = (HostId(sender as u32), HostId(receiver as u32));
+                let up = [PortId(sender.0), hops.circuit_from(sender.0)];
+                let down = [hops.circuit_to(receiver.0), network.port_towards(receiver)];
+                !up.into_iter().chain(down).any(|port| faults.is_known_dead(port))
+            }
+            _ => true,
+        });
         circuits.log.next_known = Some(demand);
     }
 
@@ -82,13 +91,19 @@ impl<H: Hooks> Fabric<H> {
         };
         let packet = self.links.lanes.packet_mut(slot);
         let link = self.network.link(port);
-        let bits = link.rate.byte_time().span(u64::from(packet.size));
+        let scheduled = self.links.faults.as_ref().and_then(|faults| faults.link(port));
+        let rate =
+            scheduled.map_or(link.rate, |changing| changing.rate_at(now - link.propagation, link.rate));
+        let bits = rate.byte_time().span(u64::from(packet.size));
         if self.network.near_switch(port) == Some(hops.circuit_switch()) {
             // The crossbar passes bits on as they come.
             packet.add_transit(link.propagation);
             return Passage::OnPath;
         }
-        packet.add_transit(bits + link.propagation);
+        if scheduled.is_none() {
+            // The port of a link that changes has added the time itself.
+            packet.add_transit(bits + link.propagation);
+        }
         if port.0 < self.network.hosts()
             && let Some(counted) = &mut circuits.counted
         {

@@ -34,7 +34,13 @@ impl Detours {
     /// Computes the next hops of `network` without the links that the ports `dead` send on.
     pub fn around(network: &Network, dead: &BTreeSet<PortId>) -> Detours {
         let switches = network.switches() as usize;
-        let ports = || (0..network.links().len() as u32).map(PortId).filter(|port| !dead.contains(port));
+        // Packets without a circuit cannot pass the circuit switch of a hybrid network.
+        let circuits = network.hybrid().map(|hops| hops.circuit_switch());
+        let by_circuit = |port: PortId| {
+            circuits.is_some() && [network.near_switch(port), network.far_switch(port)].contains(&circuits)
+        };
+        let all = || (0..network.links().len() as u32).map(PortId);
+        let ports = || all().filter(|port| !dead.contains(port) && !by_circuit(*port));
         let mut into: Vec<Vec<u32>> = vec![Vec::new(); switches];
         let mut from: Vec<Vec<(PortId, u32)>> = vec![Vec::new(); switches];
         for port in ports() {

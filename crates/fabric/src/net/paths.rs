@@ -20,7 +20,7 @@ use rand::Rng;
 use rand_pcg::Pcg64;
 
 use super::topology::{Choices, choose as hashed};
-use super::{Detours, Network, Packet, Port, PortId};
+use super::{Detours, Network, Packet, PathClass, Port, PortId};
 
 /// Chooses among shortest paths, packet by packet.
 #[derive(Debug)]
@@ -171,6 +171,13 @@ impl PathSelector {
     ) -> Option<PortId> {
         let choices = network.choices(switch, packet.dst);
         let live = self.detours.as_ref().and_then(|known| known.next_hops(network, switch, packet.dst));
+        if let Some(hops) = network.hybrid() {
+            // There is no detour around a circuit, and a host keeps its uplink to the packet switch.
+            let own = hops.next_port(switch, packet);
+            if packet.path_class() == PathClass::Circuit || live.is_none_or(|live| live.contains(&own)) {
+                return Some(own);
+            }
+        }
         let hops = NextHops { network, choices, live };
         let index = match hops.count() {
             0 => return None,

@@ -34,6 +34,8 @@ pub struct LiveFabric {
     backpressure: bool,
     /// The priorities of the scenario's workloads and programs.
     priorities: Priorities,
+    /// The priority of TCP segments without payload, where it is not that of their connection.
+    ack_priority: Option<u8>,
     /// The wire size of a full segment in bytes.
     full_size: u64,
     /// The state that only hybrid networks need.
@@ -56,6 +58,8 @@ struct LiveHybrid {
     binds_subflows: bool,
     /// The bytes that waited in the hosts' sockets at the last reading.
     sockets: Demand,
+    /// Whether the week's schedule has circuits for each host as the sender.
+    has_circuits: Vec<bool>,
 }
 
 /// The packets that were lost in the current event, whose frames go back to the caller.
@@ -94,11 +98,13 @@ impl LiveFabric {
             },
             binds_subflows: false,
             sockets: Demand::new(model.topology.host_count() as usize),
+            has_circuits: vec![false; model.topology.host_count() as usize],
         });
         Ok(LiveFabric {
             fabric: Fabric::build(spec, &streams, LostFrames::default())?,
             backpressure,
             priorities: priorities(model),
+            ack_priority: model.host.ack_priority,
             full_size,
             hybrid,
             done: Time::ZERO,
@@ -160,6 +166,19 @@ impl LiveFabric {
         }
     }
 
+    /// Reports for which hosts the schedule has changed.
+    #[cold]
+    fn compare_circuits(&mut self, out: &mut impl Out) {
+        let Some(hybrid) = self.hybrid.as_mut().filter(|hybrid| hybrid.binds_subflows) else { return };
+        let hosts = || (0..self.fabric.network().hosts()).map(HostId);
+        for (host, had_some) in hosts().zip(&mut hybrid.has_circuits) {
+            let has_some = hosts().any(|to| self.fabric.has_circuit(host, to));
+            if std::mem::replace(had_some, has_some) != has_some {
+                out.circuits_changed(host, has_some);
+            }
+        }
+    }
+
     /// Handles a frame that has arrived at `now` or later; returns its entry for the log. `frame` is returned with its
     /// [`Egress`].
     pub fn on_frame(
@@ -177,7 +196,8 @@ impl LiveFabric {
         packet.seq = self.entries;
         packet.ack = frame;
         packet.len = header.payload;
-        packet.priority = header.priority & 7;
+        let of_acks = self.ack_priority.filter(|_| header.is_control);
+        packet.priority = of_acks.unwrap_or(header.priority & 7);
         packet.rank = u32::from(7 - packet.priority);
         packet.ecn = header.ecn;
         if let Some(hybrid) = &self.hybrid {
@@ -201,7 +221,10 @@ impl LiveFabric {
         while let Some((at, owner)) = self.fabric.next_event(now) {
             match self.fabric.on_event(at, owner, &mut arrived) {
                 Handled::Delivered(packet) => self.on_host(at, packet, out),
-                Handled::Circuits => self.give_demand(),
+                Handled::Circuits => {
+                    self.give_demand();
+                    self.compare_circuits(out);
+                }
                 Handled::Served | Handled::Done => {}
                 Handled::NotMine => unreachable!("a live fabric schedules no other events"),
             }
@@ -316,11 +339,11 @@ fn frame_max(model: &Model) -> u64 {
     segments.fold(model.transport.segment.get(), u64::max) + 52 + (ETHERNET + VLAN_TAG) as u64
 }
 
-/// Returns the priorities of the scenario's workloads and programs.
+/// Returns the priorities of the scenario's workloads, programs and acknowledgements.
 fn priorities(model: &Model) -> Priorities {
     let of_workload = |name: &String| model.priority_of(name).unwrap_or(0);
     let of_programs = model.program.iter().map(|program| program.level.unwrap_or(0));
-    let all = model.workload.keys().map(of_workload).chain(of_programs);
+    let all = model.workload.keys().map(of_workload).chain(of_programs).chain(model.host.ack_priority);
     all.fold(Priorities::default(), Priorities::with)
 }
 

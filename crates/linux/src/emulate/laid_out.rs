@@ -16,6 +16,7 @@ use super::transports::KernelTransports;
 use crate::agents::agent::{AgentPlan, AgentSettings, Shares};
 use crate::clock::Clock;
 use crate::edge::live::LiveFabric;
+use crate::net::multipath;
 use crate::net::namespaces::HostSettings;
 use crate::read_outs::control;
 
@@ -70,6 +71,11 @@ impl LaidOut {
         self.control.as_ref().filter(|control| control::reads_sockets(control))
     }
 
+    /// Returns whether the controller of circuits takes account of announced data.
+    pub(super) fn takes_hints(&self) -> bool {
+        self.control.as_ref().is_some_and(|control| control.hints_within(Time::ZERO).is_some())
+    }
+
     /// Returns the fabric of the run, or of its replay.
     pub(super) fn fabric(&self) -> Result<LiveFabric, Unbuildable> {
         let mut fabric = LiveFabric::new(&self.shifted)?;
@@ -77,6 +83,13 @@ impl LaidOut {
             fabric.bind_subflows();
         }
         Ok(fabric)
+    }
+
+    /// Returns whether connections have two subflows, one of which is active at a time.
+    pub(super) fn keeps_one_active(&self) -> bool {
+        let transports = &self.transports;
+        let mut all = transports.of_workloads.iter().map(|transport| &transport.config.params);
+        transports.subflows == Some(2) && self.control.is_some() && all.any(multipath::keeps_one_active)
     }
 
     pub(super) fn host_settings(&self, model: &Model) -> HostSettings {
@@ -98,6 +111,7 @@ impl LaidOut {
             receive_buffer: socket_buffer.map(|bytes| 2 * bytes),
             own_tables: self.control.is_some(),
             subflows: transports.subflows,
+            one_active: self.keeps_one_active(),
         }
     }
 

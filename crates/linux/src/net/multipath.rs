@@ -9,7 +9,9 @@
 //! (Raiciu et al., SIGCOMM 2011). Where there is only one, further subflows are refused.
 //!
 //! In a hybrid network the subflow between first addresses travels by the packet switch, and the other by circuits
-//! (Kapoor's thesis, section 7.3.3).
+//! (Kapoor's thesis, section 7.3.3). With the scheduler `active-path` one of them is active at a time: [`ActiveSubflows`]
+//! makes the other a backup of the kernel's path manager (RFC 8684, section 3.3.8) when the schedule of a week has
+//! circuits for the host and that of the week before had none, or the other way round.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::{fs, io};
@@ -21,6 +23,8 @@ use plimsoll_mechanisms::tcp::TransportParams;
 use plimsoll_scenario::model::Model;
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::edge::frame::{alias, ipv4};
+use crate::net::namespaces::{IpBatch, Namespaces};
 use crate::read_outs::control;
 
 /// Subflows of a connection, as this kernel's path manager allows: `MPTCP_PM_ADDR_MAX` is 8.
@@ -106,13 +110,54 @@ pub(crate) fn check_scenario(
     let is_hybrid = control::control(model).is_some();
     let problem = match () {
         () if *coupling != Coupling::Uncoupled => "coupling: the kernel's subflows are `uncoupled`",
-        () if *scheduler != SubflowScheduler::Default => "scheduler: the kernel has its own, `default`",
+        () if *scheduler == SubflowScheduler::RoundRobin || keeps_one_active(params) && !is_hybrid => {
+            "scheduler: the kernel has its own, `default`, and in a hybrid network also `active-path`"
+        }
         () if (*paths == SubflowPaths::Classes) != is_hybrid || *paths == SubflowPaths::Distinct => {
             "paths: the kernel's subflows have `classes` in a hybrid network and `hash` in others"
         }
         () => return Ok(()),
     };
     Err(Unbuildable::new(format!("{section}.mptcp"), problem))
+}
+
+/// Returns whether one subflow of a connection is active at a time.
+pub(crate) fn keeps_one_active(params: &TransportParams) -> bool {
+    let mptcp = params.mptcp.as_ref();
+    mptcp.is_some_and(|mptcp| mptcp.scheduler == SubflowScheduler::ActivePath)
+}
+
+/// The active subflows of all hosts' connections: by the packet switch at first, or by circuits. A host's connections
+/// to all hosts have the same, for the path manager tells endpoints apart by their own address alone.
+#[derive(Debug)]
+pub(crate) struct ActiveSubflows(Vec<IpBatch>);
+
+impl ActiveSubflows {
+    /// Starts what changes the active subflows of `hosts` hosts.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub(crate) fn start(namespaces: &Namespaces, hosts: u32) -> io::Result<ActiveSubflows> {
+        Ok(ActiveSubflows((0..hosts).map(|host| namespaces.ip_batch(host)).collect::<io::Result<_>>()?))
+    }
+
+    /// Has the connections of `host` send by circuits, or by the packet switch.
+    pub(crate) fn set(&mut self, host: HostId, by_circuits: bool) {
+        let (first, other) = (ipv4(host), alias(host, 1));
+        let (active, backup) = if by_circuits { (other, first) } else { (first, other) };
+        let batch =
+            format!("mptcp endpoint change {active} nobackup\nmptcp endpoint change {backup} backup\n");
+        // Where iproute2 has ended, `finish` returns its message.
+        let _ = self.0[host.0 as usize].run(&batch);
+    }
+
+    /// Waits until all changes have been made.
+    ///
+    /// # Errors
+    /// If one has failed.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        self.0.into_iter().try_for_each(IpBatch::finish)
+    }
 }
 
 fn has_several_paths(network: &Network) -> bool {

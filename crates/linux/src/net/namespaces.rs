@@ -14,7 +14,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use plimsoll_fabric::net::HostId;
@@ -82,6 +82,9 @@ pub struct HostSettings {
     pub own_tables: bool,
     /// The most subflows of a connection, where connections may be of MPTCP.
     pub subflows: Option<u8>,
+    /// One subflow of a connection is active at a time, at first that of the first address; [`IpBatch`] makes another
+    /// one active.
+    pub one_active: bool,
 }
 
 impl HostSettings {
@@ -259,7 +262,7 @@ impl Namespaces {
         }
         self.ip(host, &batch)?;
         if let Some(subflows) = settings.subflows {
-            self.ip(host, &endpoints(id, subflows))?;
+            self.ip(host, &endpoints(id, subflows, settings.one_active))?;
         }
         // A kernel without IPv6 has hosts without it.
         let v6 = format!("addr add {v6}/64 dev {DEVICE} nodad\n");
@@ -273,6 +276,14 @@ impl Namespaces {
     /// If it fails, with its message.
     pub(crate) fn ip(&self, host: u32, batch: &str) -> io::Result<()> {
         ip(&["-n", self.name(host), "-batch", "-"], batch, Some(&self.lock))
+    }
+
+    /// Starts iproute2 in the namespace of `host`, for commands that come later.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub(crate) fn ip_batch(&self, host: u32) -> io::Result<IpBatch> {
+        IpBatch::start(&["-n", self.name(host), "-batch", "-"], Some(&self.lock))
     }
 
     /// The name of the namespace of `host`, for `ip netns exec`.
@@ -331,17 +342,22 @@ const REORDERING_MAX: u32 = 1 << 16;
 const TABLES: usize = 1_000;
 
 /// The batch that gives a host an address for each further subflow, and has connections that it opens use them.
-fn endpoints(host: HostId, subflows: u8) -> String {
+/// Where `one_active` subflow is to send, the first address is an endpoint as well, so that it can become a backup.
+fn endpoints(host: HostId, subflows: u8, one_active: bool) -> String {
     let more = subflows.saturating_sub(1);
     let limits = format!("mptcp limits set subflows {more} add_addr_accepted 0\n");
+    let (first, backup) = match one_active {
+        true => (format!("mptcp endpoint add {} dev {DEVICE}\n", ipv4(host)), " backup"),
+        false => (String::new(), ""),
+    };
     let endpoint = |number| {
         let address = alias(host, number);
         format!(
             "addr add {address}/8 dev {DEVICE} noprefixroute\n\
-             mptcp endpoint add {address} dev {DEVICE} subflow\n"
+             mptcp endpoint add {address} dev {DEVICE} subflow{backup}\n"
         )
     };
-    limits + &(1..=more).map(endpoint).collect::<String>()
+    limits + &first + &(1..=more).map(endpoint).collect::<String>()
 }
 
 /// Packets that a device holds while it is not read; it loses further ones, and TCP does not wait for room in it.
@@ -521,24 +537,53 @@ pub(crate) fn device() -> io::Result<i32> {
 /// outlives this process, another does not take the namespaces that it makes for left behind. It is outside this
 /// process's group, so that Ctrl-C in a terminal ends it neither while it makes namespaces nor while it removes them.
 fn ip(arguments: &[&str], batch: &str, lock: Option<&File>) -> io::Result<()> {
-    let held = lock.map(File::try_clone).transpose()?;
-    let mut child = Command::new("ip")
-        .args(arguments)
-        .process_group(0)
-        .stdin(Stdio::piped())
-        .stdout(held.map_or_else(Stdio::null, Stdio::from))
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| failed("cannot run `ip` of iproute2", error))?;
-    if let Some(mut stdin) = child.stdin.take() {
-        stdin.write_all(batch.as_bytes())?;
+    let mut ip = IpBatch::start(arguments, lock)?;
+    ip.run(batch)?;
+    ip.finish()
+}
+
+/// iproute2, which carries out commands as they come.
+#[derive(Debug)]
+pub(crate) struct IpBatch {
+    child: Child,
+    arguments: String,
+}
+
+impl IpBatch {
+    /// Starts iproute2 with `arguments`, which have it read commands from standard input.
+    fn start(arguments: &[&str], lock: Option<&File>) -> io::Result<IpBatch> {
+        let held = lock.map(File::try_clone).transpose()?;
+        let child = Command::new("ip")
+            .args(arguments)
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(held.map_or_else(Stdio::null, Stdio::from))
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| failed("cannot run `ip` of iproute2", error))?;
+        Ok(IpBatch { child, arguments: arguments.join(" ") })
     }
-    let output = child.wait_with_output()?;
-    if output.status.success() {
-        return Ok(());
+
+    /// Has the commands of `batch`, a line each, carried out soon.
+    ///
+    /// # Errors
+    /// If iproute2 has ended.
+    pub(crate) fn run(&mut self, batch: &str) -> io::Result<()> {
+        self.child.stdin.as_mut().map_or(Ok(()), |stdin| stdin.write_all(batch.as_bytes()))
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(io::Error::other(format!("ip {}: {}", arguments.join(" "), said.trim())))
+
+    /// Waits until all commands have been carried out.
+    ///
+    /// # Errors
+    /// If one has failed, with its message.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        let output = self.child.wait_with_output()?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(io::Error::other(format!("ip {}: {}", self.arguments, said.trim())))
+    }
 }
 
 #[cfg(test)]

@@ -11,5 +11,11 @@ pub(crate) fn control(model: &Model) -> Option<ControlParams> {
 
 /// Returns whether the estimator reads the bytes in sockets.
 pub(crate) fn reads_sockets(control: &ControlParams) -> bool {
-    matches!(control.estimator, Estimator::SocketBuffers | Estimator::SlowSocketBuffers)
+    match control.estimator {
+        Estimator::SocketBuffers
+        | Estimator::SlowSocketBuffers
+        | Estimator::Hints
+        | Estimator::TimedHints => true,
+        Estimator::NicQueues | Estimator::SwitchCounters | Estimator::SendCalls => false,
+    }
 }

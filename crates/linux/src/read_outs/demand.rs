@@ -28,6 +28,7 @@ use crate::edge::SocketBacklog;
 use crate::edge::frame::host_at;
 use crate::failure::start_thread;
 use crate::net::namespaces::Namespaces;
+use crate::read_outs::hints::Announcements;
 use crate::read_outs::lateness::{Spread, rough};
 use crate::read_outs::series::WindowSeries;
 use crate::read_outs::sock_diag::SockDiag;
@@ -84,6 +85,8 @@ pub struct Readings {
     pub late: u64,
     /// The windows of connections over time, where they are observed.
     pub(crate) series: Option<WindowSeries>,
+    /// The warning of announcements that were rejected.
+    pub(crate) hints_rejected: Option<String>,
 }
 
 /// Reads the hosts' sockets until it is dropped.
@@ -95,9 +98,10 @@ pub(crate) struct SocketReader {
 
 /// State of a reader's thread.
 struct ReadHosts {
+    control: ControlParams,
     sockets: Vec<SockDiag>,
-    /// The most bytes of a connection that count.
-    most: u64,
+    /// The data that is announced, where it counts.
+    announced: Option<Announcements>,
     /// The connections of MPTCP of a host, and where they lead.
     tokens: BTreeSet<(u32, HostId)>,
     /// The windows of connections over time, where they are observed.
@@ -106,7 +110,7 @@ struct ReadHosts {
 
 impl SocketReader {
     /// Starts a thread that reads the sockets of all hosts by `clock`, and returns it with its readings. A `series`
-    /// gets samples from them.
+    /// gets samples from them. What is `announced` is added.
     ///
     /// # Errors
     /// If the system refuses.
@@ -116,11 +120,13 @@ impl SocketReader {
         hosts: u32,
         clock: Clock,
         series: Option<WindowSeries>,
+        announced: Option<Announcements>,
     ) -> io::Result<(SocketReader, Receiver<SocketBacklog>)> {
         let sockets = (0..hosts).map(|host| namespaces.inside(host, SockDiag::open));
         let hosts = ReadHosts {
+            control: control.clone(),
             sockets: sockets.collect::<io::Result<_>>()?,
-            most: control.socket_buffer.get(),
+            announced,
             tokens: BTreeSet::new(),
             series,
         };
@@ -169,7 +175,7 @@ fn run(
         let begin = Time::from_ps(due.as_ps().saturating_sub(margin.as_ps()));
         thread::sleep(Duration::from_nanos(begin.saturating_since(clock.now()).as_ps() / 1_000));
         let begun = clock.now();
-        let demand = hosts.read(begun)?;
+        let demand = hosts.read(begun, due)?;
         let at = clock.now();
         seen.took.record(at.saturating_since(begun));
         seen.weeks += u64::from(is_last);
@@ -182,13 +188,16 @@ fn run(
             break;
         }
     }
+    seen.hints_rejected = hosts.announced.as_ref().and_then(Announcements::warning);
     seen.series = hosts.series;
     Ok(seen)
 }
 
 impl ReadHosts {
-    /// Reads at `now` the bytes that wait in all sockets, from each host to each other.
-    fn read(&mut self, now: Time) -> io::Result<Demand> {
+    /// Reads at `now` the bytes that wait in all sockets, from each host to each other, and adds the announced bytes
+    /// that count for a reading that is `due`.
+    fn read(&mut self, now: Time, due: Time) -> io::Result<Demand> {
+        let most = self.control.socket_buffer.get();
         let is_sampled = self.series.as_mut().is_some_and(|series| series.is_due(now));
         let mut series = self.series.as_mut().filter(|_| is_sampled);
         let hosts = self.sockets.len();
@@ -201,12 +210,15 @@ impl ReadHosts {
                     series.take(now, HostId(sender as u32), &socket);
                 }
                 let Some(receiver) = host_at(socket.to, hosts as u32) else { return };
-                *demand.get_mut(sender, receiver.0 as usize) += socket.unsent.min(self.most);
+                *demand.get_mut(sender, receiver.0 as usize) += socket.unsent.min(most);
                 tokens.extend(socket.token.map(|token| (token, receiver)));
             })?;
             for &(token, receiver) in &*tokens {
-                *demand.get_mut(sender, receiver.0 as usize) += diag.mptcp_unsent(token)?.min(self.most);
+                *demand.get_mut(sender, receiver.0 as usize) += diag.mptcp_unsent(token)?.min(most);
             }
+        }
+        if let (Some(announced), Some(within)) = (&mut self.announced, self.control.hints_within(due)) {
+            announced.add(now, &within, &mut demand)?;
         }
         Ok(demand)
     }

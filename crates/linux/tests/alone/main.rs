@@ -179,7 +179,11 @@ fn what_is_not_emulated_is_said_before_anything_is_made() {
         return;
     }
     for (lines, key) in [
-        ("[host]\nack_priority = 7\n[workload.i]\nkind = 'incast'\nsize = '1KB'\nevery = '1s'\n", "host"),
+        (
+            "[host]\npriority_by_size = ['1MB']\n\
+             [workload.i]\nkind = 'incast'\nsize = '1KB'\nevery = '1s'\n",
+            "host.priority_by_size",
+        ),
         (
             "[host.qjump]\nrefill = 'periodic'\n[workload.i]\nkind = 'incast'\nsize = '1KB'\nevery = '1s'\n",
             "host.qjump.refill",

@@ -47,10 +47,6 @@ impl Checker<'_> {
             let message = "in a hybrid network hosts choose the switch, and there is one path by each";
             self.error(&["paths", selector], message, "off");
         }
-        if model.has_scheduled_faults() {
-            let message = "links of a hybrid network do not fail: no schedule takes account of it";
-            self.error(&["fault"], message, "a constant `rate`, or no fault");
-        }
         if model.has_flow_control() {
             let message = "flow control would pause the circuits' queues as well";
             self.error(&["port"], message, "`pfc = \"off\"` in a hybrid network");

@@ -1,48 +1,43 @@
 //! The demand of hosts, as the controller of circuits asks for it.
 
+use std::ops::RangeInclusive;
+
 use plimsoll_circuits::{ControlParams, Demand, Estimator};
 use plimsoll_fabric::net::HostId;
-use plimsoll_units::{Span, Time};
+use plimsoll_units::Time;
 
 /// The part of the hosts' state that the controller of circuits can read.
 #[derive(Debug)]
 pub(super) struct DemandReader {
-    estimator: Estimator,
-    /// The most bytes of a connection that its socket buffer shows.
-    socket_buffer: u64,
-    /// How often slow estimators read.
-    poll: Span,
+    params: ControlParams,
     /// The last reading of a slow estimator, and its number.
     polled: Option<(u64, Demand)>,
 }
 
 impl DemandReader {
     pub(super) fn new(params: &ControlParams) -> DemandReader {
-        DemandReader {
-            estimator: params.estimator,
-            socket_buffer: params.socket_buffer.get(),
-            poll: params.poll,
-            polled: None,
-        }
+        DemandReader { params: params.clone(), polled: None }
     }
 
-    /// Returns whether applications report the data that they will send.
-    pub(super) fn takes_hints(&self) -> bool {
-        self.estimator == Estimator::Hints
+    /// Returns the times between which data that applications announce may become ready to count at `now`; `None`
+    /// where it never counts.
+    pub(super) fn hints_within(&self, now: Time) -> Option<RangeInclusive<Time>> {
+        self.params.hints_within(now)
     }
 
     /// Reads what ends of connections of `hosts` hosts have written and not yet sent.
     pub(super) fn read(&mut self, now: Time, hosts: usize, unsent: impl Iterator<Item = Unsent>) -> Demand {
-        match self.estimator {
+        let socket_buffer = self.params.socket_buffer.get();
+        match self.params.estimator {
             Estimator::NicQueues | Estimator::SwitchCounters => Demand::new(hosts),
-            Estimator::SendCalls | Estimator::Hints => sum(hosts, unsent, u64::MAX),
-            Estimator::SocketBuffers => sum(hosts, unsent, self.socket_buffer),
+            Estimator::SendCalls | Estimator::Hints | Estimator::TimedHints => sum(hosts, unsent, u64::MAX),
+            Estimator::SocketBuffers => sum(hosts, unsent, socket_buffer),
             Estimator::SlowSocketBuffers => {
-                let reading = now.as_ps() / self.poll.as_ps().max(1);
+                let reading = now.as_ps() / self.params.poll.as_ps().max(1);
                 match &self.polled {
                     Some((last, demand)) if *last == reading => demand.clone(),
                     _ => {
-                        let demand = sum(hosts, unsent, self.socket_buffer);
+                        let demand = sum(hosts, unsent, socket_buffer);
                         self.polled = Some((reading, demand.clone()));
                         demand
                     }

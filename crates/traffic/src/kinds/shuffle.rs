@@ -160,22 +160,26 @@ struct ShuffleJob {
 
 impl ShuffleSource {
     fn new(config: ShuffleConfig, streams: &Streams, name: &str) -> ShuffleSource {
-        ShuffleSource {
+        let begins = config.start < config.until;
+        let mut source = ShuffleSource {
             draws: streams.word(&format!("workload/{name}/draws")),
             pool: WorkloadConnections::new(config.connection_per_message),
             exchanges: Exchanges::new(config.workload, config.mappers.len(), u32::MAX),
             wave: 0,
-            next: if config.start < config.until { config.start } else { Time::MAX },
+            next: if begins { config.start } else { Time::MAX },
             to_ask: vec![Vec::new(); config.reducers.len()],
             left: 0,
             job: ShuffleJob { created: None, done: 0, sum: Span::ZERO, fastest: Span::MAX, is_over: false },
             config,
+        };
+        if begins {
+            source.list_wave();
         }
+        source
     }
 
-    fn begin_wave(&mut self, now: Time, actions: &mut Actions) {
-        self.next = Time::MAX;
-        self.job.created.get_or_insert(now);
+    /// Lists the transfers of the wave that begins next.
+    fn list_wave(&mut self) {
         let reducers = self.config.reducers.len() as u64;
         for (number, reducer) in self.config.reducers.iter().enumerate() {
             let mappers = &self.config.mappers;
@@ -188,6 +192,11 @@ impl ShuffleSource {
             self.left += order.len() as u64;
             self.to_ask[number] = order;
         }
+    }
+
+    fn begin_wave(&mut self, now: Time, actions: &mut Actions) {
+        self.next = Time::MAX;
+        self.job.created.get_or_insert(now);
         for reducer in 0..self.config.reducers.len() {
             for _ in 0..self.config.parallel {
                 if !self.fetch(now, reducer, actions) {
@@ -242,7 +251,22 @@ impl ShuffleSource {
         let next = now.saturating_add(self.config.pause);
         if next < self.config.until {
             self.next = next;
+            self.list_wave();
         }
+    }
+
+    /// Returns when each of the transfers that a reducer may have under way at once can begin the next one, the
+    /// earliest first, by reducer. A transfer under way is expected to take `mean`.
+    fn slots(&self, mean: Option<Span>) -> Vec<Vec<Time>> {
+        let mut slots = vec![Vec::new(); self.config.reducers.len()];
+        if self.next < Time::MAX {
+            slots.fill(vec![self.next; self.config.parallel as usize]);
+        }
+        for (reducer, created) in self.exchanges.created() {
+            slots[reducer as usize].push(mean.map_or(Time::MAX, |mean| created.saturating_add(mean)));
+        }
+        slots.iter_mut().for_each(|slots| slots.sort_unstable());
+        slots
     }
 
     /// Returns the record of the job, if it has an end and counts.
@@ -299,16 +323,23 @@ impl Source for ShuffleSource {
         pairs(reducers, mappers).filter(|_| !connection_per_message).collect()
     }
 
-    /// The requested transfers, and the transfers of the wave that will be requested: finished map outputs.
+    /// The requested transfers, and the transfers of the wave that will be requested: finished map outputs. A transfer
+    /// begins when an earlier one of its reducer ends, which is expected after the mean time of the completed ones;
+    /// before one has completed, only the first transfers of a wave have a time.
     fn hints(&self, tell: &mut dyn FnMut(Hint)) {
         self.exchanges.hints(tell);
-        for (reducer, to_ask) in self.to_ask.iter().enumerate() {
-            for &mapper in to_ask {
+        let mean = (self.job.done > 0).then(|| self.job.sum / u64::from(self.job.done));
+        for ((reducer, to_ask), slots) in self.to_ask.iter().enumerate().zip(self.slots(mean)) {
+            for (turn, &mapper) in to_ask.iter().rev().enumerate() {
                 let (_, bytes) = self.draw(reducer, mapper);
+                let rounds = turn.checked_div(slots.len()).unwrap_or(0) as u64;
+                let ready = slots.get(turn.checked_rem(slots.len()).unwrap_or(0));
+                let wait = if rounds == 0 { Some(Span::ZERO) } else { mean.map(|mean| mean * rounds) };
                 tell(Hint {
                     from: self.config.mappers[mapper as usize],
                     to: self.config.reducers[reducer],
                     bytes,
+                    ready: ready.zip(wait).map_or(Time::MAX, |(ready, wait)| ready.saturating_add(wait)),
                 });
             }
         }

@@ -180,6 +180,11 @@ impl NextHops {
         self.racks + 1
     }
 
+    /// Returns the port to the circuit switch by which `host` sends.
+    pub(crate) fn circuit_from(&self, host: u32) -> PortId {
+        PortId(self.first_circuit() + host)
+    }
+
     /// Returns the port of the circuit switch towards `host`.
     pub(crate) fn circuit_to(&self, host: u32) -> PortId {
         PortId(self.first_circuit() + self.hosts() + host)
@@ -229,7 +234,7 @@ impl NextHops {
             return PortId(self.hosts() + dst);
         }
         if packet.path_class() == PathClass::Circuit {
-            return PortId(self.first_circuit() + src);
+            return self.circuit_from(src);
         }
         let uplink = src % self.hosts_per_rack % self.packet_uplinks;
         PortId(self.first_up() + switch * self.packet_uplinks + uplink)

@@ -12,6 +12,7 @@ use super::pace::Shares;
 use super::plan::DrivenSource;
 use crate::clock::Clock;
 use crate::net::transports::KernelTransport;
+use crate::read_outs::hints::SourceHints;
 
 /// Interval at which a thread that waits for a socket checks whether the run has ended.
 pub(super) const PATIENCE: Duration = Duration::from_millis(200);
@@ -35,7 +36,7 @@ impl AgentSettings {
 }
 
 /// The hosts between which sources send, and the network between them.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct AgentContext {
     /// The settings of all connections.
     pub(crate) settings: AgentSettings,
@@ -45,6 +46,8 @@ pub(crate) struct AgentContext {
     pub(crate) network: Network,
     /// The transports, by workload.
     pub(crate) transports: Vec<KernelTransport>,
+    /// Where sources announce the data that they will send, if the controller of circuits takes account of it.
+    pub(crate) hints: Option<Arc<SourceHints>>,
 }
 
 impl AgentContext {

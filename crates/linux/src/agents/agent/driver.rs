@@ -37,6 +37,8 @@ pub(super) struct SourceDriver {
     context: Arc<AgentContext>,
     driven: DrivenSource,
     shared: Arc<Shared>,
+    /// The number of the source's workload.
+    number: u16,
     source: Box<dyn Source>,
     epoll: OwnedFd,
     pipes: Pipes,
@@ -91,6 +93,7 @@ impl SourceDriver {
             context: Arc::clone(context),
             driven,
             shared: Arc::clone(shared),
+            number: driven.number,
             source,
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             pipe_of: Vec::new(),
@@ -109,6 +112,7 @@ impl SourceDriver {
     /// # Errors
     /// Fails if the system refuses, or a connection breaks.
     pub(super) fn run(mut self) -> io::Result<Records> {
+        self.announce();
         self.prepare()?;
         while !self.is_over() {
             let now = self.catch_up()?;
@@ -274,7 +278,15 @@ impl SourceDriver {
             self.datagrams.send(&self.epoll, &datagram)?;
         }
         self.take_records();
+        self.announce();
         Ok(())
+    }
+
+    /// Announces the data that the source will send.
+    fn announce(&self) {
+        if let Some(hints) = &self.context.hints {
+            hints.replace(self.number, self.source.as_ref(), self.context.settings.origin);
+        }
     }
 
     fn write(&mut self, write: Write) -> io::Result<()> {

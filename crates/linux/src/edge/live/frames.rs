@@ -67,6 +67,8 @@ pub trait Out {
     fn delivered(&mut self, egress: Egress);
     /// The fabric has lost the frame of that number.
     fn dropped(&mut self, frame: u32);
+    /// The schedule of a week has circuits for `host` as the sender, or none, unlike that of the week before.
+    fn circuits_changed(&mut self, _host: HostId, _has_some: bool) {}
 }
 
 /// Discards all frames that leave the fabric.

@@ -447,3 +447,24 @@ fn priorities_are_those_of_workloads_and_their_transports() {
     let expected = Priorities::default().with(3).with(5);
     assert_eq!(priorities(&scenario.points()[0].model), expected);
 }
+
+/// A night of 2 ms in each 3 ms pauses acknowledgements alone, whose priority is not that of data: a segment without
+/// payload waits for the next day, and data does not.
+#[test]
+fn acknowledgements_are_paused_apart_from_data() {
+    let text = format!(
+        "{RACK}[host]\nack_priority = 1\ntdma = {{ day = '1ms', night = '2ms', priorities = [1] }}\n\
+         [port.host]\norder = 'priorities'\n"
+    );
+    let mut fabric = LiveFabric::new(&model(&text)).unwrap();
+    let mut seen = Seen::default();
+    let night = Time::ZERO + Span::from_us(1_500);
+    let data = Header { priority: 0, ..header(1, 1) };
+    fabric.on_frame(night, HostId(0), Header { is_control: true, payload: 0, ..data }, 60, 1, &mut seen);
+    fabric.on_frame(night, HostId(0), data, 1000, 2, &mut seen);
+    assert!(!fabric.holds(night, HostId(0)), "data may leave");
+    fabric.advance(Time::ZERO + Span::from_us(2_900), &mut seen);
+    assert_eq!(seen.left.iter().map(|left| left.1).collect::<Vec<_>>(), [2]);
+    fabric.advance(Time::ZERO + Span::from_us(3_100), &mut seen);
+    assert_eq!(seen.left.iter().map(|left| left.1).collect::<Vec<_>>(), [2, 1]);
+}

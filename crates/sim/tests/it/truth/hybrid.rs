@@ -210,3 +210,121 @@ fn hints_know_of_transfers_that_have_not_begun() {
         assert!(run.outcome.circuit_weeks.iter().all(|week| week.known_sent_bytes <= week.known_bytes));
     }
 }
+
+/// Returns a shuffle among three hosts, which fetch from one mapper at a time.
+fn timed_shuffle(waves: &str) -> Run {
+    run(&format!(
+        "{PROTOTYPE}[circuits]\nestimator = 'timed_hints'\n\
+         [workload.job]\nkind = 'shuffle'\nmappers = ['h0', 'h1', 'h2']\nreducers = ['h0', 'h1', 'h2']\n\
+         parallel = 1\nsize = '1MB'\n{waves}\n"
+    ))
+}
+
+/// A flow that is to begin in 40 ms, in the week of 39 ms, is announced from the first reading on. With its time only
+/// the schedule of that week knows of it, so its circuit is there when it begins; without a time, all schedules up to
+/// it have a circuit, which is empty; send calls show it to a later week.
+#[test]
+fn a_flow_that_is_announced_with_its_time_has_a_circuit_in_its_first_week() {
+    let weeks = |estimator: &str| {
+        let text = format!(
+            "{PROTOTYPE}{}start = '40ms'\n[circuits]\nestimator = '{estimator}'\n",
+            flows("later", "h0", "h5", "1MB")
+        );
+        let run = run(&text);
+        assert_eq!(run.of("later").count(), 1);
+        let known = run.outcome.circuit_weeks.iter().filter(|week| week.known_bytes > 0);
+        let known: Vec<u64> = known.map(|week| week.week).collect();
+        (known[0], carried(&run, known[0], 0, 5), carried(&run, 26, 0, 5))
+    };
+    let (first, bytes, _) = weeks("timed_hints");
+    assert!(first == 26 && bytes > 300_000, "{first} {bytes}");
+    let (first, bytes, later) = weeks("hints");
+    assert!(first == 1 && bytes == 0 && later > 300_000, "{first} {bytes} {later}");
+    let (first, bytes, none) = weeks("send_calls");
+    assert!(first == 27 && bytes > 300_000 && none == 0, "{first} {bytes} {none}");
+}
+
+/// Before a transfer has completed, a job cannot say when the next one begins; a wave that begins after a pause is
+/// known to the schedule of its week: its first three transfers, one of each reducer.
+#[test]
+fn a_job_announces_its_next_wave_to_the_week_in_which_it_begins() {
+    let run = timed_shuffle("waves = 2\npause = '10ms'");
+    let weeks = &run.outcome.circuit_weeks;
+    assert!((2_500_000..=3_000_000).contains(&weeks[1].known_bytes), "{}", weeks[1].known_bytes);
+    let mut begins: Vec<Time> = run.of("job").map(|message| message.created).collect();
+    begins.sort();
+    let second = weeks.iter().rposition(|week| week.begins <= begins[6]).unwrap();
+    assert_eq!((weeks[second - 1].known_bytes, weeks[second].known_bytes), (0, 3_000_000));
+}
+
+/// The two directions of the link between two nodes fail from 3 ms until 12 ms; routing learns it half a millisecond
+/// later.
+fn fault(from: &str, to: &str) -> String {
+    format!(
+        "[[fault]]\nfrom = '{from}'\nto = '{to}'\ndown = true\nat = '3ms'\nuntil = '12ms'\n\
+         [paths]\nconvergence_delay = '500us'\n"
+    )
+}
+
+/// The link of a rack to the circuit switch fails: until routing knows, packets are lost with it; from then on its
+/// hosts get no circuits, and their data goes by the packet switch; when the link is back they get circuits again.
+/// Other hosts have theirs all the time.
+#[test]
+fn hosts_whose_link_to_the_circuit_switch_has_failed_get_no_circuits() {
+    for scheduler in ["solstice", "rotor"] {
+        let run = run(&format!(
+            "{PROTOTYPE}{}{}start = '5ms'\n{}{}[circuits]\nscheduler = '{scheduler}'\n",
+            flows("cut", "h0", "h5", "12MB"),
+            flows("beside", "h0", "h6", "300KB"),
+            flows("whole", "h2", "h3", "12MB"),
+            fault("tor0", "ocs0")
+        ));
+        assert!(run.messages.iter().all(|message| message.completed.is_some()), "{scheduler}");
+        assert!(run.counters.link_drops > 0 && run.counters.no_route_drops == 0, "{:?}", run.counters);
+        let circuits = |sender, week: &dyn Fn(u64) -> bool| {
+            // A circuit that is established when a week begins counts in it, however soon it ends.
+            let of_pair =
+                |circuit: &&CircuitUse| circuit.sender.0 == sender && circuit.bytes > 0 && week(circuit.week);
+            run.circuits.iter().filter(of_pair).count()
+        };
+        // Week 2 begins at 3 ms and was scheduled before; the demand of week 8 is read at 11.6 ms.
+        let down = |week| (3..=8).contains(&week);
+        assert!(circuits(0, &|week| week <= 2) > 0 && circuits(0, &|week| week > 8) > 0, "{scheduler}");
+        assert_eq!(circuits(0, &down), 0, "{scheduler}");
+        assert!(circuits(2, &down) > 0, "{scheduler}");
+        let beside = run.of("beside").next().and_then(|message| message.completed).unwrap();
+        assert!(beside < Time::ZERO + Span::from_ms(12), "{scheduler}: {beside:?}");
+    }
+}
+
+/// Without its links to the packet switch a rack has circuits, and what needs the packet switch waits for its return.
+/// Without its own link a host has neither.
+#[test]
+fn hosts_cut_off_from_a_switch_wait_for_it() {
+    let done = |from: &str, to: &str| {
+        let run = run(&format!(
+            "{PROTOTYPE}{}{}{}[circuits]\npacket_only = ['request']\n",
+            flows("bulk", "h0", "h5", "6MB"),
+            flows("request", "h0", "h5", "100KB").replace("'100KB'", "'100KB'\nstart = '4ms'"),
+            fault(from, to)
+        ));
+        let latest = |name| run.of(name).map(|message| message.completed.unwrap()).max().unwrap();
+        (latest("bulk"), latest("request"))
+    };
+    let at = |ms| Time::ZERO + Span::from_ms(ms);
+    let (_, request) = done("tor0", "eps0");
+    assert!(request > at(12), "{request:?}");
+    let (bulk, request) = done("h0", "tor0");
+    assert!(bulk > at(12) && request > at(12), "{bulk:?} {request:?}");
+}
+
+/// A link of a rack to the packet switch that becomes slow, and one to the circuit switch: what a packet's way took is
+/// still counted exactly, and everything arrives.
+#[test]
+fn slow_links_of_a_hybrid_network_are_counted_with_their_rate() {
+    for to in ["eps0", "ocs0"] {
+        let fault = fault("tor0", to).replace("down = true", "rate = '500Mbps'");
+        let run = run(&format!("{PROTOTYPE}{}{fault}", flows("bulk", "h0", "h5", "3MB")));
+        assert!(run.messages.iter().all(|message| message.completed.is_some()), "{to}");
+    }
+}
