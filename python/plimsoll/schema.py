@@ -419,6 +419,10 @@ class Host(TypedDict, total=False):
     to the second 6, and so on; at most 7 sizes, each larger than the one before. Default none."""
     ack_priority: int
     """The priority of packets without data, 0 to 7. Default that of their connection."""
+    guest: Mapping[str, int]
+    """The guest of the sending host that sends a workload's packets, such as a virtual machine, by the workload's
+    name: 0 (the default, the host itself) to 63. The guests of a host share its NIC and its queue; each has
+    QJump's limiters of its own."""
     rank: Rank
     """What pFabric's queues sort by. Packets without data come before all others."""
 
@@ -489,9 +493,10 @@ class NicBurstParams(TypedDict, total=False):
 class QjumpParams(TypedDict, total=False):
     """QJump at the hosts: limits of the bytes that each level may send in a network epoch."""
     hosts: int
-    """n: how many hosts may send to one at the same time, 1 or more. Default all hosts of the topology. A smaller
-    number assumes less contention (of four hosts, 4:1 is the worst case; 2:1 lets all send twice as much, 1:1
-    four times) and queues where the assumption is wrong."""
+    """n: how many hosts may send to one at the same time, 1 or more. Default all hosts of the topology, each
+    counted once for each of its guests (`host.guest`), since each guest has buckets of its own. A smaller number
+    assumes less contention (of four hosts, 4:1 is the worst case; 2:1 lets all send twice as much, 1:1 four
+    times) and queues where the assumption is wrong."""
     packet: Bytes
     """P: the largest packet of the levels with a bound, in bytes with its header: 1 B to 65 KB. Default 256 B (the
     paper's example)."""
@@ -1973,6 +1978,10 @@ class HostPartial(TypedDict, total=False):
     to the second 6, and so on; at most 7 sizes, each larger than the one before. Default none."""
     ack_priority: int
     """The priority of packets without data, 0 to 7. Default that of their connection."""
+    guest: Mapping[str, int]
+    """The guest of the sending host that sends a workload's packets, such as a virtual machine, by the workload's
+    name: 0 (the default, the host itself) to 63. The guests of a host share its NIC and its queue; each has
+    QJump's limiters of its own."""
     rank: Rank
     """What pFabric's queues sort by. Packets without data come before all others."""
 
@@ -2043,9 +2052,10 @@ class NicBurstParamsPartial(TypedDict, total=False):
 class QjumpParamsPartial(TypedDict, total=False):
     """QJump at the hosts: limits of the bytes that each level may send in a network epoch."""
     hosts: int
-    """n: how many hosts may send to one at the same time, 1 or more. Default all hosts of the topology. A smaller
-    number assumes less contention (of four hosts, 4:1 is the worst case; 2:1 lets all send twice as much, 1:1
-    four times) and queues where the assumption is wrong."""
+    """n: how many hosts may send to one at the same time, 1 or more. Default all hosts of the topology, each
+    counted once for each of its guests (`host.guest`), since each guest has buckets of its own. A smaller number
+    assumes less contention (of four hosts, 4:1 is the worst case; 2:1 lets all send twice as much, 1:1 four
+    times) and queues where the assumption is wrong."""
     packet: Bytes
     """P: the largest packet of the levels with a bound, in bytes with its header: 1 B to 65 KB. Default 256 B (the
     paper's example)."""

@@ -25,13 +25,9 @@ int classify_traffic(struct __sk_buff *skb)
 SEC("tc")
 int classify_packet(struct __sk_buff *skb)
 {
-	__u16 *head = network_header(skb);
+	int level = class_selector(skb);
 
-	if (!head)
-		return TC_ACT_UNSPEC;
-	if (skb->protocol == bpf_htons(ETH_P_IP))
-		skb->priority = bpf_ntohs(*head) >> 5 & 7;
-	else if (skb->protocol == bpf_htons(ETH_P_IPV6))
-		skb->priority = bpf_ntohs(*head) >> 9 & 7;
+	if (level >= 0)
+		skb->priority = level;
 	return TC_ACT_UNSPEC;
 }

@@ -39,6 +39,20 @@ static __always_inline __u16 *network_header(struct __sk_buff *skb)
 	return data + ETH_HLEN + sizeof(__u16) <= end ? data + ETH_HLEN : NULL;
 }
 
+/* Returns the class selector of the DSCP, which carries a level; -1 for a packet that is neither IPv4 nor IPv6. */
+static __always_inline int class_selector(struct __sk_buff *skb)
+{
+	__u16 *head = network_header(skb);
+
+	if (!head)
+		return -1;
+	if (skb->protocol == bpf_htons(ETH_P_IP))
+		return bpf_ntohs(*head) >> 5 & 7;
+	if (skb->protocol == bpf_htons(ETH_P_IPV6))
+		return bpf_ntohs(*head) >> 9 & 7;
+	return -1;
+}
+
 /* Sets Congestion Experienced; returns true if the packet now carries it. */
 static __always_inline int set_ce(struct __sk_buff *skb)
 {

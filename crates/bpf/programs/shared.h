@@ -13,6 +13,8 @@
 
 /// The number of the limiter's levels: 802.1Q has eight priorities.
 #define QJUMP_LEVELS 8
+/// The most guests of a limiter, each with a bucket for each level; the host itself is guest 0.
+#define QJUMP_GUESTS 8
 /// The bucket of a level without limit, which keeps no state and has no cost.
 #define QJUMP_UNLIMITED 0xffffffffffffffff
 /// A program lets the packet pass, to the next program if there is one: TC_ACT_UNSPEC, -1.
@@ -38,6 +40,10 @@ struct qjump_settings {
 	__u64 vlan;
 	/// The bytes per epoch of each level.
 	__u64 full[QJUMP_LEVELS];
+	/// The source address of each guest's frames, its first byte in bits 40 to 47; 0 for none.
+	__u64 guest_address[QJUMP_GUESTS];
+	/// The level of each guest's packets; 8 for the class selector of their DSCP.
+	__u64 guest_level[QJUMP_GUESTS];
 };
 
 /// The bucket of one level.

@@ -60,7 +60,7 @@ pub use {
     profile::Profile,
     program::{Attached, HookDirection, Inputs, Packet, Program, ProgramSize, TestRun},
     qjump::{
-        CgroupLink, LimiterProgram, PacketClassifier, PortClassifier, SocketClassifier, Tag,
+        CgroupLink, LimitedGuest, LimiterProgram, PacketClassifier, PortClassifier, SocketClassifier, Tag,
         TrafficClassifier,
     },
     queue_length::QueueLength,

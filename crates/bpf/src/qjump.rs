@@ -12,8 +12,8 @@ use plimsoll_units::Span;
 use rustix::fs::{Mode, OFlags};
 
 use crate::shared::{
-    ACTION_DROP, ACTION_PASS, ACTION_REFUSE, CLASSIFIED_PORTS, PortClassifierSettings, QJUMP_LEVELS,
-    QjumpBucket, QjumpClassifierSettings, QjumpCounts, QjumpSettings, Shared,
+    ACTION_DROP, ACTION_PASS, ACTION_REFUSE, CLASSIFIED_PORTS, PortClassifierSettings, QJUMP_GUESTS,
+    QJUMP_LEVELS, QjumpBucket, QjumpClassifierSettings, QjumpCounts, QjumpSettings, Shared,
 };
 use crate::{Error, Inputs, Packet, Program};
 
@@ -47,6 +47,25 @@ impl LimiterProgram {
         tag: Tag,
         inputs: Inputs,
     ) -> Result<LimiterProgram, Error> {
+        LimiterProgram::load_for_guests(levels, excess, tag, &[], inputs)
+    }
+
+    /// Loads a limiter as [`LimiterProgram::load_tagging`] does, in which each of these guests, at most 8, has buckets
+    /// of its own. Packets of other source addresses are the host's.
+    ///
+    /// # Errors
+    /// Returns the errors of [`LimiterProgram::load_tagging`].
+    ///
+    /// # Panics
+    /// Panics if there are more guests, or a level is 8 or more.
+    pub fn load_for_guests(
+        levels: &Levels,
+        excess: Excess,
+        tag: Tag,
+        guests: &[LimitedGuest],
+        inputs: Inputs,
+    ) -> Result<LimiterProgram, Error> {
+        assert!(guests.len() <= QJUMP_GUESTS as usize, "{} guests", guests.len());
         let mut settings = QjumpSettings {
             inputs_from_cb: inputs.in_packet(),
             epoch_ns: LimiterProgram::epoch(levels).as_ps() / PS_PER_NS,
@@ -58,6 +77,12 @@ impl LimiterProgram {
         };
         for (full, level) in settings.full.iter_mut().zip(&levels.levels) {
             *full = level.bucket.get();
+        }
+        for (index, guest) in guests.iter().enumerate() {
+            let level = guest.level.map_or(QJUMP_LEVELS, u64::from);
+            assert!(guest.level.is_none() || level < QJUMP_LEVELS, "guest {index} has level {level}");
+            settings.guest_address[index] = guest.address;
+            settings.guest_level[index] = level;
         }
         Program::load("qjump", "qjump", Some(&settings.to_bytes())).map(LimiterProgram)
     }
@@ -73,17 +98,30 @@ impl LimiterProgram {
     }
 
     /// Returns the program, to pin its maps `state` (a [`QjumpBucket`] a level) and `counts` (a [`QjumpCounts`] a level
-    /// and processor).
+    /// and processor). The entry of a guest's level is that of [`LimiterProgram::place`].
     pub fn into_program(self) -> Program {
         self.0
     }
 
-    /// Reads the counts of the packets of `level`, which is less than 8, over all processors.
+    /// Returns the index in the maps of the level of a guest, by its number from 1; the host itself is guest 0.
+    pub fn place(guest: usize, level: u8) -> u32 {
+        guest as u32 * QJUMP_LEVELS as u32 + u32::from(level)
+    }
+
+    /// Reads the counts of the host's packets of `level`, which is less than 8, over all processors.
     ///
     /// # Errors
     /// Returns [`Error::Kernel`] if the map cannot be read.
     pub fn counts(&self, level: u8) -> Result<QjumpCounts, Error> {
-        Ok(QjumpCounts::sum(&self.0.counts(u32::from(level))?))
+        self.counts_of(0, level)
+    }
+
+    /// Reads the counts of a guest's packets of `level`, which is less than 8, over all processors.
+    ///
+    /// # Errors
+    /// Returns [`Error::Kernel`] if the map cannot be read.
+    pub fn counts_of(&self, guest: usize, level: u8) -> Result<QjumpCounts, Error> {
+        Ok(QjumpCounts::sum(&self.0.counts(LimiterProgram::place(guest, level))?))
     }
 
     /// Returns the limiter's verdict on `packet`.
@@ -99,12 +137,20 @@ impl LimiterProgram {
         }
     }
 
-    /// Reads the bucket of `level`, which is less than 8.
+    /// Reads the host's bucket of `level`, which is less than 8.
     ///
     /// # Errors
     /// Returns [`Error::Kernel`] if the map cannot be read.
     pub fn bucket(&self, level: u8) -> Result<QjumpBucket, Error> {
-        self.0.state(u32::from(level))
+        self.bucket_of(0, level)
+    }
+
+    /// Reads a guest's bucket of `level`, which is less than 8.
+    ///
+    /// # Errors
+    /// Returns [`Error::Kernel`] if the map cannot be read.
+    pub fn bucket_of(&self, guest: usize, level: u8) -> Result<QjumpBucket, Error> {
+        self.0.state(LimiterProgram::place(guest, level))
     }
 
     /// Resets all levels to the state before the first packet.
@@ -112,8 +158,18 @@ impl LimiterProgram {
     /// # Errors
     /// Returns [`Error::Kernel`] if the map cannot be written.
     pub fn reset(&self) -> Result<(), Error> {
-        (0..QJUMP_LEVELS as u32).try_for_each(|level| self.0.set_state(level, &QjumpBucket::default()))
+        let places = (1 + QJUMP_GUESTS) * QJUMP_LEVELS;
+        (0..places as u32).try_for_each(|place| self.0.set_state(place, &QjumpBucket::default()))
     }
+}
+
+/// A guest that shares the device of a limiter, such as a virtual machine behind a bridge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LimitedGuest {
+    /// The source address of its frames, the first byte in bits 40 to 47; not 0.
+    pub address: u64,
+    /// The level of its packets, less than 8; `None` for the class selector that it has written into their DSCP.
+    pub level: Option<u8>,
 }
 
 /// The header field that carries a packet's level to the network.

@@ -9,7 +9,8 @@ use std::path::Path;
 use plimsoll_bpf::pinned::Pinned;
 use plimsoll_bpf::{ChosenCgroup, DCTCP_NAME, PacerFeedback, PacerProgram, Tag, pinned};
 use plimsoll_bpf::{
-    HookDirection, Inputs, KernelDctcp, LimiterProgram, PhantomQueueProgram, PortClassifier, Program,
+    HookDirection, Inputs, KernelDctcp, LimitedGuest, LimiterProgram, PhantomQueueProgram, PortClassifier,
+    Program,
 };
 use plimsoll_mechanisms::tcp::{TcpConfig, TransportParams};
 use plimsoll_process::Folder;
@@ -21,7 +22,7 @@ use crate::levels;
 use crate::lock::HostLock;
 use crate::names::{DeviceName, Prefix};
 use crate::plan::NO_PINS;
-use crate::policy::{DeviceSide, QjumpPolicy, Tagging};
+use crate::policy::{DeviceSide, GuestPolicy, QjumpPolicy, Tagging};
 use crate::shaper;
 use crate::step::{Hold, PortProgram, Step, System, Undone};
 
@@ -213,7 +214,11 @@ fn load(program: &PortProgram) -> Result<Program, Error> {
         PortProgram::Ports(levels) => PortClassifier::load(levels)?.into_program(),
         PortProgram::Limiter(qjump) => {
             let levels = qjump.levels().map_err(plimsoll_bpf::Error::from)?;
-            LimiterProgram::load_tagging(&levels, qjump.excess, tag(qjump), Inputs::Kernel)?.into_program()
+            let guest =
+                |guest: &GuestPolicy| LimitedGuest { address: guest.address.bits(), level: guest.level };
+            let guests: Vec<LimitedGuest> = qjump.guest.iter().map(guest).collect();
+            LimiterProgram::load_for_guests(&levels, qjump.excess, tag(qjump), &guests, Inputs::Kernel)?
+                .into_program()
         }
         PortProgram::PhantomQueue(queue) => {
             PhantomQueueProgram::load(&queue.params(), queue.rate, Inputs::Kernel)?.into_program()

@@ -4,7 +4,7 @@ use plimsoll_http::metrics::{self, Exposition, MetricKind};
 use plimsoll_http::{Listener, ListenerReach};
 
 use crate::Error;
-use crate::status::PolicyStatus;
+use crate::status::{LevelStatus, PolicyStatus};
 
 /// Writes all of `statuses` as one OpenMetrics exposition.
 pub fn open_metrics(statuses: &[PolicyStatus]) -> String {
@@ -42,7 +42,7 @@ const FAMILIES: &[(&str, MetricKind, &str, MetricSamples)] = &[
         status.epoch_ns.map(|epoch| (device(status), epoch as f64 / 1e9)).into_iter().collect()
     }),
     ("qjump_budget_bytes", MetricKind::Gauge, "What a level may send in an epoch.", |status| {
-        let limited = status.levels.iter().filter_map(|level| Some((level.level, level.budget_bytes?)));
+        let limited = status.levels.iter().filter_map(|level| Some((level, level.budget_bytes?)));
         limited.map(|(level, budget)| (of_level(status, level, None), budget as f64)).collect()
     }),
     (
@@ -50,16 +50,15 @@ const FAMILIES: &[(&str, MetricKind, &str, MetricSamples)] = &[
         MetricKind::Counter,
         "Packets that passed, or that were refused beyond the budget.",
         |status| {
-            let both = |level: &crate::LevelStatus| {
+            let both = |level: &LevelStatus| {
                 [("passed", level.passed_packets), ("refused", level.refused_packets)]
-                    .map(|(verdict, count)| (of_level(status, level.level, Some(verdict)), count as f64))
+                    .map(|(verdict, count)| (of_level(status, level, Some(verdict)), count as f64))
             };
             status.levels.iter().flat_map(both).collect()
         },
     ),
     ("qjump_bytes", MetricKind::Counter, "Bytes that passed.", |status| {
-        let one =
-            |level: &crate::LevelStatus| (of_level(status, level.level, None), level.passed_bytes as f64);
+        let one = |level: &LevelStatus| (of_level(status, level, None), level.passed_bytes as f64);
         status.levels.iter().map(one).collect()
     }),
     ("phantom_queue_length_bytes", MetricKind::Gauge, "The length of the phantom queue.", |status| {
@@ -125,9 +124,10 @@ fn device(status: &PolicyStatus) -> Labels {
     status.device.iter().map(|device| ("device", device.to_string())).collect()
 }
 
-fn of_level(status: &PolicyStatus, level: u8, verdict: Option<&str>) -> Labels {
+fn of_level(status: &PolicyStatus, level: &LevelStatus, verdict: Option<&str>) -> Labels {
     let mut labels = device(status);
-    labels.push(("level", level.to_string()));
+    labels.extend(level.guest.iter().map(|guest| ("guest", guest.to_string())));
+    labels.push(("level", level.level.to_string()));
     labels.extend(verdict.map(|verdict| ("verdict", verdict.to_owned())));
     labels
 }

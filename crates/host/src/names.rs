@@ -92,6 +92,29 @@ name!(
         && text.strip_prefix('/').is_some_and(|parts| parts.split('/').all(is_part))
 );
 
+name!(
+    /// The address of a network card, of one station.
+    MacAddress, "address of a network card",
+    "six pairs of hexadecimal digits such as `52:54:00:12:34:56`, no group address",
+    |text| bits_of(text).is_some_and(|bits| bits != 0 && bits >> 40 & 1 == 0)
+);
+
+impl MacAddress {
+    /// Returns the address as a number, with its first byte in bits 40 to 47.
+    pub fn bits(&self) -> u64 {
+        bits_of(&self.0).expect("the text was checked when it was read")
+    }
+}
+
+fn bits_of(text: &str) -> Option<u64> {
+    let byte = |pair: &str| {
+        let digits = pair.len() == 2 && pair.chars().all(|c| c.is_ascii_hexdigit());
+        u64::from_str_radix(pair, 16).ok().filter(|_| digits)
+    };
+    let bytes: Vec<u64> = text.split(':').map(byte).collect::<Option<_>>()?;
+    (bytes.len() == 6).then(|| bytes.iter().fold(0, |bits, byte| bits << 8 | byte))
+}
+
 /// Returns the known name that `word` probably means.
 pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known

@@ -14,6 +14,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::journal::Applied;
 use crate::kernel::LINK;
 use crate::levels;
+use crate::names::MacAddress;
 use crate::policy::{Pacer, PhantomQueuePolicy, QjumpPolicy, Subject};
 use crate::status::{
     AssignmentStatus, DctcpStatus, LevelStatus, PacerStatus, PhantomQueueStatus, PolicyStatus,
@@ -138,11 +139,13 @@ fn map(pins: &Path, name: &str) -> Result<Option<Pinned>, Error> {
 fn counted(qjump: &QjumpPolicy, pins: &Path) -> Result<Vec<LevelStatus>, Error> {
     let levels = qjump.levels().map_err(plimsoll_bpf::Error::from)?;
     let counts = map(pins, "counts")?;
-    let status = |(number, level): (usize, &plimsoll_mechanisms::qjump::Level)| {
-        let index = number as u32;
+    let guests = qjump.guest.iter().map(|guest| Some(&guest.address));
+    let status = |guest: usize, address: Option<&MacAddress>, number: usize| {
+        let (level, index) = (&levels.levels[number], LimiterProgram::place(guest, number as u8));
         let by_processor = counts.as_ref().map(|counts| counts.read_per_processor(index)).transpose()?;
         let sum = QjumpCounts::sum(&by_processor.unwrap_or_default());
         Ok(LevelStatus {
+            guest: address.cloned(),
             level: number as u8,
             budget_bytes: level.latency_bound.map(|_| level.bucket.get()),
             rate_bps: level.rate.as_bps(),
@@ -151,7 +154,11 @@ fn counted(qjump: &QjumpPolicy, pins: &Path) -> Result<Vec<LevelStatus>, Error> 
             refused_packets: sum.refused,
         })
     };
-    levels.levels.iter().enumerate().map(status).collect()
+    let all = std::iter::once(None).chain(guests).enumerate();
+    let numbers = 0..levels.levels.len();
+    all.flat_map(|(guest, address)| numbers.clone().map(move |number| (guest, address, number)))
+        .map(|(guest, address, number)| status(guest, address, number))
+        .collect()
 }
 
 fn marked(queue: &PhantomQueuePolicy, pins: &Path, attached: bool) -> Result<PhantomQueueStatus, Error> {

@@ -17,7 +17,7 @@ use plimsoll_mechanisms::{InvalidParam, Mechanism};
 use plimsoll_units::{Bytes, Rate, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::names::{CgroupPath, DeviceName, PolicyName, Prefix, UnitName, nearest};
+use crate::names::{CgroupPath, DeviceName, MacAddress, PolicyName, Prefix, UnitName, nearest};
 
 /// The mechanisms to install on a host. `docs/host.md` explains each key with examples.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ pub struct Policy {
 pub struct QjumpPolicy {
     /// The device whose egress is limited.
     pub device: DeviceName,
-    /// n: how many hosts may send to one at the same time, 1 or more.
+    /// n: how many hosts may send to one at the same time, 1 or more; each guest with buckets of its own counts as one.
     pub hosts: u32,
     /// R: the rate of the slowest edge link, more than 0.
     pub rate: Rate,
@@ -88,6 +88,21 @@ pub struct QjumpPolicy {
     /// The members of levels; other programs have level 0, or the level that they set by SO_PRIORITY.
     #[serde(default)]
     pub assign: Vec<LevelMember>,
+    /// The guests that share the device, at most 8, each with a bucket of its own for every level.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guest: Vec<GuestPolicy>,
+}
+
+/// A guest that shares the limiter's device, such as a virtual machine behind a bridge.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GuestPolicy {
+    /// The source address of its frames.
+    pub address: MacAddress,
+    /// The level of its packets, which `levels` must define. By default it is the class selector of the DSCP that the
+    /// guest has written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<u8>,
 }
 
 /// The header field that carries a level to switches.
@@ -366,6 +381,16 @@ impl QjumpPolicy {
             let twin = self.assign[..index].iter().any(|other| other.subject().as_ref() == Some(&subject));
             allowed(!twin, &place, &subject, "one level for each")?;
         }
+        for (index, guest) in self.guest.iter().enumerate() {
+            let (place, count) = (format!("qjump.guest[{index}]"), levels.levels.len());
+            let range = format!("0 to {}, as `levels` has {count}", count - 1);
+            let level = guest.level.unwrap_or(0);
+            allowed(usize::from(level) < count, &format!("{place}.level"), level, &range)?;
+            let twin = self.guest[..index].iter().any(|other| other.address.bits() == guest.address.bits());
+            allowed(!twin, &format!("{place}.address"), &guest.address, "one entry for each address")?;
+        }
+        let guests = self.guest.len();
+        allowed(guests <= GUESTS_MAX, "qjump.guest", format!("{guests} guests"), "at most 8 guests")?;
         let ports = self.assign.iter().filter(|assignment| assignment.port.is_some()).count();
         allowed(ports <= PORTS_MAX, "qjump.assign", format!("{ports} ports"), "at most 16 ports")
     }
@@ -517,6 +542,8 @@ fn threshold_default() -> Bytes {
 const LONGEST: u64 = 1 << 20;
 /// The most ports that the program of port levels accepts.
 const PORTS_MAX: usize = 16;
+/// The most guests of the limiter.
+const GUESTS_MAX: usize = 8;
 /// The most cgroups that the pacer's program accepts.
 const PACED_CGROUPS_MAX: usize = 8;
 /// The highest VLAN number: 4095 is reserved (802.1Q).

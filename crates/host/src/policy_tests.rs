@@ -37,6 +37,24 @@ fn an_error_says_where_what_and_what_is_allowed() {
         (with("tag = 'pcp'\nvlan = 4095\n"), ["qjump.vlan = 4095", "0 to 4094"]),
         (with("[[qjump.assign]]\nlevel = 8\nport = 1\n"), ["qjump.assign[0].level = 8", "0 to 7"]),
         (with("[[qjump.assign]]\nlevel = 7\n"), ["qjump.assign[0]", "exactly one of"]),
+        (with("[[qjump.guest]]\naddress = '52:54:00:12:34'\n"), ["52:54:00:12:34", "six pairs"]),
+        (with("[[qjump.guest]]\naddress = '01:54:00:12:34:56'\n"), ["line 7", "no group address"]),
+        (
+            with("[[qjump.guest]]\naddress = '52:54:00:12:34:56'\nlevel = 8\n"),
+            ["qjump.guest[0].level = 8", "0 to 7"],
+        ),
+        (
+            with(&"[[qjump.guest]]\naddress = '52:54:00:12:34:ab'\n".repeat(2).replacen("ab", "AB", 1)),
+            ["qjump.guest[1].address", "one entry for each address"],
+        ),
+        (
+            with(
+                &(0..9)
+                    .map(|n| format!("[[qjump.guest]]\naddress = '52:54:00:12:34:0{n}'\n"))
+                    .collect::<String>(),
+            ),
+            ["qjump.guest = 9 guests", "at most 8"],
+        ),
         (with("[[qjump.assign]]\nlevel = 7\nport = 0\n"), ["qjump.assign[0].port", "1 to 65535"]),
         (with("[[qjump.assign]]\nlevel = 7\nunit = 'ssh'\n"), ["line 8", "ends with .service"]),
         (with("[[qjump.assign]]\nlevel = 7\ncgroup = '/a/../b'\n"), ["line 8", "not a valid cgroup path"]),

@@ -6,7 +6,7 @@ use std::fmt;
 use plimsoll_units::{Bytes, Rate, Span};
 use serde::Serialize;
 
-use crate::names::{DeviceName, PolicyName};
+use crate::names::{DeviceName, MacAddress, PolicyName};
 use crate::policy::DeviceSide;
 
 /// The present state of an applied policy.
@@ -30,7 +30,7 @@ pub struct PolicyStatus {
     /// Whether QJump's limiter is attached to its device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limiting: Option<bool>,
-    /// QJump's levels, in ascending order.
+    /// QJump's levels, in ascending order: the host's, then those of each guest.
     pub levels: Vec<LevelStatus>,
     /// The members of the levels.
     pub assignments: Vec<AssignmentStatus>,
@@ -47,6 +47,9 @@ pub struct PolicyStatus {
 /// The state of one level.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct LevelStatus {
+    /// The guest whose bucket it is; none for the host itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guest: Option<MacAddress>,
     /// The number of the level.
     pub level: u8,
     /// The level's budget in bytes per epoch; none without limit.
@@ -146,7 +149,9 @@ impl fmt::Display for PolicyStatus {
         for level in &self.levels {
             let budget =
                 level.budget_bytes.map_or_else(|| "any".to_owned(), |bytes| Bytes::new(bytes).to_string());
-            writeln!(f, " level {} budget {budget} rate {}", level.level, Rate::from_bps(level.rate_bps))?;
+            let guest = level.guest.as_ref().map_or_else(String::new, |guest| format!(" guest {guest}"));
+            let rate = Rate::from_bps(level.rate_bps);
+            writeln!(f, "{guest} level {} budget {budget} rate {rate}", level.level)?;
             let LevelStatus { passed_bytes, passed_packets, refused_packets, .. } = level;
             writeln!(f, "  Sent {passed_bytes} bytes {passed_packets} pkt (refused {refused_packets})")?;
         }

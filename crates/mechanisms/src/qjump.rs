@@ -44,7 +44,8 @@ pub use sharing::{HeardOf, SHARING, Sharers, pace};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QjumpParams {
-    /// n: how many hosts may send to one at the same time, 1 or more. Default all hosts of the topology. A
+    /// n: how many hosts may send to one at the same time, 1 or more. Default all hosts of the topology, each
+    /// counted once for each of its guests (`host.guest`), since each guest has buckets of its own. A
     /// smaller number assumes less contention (of four hosts, 4:1 is the worst case; 2:1 lets all send
     /// twice as much, 1:1 four times) and queues where the assumption is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]

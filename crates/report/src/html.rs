@@ -171,13 +171,14 @@ fn groups(
     summary: &Summary,
     curves: &Curves,
     queues: &[QueueName<'_>],
-) -> [(&'static str, &'static str, Vec<Figure>); 7] {
+) -> [(&'static str, &'static str, Vec<Figure>); 8] {
     let swept = summary.sweep_points().len() > 1;
     [
         ("sweep", "Sweep", if swept { sweep_figures(summary, queues) } else { Vec::new() }),
         ("trade", "Who pays", trade_figure(summary)),
         ("time", "Where the time went", time_figures(summary)),
         ("distributions", "Distributions", distribution_figures(summary, curves)),
+        ("over-time", "Over time", over_time_figures(summary, curves)),
         ("slowdown", "Slowdown", slowdown_figures(summary, curves)),
         ("queues", "Queues", queue_figures(summary, curves, queues)),
         ("circuits", "Circuits", circuit_figures(summary, curves)),
@@ -293,6 +294,10 @@ fn heading(id: &str) -> (&'static str, &'static str) {
         "distributions" => (
             "Distributions",
             "Point at a share to compare the variants there. The tail shows what is left above, decade by decade.",
+        ),
+        "over-time" => (
+            "Over time",
+            "Latency by slot of time. A slot has percentiles where at least a hundred messages were created in it.",
         ),
         "slowdown" => (
             "Slowdown by size",
@@ -442,6 +447,25 @@ fn distribution_figures(summary: &Summary, curves: &Curves) -> Vec<Figure> {
         let (id, tables) =
             (id("distribution", workload, number), vec![tables::percentiles(summary, workload)]);
         figures.push(Figure { id, subject: None, charts, tables, half_width: true });
+    }
+    figures
+}
+
+/// Makes the latency over time of each workload that has enough messages.
+fn over_time_figures(summary: &Summary, curves: &Curves) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for (number, workload) in summary.workloads().into_iter().enumerate() {
+        if !curves.latencies.iter().any(|line| line.workload == workload) {
+            continue;
+        }
+        let points = summary.sweep_points().into_iter();
+        figures.push(Figure {
+            id: id("over-time", workload, number),
+            subject: Some(format!("p99({workload})")),
+            charts: points.map(|point| plots::over_time(summary, curves, workload, point)).collect(),
+            tables: vec![tables::over_time(summary, curves, workload)],
+            half_width: false,
+        });
     }
     figures
 }

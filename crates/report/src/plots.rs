@@ -2,6 +2,7 @@
 
 use plimsoll_results::by_size::SHARES;
 use plimsoll_results::curves::Curves;
+use plimsoll_results::over_time::LatencySlot;
 use plimsoll_results::point::sweep_label;
 use plimsoll_results::stats::paired::{Change, ChangeDirection};
 use plimsoll_results::stats::{Estimate, samples_needed};
@@ -140,6 +141,36 @@ pub fn timeline(summary: &Summary, curves: &Curves, queue: QueueName<'_>, point:
         "Mean of each interval; the band reaches from the least to the greatest value. First replicate.",
         Axis { format: Format::Time, label: "time".to_owned(), ..Axis::default() },
         Axis::from_zero("queueing delay", Format::Time),
+        series,
+    )
+}
+
+/// Charts the p99 of a workload by slot of time at a sweep point, one line a variant, with a band down to the p50.
+pub fn over_time(summary: &Summary, curves: &Curves, workload: &str, point: &Point) -> Chart {
+    let schemes = schemes(summary);
+    let mine = curves.latencies.iter().filter(|line| line.workload == workload && line.sweep == point);
+    let series = mine
+        .map(|line| {
+            let values = |pick: fn(&LatencySlot) -> f64| line.slots.iter().map(pick);
+            let (p50, p99) = (values(|slot| slot.p50_us), values(|slot| slot.p99_us));
+            let (low, high) = (p50.map(Some).collect(), p99.clone().map(Some).collect());
+            ChartLine {
+                around: Some(Around { shape: Shape::Band, low, high }),
+                ..ChartLine::new(
+                    &line.variant,
+                    schemes.color(&line.variant),
+                    values(|slot| slot.ms * 1e3).collect(),
+                    p99.collect(),
+                )
+            }
+        })
+        .collect();
+    let quantity = summary.quantity(workload);
+    Chart::lines(
+        format!("{quantity} of {workload} over time"),
+        "The line is the p99 of each slot of time, by creation; the band reaches down to the p50. All replicates.",
+        Axis { format: Format::Time, label: "time".to_owned(), ..Axis::default() },
+        Axis::from_zero(&quantity.to_lowercase(), Format::Time),
         series,
     )
 }

@@ -10,9 +10,10 @@ use crate::by_size::{SlowdownBySize, buckets};
 use crate::circuit_curves::{self, CircuitCurves, WINDOW_WEEKS};
 use crate::link_map::{LinkMap, maps};
 use crate::outcome::{Outcome, QueueObservation};
+use crate::over_time::{LatencyOverTime, slots};
 use crate::point::{PointKey, PointOutcome};
 use crate::summary::queue::delay_us;
-use crate::summary::workload::{WorkloadSubject, values_us};
+use crate::summary::workload::{WorkloadSubject, begun_us};
 
 /// Limits of the number of points of each curve, which bound the size of a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,14 +22,17 @@ pub struct Detail {
     pub cdf_points: usize,
     /// The greatest number of bins of a timeline.
     pub timeline_bins: usize,
+    /// The greatest number of slots of a workload's latency over time.
+    pub latency_slots: usize,
     /// The greatest number of weeks whose circuits are drawn one by one.
     pub circuit_weeks: usize,
 }
 
 impl Detail {
-    /// The most that is worth drawing: 400 points of a distribution, 1,000 bins of a timeline, 20 weeks of
-    /// circuits.
-    pub const FULL: Detail = Detail { cdf_points: 400, timeline_bins: 1_000, circuit_weeks: WINDOW_WEEKS };
+    /// The most that is worth drawing: 400 points of a distribution, 1,000 bins of a timeline, 50 slots of latencies,
+    /// 20 weeks of circuits.
+    pub const FULL: Detail =
+        Detail { cdf_points: 400, timeline_bins: 1_000, latency_slots: 50, circuit_weeks: WINDOW_WEEKS };
 
     /// Returns the detail for a number of runs: all of it for a few, less from a dozen on, so that the curves of a
     /// sweep stay within some megabytes.
@@ -37,6 +41,7 @@ impl Detail {
         Detail {
             cdf_points: share(Detail::FULL.cdf_points, 60),
             timeline_bins: share(Detail::FULL.timeline_bins, 80),
+            latency_slots: share(Detail::FULL.latency_slots, 25),
             circuit_weeks: share(Detail::FULL.circuit_weeks, 4),
         }
     }
@@ -49,6 +54,9 @@ pub struct Curves {
     pub cdfs: Vec<Cdf>,
     /// One for each variant, sweep point and watched queue, of the first replicate.
     pub timelines: Vec<Timeline>,
+    /// One for each variant, sweep point and workload that has enough messages, over all replicates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latencies: Vec<LatencyOverTime>,
     /// One for each variant, sweep point and workload whose messages differ in size, over all replicates.
     pub slowdowns: Vec<SlowdownBySize>,
     /// One for each sweep point at which links were counted.
@@ -133,7 +141,17 @@ impl Curves {
         let outcomes: Vec<&Outcome> = runs.iter().map(|run| &run.outcome).collect();
         let Some(first) = runs.first() else { return };
         for workload in &first.outcome.workloads {
-            let (mut us, subject) = values_us(&workload.name, &outcomes);
+            let (begun, subject) = begun_us(&workload.name, &outcomes);
+            let slots = slots(&begun, detail.latency_slots);
+            if !slots.is_empty() {
+                self.latencies.push(LatencyOverTime {
+                    variant: first.key.variant.clone(),
+                    sweep: first.key.sweep.clone(),
+                    workload: workload.name.clone(),
+                    slots,
+                });
+            }
+            let mut us: Vec<f64> = begun.into_iter().filter_map(|(_, us)| us).collect();
             us.sort_unstable_by(f64::total_cmp);
             if us.is_empty() {
                 continue;
@@ -277,6 +295,9 @@ mod tests {
     fn a_large_sweep_gets_less_detail() {
         assert_eq!(Detail::for_runs(3), Detail::FULL);
         assert_eq!(Detail::for_runs(48).cdf_points, 100);
-        assert_eq!(Detail::for_runs(10_000), Detail { cdf_points: 60, timeline_bins: 80, circuit_weeks: 4 });
+        assert_eq!(
+            Detail::for_runs(10_000),
+            Detail { cdf_points: 60, timeline_bins: 80, latency_slots: 25, circuit_weeks: 4 }
+        );
     }
 }

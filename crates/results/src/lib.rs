@@ -14,6 +14,7 @@ pub mod hpcc;
 pub mod latencies;
 pub mod link_map;
 pub mod outcome;
+pub mod over_time;
 mod plain;
 pub mod point;
 pub mod replay;

@@ -26,6 +26,9 @@ use crate::model::{Graph, Model, QueueOrder, Topology};
 use crate::node::{ValueNode, dotted};
 use crate::source::ScenarioTexts;
 
+/// The largest number of a guest: a host with more keeps limiters that no workload of a scenario needs.
+const GUEST_MAX: u8 = 63;
+
 /// The errors and warnings that a check reports.
 #[derive(Default)]
 pub(crate) struct Checked {
@@ -240,6 +243,13 @@ impl Checker<'_> {
             let path = ["host", "priority", name];
             self.known_workload(&path, name, model);
             self.priority(&path, *priority);
+        }
+        for (name, guest) in &host.guest {
+            let path = ["host", "guest", name];
+            self.known_workload(&path, name, model);
+            if *guest > GUEST_MAX {
+                self.error(&path, format!("guest {guest}"), format!("0 to {GUEST_MAX}"));
+            }
         }
         if let Some(priority) = host.ack_priority {
             self.priority(&["host", "ack_priority"], priority);

@@ -102,7 +102,8 @@ impl Model {
     /// # Errors
     /// Fails at the first key of `host.qjump` that is out of range.
     pub fn qjump_levels(&self, params: &QjumpParams, host: u32) -> Result<Levels, Unbuildable> {
-        let levels = params.resolve(self.topology.host_count(), self.topology.host_rate(host));
+        let senders = self.topology.host_count() * self.guests();
+        let levels = params.resolve(senders, self.topology.host_rate(host));
         levels.map_err(|invalid| Unbuildable::new(format!("host.qjump.{}", invalid.key), invalid))
     }
 

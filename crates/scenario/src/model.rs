@@ -121,6 +121,11 @@ impl Model {
         packets.max().unwrap_or_default()
     }
 
+    /// Returns the number of senders that QJump limits on each host: its guests, or 1.
+    pub fn guests(&self) -> u32 {
+        u32::from(self.host.guest.values().copied().max().unwrap_or(0)) + 1
+    }
+
     /// Returns the priority of a workload, where the scenario gives it one by its name or its transport's.
     pub fn priority_of(&self, workload: &str) -> Option<u8> {
         self.host.priority.get(workload).copied().or(self.transport_of(workload).priority)
@@ -480,6 +485,11 @@ plimsoll_mechanisms::with_host_mechanisms! { table_with_mechanisms! {
         priority_by_size: Vec<Bytes>,
         /// The priority of packets without data, 0 to 7. Default that of their connection.
         ack_priority: Option<u8>,
+        /// The guest of the sending host that sends a workload's packets, such as a virtual machine, by the workload's
+        /// name: 0 (the default, the host itself) to 63. The guests of a host share its NIC and its queue; each has
+        /// QJump's limiters of its own.
+        #[serde(skip_serializing_if = "IndexMap::is_empty")]
+        guest: IndexMap<String, u8>,
         /// What pFabric's queues sort by. Packets without data come before all others.
         rank: Rank,
     }

@@ -123,7 +123,8 @@ pub fn all_classes() -> Vec<Vec<u8>> {
     frames
 }
 
-fn arp() -> Vec<u8> {
+/// Returns a frame that has no traffic class.
+pub fn arp() -> Vec<u8> {
     let mut frame = vec![0xff; 12];
     frame.extend([0x08, 0x06]);
     frame.extend([0x11; 46]);

@@ -1,7 +1,7 @@
 //! Tests levels by port, the 802.1Q tag, and the limiter's counts.
 
 use plimsoll_bpf::shared::QjumpCounts;
-use plimsoll_bpf::{HookDirection, Inputs, LimiterProgram, Packet, PortClassifier, Tag};
+use plimsoll_bpf::{HookDirection, Inputs, LimitedGuest, LimiterProgram, Packet, PortClassifier, Tag};
 use plimsoll_mechanisms::qjump::{Excess, Level, Levels};
 use plimsoll_units::{Bytes, Rate, Span};
 
@@ -117,4 +117,36 @@ while True:
         status, length, captured, mac, net, tag, protocol = struct.unpack("IIIHHHH", data[:20])
         print(tag if status & 16 else "no tag", flush=True)
         break
+"#;
+
+/// Two guests and the host send more than their buckets through one device; each has its own bucket of each level.
+#[test]
+fn guests_behind_one_device_have_buckets_of_their_own() {
+    let guest = |last: u64, level| LimitedGuest { address: 0x0254_0000_0000 + last, level };
+    let guests = [guest(1, None), guest(2, Some(5))];
+    let limiter =
+        LimiterProgram::load_for_guests(&levels(300), Excess::Drop, Tag::None, &guests, Inputs::Kernel);
+    let Some(limiter) = loaded(limiter) else { return };
+    let Some(link) = Namespace::new("gst", 8).filter(|_| python_is_here()) else { return };
+    let _attached = limiter.program().attach(link.near_ifindex(), HookDirection::Egress).unwrap();
+    let sender = python("python3", &[], &GUESTS.replace("DEVICE", link.near()));
+    assert!(sender.wait_with_output().unwrap().status.success());
+    let three_of_ten = QjumpCounts { passed: 3, bytes: 300, refused: 7 };
+    // The class selector of the frames is 6.
+    assert_eq!(limiter.counts_of(1, 6).unwrap(), three_of_ten);
+    assert_eq!(limiter.counts_of(2, 5).unwrap(), three_of_ten);
+    assert_eq!(limiter.counts(4).unwrap(), three_of_ten);
+}
+
+/// Sends ten frames of 100 bytes from each of two guests, and from an address of the host at priority 4.
+const GUESTS: &str = r#"
+import socket
+sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+sender.bind(("DEVICE", 0))
+header = bytes([0x45, 6 << 5, 0, 86, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2])
+for last, priority in [(1, 0), (2, 0), (3, 4)]:
+    sender.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, priority)
+    frame = bytes([2] * 6 + [2, 0x54, 0, 0, 0, last, 8, 0]) + header
+    for _ in range(10):
+        sender.send(frame.ljust(100, b"x"))
 "#;

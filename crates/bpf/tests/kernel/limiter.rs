@@ -1,7 +1,7 @@
 //! Compares the limiter with Rust in thousands of sequences: each decision and each bucket.
 
-use plimsoll_bpf::shared::QJUMP_UNLIMITED;
-use plimsoll_bpf::{Inputs, LimiterProgram, Packet};
+use plimsoll_bpf::shared::{QJUMP_GUESTS, QJUMP_UNLIMITED};
+use plimsoll_bpf::{Inputs, LimitedGuest, LimiterProgram, Packet, Tag};
 use plimsoll_mechanisms::qjump::{self, Excess, Level, Levels, Verdict};
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
@@ -54,6 +54,69 @@ fn every_decision_and_bucket_is_that_of_rust() {
         }
     }
     assert!(verdicts.iter().all(|count| *count > 1_000), "vectors that show little: {verdicts:?}");
+}
+
+/// Each guest's decisions and buckets are those of a limiter in Rust that sees its packets alone.
+#[test]
+fn every_guest_has_the_buckets_of_a_limiter_in_rust() {
+    let addresses: Vec<u64> = (0..QJUMP_GUESTS).map(|guest| 0x5254_0000_0000 + guest * 0x1_0001).collect();
+    let mut verdicts = [0u64; 3];
+    for seed in 0..SETTINGS {
+        let mut draw = Draw::new(1_000 + seed);
+        let levels = levels(&mut draw);
+        let whole = Levels { epoch: LimiterProgram::epoch(&levels), ..levels.clone() };
+        let excess = draw.one_of(&[Excess::Refuse, Excess::Drop]);
+        let count = draw.below(QJUMP_GUESTS + 1) as usize;
+        let guest = |draw: &mut Draw, address: &u64| LimitedGuest {
+            address: *address,
+            level: draw.one_of(&[None, Some(7), Some(0), Some(3)]),
+        };
+        let guests: Vec<_> = addresses[..count].iter().map(|address| guest(&mut draw, address)).collect();
+        let limiter = LimiterProgram::load_for_guests(&levels, excess, Tag::None, &guests, Inputs::Packet);
+        let Some(limiter) = loaded(limiter) else { return };
+        let mut twins = vec![qjump::Limiter::new(&whole, excess); count + 1];
+        let mut now_ns = draw.magnitude(53);
+        for index in 0..PACKETS * 5 {
+            now_ns = next(&mut draw, now_ns, whole.epoch.as_ps() / 1_000);
+            let sender = draw.below(QJUMP_GUESTS + 1) as usize;
+            let selector = draw.below(8) as u8;
+            let mut frame = match draw.below(3) {
+                0 => frames::ipv4(0b10, selector << 3, 30),
+                1 => frames::ipv6(0b01, selector << 3, 0x12345, 30),
+                _ => frames::arp(),
+            };
+            let class = frames::class(&frame).map_or(0, |class| class >> 5);
+            if sender > 0 {
+                frame[6..12].copy_from_slice(&addresses[sender - 1].to_be_bytes()[2..]);
+            }
+            let priority = draw.below(10) as u32;
+            // An address that the limiter has not got is the host's.
+            let (number, level) = match guests.get(sender.wrapping_sub(1)) {
+                Some(guest) => (sender, guest.level.unwrap_or(class)),
+                None => (0, if priority < 8 { priority as u8 } else { 0 }),
+            };
+            let wire_len = frame.len() as u32 + draw.magnitude(15) as u32;
+            let packet = Packet { wire_len, priority, now_ns, ..Packet::new(&frame) };
+            let at = format!("seed {seed}, packet {index}: {packet:?} of {guests:?}, {whole:?}");
+            let expected = twins[number].on_packet(Time::from_ps(now_ns * 1_000), level, u64::from(wire_len));
+            let verdict = limiter.test_run(&packet).unwrap();
+            assert_eq!(verdict, expected, "{at}");
+            verdicts[verdict as usize] += 1;
+            let limited = whole
+                .levels
+                .get(usize::from(level))
+                .is_none_or(|level| level.bucket.get() != QJUMP_UNLIMITED);
+            if limited {
+                let (bytes, next) = twins[number].bucket(level);
+                let bucket = limiter.bucket_of(number, level).unwrap();
+                assert_eq!((bucket.bytes, bucket.next_ns * 1_000), (bytes.get(), next.as_ps()), "{at}");
+            }
+        }
+        let passed = (0..=count).flat_map(|guest| (0..8).map(move |level| (guest, level)));
+        let counts = passed.map(|(guest, level)| limiter.counts_of(guest, level).unwrap());
+        assert_eq!(counts.map(|count| count.passed + count.refused).sum::<u64>(), PACKETS * 5);
+    }
+    assert!(verdicts.iter().all(|count| *count > 500), "vectors that show little: {verdicts:?}");
 }
 
 #[test]

@@ -29,6 +29,11 @@ impl Namespace {
         made.then_some(namespace)
     }
 
+    /// Returns the name of the near device.
+    pub fn near(&self) -> &str {
+        &self.near
+    }
+
     /// Returns the interface index of the near device.
     pub fn near_ifindex(&self) -> i32 {
         let text = std::fs::read_to_string(format!("/sys/class/net/{}/ifindex", self.near)).unwrap();

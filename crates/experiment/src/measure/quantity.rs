@@ -281,6 +281,16 @@ pub static QUANTITIES: &[Quantity] = &[
     many("in_deadline", Of::Workload, Unit::Count, samples::in_deadline)
         .complete()
         .doc("servers of a query that answered within the deadline"),
+    many("shown", Of::Workload, PERCENT, samples::shown)
+        .complete()
+        .doc("the parts of a query, such as the retrievals of a page, that its answer has"),
+    many("paint", Of::Workload, Unit::Time, samples::paint).complete().with(&[Argument::Count]).doc(
+        "from a query's creation until so many percent of its parts have come: the first paint of a page that is \
+             rendered incrementally",
+    ),
+    many("age", Of::Workload, Unit::Time, samples::age)
+        .complete()
+        .doc("age of a query's oldest part, since it has come, when the query is complete"),
     many("unfinished", Of::Workload, PERCENT, samples::unfinished)
         .complete()
         .doc("queries that are not complete at the end"),

@@ -1,5 +1,7 @@
 //! The samples of workloads and of watched queues.
 
+use std::collections::BTreeMap;
+
 use plimsoll_results::outcome::{
     ConnectionRecord, GoodputInterval, MessageRecord, Outcome, QueryRecord, QueueObservation,
 };
@@ -39,6 +41,51 @@ pub(super) fn fastest(of: &QuantityQuestion<'_>) -> Vec<f64> {
 
 pub(super) fn in_deadline(of: &QuantityQuestion<'_>) -> Vec<f64> {
     queries(of, |query| query.completed.map(|_| f64::from(query.in_deadline)))
+}
+
+/// Returns the percentage of the parts of each complete query that its answer has.
+pub(super) fn shown(of: &QuantityQuestion<'_>) -> Vec<f64> {
+    let percent = |query: &QueryRecord| {
+        query.completed?;
+        (query.servers > 0).then(|| 100.0 * f64::from(query.in_deadline) / f64::from(query.servers))
+    };
+    queries(of, percent)
+}
+
+/// Returns the time from the creation of each complete query until a percentage of its parts had come.
+pub(super) fn paint(of: &QuantityQuestion<'_>) -> Vec<f64> {
+    let parts = arrivals(of.outcome);
+    queries(of, |query| {
+        let wanted = (u64::from(query.servers) * of.count(0)).div_ceil(100).max(1);
+        let painted = *parts_of(&parts, query)?.get(wanted as usize - 1)?;
+        Some(of.time(painted - query.created))
+    })
+}
+
+/// Returns the age of the oldest part of each complete query when the query completes, since that part has come.
+pub(super) fn age(of: &QuantityQuestion<'_>) -> Vec<f64> {
+    let parts = arrivals(of.outcome);
+    queries(of, |query| Some(of.time(query.completed? - *parts_of(&parts, query)?.first()?)))
+}
+
+/// The arrivals of the parts of each query in ascending order, by workload and number of the query.
+type PartArrivals = BTreeMap<(u16, u64), Vec<Time>>;
+
+fn arrivals(outcome: &Outcome) -> PartArrivals {
+    let mut arrivals = PartArrivals::new();
+    for message in &outcome.messages {
+        if let (Some(query), Some(completed)) = (message.query, message.completed) {
+            arrivals.entry((message.workload, query)).or_default().push(completed);
+        }
+    }
+    arrivals.values_mut().for_each(|times| times.sort_unstable());
+    arrivals
+}
+
+/// Returns the arrivals of the parts that a query's answer has: those until it was complete.
+fn parts_of<'a>(arrivals: &'a PartArrivals, query: &QueryRecord) -> Option<&'a [Time]> {
+    let (completed, times) = (query.completed?, arrivals.get(&(query.workload, query.index))?);
+    Some(&times[..times.partition_point(|time| *time <= completed)])
 }
 
 pub(super) fn unfinished(of: &QuantityQuestion<'_>) -> Vec<f64> {

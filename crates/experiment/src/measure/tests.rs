@@ -153,3 +153,62 @@ fn messages_count_by_workload_size_and_creation() {
     let in_ms = Measure::parse("p50(large)").unwrap().in_unit("ms").unwrap();
     assert_eq!(in_ms.estimate(&outcome, Span::ZERO).map(|e| e.value), Some(0.008));
 }
+
+/// Of four parts one comes every 10 us, and the deadline of the second page passes before its last two.
+#[test]
+fn a_page_is_painted_by_its_parts_and_as_old_as_the_first() {
+    let at = |us: u64| Time::ZERO + Span::from_us(us);
+    let part = |query, index, created: u64, completed| plimsoll_results::outcome::MessageRecord {
+        workload: 0,
+        index,
+        query: Some(query),
+        source: 1,
+        destination: 0,
+        bytes: 2_000,
+        created: at(created),
+        completed,
+        ideal: Span::from_us(2),
+        split: plimsoll_results::outcome::Split::default(),
+    };
+    let page =
+        |index, created: u64, completed: Option<u64>, in_deadline| plimsoll_results::outcome::QueryRecord {
+            workload: 0,
+            index,
+            created: at(created),
+            completed: completed.map(at),
+            servers: 4,
+            in_deadline,
+            response_mean: Span::ZERO,
+            response_min: Span::ZERO,
+        };
+    let parts = |query: u64, created: u64, come: [Option<u64>; 4]| {
+        (0..4).map(move |n| part(query, 4 * query + n, created, come[n as usize].map(at)))
+    };
+    let messages = parts(0, 0, [Some(40), Some(10), Some(20), Some(30)])
+        .chain(parts(1, 100, [Some(110), Some(120), Some(190), None]))
+        .chain(parts(2, 200, [Some(210), None, None, None]));
+    let workload = WorkloadInfo {
+        name: "page".to_owned(),
+        kind: "pages".to_owned(),
+        deadline: Some(Span::from_us(50)),
+        observed: None,
+        supply: Supply::Duration,
+    };
+    let outcome = Outcome {
+        messages: messages.collect(),
+        queries: vec![page(0, 0, Some(40), 4), page(1, 100, Some(150), 2), page(2, 200, None, 1)],
+        workloads: vec![workload],
+        ..Outcome::default()
+    };
+    for (text, samples) in [
+        ("shown.mean(page)", &[100.0, 50.0][..]),
+        ("paint.p99(page, 0)", &[10.0, 10.0]),
+        ("paint.p99(page, 50)", &[20.0, 20.0]),
+        ("paint.p99(page, 51)", &[30.0]),
+        ("paint.p99(page, 100)", &[40.0]),
+        ("paint.p99(page, 101)", &[]),
+        ("age.max(page)", &[30.0, 40.0]),
+    ] {
+        assert_eq!(Measure::parse(text).unwrap().samples(&outcome, Span::ZERO), samples, "{text}");
+    }
+}

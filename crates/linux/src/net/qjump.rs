@@ -32,6 +32,10 @@ pub(crate) fn check(model: &Model) -> Result<(), Unbuildable> {
         let problem = "a limiter of each connection is not emulated (only `on-packet`)";
         return Err(Unbuildable::new("host.qjump.refill", problem));
     }
+    if model.guests() > 1 {
+        let problem = "guests are not emulated: a host's workloads share one network namespace";
+        return Err(Unbuildable::new("host.guest", problem));
+    }
     for host in 0..model.topology.host_count() {
         model.qjump_levels(params, host)?;
     }

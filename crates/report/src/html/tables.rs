@@ -110,3 +110,18 @@ pub(super) fn slowdowns(summary: &Summary, curves: &Curves, workload: &str, shar
     }
     Grid::plain(format!("Slowdown of {workload}"), "variant and size", &["messages", name], rows)
 }
+
+/// Makes the table of a workload's latency over time at every sweep point.
+pub(super) fn over_time(summary: &Summary, curves: &Curves, workload: &str) -> Grid {
+    let mut rows = Vec::new();
+    for line in curves.latencies.iter().filter(|line| line.workload == workload) {
+        let label = plots::with_point(&line.variant, &line.sweep);
+        rows.extend(line.slots.iter().map(|slot| {
+            let [p50, p99] = [slot.p50_us, slot.p99_us].map(figures::number);
+            let label = format!("{label}: {}", figures::time(slot.ms * 1e3));
+            Row::plain(label, [figures::count(slot.messages), p50, p99])
+        }));
+    }
+    let title = format!("{} of {workload} over time", summary.quantity(workload));
+    Grid::plain(title, "variant and middle of the slot", &["messages", "p50 in us", "p99 in us"], rows)
+}

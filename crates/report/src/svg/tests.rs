@@ -29,6 +29,7 @@ fn charts() -> Vec<Chart> {
         plots::distribution(&summary, &curves, "small", point),
         plots::time_split(&summary, "small", point).unwrap(),
         plots::timeline(&summary, &curves, queue, point),
+        plots::over_time(&summary, &curves, "small", point),
         plots::who_pays(&summary, point).unwrap(),
         plots::over_sweep(&summary, &plots::panels(&summary)[0], "small", "p99", |d| d.p99),
         circuits::timetable(&circuits.circuits[0], &receivers),

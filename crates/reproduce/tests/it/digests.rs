@@ -24,6 +24,7 @@ mod replays;
 
 /// Files that run for another time than [`DEFAULT`], since their links are slow or their flows many.
 const CUT: &[(&str, &str)] = &[
+    ("detail-kernel/oversubscribed.toml", "60ms"),
     ("detail-kernel/pages.toml", "60ms"),
     ("detail/arms.toml", "4ms"),
     ("detail/degraded.toml", "4ms"),

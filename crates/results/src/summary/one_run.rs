@@ -1,6 +1,6 @@
 //! [`OneRun`]: results of one run for one workload, message by message, for judging it against an objective.
 
-use super::workload::{WorkloadReplicates, mean_parts, part_names, values_us};
+use super::workload::{WorkloadReplicates, begun_us, mean_parts, part_names};
 use crate::outcome::{MessageRecord, Outcome, QueryRecord, WorkloadInfo};
 
 /// One workload of one run. The same messages count as in a [`super::Summary`].
@@ -29,7 +29,8 @@ impl<'a> OneRun<'a> {
     /// Completion times in us, in order of creation: of queries where there are any, of messages
     /// elsewhere.
     pub fn completion_us(&self) -> Vec<f64> {
-        values_us(&self.info.name, &[self.outcome]).0
+        let (begun, _) = begun_us(&self.info.name, &[self.outcome]);
+        begun.into_iter().filter_map(|(_, us)| us).collect()
     }
 
     /// Returns for each message (or query) that had not completed when the run ended how long it had waited until then,

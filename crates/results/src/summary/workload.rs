@@ -1,5 +1,7 @@
 //! One workload in one cell.
 
+use plimsoll_units::{Span, Time};
+
 use super::{
     ConnectionTotals, Distribution, ExtraTotals, Observed, QuerySummary, Slowdown, TimeSplit, WorkloadSummary,
 };
@@ -277,31 +279,40 @@ impl WorkloadReplicates<'_> {
 
     /// Index and value in us of everything of a subject that counts and is complete.
     pub(super) fn values_us(&self, subject: WorkloadSubject) -> Vec<(u64, f64)> {
+        let begun = self.begun_us(subject).into_iter();
+        begun.filter_map(|(index, _, us)| Some((index, us?))).collect()
+    }
+
+    /// Index, beginning and value in us of everything of a subject that counts, by replicate; `None` did not complete.
+    fn begun_us(&self, subject: WorkloadSubject) -> Vec<(u64, Time, Option<f64>)> {
+        let us = |latency: Option<Span>| latency.map(Span::as_us_f64);
         match subject {
             WorkloadSubject::Messages => {
-                let done = self.messages().flatten();
-                done.filter_map(|m| Some((m.index, m.latency()?.as_us_f64()))).collect()
+                self.messages().flatten().map(|m| (m.index, m.created, us(m.latency()))).collect()
             }
             WorkloadSubject::Queries => {
-                let done = self.queries().flatten();
-                done.filter_map(|q| Some((q.index, (q.completed? - q.created).as_us_f64()))).collect()
+                let took = |query: &QueryRecord| us(Some(query.completed? - query.created));
+                self.queries().flatten().map(|query| (query.index, query.created, took(query))).collect()
             }
-            WorkloadSubject::Observations => {
-                self.observations().flatten().map(|seen| (seen.index, seen.value.as_us_f64())).collect()
-            }
+            WorkloadSubject::Observations => self
+                .observations()
+                .flatten()
+                .map(|seen| (seen.index, seen.begun, us(Some(seen.value))))
+                .collect(),
         }
     }
 }
 
-/// Returns the numbers by which a workload is judged, in us over all outcomes, and their subject.
-pub(crate) fn values_us(name: &str, outcomes: &[&Outcome]) -> (Vec<f64>, WorkloadSubject) {
+/// Returns the beginnings and the values in us by which a workload is judged over all outcomes, and their subject;
+/// what did not complete has no value.
+pub(crate) fn begun_us(name: &str, outcomes: &[&Outcome]) -> (Vec<(Time, Option<f64>)>, WorkloadSubject) {
     let runs = WorkloadReplicates::new(name, outcomes);
     let subject = runs.subject();
-    (runs.values_us(subject).into_iter().map(|(_, us)| us).collect(), subject)
+    (runs.begun_us(subject).into_iter().map(|(_, time, us)| (time, us)).collect(), subject)
 }
 
 /// Returns whether an event at `time` is after the warm-up.
-pub(super) fn counts(outcome: &Outcome, time: plimsoll_units::Time) -> bool {
+pub(super) fn counts(outcome: &Outcome, time: Time) -> bool {
     time.as_ps() >= outcome.warmup.as_ps()
 }
 
@@ -378,7 +389,7 @@ fn interval_rates(
 fn endless_rate(outcome: &Outcome, workload: u16) -> Option<f64> {
     (outcome.workloads.get(usize::from(workload))?.supply == Supply::Endless).then_some(())?;
     let mine = outcome.connections.iter().filter(|connection| connection.workload == workload);
-    let mut times: Option<(plimsoll_units::Time, plimsoll_units::Time)> = None;
+    let mut times: Option<(Time, Time)> = None;
     let mut bytes = 0;
     for connection in mine {
         let Some((first, last)) = connection.active else { continue };

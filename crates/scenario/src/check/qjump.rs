@@ -10,7 +10,8 @@ use crate::model::Model;
 impl Checker<'_> {
     pub(super) fn qjump(&mut self, model: &Model) {
         let Some(params) = model.host.qjump() else { return };
-        match params.resolve(model.topology.host_count(), model.topology.host_rate(0)) {
+        let senders = model.topology.host_count() * model.guests();
+        match params.resolve(senders, model.topology.host_rate(0)) {
             Err(invalid) => self.params(&["host", "qjump"], Err(invalid)),
             Ok(levels) => {
                 self.levels_in_use(model, levels.levels.len());

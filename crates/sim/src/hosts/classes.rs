@@ -32,8 +32,12 @@ struct Qjump {
     levels: Levels,
     excess: Excess,
     refill: Refill,
-    /// The limiter of each host; empty where every connection has its own.
-    hosts: Vec<Limiter>,
+    /// The limiter of each guest of each host, by host; empty where every connection has its own.
+    limiters: Vec<Limiter>,
+    /// The number of guests of each host.
+    guests: usize,
+    /// The guest of each workload.
+    guest: Vec<u8>,
 }
 
 impl PacketClasses {
@@ -113,12 +117,13 @@ impl PacketClasses {
         };
     }
 
-    /// Returns when the host may send `bytes` at `priority`, if a limiter that refuses makes it wait. `None` if it may
-    /// now; [`Time::MAX`] if never.
+    /// Returns when the host may send `bytes` of `workload` at `priority`, if a limiter that refuses makes it wait.
+    /// `None` if it may now; [`Time::MAX`] if never.
     pub(super) fn waits_until(
         &self,
         now: Time,
         host: HostId,
+        workload: u16,
         priority: u8,
         bytes: u64,
         own: Option<&PeriodicLimiter>,
@@ -126,7 +131,7 @@ impl PacketClasses {
         let qjump = self.qjump.as_ref().filter(|qjump| qjump.excess == Excess::Refuse)?;
         let ready = match own {
             Some(limiter) => limiter.ready_at(now, bytes),
-            None => qjump.hosts.get(host.0 as usize)?.ready_at(now, priority, bytes),
+            None => qjump.limiters.get(qjump.place(host, workload))?.ready_at(now, priority, bytes),
         };
         match ready {
             Some(at) if at <= now => None,
@@ -135,8 +140,14 @@ impl PacketClasses {
         }
     }
 
-    /// Returns whether the limiter lets a packet pass; a connection's own limiter counts data only.
-    pub(super) fn passes(&mut self, now: Time, packet: &Packet, own: Option<&mut PeriodicLimiter>) -> bool {
+    /// Returns whether the limiter lets a packet of `workload` pass; a connection's own limiter counts data only.
+    pub(super) fn passes(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        workload: u16,
+        own: Option<&mut PeriodicLimiter>,
+    ) -> bool {
         let Some(qjump) = &mut self.qjump else { return true };
         let bytes = u64::from(packet.size);
         let verdict = match (own, qjump.refill) {
@@ -144,7 +155,8 @@ impl PacketClasses {
             (Some(limiter), Refill::Periodic) => limiter.on_packet(now, bytes),
             (None, Refill::Periodic) => Verdict::Send,
             (_, Refill::OnPacket) => {
-                qjump.hosts[packet.src.0 as usize].on_packet(now, packet.priority & 7, bytes)
+                let place = qjump.place(packet.src, workload);
+                qjump.limiters[place].on_packet(now, packet.priority & 7, bytes)
             }
         };
         verdict == Verdict::Send
@@ -192,13 +204,23 @@ impl HybridPaths {
 
 impl Qjump {
     fn new(params: &QjumpParams, model: &Model) -> Result<Qjump, RunError> {
-        let limiters = if params.refill == Refill::Periodic { 0 } else { model.topology.host_count() };
-        let limiter = |host| Ok(Limiter::new(&model.qjump_levels(params, host)?, params.excess));
+        let guests = model.guests();
+        let limiters =
+            if params.refill == Refill::Periodic { 0 } else { model.topology.host_count() * guests };
+        let limiter = |place| Ok(Limiter::new(&model.qjump_levels(params, place / guests)?, params.excess));
+        let guest = model.workload.keys().map(|name| model.host.guest.get(name).copied().unwrap_or(0));
         Ok(Qjump {
             levels: model.qjump_levels(params, 0)?,
             excess: params.excess,
             refill: params.refill,
-            hosts: (0..limiters).map(limiter).collect::<Result<_, RunError>>()?,
+            limiters: (0..limiters).map(limiter).collect::<Result<_, RunError>>()?,
+            guests: guests as usize,
+            guest: guest.collect(),
         })
+    }
+
+    /// Returns the place of the limiter of the guest that sends a workload's packets at `host`.
+    fn place(&self, host: HostId, workload: u16) -> usize {
+        host.0 as usize * self.guests + usize::from(self.guest[usize::from(workload)])
     }
 }

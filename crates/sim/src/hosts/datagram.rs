@@ -35,7 +35,7 @@ impl Hosts {
             let priority = classes.priority(workload, u64::from(size));
             let path = classes.path_class(workload, End::Client);
             classes.label(&mut packet, priority, path, || u64::from(size));
-            if !classes.passes(now, &packet, None) {
+            if !classes.passes(now, &packet, workload, None) {
                 return fabric.refuse(now, &packet);
             }
         }

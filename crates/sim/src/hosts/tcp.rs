@@ -185,8 +185,14 @@ impl Hosts {
                     break;
                 }
                 if let Some(classes) = &self.classes
-                    && let Some(until) =
-                        classes.waits_until(now, src, half.priority, full_size, half.limiter.as_deref())
+                    && let Some(until) = classes.waits_until(
+                        now,
+                        src,
+                        workload,
+                        half.priority,
+                        full_size,
+                        half.limiter.as_deref(),
+                    )
                 {
                     wake = until;
                     break;
@@ -205,7 +211,8 @@ impl Hosts {
                 None => fabric.send(now, packet),
                 Some(classes) => {
                     let (stacks, half) = (self.stacks.as_deref_mut(), connection.half(end));
-                    send_in_class(fabric, classes, stacks, now, packet, end, half);
+                    let sender = (workload, end);
+                    send_in_class(fabric, classes, stacks, now, packet, sender, half);
                 }
             }
         }
@@ -251,11 +258,11 @@ fn send_in_class(
     stacks: Option<&mut HostStacks>,
     now: Time,
     mut packet: Packet,
-    end: End,
+    (workload, end): (u16, End),
     half: &mut Half,
 ) {
     classes.label(&mut packet, half.priority, half.path_class, || half.endpoint.remaining());
-    if !classes.passes(now, &packet, half.limiter.as_deref_mut()) {
+    if !classes.passes(now, &packet, workload, half.limiter.as_deref_mut()) {
         fabric.refuse(now, &packet);
     } else if let Some(stacks) = stacks {
         stacks.on_packet(fabric, now, packet, end, half.piece_end);

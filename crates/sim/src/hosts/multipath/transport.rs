@@ -141,8 +141,14 @@ impl Hosts {
                     return PathState::Full;
                 }
                 if let Some(limits) = &self.classes
-                    && let Some(until) =
-                        limits.waits_until(now, src, half.priority, full_size, half.limiter.as_deref())
+                    && let Some(until) = limits.waits_until(
+                        now,
+                        src,
+                        connection.workload,
+                        half.priority,
+                        full_size,
+                        half.limiter.as_deref(),
+                    )
                 {
                     wake = until;
                     return PathState::Full;
@@ -169,7 +175,7 @@ impl Hosts {
             let mut passes = true;
             if let Some(limits) = &mut self.classes {
                 limits.label(&mut packet, half.priority, classes[transmit.subflow], || 0);
-                passes = limits.passes(now, &packet, half.limiter.as_deref_mut());
+                passes = limits.passes(now, &packet, connection.workload, half.limiter.as_deref_mut());
             }
             packet.rank = transmit.data_ack as u32;
             if passes {

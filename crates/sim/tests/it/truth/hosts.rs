@@ -198,3 +198,39 @@ fn a_reorder_buffer_delays_the_recovery_of_a_loss() {
     }
     assert!(before > done(&without), "the recovery begins later");
 }
+
+/// A packet of 1250 B every 100 us from a guest of h0 at level 6, beside one every microsecond from a neighbour there,
+/// with four packets a bucket and an epoch.
+fn guests(guest: &str) -> String {
+    let table = |name: &str, load: f64, count: u64| {
+        format!(
+            "[workload.{name}]\nkind = 'packets'\nfrom = ['h0']\nto = 'h2'\nsize = '1250B'\nload = {load}\n\
+             arrivals = 'constant'\ncount = {count}\n"
+        )
+    };
+    format!(
+        "version = 1\ntitle = 'guests'\n[topology]\nkind = 'rack'\nhosts = 3\nrate = '10Gbps'\ndelay = '1us'\n\
+         [host]\npriority = {{ probe = 6, neighbour = 6 }}\n{guest}\n[host.qjump]\npacket = '1250B'\n\
+         excess = 'drop'\nlevels = ['line', 'line', 'line', 'line', 'line', 'line', '4x']\n{}{}",
+        table("probe", 0.01, 200),
+        table("neighbour", 1.0, 20_000)
+    )
+}
+
+/// A neighbour at the same level takes the bucket of a host from its other guests, and none of theirs.
+#[test]
+fn guests_have_buckets_of_their_own() {
+    let arrived = |run: &Run, name| run.of(name).filter(|message| message.completed.is_some()).count();
+    let shared = run(&guests(""));
+    assert!(arrived(&shared, "probe") < 150, "{} of 200", arrived(&shared, "probe"));
+    for guest in ["guest = { neighbour = 1 }", "guest = { probe = 2, neighbour = 63 }"] {
+        let apart = run(&guests(guest));
+        assert_eq!(arrived(&apart, "probe"), 200, "{guest}");
+        // Each guest counts as a sender: 2 n P / R + eps, of 4 packets for 3 hosts of 2 or 64 guests.
+        let senders = if guest.contains("63") { 192 } else { 6 };
+        let epoch_ns = 2 * senders * 1_000 + 4_000;
+        let most = 4 * (20_000_000u64.div_ceil(epoch_ns) + 1);
+        let passed = arrived(&apart, "neighbour") as u64;
+        assert!((most * 9 / 10..=most).contains(&passed), "{guest}: {passed} of {most}");
+    }
+}
