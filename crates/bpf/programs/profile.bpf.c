@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * Samples what the processors run for some processes: a clock of each processor runs the program, which counts the
- * address of the instruction that it interrupts, with its callers as far as frame pointers lead to them. What the kernel
- * does in an interrupt counts for the process that it interrupts.
+ * address of the instruction that it interrupts, with its callers as far as frame pointers lead to them. What the
+ * kernel does in an interrupt counts for the process that it interrupts.
  */
 #include "kernel.h"
 

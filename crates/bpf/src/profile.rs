@@ -78,8 +78,8 @@ impl Profile {
         Ok(samples)
     }
 
-    /// Returns the addresses of the code of a stack that a [`SamplePlace`] names, the innermost first; none if the kernel
-    /// has no such stack.
+    /// Returns the addresses of the code of a stack that a [`SamplePlace`] names, the innermost first; none if the
+    /// kernel has no such stack.
     ///
     /// # Errors
     /// Returns [`Error::Kernel`] if the map cannot be read.

@@ -61,7 +61,8 @@ pub enum Sets {
     Postings,
 }
 
-/// A connection, or a datagram of memcached's protocol. A connection's first byte decides the protocol: memcached's commands are in lower case, HTTP's methods are not.
+/// A connection, or a datagram of memcached's protocol. A connection's first byte decides the protocol: memcached's
+/// commands are in lower case, HTTP's methods are not.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Session {
     protocol: Option<Protocol>,

@@ -5,9 +5,10 @@
 //! event, work, idle .........................sleep.... event     longer: the next time, it sleeps after a few turns
 //! ```
 //!
-//! A thread that sleeps hears of an event later, by a wake-up across processors: a client that waits for each answer has
-//! that in every round trip, though the server is idle for a shorter time than the wake-up takes. The last idle time
-//! decides, so a thread stays awake for nothing once, after which it sleeps until its events follow each other again.
+//! A thread that sleeps hears of an event later, by a wake-up across processors: a client that waits for each answer
+//! has that in every round trip, though the server is idle for a shorter time than the wake-up takes. The last idle
+//! time decides, so a thread stays awake for nothing once, after which it sleeps until its events follow each other
+//! again.
 
 use std::time::Duration;
 
@@ -22,8 +23,8 @@ pub(crate) struct Wakefulness {
     was_short: bool,
 }
 
-/// Turns without anything to do, each of which lets other threads run, that a thread takes in any case before it sleeps:
-/// a wake-up costs more than the events of these turns, and events that arrive together are handled together.
+/// Turns without anything to do, each of which lets other threads run, that a thread takes in any case before it
+/// sleeps: a wake-up costs more than the events of these turns, and events that arrive together are handled together.
 const TURNS: u32 = 4;
 /// The longest idle time for which a thread stays awake: some of the longer wake-ups across processors that were
 /// measured.

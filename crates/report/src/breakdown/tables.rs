@@ -255,8 +255,8 @@ fn functions(profile: &ProfileReport) -> Grid {
 /// The share of samples without callers above which frame pointers are likely missing.
 const CALLERS_MISSING_MAX: f64 = 0.5;
 const NO_FRAME_POINTERS: &str = "The server's code has no frame pointers, so callers are not known, and a function's \
-     share with its callees is too small. Built with -fno-omit-frame-pointer, or by RUSTFLAGS=-Cforce-frame-pointers=yes, \
-     it has them.";
+     share with its callees is too small. Built with -fno-omit-frame-pointer, or by \
+     RUSTFLAGS=-Cforce-frame-pointers=yes, it has them.";
 
 /// Lists the largest parts of a request, up to nine tenths of its latency, at most two.
 fn largest(slow: &SlowRequest) -> String {

@@ -147,7 +147,6 @@ impl StarFlows {
         let received = Arc::clone(&self.received);
         self.spawn(move || {
             let mut requests = load.exchanges.iter().cycle();
-            let mut replies = load.exchanges.iter().cycle();
             let mut buffer = vec![0; CHUNK];
             let mut ask = |stream: &mut TcpStream| {
                 requests.next().is_some_and(|next| stream.write_all(&next.request).is_ok())
@@ -155,7 +154,7 @@ impl StarFlows {
             if !(0..load.outstanding).all(|_| ask(&mut stream)) {
                 return;
             }
-            while let Some(Exchange { reply, .. }) = replies.next() {
+            for Exchange { reply, .. } in load.exchanges.iter().cycle() {
                 let mut left = *reply;
                 while left > 0 {
                     let most = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
@@ -247,7 +246,8 @@ struct FileClient {
 }
 
 impl FileClient {
-    /// Returns whether the disk has to read for this client; it begins the next request of `read` bytes, if that is due.
+    /// Returns whether the disk has to read for this client; it begins the next request of `read` bytes, if that is
+    /// due.
     fn waits(&mut self, read: u64) -> bool {
         if self.unread == 0 && self.requested.load(Ordering::Acquire) > self.begun {
             self.begun += 1;
