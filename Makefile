@@ -8,7 +8,7 @@ TEST_PACKAGES := g++ chromium tshark valgrind python3 python3-pandas clang libel
 	memcached openvswitch-switch openvswitch-testcontroller python3-pymemcache python3-pylibmc python3-binary-memcached \
 	python3-venv systemd bpftool ptpd ethtool
 # The eBPF programs, where what compiles them is here (asked after the packages are installed).
-KERNEL = $(if $(shell command -v clang >/dev/null && ls /usr/include/libelf.h 2>/dev/null),--features plimsoll-bpf/kernel$(COMMA)plimsoll-host/kernel$(COMMA)plimsoll-linux/kernel$(COMMA)plimsoll-cli/kernel$(COMMA)plimsoll-circuits-live/kernel$(COMMA)plimsoll-chronos-memcached/kernel)
+KERNEL = $(if $(shell command -v clang >/dev/null && ls /usr/include/libelf.h 2>/dev/null),--features plimsoll-bpf/kernel$(COMMA)plimsoll-host/kernel$(COMMA)plimsoll-linux/kernel$(COMMA)plimsoll-cli/kernel$(COMMA)plimsoll-circuits-live/kernel$(COMMA)plimsoll-chronos-memcached/kernel$(COMMA)plimsoll-chronos-search/kernel)
 COMMA := ,
 # Builds with the eBPF programs are in target/kernel, those without in target/release.
 PROFILE = $(if $(KERNEL),kernel,release)

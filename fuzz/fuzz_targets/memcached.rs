@@ -8,8 +8,9 @@
 //!
 //! With an odd number for the cuts, the service also runs under the reader/writer lock of the baselines.
 
+use plimsoll_chronos::frames;
 use plimsoll_chronos_locked::{Lock, Locked};
-use plimsoll_chronos_memcached::{Credentials, Memcached, MemcachedSettings, udp};
+use plimsoll_chronos_memcached::{Credentials, Memcached, MemcachedSettings};
 use plimsoll_fuzz::turns::fitted;
 use plimsoll_fuzz::{Answers, Way, play};
 
@@ -78,7 +79,7 @@ fn judge_datagrams(datagrams: &[Vec<u8>]) {
         let count = usize::from(word(first, 2));
         let (reply, more) = rest.split_at_checked(count).expect("all datagrams of a reply");
         for (sequence, datagram) in reply.iter().enumerate() {
-            assert!((udp::FRAME_BYTES + 1..=udp::DATAGRAM_BYTES_MAX).contains(&datagram.len()));
+            assert!((frames::FRAME_BYTES + 1..=frames::DATAGRAM_BYTES_MAX).contains(&datagram.len()));
             assert_eq!(word(datagram, 0), word(first, 0));
             assert_eq!(usize::from(word(datagram, 1)), sequence);
         }

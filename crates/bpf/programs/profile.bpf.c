@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * Samples what the processors run for some processes: a clock of each processor runs the program, which counts the
- * address of the instruction that it interrupts. What the kernel does in an interrupt counts for the process that it
- * interrupts.
+ * address of the instruction that it interrupts, with its callers as far as frame pointers lead to them. What the
+ * kernel does in an interrupt counts for the process that it interrupts.
  */
 #include "kernel.h"
 
@@ -31,6 +31,14 @@ struct {
 	__type(value, __u64);
 } samples SEC(".maps");
 
+/* Addresses of code, the innermost first, by the number of their stack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, 16384);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, SAMPLE_STACK_FRAMES * sizeof(__u64));
+} stacks SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -45,12 +53,18 @@ int sampled(struct sample_registers *registers)
 	struct sample_place place = {};
 	struct sample_counts *total;
 	__u64 one = 1, *count;
+	long stack;
 
 	if (!bpf_map_lookup_elem(&processes, &process))
 		return 0;
 	place.address = registers->instruction;
-	/* The kernel is in the upper half of the addresses. */
-	place.process = place.address >> 63 ? 0 : process;
+	place.process = process;
+	stack = bpf_get_stackid(registers, &stacks, BPF_F_USER_STACK);
+	place.user_stack = stack < 0 ? 0 : stack + 1;
+	if (place.address >> 63) {
+		stack = bpf_get_stackid(registers, &stacks, 0);
+		place.kernel_stack = stack < 0 ? 0 : stack + 1;
+	}
 	count = bpf_map_lookup_elem(&samples, &place);
 	if (count)
 		__sync_fetch_and_add(count, 1);

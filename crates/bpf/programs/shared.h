@@ -427,12 +427,19 @@ struct request_record {
 	__u64 second;
 };
 
+/// The callers of a sample that are known at the most.
+#define SAMPLE_STACK_FRAMES 64
+
 /// A place in the code where samples found a processor.
 struct sample_place {
-	/// The process whose code it is; 0 for the kernel's.
+	/// The process that the processor worked for.
 	__u64 process;
-	/// The address of the instruction.
+	/// The address of the instruction; the kernel's are in the upper half.
 	__u64 address;
+	/// 1 more than the number of the stack of the process's code, 0 if there is none.
+	__u64 user_stack;
+	/// The same of the kernel's code; 0 for a sample of the process's.
+	__u64 kernel_stack;
 };
 
 /// The counts of the program that samples.

@@ -78,6 +78,15 @@ impl Profile {
         Ok(samples)
     }
 
+    /// Returns the addresses of the code of a stack that a [`SamplePlace`] names, the innermost first; none if the
+    /// kernel has no such stack.
+    ///
+    /// # Errors
+    /// Returns [`Error::Kernel`] if the map cannot be read.
+    pub fn stack(&self, number: u32) -> Result<Vec<u64>, Error> {
+        self.program.stack(number)
+    }
+
     /// Returns how many samples are missing, since the map was full.
     ///
     /// # Errors

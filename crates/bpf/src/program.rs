@@ -369,6 +369,18 @@ impl Program {
         self.object.maps().find(|map| map.name() == name).expect("the program has this map")
     }
 
+    /// Returns the addresses of a stack in the map `stacks`, the innermost first; none if the map has no such stack.
+    pub(crate) fn stack(&self, number: u32) -> Result<Vec<u64>, Error> {
+        let found = self
+            .map_named("stacks")
+            .lookup(&number.to_ne_bytes(), MapFlags::ANY)
+            .map_err(self.failed("reading the stacks of"))?
+            .unwrap_or_default();
+        let (words, _) = found.as_chunks();
+        let addresses = words.iter().map(|word| u64::from_ne_bytes(*word));
+        Ok(addresses.take_while(|address| *address != 0).collect())
+    }
+
     pub(crate) fn failed(&self, doing: &str) -> impl FnOnce(libbpf_rs::Error) -> Error + use<> {
         Error::while_doing(format!("{doing} {}", self.name))
     }

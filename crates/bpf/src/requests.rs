@@ -144,14 +144,7 @@ impl RequestTrace {
     /// # Errors
     /// Returns [`Error::Kernel`] if the map cannot be read.
     pub fn stack(&self, number: u32) -> Result<Vec<u64>, Error> {
-        let map = self.program.map_named("stacks");
-        let found = map
-            .lookup(&number.to_ne_bytes(), MapFlags::ANY)
-            .map_err(self.program.failed("reading the stacks of"))?
-            .unwrap_or_default();
-        let (words, _) = found.as_chunks();
-        let addresses = words.iter().map(|word| u64::from_ne_bytes(*word));
-        Ok(addresses.take_while(|address| *address != 0).collect())
+        self.program.stack(number)
     }
 
     /// Makes the kernel measure the time of all BPF programs until the guard is dropped, which costs about 20 ns a run.

@@ -62,7 +62,7 @@ pub use matcher::Matcher;
 pub use overhead::{Overhead, OverheadOptions, Turn};
 pub use part::{Layer, PARTS, Part, PartSpan};
 #[cfg(target_os = "linux")]
-pub use profile::{HERTZ, HotFunction, ProfileReport, SampledPlace};
+pub use profile::{CallStack, HERTZ, HotFunction, ProfileReport, SampledPlace};
 pub use recorder::RequestRecorder;
 pub use report::{LayerReport, PartReport, Quantiles, Report, SlowRequest, UnmatchedReport};
 pub use request::{Reason, Request, Unmatched};

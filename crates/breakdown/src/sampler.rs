@@ -28,16 +28,18 @@ impl ProcessorSampler {
     /// Returns [`Error::Programs`] if the samples cannot be read.
     pub fn end(mut self, most: usize, symbols: &mut Symbols) -> Result<ProfileReport, Error> {
         self.0.detach();
-        let places: Vec<SampledPlace> = self
-            .0
-            .samples()?
-            .into_iter()
-            .map(|(place, samples)| SampledPlace {
-                process: (place.process != 0).then_some(place.process as u32),
+        let stack =
+            |number: u64| number.checked_sub(1).map_or(Ok(Vec::new()), |number| self.0.stack(number as u32));
+        let mut places = Vec::new();
+        for (place, samples) in self.0.samples()? {
+            places.push(SampledPlace {
+                process: place.process as u32,
                 address: place.address,
+                user_stack: stack(place.user_stack)?,
+                kernel_stack: stack(place.kernel_stack)?,
                 samples,
-            })
-            .collect();
+            });
+        }
         Ok(ProfileReport::new(&places, self.0.lost()?, most, symbols))
     }
 }

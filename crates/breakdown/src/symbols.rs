@@ -39,7 +39,7 @@ impl Symbols {
             Functions::of_kernel(&fs::read_to_string(KERNEL_SYMBOLS).unwrap_or_default())
         });
         let function = functions.at(address).map_or_else(|| format!("{address:#x}"), str::to_owned);
-        Symbol { function, module: "kernel".to_owned() }
+        Symbol { function, module: KERNEL.to_owned() }
     }
 
     /// Returns the function at this address of a process, which must still run at the first call.
@@ -212,6 +212,8 @@ impl Functions {
     }
 }
 
+/// The module of the kernel's functions.
+pub(crate) const KERNEL: &str = "kernel";
 const KERNEL_SYMBOLS: &str = "/proc/kallsyms";
 /// A file of more bytes is not read for its functions.
 const FILE_BYTES_MAX: u64 = 1 << 30;

@@ -68,6 +68,9 @@ pub struct Options {
     pub framing: Framing,
     /// Whether the hosts are the ones inside tunnels: VXLAN, GENEVE, GRE, ERSPAN and IP in IP.
     pub decapsulate: bool,
+    /// Whether TCP segments without payload neither belong to a burst or train nor end one: pure acknowledgements, and
+    /// those that open or close a connection.
+    pub data_only: bool,
     /// The most pairs of hosts; the frames of further ones are counted, and not analysed.
     pub pairs_max: usize,
 }
@@ -81,6 +84,7 @@ impl Default for Options {
             stamp: Stamp::Start,
             framing: Framing::ETHERNET,
             decapsulate: false,
+            data_only: false,
             pairs_max: 65_536,
         }
     }
@@ -219,6 +223,7 @@ struct Totals {
     bytes: u64,
     large: u64,
     left_out: u64,
+    without_payload: u64,
     unknown: u64,
     skipped: Skipped,
     /// The times of the first and the last frame of the open capture, and the lengths of earlier captures.
@@ -299,6 +304,7 @@ impl Analyser {
                 bytes: 0,
                 large: 0,
                 left_out: 0,
+                without_payload: 0,
                 unknown: 0,
                 skipped: Skipped::default(),
                 within: None,
@@ -452,11 +458,37 @@ impl Analyser {
             self.all.left_out += 1;
             return;
         };
-        let (gap, floor, is_coarse) = (self.gap, self.floor, self.is_coarse());
         let pair = &mut self.pairs[index];
         pair.frames += 1;
         pair.bytes += u64::from(frame.bytes);
-        let bytes = u64::from(frame.bytes);
+        if self.options.data_only && frame.segment.is_some_and(|segment| segment.payload == 0) {
+            self.all.without_payload += 1;
+        } else {
+            self.join(index, start, end, u64::from(frame.bytes));
+        }
+        let pair = &mut self.pairs[index];
+        if let Some(segment) = &frame.segment {
+            let (from, to) = segment.ports;
+            let reverse = || {
+                let pair = self.index.get(&(frame.interface, frame.destination, frame.source))?;
+                Some((*pair, to, from))
+            };
+            let key = (index as u32, from, to);
+            let (seen, acked) = self.flows.on_segment(key, reverse, segment, frame.time, pair.number);
+            pair.on_segment(segment, seen, acked, &mut self.all.bins);
+        }
+        if let Some(datagram) = frame.datagram
+            && pair.datagrams.is_copy(datagram, datagram.is_identified, frame.time)
+        {
+            pair.losses.copies += 1;
+        }
+    }
+
+    /// Adds a frame of a pair, which is on the wire from `start` to `end`, to the pair's bursts and trains.
+    #[inline]
+    fn join(&mut self, index: usize, start: Time, end: Time, bytes: u64) {
+        let (gap, floor, is_coarse) = (self.gap, self.floor, self.is_coarse());
+        let pair = &mut self.pairs[index];
         let before = pair.bursts.open().map(|run| run.end);
         // A frame from long before the one ahead of it does not belong to that one's burst.
         if start.saturating_add(gap) < pair.started {
@@ -491,21 +523,6 @@ impl Analyser {
         let apart = Span::from_ps(self.options.train_gap.as_ps().saturating_add(1));
         if let Some(train) = pair.trains.on_frame(start, end, bytes, apart) {
             pair.end_train(&train, &mut self.all);
-        }
-        if let Some(segment) = &frame.segment {
-            let (from, to) = segment.ports;
-            let reverse = || {
-                let pair = self.index.get(&(frame.interface, frame.destination, frame.source))?;
-                Some((*pair, to, from))
-            };
-            let key = (index as u32, from, to);
-            let (seen, acked) = self.flows.on_segment(key, reverse, segment, frame.time, pair.number);
-            pair.on_segment(segment, seen, acked, &mut self.all.bins);
-        }
-        if let Some(datagram) = frame.datagram
-            && pair.datagrams.is_copy(datagram, datagram.is_identified, frame.time)
-        {
-            pair.losses.copies += 1;
         }
     }
 
@@ -563,6 +580,8 @@ impl Analyser {
             unsupported_link_types: all.skipped.link_types,
             untimed_frames: all.skipped.untimed,
             left_out_frames: all.left_out,
+            data_only: self.options.data_only,
+            frames_without_payload: all.without_payload,
             bursts: lengths.values().sum(),
             lengths_packets: lengths,
             lengths_bytes: all.burst_bytes,

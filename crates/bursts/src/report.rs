@@ -36,6 +36,10 @@ pub struct Report {
     pub untimed_frames: u64,
     /// The number of frames of pairs beyond the limit of pairs, which are not analysed.
     pub left_out_frames: u64,
+    /// True if bursts and trains have no TCP segments without payload.
+    pub data_only: bool,
+    /// The number of these segments, which bursts and trains leave out.
+    pub frames_without_payload: u64,
     /// The number of bursts.
     pub bursts: u64,
     /// The number of bursts of each length in packets.

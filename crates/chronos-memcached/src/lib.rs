@@ -13,7 +13,7 @@
 //! * A cas value is unique and grows for each key, but with several partitions not over all keys: partition p of P
 //!   counts p + 1, p + 1 + P, ... With one partition the values are memcached's.
 //! * Eviction is a clock with memcached's rule for active items, not three lists (`store/arena.rs`).
-//! * A reply in datagrams is one sequence (`udp.rs`).
+//! * A reply in datagrams is one sequence (`plimsoll_chronos::frames`).
 //! * Commands that control memcached's own threads (`lru`, `lru_crawler`, `slabs`, `watch`, `extstore`) answer ERROR.
 
 mod auth;
@@ -35,7 +35,6 @@ mod settings;
 pub mod stats;
 mod store;
 mod text;
-pub mod udp;
 
 pub use auth::{Credentials, CredentialsError};
 pub use clock::Clock;

@@ -4,7 +4,9 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use plimsoll_chronos::{Ahead, KeyHash, Now, PartitionId, RuntimeStats, Service, SessionTransport, Step};
+use plimsoll_chronos::{
+    Ahead, KeyHash, Now, PartitionId, RuntimeStats, Service, SessionTransport, Step, frames,
+};
 use zerocopy::IntoBytes;
 
 use crate::clock::Clock;
@@ -14,7 +16,7 @@ use crate::server::Memcached;
 use crate::session::{Protocol, Session};
 use crate::stats::{Counters, Prefixes, Report, SocketState};
 use crate::store::ItemStore;
-use crate::{binary, meta, text, udp};
+use crate::{binary, meta, text};
 
 /// The first byte of a binary request.
 const BINARY_MAGIC: u8 = 0x80;
@@ -248,21 +250,21 @@ impl Service for Memcached {
 
     fn unseal<'a>(&self, datagram: &'a [u8]) -> Option<(u64, &'a [u8])> {
         // The envelope is the request's id and, above it, the length of the datagram.
-        udp::unseal(datagram).map(|(id, request)| (id | (datagram.len() as u64) << 16, request))
+        frames::unseal(datagram).map(|(id, request)| (id | (datagram.len() as u64) << 16, request))
     }
 
     fn cut(&self, session: &Session, reply: &mut Vec<u8>) {
         // Replies of the binary protocol contain their lengths: complete ones can be sent as they are.
         if session.protocol != Protocol::Binary {
             reply.clear();
-            reply.extend_from_slice(udp::TOO_LARGE);
+            reply.extend_from_slice(frames::TOO_LARGE);
         }
     }
 
     fn seal(&self, envelope: u64, reply: &[u8], send: &mut dyn FnMut(&[u8])) {
         match u64::from(self.settings.udp_amplification) {
-            0 => udp::seal(envelope, reply, send),
-            factor => udp::seal_within(envelope, (envelope >> 16) * factor, reply, send),
+            0 => frames::seal(envelope, reply, send),
+            factor => frames::seal_within(envelope, (envelope >> 16) * factor, reply, send),
         }
     }
 }

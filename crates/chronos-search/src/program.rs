@@ -1,13 +1,16 @@
 //! The program chronos-search: reads its flags, indexes files, and serves until a signal ends it.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use clap::{Parser, ValueEnum};
 use plimsoll_chronos::options::{RuntimeOptions, Shown, end, parse_listen, secret, serve_with};
 use plimsoll_chronos::{Config, Listen, RunningServer, StartError, TlsError};
+use plimsoll_chronos_xdp::XdpDevice;
 use plimsoll_process::note;
 use plimsoll_units::whole;
 
@@ -26,6 +29,14 @@ struct Command {
     /// Where clients connect: an address and port, port 0 for any free one, or `unix:PATH`. May be given several times.
     #[arg(short, long, value_name = "ADDRESS", default_value = "127.0.0.1:11311", value_parser = parse_listen)]
     listen: Vec<Listen>,
+    /// Where datagrams of memcached's protocol come: an address and port, port 0 for any free one. May be given several
+    /// times.
+    #[arg(long, value_name = "ADDRESS")]
+    udp: Vec<SocketAddr>,
+    /// A network device whose datagrams for `--udp` bypass the kernel's network stack, by AF_XDP. May be given several
+    /// times.
+    #[arg(long, value_name = "DEVICE", requires = "udp")]
+    xdp: Vec<String>,
     /// The meaning of KEY in memcached's `set KEY` and `delete KEY`.
     #[arg(long, value_enum, default_value_t = SetsOption::Documents)]
     sets: SetsOption,
@@ -99,7 +110,15 @@ impl Command {
         if self.preset == Some(Preset::Paper) {
             runtime.partitions.get_or_insert(PAPER_PARTITIONS);
         }
-        runtime.config(self.listen.clone(), self.document_max as usize + BESIDE_DOCUMENT)
+        let datagrams = self.udp.iter().copied().map(Listen::Udp);
+        // The kernel's sockets stay, for other devices, and for fragments.
+        let device = |name: &String| Listen::Device {
+            device: Arc::new(XdpDevice::new(name)),
+            places: self.udp.clone(),
+        };
+        let listen =
+            self.listen.iter().cloned().chain(datagrams).chain(self.xdp.iter().map(device)).collect();
+        runtime.config(listen, self.document_max as usize + BESIDE_DOCUMENT)
     }
 }
 

@@ -12,7 +12,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use plimsoll_chronos::{KeyHash, Now, PartitionId, RuntimeStats, Service, SessionTransport, Step};
+use plimsoll_chronos::{KeyHash, Now, PartitionId, RuntimeStats, Service, SessionTransport, Step, frames};
 use plimsoll_http::metrics::Exposition;
 
 use crate::budget::{Full, MemoryBudget};
@@ -61,7 +61,8 @@ pub enum Sets {
     Postings,
 }
 
-/// A connection. Its first byte decides the protocol: memcached's commands are in lower case, HTTP's methods are not.
+/// A connection, or a datagram of memcached's protocol. A connection's first byte decides the protocol: memcached's
+/// commands are in lower case, HTTP's methods are not.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Session {
     protocol: Option<Protocol>,
@@ -308,8 +309,10 @@ impl Service for SearchService {
         partition
     }
 
-    fn open(&self, _transport: SessionTransport) -> Session {
-        Session::default()
+    fn open(&self, transport: SessionTransport) -> Session {
+        // Requests of HTTP come by connections.
+        let protocol = (transport == SessionTransport::Udp).then_some(Protocol::Memcached);
+        Session { protocol, ..Session::default() }
     }
 
     fn parse<'a>(
@@ -387,6 +390,19 @@ impl Service for SearchService {
                 unreachable!("these go to one partition")
             }
         }
+    }
+
+    fn unseal<'a>(&self, datagram: &'a [u8]) -> Option<(u64, &'a [u8])> {
+        frames::unseal(datagram)
+    }
+
+    fn cut(&self, _session: &Session, reply: &mut Vec<u8>) {
+        reply.clear();
+        reply.extend_from_slice(frames::TOO_LARGE);
+    }
+
+    fn seal(&self, envelope: u64, reply: &[u8], send: &mut dyn FnMut(&[u8])) {
+        frames::seal(envelope, reply, send);
     }
 }
 

@@ -146,7 +146,8 @@ impl Default for Config {
 pub enum Poll {
     /// The thread looks again: the shortest latency, for a processor of its own.
     Spin,
-    /// The thread sleeps until something arrives.
+    /// The thread sleeps until something arrives. Where that was 30 us or less the last time, it looks for 30 us before
+    /// it sleeps.
     #[default]
     Block,
 }

@@ -52,6 +52,7 @@ mod device;
 mod direct;
 mod engine;
 mod epoll;
+pub mod frames;
 mod kernel_steering;
 mod key_hash;
 mod look_ahead;

@@ -100,7 +100,7 @@ pub struct Shown {
 /// Behaviour of a thread without work.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PollOption {
-    /// The thread sleeps until something arrives.
+    /// The thread sleeps until something arrives; where requests follow each other, it looks for 30us before.
     Block,
     /// The thread looks again: the shortest latency, for a processor of its own.
     Spin,

@@ -7,6 +7,7 @@
 mod clock;
 mod connections;
 mod shedding;
+mod wakefulness;
 
 use std::io;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use crate::engine::RequestEngine;
 use crate::{Poll, Service};
 
 pub(crate) use clock::Clock;
+use wakefulness::Wakefulness;
 
 /// Moves bytes between a worker's connections and the kernel.
 pub(crate) trait IoDriver<S: Service> {
@@ -64,9 +66,6 @@ pub(crate) struct Worker<S: Service> {
     is_drained: bool,
 }
 
-/// Turns without anything to do, each of which lets other threads run, after which a thread that blocks sleeps: a
-/// wake-up costs more than the events of these turns, and events that arrive together are handled together.
-const WAKEFUL_TURNS: u32 = 4;
 /// Turns between two rounds of housekeeping of a thread that is never idle.
 const HOUSEKEEPING_TURNS: u64 = 256;
 /// Turns without anything to do after which a spinning thread lets others run (where processors are shared).
@@ -100,9 +99,9 @@ impl<S: Service> Worker<S> {
 
     /// Serves until the server stops.
     pub(crate) fn run<D: IoDriver<S>>(&mut self, driver: &mut D) -> io::Result<()> {
-        let mut idle_turns = 0;
+        let mut wakefulness = Wakefulness::default();
         loop {
-            let happened = self.wait(driver, idle_turns)?;
+            let happened = self.wait(driver, &wakefulness)?;
             let received = self.engine.receive();
             self.deliver(driver)?;
             self.publish();
@@ -110,10 +109,11 @@ impl<S: Service> Worker<S> {
             self.publish();
             self.shed(driver);
             self.turns += 1;
+            let now = self.engine.now.since_start;
             if happened || received {
-                idle_turns = 0;
+                wakefulness.on_event(now);
             } else {
-                idle_turns += 1;
+                let idle_turns = wakefulness.on_idle_turn(now);
                 self.housekeep();
                 // A thread that blocks is here only because it waits for another thread, or is about to sleep.
                 if self.poll == Poll::Block || idle_turns % YIELD_TURNS == 0 {
@@ -131,7 +131,7 @@ impl<S: Service> Worker<S> {
     }
 
     /// Runs the driver's part of a turn, asleep if there is nothing else to do.
-    fn wait<D: IoDriver<S>>(&mut self, driver: &mut D, idle_turns: u32) -> io::Result<bool> {
+    fn wait<D: IoDriver<S>>(&mut self, driver: &mut D, wakefulness: &Wakefulness) -> io::Result<bool> {
         let is_sending_last = self.stop_at.is_some() && !self.is_drained && !driver.is_sent();
         let is_busy = driver.is_busy()
             || is_sending_last
@@ -140,7 +140,8 @@ impl<S: Service> Worker<S> {
             || self.engine.memory.has_eased()
             || self.housekeeping.is_some()
             || !self.engine.mail.is_published();
-        if self.poll == Poll::Spin || is_busy || idle_turns < WAKEFUL_TURNS {
+        let stays_awake = self.poll == Poll::Spin || wakefulness.stays_awake(self.engine.now.since_start);
+        if stays_awake || is_busy {
             return driver.turn(self, Duration::ZERO);
         }
         let (shared, me) = (self.engine.shared.clone(), self.engine.me);

@@ -62,6 +62,10 @@ pub struct Args {
     /// Write the slowest and the first requests as a timeline into this file, which https://ui.perfetto.dev shows.
     #[arg(long, value_name = "FILE.json")]
     timeline: Option<PathBuf>,
+    /// Write the call stacks of all samples of the processors into this file, a line a stack, for programs that draw
+    /// flame graphs (flamegraph.pl, inferno, speedscope).
+    #[arg(long, value_name = "FILE", conflicts_with = "overhead")]
+    stacks: Option<PathBuf>,
     /// Measure what tracing costs instead: run the load of --load in so many pairs of turns, with and without tracing,
     /// and compare the client's latency and the server's processor time. The exit status is 1 for a rise above 10 %.
     #[arg(long, value_name = "PAIRS", requires = "load", value_parser = whole::<u32>(1..=1_000))]

@@ -73,6 +73,10 @@ pub struct Args {
     /// Look into tunnels: the hosts are those of the packets inside VXLAN, GENEVE, GRE, ERSPAN and IP in IP.
     #[arg(long)]
     decapsulate: bool,
+    /// Bursts and trains of packets with data alone: TCP segments without payload are left out, so that
+    /// acknowledgements are no bursts of one.
+    #[arg(long)]
+    data: bool,
     /// The most pairs of hosts in tables and figures; JSON and CSV have all.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole::<u32>(0..=10_000))]
     pairs: u32,
@@ -283,6 +287,7 @@ fn options(args: &Args, is_simulated: bool) -> Options {
         stamp,
         framing,
         decapsulate: args.decapsulate,
+        data_only: args.data,
         ..Options::default()
     }
 }
@@ -304,6 +309,7 @@ fn command(args: &Args) -> String {
     );
     words.extend(args.overhead.map(|bytes| format!("--overhead {bytes}")));
     words.extend(args.decapsulate.then(|| "--decapsulate".to_owned()));
+    words.extend(args.data.then(|| "--data".to_owned()));
     words.push(format!("--pairs {}", args.pairs));
     words.extend(args.out.as_ref().map(|path| format!("--out {}", quoted(&path.to_string_lossy()))));
     words.join(" ")

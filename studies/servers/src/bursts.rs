@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Arm ──> run: Star (namespaces, veth, bridge), StarFlows (threads with sockets), PacketSocket at h0 ──> RoundSeen
+//!           │                                      └── services: files, a sort's transfers, memcached
 //!           └── several rounds ──> segments, trains, bytes of an acknowledgement, throughput
 //! ```
 //!
@@ -11,13 +12,14 @@
 mod arm;
 mod flows;
 mod run;
+mod services;
 mod trains;
 
 use std::sync::Arc;
 
 use crate::parameters::Parameters;
 use crate::task::{MakeTask, Measured, Task};
-use arm::Arm;
+use arm::{Arm, Pattern};
 use run::Length;
 
 /// Reads what makes the tasks of a figure: its keys are an arm's.
@@ -49,7 +51,11 @@ impl Task for OnKernel {
     }
 
     fn check(&self) -> Result<(), String> {
-        plimsoll_linux::Star::lacks().map_or(Ok(()), Err)
+        plimsoll_linux::Star::lacks().map_or(Ok(()), Err)?;
+        match self.arm.pattern {
+            Pattern::Memcached => crate::turns::installed("memcached", "memcached"),
+            _ => Ok(()),
+        }
     }
 
     fn measure(&self, goes_on: &dyn Fn() -> bool) -> Result<Vec<Measured>, String> {

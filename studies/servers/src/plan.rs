@@ -179,12 +179,17 @@ impl Side {
         let threads = self.threads.to_string();
         let own = self.options.iter().map(|word| word.replace("{device}", device));
         let listen = format!("{address}:{{port}}");
-        let common: Vec<&str> = if matches!(self.program, ServerProgram::Search | ServerProgram::SearchLocked)
-        {
-            vec!["--listen", &listen, "--preset", "paper", "--threads", &threads]
-        } else {
-            let (tcp, udp) = if self.stack.is_tcp() { ("{port}", "0") } else { ("0", "{port}") };
-            vec!["-u", "root", "-l", address, "-p", tcp, "-U", udp, "-m", "256", "-t", &threads]
+        let is_search = matches!(self.program, ServerProgram::Search | ServerProgram::SearchLocked);
+        let common: Vec<&str> = match (is_search, self.stack.is_tcp()) {
+            (true, true) => vec!["--listen", &listen, "--preset", "paper", "--threads", &threads],
+            // Any place for connections, which the index listens for as well.
+            (true, false) => {
+                vec!["--listen", "127.0.0.1:0", "--udp", &listen, "--preset", "paper", "--threads", &threads]
+            }
+            (false, is_tcp) => {
+                let (tcp, udp) = if is_tcp { ("{port}", "0") } else { ("0", "{port}") };
+                vec!["-u", "root", "-l", address, "-p", tcp, "-U", udp, "-m", "256", "-t", &threads]
+            }
         };
         std::iter::once(program).chain(common.into_iter().map(str::to_owned)).chain(own).collect()
     }

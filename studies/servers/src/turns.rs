@@ -336,7 +336,7 @@ impl Task for ServerTurns {
                 RequestPath::Streams | RequestPath::Kernel => network_tools()?,
                 RequestPath::Bypassed => {
                     network_tools()?;
-                    bypasses(Path::new(&side.words(&self.servers, ("", ""))[0]), &side.options)?;
+                    bypasses(&side.words(&self.servers, ("127.0.0.1", "no-such-device")))?;
                 }
             }
         }
@@ -398,21 +398,19 @@ pub(crate) fn network_tools() -> Result<(), String> {
     ["nsenter", "taskset", "chrt"].into_iter().try_for_each(|name| installed(name, "util-linux"))
 }
 
-/// Checks that a server is built with the programs that AF_XDP needs. It is started for a device that does not exist,
-/// and ends with the reason.
-fn bypasses(server: &Path, options: &[String]) -> Result<(), String> {
-    let mut command = Command::new(server);
-    command.args(["-u", "root", "-l", "127.0.0.1", "-p", "0", "-U", "9"]);
-    command.args(options.iter().filter(|word| word.starts_with("--lock")));
-    command.args(["-o", "chronos_xdp=no-such-device"]);
-    let output = command.output().map_err(|error| format!("cannot start {}: {error}", server.display()))?;
+/// Checks that a server is built with the programs that AF_XDP needs. It is started by `words` for a device that does
+/// not exist, and ends with the reason.
+fn bypasses(words: &[String]) -> Result<(), String> {
+    let [server, arguments @ ..] = words else { return Err("a server without a program".to_owned()) };
+    let arguments = arguments.iter().map(|word| word.replace("{port}", "9"));
+    let output = Command::new(server).args(arguments).output();
+    let output = output.map_err(|error| format!("cannot start {server}: {error}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
     if said.contains("there is no such device") {
         return Ok(());
     }
     Err(format!(
-        "{} cannot bypass the kernel's stack: {}; `make servers` builds it with that where clang and libelf are",
-        server.display(),
+        "{server} cannot bypass the kernel's stack: {}; `make servers` builds it with that where clang and libelf are",
         said.trim()
     ))
 }

@@ -193,6 +193,32 @@ fn irregular(step: u64) -> Report {
     report(&PCAP.file(&packets), Options::default())
 }
 
+/// Host 1 sends segments of 44 packets to host 2 and acknowledges each of host 3's; a datagram has no payload of TCP.
+#[test]
+fn bursts_of_data_have_no_pure_acknowledgements() {
+    let mut packets = Vec::new();
+    for burst in 0..10u64 {
+        let start = burst * 200_000;
+        packets.extend(tso(start as f64, (burst * 64_240) as u32));
+        let ack = Tcp { destination: 3, payload: 0, ack: 1 + burst as u32 * 1_460, ..DATA };
+        packets.extend((0..3).map(|number| (start + 60_000 + number * 30_000, ack.frame())));
+    }
+    // An acknowledgement of the same pair, 68 ns long, between two segments of a burst: the gap that it leaves ends it.
+    let at = |ns: u64| 3_000_000 + ns;
+    packets.push((at(0), DATA.frame()));
+    packets.push((at(1_231), Tcp { payload: 0, ..DATA }.frame()));
+    packets.push((at(1_299), Tcp { sequence: 64_241, ..DATA }.frame()));
+    let all = report(&PCAP.file(&packets), Options::default());
+    assert_eq!(all.lengths_packets, BTreeMap::from([(1, 30), (3, 1), (44, 10)]));
+    let data = report(&PCAP.file(&packets), Options { data_only: true, ..Options::default() });
+    assert_eq!(data.lengths_packets, BTreeMap::from([(1, 2), (44, 10)]));
+    assert_eq!((all.frames_without_payload, data.frames_without_payload), (0, 31));
+    assert_eq!((all.trains.count, data.trains.count), (3, 2), "trains of host 3's have no packets with data");
+    // The rest of the report has them.
+    assert_eq!((data.frames, data.acks, &data.losses.seen), (all.frames, all.acks, &all.losses.seen));
+    assert_eq!(data.timestamps.floor_ns, all.timestamps.floor_ns);
+}
+
 #[test]
 fn coarse_timestamps_are_found_and_hide_short_bursts() {
     let fine = irregular(1);

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod conversations;
+mod datagrams;
 mod hostile;
 mod memory;
 mod metrics;

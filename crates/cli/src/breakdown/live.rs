@@ -112,6 +112,11 @@ fn show(args: &Args, traced: &Traced) -> anyhow::Result<()> {
         output::write_whole(path, &shown::timeline(traced))?;
         note!("Timeline {} (open it in https://ui.perfetto.dev)", path.display());
     }
+    if let Some(path) = &args.stacks {
+        let profile = traced.profile.as_ref().map_err(|why| anyhow!("--stacks: {why}"))?;
+        output::write_whole(path, &profile.folded(&traced.target.name))?;
+        note!("Stacks   {} (for flamegraph.pl and other programs that read folded stacks)", path.display());
+    }
     Ok(())
 }
 

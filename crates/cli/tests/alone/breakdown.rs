@@ -195,6 +195,35 @@ fn delays_are_found_over_ipv6() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("[IPv6 "), "{}", said(&output));
 }
 
+/// The server of this test sends from a function of its own, by functions of the kernel.
+#[test]
+fn call_stacks_lead_from_the_server_into_the_kernel() {
+    if !able() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("server.folded");
+    let output =
+        Load::tcp().traced(&["--duration", "3s", "--format", "json", "--stacks", path.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", said(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let folded = fs::read_to_string(&path).unwrap();
+    let mut samples = 0;
+    for line in folded.lines() {
+        let (stack, count) = line.rsplit_once(' ').unwrap();
+        samples += count.parse::<u64>().unwrap();
+        // The kernel's functions are the innermost ones.
+        let frames: Vec<bool> = stack.split(';').map(|frame| frame.ends_with("_[k]")).collect();
+        assert!(frames.is_sorted() && !frames[0], "{line}");
+    }
+    assert_eq!(report["profile"]["samples"], samples);
+    let sends = |line: &&str| line.contains("tcp_sendmsg") && line.matches("_[k]").count() > 4;
+    assert!(folded.lines().any(|line| sends(&line)), "{folded}");
+    for hot in report["profile"]["hottest"].as_array().unwrap() {
+        assert!(hot["share_with_callees"].as_f64() >= hot["share"].as_f64(), "{hot:#}");
+    }
+}
+
 /// A thread of this process sleeps at a lock of it, whose futex the report lists with its address.
 #[test]
 fn sleeps_at_a_lock_are_listed() {

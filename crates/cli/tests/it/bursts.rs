@@ -1,6 +1,7 @@
 //! Tests `plimsoll bursts` on captures that are made here; crates/bursts tests the formats and the numbers.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::UdpSocket;
 use std::process::Stdio;
@@ -190,6 +191,35 @@ fn a_run_has_the_bytes_and_the_clock_of_its_links() {
     let lengths = of_run["lengths_packets"].as_object().unwrap();
     let longest = lengths.keys().filter_map(|length| length.parse::<u64>().ok()).max();
     assert!(longest >= Some(40), "{lengths:?}");
+}
+
+/// A host that sends to one other and acknowledges what a third sends has bursts of single acknowledgements, which
+/// `--data` leaves out.
+#[test]
+fn bursts_of_data_are_segments_where_acknowledgements_are_most_bursts() {
+    let place = Place::new();
+    place.write(
+        "both.toml",
+        &OFFLOAD.replace("hosts = 2", "hosts = 3").replace(
+            "[observe]\nqueue.client = { port = \"client\", every = \"100us\" }",
+            "[workload.back]\nkind = \"flows\"\nfrom = \"h2\"\nto = \"h1\"\n\
+         [observe]\nqueue.nic = { port = \"nic:h1\", every = \"100us\" }",
+        ),
+    );
+    place.plimsoll(&["run", "both.toml", "--pcap", "--out", "out", "-q"]).ends_with(0);
+    let bursts = |args: &[&str]| {
+        let args = [&["bursts", "out", "--format", "json"][..], args].concat();
+        let found = place.plimsoll(&args).ends_with(0).json();
+        let lengths: BTreeMap<u64, u64> = serde_json::from_value(found["lengths_packets"].clone()).unwrap();
+        (plimsoll_bursts::quantile(&lengths, 0.5), found["frames_without_payload"].as_u64().unwrap())
+    };
+    let (all, data) = (bursts(&[]), bursts(&["--data"]));
+    assert_eq!(all, (Some(1), 0));
+    assert!(data.0 >= Some(20) && data.1 > 100, "{data:?}");
+    place
+        .plimsoll(&["bursts", "out", "--data"])
+        .ends_with(0)
+        .prints("Bursts and trains are of packets with data");
 }
 
 /// One long flow with segmentation offload, whose link is watched.

@@ -109,7 +109,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // Datagrams past the kernel's stack, which a program hands to the runtime.
     ("chronos-xdp", &["bpf", "chronos"]),
     ("chronos-memcached", &["chronos", "chronos-xdp", "files", "http", "memory", "process", "units"]),
-    ("chronos-search", &["chronos", "files", "http", "process", "units"]),
+    ("chronos-search", &["chronos", "chronos-xdp", "files", "http", "process", "units"]),
     // Messages of OpenFlow, for controllers.
     ("openflow", &[]),
     ("chronos-openflow", &["chronos", "openflow", "process", "units"]),

@@ -235,16 +235,28 @@ fn callers(lock: &FutexSleeps) -> String {
 /// Makes the table of the functions that the processors ran.
 fn functions(profile: &ProfileReport) -> Grid {
     let rows = profile.hottest.iter().map(|hot| {
-        let cells = [hot.symbol.module.clone(), count(hot.samples), fixed(100.0 * hot.share, 1)];
+        let shares = [hot.share, hot.share_with_callees].map(|share| fixed(100.0 * share, 1));
+        let cells = [hot.symbol.module.clone(), count(hot.samples)].into_iter().chain(shares);
         Row::plain(&hot.symbol.function, cells)
     });
     let title = format!(
-        "Processor use by function: {} samples at {HERTZ} a second, {} in the kernel",
+        "Processor use by function: {} samples at {HERTZ} a second, {} in the kernel, {} without known callers",
         count(profile.samples),
-        percent(profile.kernel_share)
+        percent(profile.kernel_share),
+        percent(profile.share_without_callers)
     );
-    Grid::plain(title, "function", &["in", "samples", "% of samples"], rows)
+    let mut grid = Grid::plain(title, "function", &["in", "samples", "% of samples", "% with callees"], rows);
+    if profile.share_without_callers > CALLERS_MISSING_MAX {
+        grid.notes.push(NO_FRAME_POINTERS.to_owned());
+    }
+    grid
 }
+
+/// The share of samples without callers above which frame pointers are likely missing.
+const CALLERS_MISSING_MAX: f64 = 0.5;
+const NO_FRAME_POINTERS: &str = "The server's code has no frame pointers, so callers are not known, and a function's \
+     share with its callees is too small. Built with -fno-omit-frame-pointer, or by \
+     RUSTFLAGS=-Cforce-frame-pointers=yes, it has them.";
 
 /// Lists the largest parts of a request, up to nine tenths of its latency, at most two.
 fn largest(slow: &SlowRequest) -> String {

@@ -9,8 +9,16 @@ use crate::table::{Column, Grid, Row, csv_line};
 
 /// Returns one sentence about the capture and the thresholds.
 pub(super) fn sentence(report: &Report) -> String {
+    let data_only = match report.data_only {
+        true => format!(
+            " Bursts and trains are of packets with data: {} without TCP payload {} part of none.",
+            counted(report.frames_without_payload, "frame"),
+            if report.frames_without_payload == 1 { "is" } else { "are" },
+        ),
+        false => String::new(),
+    };
     format!(
-        "{}, {} in {}: {} of {}. A gap of {} ends a burst, one above {} a train, at {}.",
+        "{}, {} in {}: {} of {}. A gap of {} ends a burst, one above {} a train, at {}.{data_only}",
         counted(report.frames, "frame"),
         size(report.bytes as f64),
         time(report.seconds * 1e6),

@@ -1,6 +1,6 @@
 //! [`Arm`]: the traffic and the offloads of a run.
 
-use plimsoll_units::Rate;
+use plimsoll_units::{Bytes, Rate, Span};
 use serde::Deserialize;
 
 use super::trains::PACKET_PAYLOAD;
@@ -31,6 +31,12 @@ pub(super) enum Pattern {
     /// One host sends to another.
     #[default]
     One,
+    /// The first host has files, which the others copy.
+    FileService,
+    /// Each host but the last fetches from every other but the last, which asks them for their status.
+    Sort,
+    /// The first host is a memcached, which the others ask for values of 1 KB.
+    Memcached,
 }
 
 /// The traffic and the settings of one run.
@@ -48,11 +54,23 @@ pub(super) struct Arm {
     pub(super) output_limit: u64,
     /// The bytes that a receiver waits for before it reads; without it, any.
     pub(super) low_water: Option<i32>,
+    /// The time from a read of a receiver to its next one.
+    pub(super) read_every: Span,
     /// The segments of the largest size that a receiver has a window for once its connections have sent for a while;
     /// without it, as many as its buffer takes.
     pub(super) window: Option<u32>,
     /// The flows that a host of `Hstride` has at a time.
     pub(super) flows: u32,
+    /// The bytes that a client of `FileService` or `Sort` requests at a time.
+    pub(super) read: Bytes,
+    /// The requests that a client of `FileService` has under way.
+    pub(super) outstanding: u32,
+    /// The bytes that the disk of `FileService` reads at a time, for one client after the other.
+    pub(super) read_ahead: Bytes,
+    /// The rate of that disk.
+    pub(super) disk: Rate,
+    /// Whether the server of files sends each of these batches; else a whole read, when all of it is in memory.
+    pub(super) sends_batches: bool,
     /// The rate of the hosts' links, where they have one.
     pub(super) rate: Option<Rate>,
 }
@@ -68,14 +86,29 @@ impl Default for Arm {
             one_by_one: false,
             output_limit: OUTPUT_LIMIT,
             low_water: None,
+            read_every: Span::ZERO,
             window: None,
             flows: FLOWS,
+            read: Bytes::new(1_000_000),
+            outstanding: 2,
+            read_ahead: Bytes::new(128_000),
+            disk: Rate::from_mbps(1_200),
+            sends_batches: false,
             rate: None,
         }
     }
 }
 
 impl Arm {
+    /// Returns the number of hosts that send data.
+    pub(super) fn senders(&self) -> u32 {
+        match self.pattern {
+            Pattern::OneToAll | Pattern::One | Pattern::FileService | Pattern::Memcached => 1,
+            Pattern::Sort => self.hosts - 1,
+            Pattern::Stride | Pattern::Pstride | Pattern::Hstride | Pattern::AllToAll => self.hosts,
+        }
+    }
+
     /// Returns the bytes of the window that receivers offer at first, where they limit it. A sender makes no segment
     /// that is larger than half the largest window that it was ever offered (`tcp_bound_to_half_wnd`).
     pub(super) fn first_window_bytes(&self) -> Option<i32> {

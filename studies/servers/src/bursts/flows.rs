@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use plimsoll_chronos_load::process::ServerProcess;
 use plimsoll_fabric::net::HostId;
 use plimsoll_linux::frame::ipv6;
 use plimsoll_linux::{Star, clamp_window, set_low_water};
@@ -17,6 +18,8 @@ use super::arm::{Arm, Pattern};
 const SEND: usize = 128 << 10;
 /// The bytes of a call that receives.
 const RECEIVE: usize = 128 << 10;
+/// The same, of a receiver that lets data gather.
+const LATE_RECEIVE: usize = 4 << 20;
 /// How long all hosts of `Pstride` have one destination.
 const PERIOD: Duration = Duration::from_millis(100);
 /// The bytes that a flow of `Hstride` sends to a destination before it turns to the next.
@@ -25,11 +28,14 @@ const FLOW_BYTES: usize = 2 << 20;
 const STACK: usize = 128 << 10;
 
 /// Connections that send all the time; gone when dropped.
+#[derive(Default)]
 pub(super) struct StarFlows {
-    streams: Vec<TcpStream>,
+    pub(super) streams: Vec<TcpStream>,
     threads: Vec<JoinHandle<()>>,
-    stop: Arc<AtomicBool>,
-    received: Arc<AtomicU64>,
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) received: Arc<AtomicU64>,
+    /// The memcached that the hosts ask, if they do.
+    pub(super) server: Option<ServerProcess>,
 }
 
 /// When a sender turns to its next destination.
@@ -55,8 +61,8 @@ impl StarFlows {
             Ok(listener)
         };
         let listeners: Vec<TcpListener> = (0..hosts).map(listen).collect::<io::Result<_>>()?;
-        let (stop, received) = (Arc::default(), Arc::default());
-        let mut flows = StarFlows { streams: Vec::new(), threads: Vec::new(), stop, received };
+        let mut flows = StarFlows::default();
+        flows.start_services(star, arm, &listeners)?;
         let mut senders = Vec::new();
         for (host, destinations, turn) in senders_of(arm, Instant::now()) {
             let mut streams = Vec::new();
@@ -97,12 +103,20 @@ impl StarFlows {
         let received = Arc::clone(&self.received);
         // A window that is read in two parts would open in two parts.
         let bytes = arm.first_window_bytes().map_or(RECEIVE, |window| RECEIVE.max(window as usize));
+        let pause = Duration::from_nanos(arm.read_every.as_ps() / 1_000);
+        let bytes = if pause.is_zero() { bytes } else { LATE_RECEIVE };
         let work = move || {
             let mut buffer = vec![0; bytes];
             while let Ok(bytes @ 1..) = stream.read(&mut buffer) {
                 received.fetch_add(bytes as u64, Ordering::Relaxed);
+                thread::sleep(pause);
             }
         };
+        self.spawn(work)
+    }
+
+    /// Starts a thread, which ends when all connections are shut down.
+    pub(super) fn spawn(&mut self, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         self.threads.push(thread::Builder::new().stack_size(STACK).spawn(work)?);
         Ok(())
     }
@@ -127,8 +141,7 @@ impl StarFlows {
                 sent += SEND;
             }
         };
-        self.threads.push(thread::Builder::new().stack_size(STACK).spawn(work)?);
-        Ok(())
+        self.spawn(work)
     }
 }
 
@@ -161,6 +174,8 @@ fn senders_of(arm: &Arm, begin: Instant) -> Vec<(u32, Vec<u32>, DestinationTurn)
             Pattern::OneToAll if host == 0 => others(host).map(|to| (host, vec![to], never)).collect(),
             Pattern::One if host == 0 => vec![(0, vec![1], never)],
             Pattern::OneToAll | Pattern::One => Vec::new(),
+            // Their data is asked for.
+            Pattern::FileService | Pattern::Sort | Pattern::Memcached => Vec::new(),
         }
     };
     (0..hosts).flat_map(each).collect()

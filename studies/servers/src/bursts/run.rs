@@ -13,7 +13,7 @@ use plimsoll_linux::{HOST_DEVICE, Star, StarSettings};
 use plimsoll_stats::{self as stats, Samples, Statistic};
 use plimsoll_units::Time;
 
-use super::arm::{Arm, Pattern};
+use super::arm::Arm;
 use super::flows::StarFlows;
 use super::trains::{LINK, PACKET_PAYLOAD, between_us, segments, trains};
 use crate::rounds::in_rounds;
@@ -105,13 +105,12 @@ fn round(arm: &Arm, length: Length) -> anyhow::Result<RoundSeen> {
         frames.for_each(|frame| analyser.frame(frame));
         analyser.finish()
     };
-    let senders = if matches!(arm.pattern, Pattern::OneToAll | Pattern::One) { 1 } else { arm.hosts };
     Ok(RoundSeen {
         segments: segments(&frames, own),
         trains: trains(&frames, own, link, false),
         uninterrupted: trains(&frames, own, link, true),
         between_us: between_us(&frames, own),
-        gbps_each: bytes as f64 * 8e-9 / seconds / f64::from(senders),
+        gbps_each: bytes as f64 * 8e-9 / seconds / f64::from(arm.senders()),
         floor_us: report(&mut frames.iter().filter(|frame| frame.source == own)).timestamps.floor_ns / 1e3,
         report: report(&mut frames.iter()),
         dropped: socket.dropped(),

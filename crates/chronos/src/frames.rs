@@ -1,5 +1,5 @@
 //! memcached's frame for datagrams: request id, sequence number, number of datagrams, and a reserved field, 16 bits
-//! each.
+//! each. Services that speak memcached's protocol open and close it with [`unseal`] and [`seal`].
 //!
 //! A reply that does not fit is an error ([`TOO_LARGE`]), never a part of itself. A reply is cut into datagrams of at
 //! most 1400 bytes. memcached 1.6 numbers every value of a multi-get anew; here the reply to a datagram is one
