@@ -253,8 +253,14 @@ impl Hosts {
                 return;
             }
             if let Some(classes) = &self.classes
-                && let Some(until) =
-                    classes.waits_until(now, src, half.priority, full_size, half.limiter.as_deref())
+                && let Some(until) = classes.waits_until(
+                    now,
+                    src,
+                    open.workload,
+                    half.priority,
+                    full_size,
+                    half.limiter.as_deref(),
+                )
             {
                 wake = until;
                 break;
@@ -278,7 +284,7 @@ impl Hosts {
             }
             if let Some(classes) = &mut self.classes {
                 classes.label(&mut packet, half.priority, half.path_class, || half.sender.unsent());
-                if !classes.passes(now, &packet, half.limiter.as_deref_mut()) {
+                if !classes.passes(now, &packet, open.workload, half.limiter.as_deref_mut()) {
                     fabric.refuse(now, &packet);
                     continue;
                 }
