@@ -47,7 +47,7 @@ impl Task for OnKernel {
     fn settings(&self) -> String {
         let OnKernel { arm, length: Length { count, warm_up_ms, time_ms }, point } = self;
         let rounds = format!("Rounds {{ count: {count}, warm_up_ms: {warm_up_ms}, time_ms: {time_ms} }}");
-        format!("{point}: {arm:?}, {rounds}")
+        format!("{point}: {}, {rounds}", arm.settings())
     }
 
     fn check(&self) -> Result<(), String> {

@@ -9,9 +9,9 @@
 //! (Raiciu et al., SIGCOMM 2011). Where there is only one, further subflows are refused.
 //!
 //! In a hybrid network the subflow between first addresses travels by the packet switch, and the other by circuits
-//! (Kapoor's thesis, section 7.3.3). With the scheduler `active-path` one of them is active at a time: [`ActiveSubflows`]
-//! makes the other a backup of the kernel's path manager (RFC 8684, section 3.3.8) when the schedule of a week has
-//! circuits for the host and that of the week before had none, or the other way round.
+//! (Kapoor's thesis, section 7.3.3). With the scheduler `active-path` one of them is active at a time:
+//! [`ActiveSubflows`] makes the other a backup of the kernel's path manager (RFC 8684, section 3.3.8) when the schedule
+//! of a week has circuits for the host and that of the week before had none, or the other way round.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::{fs, io};

@@ -15,13 +15,13 @@ use std::collections::{BTreeMap, VecDeque};
 use plimsoll_units::{ByteTime, Time};
 
 use super::describe::{Description, Family, Feature};
-use super::tcp::TcpConfig;
 
 /// The description of the family.
 pub const FAMILY: Family = Family {
     name: "datagram",
     setting: "transport.kind",
     one_thread: None,
+    acknowledges: false,
     excludes: &[
         (Feature::RestartOnWrite, "datagrams have no window"),
         (Feature::Segmentation, "segmentation offload of datagrams is not modelled"),
@@ -38,6 +38,15 @@ pub const DATAGRAM: Description = Description {
     delays_acks: false,
     needs_marks: false,
 };
+
+/// The sizes of packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DatagramSizes {
+    /// The payload of a full packet, in bytes.
+    pub segment: u64,
+    /// The bytes of all headers of a packet.
+    pub header: u32,
+}
 
 /// A part of a message, in a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,14 +89,19 @@ impl DatagramSender {
 
     /// Returns the next packet, if one may leave at `now`. The one after it may leave when this one has had its time on
     /// a link of `pace`, headers included.
-    pub fn poll_transmit(&mut self, config: &TcpConfig, now: Time, pace: ByteTime) -> Option<DatagramPacket> {
+    pub fn poll_transmit(
+        &mut self,
+        sizes: DatagramSizes,
+        now: Time,
+        pace: ByteTime,
+    ) -> Option<DatagramPacket> {
         let message = self.next.wrapping_sub(self.waiting.len() as u32);
         let first = self.waiting.front_mut().filter(|_| self.ready <= now)?;
         let left = first.bytes - first.sent;
-        let len = left.min(config.segment);
+        let len = left.min(sizes.segment);
         let packet = DatagramPacket {
             message,
-            left: u32::try_from(left.div_ceil(config.segment).max(1)).unwrap_or(u32::MAX),
+            left: u32::try_from(left.div_ceil(sizes.segment).max(1)).unwrap_or(u32::MAX),
             len: len as u32,
             is_first: first.sent == 0,
         };
@@ -96,7 +110,7 @@ impl DatagramSender {
             self.waiting.pop_front();
         }
         self.unsent -= len;
-        self.ready = now + pace.span(len + u64::from(config.header_bytes));
+        self.ready = now + pace.span(len + u64::from(sizes.header));
         Some(packet)
     }
 
@@ -153,26 +167,20 @@ impl DatagramReceiver {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_units::{Bytes, Rate};
+    use plimsoll_units::Rate;
     use proptest::prelude::*;
 
-    use super::super::tcp::TransportParams;
     use super::*;
 
-    fn config() -> TcpConfig {
-        let params =
-            TransportParams { segment: Bytes::new(1_000), header: Bytes::new(28), ..Default::default() };
-        params.resolve().unwrap()
-    }
+    const SIZES: DatagramSizes = DatagramSizes { segment: 1_000, header: 28 };
 
     /// All packets that `sender` sends, each at the time at which it may.
     fn sent(sender: &mut DatagramSender, pace: ByteTime) -> Vec<(Time, DatagramPacket)> {
-        let config = config();
         let mut packets = Vec::new();
         while sender.deadline() < Time::MAX {
             let now = sender.deadline();
-            packets.push((now, sender.poll_transmit(&config, now, pace).expect("it is due")));
-            assert_eq!(sender.poll_transmit(&config, now, pace), None, "paced");
+            packets.push((now, sender.poll_transmit(SIZES, now, pace).expect("it is due")));
+            assert_eq!(sender.poll_transmit(SIZES, now, pace), None, "paced");
         }
         packets
     }

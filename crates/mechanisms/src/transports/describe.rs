@@ -11,6 +11,8 @@ pub struct Family {
     /// The reason why one thread has to carry all of its connections; `None` where the two ends of a connection may be
     /// in different logical processes.
     pub one_thread: Option<&'static str>,
+    /// Whether receivers acknowledge data, and senders repair losses.
+    pub acknowledges: bool,
     /// The features of hosts and queues that the family excludes, each with the reason.
     pub excludes: &'static [(Feature, &'static str)],
     /// The keys that a Linux host has for all of its connections, so that its transports cannot differ in them.

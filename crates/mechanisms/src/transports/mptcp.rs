@@ -48,6 +48,7 @@ pub const FAMILY: Family = Family {
     name: "MPTCP",
     setting: "transport.mptcp",
     one_thread: Some("the receiver of an MPTCP subflow reads the mappings that its sender keeps"),
+    acknowledges: true,
     excludes: &[
         (
             Feature::RestartOnWrite,

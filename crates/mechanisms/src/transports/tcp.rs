@@ -49,6 +49,7 @@ pub const FAMILY: Family = Family {
     name: "TCP",
     setting: "transport.kind",
     one_thread: None,
+    acknowledges: true,
     excludes: &[],
     host_wide: &[
         HostWide {

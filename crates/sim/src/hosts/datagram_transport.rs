@@ -5,27 +5,24 @@
 //! agenda: Message ──> the workload <── DatagramReceiver <── receive_datagrams <── packet of the connection's number
 //! ```
 //!
-//! A packet carries the number of its message in [`Packet::ack`], and in [`Packet::seq`] how many packets of it are left;
-//! SYN marks the first one. When it has sent a message to its last byte, the sending end has the other expect it, as
-//! TCP's does, so that the two ends may be in different logical processes.
+//! A packet carries the number of its message in `ack`, and in `seq` how many packets of it are left; SYN marks the
+//! first one. When it has sent a message to its last byte, the sending end has the other expect it, as TCP's does, so
+//! that the two ends may be in different logical processes.
+
+mod carry;
 
 use std::collections::BTreeMap;
 
-use plimsoll_fabric::engine::{Owner, OwnerKind};
-use plimsoll_fabric::net::{Flags, HostId, Network, Packet, PathClass, ideal_time};
+use plimsoll_fabric::net::{HostId, Network, PathClass, PortId};
 use plimsoll_mechanisms::qjump::PeriodicLimiter;
 use plimsoll_mechanisms::tcp::TcpConfig;
-use plimsoll_mechanisms::transports::datagram::{DatagramPacket, DatagramReceiver, DatagramSender};
+use plimsoll_mechanisms::transports::datagram::{DatagramReceiver, DatagramSender};
 use plimsoll_results::outcome;
-use plimsoll_traffic::{Arrival, ConnectionEnd as End, Opened, Write};
+use plimsoll_traffic::ConnectionEnd as End;
 use plimsoll_units::{ByteTime, Time};
 
-use super::Hosts;
-use super::agenda::Step;
-use super::connection::split_of;
 use super::demand::Unsent;
 use super::messages::{Announcement, MessageStream, Outgoing};
-use crate::sim_hooks::SimFabric;
 
 /// The connections of the datagram family.
 #[derive(Debug, Default)]
@@ -72,7 +69,7 @@ struct DatagramHalf {
 
 impl DatagramHalf {
     fn new(config: &TcpConfig, network: &Network, nic: HostId) -> DatagramHalf {
-        let of_nic = network.link(plimsoll_fabric::net::PortId(nic.0)).rate;
+        let of_nic = network.link(PortId(nic.0)).rate;
         DatagramHalf {
             sender: DatagramSender::default(),
             receiver: DatagramReceiver::default(),
@@ -198,158 +195,3 @@ fn expect(half: &mut DatagramHalf, message: Outgoing) {
 
 /// How many messages an end expects; with more, the oldest are lost. A receiver gives messages up before.
 const EXPECTED_MAX: usize = 4_096;
-
-impl Hosts {
-    /// Opens a connection of the datagram family, if `workload` is carried by it.
-    pub(super) fn open_datagrams(
-        &mut self,
-        network: &Network,
-        number: u32,
-        workload: u16,
-        opened: Opened,
-    ) -> bool {
-        let transport = self.transports.number(workload);
-        let config = self.transports.get(transport);
-        if !config.is_datagram() {
-            return false;
-        }
-        let nics = self.nics_of(network, [opened.client, opened.server], number);
-        self.datagrams.open(config, network, number, (workload, transport), nics);
-        true
-    }
-
-    /// A workload writes a message to a connection of the datagram family.
-    pub(super) fn write_datagrams(&mut self, now: Time, fabric: &mut SimFabric, write: Write) {
-        let Write { connection: number, end, bytes, tag, created } = write;
-        let Some(open) = self.datagrams.connections.get_mut(&number) else { return };
-        if self.process.as_ref().is_some_and(|process| !process.has(open.nics[end as usize])) {
-            return;
-        }
-        let half = &mut open.halves[end as usize];
-        if let Some(classes) = &self.classes {
-            half.priority = classes.priority(open.workload, bytes);
-            half.path_class = classes.path_class(open.workload, end);
-            half.limiter = classes.connection_limiter(now, half.priority).map(Box::new);
-        }
-        half.messages.write(bytes, tag, created);
-        half.sender.write(bytes);
-        self.send_datagrams(now, fabric, number, end);
-    }
-
-    /// Sends the packets that an end may send now, and arms its timer.
-    pub(super) fn send_datagrams(&mut self, now: Time, fabric: &mut SimFabric, number: u32, end: End) {
-        let Some(open) = self.datagrams.connections.get_mut(&number) else { return };
-        let [src, dst] = [end, end.other()].map(|end| open.nics[end as usize]);
-        let config = self.transports.get(open.transport);
-        let full_size = config.segment + u64::from(config.header_bytes);
-        let [client, server] = &mut open.halves;
-        let (half, peer) = if end == End::Client { (client, server) } else { (server, client) };
-        let mut wake = Time::MAX;
-        while half.sender.deadline() <= now {
-            if self.rules.backpressure && !fabric.class_has_room(now, src, dst, half.path_class, full_size) {
-                if !std::mem::replace(&mut half.blocked, true) {
-                    self.waiting_for_room[src.0 as usize].push_back((number, end));
-                }
-                return;
-            }
-            if let Some(classes) = &self.classes
-                && let Some(until) = classes.waits_until(
-                    now,
-                    src,
-                    open.workload,
-                    half.priority,
-                    full_size,
-                    half.limiter.as_deref(),
-                )
-            {
-                wake = until;
-                break;
-            }
-            let Some(part) = half.sender.poll_transmit(config, now, half.pace) else { break };
-            let mut packet = Packet::new(src, dst, number, (part.len + config.header_bytes) as u16);
-            (packet.seq, packet.ack, packet.len) = (part.left, part.message, part.len as u16);
-            packet.flags = Flags::NONE
-                .with_if(part.is_first, Flags::SYN)
-                .with_if(end == End::Server, Flags::FROM_SERVER);
-            half.packets += 1;
-            self.goodput.on_sent(now, open.workload, part.len.into());
-            half.messages.on_bytes_sent(part.len.into());
-            while let Some(message) = half.messages.take_sent(now) {
-                match &mut self.process {
-                    Some(process) if !process.has(dst) => {
-                        process.announce(dst, Announcement { connection: number, to: end.other(), message });
-                    }
-                    _ => expect(peer, message),
-                }
-            }
-            if let Some(classes) = &mut self.classes {
-                classes.label(&mut packet, half.priority, half.path_class, || half.sender.unsent());
-                if !classes.passes(now, &packet, open.workload, half.limiter.as_deref_mut()) {
-                    fabric.refuse(now, &packet);
-                    continue;
-                }
-            }
-            fabric.send(now, packet);
-        }
-        let deadline = if wake == Time::MAX { half.sender.deadline() } else { wake };
-        if deadline < half.armed {
-            half.armed = deadline;
-            fabric.schedule(deadline, Owner::new(OwnerKind::Endpoint, number * 2 + end as u32));
-        }
-    }
-
-    /// The event of an end's timer has come.
-    pub(super) fn on_datagrams_due(&mut self, now: Time, fabric: &mut SimFabric, number: u32, end: End) {
-        let Some(open) = self.datagrams.connections.get_mut(&number) else { return };
-        let half = &mut open.halves[end as usize];
-        if half.armed == now {
-            half.armed = Time::MAX;
-            self.send_datagrams(now, fabric, number, end);
-        }
-    }
-
-    /// There is room in the NIC for which an end has waited.
-    pub(super) fn unblock_datagrams(&mut self, now: Time, fabric: &mut SimFabric, number: u32, end: End) {
-        let Some(open) = self.datagrams.connections.get_mut(&number) else { return };
-        open.halves[end as usize].blocked = false;
-        self.send_datagrams(now, fabric, number, end);
-    }
-
-    /// A packet of a connection of the datagram family has reached its host.
-    pub(super) fn receive_datagrams(&mut self, now: Time, fabric: &mut SimFabric, packet: &Packet) {
-        let Some(open) = self.datagrams.connections.get_mut(&packet.flow) else { return };
-        let half = &mut open.halves[End::receiving(packet) as usize];
-        half.received += u64::from(packet.len);
-        open.active = Some((open.active.map_or(now, |(first, _)| first), now));
-        self.goodput.on_delivered(now, open.workload, packet.len.into());
-        let part = DatagramPacket {
-            message: packet.ack,
-            left: packet.seq,
-            len: packet.len.into(),
-            is_first: packet.flags.has(Flags::SYN),
-        };
-        if half.receiver.on_packet(&part) {
-            self.leave(fabric, Step::Message(*packet));
-        }
-    }
-
-    /// The application receives the message that `packet` has made whole.
-    pub(super) fn deliver_datagrams(
-        &mut self,
-        now: Time,
-        network: &Network,
-        mut packet: Packet,
-    ) -> Option<(u16, Arrival)> {
-        let open = self.datagrams.connections.get_mut(&packet.flow)?;
-        let message = open.halves[End::receiving(&packet) as usize].expected.remove(&packet.ack)?;
-        // The last packet of the message ends where the message does; any other one ends before.
-        let is_last = packet.seq == 1;
-        packet.seq = (message.end as u32).wrapping_sub(u32::from(packet.len) + u32::from(!is_last));
-        let split = split_of(network, now, &packet, &message);
-        let config = self.transports.get(open.transport);
-        let ideal = ideal_time(network, config, message.bytes, packet, self.rules.spreads);
-        let from = network.nics().host_of(packet.src);
-        self.agenda.push(Step::Close(packet.flow));
-        Some((open.workload, Arrival { now, tag: message.tag, from, bytes: message.bytes, split, ideal }))
-    }
-}

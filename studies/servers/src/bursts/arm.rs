@@ -100,6 +100,23 @@ impl Default for Arm {
 }
 
 impl Arm {
+    /// Returns the text of the arm in a run's settings. An arm without the keys of servers and of pauses between reads
+    /// has the text that it had before there were these keys, so that its rows stay valid.
+    pub(super) fn settings(&self) -> String {
+        let Arm { read_every, read, outstanding, read_ahead, disk, sends_batches, .. } = Arm::default();
+        let plain = Arm { read_every, read, outstanding, read_ahead, disk, sends_batches, ..*self };
+        let text = format!("{self:?}");
+        if *self != plain || matches!(self.pattern, Pattern::FileService | Pattern::Sort | Pattern::Memcached)
+        {
+            return text;
+        }
+        let of_servers = format!(
+            ", read: {read:?}, outstanding: {outstanding:?}, read_ahead: {read_ahead:?}, disk: {disk:?}, \
+             sends_batches: {sends_batches:?}"
+        );
+        text.replace(&format!(", read_every: {read_every:?}"), "").replace(&of_servers, "")
+    }
+
     /// Returns the number of hosts that send data.
     pub(super) fn senders(&self) -> u32 {
         match self.pattern {

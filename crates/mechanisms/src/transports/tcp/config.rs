@@ -6,7 +6,6 @@ use super::congestion::{Limits, MakeController};
 use super::params::{Connections, EcnMode, RttError, TransportParams, WindowUnit};
 use super::segment::TcpSegment;
 use crate::InvalidParam;
-use crate::transports::Kind;
 
 /// The configuration of an endpoint: the parameters, and what resolving makes of some. Windows are in bytes.
 #[derive(Clone, Debug)]
@@ -109,7 +108,7 @@ impl TransportParams {
         self.dctcp.validate()?;
         self.cubic.validate()?;
         if let Some(mptcp) = &self.mptcp {
-            let ok = self.kind != Kind::Datagram;
+            let ok = self.kind.describe().family.acknowledges;
             Invalid::unless(
                 ok,
                 "kind",
@@ -131,7 +130,7 @@ impl TcpConfig {
 
     /// Returns whether the configuration is one of the datagram family, which shares sizes and pace with TCP.
     pub fn is_datagram(&self) -> bool {
-        self.custom.is_none() && self.params.kind == Kind::Datagram
+        self.custom.is_none() && !self.params.kind.describe().family.acknowledges
     }
 
     /// Bytes of `segment` on the wire: header, counted options, payload.

@@ -493,7 +493,7 @@ fn shipped_examples_run() {
             }
         }
     }
-    assert_eq!(files, 11);
+    assert_eq!(files, 13);
 }
 
 /// Programs are for emulated hosts: a simulation runs the rest, and says that it lacks them.

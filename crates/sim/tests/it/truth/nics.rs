@@ -140,7 +140,8 @@ fn any_number_of_threads_gives_the_same_run() {
 fn hosts_of_a_file_have_a_nic_for_each_link() {
     let text = |from: &str, to: &str, nics: &str| {
         format!(
-            "version = 1\ntitle = 'graph'\n[topology]\nkind = 'file'\npath = 'two-nics.toml'\n[paths]\nnics = '{nics}'\n\
+            "version = 1\ntitle = 'graph'\n[topology]\nkind = 'file'\npath = 'two-nics.toml'\n\
+             [paths]\nnics = '{nics}'\n\
              [transport]\nhandshake = false\n[observe]\nlinks = true\n{}",
             transfers(8, &format!("from = '{from}'\nto = '{to}'\nsize = '1KB'\n"))
         )
