@@ -65,7 +65,12 @@ fn a_servers_bursts_are_what_it_hands_over_and_memcached_has_none() {
         for (figure, series) in [("fig3.3", "nfs"), ("fig3.4", "hdfs")] {
             let segment = |percentile: &str| of(figure, series, x, &format!("segment_{percentile}"));
             // A disk that is late, for want of a processor, hands over two batches at once.
-            assert!(segment("p10") <= packets && packets <= segment("p90"), "{series} at {x}");
+            assert!(
+                segment("p10") <= packets && packets <= segment("p90"),
+                "{series} at {x}: {} to {}",
+                segment("p10"),
+                segment("p90")
+            );
         }
     }
     assert!(of("fig3.5", "20 MB", "links of 500 Mb/s", "segment_p90") >= 40.0);
