@@ -94,7 +94,7 @@ struct RunningAgent<'a> {
     clock: LiveClock,
 }
 
-/// The state that metrics show.
+/// The counters of this agent and of its gate, and whether a circuit is open, as the metrics report them.
 #[derive(Clone, Copy, Debug, Default)]
 struct AgentCounts {
     reports: u64,

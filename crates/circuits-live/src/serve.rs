@@ -233,7 +233,7 @@ impl Serving {
     }
 }
 
-/// The state that metrics show.
+/// The counters of the controller, and the numbers of hosts and of circuits, as the metrics report them.
 #[derive(Clone, Copy, Debug, Default)]
 struct ServedMetrics {
     counts: LiveCounts,

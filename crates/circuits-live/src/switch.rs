@@ -19,7 +19,7 @@ use plimsoll_openflow::{
 };
 use plimsoll_units::{Span, Time};
 
-/// An event of the switch.
+/// An event on the OpenFlow connection to the switch, which the controller handles in turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SwitchEvent {
     /// The switch is ready for flows.

@@ -39,7 +39,7 @@ pub enum LiveAction {
     },
 }
 
-/// Counters of a controller.
+/// Events that a controller has counted since it began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LiveCounts {
     /// Weeks that have begun.
@@ -77,7 +77,7 @@ pub struct LiveController {
     counts: LiveCounts,
 }
 
-/// State kept for each host.
+/// The session of the agent of one host, the demand that it reported last, and its lease of a circuit.
 #[derive(Clone, Debug)]
 struct HostState {
     session: Option<AgentSession>,

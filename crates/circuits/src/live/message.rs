@@ -35,7 +35,7 @@ pub struct ControlMessage {
     pub body: MessageBody,
 }
 
-/// The content of a message.
+/// The content of a message between a controller and an agent, by its kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum MessageBody {
     /// An agent requests a session.

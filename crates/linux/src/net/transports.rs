@@ -4,7 +4,7 @@ use plimsoll_mechanisms::tcp::TcpConfig;
 
 use crate::net::namespaces::RouteSettings;
 
-/// The transport of a workload.
+/// The transport of a workload, resolved to the socket options and the route that this kernel gives it.
 #[derive(Clone, Debug)]
 pub(crate) struct KernelTransport {
     /// The parameters, from which ideal times are computed.

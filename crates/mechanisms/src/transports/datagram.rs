@@ -39,7 +39,7 @@ pub const DATAGRAM: Description = Description {
     needs_marks: false,
 };
 
-/// The sizes of packets.
+/// The payload and the headers of a full packet, from `transport.segment` and `transport.header`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DatagramSizes {
     /// The payload of a full packet, in bytes.

@@ -37,7 +37,7 @@ const KEY: usize = 64;
 const VALUE: usize = 1_024;
 /// The connections of a host to memcached: a choice.
 const CLIENTS: usize = 4;
-/// Gets for each set.
+/// The number of gets that a client of memcached makes for each set.
 const GETS: usize = 9;
 /// The bytes of a call that receives, or sends from memory.
 const CHUNK: usize = 128 << 10;

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::net::HostId;
 
-/// The NICs of every host.
+/// Which NICs, by their numbers in the network, each host has.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum HostNics {
     /// Every host has one.

@@ -65,7 +65,7 @@ impl Hosts {
         let full_size = sizes.segment + u64::from(sizes.header);
         let [client, server] = &mut open.halves;
         let (half, peer) = if end == End::Client { (client, server) } else { (server, client) };
-        let mut wake = Time::MAX;
+        let mut wake = None;
         while half.sender.deadline() <= now {
             if self.rules.backpressure && !fabric.class_has_room(now, src, dst, half.path_class, full_size) {
                 if !std::mem::replace(&mut half.blocked, true) {
@@ -83,7 +83,7 @@ impl Hosts {
                     half.limiter.as_deref(),
                 )
             {
-                wake = until;
+                wake = Some(until);
                 break;
             }
             let Some(part) = half.sender.poll_transmit(sizes, now, half.pace) else { break };
@@ -112,7 +112,8 @@ impl Hosts {
             }
             fabric.send(now, packet);
         }
-        let deadline = if wake == Time::MAX { half.sender.deadline() } else { wake };
+        // A limiter that never lets the packet pass gives no time at all.
+        let deadline = wake.unwrap_or_else(|| half.sender.deadline());
         if deadline < half.armed {
             half.armed = deadline;
             fabric.schedule(deadline, Owner::new(OwnerKind::Endpoint, number * 2 + end as u32));
