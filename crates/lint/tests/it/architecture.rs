@@ -100,6 +100,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("line", &["experiment", "report", "results", "scenario", "sim", "stats", "text", "traffic", "units"]),
+    // Files of a real network, as a scenario; it runs nothing.
+    ("import", &["bursts", "files", "report", "scenario", "stats", "text", "traffic", "units"]),
     // A page on which one turns a scenario's keys, with its server.
     ("explore", &["experiment", "http", "line", "report", "results", "scenario", "sim", "units"]),
     // The kernel's programs are compared with the mechanisms, not the other way round.
@@ -127,6 +129,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "files",
             "host",
             "http",
+            "import",
             "line",
             "linux",
             "mechanisms",
@@ -199,7 +202,7 @@ fn nothing_depends_on_the_command_line() {
 #[test]
 fn strangers_files_are_opened_by_one_function() {
     let crates =
-        ["chronos-load", "cli", "line", "models", "report", "reproduce", "results", "scenario", "sim"];
+        ["chronos-load", "cli", "import", "line", "models", "report", "reproduce", "results", "scenario", "sim"];
     let opens =
         ["File::open(", "File::options(", "File::create(", "OpenOptions", "fs::read(", "read_to_string("];
     // The kernel's files, folders that are only synced, files that this process has made, and tests.

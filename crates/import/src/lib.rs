@@ -1,0 +1,16 @@
+//! Captures, flow logs, metrics and topologies of a real network as a scenario.
+//!
+//! ```text
+//! captures ──bursts::Reader──> frames ──> connections ──> exchanges, datagrams ──┐
+//! flow logs ──a reader a format──> records ──> scaled, joined ──> flows ─────────┼──> Found ──> replay: lists
+//! metrics ──> rates by host and class ───────────────────────────────────────────┘      │  or  model: distributions
+//! topology spec or export ──> graph file or [topology] ─────────────────────────────────┴──> scenario, import.html
+//! ```
+//!
+//! Everything flows to the right: a reader knows nothing of scenarios, and what writes a scenario knows only [`Found`].
+
+#![forbid(unsafe_code)]
+
+pub mod found;
+
+pub use found::{Class, Exchange, Flow, Found, Note, Rate, Remark, Start, Traffic};
