@@ -4,18 +4,20 @@ mod board;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use plimsoll_experiment::question::default_dir;
 use plimsoll_experiment::{bench, points};
 use plimsoll_line::lines::Variant;
-use plimsoll_line::{LineQuestion, Lines, Room, SearchStop};
+use plimsoll_line::{Asked, Expected, LineQuestion, Lines, Over, Room, SearchStop, Smaller};
 use plimsoll_process::note;
-use plimsoll_scenario::Registry;
-use plimsoll_units::whole;
+use plimsoll_results::run_dir::Existing;
+use plimsoll_scenario::{Registry, Scenario};
+use plimsoll_units::{Span, whole};
 
 use self::board::LineBoard;
-use crate::memory::{Budget, Work};
+use crate::memory::{Budget, Memory, Work};
 use crate::output::{self, Done, Format};
 use crate::progress::Show;
 use crate::signals::Interrupt;
@@ -57,6 +59,10 @@ pub struct Args {
     /// some thousands in all runs of a load together.
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..))]
     messages: Option<u64>,
+    /// Time for the search: `5m`. Chooses a length of runs with which the search fits, unless `--messages` does, and ends
+    /// with the intervals that are known then.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    budget: Option<Duration>,
     /// Search only this variant; may be repeated. The run directory is that of all variants, so that the rest can
     /// follow.
     #[arg(long, value_name = "NAME")]
@@ -65,7 +71,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = whole::<u16>(1..))]
     threads: Option<u16>,
     #[command(flatten)]
-    budget: Budget,
+    memory: Budget,
     /// Form of the printed lines.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -91,15 +97,23 @@ fn percent(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "write a share from 0.1% to 100%".to_owned())
 }
 
+/// Parses a length of time of at least a second: `90s`, `5m`, `2h`.
+fn time(text: &str) -> Result<Duration, String> {
+    let minutes = text.strip_suffix('m').map(|number| format!("{number}min"));
+    let span = minutes.as_deref().unwrap_or(text).parse::<Span>().map_err(|error| error.to_string())?;
+    let time = Duration::from_secs_f64(span.as_secs_f64());
+    (time >= Duration::from_secs(1)).then_some(time).ok_or_else(|| "write a time of at least 1s".to_owned())
+}
+
 pub fn run(args: &Args, registry: &Registry) -> Done {
-    let memory = args.budget.watch(Work::Points)?;
+    let memory = args.memory.watch(Work::Points)?;
     if args.source.replicates.is_some() {
         return Err(anyhow!(
             "a search chooses how often it runs each load; bound that with `--replicates-max`, not `--replicates`"
         ));
     }
     let scenario = args.source.load_with(registry, 1)?;
-    let question = LineQuestion {
+    let mut question = LineQuestion {
         slo: args.slo.clone(),
         over: args.over.clone(),
         at: args.at.clone(),
@@ -109,17 +123,33 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         messages: args.messages,
         variants: args.variant.clone(),
     };
-    let asked = question.ask(&scenario)?;
+    let watched = Watched {
+        interrupt: Interrupt::watch().context("cannot watch for Ctrl-C")?,
+        show: Show { quiet: args.quiet, verbose: false },
+        room: Room { threads: bench::threads(args.threads.map(usize::from)), memory_max: memory.limit() },
+        memory,
+    };
+    let polled = memory.asked();
+    let began = Instant::now();
+    let left = || args.budget.map(|budget| budget.saturating_sub(began.elapsed()));
+    let smaller = Smaller::of(&scenario);
+    let expected = match (&smaller, args.budget) {
+        (Some(smaller), Some(budget)) => watched.expected(smaller, question.clone(), budget / 2)?,
+        (Some(Smaller { words, .. }), None) if !args.quiet => {
+            note!("an equivalent of {words} would take less; `--budget 10m` searches it first");
+            Expected::new()
+        }
+        _ => Expected::new(),
+    };
+    question.messages = watched.messages(&question, &scenario, left())?;
+    let asked = Asked { expected, ..question.ask(&scenario)? };
     let plan = asked.plan(args.source.command_of("line", scenario.points()), output::commit());
     let out = args.out.clone();
     let out = out.unwrap_or_else(|| default_dir("line-", &scenario, &plan.scenario, ""));
     let existing = points::existing(args.force, args.repair);
     let dir = points::create(&out, &plan, existing)?;
-    let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;
-    let board = LineBoard::new(Show { quiet: args.quiet, verbose: false }, &asked.over, interrupt, memory);
-    let room = Room { threads: bench::threads(args.threads.map(usize::from)), memory_max: memory.limit() };
-    let polled = memory.asked();
-    let ended = plimsoll_line::draw(&asked, Some(dir.path()), existing, room, &board);
+    let board = watched.board(&asked.over, left());
+    let ended = plimsoll_line::draw(&asked, Some(dir.path()), existing, watched.room, &board);
     drop(polled);
     board.bar.finish_and_clear();
     let lines = match ended {
@@ -134,12 +164,68 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     let printed = output::print(&lines.render(args.format.of_report(), &output::style()));
     lines.keep(&dir, &scenario)?;
     if !args.quiet {
+        if lines.variants.iter().any(|variant| variant.unfinished.is_some()) {
+            note!("The time ended; the command below goes on with the runs that are kept.");
+        }
         note!();
         note!("Results  {}", out.display());
         note!("Report   {}", out.join("report.html").display());
         note!("Repeat   {}", dir.manifest().command);
     }
     printed.map(|()| verdict(args, &lines))
+}
+
+/// What all searches of one command share.
+struct Watched {
+    interrupt: Interrupt,
+    show: Show,
+    room: Room,
+    memory: Memory,
+}
+
+impl Watched {
+    fn board<'a>(&self, over: &'a Over, budget: Option<Duration>) -> LineBoard<'a> {
+        LineBoard::new(self.show, over, self.interrupt.clone(), self.memory, budget)
+    }
+
+    /// Chooses the length of runs that fits the budget, where none is given.
+    fn messages(
+        &self,
+        question: &LineQuestion,
+        scenario: &Scenario,
+        budget: Option<Duration>,
+    ) -> anyhow::Result<Option<u64>> {
+        let (Some(budget), None) = (budget, question.messages) else { return Ok(question.messages) };
+        let asked = question.clone().ask(scenario)?;
+        Ok(plimsoll_line::affordable(&asked, budget, self.room, &self.board(&asked.over, None))?)
+    }
+
+    /// Searches a smaller network, whose lines the search of the whole one expects.
+    fn expected(
+        &self,
+        smaller: &Smaller,
+        mut question: LineQuestion,
+        budget: Duration,
+    ) -> anyhow::Result<Expected> {
+        let began = Instant::now();
+        if !self.show.quiet {
+            note!("first on an equivalent of {}", smaller.words);
+        }
+        question.messages = self.messages(&question, &smaller.scenario, Some(budget))?;
+        let asked = question.ask(&smaller.scenario)?;
+        let board = self.board(&asked.over, Some(budget.saturating_sub(began.elapsed())));
+        let drawn = plimsoll_line::draw(&asked, None, Existing::Resume, self.room, &board);
+        board.bar.finish_and_clear();
+        let lines = match drawn {
+            Err(SearchStop::OutOfTime) => return Ok(Expected::new()),
+            drawn => drawn?,
+        };
+        if !self.show.quiet {
+            lines.sentences().iter().for_each(|sentence| note!("{sentence}"));
+            note!("now at full size");
+        }
+        Ok(lines.expected())
+    }
 }
 
 /// Returns the exit status: a load that the user has named and that a variant does not carry is a finding, and so are

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use plimsoll_experiment::slo::Metric;
 use plimsoll_experiment::{Bench, BenchWatch, Store, StoreError};
@@ -14,18 +15,22 @@ use plimsoll_scenario::{Overrides, Point, ScenarioError, replicate_seed};
 use plimsoll_sim::batch::BatchError;
 use plimsoll_sim::{Progress, RunError};
 use plimsoll_stats::search::{self, Objectives};
-use plimsoll_units::Span;
 
 use crate::journal::{self, JournaledRun, Key};
 use crate::lines::{self, Lines, Searched, Versus};
 use crate::measure::{Run, Sample, slow_when_idle, strain};
+use crate::pace::{self, Pace};
 use crate::question::Asked;
 use crate::reach::Reach;
 use crate::search::{Ask, FirstLook, Line, SearchRange, SearchState, Slos, VariantSearch, rounded};
 use crate::so_far::{Judged, SoFar};
 
-/// The number of times that a run without a message is made ten times as long, to measure the rate of messages.
+/// The number of times that a run with too few messages is made ten times as long, to measure their rate.
 const LENGTHENED: u32 = 5;
+/// The messages by which a rate is measured where time is short.
+const ENOUGH: u64 = 20;
+/// The part of the scenario's run whose messages are counted first where time is short.
+const SHORT: u64 = 16;
 
 /// The calls that a search makes while it works, from any thread.
 pub trait SearchWatch: Sync {
@@ -37,6 +42,14 @@ pub trait SearchWatch: Sync {
     fn goes_on(&self) -> bool {
         true
     }
+    /// Returns true once the search shall end with what it knows.
+    fn is_out_of_time(&self) -> bool {
+        false
+    }
+    /// Returns the time since the search began, by which runs are priced; zero where nothing tells the time.
+    fn elapsed(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// The events of a search that a progress display shows.
@@ -46,6 +59,15 @@ pub enum News<'a> {
     Begin,
     /// The directory held something that the search does not use.
     Warning(&'a str),
+    /// The price of a run at the load where the search begins, and of the search, as far as an estimate goes.
+    Cost {
+        /// The length of a run in messages.
+        messages: u64,
+        /// The time that it takes.
+        run: Duration,
+        /// The time that the search takes with all its runs.
+        search: Duration,
+    },
     /// A variant at a load has been judged.
     Judged(&'a Judged),
     /// A first look, of one run a load, has bracketed the lines.
@@ -69,6 +91,9 @@ pub enum SearchStop {
     /// [`SearchWatch::goes_on`] returned false.
     #[error("the search was cancelled")]
     Cancelled,
+    /// [`SearchWatch::is_out_of_time`] returned true before a load was run.
+    #[error("the time ended before a run did; give the search more, or a smaller or shorter scenario")]
+    OutOfTime,
     /// The scenario is invalid at some load.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Scenario(Vec<ScenarioError>),
@@ -106,6 +131,8 @@ struct Driver<'a> {
     variants: Vec<SearchedVariant>,
     /// The settings laid over the scenario beside the load.
     length: Option<String>,
+    /// Whether the runs are those of the first look, which may be shorter.
+    is_first_look: bool,
     /// For each load as it is written, a model for each variant.
     models: BTreeMap<String, Vec<Model>>,
     so_far: Mutex<SoFar>,
@@ -127,36 +154,77 @@ pub fn draw(
         Some(dir) => journal::open(dir, existing)?,
         None => Store::in_memory(),
     };
-    let Asked { scenario, slos, over, question, .. } = asked;
-    let mut variants = variants(scenario.points(), &over.key);
-    if !question.variants.is_empty() {
-        variants.retain(|variant| question.variants.contains(&variant.name));
-    }
-    let so_far = Mutex::new(SoFar { there: journal.len(), ..SoFar::default() });
-    let (dropped, journal) = (journal.dropped().map(str::to_owned), Mutex::new(journal));
-    let mut driver =
-        Driver { asked, room, watch, journal, variants, length: None, models: BTreeMap::new(), so_far };
+    let mut driver = Driver::new(asked, journal, room, watch);
+    let Asked { slos, over, question, .. } = asked;
+    let dropped = driver.journal().dropped().map(str::to_owned);
     driver.tell(&News::Begin);
     dropped.iter().for_each(|warning| driver.tell(&News::Warning(warning)));
-    let start = asked.at.unwrap_or(over.today);
-    driver.length = driver.length(rounded(start.clamp(over.low, over.high)))?;
+    let start = driver.start();
+    let pace = match question.messages {
+        Some(_) => driver.pace(1, LENGTHENED)?,
+        None => None,
+    };
+    driver.tell_cost(pace);
+    driver.length = pace.zip(question.messages).map(|(pace, messages)| pace.length(messages));
     let range = SearchRange {
         low: over.low.min(start),
         start,
         high: over.high,
+        expected: None,
         precision: question.precision,
         replicates_max: question.replicates_max,
     };
     let reaches = driver.reaches()?;
+    let ranges: Vec<SearchRange> =
+        driver.variants.iter().map(|variant| expected(range, asked.expected.get(&variant.label))).collect();
     let mut searches: Vec<VariantSearch<'_>> =
-        reaches.iter().map(|reach| reach.search(Slos(slos), range)).collect();
-    driver.first_look(&reaches, range)?;
-    driver.search(&mut searches, "", 0)?;
-    let versus = driver.tell_apart(&searches)?;
+        reaches.iter().zip(&ranges).map(|(reach, range)| reach.search(Slos(slos), *range)).collect();
+    let searched = driver
+        .first_look(&reaches, range, pace)
+        .and_then(|()| driver.search(&mut searches, "", 0))
+        .and_then(|()| driver.tell_apart(&searches));
+    let versus = match searched {
+        Err(SearchStop::OutOfTime) if searches.iter().any(|search| search.loads().next().is_some()) => {
+            vec![None; searches.len()]
+        }
+        searched => searched?,
+    };
+    let unfinished: Vec<bool> = searches.iter_mut().map(|search| !search.asks().is_empty()).collect();
     let labels: Vec<&str> = driver.variants.iter().map(|variant| variant.label.as_str()).collect();
-    let found = labels.into_iter().zip(&searches).zip(&reaches).zip(versus);
-    let found = found.map(|(((name, search), reach), versus)| Searched { name, search, reach, versus });
+    let found = labels.into_iter().zip(&searches).zip(&reaches).zip(versus).zip(unfinished);
+    let found = found.map(|((((name, search), reach), versus), is_unfinished)| Searched {
+        name,
+        search,
+        reach,
+        versus,
+        is_unfinished,
+    });
     Ok(lines::assemble(asked, found))
+}
+
+/// Returns the range of a search that begins at the ends of a line that is expected.
+fn expected(range: SearchRange, line: Option<&Line>) -> SearchRange {
+    let Some(line) = line else { return range };
+    SearchRange { start: line.low().or(line.high()).unwrap_or(range.start), expected: line.high(), ..range }
+}
+
+/// Returns the length of runs in messages with which a search takes about `budget`; `None` where the scenario's runs
+/// end by themselves, so that their length cannot be chosen.
+///
+/// # Errors
+/// As for [`draw`].
+pub fn affordable(
+    asked: &Asked<'_>,
+    budget: Duration,
+    room: Room,
+    watch: &dyn SearchWatch,
+) -> Result<Option<u64>, SearchStop> {
+    let mut driver = Driver::new(asked, Store::in_memory(), room, watch);
+    match driver.pace(SHORT, 2 * LENGTHENED) {
+        Ok(pace) => Ok(pace.map(|pace| pace.affordable(budget, driver.variants.len(), room.threads))),
+        Err(SearchStop::NoDuration) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns each variant once, without the key that is searched.
@@ -174,7 +242,28 @@ fn variants(points: &[Point], key: &str) -> Vec<SearchedVariant> {
     variants
 }
 
-impl Driver<'_> {
+impl<'a> Driver<'a> {
+    fn new(
+        asked: &'a Asked<'a>,
+        journal: Store<JournaledRun>,
+        room: Room,
+        watch: &'a dyn SearchWatch,
+    ) -> Driver<'a> {
+        let Asked { scenario, over, question, .. } = asked;
+        let mut variants = variants(scenario.points(), &over.key);
+        if !question.variants.is_empty() {
+            variants.retain(|variant| question.variants.contains(&variant.name));
+        }
+        let so_far = Mutex::new(SoFar { there: journal.len(), ..SoFar::default() });
+        let (journal, models) = (Mutex::new(journal), BTreeMap::new());
+        Driver { asked, room, watch, journal, variants, length: None, is_first_look: false, models, so_far }
+    }
+
+    /// Returns the load at which the search begins.
+    fn start(&self) -> f64 {
+        self.asked.at.unwrap_or(self.asked.over.today)
+    }
+
     fn so_far(&self) -> MutexGuard<'_, SoFar> {
         self.so_far.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -198,22 +287,43 @@ impl Driver<'_> {
     }
 
     /// Brackets all lines with one run a load, so that something is known early. The runs are kept, and the search,
-    /// which decides by itself, begins with them. Where a round of the search takes no longer than one run, there is
-    /// no first look.
-    fn first_look(&mut self, reaches: &[Reach], range: SearchRange) -> Result<(), SearchStop> {
+    /// which decides by itself, begins with those that are as long as its own. Where a round of the search takes no
+    /// longer than one run, there is no first look.
+    fn first_look(
+        &mut self,
+        reaches: &[Reach],
+        range: SearchRange,
+        pace: Option<Pace>,
+    ) -> Result<(), SearchStop> {
+        let short = pace.zip(self.asked.question.messages.and_then(pace::of_first_look));
         let mut to_come: Vec<VariantSearch<'_>> =
             reaches.iter().map(|reach| reach.search(Slos(&self.asked.slos), range)).collect();
-        if self.room.threads >= to_come.iter_mut().map(|search| search.asks().len()).sum() {
+        let round = to_come.iter_mut().map(|search| search.asks().len()).sum();
+        let is_known = !self.asked.expected.is_empty();
+        if is_known || (short.is_none() && self.room.threads >= round) {
             return Ok(());
         }
         let rest = to_come.iter().map(VariantSearch::runs_left).sum();
         let range = FirstLook::range(range);
         let mut looks: Vec<search::Search<FirstLook<'_>>> =
             reaches.iter().map(|reach| reach.search(FirstLook(Slos(&self.asked.slos)), range)).collect();
-        self.search(&mut looks, " by a first run", rest)?;
+        let length = self.length.clone();
+        if let Some((pace, messages)) = short {
+            self.use_length(Some(pace.length(messages)), true);
+        }
+        let looked = self.search(&mut looks, " by a first run", rest);
+        self.use_length(length, false);
         self.so_far().lines = self.known(&looks);
         self.tell(&News::FirstLook);
-        Ok(())
+        looked
+    }
+
+    /// Uses another length of runs from now on.
+    fn use_length(&mut self, length: Option<String>, is_first_look: bool) {
+        if self.length != length {
+            self.models.clear();
+        }
+        (self.length, self.is_first_look) = (length, is_first_look);
     }
 
     /// Makes the runs that the searches need until their lines are known. `by` receives the verdicts, and `rest`
@@ -311,44 +421,60 @@ impl Driver<'_> {
         Ok(found)
     }
 
-    /// Computes the length of a run that gives as many messages as wanted, as `--set` takes it: by the first variant at
-    /// the load where the search begins.
-    fn length(&mut self, load: f64) -> Result<Option<String>, SearchStop> {
-        let Some(wanted) = self.asked.question.messages else { return Ok(None) };
-        let model = &self.models_at(load)?[0].clone();
-        let Some(duration) = model.run.duration else { return Err(SearchStop::NoDuration) };
-        self.length_from(model, duration, wanted, LENGTHENED)
+    /// Measures how fast messages come at the load where the search begins, and what they cost: by the first variant, in
+    /// a run of the scenario's duration over `part`, which becomes longer until it has `part` messages, at most
+    /// `lengthened` times. `None` if no objective is about messages.
+    fn pace(&mut self, part: u64, lengthened: u32) -> Result<Option<Pace>, SearchStop> {
+        let over = &self.asked.over;
+        let load = rounded(self.start().clamp(over.low, over.high));
+        let model = self.models_at(load)?[0].clone();
+        self.models.clear();
+        let warmup = model.run.warmup;
+        let whole = model.run.duration.ok_or(SearchStop::NoDuration)?;
+        let (mut counted, factor) = ((whole - warmup) / part, if part > 1 { 4 } else { 10 });
+        for left in (0..=lengthened).rev() {
+            let duration = warmup + counted;
+            let run = RunTimes { duration: Some(duration), ..model.run.clone() };
+            let model = Model { run, ..model.clone() };
+            let began = self.watch.elapsed();
+            let outcome =
+                plimsoll_sim::run(&model, &mut |_| self.goes_on()).map_err(|error| self.stopped(error))?;
+            let took = self.watch.elapsed() - began;
+            let run = Run::of(&outcome, &self.asked.slos, is_endless(&model));
+            let of_messages =
+                run.samples.iter().zip(&self.asked.slos).filter(|(_, slo)| slo.metric != Metric::Number);
+            let fewest = of_messages.min_by_key(|(Sample { messages, .. }, _)| *messages);
+            let Some((Sample { messages, .. }, slo)) = fewest else { return Ok(None) };
+            if *messages >= part.min(ENOUGH) || (left == 0 && *messages > 0) {
+                return Ok(Some(Pace {
+                    warmup: warmup.as_secs_f64(),
+                    messages_per_second: *messages as f64 / counted.as_secs_f64(),
+                    cost: took.as_secs_f64() / duration.as_secs_f64(),
+                }));
+            }
+            if left == 0 {
+                return Err(SearchStop::NoMessage(slo.workload.clone()));
+            }
+            counted = counted * factor;
+        }
+        Ok(None)
     }
 
-    /// Computes it by a run of `duration`, or by one that is ten times as long if that has no message.
-    fn length_from(
-        &mut self,
-        model: &Model,
-        duration: Span,
-        wanted: u64,
-        times: u32,
-    ) -> Result<Option<String>, SearchStop> {
-        let model =
-            &Model { run: RunTimes { duration: Some(duration), ..model.run.clone() }, ..model.clone() };
-        let outcome = plimsoll_sim::run(model, &mut |_| self.watch.goes_on())
-            .map_err(|error| if self.watch.goes_on() { error.into() } else { SearchStop::Cancelled })?;
-        let counted = (duration - model.run.warmup).as_secs_f64();
-        let run = Run::of(&outcome, &self.asked.slos, is_endless(model));
-        let of_messages =
-            run.samples.iter().zip(&self.asked.slos).filter(|(_, slo)| slo.metric != Metric::Number);
-        let fewest = of_messages.min_by_key(|(Sample { messages, .. }, _)| *messages);
-        let warmup = model.run.warmup.as_secs_f64();
-        self.models.clear();
-        match fewest {
-            Some((Sample { messages: 0, .. }, _)) if times > 0 => {
-                self.length_from(model, duration * 10, wanted, times - 1)
-            }
-            Some((Sample { messages: 0, .. }, slo)) => Err(SearchStop::NoMessage(slo.workload.clone())),
-            Some((sample, _)) => {
-                let length = warmup + counted * wanted as f64 / sample.messages as f64;
-                Ok(Some(format!("run.duration={}us", (length * 1e6).ceil())))
-            }
-            None => Ok(None),
+    /// Returns why a run ended with an error, which a watch that stops it may have caused.
+    fn stopped(&self, error: impl Into<SearchStop>) -> SearchStop {
+        match (self.watch.goes_on(), self.watch.is_out_of_time()) {
+            (false, _) => SearchStop::Cancelled,
+            (true, true) => SearchStop::OutOfTime,
+            (true, false) => error.into(),
+        }
+    }
+
+    fn tell_cost(&self, pace: Option<Pace>) {
+        if let Some((pace, messages)) =
+            pace.zip(self.asked.question.messages).filter(|(pace, _)| pace.cost > 0.0)
+        {
+            let search = pace.search(messages, self.variants.len(), self.room.threads);
+            self.tell(&News::Cost { messages, run: pace.run(messages), search });
         }
     }
 
@@ -385,6 +511,7 @@ impl Driver<'_> {
             variant: self.variants[*variant].label.clone(),
             load: self.asked.over.written(ask.load),
             replicate: ask.replicate,
+            is_short: self.is_first_look,
         };
         let keys: Vec<Key> = wanted.iter().map(key).collect();
         let mut todo: Vec<usize> =
@@ -407,13 +534,13 @@ impl Driver<'_> {
             Ok(self.journal().keep(JournaledRun { key: keys[todo[index]].clone(), run })?)
         });
         match ended {
-            _ if !self.watch.goes_on() => return Err(SearchStop::Cancelled),
-            Ok(()) => {}
-            Err(BatchError::Run(error)) => return Err(error.into()),
+            Ok(()) if self.goes_on() => {}
+            Ok(()) => return Err(self.stopped(SearchStop::Cancelled)),
+            Err(BatchError::Run(error)) => return Err(self.stopped(error)),
             Err(BatchError::Owner(error)) => {
                 return Err(match error.downcast::<StoreError>() {
                     Ok(error) => SearchStop::Journal(*error),
-                    Err(_) => SearchStop::Cancelled,
+                    Err(_) => self.stopped(SearchStop::Cancelled),
                 });
             }
         }
@@ -437,7 +564,7 @@ impl BenchWatch for Driver<'_> {
     }
 
     fn goes_on(&self) -> bool {
-        self.watch.goes_on()
+        self.watch.goes_on() && !self.watch.is_out_of_time()
     }
 }
 

@@ -18,6 +18,9 @@ pub(crate) struct Key {
     /// The load as the scenario writes it.
     pub(crate) load: String,
     pub(crate) replicate: u32,
+    /// Whether the run is one of a first look that has shorter ones.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_short: bool,
 }
 
 /// A finished run with its key.

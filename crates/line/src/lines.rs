@@ -59,6 +59,9 @@ pub struct Variant {
     /// A workload that the network did not carry at the lowest violated load: its messages were still open when the run
     /// ended.
     pub undrained: Option<String>,
+    /// The reason why the interval is wider than the wanted one, where the time ended the search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<String>,
     /// The paired difference from the first variant, where the intervals of the two overlap.
     pub versus: Option<Versus>,
     /// Every load that was run, ascending, with its verdict.
@@ -205,6 +208,9 @@ impl Lines {
         if line.is_not_monotone() {
             text.push_str("; a higher load met them again, so the line is the first to be violated");
         }
+        if let Some(unfinished) = &variant.unfinished {
+            text.push_str(&format!("; {unfinished}"));
+        }
         text
     }
 
@@ -285,12 +291,14 @@ pub(crate) struct Searched<'a> {
     pub(crate) search: &'a VariantSearch<'a>,
     pub(crate) reach: &'a Reach,
     pub(crate) versus: Option<Versus>,
+    /// Whether the search needs more runs.
+    pub(crate) is_unfinished: bool,
 }
 
 pub(crate) fn assemble<'a>(asked: &Asked<'_>, found: impl Iterator<Item = Searched<'a>>) -> Lines {
     let Asked { scenario, slos, over, question, .. } = asked;
     let at = crate::search::rounded(asked.at.unwrap_or(over.today));
-    let variants = found.map(|Searched { name, search, reach, versus }| {
+    let variants = found.map(|Searched { name, search, reach, versus, is_unfinished }| {
         let line = search.line();
         let binding = line.binding().or((!slos.is_empty()).then_some(0));
         let sunk = line.high().and_then(|high| search.loads().find(|(load, ..)| *load == high));
@@ -302,6 +310,7 @@ pub(crate) fn assemble<'a>(asked: &Asked<'_>, found: impl Iterator<Item = Search
             reason: reason(search, &line, reach, over, slos),
             part: part(search, &line, binding),
             undrained: sunk.and_then(|(_, _, runs)| undrained(&runs)),
+            unfinished: is_unfinished.then(|| unfinished(search)),
             versus,
             loads: search.loads().map(|(load, state, runs)| at_load(slos, load, state, &runs)).collect(),
             line,
@@ -347,6 +356,15 @@ fn today(search: &VariantSearch<'_>, at: f64, line: &Line, reach: &Reach) -> Sea
         SearchState::Running => SearchState::Open,
         known => known,
     }
+}
+
+/// Returns what an interval lacks whose search the time has ended.
+fn unfinished(search: &VariantSearch<'_>) -> String {
+    let lower = match search.is_lower_end_confirmed() {
+        true => "",
+        false => ", and its lower end has too few seeds to exclude rare bad runs",
+    };
+    format!("the time ended before the interval was as narrow as wanted{lower}")
 }
 
 /// Returns the reason why no load meets the objectives: they demand more than the network carries, or they exclude each

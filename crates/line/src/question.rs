@@ -10,6 +10,7 @@ use plimsoll_scenario::Scenario;
 use crate::lines::Lines;
 use crate::over::{Over, OverError};
 use crate::page::PageTexts;
+use crate::smaller::Expected;
 
 /// A question for a load line, as a user writes it.
 #[derive(Clone, PartialEq, Debug)]
@@ -61,6 +62,8 @@ pub struct Asked<'a> {
     pub over: Over,
     /// The load to judge beside the line, in the unit of `over`; today's if `None`.
     pub at: Option<f64>,
+    /// The lines that a search of a smaller network found, by variant, with which this one begins.
+    pub expected: Expected,
     /// The question as it was asked, before defaults were filled in.
     pub question: LineQuestion,
 }
@@ -108,7 +111,7 @@ impl LineQuestion {
             over = over.within(low, high)?;
         }
         let at = self.at.as_deref().map(|text| over.parse(text).map_err(|reason| part("--at", reason)));
-        Ok(Asked { scenario, slos, at: at.transpose()?, over, question: self })
+        Ok(Asked { scenario, slos, at: at.transpose()?, over, expected: Expected::new(), question: self })
     }
 }
 

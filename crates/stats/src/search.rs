@@ -72,6 +72,9 @@ pub struct SearchRange {
     pub start: f64,
     /// The highest load that is tried.
     pub high: f64,
+    /// A load that is expected to violate an objective, and so is tried next above `start`; `None` where nothing is
+    /// known.
+    pub expected: Option<f64>,
     /// The wanted width of the interval, as a share of the load.
     pub precision: f64,
     /// The greatest number of runs of one load.
@@ -211,6 +214,11 @@ impl<O: Objectives> Search<O> {
         Judged { found, load, low: kept, high: sunk, binding, not_monotone: above }.into()
     }
 
+    /// Returns whether the load that meets every objective does so for certain; true where there is none.
+    pub fn is_lower_end_confirmed(&self) -> bool {
+        self.known().kept.is_none_or(|kept| self.is_confirmed(kept.to_bits()))
+    }
+
     /// Estimates the number of further runs until the line is determined, from the width of the bracket and the runs
     /// that a load has taken so far.
     pub fn runs_left(&self) -> usize {
@@ -324,7 +332,11 @@ impl<O: Objectives> Search<O> {
             let (&bits, runs) = self.loads.last_key_value()?;
             let most = f64::from_bits(bits);
             let is_far_below = self.objectives.is_far_below(&runs.values().collect::<Vec<_>>());
-            let next = if is_far_below { high } else { rounded((most * STEP).min(high)) };
+            let next = match self.range.expected.map(rounded).filter(|expected| *expected > most) {
+                Some(expected) => expected.min(high),
+                None if is_far_below => high,
+                None => rounded((most * STEP).min(high)),
+            };
             return (most < high && next > most).then_some(next);
         };
         // The lowest load is always tried, so without a kept one it is sunk or open.

@@ -82,6 +82,7 @@ impl LoadLine {
             low: from,
             start: (from * to).sqrt().max(to / 2.0),
             high: to,
+            expected: None,
             precision: self.resolution,
             replicates_max: self.rounds,
         };

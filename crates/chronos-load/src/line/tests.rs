@@ -7,8 +7,14 @@ use crate::arrivals::LoadArrivals;
 use crate::book::Counts;
 use crate::setup::{LoadPhase, Pace};
 
-const RANGE: SearchRange =
-    SearchRange { low: 1_000.0, start: 20_000.0, high: 100_000.0, precision: 0.05, replicates_max: 16 };
+const RANGE: SearchRange = SearchRange {
+    low: 1_000.0,
+    start: 20_000.0,
+    high: 100_000.0,
+    expected: None,
+    precision: 0.05,
+    replicates_max: 16,
+};
 
 /// A round of 10,000 operations, `over` of which take 2 ms and the others 100 us; `lag_us` is the generator's own.
 fn measured(rate: f64, over: u64, completed: u64, lag_us: u64) -> MeasuredPhase {

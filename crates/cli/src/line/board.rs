@@ -23,6 +23,8 @@ pub struct LineBoard<'a> {
     show: Show,
     pub bar: ProgressBar,
     began: Instant,
+    /// The time that the search may take.
+    budget: Option<Duration>,
     /// The time of the latest line or redrawing.
     drawn: Mutex<Instant>,
     /// The number of runs that are kept.
@@ -37,7 +39,13 @@ const FRAME: Duration = Duration::from_millis(120);
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
 impl<'a> LineBoard<'a> {
-    pub fn new(show: Show, over: &'a Over, interrupt: Interrupt, memory: Memory) -> LineBoard<'a> {
+    pub fn new(
+        show: Show,
+        over: &'a Over,
+        interrupt: Interrupt,
+        memory: Memory,
+        budget: Option<Duration>,
+    ) -> LineBoard<'a> {
         let bar = match show.quiet || !std::io::stderr().is_terminal() {
             true => ProgressBar::hidden(),
             false => ProgressBar::new_spinner(),
@@ -50,6 +58,7 @@ impl<'a> LineBoard<'a> {
             show,
             bar,
             began,
+            budget,
             drawn: Mutex::new(began),
             kept: AtomicUsize::new(0),
             interrupt,
@@ -91,6 +100,16 @@ impl SearchWatch for LineBoard<'_> {
                     ));
                 }
             }
+            News::Cost { messages, run, search } => {
+                let (run, whole) = (duration(*run), duration(*search));
+                let way = match self.budget {
+                    Some(_) => "",
+                    None => "; `--budget 5m` chooses shorter ones, and ends in time",
+                };
+                self.say(&format!(
+                    "a run of {messages} messages takes about {run}, the search about {whole}{way}"
+                ));
+            }
             News::Judged(Judged { variant, load, verdict, runs }) => {
                 let s = if *runs == 1 { "" } else { "s" };
                 self.say(&format!("{variant} at {load}: {verdict} ({runs} run{s}; {})", took()));
@@ -120,6 +139,14 @@ impl SearchWatch for LineBoard<'_> {
             self.bar.set_message(text);
             self.bar.tick();
         }
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        self.budget.is_some_and(|budget| self.began.elapsed() >= budget)
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.began.elapsed()
     }
 
     fn goes_on(&self) -> bool {

@@ -28,7 +28,7 @@ use super::{HostId, Packet, PortId};
 pub(crate) use arithmetic::choose;
 pub use clos::ClosShape;
 pub use graph::{GraphLink, GraphNode, Unreachable};
-pub use kind::{Inside, InvalidValue, Kind, TopologyCheck, TopologyCut};
+pub use kind::{Inside, InvalidValue, Kind, Racks, TopologyCheck, TopologyCut};
 pub use link::{Choices, Link, LinkClass, Node};
 pub use nics::{HostNics, NicChoice};
 

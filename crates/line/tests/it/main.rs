@@ -3,3 +3,4 @@
 
 mod queues;
 mod search;
+mod time;

@@ -7,7 +7,7 @@ use plimsoll_line::search::{Found, Line, SearchRange, SearchState, Slos, Variant
 use proptest::prelude::*;
 
 const RANGE: SearchRange =
-    SearchRange { low: 0.004, start: 0.4, high: 0.99, precision: 0.05, replicates_max: 32 };
+    SearchRange { low: 0.004, start: 0.4, high: 0.99, expected: None, precision: 0.05, replicates_max: 32 };
 
 /// SplitMix64, so that a network is a function of its seed.
 fn uniform(seed: u64) -> f64 {

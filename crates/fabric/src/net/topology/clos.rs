@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::arithmetic::Divisor;
-use super::kind::{Inside, Kind, TopologyCheck, TopologyCut, hosts, product, switches};
+use super::kind::{Inside, Kind, Racks, TopologyCheck, TopologyCut, hosts, product, switches};
 use super::link::{Choices, Link, LinkClass, Node, host_links};
 use super::{Network, Paths};
 use crate::Unbuildable;
@@ -97,6 +97,14 @@ impl Kind for Clos {
         let inside = Inside::Groups(self.hosts_per_edge.saturating_mul(self.edges));
         let pod = TopologyCut { links, inside, bits_per_second: up * f64::from(self.cores) };
         [edge].into_iter().chain((self.pods > 1).then_some(pod)).collect()
+    }
+
+    fn racks(&self) -> Option<Racks> {
+        Some(Racks { name: "pods", count: self.pods, hosts: self.edges * self.hosts_per_edge })
+    }
+
+    fn with_racks(&self, count: u32) -> Option<String> {
+        Some(format!("topology.pods={count}"))
     }
 
     fn neighbours(&self, node: Node) -> Vec<Node> {

@@ -4,7 +4,7 @@ use plimsoll_units::{Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Kind, TopologyCheck};
+use super::kind::{Kind, Racks, TopologyCheck};
 use super::link::{LinkClass, Node};
 use super::{Clos, ClosShape, Network};
 use crate::Unbuildable;
@@ -59,6 +59,19 @@ impl Kind for FatTree {
 
     fn link_classes(&self) -> Vec<(Rate, Span)> {
         vec![(self.rate, self.delay)]
+    }
+
+    fn racks(&self) -> Option<Racks> {
+        Some(Racks { name: "pods", count: self.k, hosts: self.k / 2 * (self.k / 2) })
+    }
+
+    fn with_racks(&self, count: u32) -> Option<String> {
+        let half = self.k / 2;
+        let FatTree { rate, delay, .. } = self;
+        Some(format!(
+            "topology={{kind=\"clos\",pods={count},edges={half},aggregations={half},cores={half},\
+             hosts_per_edge={half},rate=\"{rate}\",delay=\"{delay}\"}}"
+        ))
     }
 
     fn neighbours(&self, node: Node) -> Vec<Node> {

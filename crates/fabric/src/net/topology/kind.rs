@@ -48,6 +48,17 @@ pub trait Kind {
         Vec::new()
     }
 
+    /// Returns the equal racks or pods of which the network consists; `None` if it has none.
+    fn racks(&self) -> Option<Racks> {
+        None
+    }
+
+    /// Returns the setting of a scenario, `key=value`, that gives the network another number of racks, as [`Kind::racks`]
+    /// counts them, and changes nothing else that a message meets.
+    fn with_racks(&self, _count: u32) -> Option<String> {
+        None
+    }
+
     /// Returns the nodes that a node has a link to.
     fn neighbours(&self, node: Node) -> Vec<Node>;
 
@@ -95,6 +106,17 @@ pub trait Kind {
         }
         format!("switch{switch}")
     }
+}
+
+/// The equal groups of hosts of a network: racks, or pods where these have switches of their own between racks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Racks {
+    /// The word for several: `leaves` or `pods`.
+    pub name: &'static str,
+    /// The number of groups.
+    pub count: u32,
+    /// The hosts of each.
+    pub hosts: u32,
 }
 
 /// The links through which a group of hosts reaches all others.

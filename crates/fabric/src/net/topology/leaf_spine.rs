@@ -6,7 +6,7 @@ use plimsoll_units::{Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Inside, Kind, TopologyCheck, TopologyCut, hosts, product, switches};
+use super::kind::{Inside, Kind, Racks, TopologyCheck, TopologyCut, hosts, product, switches};
 use super::link::{Choices, Link, LinkClass, Node, host_links};
 use super::{HostNics, Network, Paths};
 use crate::Unbuildable;
@@ -117,6 +117,14 @@ impl Kind for LeafSpine {
         let links = "the links from a leaf to the spines";
         let bits_per_second = self.fabric_rate().as_bps() as f64 * f64::from(self.spines * self.nics);
         vec![TopologyCut { links, inside: Inside::Groups(self.hosts_per_leaf), bits_per_second }]
+    }
+
+    fn racks(&self) -> Option<Racks> {
+        (self.nics == 1).then_some(Racks { name: "leaves", count: self.leaves, hosts: self.hosts_per_leaf })
+    }
+
+    fn with_racks(&self, count: u32) -> Option<String> {
+        Some(format!("topology.leaves={count}"))
     }
 
     fn neighbours(&self, node: Node) -> Vec<Node> {

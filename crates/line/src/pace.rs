@@ -1,0 +1,94 @@
+//! [`Pace`]: how fast the messages of a scenario come, and what it costs to simulate them.
+
+use std::time::Duration;
+
+/// The pace of a scenario at the load where a search begins, measured by one run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Pace {
+    /// The simulated time before which messages do not count, in seconds.
+    pub(crate) warmup: f64,
+    /// The messages of the objectives' rarest workload in a simulated second.
+    pub(crate) messages_per_second: f64,
+    /// The seconds that a simulated second takes; 0 where nothing tells the time.
+    pub(crate) cost: f64,
+}
+
+/// The number of runs that a variant takes, for estimates: three loads of eight seeds, and those on the way.
+const RUNS: f64 = 30.0;
+/// The part of a budget that is planned; the rest is for loads above today's, whose runs take longer.
+const PLANNED: f64 = 0.7;
+/// The bounds of a run's length in messages that a budget may choose: fewer say nothing of a tail.
+const MESSAGES: (f64, f64) = (50.0, 20_000.0);
+/// The part of a run's messages that a run of the first look has.
+const FIRST_LOOK: u64 = 16;
+
+impl Pace {
+    /// Writes the length of a run with so many messages, as `--set` takes it.
+    pub(crate) fn length(&self, messages: u64) -> String {
+        format!("run.duration={}us", (self.simulated(messages as f64) * 1e6).ceil())
+    }
+
+    /// Estimates how long a run of so many messages takes.
+    pub(crate) fn run(&self, messages: u64) -> Duration {
+        Duration::from_secs_f64(self.simulated(messages as f64) * self.cost)
+    }
+
+    /// Estimates how long a search takes on `threads` threads.
+    pub(crate) fn search(&self, messages: u64, variants: usize, threads: usize) -> Duration {
+        self.run(messages).mul_f64(RUNS * variants as f64 / threads.max(1) as f64)
+    }
+
+    /// Returns the length of a run in messages with which a search takes about `budget`, in two digits: a run is no
+    /// shorter than twice its warm-up, of which it would have little beside.
+    pub(crate) fn affordable(&self, budget: Duration, variants: usize, threads: usize) -> u64 {
+        let runs = RUNS * variants as f64 / threads.max(1) as f64;
+        let simulated = PLANNED * budget.as_secs_f64() / runs / self.cost.max(1e-9) - self.warmup;
+        let least = MESSAGES.0.max(self.warmup * self.messages_per_second);
+        let messages = (simulated * self.messages_per_second).clamp(least, MESSAGES.1.max(least));
+        format!("{messages:.1e}").parse::<f64>().unwrap_or(messages).ceil() as u64
+    }
+
+    fn simulated(&self, messages: f64) -> f64 {
+        self.warmup + messages / self.messages_per_second
+    }
+}
+
+/// Returns the length of a run of the first look in messages, where the runs of a search have `messages`: shorter, so
+/// that something is known early. `None` where shorter runs would say nothing.
+pub(crate) fn of_first_look(messages: u64) -> Option<u64> {
+    let few = (messages / FIRST_LOOK).max(MESSAGES.0 as u64);
+    (few < messages).then_some(few)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACE: Pace = Pace { warmup: 0.01, messages_per_second: 2_000.0, cost: 200.0 };
+
+    #[test]
+    fn a_run_has_its_warm_up_and_its_messages() {
+        assert_eq!(PACE.length(1_000), "run.duration=510000us");
+        assert_eq!(PACE.run(1_000), Duration::from_secs(102));
+        assert_eq!(PACE.search(1_000, 3, 2), Duration::from_secs(102 * 45));
+    }
+
+    #[test]
+    fn a_budget_chooses_runs_that_fit_and_say_something() {
+        let fits = PACE.affordable(Duration::from_secs(3_600), 3, 2);
+        assert_eq!(fits, 540);
+        assert!(PACE.search(fits, 3, 2) <= Duration::from_secs(3_600));
+        assert_eq!(PACE.affordable(Duration::from_secs(1), 3, 2), 50, "fewer say nothing of a tail");
+        let slow_start = Pace { warmup: 0.1, ..PACE };
+        assert_eq!(slow_start.affordable(Duration::from_secs(1), 3, 2), 200, "half of a run counts");
+        let free = Pace { cost: 0.0, ..PACE };
+        assert_eq!(free.affordable(Duration::from_secs(1), 1, 1), 20_000);
+    }
+
+    #[test]
+    fn a_first_look_is_shorter_where_that_says_something() {
+        assert_eq!(of_first_look(1_600), Some(100));
+        assert_eq!(of_first_look(160), Some(50));
+        assert_eq!(of_first_look(50), None);
+    }
+}
