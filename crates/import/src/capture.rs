@@ -107,7 +107,7 @@ pub fn read<R: Read>(
     }
     let Some(first) = first else { return Err(CaptureError::Empty { names }) };
     let Importer { hosts, mut conversations, mut collected, .. } = importer;
-    conversations.finish(|conversation| conversation.end_of_capture(&mut collected));
+    conversations.finish(|conversation| conversation.end_of_capture(last, &mut collected));
     if collected.is_silent() {
         return Err(CaptureError::Silent { names, packets: merged.packets() });
     }

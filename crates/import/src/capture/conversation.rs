@@ -1,7 +1,7 @@
 //! [`Conversation`]: the turns of two ends. See [`super`] for what is a message.
 
 use plimsoll_bursts::{CapturedSegment, Datagram, Frame, LastPackets};
-use plimsoll_units::Time;
+use plimsoll_units::{Span, Time};
 
 use super::classes::ClassOf;
 use super::collected::{Collected, SeenExchange, SeenFlow};
@@ -65,6 +65,10 @@ impl Run {
         self.bytes += bytes;
     }
 }
+
+/// A response to which nothing came within this time before the end of a capture is whole: an acknowledgement may be
+/// delayed for longer, and a round trip within a data center takes less.
+const QUIET: Span = Span::from_ms(1);
 
 /// The sides by their place in [`Conversation::streams`].
 const CLIENT: usize = 0;
@@ -328,10 +332,12 @@ impl Conversation {
         }
     }
 
-    /// Ends the conversation with the capture. A response that is not acknowledged may have had further bytes.
-    pub(super) fn end_of_capture(&mut self, collected: &mut Collected) {
+    /// Ends the conversation with the capture. A response that is not acknowledged and has just had bytes may have had
+    /// further ones.
+    pub(super) fn end_of_capture(&mut self, end: Time, collected: &mut Collected) {
         let stream = &self.streams[SERVER];
-        let is_whole = self.class.is_datagram || stream.acknowledged == Some(stream.place);
+        let is_quiet = end.saturating_since(self.last) >= QUIET;
+        let is_whole = is_quiet || self.class.is_datagram || stream.acknowledged == Some(stream.place);
         if matches!(self.turn, Turn::Server { .. }) && !is_whole {
             collected.tally(self.number).unanswered += 1;
             self.turn = Turn::Ended;

@@ -83,7 +83,7 @@ fn small() -> Vec<u8> {
 fn a_capture_that_breaks_off_is_read_up_to_there() {
     let file = small();
     let found = read(vec![input("cut", &file[..file.len() - 5])], &CaptureOptions::default()).unwrap().found;
-    // The last acknowledgement is lost, so that the last response may go on.
+    // The last acknowledgement is lost: the last response may go on.
     assert_eq!(exchanges(&found).len(), 19);
     assert!(notes(&found, Remark::Ignored, "cut was read up to a defect: packet 60"), "{:?}", found.notes);
 }
