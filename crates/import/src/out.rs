@@ -11,55 +11,21 @@ mod folder;
 mod model;
 mod network;
 mod page;
+mod parts;
 mod replay;
+mod writing;
 
 use std::fmt::Write as _;
 
 use plimsoll_report::Findings;
 
-use crate::capture::Compared;
-use crate::found::{Found, Note, Remark};
+use crate::found::Found;
+use parts::{OWN_CONNECTIONS, WorkloadText, Workloads};
 
 pub use folder::write_folder;
 pub use network::Network;
-
-/// How traffic is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Form {
-    /// Every message that was found, at its time.
-    #[default]
-    Replay,
-    /// Distributions and arrival processes that are fitted to the messages.
-    Model,
-}
-
-/// What an import writes, beside the traffic.
-#[derive(Clone, Debug)]
-pub struct Writing<'a> {
-    /// The names of the user's files.
-    pub sources: &'a str,
-    /// How traffic is written.
-    pub form: Form,
-    /// The network of the scenario; its hosts are those that were found, by number.
-    pub network: Network,
-    /// What a run can be compared with, by class.
-    pub compared: &'a [Compared],
-    /// The command that makes the folder again.
-    pub command: &'a str,
-    /// The version of plimsoll.
-    pub version: &'a str,
-    /// The commit that plimsoll was built from, where known.
-    pub commit: Option<&'a str>,
-}
-
-/// A text file of the folder.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NamedText {
-    /// The name of the file.
-    pub name: String,
-    /// The content of the file.
-    pub text: String,
-}
+pub use parts::{NamedText, WriteError};
+pub use writing::{Form, Writing};
 
 /// The files of a folder, and what a terminal shows.
 #[derive(Clone, Debug)]
@@ -68,39 +34,6 @@ pub struct Written {
     pub files: Vec<NamedText>,
     /// The tables and sentences of the import.
     pub findings: Findings,
-}
-
-/// Traffic cannot be written.
-#[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages name the fields")]
-pub enum WriteError {
-    #[error("{hosts} host with traffic: a scenario needs two or more")]
-    Hosts { hosts: usize },
-    #[error("the network has {hosts} hosts, and {found} were found: name a larger one by --topology")]
-    Network { hosts: usize, found: usize },
-    #[error(
-        "{class}: {parts} clients or receivers, each a workload of the model; allowed: at most {most}; \
-         `--as replay` has no such limit"
-    )]
-    Workloads { class: String, parts: usize, most: usize },
-}
-
-/// A workload of the scenario: its name and the lines of its table, and the files that it names.
-#[derive(Clone, Debug)]
-struct WorkloadText {
-    name: String,
-    table: String,
-    files: Vec<NamedText>,
-}
-
-/// The workloads of a scenario, with what has to be known about them.
-#[derive(Clone, Debug, Default)]
-struct Workloads {
-    all: Vec<WorkloadText>,
-    fits: Vec<fit::Fit>,
-    notes: Vec<Note>,
-    /// Whether the scenario ends with the time of the files rather than with the lists.
-    has_duration: bool,
 }
 
 /// Makes the files of a folder.
@@ -150,11 +83,4 @@ fn scenario(found: &Found, writing: &Writing<'_>, workloads: &Workloads) -> Stri
         let _ = write!(text, "\n[workload.{name}]\n{table}");
     }
     text
-}
-
-/// The line of a workload each of whose messages has a connection.
-const OWN_CONNECTIONS: &str = "transport = \"flows\"\n";
-
-fn assumed(text: String) -> Note {
-    Note { remark: Remark::Assumed, text }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_files::Origin;
 
-use super::NamedText;
+use super::parts::NamedText;
 
 /// Writes files into a new folder at `path`, or into an empty one.
 ///

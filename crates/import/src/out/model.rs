@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use plimsoll_units::Span;
 
 use super::fit::{Fit, Table};
-use super::{NamedText, OWN_CONNECTIONS, WorkloadText, Workloads, WriteError, assumed};
+use super::parts::{NamedText, OWN_CONNECTIONS, WorkloadText, Workloads, WriteError, assumed};
 use crate::found::{Class, Exchange, Flow, Found, Rate, Start, Traffic};
 
 /// The most workloads that one class becomes.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use plimsoll_text::counted;
 use plimsoll_units::{Rate, Span};
 
-use super::{NamedText, assumed};
+use super::parts::{NamedText, assumed};
 use crate::found::{Found, Note, Traffic};
 
 /// The network of a scenario.

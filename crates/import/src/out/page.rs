@@ -9,7 +9,8 @@ use plimsoll_stats::percentile;
 use plimsoll_text::counted;
 
 use super::fit::{Fit, POISSON_IN_BURSTS};
-use super::{Form, Workloads, Writing};
+use super::parts::Workloads;
+use super::writing::{Form, Writing};
 use crate::capture::Compared;
 use crate::found::{Class, Found, Note, Remark, Start, Traffic};
 

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use plimsoll_text::csv_cell;
 use plimsoll_units::Bytes;
 
-use super::{NamedText, OWN_CONNECTIONS, WorkloadText, Workloads, WriteError, model};
+use super::model;
+use super::parts::{NamedText, OWN_CONNECTIONS, WorkloadText, Workloads, WriteError};
 use crate::found::{Class, Exchange, Flow, Found, Start, Traffic};
 
 /// Returns a list for each class; rates, which have no messages, become a model.

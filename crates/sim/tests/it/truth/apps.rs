@@ -480,7 +480,8 @@ fn listed(rows: &str) -> String {
     rack(
         3,
         &format!(
-            "[workload.w]\nkind = 'request-list'\npath = 'w.csv'\n[files]\n'w.csv' = \"\"\"\n{columns}\n{rows}\"\"\"\n"
+            "[workload.w]\nkind = 'request-list'\npath = 'w.csv'\n\
+             [files.'w.csv']\ntext = \"\"\"\n{columns}\n{rows}\"\"\"\n"
         ),
     )
 }
@@ -490,12 +491,12 @@ fn listed(rows: &str) -> String {
 #[test]
 fn listed_requests_start_at_their_times_or_after_responses() {
     let rows = "7,1ms,,h0,h2,100B,900B,20us,a\n7,,50us,h0,h2,100B,900B,30us,a\n7,2ms,,h0,h2,100B,900B,0s,b\n\
-                8,1ms,,h1,h2,100B,900B,20us,\n";
+                8,1005us,,h1,h2,100B,900B,20us,\n";
     let run = run(&listed(rows));
     let both = way(100 + HEADER) + way(900 + HEADER);
     let starts: Vec<Time> = run.messages.iter().map(|message| message.created).collect();
     let first = both + us(20);
-    let mut expected = vec![(at(us(1_000)), first), (at(us(1_000)), first)];
+    let mut expected = vec![(at(us(1_000)), first), (at(us(1_005)), first)];
     expected.push((at(us(1_000) + first + us(50)), both + us(30)));
     expected.push((at(us(2_000)), both));
     let mut found: Vec<(Time, u64)> = starts.into_iter().zip(latencies(&run)).collect();
