@@ -30,7 +30,7 @@ pub use writing::{Form, Writing};
 /// The files of a folder, and what a terminal shows.
 #[derive(Clone, Debug)]
 pub struct Written {
-    /// The files.
+    /// The files of the folder.
     pub files: Vec<NamedText>,
     /// The tables and sentences of the import.
     pub findings: Findings,
@@ -64,7 +64,7 @@ pub fn files(found: &Found, writing: &Writing<'_>) -> Result<Written, WriteError
     Ok(Written { files, findings })
 }
 
-/// Writes the scenario.
+/// Returns the text of the scenario.
 fn scenario(found: &Found, writing: &Writing<'_>, workloads: &Workloads) -> String {
     let title = toml::Value::String(format!("Imported from {}", writing.sources));
     let mut text = format!("version = 1\ntitle = {title}\n");

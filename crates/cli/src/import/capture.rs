@@ -55,10 +55,10 @@ enum Class {
     One,
 }
 
-/// When requests start.
+/// The rule by which requests start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Starts {
-    /// At their times.
+    /// At their times in the capture.
     Time,
     /// So long after the response before as in the capture.
     Response,

@@ -42,7 +42,7 @@ pub struct Compared {
 /// Quantiles of lengths of time.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Times {
-    /// The number of times.
+    /// The number of times that were measured.
     pub count: u64,
     /// The median in microseconds.
     pub p50_us: f64,

@@ -37,11 +37,11 @@ enum Turn {
     Nobody,
     /// The client sends a request.
     Client(Run),
-    /// The server responds.
+    /// The server responds to a request.
     Server { request: Run, arrived: Time, response: Run },
     /// The server sends without a request.
     Push(Run),
-    /// Both send at once.
+    /// Both sides send at the same time.
     Both([Option<Run>; 2]),
     /// The connection has ended.
     Ended,

@@ -9,15 +9,15 @@ pub struct CaptureOptions {
     pub idle: Span,
     /// What separates classes; by default the server's port, and nothing where Plimsoll made the ports up.
     pub class: Option<ClassBy>,
-    /// When requests start.
+    /// The rule by which requests start.
     pub starts: StartBy,
     /// The most messages that are kept.
     pub messages_max: usize,
     /// Conversations of a generation: twice as many are kept at most.
     pub conversations_max: usize,
-    /// The most hosts.
+    /// The most hosts that have numbers.
     pub hosts_max: usize,
-    /// Looks into tunnels.
+    /// Whether the headers inside tunnels count.
     pub decapsulate: bool,
 }
 

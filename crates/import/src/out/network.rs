@@ -17,7 +17,7 @@ pub struct Network {
     pub files: Vec<NamedText>,
     /// The names of the hosts in the scenario, by the numbers of the import.
     pub hosts: Vec<String>,
-    /// What was assumed.
+    /// The properties that were assumed.
     pub notes: Vec<Note>,
 }
 

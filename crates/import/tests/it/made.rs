@@ -50,7 +50,7 @@ impl Tape {
         self.packet(us, ends, 6, tcp, payload)
     }
 
-    /// Adds a datagram.
+    /// Adds a datagram of `payload` bytes.
     pub fn udp(&mut self, us: u64, ends: (End, End), payload: u32) -> &mut Tape {
         let ((_, from), (_, to)) = ends;
         let mut udp = Vec::new();
