@@ -1010,6 +1010,20 @@ class FlowListWorkload(_FlowListWorkload, total=False):
     """The table of `transports` that carries the messages. Default `transport`."""
 
 
+class _RequestListWorkload(TypedDict):
+    kind: Literal["request-list"]
+    path: str
+    """CSV with the columns connection, start or think (one of them, with unit), client, server, request, response
+    (with unit), service (with unit), class; relative to the scenario. A server works on all its requests at
+    once."""
+
+
+class RequestListWorkload(_RequestListWorkload, total=False):
+    """Requests listed in a file, each with its response: at their times, or so long after the response before it."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
+
+
 class _PacketsWorkload(TypedDict):
     kind: Literal["packets"]
     to: HostName
@@ -2545,6 +2559,17 @@ class FlowListWorkloadPartial(TypedDict, total=False):
     """The table of `transports` that carries the messages. Default `transport`."""
 
 
+class RequestListWorkloadPartial(TypedDict, total=False):
+    """Requests listed in a file, each with its response: at their times, or so long after the response before it."""
+    kind: Literal["request-list"]
+    path: str
+    """CSV with the columns connection, start or think (one of them, with unit), client, server, request, response
+    (with unit), service (with unit), class; relative to the scenario. A server works on all its requests at
+    once."""
+    transport: str
+    """The table of `transports` that carries the messages. Default `transport`."""
+
+
 _PacketsWorkloadPartialFrom = TypedDict("_PacketsWorkloadPartialFrom", {"from": "HostSet"}, total=False)
 
 
@@ -3306,6 +3331,7 @@ Workload = Union[
     "PermutationWorkload",
     "IncastWorkload",
     "FlowListWorkload",
+    "RequestListWorkload",
     "PacketsWorkload",
     "PingWorkload",
     "ClosedLoopWorkload",
@@ -3403,6 +3429,7 @@ WorkloadPartial = Union[
     "PermutationWorkloadPartial",
     "IncastWorkloadPartial",
     "FlowListWorkloadPartial",
+    "RequestListWorkloadPartial",
     "PacketsWorkloadPartial",
     "PingWorkloadPartial",
     "ClosedLoopWorkloadPartial",

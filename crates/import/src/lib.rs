@@ -11,6 +11,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod capture;
 pub mod found;
+pub mod out;
 
 pub use found::{Class, Exchange, Flow, Found, Note, Rate, Remark, Start, Traffic};

@@ -1,0 +1,33 @@
+//! [`Writing`]: what a folder is written from, beside the traffic.
+
+use super::network::Network;
+use crate::capture::Compared;
+
+/// How traffic is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Form {
+    /// Every message that was found, at its time.
+    #[default]
+    Replay,
+    /// Distributions and arrival processes that are fitted to the messages.
+    Model,
+}
+
+/// What an import writes, beside the traffic.
+#[derive(Clone, Debug)]
+pub struct Writing<'a> {
+    /// The names of the user's files.
+    pub sources: &'a str,
+    /// How traffic is written.
+    pub form: Form,
+    /// The network of the scenario; its hosts are those that were found, by number.
+    pub network: Network,
+    /// What a run can be compared with, by class.
+    pub compared: &'a [Compared],
+    /// The command that makes the folder again.
+    pub command: &'a str,
+    /// The version of plimsoll.
+    pub version: &'a str,
+    /// The commit that plimsoll was built from, where known.
+    pub commit: Option<&'a str>,
+}
