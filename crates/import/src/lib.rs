@@ -11,6 +11,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod flows;
 pub mod found;
+mod invalid;
 
 pub use found::{Class, Exchange, Flow, Found, Note, Rate, Remark, Start, Traffic};
+pub use invalid::Invalid;
