@@ -3,3 +3,4 @@
 
 mod flow_formats;
 mod found_text;
+mod topologies;
