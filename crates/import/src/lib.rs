@@ -14,6 +14,7 @@
 pub mod flows;
 pub mod found;
 mod invalid;
+pub mod metrics;
 pub mod topology;
 
 pub use found::{Class, Exchange, Flow, Found, Note, Rate, Remark, Start, Traffic};

@@ -3,4 +3,5 @@
 
 mod flow_formats;
 mod found_text;
+mod metrics;
 mod topologies;
