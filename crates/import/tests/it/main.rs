@@ -4,4 +4,5 @@
 mod flow_formats;
 mod found_text;
 mod metrics;
+mod oracle;
 mod topologies;
