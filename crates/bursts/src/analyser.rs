@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use hdrhistogram::Histogram;
 use plimsoll_units::{ByteTime, Rate, Span, Time};
 
-use crate::flows::{Acked, ActiveFlows, Last, PayloadSeen};
+use crate::flows::{Acked, ActiveFlows, LastPackets, PayloadSeen};
 use crate::frame::{Address, CapturedSegment, Datagram, Frame};
 use crate::reader::{Interface, Skipped};
 use crate::report::{
@@ -152,7 +152,7 @@ struct TrafficPair {
     acks: Acks,
     losses: Retransmissions,
     recent: VecDeque<Recent>,
-    datagrams: Last<Datagram>,
+    datagrams: LastPackets<Datagram>,
 }
 
 /// A burst that segments may be sent again of.
@@ -632,7 +632,7 @@ impl TrafficPair {
             acks: Acks::default(),
             losses: Retransmissions::default(),
             recent: VecDeque::new(),
-            datagrams: Last::default(),
+            datagrams: LastPackets::default(),
         }
     }
 

@@ -65,12 +65,12 @@ struct DirectedFlow {
     window: Option<u16>,
     ranges: VecDeque<BurstRange>,
     has_forgotten: bool,
-    last: Last<CapturedSegment>,
+    last: LastPackets<CapturedSegment>,
 }
 
 /// The last packets of a flow or pair, of which a mirror may produce a second copy.
 #[derive(Clone, Debug)]
-pub(crate) struct Last<P> {
+pub struct LastPackets<P> {
     last: [Option<(P, Time)>; COPIES],
     place: usize,
 }
@@ -152,15 +152,15 @@ impl ActiveFlows {
     }
 }
 
-impl<P> Default for Last<P> {
-    fn default() -> Last<P> {
-        Last { last: [const { None }; COPIES], place: 0 }
+impl<P> Default for LastPackets<P> {
+    fn default() -> LastPackets<P> {
+        LastPackets { last: [const { None }; COPIES], place: 0 }
     }
 }
 
-impl<P: Copy + PartialEq> Last<P> {
+impl<P: Copy + PartialEq> LastPackets<P> {
     /// Returns whether the packet was captured before, and remembers it.
-    pub(crate) fn is_copy(&mut self, packet: P, is_identified: bool, time: Time) -> bool {
+    pub fn is_copy(&mut self, packet: P, is_identified: bool, time: Time) -> bool {
         let within = if is_identified { COPY_WITHIN } else { COPY_WITHIN_UNIDENTIFIED };
         let is_near = |at: Time| time.saturating_since(at).max(at.saturating_since(time)) <= within;
         if self.last.iter().flatten().any(|(before, at)| *before == packet && is_near(*at)) {

@@ -59,6 +59,11 @@ pub struct CapturedSegment {
     pub syn: bool,
     /// Whether the segment ends or resets a connection.
     pub ends: bool,
+    /// Whether the segment resets a connection.
+    pub is_reset: bool,
+    /// Whether its payload begins like a TLS record of a handshake or of data (RFC 8446, section 5.1), as far as the
+    /// capture has it.
+    pub is_tls: bool,
 }
 
 impl CapturedSegment {
@@ -71,6 +76,10 @@ impl CapturedSegment {
 /// The fields by which a UDP datagram is recognized.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagram {
+    /// The ports of source and destination.
+    pub ports: (u16, u16),
+    /// The number of payload bytes.
+    pub payload: u32,
     /// Whether the IPv4 packet has an identification, which the digest includes.
     pub is_identified: bool,
     /// A digest of its header, and of its captured payload if it has no identification.
@@ -90,6 +99,8 @@ pub struct Frame {
     pub destination: Address,
     /// The bytes from the destination's Ethernet address to the last of the payload.
     pub bytes: u32,
+    /// The differentiated services code point of the IP header (RFC 2474); 0 without one.
+    pub dscp: u8,
     /// The TCP segment, if the frame is one and its header was captured.
     pub segment: Option<CapturedSegment>,
     /// The UDP datagram, if the frame is one and its header was captured.
@@ -111,6 +122,7 @@ impl Frame {
             source: Address::Unknown,
             destination: Address::Unknown,
             bytes: length.saturating_sub(others).saturating_add(ETHERNET),
+            dscp: 0,
             segment: None,
             datagram: None,
         };
@@ -129,6 +141,7 @@ impl Frame {
             inside = tunnelled;
         }
         (frame.source, frame.destination) = (inside.source, inside.destination);
+        frame.dscp = inside.dscp;
         if inside.is_fragment {
             return frame;
         }
@@ -166,6 +179,7 @@ struct IpHeader<'a> {
     /// The protocol of the payload, which begins with its header unless it is a fragment.
     protocol: u8,
     is_fragment: bool,
+    dscp: u8,
     /// The identification of IPv4.
     identification: Option<u16>,
 }
@@ -190,6 +204,7 @@ fn plain_ipv4(packet: &[u8]) -> Option<IpHeader<'_>> {
         claimed: (total - length) as u32,
         protocol: header[9],
         is_fragment: fragment != 0,
+        dscp: header[1] >> 2,
         identification: Some(u16::from_be_bytes([header[4], header[5]])),
     })
 }
@@ -204,6 +219,7 @@ fn ipv4(packet: &[u8]) -> Option<IpHeader<'_>> {
         claimed: u32::from(header.total_len()).saturating_sub(u32::from(header.ihl()) * 4),
         protocol: inside.ip_number.0,
         is_fragment: inside.fragmented,
+        dscp: header.slice()[1] >> 2,
         identification: Some(header.identification()),
     })
 }
@@ -219,6 +235,7 @@ fn ipv6(packet: &[u8]) -> Option<IpHeader<'_>> {
         claimed: u32::from(header.payload_length()).saturating_sub(extensions),
         protocol: inside.ip_number.0,
         is_fragment: inside.fragmented,
+        dscp: (header.slice()[0] & 0xf) << 2 | header.slice()[1] >> 6,
         identification: None,
     })
 }
@@ -245,6 +262,8 @@ fn segment(bytes: &[u8], length: u32, identification: Option<u16>) -> Option<Cap
         checksum: if is_given(identification) { 0 } else { u16::from_be_bytes([header[16], header[17]]) },
         syn: flags & SYN != 0,
         ends: flags & (FIN | RST) != 0,
+        is_reset: flags & RST != 0,
+        is_tls: is_tls(bytes.get(usize::from(header[12] >> 4) * 4..)),
     })
 }
 
@@ -253,8 +272,19 @@ fn datagram(bytes: &[u8], identification: Option<u16>) -> Option<Datagram> {
     let header: &[u8; 8] = bytes.first_chunk()?;
     let is_identified = is_given(identification);
     let digest = digest(u64::from(identification.unwrap_or(0)), if is_identified { header } else { bytes });
-    Some(Datagram { is_identified, digest })
+    let half = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+    let payload = u32::from(half(4)).saturating_sub(header.len() as u32);
+    Some(Datagram { ports: (half(0), half(2)), payload, is_identified, digest })
 }
+
+/// Returns whether a payload begins with the head of a TLS record: a handshake or data, of version 3.
+fn is_tls(payload: Option<&[u8]>) -> bool {
+    matches!(payload, Some([TLS_HANDSHAKE | TLS_DATA, 3, 0..=4, ..]))
+}
+
+/// Types of TLS records (RFC 8446, section B.1).
+const TLS_HANDSHAKE: u8 = 22;
+const TLS_DATA: u8 = 23;
 
 /// Returns whether the sender has given a packet an identification.
 pub(crate) fn is_given(identification: Option<u16>) -> bool {

@@ -26,6 +26,7 @@ mod run;
 mod stamps;
 
 pub use analyser::{Analyser, Framing, Options, Stamp, scaled_gap};
+pub use flows::LastPackets;
 pub use frame::{Address, CapturedSegment, Datagram, Frame};
 pub use link::LINK_TYPES;
 pub use pipeline::analyse;

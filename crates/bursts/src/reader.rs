@@ -155,6 +155,8 @@ pub struct Reader<R> {
 struct Clock {
     /// The number added to a stamp, in ps; `None` before the first packet.
     shift: Option<i128>,
+    /// The stamp that is time zero for the first packet.
+    zero: Option<i128>,
     /// The last time, in ps.
     last: i128,
     jumps: u64,
@@ -163,6 +165,7 @@ struct Clock {
 impl Clock {
     fn time(&mut self, at: i128) -> Time {
         let shift = *self.shift.get_or_insert(BEFORE_FIRST_PS - at);
+        self.zero.get_or_insert(at - BEFORE_FIRST_PS);
         let mut time = at + shift;
         if !(0..=LAST_PS).contains(&time) {
             self.jumps += 1;
@@ -222,6 +225,12 @@ impl<R: Read> Reader<R> {
     /// Returns the interfaces that the capture has described so far.
     pub fn interfaces(&self) -> &[Interface] {
         &self.interfaces
+    }
+
+    /// Returns the stamp at which the times of this capture are zero, in picoseconds since the Epoch; `None` before the
+    /// first packet. A jump of the clock leaves it.
+    pub fn zero_ps(&self) -> Option<i128> {
+        self.clock.zero
     }
 
     /// Returns the deviations so far, with the number of the clock's jumps.

@@ -21,6 +21,7 @@ use crate::files;
 use crate::output::{self, Done, Format};
 use crate::signals::Interrupt;
 use input::CaptureInput;
+pub use input::open;
 use plimsoll_experiment::question::quoted;
 
 /// Find bursts, trains, acknowledgements and losses in a packet capture.

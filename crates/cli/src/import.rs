@@ -1,4 +1,7 @@
-//! Implements `plimsoll import`, which turns files of other simulators into a scenario.
+//! Implements `plimsoll import`, which turns the user's own data, and files of other simulators, into a scenario.
+
+mod capture;
+mod shared;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,10 +20,10 @@ use crate::memory;
 use crate::output::{self, Done};
 use crate::source::BadScenario;
 
-/// Convert topologies, flows and distributions of other simulators into Plimsoll's files.
+/// Convert captures, and topologies, flows and distributions of other simulators, into a scenario.
 ///
-/// Writes `network.toml`, `flows.csv` and a `scenario.toml` that runs them. Node 7 of the other simulator is `h7`
-/// or, as a switch, `s7`.
+/// From files of other simulators it writes `network.toml`, `flows.csv` and a `scenario.toml` that runs them. Node 7 of
+/// the other simulator is `h7` or, as a switch, `s7`.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -29,6 +32,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum From {
+    Capture(capture::Args),
     /// Convert HPCC's topology and flow files.
     Hpcc {
         /// Topology: `NODES SWITCHES LINKS`, the switches, and a line for each link.
@@ -73,6 +77,7 @@ type FlowReader = fn(&str, &str, Option<&BTreeSet<u32>>) -> Result<Imported, Box
 pub fn run(args: &Args, _: &Registry) -> Done {
     memory::watch_by_default()?;
     match &args.from {
+        From::Capture(args) => capture::run(args),
         From::Hpcc { topology, flows, out } => {
             folder(topology.as_deref(), import::hpcc_topology, flows.as_deref(), import::hpcc_flows, out)
         }

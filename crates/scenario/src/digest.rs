@@ -5,6 +5,7 @@ use std::fmt::Write;
 use plimsoll_fabric::net::topology::File;
 use plimsoll_traffic::flow_list::ListedFlow;
 use plimsoll_traffic::kind::Input;
+use plimsoll_traffic::request_list::{ListedRequest, ListedStart};
 
 use crate::model::{Model, Topology};
 
@@ -23,6 +24,7 @@ pub(crate) fn digest(model: &Model, canonical: &str) -> u64 {
     for input in model.workload.values().flat_map(|workload| workload.params().inputs()) {
         match input {
             Input::Flows(flows) => flows.iter().for_each(|flow| listed(&mut hash, flow)),
+            Input::Requests(requests) => requests.iter().for_each(|request| asked(&mut hash, request)),
             Input::Cdf(table) => {
                 let _ = write!(hash, "{:?}", table.points());
             }
@@ -39,6 +41,23 @@ fn listed(hash: &mut Fnv, flow: &ListedFlow) {
     hash.bytes(&destination.to_le_bytes());
     hash.bytes(&size.get().to_le_bytes());
     hash.bytes(&(class.len() as u64).to_le_bytes());
+    hash.bytes(class.as_bytes());
+}
+
+/// Hashes the numbers of a request, as [`listed`] those of a flow.
+fn asked(hash: &mut Fnv, listed: &ListedRequest) {
+    let ListedRequest { connection, start, client, server, request, response, service, class } = listed;
+    let (kind, start) = match start {
+        ListedStart::At(start) => (0, start),
+        ListedStart::After(think) => (1, think),
+    };
+    hash.bytes(&[kind]);
+    for number in [connection, client, server] {
+        hash.bytes(&number.to_le_bytes());
+    }
+    for number in [start.as_ps(), request.get(), response.get(), service.as_ps(), class.len() as u64] {
+        hash.bytes(&number.to_le_bytes());
+    }
     hash.bytes(class.as_bytes());
 }
 

@@ -117,7 +117,8 @@ pub(crate) struct Exchanges {
     workload: u16,
     open: Slab<OpenExchange>,
     threads: usize,
-    /// The times at which each server's threads that have ever worked are free, by server, the earliest on top.
+    /// The times at which each server's threads that have ever worked are free, by server, the earliest on top. Without
+    /// entries, servers work on all requests at once.
     free: Vec<BinaryHeap<Reverse<Time>>>,
     /// The requests in service: the time of completion, a tie-break, and the slot of the request.
     serving: BinaryHeap<Reverse<(Time, u64, usize)>>,
@@ -137,6 +138,11 @@ impl Exchanges {
             serving: BinaryHeap::new(),
             served: 0,
         }
+    }
+
+    /// Returns exchanges whose servers work on all requests at once.
+    pub(crate) fn unlimited(workload: u16) -> Exchanges {
+        Exchanges::new(workload, 0, 0)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -218,15 +224,15 @@ impl Exchanges {
     fn on_request(&mut self, now: Time, slot: usize, actions: &mut Actions) {
         let open = self.open.get_mut(slot);
         open.asked = now;
-        let free = &mut self.free[open.ask.queue];
-        let begin = if free.len() < self.threads {
-            now
-        } else {
-            free.pop().map_or(now, |Reverse(free)| free.max(now))
-        };
-        let done = begin + open.ask.service;
+        let mut done = now + open.ask.service;
+        if let Some(free) = self.free.get_mut(open.ask.queue) {
+            if free.len() >= self.threads {
+                let begin = free.pop().map_or(now, |Reverse(free)| free.max(now));
+                done = begin + open.ask.service;
+            }
+            free.push(Reverse(done));
+        }
         open.ready = done;
-        free.push(Reverse(done));
         if done == now {
             self.answer(now, slot, actions);
         } else {

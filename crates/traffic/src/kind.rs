@@ -10,6 +10,7 @@ use crate::check::{WorkloadCheck, WorkloadDemand};
 use crate::facts::NetworkFacts;
 use crate::hosts::{HostName, HostSet};
 use crate::kinds::flow_list::ListedFlow;
+use crate::kinds::request_list::ListedRequest;
 use crate::record::Supply;
 use crate::source::Source;
 
@@ -107,6 +108,8 @@ pub enum Input<'a> {
     Cdf(&'a CdfTable),
     /// The rows of a flow list.
     Flows(&'a [ListedFlow]),
+    /// The rows of a request list.
+    Requests(&'a [ListedRequest]),
 }
 
 /// Returns the inputs of some distributions, in their order.

@@ -16,6 +16,7 @@ pub mod permutation;
 pub mod ping;
 pub mod pstride;
 pub mod ptp;
+pub mod request_list;
 pub mod rpc;
 pub mod shuffle;
 pub mod stride;
@@ -30,6 +31,7 @@ crate::registry::workloads! {
     Permutation "permutation" (flow) in permutation;
     Incast "incast" (flow) in incast;
     FlowList "flow-list" (flow) in flow_list;
+    RequestList "request-list" in request_list;
     Packets "packets" (flow) in packets;
     Ping "ping" in ping;
     ClosedLoop "closed-loop" in closed_loop;

@@ -25,6 +25,7 @@ pub mod hdr;
 pub mod hosts;
 pub mod kind;
 pub mod kinds;
+mod listed;
 mod one_way;
 pub mod record;
 mod registry;

@@ -61,6 +61,21 @@ pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     lines.join("\n")
 }
 
+/// Opens the capture that a command line names, and returns its name.
+///
+/// # Errors
+/// Fails if it cannot be opened, or is a run directory with several captures.
+pub fn open(path: &Path) -> anyhow::Result<(String, File)> {
+    let CaptureInput { name, source, .. } = CaptureInput::of(path)?;
+    let input = match &source {
+        Source::Stdin => stdin(),
+        Source::File(path, origin) => plimsoll_files::open_to_read(path, *origin),
+        Source::Device(_) => Err(io::Error::other("a device is no file")),
+    };
+    let input = input.with_context(|| format!("cannot open {name}"))?;
+    Ok((name, input))
+}
+
 impl CaptureInput {
     /// Makes the input of a live capture.
     pub(super) fn of_device(name: &str, time: Option<Span>, packets: Option<u64>) -> CaptureInput {

@@ -14,6 +14,7 @@ mod exchange;
 mod explore;
 mod figures;
 mod hostile;
+mod import;
 mod install;
 mod kept;
 mod limits;

@@ -220,6 +220,25 @@ fn the_page_of_bursts() {
     run_page("bursts.md", &place, &["head -c 7029"]);
 }
 
+/// The search is over a narrow range, and the run as short as the capture.
+#[test]
+fn the_page_of_imports() {
+    let place = Place::new();
+    fs::write(place.path("link.pcap"), crate::import::capture(400)).unwrap();
+    stand_in(&place, "tcpdump", "cp link.pcap host.pcap");
+    let program = env!("CARGO_BIN_EXE_plimsoll");
+    let quick = "--within 0.01..0.02 --replicates-max 8";
+    let line = format!("case \"$*\" in 'line '*) set -- \"$@\" {quick};; esac\nexec {program} \"$@\"");
+    stand_in(&place, "plimsoll", &line);
+    let printed = run_page("import.md", &place, &[]);
+    assert!(printed.contains("port-11211") && printed.contains("after responses"), "{printed}");
+    for made in ["mine/import.html", "mine/port-11211.csv", "model/port-11211-response.csv", "closed/all.csv"]
+    {
+        assert!(place.path(made).exists(), "{made}");
+    }
+    assert!(place.path("results/line/report.html").exists());
+}
+
 #[test]
 fn the_page_of_the_tail() {
     let place = Place::new();

@@ -1,8 +1,12 @@
-//! Tests of imports from files, in one program.
+//! Tests imports: captures that are made here, packet by packet, and files of flow logs, metrics and topologies.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod bounds;
 mod flow_formats;
 mod found_text;
+mod made;
+mod messages;
 mod metrics;
 mod oracle;
 mod topologies;
+mod written;

@@ -5,21 +5,18 @@
 //! 0s,h1,client,10MB,background
 //! ```
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use plimsoll_fabric::Unbuildable;
 use plimsoll_fabric::net::HostId;
-use plimsoll_text::counted;
-use plimsoll_text::csv::{CsvRecord, rows};
-use plimsoll_text::spelling::did_you_mean;
-use plimsoll_units::{Bytes, ParseQuantityError, Span, Time};
+use plimsoll_units::{Bytes, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{FilePlace, InvalidWorkload, WorkloadCheck, WorkloadDemand};
+use crate::check::{InvalidWorkload, WorkloadCheck, WorkloadDemand};
 use crate::facts::NetworkFacts;
 use crate::kind::{Context, ExpectedRecords, Input, Kind};
+use crate::listed;
 use crate::one_way::{OneWay, PendingFlow};
 use crate::record::Supply;
 use crate::source::Source;
@@ -93,85 +90,23 @@ impl Kind for FlowList {
 
 const HEADER: &str = "start,source,destination,size,class";
 
-/// Parses a list; host names are the network's.
-fn parse(name: &str, text: &str, facts: &dyn NetworkFacts) -> Result<Vec<ListedFlow>, Vec<InvalidWorkload>> {
-    let mut rows = rows(text, Some(b'#'));
-    if rows.next().is_none_or(|row| row.cells().join(",") != HEADER) {
-        // Without our columns it may be a file of any kind, of which nothing is quoted.
-        let place = FilePlace { file: name.to_owned(), span: None };
-        return Err(vec![at(place, "the columns are not known", Some(HEADER))]);
-    }
-    let mut errors = Vec::new();
-    let mut flows = Vec::new();
-    for row in rows {
-        match (Listed { file: name, row: &row }).flow(facts) {
-            Ok(flow) => flows.push(flow),
-            Err(error) => errors.push(*error),
-        }
-    }
-    if errors.is_empty() { Ok(flows) } else { Err(errors) }
-}
-
-/// Returns an error at a place of the file.
-fn at(place: FilePlace, problem: impl Into<String>, allowed: Option<&str>) -> InvalidWorkload {
-    let allowed = allowed.map(str::to_owned);
-    InvalidWorkload { key: String::new(), problem: problem.into(), allowed, help: None, place: Some(place) }
-}
-
-/// A row of a flow list, with the name of its file.
-struct Listed<'a> {
-    file: &'a str,
-    row: &'a CsvRecord<'a>,
-}
-
 /// The columns by their place in a row.
 const START: usize = 0;
 const SOURCE: usize = 1;
 const DESTINATION: usize = 2;
 const SIZE: usize = 3;
 
-impl Listed<'_> {
-    /// Returns an error that points at a part of the text.
-    fn error(
-        &self,
-        span: Range<usize>,
-        problem: impl Into<String>,
-        allowed: Option<&str>,
-    ) -> Box<InvalidWorkload> {
-        Box::new(at(FilePlace { file: self.file.to_owned(), span: Some(span) }, problem, allowed))
-    }
-
-    fn flow(&self, facts: &dyn NetworkFacts) -> Result<ListedFlow, Box<InvalidWorkload>> {
-        let cells = self.row.cells();
-        let span = |column| self.row.span(column);
-        let [start, _, _, size, class] = cells[..] else {
-            let whole = self.row.start..self.row.start + self.row.text.len();
-            return Err(self.error(whole, counted(cells.len() as u64, "column"), Some(HEADER)));
-        };
-        let host = |column: usize| {
-            let name = cells[column];
-            facts.host(name).ok_or_else(|| {
-                let hosts = 0..facts.host_count().min(1000);
-                let names: Vec<String> = hosts.map(|host| facts.host_name(host)).collect();
-                let mut error = self.error(span(column), format!("there is no host \"{name}\""), None);
-                error.help = did_you_mean(name, names.iter().map(String::as_str));
-                error
-            })
-        };
-        let quantity = |column, error: ParseQuantityError| self.error(span(column), error.to_string(), None);
-        let flow = ListedFlow {
-            start: start.parse().map_err(|error| quantity(START, error))?,
-            source: host(SOURCE)?,
-            destination: host(DESTINATION)?,
-            size: size.parse().map_err(|error| quantity(SIZE, error))?,
+/// Parses a list; host names are the network's.
+fn parse(name: &str, text: &str, facts: &dyn NetworkFacts) -> Result<Vec<ListedFlow>, Vec<InvalidWorkload>> {
+    listed::parse(name, text, HEADER, facts, |row| {
+        let [_, _, _, _, class] = row.cells()?;
+        let source = row.host(SOURCE)?;
+        Ok(ListedFlow {
+            start: row.quantity(START)?,
+            source,
+            destination: row.other_host(DESTINATION, source, "a flow")?,
+            size: row.size(SIZE, "a flow")?,
             class: class.to_owned(),
-        };
-        if flow.source == flow.destination {
-            return Err(self.error(span(DESTINATION), "a flow from a host to itself", None));
-        }
-        if flow.size == Bytes::ZERO {
-            return Err(self.error(span(SIZE), "a flow without bytes", Some("at least 1B")));
-        }
-        Ok(flow)
-    }
+        })
+    })
 }

@@ -474,6 +474,55 @@ fn every_variant_meets_the_same_requests() {
     }
 }
 
+/// Returns a rack of three hosts with a list of requests, whose rows come after the line of columns.
+fn listed(rows: &str) -> String {
+    let columns = "connection,start,think,client,server,request,response,service,class";
+    rack(
+        3,
+        &format!(
+            "[workload.w]\nkind = 'request-list'\npath = 'w.csv'\n[files]\n'w.csv' = \"\"\"\n{columns}\n{rows}\"\"\"\n"
+        ),
+    )
+}
+
+/// A request of 100 B and a response of 900 B take the way of each and the service; the next one follows after its
+/// think time, whatever the service, and a server works on several requests at once.
+#[test]
+fn listed_requests_start_at_their_times_or_after_responses() {
+    let rows = "7,1ms,,h0,h2,100B,900B,20us,a\n7,,50us,h0,h2,100B,900B,30us,a\n7,2ms,,h0,h2,100B,900B,0s,b\n\
+                8,1ms,,h1,h2,100B,900B,20us,\n";
+    let run = run(&listed(rows));
+    let both = way(100 + HEADER) + way(900 + HEADER);
+    let starts: Vec<Time> = run.messages.iter().map(|message| message.created).collect();
+    let first = both + us(20);
+    let mut expected = vec![(at(us(1_000)), first), (at(us(1_000)), first)];
+    expected.push((at(us(1_000) + first + us(50)), both + us(30)));
+    expected.push((at(us(2_000)), both));
+    let mut found: Vec<(Time, u64)> = starts.into_iter().zip(latencies(&run)).collect();
+    found.sort_unstable();
+    assert_eq!(found, expected);
+    let indices: Vec<u64> = run.messages.iter().map(|message| message.index).collect();
+    assert_eq!(indices.iter().copied().collect::<std::collections::BTreeSet<_>>(), (0..4).collect());
+}
+
+#[test]
+fn lists_of_requests_name_the_place_of_an_error() {
+    for (rows, problem) in [
+        ("0,,5us,h0,h1,1B,1B,0s,\n", "connection 0 has no request before this one"),
+        ("0,1us,5us,h0,h1,1B,1B,0s,\n", "both a start and a think time"),
+        ("0,0s,,h0,h1,1B,1B,0s,\n0,,1us,h0,h2,1B,1B,0s,\n", "connection 0 is between other hosts"),
+        ("x,0s,,h0,h1,1B,1B,0s,\n", "\"x\" is no number of a connection"),
+        ("0,0s,,h0,h0,1B,1B,0s,\n", "a request from a host to itself"),
+        ("0,0s,,h0,h9,1B,1B,0s,\n", "there is no host \"h9\""),
+        ("0,0s,,h0,h1,1B,0B,0s,\n", "a response without bytes"),
+        ("0,0s,,h0,h1,1B,1B,0s\n", "8 columns"),
+    ] {
+        let errors = Scenario::parse("inline", &listed(rows), Path::new(".")).unwrap_err();
+        let text = errors.iter().map(ToString::to_string).collect::<String>();
+        assert!(text.contains(problem) && text.contains("w.csv"), "{rows}: {text}");
+    }
+}
+
 #[test]
 fn shipped_examples_run() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/apps");
@@ -493,7 +542,7 @@ fn shipped_examples_run() {
             }
         }
     }
-    assert_eq!(files, 13);
+    assert_eq!(files, 14);
 }
 
 /// Programs are for emulated hosts: a simulation runs the rest, and says that it lacks them.
