@@ -21,6 +21,3 @@ pub mod topology;
 
 pub use found::{Class, Exchange, Flow, Found, Note, Rate, Remark, Start, Traffic};
 pub use invalid::Invalid;
-
-pub use found::{Class, Exchange, Flow, Found, Note, Rate, Remark, Start, Traffic};
-pub use invalid::Invalid;
