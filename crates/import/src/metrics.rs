@@ -240,7 +240,8 @@ impl Sums {
         note(
             Remark::Assumed,
             format!(
-                "the {unit} of interfaces, headers included, are taken for payload: about 4 % too much with full packets"
+                "the {unit} of interfaces, headers included, are taken for payload: about 4 % too much with full \
+                 packets"
             ),
         );
         found.notes = notes;

@@ -25,8 +25,8 @@ pub struct Args {
     /// Columns by their fields, with units: `start=first:ms,source=src,destination=dst,bytes=octets:KB`.
     ///
     /// Fields are start, end, duration, source, destination, source_port, destination_port, protocol, tos, dscp, bytes,
-    /// packets, reply_bytes, reply_packets, sampling, exporter and class. Of `a|b` the first column with a value is taken;
-    /// in JSON a column is a path of keys, `connection.src_ip`.
+    /// packets, reply_bytes, reply_packets, sampling, exporter and class. Of `a|b` the first column with a value is
+    /// taken; in JSON a column is a path of keys, `connection.src_ip`.
     #[arg(long, value_name = "FIELDS", conflicts_with = "format")]
     map: Option<String>,
     /// Format of the files, where their first line does not show it: nfdump-csv, nfdump-fast-csv, nfdump-short-csv,
@@ -39,7 +39,8 @@ pub struct Args {
     /// Character between the cells of a file with `--map`; a blank stands for any white space.
     #[arg(long, value_name = "CHARACTER", default_value_t = ',')]
     separator: char,
-    /// Classes of traffic, each of which is a workload: port (the lower of the two), dscp, one, or the name of a column.
+    /// Classes of traffic, each of which is a workload: port (the lower of the two), dscp, one, or the name of a
+    /// column.
     #[arg(long, value_name = "BY", default_value = "port")]
     class: String,
     /// Sampling rate of records that do not have it, such as 1:1000.

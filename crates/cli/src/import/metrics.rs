@@ -11,9 +11,9 @@ use crate::output::Done;
 
 /// Turn rates of hosts from Prometheus into a scenario.
 ///
-/// The file is the answer to a range query, such as that for `node_network_transmit_bytes_total`. Counters become rates,
-/// with restarts recognised; interfaces that see the traffic of others, such as bonds and bridges, are left out. Metrics
-/// have no messages, so their workloads have a mean load and an assumed size.
+/// The file is the answer to a range query, such as that for `node_network_transmit_bytes_total`. Counters become
+/// rates, with restarts recognised; interfaces that see the traffic of others, such as bonds and bridges, are left out.
+/// Metrics have no messages, so their workloads have a mean load and an assumed size.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// JSON of `/api/v1/query_range`.

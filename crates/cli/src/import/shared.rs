@@ -27,8 +27,8 @@ pub struct Shared {
     /// Network of the scenario; by default a rack of the hosts found.
     ///
     /// A size with the rates of links, and their delay: `rack:40,25G`, `leaf-spine:4x40x4,25G,100G,500ns` (leaves x
-    /// hosts of a leaf x spines), `fat-tree:8,10G`. Or an export with the rates of hosts and uplinks, in which hosts are
-    /// matched by name or address: `lldp:FOLDER,25G,100G` (a file of `lldpctl -f json` for each system),
+    /// hosts of a leaf x spines), `fat-tree:8,10G`. Or an export with the rates of hosts and uplinks, in which hosts
+    /// are matched by name or address: `lldp:FOLDER,25G,100G` (a file of `lldpctl -f json` for each system),
     /// `containerlab:topology-data.json,25G`, `graphml:FILE`, `netbox:cables.csv,25G,100G`; `hosts=PATTERN` names the
     /// hosts of an export that does not.
     #[arg(long, value_name = "SPEC")]

@@ -124,8 +124,8 @@ pub(crate) fn found(
     }
     if without_packets < records {
         notes.assumed(
-            "bytes are those of IP packets: headers of 28 bytes a packet with UDP and 52 with TCP (with timestamps), and \
-             20 more with IPv6, are subtracted"
+            "bytes are those of IP packets: headers of 28 bytes a packet with UDP and 52 with TCP (with timestamps), \
+             and 20 more with IPv6, are subtracted"
                 .to_owned(),
         );
     }
@@ -277,8 +277,8 @@ impl Notes {
             return;
         }
         self.assumed(format!(
-            "class {class}: bytes are multiplied by the sampling rate, up to {}; with {} the 95 % interval of its load is \
-             within {:.1} %",
+            "class {class}: bytes are multiplied by the sampling rate, up to {}; with {} the 95 % interval of its load \
+             is within {:.1} %",
             count(sampling),
             counted(samples, "sampled packet"),
             196.0 / (samples as f64).sqrt()

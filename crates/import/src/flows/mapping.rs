@@ -250,8 +250,8 @@ mod tests {
         let error = mapping.places("flows.csv:1", &["src", "dst", "octet"]).unwrap_err().to_string();
         assert_eq!(
             error,
-            "flows.csv:1: no column \"octets\" for the field bytes (did you mean `octet`?): expected one of the columns \
-             src, dst, octet"
+            "flows.csv:1: no column \"octets\" for the field bytes (did you mean `octet`?): expected one of the \
+             columns src, dst, octet"
         );
     }
 }

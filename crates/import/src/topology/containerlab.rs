@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::cables::{Cables, NodeKind};
-use super::text_of;
+use super::export::text_of;
 use crate::invalid::Invalid;
 
 /// Reads a lab. Nodes of the kind `linux` are hosts, all others switches.

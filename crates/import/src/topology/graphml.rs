@@ -3,7 +3,7 @@
 //! | attribute | of | meaning |
 //! |---|---|---|
 //! | `label`, `name`, or the label that yEd draws | node | its name; otherwise its `id` |
-//! | `type`, `role`, `kind` | node | a host if it contains host or server; a switch if switch, router, leaf, spine or tor |
+//! | `type`, `role`, `kind` | node | a host if it has host or server in it, a switch if switch, router, leaf, spine, tor |
 //! | `ip`, `address` | node | an address |
 //! | `rate`, `bandwidth`, `speed`, `capacity` | edge | its rate with a unit, such as 25G |
 //! | `LinkSpeedRaw` | edge | its rate in bits per second, as the Internet Topology Zoo has it |
@@ -14,8 +14,8 @@ use std::path::Path;
 use plimsoll_units::Rate;
 
 use super::cables::{Cables, NodeKind};
+use super::export::text_of;
 use super::spec::rate;
-use super::text_of;
 use super::xml::{Event, events};
 use crate::invalid::Invalid;
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::cables::{Cables, NodeKind};
-use super::text_of;
+use super::export::text_of;
 use crate::invalid::Invalid;
 
 /// Reads a file, or all files of a folder whose names end in `.json`.

@@ -6,7 +6,7 @@ use std::path::Path;
 use plimsoll_text::{counted, csv};
 
 use super::cables::Cables;
-use super::text_of;
+use super::export::text_of;
 use crate::invalid::Invalid;
 
 /// The columns of devices, and of what the cable ends at, in the forms that NetBox has.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_text::counted;
 
 use super::graph::Graph;
-use super::{Shape, Topology};
+use super::shape::{Shape, Topology};
 use crate::found::{Class, Found, Note, Remark, Traffic};
 use crate::invalid::Invalid;
 

@@ -3,7 +3,7 @@
 use plimsoll_text::spelling::did_you_mean;
 use plimsoll_units::{Rate, Span};
 
-use super::{Shape, Topology};
+use super::shape::{Shape, Topology};
 use crate::found::{Note, Remark};
 use crate::invalid::Invalid;
 

@@ -139,7 +139,8 @@ mod tests {
 
     #[test]
     fn documents_are_read() {
-        let text = "<?xml version='1.0'?>\n<!-- a > b --><g:graph a=\"1 &gt; 0\"\n b='x'><node/>A &amp; B&#x41;<![CDATA[<x>]]></g:graph>";
+        let text = "<?xml version='1.0'?>\n<!-- a > b --><g:graph a=\"1 &gt; 0\"\n \
+                    b='x'><node/>A &amp; B&#x41;<![CDATA[<x>]]></g:graph>";
         let start = |name, attributes: &[(&'static str, &str)]| {
             Event::Start(name, attributes.iter().map(|(key, value)| (*key, (*value).to_owned())).collect())
         };

@@ -103,8 +103,8 @@ fn notes_say_what_was_done() {
     let settings = FlowSettings { duration: Some(Span::from_secs(4)), ..FlowSettings::default() };
     let found = read(&[file("sflow.txt")], &settings).unwrap();
     let assumed = notes(&found, Assumed).join("\n");
-    let part = "class port-9092: bytes are multiplied by the sampling rate, up to 1000; with 2 sampled packets the 95 % \
-                interval of its load is within 138.6 %";
+    let part = "class port-9092: bytes are multiplied by the sampling rate, up to 1000; with 2 sampled packets the 95 \
+                % interval of its load is within 138.6 %";
     assert!(assumed.contains(part), "{assumed}");
     let ignored = notes(&found, Ignored).join("\n");
     assert!(ignored.contains("1 record whose type is CNTR"), "{ignored}");

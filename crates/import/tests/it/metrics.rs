@@ -24,7 +24,8 @@ fn counters_of_interfaces_become_rates_of_hosts() {
         notes(&found, Found),
         [
             "4 series of counters, of which rates are taken",
-            "class back: 0.900 Mb/s on average, 0.800 Mb/s .. 1.000 Mb/s in 2 steps; variation within a step is not known",
+            "class back: 0.900 Mb/s on average, 0.800 Mb/s .. 1.000 Mb/s in 2 steps; variation within a step is not \
+             known",
             "class front: 2.000 Mb/s on average, 2.000 Mb/s .. 2.000 Mb/s in 2 steps; variation within a step is not \
              known",
         ]

@@ -61,8 +61,8 @@ fn exports_become_graphs() {
         ),
         (
             "netbox:cables.csv,25G,hosts=none*",
-            "/cables.csv: 0 hosts and 5 switches: expected two hosts or more, and a switch; hosts=PATTERN in --topology \
-             names the hosts",
+            "/cables.csv: 0 hosts and 5 switches: expected two hosts or more, and a switch; hosts=PATTERN in \
+             --topology names the hosts",
         ),
         (
             "netbox:own.csv,25G",
@@ -119,7 +119,8 @@ fn hosts_are_matched_by_name_or_address() {
     let error = topology().place(found(&["a", "b"]), true).unwrap_err().to_string();
     assert_eq!(
         error,
-        "--topology: it has none of the hosts of the files, such as a, b: expected hosts such as web-1.example.net, db-1"
+        "--topology: it has none of the hosts of the files, such as a, b: expected hosts such as \
+         web-1.example.net, db-1"
     );
 }
 
