@@ -1,6 +1,8 @@
 //! Implements `plimsoll import`, which turns the user's own data, and files of other simulators, into a scenario.
 
 mod capture;
+mod flows;
+mod metrics;
 mod shared;
 
 use std::collections::BTreeSet;
@@ -20,7 +22,7 @@ use crate::memory;
 use crate::output::{self, Done};
 use crate::source::BadScenario;
 
-/// Convert captures, and topologies, flows and distributions of other simulators, into a scenario.
+/// Convert captures, flow logs and metrics, and files of other simulators, into a scenario.
 ///
 /// From files of other simulators it writes `network.toml`, `flows.csv` and a `scenario.toml` that runs them. Node 7 of
 /// the other simulator is `h7` or, as a switch, `s7`.
@@ -33,6 +35,8 @@ pub struct Args {
 #[derive(Subcommand)]
 enum From {
     Capture(capture::Args),
+    Flows(flows::Args),
+    Metrics(metrics::Args),
     /// Convert HPCC's topology and flow files.
     Hpcc {
         /// Topology: `NODES SWITCHES LINKS`, the switches, and a line for each link.
@@ -78,6 +82,8 @@ pub fn run(args: &Args, _: &Registry) -> Done {
     memory::watch_by_default()?;
     match &args.from {
         From::Capture(args) => capture::run(args),
+        From::Flows(args) => flows::run(args),
+        From::Metrics(args) => metrics::run(args),
         From::Hpcc { topology, flows, out } => {
             folder(topology.as_deref(), import::hpcc_topology, flows.as_deref(), import::hpcc_flows, out)
         }

@@ -12,7 +12,12 @@
 #![forbid(unsafe_code)]
 
 pub mod capture;
+pub mod flows;
 pub mod found;
+mod invalid;
+pub mod metrics;
 pub mod out;
+pub mod topology;
 
 pub use found::{Class, Exchange, Flow, Found, Note, Rate, Remark, Start, Traffic};
+pub use invalid::Invalid;

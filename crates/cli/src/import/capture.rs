@@ -114,5 +114,5 @@ pub fn run(args: &Args) -> Done {
         inputs.push(CaptureInput { name, input });
     }
     let found = capture::read(inputs, &args.options())?;
-    args.shared.write(&found.found, &found.compared, &names.join(", "), &args.command())
+    args.shared.write(found.found, &found.compared, &names.join(", "), &args.command())
 }

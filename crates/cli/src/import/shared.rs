@@ -8,7 +8,8 @@ use clap::ValueEnum;
 use plimsoll_experiment::question::quoted;
 use plimsoll_import::Found;
 use plimsoll_import::capture::Compared;
-use plimsoll_import::out::{self, Network, Writing};
+use plimsoll_import::out::{self, NamedText, Network, Writing};
+use plimsoll_import::topology::{GRAPH_FILE, Placed, Topology};
 use plimsoll_process::note;
 
 use crate::output::{self, Done};
@@ -23,6 +24,15 @@ pub struct Shared {
     /// judges them.
     #[arg(long = "as", value_enum, value_name = "FORM", default_value_t)]
     pub form: Form,
+    /// Network of the scenario; by default a rack of the hosts found.
+    ///
+    /// A size with the rates of links, and their delay: `rack:40,25G`, `leaf-spine:4x40x4,25G,100G,500ns` (leaves x
+    /// hosts of a leaf x spines), `fat-tree:8,10G`. Or an export with the rates of hosts and uplinks, in which hosts
+    /// are matched by name or address: `lldp:FOLDER,25G,100G` (a file of `lldpctl -f json` for each system),
+    /// `containerlab:topology-data.json,25G`, `graphml:FILE`, `netbox:cables.csv,25G,100G`; `hosts=PATTERN` names the
+    /// hosts of an export that does not.
+    #[arg(long, value_name = "SPEC")]
+    pub topology: Option<String>,
     /// Keep the addresses of hosts, which are `h0` and so on otherwise.
     #[arg(long)]
     pub keep_names: bool,
@@ -43,17 +53,18 @@ impl Shared {
     ///
     /// # Errors
     /// Fails where the traffic does not fit into a scenario, or the folder cannot be written.
-    pub fn write(&self, found: &Found, compared: &[Compared], sources: &str, command: &str) -> Done {
+    pub fn write(&self, found: Found, compared: &[Compared], sources: &str, command: &str) -> Done {
+        let (found, network) = self.network(found)?;
         let form = match self.form {
             Form::Replay => out::Form::Replay,
             Form::Model => out::Form::Model,
         };
         let written = out::files(
-            found,
+            &found,
             &Writing {
                 sources,
                 form,
-                network: Network::rack(found, self.keep_names),
+                network,
                 compared,
                 command: &self.command(command),
                 version: output::VERSION,
@@ -69,12 +80,33 @@ impl Shared {
         Ok(ExitCode::SUCCESS)
     }
 
+    /// Returns the network, and what was found on its hosts.
+    fn network(&self, found: Found) -> anyhow::Result<(Found, Network)> {
+        let Some(spec) = &self.topology else {
+            let network = Network::rack(&found, self.keep_names);
+            return Ok((found, network));
+        };
+        let (found, Placed { table, graph, hosts, notes }) =
+            Topology::read(spec)?.place(found, self.keep_names)?;
+        let files = graph.map(|text| NamedText { name: GRAPH_FILE.to_owned(), text });
+        Ok((found, Network { table, files: files.into_iter().collect(), hosts, notes }))
+    }
+
     /// Returns the command that makes the folder again, of which `begin` names the files.
     fn command(&self, begin: &str) -> String {
         let mut words = vec![begin.to_owned()];
         words.extend((self.form == Form::Model).then(|| "--as model".to_owned()));
+        words.extend(self.topology.as_ref().map(|spec| format!("--topology {}", quoted(spec))));
         words.extend(self.keep_names.then(|| "--keep-names".to_owned()));
         words.push(format!("--out {}", quoted(&self.out.to_string_lossy())));
         words.join(" ")
     }
+}
+
+/// Returns the names of files without their folders, for the title of a scenario.
+pub fn file_names(paths: &[PathBuf]) -> String {
+    let name = |path: &PathBuf| {
+        path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    };
+    paths.iter().map(name).collect::<Vec<_>>().join(", ")
 }

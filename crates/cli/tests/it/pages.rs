@@ -260,3 +260,25 @@ fn the_page_of_the_tail() {
     assert_eq!(outputs.len(), 1);
     assert!(printed.contains(&outputs[0]), "refresh the table of tail.md:\n{printed}");
 }
+
+#[test]
+fn the_page_of_flow_logs_and_metrics() {
+    let place = Place::new();
+    for file in ["nfdump-1.6.csv", "own.csv", "query-range.json", "lldp"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/files").join(file);
+        std::os::unix::fs::symlink(path, place.path(file)).unwrap();
+    }
+    fs::rename(place.path("lldp"), place.path("neighbours")).unwrap();
+    stand_in(&place, "nfdump", "cat nfdump-1.6.csv");
+    stand_in(&place, "curl", "cat query-range.json");
+    let printed = run_page("import-flows.md", &place, &[]);
+    assert!(printed.contains("port-9092") && printed.contains("orders"), "{printed}");
+    assert!(place.path("rates/import.html").exists());
+    let spine = place.read("spine/scenario.toml");
+    assert!(spine.contains("kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\n"), "{spine}");
+    // The log's hosts have the names that the switches report, and a run accepts the graph.
+    assert!(place.read("racks/port-9092.csv").contains(",web-1.example.net,db-1,"));
+    for folder in ["racks", "own", "rates", "spine"] {
+        place.plimsoll(&["scenario", "check", &format!("{folder}/scenario.toml")]).ends_with(0);
+    }
+}

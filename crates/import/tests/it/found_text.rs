@@ -1,0 +1,39 @@
+//! What an import found, as text that a test compares.
+
+use std::fmt::Write as _;
+
+use plimsoll_import::{Found, Remark, Traffic};
+
+/// Returns the hosts, and a line for each flow or rate of each class.
+pub fn of(found: &Found) -> String {
+    let mut text = format!("{} over {}\n", found.hosts.join(" "), found.duration);
+    for class in &found.classes {
+        match &class.traffic {
+            Traffic::Flows(flows) => {
+                for flow in flows {
+                    let (from, to) = (flow.source, flow.destination);
+                    let _ = writeln!(
+                        text,
+                        "{} {}..{} {from}>{to} {}",
+                        class.name, flow.start, flow.end, flow.bytes
+                    );
+                }
+            }
+            Traffic::Rates(rates) => {
+                for rate in rates {
+                    let host =
+                        |host: Option<u32>| host.map_or_else(|| "*".to_owned(), |host| host.to_string());
+                    let (from, to) = (host(rate.source), host(rate.destination));
+                    let _ = writeln!(text, "{} {from}>{to} {:.0} bit/s", class.name, rate.bits_per_second);
+                }
+            }
+            Traffic::Exchanges(_) => panic!("an exchange of flow logs or metrics"),
+        }
+    }
+    text
+}
+
+/// Returns the notes of one kind.
+pub fn notes(found: &Found, remark: Remark) -> Vec<&str> {
+    found.notes.iter().filter(|note| note.remark == remark).map(|note| note.text.as_str()).collect()
+}
