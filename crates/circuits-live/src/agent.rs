@@ -13,12 +13,12 @@ use plimsoll_circuits::CircuitAgent;
 use plimsoll_host::DeviceName;
 use plimsoll_http::Listener;
 use plimsoll_http::metrics::{self, Exposition};
-use plimsoll_linux::SockDiag;
 use plimsoll_process::note;
 use plimsoll_units::Time;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::config::{CircuitsConfig, LiveHost};
+use crate::demand::DemandReader;
 use crate::seal::{ControlKey, nonce};
 use crate::{LiveClock, LiveError, WAIT_MAX, timespec};
 
@@ -43,7 +43,7 @@ pub fn run_agent(
     let gate = CircuitGate::load(circuits, Inputs::Kernel)?;
     // The link is this process's: if it ends in any way, the kernel removes the gate.
     let link = gate.program().link(packets, HookDirection::Egress)?;
-    let sockets = SockDiag::open().map_err(LiveError::doing("reading sockets"))?;
+    let demand = DemandReader::open(config.estimator)?;
     let any = if config.controller.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let controller = UdpSocket::bind(any)
         .and_then(|socket| socket.set_nonblocking(true).map(|()| socket))
@@ -62,7 +62,7 @@ pub fn run_agent(
         own: number,
         key,
         controller,
-        sockets,
+        demand,
         receivers: config.host.iter().zip(0..).map(|(host, number)| (host.address, number)).collect(),
         gate,
         _link: link,
@@ -84,7 +84,7 @@ struct RunningAgent<'a> {
     own: usize,
     key: ControlKey,
     controller: UdpSocket,
-    sockets: SockDiag,
+    demand: DemandReader,
     receivers: BTreeMap<Ipv4Addr, u16>,
     gate: CircuitGate,
     _link: HeldLink,
@@ -117,7 +117,7 @@ impl RunningAgent<'_> {
         }
         self.read()?;
         if self.clock.now() >= self.agent.next_due() {
-            self.report().map_err(LiveError::doing("reading sockets"))?;
+            self.report()?;
         }
         self.counts.gate = self.gate.counts()?;
         let now = self.clock.now();
@@ -154,16 +154,17 @@ impl RunningAgent<'_> {
         }
     }
 
-    fn report(&mut self) -> io::Result<()> {
+    fn report(&mut self) -> Result<(), LiveError> {
         let mut waiting: BTreeMap<u16, u64> = BTreeMap::new();
-        self.sockets.tcp(|socket| {
-            if let Some(receiver) = self.receivers.get(&socket.to).filter(|_| socket.unsent > 0) {
-                *waiting.entry(*receiver).or_default() += socket.unsent;
+        self.demand.read(|to, bytes| {
+            if let Some(receiver) = self.receivers.get(&to).filter(|_| bytes > 0) {
+                *waiting.entry(*receiver).or_default() += bytes;
             }
         })?;
         waiting.remove(&(self.own as u16));
         self.counts.demand = waiting.values().sum();
-        let message = self.agent.on_due(self.clock.now(), waiting.into_iter().collect(), nonce()?);
+        let nonce = nonce().map_err(LiveError::doing("beginning a session"))?;
+        let message = self.agent.on_due(self.clock.now(), waiting.into_iter().collect(), nonce);
         self.counts.reports += 1;
         // Without a way to the controller, the host is as good as without one.
         let _ = self.controller.send_to(&self.key.seal(&message), self.config.controller);
