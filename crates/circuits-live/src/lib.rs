@@ -13,6 +13,7 @@
 #[cfg(feature = "kernel")]
 mod agent;
 mod config;
+mod connection;
 #[cfg(feature = "kernel")]
 mod demand;
 mod seal;
