@@ -1,12 +1,13 @@
 //! Circuits between real hosts: `plimsoll circuits serve` and `plimsoll circuits agent`.
 //!
 //! ```text
-//! host: sockets ─sock_diag, or send calls by eBPF─> CircuitAgent ─UDP, HMAC─> LiveController ─OpenFlow 1.3─> circuit switch: a rule a port
+//! host: sockets ─────> CircuitAgent ─UDP, HMAC─> LiveController ─OpenFlow 1.3─> circuit switch: a rule a port
 //!         packets ─> egress of the packet device ─> gate (eBPF): lease? ──yes──> circuit device ─> circuit switch
 //!                                                                └──────no───> packet device  ─> packet switch
 //! ```
 //!
-//! The rules of the loop are in `plimsoll_circuits`; this crate has the sockets, the clock, and the switch.
+//! An agent reads sockets by sock_diag, or send calls by eBPF. The rules of the loop are in `plimsoll_circuits`; this
+//! crate has the sockets, the clock, and the switch.
 
 #![forbid(unsafe_code)]
 

@@ -67,8 +67,8 @@ struct Hosts {
 }
 
 impl Hosts {
-    /// Sets them up with the name `label` and these keys in the configuration; prints the reason and returns none if this
-    /// machine cannot.
+    /// Sets them up with the name `label` and these keys in the configuration; prints the reason and returns none if
+    /// this machine cannot.
     fn up(label: &str, keys: &[(&str, &str)]) -> Option<Hosts> {
         let runs = |program: &str, version: &str| {
             Command::new(program).arg(version).output().is_ok_and(|output| output.status.success())
@@ -191,7 +191,8 @@ impl Hosts {
 
     /// Returns the devices, queues, filters, routes and rules of a host, and the settings that an agent checks.
     fn network(&self, host: usize) -> String {
-        let commands = "ip -o link; ip -4 route show table all; ip rule; tc qdisc show; tc filter show dev packet egress; \
+        let commands = "ip -o link; ip -4 route show table all; ip rule; tc qdisc show; \
+                        tc filter show dev packet egress; \
                         grep . /proc/sys/net/ipv4/conf/*/rp_filter";
         let space = format!("{}-{host}", self.name);
         let output =
@@ -312,8 +313,8 @@ fn circuits_are_shared_in_proportion_to_send_calls() {
     assert!(is_near || others.were_busy(), "{of_bytes} of the bytes; the demand is 0.75 of all");
 }
 
-/// A dead agent, and a dead controller, leave all traffic to the packet switch; a new one brings circuits back. An agent
-/// that is killed leaves nothing in the kernel.
+/// A dead agent, and a dead controller, leave all traffic to the packet switch; a new one brings circuits back. An
+/// agent that is killed leaves nothing in the kernel.
 #[test]
 fn an_agent_or_a_controller_that_dies_leaves_the_packet_switch() {
     let Some(hosts) = Hosts::up("cd", &[("estimator", "send_calls")]) else { return };

@@ -7,8 +7,9 @@ use crate::program::{ProgramFolder, Running, run};
 use crate::trial::{Broken, Outcome, Trial, hold};
 
 /// Prepares the namespaces: a pair of devices, a BPF file system, a folder for journals.
-const PREPARATION: &str = "mount -t bpf bpf /sys/fs/bpf && mkdir -p /run/plimsoll && mount -t tmpfs tmpfs /run/plimsoll && \
-    ip link set lo up && ip link add near type veth peer name far && ip addr add 198.18.9.1/24 dev near && \
+const PREPARATION: &str = "mount -t bpf bpf /sys/fs/bpf && mkdir -p /run/plimsoll && \
+    mount -t tmpfs tmpfs /run/plimsoll && ip link set lo up && \
+    ip link add near type veth peer name far && ip addr add 198.18.9.1/24 dev near && \
     ip link set near up && ip link set far up && ip route add 10.0.0.0/8 via 198.18.9.2";
 
 /// Prints the host's network state, without counters and without numbers that the kernel assigns anew.

@@ -181,7 +181,7 @@ impl Attacked {
         Ok(format!("{count} random messages with the key"))
     }
 
-    /// Answers nothing, until the gate is closed, and until the lease of a grant that was lost on the way has ended, too.
+    /// Answers nothing until the gate is closed, and until the lease of a grant that was lost on the way has ended.
     fn silence(&mut self) -> Result<String, Broken> {
         thread::sleep(LEASE_TIME);
         wait_until("closed gate without a controller", || self.is_open().is_ok_and(|is_open| !is_open))?;
