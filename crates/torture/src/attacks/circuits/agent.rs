@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -54,7 +55,8 @@ pub fn agent(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
     let (file, metrics_at) = (trial.path("circuits.toml"), format!("unix:{}", metrics.display()));
     let words = ["circuits", "agent", &file.to_string_lossy(), "--host", "h1", "--metrics", &metrics_at];
     let mut running = Running::start(&mut inside.plimsoll(programs, &words))?;
-    wait_until("agent", || metrics.exists() || !running.is_running())?;
+    // The file of a socket exists before connections are accepted.
+    wait_until("agent", || UnixStream::connect(&metrics).is_ok() || !running.is_running())?;
     if !running.is_running() {
         let ended = running.ended()?;
         let is_unable = ended.stderr.contains("make kernel") || ended.stderr.contains("send_calls needs");
