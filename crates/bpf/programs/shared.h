@@ -322,6 +322,20 @@ struct circuit_gate_counts {
 	__u64 late;
 };
 
+/// The constants of the estimator by send calls, fixed when it is loaded.
+struct send_call_settings {
+	/// The inode number of the network namespace whose sockets count.
+	__u64 network;
+};
+
+/// The demand of one socket.
+struct send_demand {
+	/// The receiver's IPv4 address as the kernel stores it, in the first four bytes.
+	__u64 receiver;
+	/// The bytes that programs have given to send calls and that the receiver has not acknowledged.
+	__u64 bytes;
+};
+
 /// The constants of DCTCP, fixed when it is loaded.
 struct dctcp_settings {
 	/// The initial alpha of a connection, in 2^-30.

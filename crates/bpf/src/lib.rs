@@ -44,9 +44,13 @@ mod redirect;
 #[cfg(feature = "kernel")]
 mod requests;
 #[cfg(feature = "kernel")]
+mod send_calls;
+#[cfg(feature = "kernel")]
 pub mod shared;
 #[cfg(feature = "kernel")]
 mod steering;
+#[cfg(feature = "kernel")]
+mod tracepoints;
 
 #[cfg(feature = "kernel")]
 pub use {
@@ -66,6 +70,7 @@ pub use {
     queue_length::QueueLength,
     redirect::{DatagramRedirect, DispatchOptions, RedirectOptions},
     requests::{CostGuard, RequestTrace, RequestTraceOptions},
+    send_calls::SendCalls,
     steering::{SteeringOptions, SteeringProgram},
 };
 

@@ -423,7 +423,7 @@ impl Drop for Attached {
 }
 
 /// The kernel's type information (CONFIG_DEBUG_INFO_BTF), which programs need that read kernel structures.
-const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
+pub(crate) const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 
 /// The length of a BPF instruction in bytes (RFC 9669, section 3).
 const INSTRUCTION_LEN: usize = 8;

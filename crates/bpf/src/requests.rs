@@ -5,15 +5,13 @@ use std::cell::RefCell;
 use std::fmt;
 use std::io;
 use std::os::fd::{FromRawFd as _, OwnedFd};
-use std::path::Path;
 use std::rc::Rc;
 
-use libbpf_rs::btf::{Btf, BtfType};
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{Link, MapCore, MapFlags, RingBuffer, RingBufferBuilder};
 
 use crate::shared::{RequestCounts, RequestRecord, RequestSettings, Shared};
-use crate::{Error, Program};
+use crate::{Error, Program, tracepoints};
 
 /// The requests to trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,7 +44,7 @@ impl RequestTrace {
     /// Returns [`Error::Unsupported`] if the kernel does not describe its types (BTF) or lacks a tracepoint, which the
     /// error names, and otherwise the errors of [`Program::clock`].
     pub fn load(options: RequestTraceOptions) -> Result<RequestTrace, Error> {
-        let here = tracepoints()?;
+        let here = tracepoints::present(POINTS.iter().map(|point| point.tracepoint))?;
         let has = |name: &str| here.contains(&name);
         let wanted = POINTS.iter().filter(|point| point.when.applies(&options, &has));
         let attached: Vec<&'static str> = wanted.map(|point| point.program).collect();
@@ -269,17 +267,3 @@ const POINTS: &[Point] = &[
     Point { program: "woken", tracepoint: "sched_wakeup", when: When::Always },
     Point { program: "switched", tracepoint: "sched_switch", when: When::Always },
 ];
-
-/// Returns the tracepoints of [`POINTS`] that the kernel has.
-fn tracepoints() -> Result<Vec<&'static str>, Error> {
-    if !Path::new(KERNEL_TYPES).exists() {
-        return Err(Error::Unsupported(format!(
-            "this kernel does not describe its types at {KERNEL_TYPES} (CONFIG_DEBUG_INFO_BTF), which tracing needs"
-        )));
-    }
-    let types = Btf::from_vmlinux().map_err(Error::while_doing("reading the kernel's types"))?;
-    let is_here = |name: &str| types.type_by_name::<BtfType<'_>>(&format!("btf_trace_{name}")).is_some();
-    Ok(POINTS.iter().map(|point| point.tracepoint).filter(|name| is_here(name)).collect())
-}
-
-const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";

@@ -12,13 +12,13 @@ use plimsoll_bpf::{CircuitGate, HeldLink, HookDirection, Inputs};
 use plimsoll_circuits::CircuitAgent;
 use plimsoll_host::DeviceName;
 use plimsoll_http::Listener;
-use plimsoll_http::metrics::{self, Exposition};
-use plimsoll_linux::SockDiag;
+use plimsoll_http::metrics::{self, Exposition, MetricKind};
 use plimsoll_process::note;
-use plimsoll_units::Time;
+use plimsoll_units::{Span, Time};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::config::{CircuitsConfig, LiveHost};
+use crate::demand::DemandReader;
 use crate::seal::{ControlKey, nonce};
 use crate::{LiveClock, LiveError, WAIT_MAX, timespec};
 
@@ -43,7 +43,7 @@ pub fn run_agent(
     let gate = CircuitGate::load(circuits, Inputs::Kernel)?;
     // The link is this process's: if it ends in any way, the kernel removes the gate.
     let link = gate.program().link(packets, HookDirection::Egress)?;
-    let sockets = SockDiag::open().map_err(LiveError::doing("reading sockets"))?;
+    let demand = DemandReader::open(config.estimator)?;
     let any = if config.controller.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let controller = UdpSocket::bind(any)
         .and_then(|socket| socket.set_nonblocking(true).map(|()| socket))
@@ -53,7 +53,8 @@ pub fn run_agent(
     let shown = Arc::new(Mutex::new(AgentCounts::default()));
     if let Some(listener) = metrics {
         let shown = Arc::clone(&shown);
-        let text = move || Ok(shown.lock().unwrap_or_else(PoisonError::into_inner).text());
+        let names: Vec<String> = config.host.iter().map(|host| host.name.clone()).collect();
+        let text = move || Ok(shown.lock().unwrap_or_else(PoisonError::into_inner).text(&names));
         metrics::spawn(listener, text).map_err(LiveError::doing("serving metrics"))?;
     }
     let mut running = RunningAgent {
@@ -62,18 +63,19 @@ pub fn run_agent(
         own: number,
         key,
         controller,
-        sockets,
+        demand,
         receivers: config.host.iter().zip(0..).map(|(host, number)| (host.address, number)).collect(),
         gate,
         _link: link,
         open: None,
+        counted: Time::ZERO,
         counts: AgentCounts::default(),
         clock,
     };
     ready();
     while !is_over() {
         running.wait()?;
-        *shown.lock().unwrap_or_else(PoisonError::into_inner) = running.counts;
+        *shown.lock().unwrap_or_else(PoisonError::into_inner) = running.counts.clone();
     }
     Ok(())
 }
@@ -84,24 +86,28 @@ struct RunningAgent<'a> {
     own: usize,
     key: ControlKey,
     controller: UdpSocket,
-    sockets: SockDiag,
+    demand: DemandReader,
     receivers: BTreeMap<Ipv4Addr, u16>,
     gate: CircuitGate,
     _link: HeldLink,
     /// The lease that the kernel has.
     open: Option<(u16, Time)>,
+    /// The end of the time of which the open gate is counted.
+    counted: Time,
     counts: AgentCounts,
     clock: LiveClock,
 }
 
 /// The counters of this agent and of its gate, and whether a circuit is open, as the metrics report them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct AgentCounts {
     reports: u64,
     answers: u64,
     refused: u64,
     demand: u64,
     gate: CircuitGateCounts,
+    /// The time for which the gate was open to each receiver.
+    open: BTreeMap<u16, Span>,
     is_connected: bool,
     is_open: bool,
 }
@@ -117,8 +123,9 @@ impl RunningAgent<'_> {
         }
         self.read()?;
         if self.clock.now() >= self.agent.next_due() {
-            self.report().map_err(LiveError::doing("reading sockets"))?;
+            self.report()?;
         }
+        self.count_open();
         self.counts.gate = self.gate.counts()?;
         let now = self.clock.now();
         let is_connected = self.agent.is_connected(now);
@@ -154,24 +161,36 @@ impl RunningAgent<'_> {
         }
     }
 
-    fn report(&mut self) -> io::Result<()> {
+    fn report(&mut self) -> Result<(), LiveError> {
         let mut waiting: BTreeMap<u16, u64> = BTreeMap::new();
-        self.sockets.tcp(|socket| {
-            if let Some(receiver) = self.receivers.get(&socket.to).filter(|_| socket.unsent > 0) {
-                *waiting.entry(*receiver).or_default() += socket.unsent;
+        self.demand.read(|to, bytes| {
+            if let Some(receiver) = self.receivers.get(&to).filter(|_| bytes > 0) {
+                *waiting.entry(*receiver).or_default() += bytes;
             }
         })?;
         waiting.remove(&(self.own as u16));
         self.counts.demand = waiting.values().sum();
-        let message = self.agent.on_due(self.clock.now(), waiting.into_iter().collect(), nonce()?);
+        let nonce = nonce().map_err(LiveError::doing("beginning a session"))?;
+        let message = self.agent.on_due(self.clock.now(), waiting.into_iter().collect(), nonce);
         self.counts.reports += 1;
         // Without a way to the controller, the host is as good as without one.
         let _ = self.controller.send_to(&self.key.seal(&message), self.config.controller);
         Ok(())
     }
 
+    /// Counts the time for which the gate was open until now.
+    fn count_open(&mut self) {
+        let now = self.clock.now();
+        if let Some((receiver, until)) = self.open {
+            let open = self.counts.open.entry(receiver).or_default();
+            *open += until.min(now).saturating_since(self.counted);
+        }
+        self.counted = now;
+    }
+
     /// Hands the agent's lease to the kernel, which ends it by itself.
     fn set_gate(&mut self) -> Result<(), LiveError> {
+        self.count_open();
         let lease = self.agent.gate(self.clock.now());
         let address = |receiver: u16| self.config.host.get(usize::from(receiver));
         if let Some(before) = self.open.filter(|before| Some(before.0) != lease.map(|lease| lease.0))
@@ -190,8 +209,9 @@ impl RunningAgent<'_> {
 }
 
 impl AgentCounts {
-    fn text(&self) -> String {
-        let AgentCounts { reports, answers, refused, demand, gate, is_connected, is_open } = *self;
+    /// Returns the metrics; `names` are those of all hosts.
+    fn text(&self, names: &[String]) -> String {
+        let AgentCounts { reports, answers, refused, demand, gate, ref open, is_connected, is_open } = *self;
         let mut out = Exposition::default();
         for (name, help, value) in [
             ("reports", "Reports that were sent.", reports),
@@ -209,6 +229,13 @@ impl AgentCounts {
             ("demand_bytes", "Bytes in the last report.", demand),
         ] {
             out.gauge(&format!("plimsoll_circuits_agent_{name}"), help, value);
+        }
+        let help = "Time for which the host had a circuit to the receiver.";
+        let family = out.family("plimsoll_circuits_agent_open_seconds", MetricKind::Counter, help);
+        for (name, number) in names.iter().zip(0..) {
+            if let Some(open) = open.get(&number) {
+                family.sample(&[("receiver", name)], open.as_secs_f64());
+            }
         }
         metrics::process(&mut out);
         out.finish()

@@ -26,6 +26,9 @@ pub struct CircuitsConfig {
     /// The file of the shared key: 32 to 4,096 bytes that only their owner can read. Its path is relative to the
     /// folder of this file.
     pub key: PathBuf,
+    /// Where agents read the demand of their hosts. Default `socket_buffers`.
+    #[serde(default)]
+    pub estimator: LiveEstimator,
     /// The algorithm that makes a schedule of the demand. Default `solstice`.
     #[serde(default)]
     pub scheduler: SchedulerKind,
@@ -54,6 +57,17 @@ pub struct CircuitsConfig {
     pub lease: Span,
     /// The hosts, in the order of their numbers: 2 to 1,024.
     pub host: Vec<LiveHost>,
+}
+
+/// Where an agent reads the demand of its host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LiveEstimator {
+    /// Bytes in TCP sockets that have never been sent, by sock_diag.
+    #[default]
+    SocketBuffers,
+    /// Bytes that programs have given to send calls of TCP and that the receiver has not acknowledged, by eBPF.
+    SendCalls,
 }
 
 /// A host at both switches.
@@ -312,6 +326,7 @@ circuit_device = "eth1"
             ),
             ("key =", "drain = \"5ms\"\nkey =", "night = 5ms: expected more than drain = 5ms"),
             ("key =", "scheduler = \"solstis\"\nkey =", "did you mean `solstice`?"),
+            ("key =", "estimator = \"send_call\"\nkey =", "did you mean `send_calls`?"),
         ] {
             let text = TWO.replacen(from, to, 1);
             let found = CircuitsConfig::parse(&text).unwrap_err().to_string();

@@ -1,25 +1,29 @@
 //! Circuits between real hosts: `plimsoll circuits serve` and `plimsoll circuits agent`.
 //!
 //! ```text
-//! host: sockets ─sock_diag─> CircuitAgent ─UDP, HMAC─> LiveController ─OpenFlow 1.3─> circuit switch: a rule a port
+//! host: sockets ─────> CircuitAgent ─UDP, HMAC─> LiveController ─OpenFlow 1.3─> circuit switch: a rule a port
 //!         packets ─> egress of the packet device ─> gate (eBPF): lease? ──yes──> circuit device ─> circuit switch
 //!                                                                └──────no───> packet device  ─> packet switch
 //! ```
 //!
-//! The rules of the loop are in `plimsoll_circuits`; this crate has the sockets, the clock, and the switch.
+//! An agent reads sockets by sock_diag, or send calls by eBPF. The rules of the loop are in `plimsoll_circuits`; this
+//! crate has the sockets, the clock, and the switch.
 
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "kernel")]
 mod agent;
 mod config;
+mod connection;
+#[cfg(feature = "kernel")]
+mod demand;
 mod seal;
 mod serve;
 mod switch;
 
 #[cfg(feature = "kernel")]
 pub use agent::run_agent;
-pub use config::{CircuitsConfig, ConfigError, LinkAddress, LiveHost};
+pub use config::{CircuitsConfig, ConfigError, LinkAddress, LiveEstimator, LiveHost};
 pub use seal::ControlKey;
 pub use serve::serve;
 pub use switch::{CircuitSwitch, SwitchError, SwitchEvent};
@@ -41,10 +45,10 @@ pub enum LiveError {
     /// The host is not set up for circuits.
     #[error("{0}")]
     Host(String),
-    /// The kernel refuses the gate.
+    /// The kernel refuses an eBPF program: the gate, or the estimator by send calls.
     #[cfg(feature = "kernel")]
     #[error(transparent)]
-    Gate(#[from] plimsoll_bpf::Error),
+    Kernel(#[from] plimsoll_bpf::Error),
 }
 
 impl LiveError {

@@ -1,9 +1,9 @@
 //! The controller: a UDP socket for agents, a TCP connection to the circuit switch, and one thread that waits for both.
 
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use plimsoll_circuits::{LiveAction, LiveController, LiveCounts, MessageBody};
 use plimsoll_http::Listener;
@@ -13,8 +13,9 @@ use plimsoll_units::Time;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::config::CircuitsConfig;
+use crate::connection::SwitchConnection;
 use crate::seal::{ControlKey, nonce};
-use crate::switch::{CircuitSwitch, SwitchError, SwitchEvent};
+use crate::switch::SwitchEvent;
 use crate::{LiveClock, LiveError, WAIT_MAX, timespec};
 
 /// Runs the controller of `config` until `is_over`; metrics are served at `metrics`, if given. `ready` is called once
@@ -49,6 +50,7 @@ pub fn serve(
         ports: config.host.iter().map(|host| host.port).collect(),
         addresses: vec![None; ports],
         connection: None,
+        candidates: VecDeque::new(),
         clock,
         refused: 0,
     };
@@ -69,13 +71,11 @@ struct Serving {
     /// The source of the last report of each host.
     addresses: Vec<Option<SocketAddr>>,
     connection: Option<SwitchConnection>,
+    /// Connections that have not shown to be a switch, the oldest first. One that does replaces the connection, so that
+    /// a switch can come back before its old connection is lost, and a stranger cannot take its place by connecting.
+    candidates: VecDeque<SwitchConnection>,
     clock: LiveClock,
     refused: u64,
-}
-
-struct SwitchConnection {
-    stream: TcpStream,
-    switch: CircuitSwitch,
 }
 
 impl Serving {
@@ -84,7 +84,9 @@ impl Serving {
         let now = self.clock.now();
         let due = self.controller.next_due(now).saturating_since(now).min(WAIT_MAX);
         let mut waits = vec![PollFd::new(&self.agents, PollFlags::IN), PollFd::new(switches, PollFlags::IN)];
-        waits.extend(self.connection.iter().map(|one| PollFd::new(&one.stream, PollFlags::IN)));
+        let connections = self.connection.iter().chain(&self.candidates);
+        let switches_up = usize::from(self.connection.is_some());
+        waits.extend(connections.map(|one| PollFd::new(&one.stream, PollFlags::IN)));
         match poll(&mut waits, Some(&timespec(due))) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -93,14 +95,14 @@ impl Serving {
         if ready[0] {
             self.read_agents()?;
         }
-        if ready.get(2) == Some(&true) {
-            self.read_switch();
-        }
+        let (connection, candidates) = ready[2..].split_at(switches_up);
+        // The switch comes first: a candidate may replace it, with nothing to read.
+        self.read_switch(connection == [true]);
+        self.read_candidates(candidates);
         if ready[1] {
             self.accept(switches);
         }
         self.step(|controller, now, out| controller.on_due(now, out));
-        self.with_switch(|switch, now, out| switch.on_tick(now, out).map(|()| Vec::new()));
         Ok(())
     }
 
@@ -128,49 +130,49 @@ impl Serving {
 
     fn accept(&mut self, switches: &TcpListener) {
         let Ok((stream, address)) = switches.accept() else { return };
-        let options = stream
-            .set_nonblocking(false)
-            .and_then(|()| stream.set_nodelay(true))
-            .and_then(|()| stream.set_write_timeout(Some(WRITE_MAX)));
-        if options.is_err() {
+        // A connection that has ended already was none.
+        let Ok(candidate) = SwitchConnection::begin(stream, address, self.ports.clone(), self.clock.now())
+        else {
             return;
+        };
+        if self.candidates.len() == CANDIDATES_MAX {
+            self.candidates.pop_front();
         }
-        note!("the circuit switch connects from {address}");
-        // A switch that connects again has lost its earlier connection.
-        self.lose(None);
-        let mut out = Vec::new();
-        let switch = CircuitSwitch::new(self.ports.clone(), self.clock.now(), &mut out);
-        self.connection = Some(SwitchConnection { stream, switch });
-        self.write(&out);
+        self.candidates.push_back(candidate);
     }
 
-    fn read_switch(&mut self) {
-        let mut bytes = [0; 4_096];
-        let Some(connection) = &mut self.connection else { return };
-        match connection.stream.read(&mut bytes) {
-            Ok(0) => self.lose(Some("the circuit switch has closed its connection".to_owned())),
-            Ok(length) => self.with_switch(|switch, now, out| switch.on_bytes(now, &bytes[..length], out)),
-            Err(error) => self.lose(Some(format!("the circuit switch is lost: {error}"))),
+    /// Reads the connections that are no switch yet; `ready` says which of them have something to read.
+    fn read_candidates(&mut self, ready: &[bool]) {
+        let now = self.clock.now();
+        for (mut candidate, is_ready) in std::mem::take(&mut self.candidates).into_iter().zip(ready) {
+            let events =
+                if *is_ready { candidate.read(now) } else { candidate.tick(now).map(|()| Vec::new()) };
+            match events {
+                Err(why) => note!("no circuit switch at {}: {why}", candidate.address),
+                Ok(events) if events.contains(&SwitchEvent::Up) => {
+                    note!("the circuit switch connects from {}", candidate.address);
+                    self.connection = Some(candidate);
+                    self.step(|controller, now, out| controller.on_switch(now, true, out));
+                }
+                Ok(_) if candidate.is_old(now) => {}
+                Ok(_) => self.candidates.push_back(candidate),
+            }
         }
     }
 
-    /// Lets the switch's state machine act, and handles its events.
-    fn with_switch(
-        &mut self,
-        act: impl FnOnce(&mut CircuitSwitch, Time, &mut Vec<u8>) -> Result<Vec<SwitchEvent>, SwitchError>,
-    ) {
+    /// Reads the switch if it `is_ready`, and checks that it answers.
+    fn read_switch(&mut self, is_ready: bool) {
+        let now = self.clock.now();
         let Some(connection) = &mut self.connection else { return };
-        let mut out = Vec::new();
-        let events = act(&mut connection.switch, self.clock.now(), &mut out);
-        self.write(&out);
+        let events = if is_ready { connection.read(now) } else { Ok(Vec::new()) };
+        let events = events.and_then(|events| connection.tick(now).map(|()| events));
         match events {
-            Err(error) => self.lose(Some(error.to_string())),
+            Err(why) => self.lose(&why),
             Ok(events) => {
                 for event in events {
-                    self.step(|controller, now, out| match event {
-                        SwitchEvent::Up => controller.on_switch(now, true, out),
-                        SwitchEvent::Installed(number) => controller.on_installed(now, number, out),
-                    });
+                    if let SwitchEvent::Installed(number) = event {
+                        self.step(|controller, now, out| controller.on_installed(now, number, out));
+                    }
                 }
             }
         }
@@ -184,7 +186,6 @@ impl Serving {
 
     /// Carries out actions; a challenge goes to `source`, and grants go to where their hosts report from.
     fn carry_out(&mut self, actions: Vec<LiveAction>, source: Option<SocketAddr>) {
-        let mut bytes = Vec::new();
         for action in actions {
             match action {
                 LiveAction::Send(message) => {
@@ -196,27 +197,21 @@ impl Serving {
                     }
                 }
                 LiveAction::Install { number, from, to } => {
-                    if let Some(connection) = &mut self.connection {
-                        connection.switch.install(number, from.as_ref(), &to, &mut bytes);
+                    let installed = self
+                        .connection
+                        .as_mut()
+                        .map_or(Ok(()), |connection| connection.install(number, from.as_ref(), &to));
+                    if let Err(why) = installed {
+                        self.lose(&why);
                     }
                 }
             }
         }
-        self.write(&bytes);
     }
 
-    fn write(&mut self, bytes: &[u8]) {
-        let Some(connection) = &mut self.connection else { return };
-        if let Err(error) = connection.stream.write_all(bytes) {
-            self.lose(Some(format!("the circuit switch is lost: {error}")));
-        }
-    }
-
-    fn lose(&mut self, why: Option<String>) {
+    fn lose(&mut self, why: &str) {
         if self.connection.take().is_some() {
-            if let Some(why) = why {
-                note!("{why}");
-            }
+            note!("{why}");
             self.step(|controller, now, out| controller.on_switch(now, false, out));
         }
     }
@@ -277,5 +272,5 @@ impl ServedMetrics {
 
 /// More bytes than the report of 1,024 hosts has.
 const DATAGRAM_MAX: usize = 16 << 10;
-/// The time for which a switch may refuse bytes.
-const WRITE_MAX: Duration = Duration::from_secs(1);
+/// The most connections that are no switch yet; beyond it, the oldest is closed.
+const CANDIDATES_MAX: usize = 8;

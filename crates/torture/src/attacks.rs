@@ -1,7 +1,9 @@
 //! The attacks, listed by name.
 
+mod circuits;
 mod digests;
 mod emulations;
+mod namespaces;
 mod output;
 mod policies;
 mod runs;
@@ -72,4 +74,14 @@ pub const ATTACKS: &[Attack] = &[
     },
     Attack { name: "search", promise: "the same", run: servers::search },
     Attack { name: "openflow", promise: "the same", run: servers::openflow },
+    Attack {
+        name: "circuits-serve",
+        promise: "circuits under floods, replays, strangers as switches, and agents and switches that end",
+        run: circuits::serve,
+    },
+    Attack {
+        name: "circuits-agent",
+        promise: "no replay opens a gate, every gate closes without a controller, and a killed agent leaves nothing",
+        run: circuits::agent,
+    },
 ];

@@ -105,6 +105,20 @@ impl Running {
         matches!(self.child.try_wait(), Ok(None))
     }
 
+    /// Counts the descriptors that are sockets; threads open other kinds only when they need them.
+    pub fn sockets(&self) -> Result<usize, Broken> {
+        let entries = fs::read_dir(format!("/proc/{}/fd", self.id()))?;
+        let links = entries.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+        Ok(links.filter(|link| link.to_string_lossy().starts_with("socket:")).count())
+    }
+
+    /// Returns the resident memory of the process.
+    pub fn resident_bytes(&self) -> Result<u64, Broken> {
+        let statm = fs::read_to_string(format!("/proc/{}/statm", self.id()))?;
+        let pages = statm.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok());
+        Ok(pages.unwrap_or(u64::MAX / 4096).saturating_mul(4096))
+    }
+
     /// Sends a signal to the process.
     pub fn signal(&self, signal: Signal) {
         if let Some(pid) = Pid::from_raw(self.child.id().cast_signed()) {

@@ -14,6 +14,7 @@ mod phantom_queue;
 mod processors;
 mod queue_length;
 mod redirect;
+mod send_calls;
 mod sizes;
 mod sockets;
 

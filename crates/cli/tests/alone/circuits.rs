@@ -3,6 +3,8 @@
 #![cfg(all(target_os = "linux", feature = "kernel"))]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -24,16 +26,17 @@ def discard(connection):
 while True: threading.Thread(target=discard, args=(listener.accept()[0],), daemon=True).start()
 ";
 /// Sends by one connection to each host of its arguments, as fast as TCP takes it, from a buffer of 1 MiB
-/// (SO_SNDBUFFORCE), and prints a line when each begins.
+/// (SO_SNDBUFFORCE), and prints a line when each begins. HOST:BYTES gives so many bytes to each send call.
 const SOURCE: &str = "
 import socket, sys, threading
-def send(host):
+def send(receiver):
+    host, _, size = receiver.partition(':')
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, 32, 1 << 20)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b'reno')
     connection.connect((f'10.77.0.{host}', 5001))
     print('sending', flush=True)
-    while True: connection.send(bytes(1 << 16))
+    while True: connection.sendall(bytes(int(size or 1 << 16)))
 threads = [threading.Thread(target=send, args=(host,)) for host in sys.argv[1:]]
 for thread in threads: thread.start()
 ";
@@ -64,16 +67,22 @@ struct Hosts {
 }
 
 impl Hosts {
-    /// Sets them up with the name `label`; prints the reason and returns none if this machine cannot.
-    fn up(label: &str) -> Option<Hosts> {
+    /// Sets them up with the name `label` and these keys in the configuration; prints the reason and returns none if
+    /// this machine cannot.
+    fn up(label: &str, keys: &[(&str, &str)]) -> Option<Hosts> {
         let runs = |program: &str, version: &str| {
             Command::new(program).arg(version).output().is_ok_and(|output| output.status.success())
         };
-        let needs =
-            [("ovs-vswitchd", "--version"), ("ethtool", "--version"), ("ip", "-V"), ("python3", "-V")];
+        let needs = [
+            ("bpftool", "version"),
+            ("ovs-vswitchd", "--version"),
+            ("ethtool", "--version"),
+            ("ip", "-V"),
+            ("python3", "-V"),
+        ];
         if let Some((program, _)) = needs.iter().find(|(program, version)| !runs(program, version)) {
             plimsoll_testing::missing(format!(
-                "no {program} (Debian packages openvswitch-switch, ethtool, iproute2, python3)"
+                "no {program} (Debian packages bpftool, openvswitch-switch, ethtool, iproute2, python3)"
             ));
             return None;
         }
@@ -86,6 +95,17 @@ impl Hosts {
             plimsoll_testing::skipped!("this machine cannot set up the namespaces\n{why}");
             return None;
         }
+        let file = folder.join("circuits.toml");
+        let mut text = fs::read_to_string(&file).unwrap();
+        for (key, value) in keys {
+            let others = text.lines().filter(|line| !line.starts_with(&format!("{key} =")));
+            text = [format!("{key} = \"{value}\"").as_str()]
+                .into_iter()
+                .chain(others)
+                .collect::<Vec<_>>()
+                .join("\n");
+        }
+        fs::write(&file, text).unwrap();
         let mut hosts = Hosts { running: Vec::new(), folder, name, _place: place };
         for host in 1..=HOSTS {
             let sink = hosts.start(host.to_string(), "python3", &["-c", SINK]);
@@ -156,13 +176,28 @@ impl Hosts {
 
     /// Starts a program at a host that sends to others, and returns once it does.
     fn source(&self, host: usize, receivers: &[usize]) -> Running {
-        let receivers: Vec<String> = receivers.iter().map(usize::to_string).collect();
+        self.source_of(host, receivers.iter().map(usize::to_string).collect())
+    }
+
+    /// Starts a program as [`Hosts::source`] does, with the arguments of `SOURCE`.
+    fn source_of(&self, host: usize, receivers: Vec<String>) -> Running {
         let words: Vec<&str> =
             ["-c", SOURCE].into_iter().chain(receivers.iter().map(String::as_str)).collect();
         let mut source = self.start(host.to_string(), "python3", &words);
         let lines = BufReader::new(source.0.stdout.take().unwrap()).lines().take(receivers.len());
         assert_eq!(lines.map_while(Result::ok).count(), receivers.len(), "a source has ended");
         source
+    }
+
+    /// Returns the devices, queues, filters, routes and rules of a host, and the settings that an agent checks.
+    fn network(&self, host: usize) -> String {
+        let commands = "ip -o link; ip -4 route show table all; ip rule; tc qdisc show; \
+                        tc filter show dev packet egress; \
+                        grep . /proc/sys/net/ipv4/conf/*/rp_filter";
+        let space = format!("{}-{host}", self.name);
+        let output =
+            Command::new("ip").args(["netns", "exec", &space, "sh", "-c", commands]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
     }
 
     fn circuit_bytes(&self, receivers: &[usize]) -> Vec<u64> {
@@ -187,7 +222,7 @@ impl Drop for Hosts {
 /// share, and no reconfiguration loses a packet. Then new flows measure the reaction.
 #[test]
 fn hosts_share_circuits_and_no_packet_is_lost() {
-    let Some(hosts) = Hosts::up("cs") else { return };
+    let Some(hosts) = Hosts::up("cs", &[]) else { return };
     let Some((_controller, _agents)) = hosts.connected() else { return };
     let others = Others::watch();
     let mut sources = vec![hosts.source(1, &[2, 3, 4]), hosts.source(5, &[6]), hosts.source(8, &[7])];
@@ -241,10 +276,49 @@ fn configurations(hosts: &Hosts) -> f64 {
     hosts.metric("switch", "circuits_configurations_total").unwrap()
 }
 
-/// A dead agent, and a dead controller, leave all traffic to the packet switch; a new one brings circuits back.
+/// One host gives three times as many bytes to send calls for one receiver as for another, far more than sockets hold.
+/// The agent reports all of it, and receivers get circuits in this proportion, which sockets do not show: they hold as
+/// much for one receiver as for the other. Weeks are long, so that nights on a busy machine are a small part of them.
+#[test]
+fn circuits_are_shared_in_proportion_to_send_calls() {
+    let keys = [("estimator", "send_calls"), ("week", "1s")];
+    let Some(hosts) = Hosts::up("ch", &keys) else { return };
+    let Some((_controller, _agents)) = hosts.connected() else { return };
+    let others = Others::watch();
+    const GIVEN: [u64; 2] = [60_000_000, 20_000_000];
+    let all: u64 = GIVEN.iter().sum();
+    let receivers = [2, 3];
+    let before = hosts.circuit_bytes(&receivers);
+    let words = receivers.iter().zip(GIVEN).map(|(host, bytes)| format!("{host}:{bytes}"));
+    let _source = hosts.source_of(1, words.collect());
+    let demand = || hosts.metric("1", "circuits_agent_demand_bytes").unwrap() as u64;
+    eventually("what the calls gave", || demand() > all * 3 / 4);
+    let open = |receiver: usize| {
+        let name = format!("circuits_agent_open_seconds_total{{receiver=\"h{receiver}\"}}");
+        hosts.metric("1", &name).unwrap_or(0.0)
+    };
+    let mut seconds = [0.0; 2];
+    eventually("five seconds of circuits", || {
+        seconds = receivers.map(open);
+        seconds.iter().sum::<f64>() > 5.0
+    });
+    let after = hosts.circuit_bytes(&receivers);
+    let carried = [0, 1].map(|receiver| (after[receiver] - before[receiver]) as f64);
+    let [share, of_bytes] = [seconds, carried].map(|each| each[0] / each.iter().sum::<f64>());
+    eprintln!(
+        "demand of 3 to 1: {share:.2} of the time of circuits ({seconds:.2?} s), {of_bytes:.2} of their bytes"
+    );
+    assert!((0.65..0.85).contains(&share), "{share} of the time; the demand is 0.75 of all");
+    let is_near = (0.6..0.9).contains(&of_bytes);
+    assert!(is_near || others.were_busy(), "{of_bytes} of the bytes; the demand is 0.75 of all");
+}
+
+/// A dead agent, and a dead controller, leave all traffic to the packet switch; a new one brings circuits back. An
+/// agent that is killed leaves nothing in the kernel.
 #[test]
 fn an_agent_or_a_controller_that_dies_leaves_the_packet_switch() {
-    let Some(hosts) = Hosts::up("cd") else { return };
+    let Some(hosts) = Hosts::up("cd", &[("estimator", "send_calls")]) else { return };
+    let network = hosts.network(1);
     let Some((mut controller, mut agents)) = hosts.connected() else { return };
     let _source = hosts.source(1, &[2]);
     let by_circuit = || hosts.counter(1, "circuit", "tx_bytes");
@@ -262,8 +336,14 @@ fn an_agent_or_a_controller_that_dies_leaves_the_packet_switch() {
     };
     circuit_carries("at first");
 
+    let objects = bpf_objects(agents[0].0.id());
+    let kinds: BTreeSet<&str> = objects.iter().map(|(kind, _)| *kind).collect();
+    assert_eq!(kinds, BTreeSet::from(["link", "map", "prog"]), "{objects:?}");
+    assert!(objects.iter().all(is_in_kernel), "{objects:?}");
     agents[0].kill();
     only_packets("without the agent");
+    eventually("a kernel without the agent's objects", || !objects.iter().any(is_in_kernel));
+    assert_eq!(hosts.network(1), network);
     agents[0] = hosts.agent(1);
     circuit_carries("with a new agent");
 
@@ -276,4 +356,21 @@ fn an_agent_or_a_controller_that_dies_leaves_the_packet_switch() {
     only_packets("without the controller");
     let _controller = hosts.controller();
     circuit_carries("with a new controller");
+}
+
+/// Returns the kinds and the numbers of the BPF objects that a process has opened.
+fn bpf_objects(process: u32) -> BTreeSet<(&'static str, String)> {
+    let entries = fs::read_dir(format!("/proc/{process}/fdinfo")).unwrap();
+    let texts: Vec<String> =
+        entries.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap()).collect();
+    let number =
+        |line: &str, kind: &str| Some(line.strip_prefix(kind)?.strip_prefix("_id:")?.trim().to_owned());
+    let of_line =
+        |line| ["prog", "map", "link"].into_iter().find_map(|kind| Some((kind, number(line, kind)?)));
+    texts.iter().flat_map(|text| text.lines()).filter_map(of_line).collect()
+}
+
+/// Returns whether the kernel has this object; its numbers are not given out again soon.
+fn is_in_kernel((kind, number): &(&str, String)) -> bool {
+    Command::new("bpftool").args([kind, "show", "id", number]).output().unwrap().status.success()
 }

@@ -1,16 +1,16 @@
 //! Kills applies and rollbacks of `plimsoll host`, in namespaces that end with the trial.
 
-use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::program::{ProgramFolder, Running, run, wait_until};
+use super::namespaces::{HeldNamespaces, differences};
+use crate::program::{ProgramFolder, Running, run};
 use crate::trial::{Broken, Outcome, Trial, hold};
 
-/// Prepares the namespaces and keeps them: a pair of devices, a BPF file system, a folder for journals.
-const STAY: &str = "mount -t bpf bpf /sys/fs/bpf && mkdir -p /run/plimsoll && mount -t tmpfs tmpfs /run/plimsoll && \
-    ip link set lo up && ip link add near type veth peer name far && ip addr add 198.18.9.1/24 dev near && \
-    ip link set near up && ip link set far up && ip route add 10.0.0.0/8 via 198.18.9.2 && touch \"$0\" && exec sleep \
-    900";
+/// Prepares the namespaces: a pair of devices, a BPF file system, a folder for journals.
+const PREPARATION: &str = "mount -t bpf bpf /sys/fs/bpf && mkdir -p /run/plimsoll && \
+    mount -t tmpfs tmpfs /run/plimsoll && ip link set lo up && \
+    ip link add near type veth peer name far && ip addr add 198.18.9.1/24 dev near && \
+    ip link set near up && ip link set far up && ip route add 10.0.0.0/8 via 198.18.9.2";
 
 /// Prints the host's network state, without counters and without numbers that the kernel assigns anew.
 const LOOK: &str = "tc qdisc show; tc filter show dev near ingress; tc filter show dev near egress; \
@@ -22,21 +22,12 @@ const LOOK: &str = "tc qdisc show; tc filter show dev near ingress; tc filter sh
 
 /// Kills up to six applies and rollbacks, each at a random moment; a last rollback must restore the host.
 pub fn killed(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
-    let ready = trial.path("ready");
-    let mut stay = Command::new("unshare");
-    stay.args(["--net", "--mount", "sh", "-c", STAY]).arg(&ready);
-    let mut holder = Running::start(&mut stay)?;
-    wait_until("namespaces", || ready.exists() || !holder.is_running())?;
-    if !ready.exists() {
-        let why = holder.ended()?.stderr;
-        return Err(Broken::NotTried(format!("no namespaces with a BPF file system: {}", why.trim())));
-    }
-    let inside = HeldNamespaces { holder: holder.id().to_string() };
+    let inside = HeldNamespaces::create(trial, PREPARATION)?;
     let name = format!("torture-{}", std::process::id());
     let policy = policy(trial, &name);
     trial.write(&format!("{name}.toml"), &policy)?;
     let file = trial.path(&format!("{name}.toml")).to_string_lossy().into_owned();
-    let before = inside.look()?;
+    let before = inside.look(LOOK)?;
 
     let begun = Instant::now();
     let applied = run(&mut inside.plimsoll(programs, &["host", "apply", &file]))?;
@@ -44,7 +35,7 @@ pub fn killed(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
         return Err(Broken::NotTried("this build has no eBPF programs".to_owned()));
     }
     hold!(applied.code() == Some(0), "apply: {}\n{policy}", applied.described());
-    hold!(inside.look()? != before, "the policy changes nothing\n{policy}");
+    hold!(inside.look(LOOK)? != before, "the policy changes nothing\n{policy}");
     let time = begun.elapsed().as_micros() as u64 + 1;
     for _ in 0..trial.number(1..7) {
         let action = if trial.once_in(2) { ["host", "apply", &file] } else { ["host", "rollback", &name] };
@@ -57,45 +48,13 @@ pub fn killed(trial: &mut Trial, programs: &ProgramFolder) -> Outcome {
     let deadline = Instant::now() + Duration::from_secs(5);
     let mut calm = 0;
     while calm < 5 {
-        let after = inside.look()?;
+        let after = inside.look(LOOK)?;
         calm = if after == before { calm + 1 } else { 0 };
         let changed = differences(&before, &after);
         hold!(calm > 0 || Instant::now() < deadline, "after the rollback: {changed}\n{policy}");
         std::thread::sleep(Duration::from_millis(20));
     }
     Ok(())
-}
-
-/// The namespaces of a process that does nothing but hold them.
-struct HeldNamespaces {
-    holder: String,
-}
-
-impl HeldNamespaces {
-    fn command(&self, program: &std::ffi::OsStr) -> Command {
-        let mut command = Command::new("nsenter");
-        command.args(["--target", &self.holder, "--net", "--mount", "--"]).arg(program);
-        command
-    }
-
-    fn plimsoll(&self, programs: &ProgramFolder, arguments: &[&str]) -> Command {
-        let mut command = self.command(programs.command("plimsoll").get_program());
-        command.args(arguments);
-        command
-    }
-
-    fn look(&self) -> Result<String, Broken> {
-        let mut command = self.command("sh".as_ref());
-        command.args(["-c", LOOK]);
-        Ok(run(&mut command)?.stdout)
-    }
-}
-
-/// Returns the lines that are in only one of the two texts.
-fn differences(before: &str, after: &str) -> String {
-    let gone = before.lines().filter(|line| !after.contains(line)).map(|line| format!("gone: {line}"));
-    let new = after.lines().filter(|line| !before.contains(line)).map(|line| format!("new: {line}"));
-    gone.chain(new).collect::<Vec<_>>().join("; ")
 }
 
 /// Writes a policy of one to three mechanisms.

@@ -1,7 +1,6 @@
 //! Clients that churn, flood, never read, send nothing or speak another protocol: the three servers must keep serving,
 //! and must free the clients' memory and sockets.
 
-use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
@@ -112,7 +111,7 @@ fn on_runtime(trial: &mut Trial, programs: &ProgramFolder, name: &str, protocol:
 fn torture(trial: &mut Trial, mut target: Target) -> Outcome {
     target.answers("at the start")?;
     let sockets = target.least_sockets()?;
-    let memory = target.resident_bytes()?;
+    let memory = target.running.resident_bytes()?;
     for _ in 0..trial.number(3..7) {
         let flood = trial.number(0..6);
         let what = match flood {
@@ -125,11 +124,12 @@ fn torture(trial: &mut Trial, mut target: Target) -> Outcome {
         };
         target.answers(&what)?;
     }
-    let back =
-        wait_until("the initial number of sockets", || target.sockets().is_ok_and(|now| now <= sockets));
-    hold!(back.is_ok(), "{} sockets, {sockets} before the clients", target.sockets()?);
+    let back = wait_until("the initial number of sockets", || {
+        target.running.sockets().is_ok_and(|now| now <= sockets)
+    });
+    hold!(back.is_ok(), "{} sockets, {sockets} before the clients", target.running.sockets()?);
     let bound = memory + target.protocol.budget_bytes + OVERHEAD_BYTES;
-    let now = target.resident_bytes()?;
+    let now = target.running.resident_bytes()?;
     hold!(now <= bound, "{} MB resident after the clients, {} before", now >> 20, memory >> 20);
     target.running.signal(Signal::TERM);
     let ended = target.running.ended()?;
@@ -167,32 +167,19 @@ impl Target {
         )
     }
 
-    /// Counts the descriptors that are sockets; threads open other kinds only when they need them.
-    fn sockets(&self) -> Result<usize, Broken> {
-        let entries = fs::read_dir(format!("/proc/{}/fd", self.running.id()))?;
-        let links = entries.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
-        Ok(links.filter(|link| link.to_string_lossy().starts_with("socket:")).count())
-    }
-
     /// Returns the fewest sockets within a fifth of a second, by when the first client's socket is closed.
     fn least_sockets(&self) -> Result<usize, Broken> {
         let mut least = usize::MAX;
         for _ in 0..20 {
-            least = least.min(self.sockets()?);
+            least = least.min(self.running.sockets()?);
             std::thread::sleep(Duration::from_millis(10));
         }
         Ok(least)
     }
-
-    fn resident_bytes(&self) -> Result<u64, Broken> {
-        let statm = fs::read_to_string(format!("/proc/{}/statm", self.running.id()))?;
-        let pages = statm.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok());
-        Ok(pages.unwrap_or(u64::MAX / 4096).saturating_mul(4096))
-    }
 }
 
 /// Returns a loopback address without a listener.
-fn free_address() -> Result<SocketAddr, Broken> {
+pub(super) fn free_address() -> Result<SocketAddr, Broken> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
