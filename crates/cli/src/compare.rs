@@ -12,7 +12,7 @@ use plimsoll_report::html;
 use plimsoll_results::curves::{Curves, Detail};
 use plimsoll_results::side_by_side::{Samples, side_by_side};
 use plimsoll_results::{PointKey, PointOutcome, RunDir, Summary};
-use plimsoll_scenario::{Overrides, Registry, Scenario};
+use plimsoll_scenario::{Registry, Scenario};
 
 use crate::memory::{Budget, Work};
 use crate::output::{self, Done, Shown};
@@ -59,7 +59,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     let mut points: Vec<Vec<PointOutcome>> = Vec::new();
     let mut scenarios: Vec<Option<Scenario>> = Vec::new();
     for (run, path) in runs.iter().zip(&paths) {
-        let scenario = scenario(registry, run, path)?;
+        let scenario = output::scenario(registry, run, path)?;
         points.push(new_ones(&mut samples, scenario.as_ref(), run, path)?);
         scenarios.push(scenario);
     }
@@ -167,12 +167,6 @@ fn new_ones(
         );
     }
     Ok(new)
-}
-
-/// Returns the scenario of a run directory; `None` where this version cannot read it.
-fn scenario(registry: &Registry, run: &RunDir, path: &Path) -> anyhow::Result<Option<Scenario>> {
-    let text = run.scenario().map_err(output::with_repair)?;
-    Ok(Scenario::parse_from(registry, "scenario.toml", &text, path, &Overrides::default()).ok())
 }
 
 /// Returns the input of each point: the digest of its model, or that of the whole scenario where that cannot be read.

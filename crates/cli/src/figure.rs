@@ -5,15 +5,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
+use plimsoll_experiment::Measure;
+use plimsoll_experiment::measure::Unit;
 use plimsoll_files::Origin;
 use plimsoll_line::{Lines, Slo};
 use plimsoll_process::note;
-use plimsoll_report::chart::Chart;
+use plimsoll_report::chart::{Chart, Format};
 use plimsoll_report::html::{self, Figure};
 use plimsoll_report::svg::{self, Size};
-use plimsoll_results::Summary;
 use plimsoll_results::curves::{Curves, Detail};
-use plimsoll_results::summary::Options;
+use plimsoll_results::summary::{Cell, Options};
+use plimsoll_results::{PointOutcome, Summary};
 use plimsoll_scenario::Registry;
 use plimsoll_text::spelling::did_you_mean;
 use plimsoll_text::{counted, printable, printable_lines};
@@ -24,47 +26,57 @@ use crate::raster::{self, ImageKind};
 
 /// Write a figure of a run's report as SVG, PNG or PDF.
 ///
-/// Without NAME, the figures that the report has are listed. Without a file, the SVG goes to stdout. With --all, each
-/// figure is a file of a folder, one for each sweep point where it shows one of several.
+/// Without NAME, the figures that the report has are listed. With --measure, the figure is of any number of the runs
+/// over their sweep. Without a file, the SVG goes to stdout. With --all, each figure is a file of a folder, one for
+/// each sweep point where it shows one of several.
 #[derive(clap::Args)]
 pub struct Args {
     /// Run directory of `plimsoll run`, `emulate`, `merge` or `line`.
     run: PathBuf,
     /// Figure, by its name in the list.
+    #[arg(group = "drawn")]
     name: Option<String>,
+    /// Draw this measure over the sweep, such as `p99(small)` or `slowdown.p99(flows, 0..100KB)`: one line for each
+    /// variant, with 95 % confidence intervals.
+    #[arg(long, value_name = "MEASURE", group = "drawn")]
+    measure: Option<String>,
     /// Sweep point of a figure that shows one of several: the values of the swept keys, such as `0.4`, or the beginning
-    /// of them that only one point has.
-    #[arg(long, value_name = "POINT", requires = "name")]
+    /// of them that only one point has. With --measure, the values of the swept keys that are not on the axis.
+    #[arg(long, value_name = "POINT", requires = "drawn")]
     at: Option<String>,
     /// View of a figure that has several, as in the list; by default the first.
-    #[arg(long, value_name = "VIEW", requires = "name")]
+    #[arg(long, value_name = "VIEW", requires = "drawn")]
     view: Option<String>,
     /// Also draw the limit of an objective, such as `p99(query) < 1ms`, as a dashed line.
-    #[arg(long, value_name = "OBJECTIVE", requires = "name")]
+    #[arg(long, value_name = "OBJECTIVE", requires = "drawn")]
     slo: Option<String>,
     /// Write the figure as SVG.
-    #[arg(long, value_name = "FILE", requires = "name")]
+    #[arg(long, value_name = "FILE", requires = "drawn")]
     svg: Option<PathBuf>,
     /// Write the figure as PNG, which needs rsvg-convert or Chromium.
-    #[arg(long, value_name = "FILE", requires = "name")]
+    #[arg(long, value_name = "FILE", requires = "drawn")]
     png: Option<PathBuf>,
     /// Write the figure as PDF, which needs rsvg-convert or Chromium.
-    #[arg(long, value_name = "FILE", requires = "name")]
+    #[arg(long, value_name = "FILE", requires = "drawn")]
     pdf: Option<PathBuf>,
     /// Write every figure into this folder, as SVG, in its first view.
-    #[arg(long, value_name = "DIR", conflicts_with = "name")]
+    #[arg(long, value_name = "DIR", conflicts_with = "drawn")]
     all: Option<PathBuf>,
     #[command(flatten)]
     budget: Budget,
 }
 
-pub fn run(args: &Args, _: &Registry) -> Done {
+pub fn run(args: &Args, registry: &Registry) -> Done {
     args.budget.watch(Work::Other)?;
-    let known = ReportFigures::read(&args.run, args.name.as_deref())?;
+    let known = match &args.measure {
+        Some(text) => ReportFigures::of_measure(registry, &args.run, text)?,
+        None => ReportFigures::read(&args.run, args.name.as_deref())?,
+    };
     if let Some(folder) = &args.all {
         return known.write_all(folder);
     }
-    let Some(name) = &args.name else {
+    let measured = args.measure.is_some().then(|| known.figures[0].id());
+    let Some(name) = args.name.as_deref().or(measured) else {
         output::print(&known.list())?;
         return Ok(ExitCode::SUCCESS);
     };
@@ -125,6 +137,50 @@ impl ReportFigures {
         }
         let curves = Curves::of(&outcomes, Detail::for_runs(outcomes.len()));
         Ok(ReportFigures::of(&Summary::of(&outcomes, &Options::default()), &curves))
+    }
+
+    /// Makes the figure of a measure over the sweep of a run directory.
+    fn of_measure(registry: &Registry, path: &Path, text: &str) -> anyhow::Result<ReportFigures> {
+        let measure = Measure::parse(text).map_err(|error| anyhow!("--measure: {error}"))?;
+        let run = output::open_run(path)?;
+        if path.join("lines.json").exists() {
+            bail!(
+                "--measure: {} holds a search of `plimsoll line`, whose runs have no measures",
+                path.display()
+            );
+        }
+        let scenario = output::scenario(registry, &run, path)?;
+        if let Some(point) = scenario.as_ref().and_then(|scenario| scenario.points().first()) {
+            measure.check(text, &point.model).map_err(|error| anyhow!("--measure: {error}"))?;
+        }
+        let points = output::read_points(&run)?;
+        let summary = Summary::of(&points, &Options::default());
+        let measured = |cell: &Cell| {
+            let is_here =
+                |point: &&PointOutcome| point.key.variant == cell.variant && point.key.sweep == cell.sweep;
+            let here = points.iter().filter(is_here).map(|point| &point.outcome);
+            measure.of_replicates(&here.collect::<Vec<_>>())
+        };
+        let numbers: Vec<_> = summary.cells.iter().map(|cell| (cell, measured(cell))).collect();
+        let value = |variant: &str, sweep: &[(String, String)]| {
+            let is_it = |(cell, _): &&(&Cell, _)| cell.variant == variant && cell.sweep == sweep;
+            numbers.iter().find(is_it).and_then(|(_, estimate)| *estimate)
+        };
+        let label = match measure.unit() {
+            Unit::Fixed(unit) if measure.format() == Format::Number => format!("{} ({unit})", measure.head()),
+            _ => measure.head().to_owned(),
+        };
+        if numbers.iter().all(|(_, estimate)| estimate.is_none()) {
+            bail!("--measure: no finished point of {} has a sample of `{}`", path.display(), measure.text());
+        }
+        let (figure, points) = html::sweep_figure(&summary, measure.text(), &label, measure.format(), value);
+        if points.is_empty() {
+            bail!(
+                "--measure: {} sweeps no key, so the figure has no axis; `--set` a list of values",
+                path.display()
+            );
+        }
+        Ok(ReportFigures { figures: vec![figure], points })
     }
 
     fn of(summary: &Summary, curves: &Curves) -> ReportFigures {

@@ -13,6 +13,7 @@ use plimsoll_files::Origin;
 use plimsoll_process::note;
 use plimsoll_report::{TableStyle, table};
 use plimsoll_results::{PointOutcome, RunDir, Summary, run_dir};
+use plimsoll_scenario::{Overrides, Registry, Scenario};
 use plimsoll_text::printable_json;
 use serde_json::{Map, Value, json};
 
@@ -115,6 +116,12 @@ pub const TEXT_BYTES_MAX: u64 = 512 << 20;
 /// Returns an error if it cannot be read; the error says how to repair a damaged one.
 pub fn open_run(path: &Path) -> anyhow::Result<RunDir> {
     RunDir::open(path).map_err(with_repair)
+}
+
+/// Returns the scenario of a run directory; `None` where this version cannot read it.
+pub fn scenario(registry: &Registry, run: &RunDir, path: &Path) -> anyhow::Result<Option<Scenario>> {
+    let text = run.scenario().map_err(with_repair)?;
+    Ok(Scenario::parse_from(registry, "scenario.toml", &text, path, &Overrides::default()).ok())
 }
 
 /// Reads the finished points of a run.

@@ -12,6 +12,7 @@ mod quantity;
 mod samples;
 mod windows;
 
+use plimsoll_report::chart::Format;
 use plimsoll_results::outcome::{Outcome, Supply};
 use plimsoll_results::stats::Estimate;
 use plimsoll_scenario::did_you_mean;
@@ -194,6 +195,22 @@ impl Measure {
     /// Returns the number, with an interval where the samples are enough for one; `None` without samples.
     pub fn estimate(&self, outcome: &Outcome, warmup: Span) -> Option<Estimate> {
         self.aggregate.of(self.samples(outcome, warmup), self.condition)
+    }
+
+    /// Returns the number of all replicates of a point, with an interval where they, or else their samples, are enough
+    /// for one; `None` without samples.
+    pub fn of_replicates(&self, outcomes: &[&Outcome]) -> Option<Estimate> {
+        let samples = outcomes.iter().map(|outcome| self.samples(outcome, outcome.warmup)).collect();
+        self.aggregate.of_replicates(samples, self.condition)
+    }
+
+    /// Returns how the number is written.
+    pub fn format(&self) -> Format {
+        match self.unit() {
+            Unit::Time => Format::Time,
+            Unit::Fixed("Mb/s") => Format::Rate,
+            _ => Format::Number,
+        }
     }
 
     /// Checks that a run of `model` has the subject, and samples of it.

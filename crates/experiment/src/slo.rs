@@ -5,7 +5,7 @@ use plimsoll_scenario::model::Model;
 use plimsoll_stats::expression::{Aggregate, BadExpression, Operator, Word};
 use serde::{Deserialize, Serialize};
 
-use crate::measure::{Measure, Unit};
+use crate::measure::Measure;
 
 /// The number that an objective limits, by how it is judged.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -131,11 +131,9 @@ impl Slo {
 
     /// Returns how the number and its limit are written.
     pub fn format(&self) -> Format {
-        match (self.metric, self.measure.unit()) {
-            (Metric::Deadline, _) => Format::Percent,
-            (_, Unit::Time) => Format::Time,
-            (_, Unit::Fixed("Mb/s")) => Format::Rate,
-            _ => Format::Number,
+        match self.metric {
+            Metric::Deadline => Format::Percent,
+            _ => self.measure.format(),
         }
     }
 

@@ -14,7 +14,7 @@
 //! engine's rule.
 //!
 //! Departures from the machine: a request is classified when it enters its queue, after the delivery, not before; the
-//! threads are never taken off their cores; system time is spent before the lock, and all at once, where a real request
+//! threads are never taken off their cores, except by a [`Neighbour`]; system time is spent before the lock, and all at once, where a real request
 //! spends some of it on its answer; a reader that gets a lock after a wait is woken like a writer.
 
 mod arrivals;
@@ -22,6 +22,7 @@ mod keys;
 mod lock;
 mod machine;
 mod model;
+mod neighbour;
 mod outcome;
 mod steering;
 
@@ -31,6 +32,7 @@ pub use arrivals::{ServerArrivals, Spacing};
 pub use keys::{KeyPopularity, Keys};
 pub use lock::Locking;
 pub use model::{Costs, Dispatch, MemoryPlacement, Numa, ServerModel, Steering, THREADS_MAX};
+pub use neighbour::{EvictedLines, Neighbour, ProcessorShare};
 pub use outcome::{LockCounts, Served, ServerOutcome};
 
 /// Serves `model.requests` requests.

@@ -21,12 +21,13 @@ pub use replay::{ReplayPage, replay};
 use std::collections::HashMap;
 
 use plimsoll_results::by_size::SHARES;
+use plimsoll_results::stats::Estimate;
 use plimsoll_results::{Curves, Summary};
 
-use crate::chart::{Body, Chart};
+use crate::chart::{Body, Chart, Format};
 use crate::circuits;
 use crate::escape::escape;
-use crate::plots::{self, Panel};
+use crate::plots::{self, Panel, Point};
 use crate::processors;
 use crate::queues::{self, QueueName};
 use crate::svg::{self, Key, Size};
@@ -164,6 +165,27 @@ impl Figure {
 pub fn figures(summary: &Summary, curves: &Curves) -> Vec<Figure> {
     let queues = queues::all(summary.cells.iter());
     groups(summary, curves, &queues).into_iter().flat_map(|(_, _, figures)| figures).collect()
+}
+
+/// Makes the figure of a number over the sweep, by the name that an objective has for it. There is a chart for each
+/// combination of values of the keys that are not the axis, which the second list names.
+pub fn sweep_figure(
+    summary: &Summary,
+    name: &str,
+    quantity: &str,
+    format: Format,
+    value: impl Fn(&str, &Point) -> Option<Estimate>,
+) -> (Figure, Vec<String>) {
+    let panels = plots::panels(summary);
+    let chart = |panel| plots::sweep_chart(summary, panel, name.to_owned(), quantity, format, &value);
+    let charts = panels.iter().map(chart).collect();
+    let values = |panel: &Panel<'_>| {
+        let values: Vec<&str> = panel.at.iter().map(|(_, value)| value.as_str()).collect();
+        values.join(", ")
+    };
+    let (id, subject) = (name.to_owned(), Some(name.to_owned()));
+    let figure = Figure { id, subject, charts, tables: Vec::new(), half_width: false };
+    (figure, panels.iter().map(values).collect())
 }
 
 /// Returns the figures by sections, each with its id and its name. The first section is the sweep, if there is one.

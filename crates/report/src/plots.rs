@@ -325,9 +325,9 @@ pub fn queue_over_sweep(
     })
 }
 
-/// Charts one panel of a sweep. The vertical axes of all panels are the same, so that panels can be compared, and no
-/// line joins categories.
-fn sweep_chart(
+/// Charts a number of each variant and sweep point in one panel of a sweep, one line a variant. The vertical axes of
+/// all panels are the same, so that panels can be compared, and no line joins categories.
+pub fn sweep_chart(
     summary: &Summary,
     panel: &Panel<'_>,
     title: String,

@@ -10,13 +10,15 @@
 //! | under the lock | 1 us, assumed |
 
 use plimsoll_models::server::{
-    self, Costs, Dispatch, KeyPopularity, Keys, Locking, Numa, ServerArrivals, ServerModel, ServerOutcome,
+    self, Costs, Dispatch, KeyPopularity, Keys, Locking, Neighbour, Numa, ServerArrivals, ServerModel,
+    ServerOutcome,
 };
 use plimsoll_results::stats::{Samples, Statistic};
 use plimsoll_scenario::distribution::TimeDistribution;
 use plimsoll_servers::ratio_name;
 use plimsoll_units::Span;
 use serde::Deserialize;
+use toml::Value;
 
 use crate::models::ModelGauge;
 use crate::row::StudyRow;
@@ -55,6 +57,8 @@ struct ModelServer {
     /// Wake-ups in both are the measured one.
     dispatch: Dispatch,
     locking: Locking,
+    /// A job on the server's processors.
+    neighbour: Option<Neighbour>,
 }
 
 fn one() -> u32 {
@@ -89,16 +93,23 @@ fn same_point(row: &StudyRow, other: &StudyRow) -> bool {
     (&row.figure, &row.x) == (&other.figure, &other.x)
 }
 
-/// Computes the model's ratio beside a measured one to the first server, such as `p99_of_first`.
+/// Computes the model's ratio beside a measured one, to the first server, such as `p99_of_first`, or to one that the
+/// server's table `beside` names.
 fn ratio(study: &Study, row: &StudyRow, simulated: &[StudyRow]) -> Option<StudyRow> {
-    let first = study.figure(&row.figure)?.first_of(&row.series)?;
-    let of = |series: &str| {
-        simulated.iter().find(|other| {
-            let is_it = same_point(row, other) && other.series == series;
-            is_it && ratio_name(&other.metric, "first") == row.metric
-        })
-    };
-    let measured = of(&row.series)?.measured / of(first)?.measured;
+    let figure = study.figure(&row.figure)?;
+    let named = figure.parameters.server(&row.series).ok()?.remove("beside");
+    let named = named.as_ref().and_then(Value::as_table).into_iter().flatten();
+    let named = named.filter_map(|(name, other)| Some((name.as_str(), other.as_str()?)));
+    let first = figure.first_of(&row.series).map(|first| ("first", first));
+    let measured = first.into_iter().chain(named).find_map(|(name, other)| {
+        let of = |series: &str| {
+            simulated.iter().find(|found| {
+                let is_it = same_point(row, found) && found.series == series;
+                is_it && ratio_name(&found.metric, name) == row.metric
+            })
+        };
+        Some(of(&row.series)?.measured / of(other)?.measured)
+    })?;
     Some(StudyRow { measured, ..beside(row, &row.metric, &row.unit) })
 }
 
@@ -145,7 +156,8 @@ impl MeasuredMachine<'_> {
         popularity: KeyPopularity,
     ) -> Option<ServerModel> {
         let wake = self.given("this machine", "wake-up", "latency_us_p50").map(us)?;
-        let ModelServer { given, processes, threads, given_threads, mut dispatch, mut locking, .. } = of;
+        let ModelServer { given, processes, threads, given_threads, neighbour, .. } = of;
+        let ModelServer { mut dispatch, mut locking, .. } = of;
         if let Dispatch::Steered(steering) = &mut dispatch {
             steering.hand_over = wake;
         }
@@ -179,6 +191,7 @@ impl MeasuredMachine<'_> {
             queue_limit: None,
             requests: REQUESTS,
             warmup: REQUESTS / 10,
+            neighbour,
         })
     }
 }
@@ -270,6 +283,28 @@ mod tests {
         assert!((rate * 41e-6 - 1.0).abs() < 0.05, "{rate}");
         let ratio = of(["fig6.4", "CH", "1", "rate_of_first"]);
         assert!((ratio - of(["fig6.4", "CH", "1", "requests_per_s"]) / rate).abs() < 1e-9, "{ratio}");
+    }
+
+    /// A server beside a job is set beside itself alone: it waits for the job, and answers as many requests.
+    #[test]
+    fn a_job_beside_a_server_is_simulated() {
+        let also: Vec<StudyRow> = ["MC", "MC beside a job", "CH", "CH beside a job"]
+            .into_iter()
+            .flat_map(|series| {
+                ["mean_of_alone", "rate_of_alone"]
+                    .map(|metric| kernel("neighbour", series, "30", metric, 1.0))
+            })
+            .collect();
+        let of = simulated(&also);
+        for series in ["MC", "CH"] {
+            let beside = format!("{series} beside a job");
+            let [alone, job] =
+                [series, &beside].map(|series| of(["neighbour", series, "30", "latency_us_mean"]));
+            let ratio = of(["neighbour", &beside, "30", "mean_of_alone"]);
+            assert!(job > alone && (ratio - job / alone).abs() < 1e-9, "{series}: {alone} {job} {ratio}");
+            let rate = of(["neighbour", &beside, "30", "rate_of_alone"]);
+            assert!((rate - 1.0).abs() < 0.02, "{series}: {rate}");
+        }
     }
 
     #[test]

@@ -156,11 +156,18 @@ pub fn keep(
 ) -> Result<(), ReproduceError> {
     let bench = Bench { study, folder: study.laid_out()?, options };
     let jobs = bench.jobs(earlier.quick, earlier.seed)?;
-    // Rows of a base that no run of their figure has are a model's: they are computed from the others.
     let place = |job: &Job| (study.figures[job.figure].id.as_str(), job.base.name());
-    let measured =
-        |row: &&StudyRow| jobs.iter().any(|job| place(job) == (row.figure.as_str(), row.base.as_str()));
-    let mut left = earlier.rows.iter().filter(measured).count();
+    let is_also_of = |job: &Job, row: &StudyRow| {
+        let figure = &study.figures[job.figure].id;
+        row.base == job.base.name()
+            && study.figures.iter().any(|other| other.is_also_of(figure, job.series, row))
+    };
+    // Rows of a base that no run of their figure has are a model's: they are computed from the others.
+    let is_measured = |row: &&StudyRow| {
+        let own = (row.figure.as_str(), row.base.as_str());
+        jobs.iter().any(|job| place(job) == own || is_also_of(job, row))
+    };
+    let mut left: Vec<&StudyRow> = earlier.rows.iter().filter(is_measured).collect();
     let mut packet_hops = earlier.packet_hops;
     let point = |job: &Job| (job.figure, job.case, job.base);
     for (number, job) in jobs.iter().enumerate() {
@@ -169,11 +176,12 @@ pub fn keep(
         let has_none = |row: &StudyRow| {
             !jobs.iter().any(|other| point(other) == point(job) && other.series == row.series)
         };
-        let is_of = |row: &&StudyRow| {
-            bench.is_at(job, row) && (row.series == job.series || is_first && has_none(row))
-        };
-        let rows: Vec<StudyRow> = earlier.rows.iter().filter(is_of).cloned().collect();
-        left -= rows.len();
+        let is_own =
+            |row: &StudyRow| bench.is_at(job, row) && (row.series == job.series || is_first && has_none(row));
+        let (rows, others): (Vec<&StudyRow>, Vec<&StudyRow>) =
+            left.into_iter().partition(|row| is_own(row) || is_also_of(job, row));
+        left = others;
+        let rows: Vec<StudyRow> = rows.into_iter().cloned().collect();
         if rows.is_empty() || bench.finished(journal, job).is_some() {
             continue;
         }
@@ -186,8 +194,8 @@ pub fn keep(
         entry.commit = build.map(|build| build.commit.clone());
         journal.keep(entry).map_err(ReproduceError::Journal)?;
     }
-    if left > 0 {
-        return Err(ReproduceError::Keep(left));
+    if !left.is_empty() {
+        return Err(ReproduceError::Keep(left.len()));
     }
     Ok(())
 }

@@ -363,6 +363,19 @@ impl Base {
 }
 
 impl StudyFigure {
+    /// Returns whether a row of this figure comes from a run of a figure with a scheme, beside the rows of that run's
+    /// own point.
+    pub(crate) fn is_also_of(&self, figure: &str, series: &str, row: &StudyRow) -> bool {
+        let also = self.of.as_ref().unwrap_or(&self.id) == figure
+            && row.series == series
+            && self.also.iter().any(|(x, _)| *x == row.x);
+        let distribution = self.distribution.iter().map(|shown| (&shown.of, &shown.series));
+        let timeline = self.timeline.iter().map(|shown| (&shown.of, &shown.series));
+        let mut shown = distribution.chain(timeline);
+        let is_shown = shown.any(|(of, schemes)| of == figure && schemes.get(series) == Some(&row.series));
+        self.id == row.figure && (also || is_shown)
+    }
+
     /// Returns the rows that `also` measures in a run.
     fn rows_also_of(&self, run: &FinishedRun<'_>) -> Vec<StudyRow> {
         let is_of = self.of.as_ref().unwrap_or(&self.id) == &run.figure.id

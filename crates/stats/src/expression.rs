@@ -16,7 +16,7 @@ use plimsoll_text::spelling::did_you_mean;
 use plimsoll_units::{PERCENTILES, parse_percentile};
 use serde::{Deserialize, Serialize};
 
-use crate::{Estimate, Interval, Samples, Statistic};
+use crate::{Estimate, Interval, REPLICATES_FOR_INTERVAL, Samples, Statistic, section_interval};
 
 /// The statistic that represents many samples.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -224,6 +224,23 @@ impl Aggregate {
         (all > 0).then(|| Estimate::bare(whole * meeting / all as f64, all))
     }
 
+    /// Returns the aggregate of all replicates' samples. From [`REPLICATES_FOR_INTERVAL`] replicates on, the interval
+    /// is that of their own aggregates, except of a maximum, which has none. `None` without samples.
+    pub fn of_replicates(
+        self,
+        replicates: Vec<Vec<f64>>,
+        condition: Option<(Operator, f64)>,
+    ) -> Option<Estimate> {
+        let own = |samples: &Vec<f64>| Some(self.of(samples.clone(), condition)?.value);
+        let each: Vec<f64> = replicates.iter().filter_map(own).collect();
+        let all = self.of(replicates.concat(), condition)?;
+        if self == Aggregate::Max || each.len() < REPLICATES_FOR_INTERVAL {
+            return Some(all);
+        }
+        let around = section_interval(all.value, &each);
+        Some(Estimate { interval: around.map(|i| Interval { low: i.low.max(0.0), ..i }), ..all })
+    }
+
     fn of_all(self, samples: Vec<f64>) -> Option<Estimate> {
         match self {
             Aggregate::Mean | Aggregate::Percent | Aggregate::PerMillion => {
@@ -334,6 +351,30 @@ mod tests {
 
     fn read(text: &str) -> Result<Expression, BadExpression> {
         Expression::parse(text, text)
+    }
+
+    /// Three replicates have an interval of their own, fewer that of all samples; a maximum has none.
+    #[test]
+    fn replicates_are_estimated_as_samples_are() {
+        let replicate = |first: u32| (0..200).map(|n| f64::from((first + 37 * n) % 101)).collect::<Vec<_>>();
+        for replicates in
+            [vec![replicate(1), replicate(20), replicate(50)], vec![replicate(1), replicate(20)]]
+        {
+            for statistic in [Statistic::Mean, Statistic::Percentile(0.9)] {
+                let aggregate = match statistic {
+                    Statistic::Mean => Aggregate::Mean,
+                    Statistic::Percentile(share) => Aggregate::Percentile(share),
+                };
+                let estimate = aggregate.of_replicates(replicates.clone(), None);
+                assert_eq!(estimate, Samples::new(replicates.clone()).estimate(statistic));
+                assert!(estimate.is_some_and(|estimate| estimate.interval.is_some()));
+            }
+            let max = Aggregate::Max.of_replicates(replicates.clone(), None);
+            assert_eq!(max, Some(Estimate::bare(100.0, 200 * replicates.len() as u64)));
+            let below = Aggregate::Percent.of_replicates(replicates.clone(), Some((Operator::Less, 1e3)));
+            assert_eq!(below.map(|estimate| estimate.value), Some(100.0));
+        }
+        assert_eq!(Aggregate::Mean.of_replicates(vec![Vec::new(), Vec::new()], None), None);
     }
 
     #[test]

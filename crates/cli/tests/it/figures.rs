@@ -97,6 +97,48 @@ fn every_figure_is_written_and_a_point_is_named_by_its_beginning() {
     at("0.6").ends_with(2).says("--at 0.6: several sweep points begin so; allowed: 0.6, 20KB; 0.6, 200KB");
     assert_eq!(at("0.6, 200").ends_with(0).stdout, place.read("all/time-transfers-at-0.6-200KB.svg"));
     assert_eq!(at("0.6, 20KB").ends_with(0).stdout, place.read("all/time-transfers-at-0.6-20KB.svg"));
+    // A measure has a chart for each value of the key that is not on the axis.
+    let measure = ["figure", "out", "--measure", "goodput(transfers)"];
+    place.plimsoll(&measure).ends_with(2).says("name one with --at: 20KB; 200KB").prints_nothing();
+    let large = place.plimsoll(&[&measure[..], &["--at", "200KB"]].concat()).ends_with(0).stdout;
+    assert!(large.contains("goodput(transfers), ") && large.contains("200KB"), "{large}");
+}
+
+/// Returns the coordinates of the lines and the intervals.
+fn drawn_lines(svg: &str) -> Vec<&str> {
+    svg.split(" d=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect()
+}
+
+/// A measure that the report has, too, is drawn as there; any other has a figure as well.
+#[test]
+fn a_measure_is_drawn_over_the_sweep() {
+    let place = drawn();
+    let measure = |text: &str, more: &[&str]| {
+        place.plimsoll(&[&["figure", "out", "--measure", text][..], more].concat())
+    };
+    let known = place.plimsoll(&["figure", "out", "sweep-transfers-p99"]).ends_with(0).stdout;
+    let same = measure("p99(transfers)", &[]).ends_with(0).stdout;
+    assert!(!drawn_lines(&same).is_empty() && same.contains(">p99(transfers)"), "{same}");
+    assert_eq!(drawn_lines(&same), drawn_lines(&known));
+    let other = measure("percent(transfers, <= 400us)", &["--svg", "share.svg"]).ends_with(0);
+    other.prints_nothing();
+    let share = place.read("share.svg");
+    assert!(share.contains("percent (%)") && share.contains("TCP</text>"), "{share}");
+    let limit = measure("p99(transfers)", &["--slo", "p99(transfers) < 2ms"]).ends_with(0).stdout;
+    assert!(limit.contains("stroke-dasharray"), "{limit}");
+    for (text, more, words) in [
+        ("p99(transfer)", &[][..], "did you mean `transfers`?"),
+        ("p99(transfers", &[], "--measure: "),
+        ("p99(transfers)", &["--at", "0.3"], "--at: `p99(transfers)` is not of one sweep point"),
+        ("p99(transfers)", &["--all", "all"], "cannot be used with"),
+        ("p99(queue.client)", &["--slo", "p99(transfers) < 1ms"], "shows p99(queue.client), not"),
+    ] {
+        measure(text, more).ends_with(2).says(words).prints_nothing();
+    }
+    place.plimsoll(&["figure", "out", "time-transfers", "--measure", "p99(transfers)"]).ends_with(2);
+    place.plimsoll(&["run", "scenario.toml", "--set", "workload.transfers.load=0.3", "--out", "one", "-q"]);
+    let one = place.plimsoll(&["figure", "one", "--measure", "p99(transfers)"]);
+    one.ends_with(2).says("sweeps no key, so the figure has no axis").prints_nothing();
 }
 
 #[test]

@@ -188,7 +188,7 @@ fn the_gallery() {
     link(&place, "scenarios");
     shorten(&place, "60ms");
     run_page("gallery.md", &place, &[]);
-    for figure in ["knee", "cost", "time", "tail", "who-pays", "queue", "over-time", "circuits"] {
+    for figure in ["knee", "cost", "within", "time", "tail", "who-pays", "queue", "over-time", "circuits"] {
         assert!(place.read(&format!("{figure}.svg")).ends_with("</svg>\n"), "{figure}");
     }
     assert!(place.read("knee.svg").contains("p99(small) &lt; 1ms"));

@@ -55,7 +55,7 @@ pub enum ServerArrivals {
     },
 }
 
-/// The spacing of a client's requests.
+/// The spacing of a client's requests, or of a neighbour's slices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Spacing {
@@ -65,6 +65,17 @@ pub enum Spacing {
     Uniform,
     /// Equal gaps, with a random phase.
     Constant,
+}
+
+impl Spacing {
+    /// Returns a gap, in means.
+    pub(super) fn draw(self, stream: &mut Stream) -> f64 {
+        match self {
+            Spacing::Poisson => exponential(stream),
+            Spacing::Uniform => 2.0 * uniform(stream),
+            Spacing::Constant => 1.0,
+        }
+    }
 }
 
 impl ServerArrivals {
@@ -209,12 +220,7 @@ impl ArrivingClient {
     fn advance(&mut self) {
         match &self.kind {
             ArrivalKind::Open { gap, spacing } => {
-                let times = match spacing {
-                    Spacing::Poisson => exponential(&mut self.stream),
-                    Spacing::Uniform => 2.0 * uniform(&mut self.stream),
-                    Spacing::Constant => 1.0,
-                };
-                self.next += Span::from_secs_f64(gap * times);
+                self.next += Span::from_secs_f64(gap * spacing.draw(&mut self.stream));
             }
             ArrivalKind::Bursts(burst) => {
                 let work = exponential(&mut self.stream);

@@ -10,6 +10,7 @@ use super::arrivals::{ArrivingClient, ServerArrivals};
 use super::keys::{PartitionDraw, below};
 use super::lock::{Locking, SimulatedLock};
 use super::model::{Dispatch, MemoryPlacement, ServerModel};
+use super::neighbour::{CoreSlices, Neighbour};
 use super::outcome::{Served, ServerOutcome};
 use super::steering::Owners;
 
@@ -80,7 +81,11 @@ pub(super) struct ServerMachine<'a> {
     /// Idle threads of each queue, the last busy one at the end.
     idle: Vec<Vec<usize>>,
     threads: Vec<ServerThread>,
+    /// The neighbour's slices on the cores of the first threads.
+    slices: Vec<CoreSlices>,
     locks: Vec<SimulatedLock>,
+    /// The time on the NIC's line of the response to a read, and of the response to a write.
+    line: [Span; 2],
     /// When the NIC's line is free.
     line_free: Time,
     created: u64,
@@ -102,6 +107,7 @@ impl<'a> ServerMachine<'a> {
             _ => threads,
         };
         let owners = Owners::new(model, &streams);
+        let (neighbour, line) = (model.neighbour.as_ref(), model.costs.line);
         let node = |thread: u32| thread * model.numa.nodes / model.threads_in_all();
         let homes = (0..model.keys.partitions)
             .map(|partition| {
@@ -130,6 +136,8 @@ impl<'a> ServerMachine<'a> {
             queues: vec![VecDeque::new(); queues],
             idle: vec![Vec::new(); queues],
             threads: vec![ServerThread { phase: Phase::Idle, slot: 0, began: Time::ZERO }; threads],
+            slices: neighbour.map_or_else(Vec::new, |neighbour| neighbour.slices(threads as u32, &streams)),
+            line: neighbour.map_or(line, |neighbour| line.map(|alone| neighbour.line(alone))),
             locks: vec![SimulatedLock::default(); locks as usize],
             line_free: Time::ZERO,
             created: 0,
@@ -238,7 +246,7 @@ impl<'a> ServerMachine<'a> {
     }
 
     fn enqueue(&mut self, now: Time, queue: usize, slot: usize) {
-        if let Some(thread) = self.idle[queue].pop() {
+        if let Some(thread) = self.idle_thread(now, queue) {
             self.begin(now, thread, slot);
             return;
         }
@@ -252,6 +260,16 @@ impl<'a> ServerMachine<'a> {
             self.last = self.last.max(now);
         }
         self.forget(now, slot);
+    }
+
+    /// Takes the idle thread of a queue that was busy last, if there is one: the scheduler prefers a thread whose core
+    /// no neighbour has.
+    fn idle_thread(&mut self, now: Time, queue: usize) -> Option<usize> {
+        let ServerMachine { idle, slices, .. } = self;
+        let free = |&thread: &usize| slices.get_mut(thread).is_none_or(|slices| !slices.holds(now));
+        let last = idle[queue].len().checked_sub(1)?;
+        let place = idle[queue].iter().rposition(free).unwrap_or(last);
+        Some(idle[queue].remove(place))
     }
 
     /// The request leaves the server, served or not.
@@ -293,13 +311,23 @@ impl<'a> ServerMachine<'a> {
             let longer = request.parts.application.as_secs_f64() * self.model.numa.remote;
             request.parts.application = Span::from_secs_f64(longer);
         }
+        request.parts.application += self.model.neighbour.as_ref().map_or(Span::ZERO, Neighbour::misses);
         let Request { writes, parts, .. } = *request;
         let outside = match self.model.locking.takes(writes) {
             true => parts.application.saturating_sub(self.locked(slot)),
             false => parts.application,
         };
         self.threads[thread] = ServerThread { phase: Phase::Working, slot, began: now };
-        self.wake(now + parts.system + outside, thread);
+        let done = self.work(thread, now, parts.system + outside);
+        self.wake(done, thread);
+    }
+
+    /// Returns when a thread has done `work`, which can begin at `from`: later, where a neighbour has its core.
+    fn work(&mut self, thread: usize, from: Time, work: Span) -> Time {
+        let Some(slices) = self.slices.get_mut(thread) else { return from + work };
+        let done = slices.end_of(from, work);
+        self.requests[self.threads[thread].slot].parts.preempted += (done - from).saturating_sub(work);
+        done
     }
 
     fn is_remote(&self, thread: usize, partition: u32) -> bool {
@@ -384,7 +412,8 @@ impl<'a> ServerMachine<'a> {
         let grace = self.model.locking.grace(self.requests[slot].writes);
         self.requests[slot].parts.lock += grace;
         self.threads[thread].phase = Phase::Holding;
-        self.wake(from + self.locked(slot) + grace, thread);
+        let done = self.work(thread, from, self.locked(slot));
+        self.wake(done + grace, thread);
     }
 
     fn leave(&mut self, now: Time, thread: usize) {
@@ -406,7 +435,7 @@ impl<'a> ServerMachine<'a> {
     /// Ends a request: the answer is sent by the line, and the thread takes the next request of its queue.
     fn finish(&mut self, now: Time, thread: usize) {
         let ServerThread { slot, began, .. } = self.threads[thread];
-        let takes = self.model.costs.line[usize::from(self.requests[slot].writes)];
+        let takes = self.line[usize::from(self.requests[slot].writes)];
         self.line_free = self.line_free.max(now) + takes;
         let request = &mut self.requests[slot];
         request.parts.line = self.line_free - now;

@@ -1,5 +1,7 @@
 //! [`ServerModel`]: the parts of a server, and its load.
 
+use std::fmt;
+
 use plimsoll_mechanisms::InvalidParam;
 use plimsoll_mechanisms::partition_balancer::SplitBalance;
 use plimsoll_traffic::distribution::TimeDistribution;
@@ -9,12 +11,13 @@ use serde::Deserialize;
 use super::arrivals::ServerArrivals;
 use super::keys::Keys;
 use super::lock::Locking;
+use super::neighbour::Neighbour;
 
 /// Threads of all processes together, at most.
 pub const THREADS_MAX: u32 = 64;
 
-/// A server and its clients.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+/// A server and its clients. Its `Debug` text, by which pages know their runs, has the neighbour only if there is one.
+#[derive(Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ServerModel {
     /// Processes, each with queues, locks and state of its own; a client always uses the same one. At least 1.
@@ -44,6 +47,24 @@ pub struct ServerModel {
     /// The number of requests at the beginning that do not count; fewer than `requests`.
     #[serde(default)]
     pub warmup: u64,
+    /// A job on the same machine; `None` leaves the machine to the server.
+    pub neighbour: Option<Neighbour>,
+}
+
+impl fmt::Debug for ServerModel {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ServerModel { processes, threads, dispatch, locking, costs, numa, keys, .. } = self;
+        let ServerModel { writes, arrivals, queue_limit, requests, warmup, neighbour, .. } = self;
+        let mut fields = formatter.debug_struct("ServerModel");
+        fields.field("processes", processes).field("threads", threads).field("dispatch", dispatch);
+        fields.field("locking", locking).field("costs", costs).field("numa", numa).field("keys", keys);
+        fields.field("writes", writes).field("arrivals", arrivals).field("queue_limit", queue_limit);
+        fields.field("requests", requests).field("warmup", warmup);
+        if let Some(neighbour) = neighbour {
+            fields.field("neighbour", neighbour);
+        }
+        fields.finish()
+    }
 }
 
 /// The rule by which a request gets its thread.
@@ -161,6 +182,9 @@ impl ServerModel {
         }
         self.keys.check()?;
         self.arrivals.check()?;
+        if let Some(neighbour) = &self.neighbour {
+            neighbour.check(threads)?;
+        }
         let waits = matches!(self.arrivals, ServerArrivals::Closed { .. });
         let limit = self.queue_limit.unwrap_or(0);
         unless(
@@ -201,7 +225,7 @@ pub(super) fn is_rate(rate: f64) -> bool {
 pub(super) fn unless(
     ok: bool,
     key: &'static str,
-    value: impl std::fmt::Display,
+    value: impl fmt::Display,
     allowed: &'static str,
 ) -> Result<(), InvalidParam> {
     InvalidParam::unless(ok, key, value, allowed)

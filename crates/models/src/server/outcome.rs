@@ -38,6 +38,8 @@ pub struct Served {
     pub system: Span,
     /// Time for the lock, its count, and a writer's grace period.
     pub lock: Span,
+    /// Time in which a neighbour had the thread's core.
+    pub preempted: Span,
     /// The service time in the application.
     pub application: Span,
     /// Time for the NIC's line and on it.
@@ -62,9 +64,9 @@ impl Served {
     }
 
     /// Returns the kernel's part as in Table 5.1 of the dissertation, lock contention included: the delivery, the
-    /// queue, the system and the lock.
+    /// queue, the system, the lock and the wait for a core.
     pub fn kernel(&self) -> Span {
-        self.delivery + self.queue + self.system + self.lock
+        self.delivery + self.queue + self.system + self.lock + self.preempted
     }
 }
 

@@ -5,6 +5,8 @@ use plimsoll_units::Span;
 
 use super::*;
 
+mod neighbour;
+
 /// One thread, only a service time, Poisson arrivals of `rate` per second.
 fn queue(service: TimeDistribution, threads: u32, rate: f64) -> ServerModel {
     ServerModel {
@@ -27,6 +29,7 @@ fn queue(service: TimeDistribution, threads: u32, rate: f64) -> ServerModel {
         queue_limit: None,
         requests: 1_000_000,
         warmup: 1_000,
+        neighbour: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! QJump between network namespaces: its scenarios, and the committed page.
 
-use plimsoll_reproduce::{Journal, Options, ReproduceError, keep, reproduce, study};
+use plimsoll_reproduce::{Journal, ReproduceError, keep, study};
 
 use crate::common;
 
@@ -26,22 +26,7 @@ fn no_committed_number_that_is_held_is_of_a_machine_that_was_too_slow() {
 /// The page's journal is not committed: its runs are known from its rows.
 #[test]
 fn the_runs_of_a_page_are_kept_without_its_journal() {
-    let earlier = common::committed(study("qjump-kernel")).1;
-    let options = Options {
-        quick: false,
-        threads: 1,
-        seed: earlier.seed,
-        only: vec!["fig6".parse().expect("any text is a part")],
-        servers: std::path::PathBuf::new(),
-        commit: None,
-    };
-    let mut journal = Journal::in_memory();
-    keep(study("qjump-kernel"), &options, &mut journal, &earlier).expect("every row is of a point");
-    let made =
-        reproduce(study("qjump-kernel"), &options, &mut journal, &|_, _, _| panic!("nothing is left to run"));
-    let made = made.expect("the scenarios load");
-    assert_eq!((&made.rows, made.packet_hops), (&earlier.rows, earlier.packet_hops));
-    let mut of_another = earlier;
+    let (mut of_another, options) = common::is_kept_without_its_journal(study("qjump-kernel"), "fig6");
     of_another.rows[0].x = "nowhere".to_owned();
     let kept = keep(study("qjump-kernel"), &options, &mut Journal::in_memory(), &of_another);
     assert!(matches!(kept, Err(ReproduceError::Keep(1))), "{kept:?}");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use plimsoll_reproduce::{Reproduction, Study, page};
+use plimsoll_reproduce::{Journal, Options, Reproduction, Study, keep, page, reproduce};
 
 /// The folder of the pages, and the rows of the study's page.
 pub fn committed(study: &Study) -> (PathBuf, Reproduction) {
@@ -34,6 +34,21 @@ pub fn servers() -> Option<PathBuf> {
         );
     }
     Some(folder)
+}
+
+/// A journal that is filled from the rows of a page alone gives that page, without a run of `part`. Returns the page,
+/// and the options.
+pub fn is_kept_without_its_journal(study: &'static Study, part: &str) -> (Reproduction, Options) {
+    let earlier = committed(study).1;
+    let only = vec![part.parse().expect("any text is a part")];
+    let (seed, servers) = (earlier.seed, PathBuf::new());
+    let options = Options { quick: false, threads: 1, seed, only, servers, commit: None };
+    let mut journal = Journal::in_memory();
+    keep(study, &options, &mut journal, &earlier).expect("every row is of a point");
+    let made = reproduce(study, &options, &mut journal, &|_, _, _| panic!("nothing is left to run"));
+    let made = made.expect("the scenarios load");
+    assert_eq!((&made.rows, made.packet_hops), (&earlier.rows, earlier.packet_hops));
+    (earlier, options)
 }
 
 /// The page and its figures follow from the rows.
