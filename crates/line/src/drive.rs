@@ -1,5 +1,7 @@
 //! Makes the runs that the searches of all variants request, on all cores, until every line is known.
 
+mod trials;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,6 +25,7 @@ use crate::question::Asked;
 use crate::reach::Reach;
 use crate::search::{Ask, FirstLook, Line, SearchRange, SearchState, Slos, VariantSearch, rounded};
 use crate::so_far::{Judged, SoFar};
+pub use trials::{Trial, trials};
 
 /// The number of times that a run without a message is made ten times as long, to measure the rate of messages.
 const LENGTHENED: u32 = 5;
@@ -127,15 +130,9 @@ pub fn draw(
         Some(dir) => journal::open(dir, existing)?,
         None => Store::in_memory(),
     };
-    let Asked { scenario, slos, over, question, .. } = asked;
-    let mut variants = variants(scenario.points(), &over.key);
-    if !question.variants.is_empty() {
-        variants.retain(|variant| question.variants.contains(&variant.name));
-    }
-    let so_far = Mutex::new(SoFar { there: journal.len(), ..SoFar::default() });
-    let (dropped, journal) = (journal.dropped().map(str::to_owned), Mutex::new(journal));
-    let mut driver =
-        Driver { asked, room, watch, journal, variants, length: None, models: BTreeMap::new(), so_far };
+    let mut driver = Driver::new(asked, journal, room, watch);
+    let Asked { slos, over, question, .. } = asked;
+    let dropped = driver.journal().dropped().map(str::to_owned);
     driver.tell(&News::Begin);
     dropped.iter().for_each(|warning| driver.tell(&News::Warning(warning)));
     let start = asked.at.unwrap_or(over.today);
@@ -174,7 +171,23 @@ fn variants(points: &[Point], key: &str) -> Vec<SearchedVariant> {
     variants
 }
 
-impl Driver<'_> {
+impl<'a> Driver<'a> {
+    fn new(
+        asked: &'a Asked<'a>,
+        journal: Store<JournaledRun>,
+        room: Room,
+        watch: &'a dyn SearchWatch,
+    ) -> Driver<'a> {
+        let Asked { scenario, over, question, .. } = asked;
+        let mut variants = variants(scenario.points(), &over.key);
+        if !question.variants.is_empty() {
+            variants.retain(|variant| question.variants.contains(&variant.name));
+        }
+        let so_far = Mutex::new(SoFar { there: journal.len(), ..SoFar::default() });
+        let (journal, models) = (Mutex::new(journal), BTreeMap::new());
+        Driver { asked, room, watch, journal, variants, length: None, models, so_far }
+    }
+
     fn so_far(&self) -> MutexGuard<'_, SoFar> {
         self.so_far.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -373,6 +386,11 @@ impl Driver<'_> {
         Ok(&self.models[&written])
     }
 
+    fn key(&self, (variant, ask): &(usize, Ask)) -> Key {
+        let variant = self.variants[*variant].label.clone();
+        Key { variant, load: self.asked.over.written(ask.load), replicate: ask.replicate }
+    }
+
     /// Returns the runs that are needed, in their order: from the journal, or else run now. `left` runs are expected
     /// until all lines are known, these included; `lines` are the lines so far, or `None` while variants are compared.
     fn run(
@@ -381,12 +399,7 @@ impl Driver<'_> {
         left: usize,
         lines: Option<Vec<(String, Line)>>,
     ) -> Result<Vec<Run>, SearchStop> {
-        let key = |(variant, ask): &(usize, Ask)| Key {
-            variant: self.variants[*variant].label.clone(),
-            load: self.asked.over.written(ask.load),
-            replicate: ask.replicate,
-        };
-        let keys: Vec<Key> = wanted.iter().map(key).collect();
+        let keys: Vec<Key> = wanted.iter().map(|wanted| self.key(wanted)).collect();
         let mut todo: Vec<usize> =
             (0..wanted.len()).filter(|&index| self.journal().get(&keys[index]).is_none()).collect();
         self.so_far().on_round(left.saturating_sub(wanted.len() - todo.len()), lines);

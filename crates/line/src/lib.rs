@@ -24,7 +24,7 @@ pub mod search;
 pub mod so_far;
 mod text;
 
-pub use drive::{News, Room, SearchStop, SearchWatch, draw};
+pub use drive::{News, Room, SearchStop, SearchWatch, Trial, draw, trials};
 pub use lines::Lines;
 pub use over::Over;
 pub use plimsoll_experiment::Slo;
