@@ -100,6 +100,21 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("line", &["experiment", "report", "results", "scenario", "sim", "stats", "text", "traffic", "units"]),
+    // What to turn on: candidates, their lines, and the settings of the best.
+    (
+        "advise",
+        &[
+            "experiment",
+            "line",
+            "report",
+            "results",
+            "scenario",
+            "sim",
+            "stats",
+            "text",
+            "units",
+        ],
+    ),
     // Files of a real network, as a scenario; it runs nothing.
     ("import", &["bursts", "files", "report", "scenario", "stats", "text", "traffic", "units"]),
     // A page on which one turns a scenario's keys, with its server.
@@ -119,6 +134,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "advise",
             "breakdown",
             "bursts",
             "circuits",

@@ -1,0 +1,230 @@
+//! The scenario of a search: the base as it is, and a variant for each candidate over it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use plimsoll_experiment::Slo;
+use plimsoll_scenario::{Overrides, Point, Registry, Scenario, ScenarioError, with_files};
+use plimsoll_units::{Bytes, Span};
+
+use crate::candidates::Candidate;
+
+/// The name of the variant without a change.
+pub const BASE: &str = "as it is";
+
+/// The largest frame of Ethernet in bytes, by which lengths in packets are written in bytes.
+const FRAME: u64 = 1_500;
+
+/// The base of a search: one point of the user's scenario.
+#[derive(Clone, Debug)]
+pub struct Base {
+    /// The settings of the point, one key a line, without the length of a run.
+    settings: String,
+    title: String,
+    /// The length of a run, in words of the scenario.
+    pub duration: Option<String>,
+    files: BTreeMap<String, String>,
+    registry: Registry,
+    /// The workloads that objectives are about.
+    pub objectives: Vec<String>,
+}
+
+impl Base {
+    /// Takes the settings of `point`, which may name the mechanisms of `registry`.
+    pub fn of(registry: &Registry, scenario: &Scenario, point: &Point, slos: &[Slo]) -> Base {
+        let (durations, settings): (Vec<String>, Vec<String>) =
+            point.settings().lines().map(str::to_owned).partition(|line| line.starts_with("run.duration = "));
+        let duration =
+            durations.first().and_then(|line| line.split_once(" = ")).map(|(_, value)| value.to_owned());
+        let mut objectives: Vec<String> = Vec::new();
+        for slo in slos {
+            // A measure such as `p99(queue.client)` is about no workload.
+            if point.model.workload.contains_key(&slo.workload) && !objectives.contains(&slo.workload) {
+                objectives.push(slo.workload.clone());
+            }
+        }
+        Base {
+            settings: settings.iter().map(|line| format!("{line}\n")).collect(),
+            title: scenario.title().to_owned(),
+            duration,
+            files: files(scenario.self_contained()),
+            registry: registry.clone(),
+            objectives,
+        }
+    }
+
+    /// Writes a scenario of these variants, whose runs last `duration`; each variant is a name with its table's lines.
+    fn text(&self, title: &str, duration: Option<&str>, variants: &[(String, String)]) -> String {
+        let mut text = format!("version = 1\ntitle = {}\n{}", quoted(title), self.settings);
+        text.extend(duration.map(|duration| format!("run.duration = {duration}\n")));
+        for (name, lines) in variants {
+            text.push_str(&format!("\n[variant.{}]\n{lines}", quoted(name)));
+        }
+        with_files(&text, &self.files)
+    }
+
+    /// Checks a scenario of the base and these variants, with runs of `length`.
+    ///
+    /// # Errors
+    /// Returns what is wrong with it.
+    pub fn scenario(
+        &self,
+        length: Option<Span>,
+        variants: &[(String, String)],
+    ) -> Result<Scenario, Vec<ScenarioError>> {
+        let all: Vec<(String, String)> =
+            std::iter::once((BASE.to_owned(), String::new())).chain(variants.iter().cloned()).collect();
+        let duration = length.map(|length| format!("\"{}us\"", length.as_us_f64().ceil()));
+        let text = self.text(&self.title, duration.as_deref().or(self.duration.as_deref()), &all);
+        let overrides = Overrides { replicates: 1, ..Overrides::default() };
+        Scenario::parse_from(&self.registry, "advise.toml", &text, Path::new("."), &overrides)
+    }
+
+    /// Returns the title of the scenario.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Writes the scenario of one variant, as a file of its own with the user's run length.
+    pub fn alone(&self, name: &str, lines: &str) -> String {
+        self.text(
+            &format!("{}, with {name}", self.title),
+            self.duration.as_deref(),
+            &[(name.to_owned(), lines.to_owned())],
+        )
+    }
+
+    /// Writes the lines of a candidate's variant.
+    pub fn lines(&self, candidate: &Candidate) -> String {
+        let mut text = String::new();
+        text.extend(candidate.preset.iter().map(|preset| format!("preset = {}\n", quoted(preset))));
+        flatten(&mut text, &mut Vec::new(), &candidate.set);
+        for scale in &candidate.scale {
+            let today = value(&self.settings, &scale.key).and_then(|today| times(&today, scale.times));
+            text.extend(today.map(|value| format!("{} = {value}\n", scale.key)));
+        }
+        if let Some(priority) = candidate.priority {
+            text.extend(
+                self.objectives.iter().map(|name| format!("host.priority.{} = {priority}\n", quoted(name))),
+            );
+        }
+        text
+    }
+
+    /// Returns the tuned forms of a candidate: name and lines, which follow from the settings of its own `point`.
+    pub fn tuned(&self, candidate: &Candidate, lines: &str, point: &Point) -> Vec<(String, String)> {
+        let settings = point.settings();
+        let mut found = Vec::new();
+        for tune in candidate.tune.iter().take(2) {
+            let each: Vec<String> = match tune.key.contains("{objective}") {
+                true => self
+                    .objectives
+                    .iter()
+                    .map(|name| tune.key.replace("{objective}", &quoted(name)))
+                    .collect(),
+                false => vec![tune.key.clone()],
+            };
+            let scaled = tune.times.iter().filter_map(|factor| times(&value(&settings, &tune.key)?, *factor));
+            for value in tune.values.iter().cloned().chain(scaled) {
+                let short = tune.key.rsplit('.').find(|part| !part.starts_with('{')).unwrap_or(&tune.key);
+                let name = format!("{}, {short} {}", candidate.name, value.trim_matches('"'));
+                let set: String = each.iter().map(|key| format!("{key} = {value}\n")).collect();
+                let kept: String = lines
+                    .lines()
+                    .filter(|line| !each.iter().any(|key| line.starts_with(&format!("{key} = "))))
+                    .map(|line| format!("{line}\n"))
+                    .collect();
+                found.push((name, kept + &set));
+            }
+        }
+        found
+    }
+}
+
+/// Returns the value of a key in settings, as TOML.
+pub fn value(settings: &str, key: &str) -> Option<String> {
+    let start = format!("{key} = ");
+    settings.lines().find_map(|line| line.strip_prefix(&start)).map(str::to_owned)
+}
+
+/// Multiplies a quantity, such as `"20 packets"` or `0.5`; `None` for anything else.
+fn times(value: &str, factor: f64) -> Option<String> {
+    let text = value.trim_matches('"');
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let scaled = number.parse::<f64>().ok()? * factor;
+    if unit.is_empty() {
+        return Some(format!("{scaled}"));
+    }
+    Some(format!("\"{}{unit}\"", scaled.round().max(1.0)))
+}
+
+/// Returns a length of a queue in bytes: `30 packets`, or `16KB`.
+pub fn bytes(text: &str) -> Option<u64> {
+    let packets = text.strip_suffix(" packets").and_then(|count| count.parse::<u64>().ok());
+    packets.map_or_else(|| text.parse::<Bytes>().ok().map(Bytes::get), |count| count.checked_mul(FRAME))
+}
+
+/// Writes the values of a table as dotted keys.
+fn flatten(text: &mut String, path: &mut Vec<String>, table: &toml::Table) {
+    for (key, value) in table {
+        path.push(key.clone());
+        match value {
+            toml::Value::Table(table) if !table.is_empty() => flatten(text, path, table),
+            value => text.push_str(&format!("{} = {value}\n", path.join("."))),
+        }
+        path.pop();
+    }
+}
+
+/// Writes a word as a string of TOML.
+fn quoted(word: &str) -> String {
+    toml::Value::String(word.to_owned()).to_string()
+}
+
+/// Returns the files that a self-contained scenario has in its table `files`.
+fn files(text: &str) -> BTreeMap<String, String> {
+    let table: toml::Table = toml::from_str(text).unwrap_or_default();
+    let files = table.get("files").and_then(toml::Value::as_table).cloned().unwrap_or_default();
+    let text = |(name, file): (String, toml::Value)| Some((name, file.get("text")?.as_str()?.to_owned()));
+    files.into_iter().filter_map(text).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_multiplied_with_their_unit() {
+        assert_eq!(times("\"20 packets\"", 0.5).as_deref(), Some("\"10 packets\""));
+        assert_eq!(times("\"16KB\"", 2.0).as_deref(), Some("\"32KB\""));
+        assert_eq!(times("0.5", 0.5).as_deref(), Some("0.25"));
+        assert_eq!(times("\"unlimited\"", 2.0), None);
+        assert_eq!((bytes("20 packets"), bytes("16KB"), bytes("many")), (Some(30_000), Some(16_000), None));
+    }
+
+    #[test]
+    fn a_variant_has_the_keys_of_its_candidate_over_the_base() {
+        let text = plimsoll_shipped::text("quickstart").unwrap();
+        let scenario = Scenario::parse("quickstart", &text, Path::new(".")).unwrap();
+        let slos = [Slo::parse("p99(small) < 1ms").unwrap()];
+        let base = Base::of(&Registry::default(), &scenario, &scenario.points()[0], &slos);
+        for candidate in crate::candidates::candidates() {
+            let lines = base.lines(&candidate);
+            let made = base.scenario(None, &[(candidate.name.clone(), lines.clone())]);
+            let made = made.unwrap_or_else(|errors| panic!("{}: {}", candidate.name, errors[0]));
+            // The base is the first variant of the file, and nothing else.
+            assert_eq!(made.points()[0].model.transport, scenario.points()[0].model.transport);
+            assert_eq!(made.points().len(), 2);
+            for (_, lines) in base.tuned(&candidate, &lines, &made.points()[1]) {
+                base.scenario(None, &[("tuned".to_owned(), lines)]).unwrap();
+            }
+            let alone = base.alone(&candidate.name, &lines);
+            assert_eq!(Scenario::parse("best.toml", &alone, Path::new(".")).unwrap().points().len(), 1);
+        }
+        let ecn =
+            crate::candidates::candidates().into_iter().find(|one| one.name == "small buffers").unwrap();
+        assert_eq!(base.lines(&ecn), "port.switch.buffer = \"125 packets\"\n");
+    }
+}
