@@ -11,7 +11,7 @@ use plimsoll_units::Span;
 
 use crate::candidates::{Candidate, Have, candidates, capabilities};
 use crate::search::AdviseWatch;
-use crate::variants::Base;
+use crate::variants::{Base, settings};
 
 /// A question for advice, as a user writes it.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -226,6 +226,6 @@ impl Prepared {
     /// Returns the settings of a variant, one key a line.
     pub(crate) fn settings(&self, name: &str) -> Option<(String, &Model)> {
         let point = self.scenario.points().iter().find(|point| point.variant == name)?;
-        Some((point.settings(), &point.model))
+        Some((settings(point), &point.model))
     }
 }

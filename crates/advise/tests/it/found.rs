@@ -6,14 +6,17 @@ use plimsoll_report::{Format, TableStyle};
 
 use super::*;
 
+/// The quickstart in short: transfers of 1 MB, so that a run of a fifth of a second has many.
+const SMALL: &[&str] = &["workload.background.size=1MB", "run.duration=2s", "run.warmup=20ms"];
+
 fn shown(advice: &Advice) -> String {
     advice.render(Format::Table, &TableStyle { width: 200, ..TableStyle::default() })
 }
 
 #[test]
 fn hull_or_dctcp_on_the_quickstart() {
-    let scenario = shipped("quickstart", &[]);
-    let (_, advice) = ask(&scenario, &question("p99(small) < 1ms", 1_000), &Calls::default());
+    let scenario = shipped("quickstart", SMALL);
+    let (_, advice) = ask(&scenario, &question("p99(small) < 1ms", 200), &Calls::default());
     eprintln!("{}", shown(&advice));
     let best = advice.best().unwrap();
     assert!(
@@ -25,27 +28,24 @@ fn hull_or_dctcp_on_the_quickstart() {
 
 /// QJump's testbed with requests of one packet beside transfers between all hosts.
 const QJUMP: &str = r#"
-[run]
-duration = "40ms"
-warmup = "5ms"
 [workload.requests]
 kind = "rpc"
 client = "h0"
 servers = ["h5", "h10"]
 request = "100B"
 response = "100B"
-load = "16Mbps"
+load = "80Mbps"
 [workload.background]
 kind = "all-to-all"
-size = "1MB"
+size = "200KB"
 load = 0.3
 "#;
 
 #[test]
 fn qjump_on_its_testbed() {
     let text = plimsoll_shipped::text("qjump/testbed").unwrap();
-    let scenario = load(&format!("{text}{QJUMP}"), &[]);
-    let (_, advice) = ask(&scenario, &question("p99(requests) < 200us", 400), &Calls::default());
+    let scenario = load(&format!("{text}{QJUMP}"), &["run.duration=8ms", "run.warmup=1ms"]);
+    let (_, advice) = ask(&scenario, &question("p99(requests) < 105us", 300), &Calls::default());
     eprintln!("{}", shown(&advice));
     assert!(advice.best().unwrap().name.starts_with("qjump"), "{}", advice.best().unwrap().name);
 }
@@ -53,11 +53,11 @@ fn qjump_on_its_testbed() {
 /// DeTail's pages in a smaller network of the same kind: 16 hosts, paths to choose from, oversubscribed.
 const DETAIL: &str = r#"
 version = 1
-title = "pages beside 1 MB transfers"
+title = "pages beside transfers"
 [run]
-duration = "300ms"
-warmup = "50ms"
-drain = "1s"
+duration = "80ms"
+warmup = "10ms"
+drain = "500ms"
 [topology]
 kind = "leaf-spine"
 leaves = 4
@@ -80,20 +80,20 @@ handshake = false
 [workload.pages]
 kind = "pages"
 size = "8KB"
-pages_per_second = 60
+pages_per_second = 300
 order = "sequential"
 retrievals = 10
 front_ends = ["h0", "h2", "h4", "h6", "h8", "h10", "h12", "h14"]
 [workload.background]
 kind = "all-to-all"
-size = "1MB"
+size = "200KB"
 load = 0.2
 "#;
 
 #[test]
 fn detail_on_its_pages() {
     let scenario = load(DETAIL, &[]);
-    let (_, advice) = ask(&scenario, &question("p99(pages) < 10ms", 400), &Calls::default());
+    let (_, advice) = ask(&scenario, &question("p99(pages) < 10ms", 100), &Calls::default());
     eprintln!("{}", shown(&advice));
     assert!(advice.best().unwrap().name.starts_with("detail"), "{}", advice.best().unwrap().name);
 }
@@ -110,8 +110,8 @@ fn nothing_where_the_load_is_far_below_the_line() {
 
 #[test]
 fn a_fabric_without_anything_has_few_candidates() {
-    let scenario = shipped("quickstart", &[]);
-    let mut question = question("p99(small) < 1ms", 400);
+    let scenario = shipped("quickstart", SMALL);
+    let mut question = question("p99(small) < 1ms", 200);
     question.have = plimsoll_advise::Have::parse(Some("linux hosts")).unwrap();
     let (_, advice) = ask(&scenario, &question, &Calls::default());
     let names: Vec<&str> = advice.ranking.iter().map(|one| one.name.as_str()).collect();
@@ -124,8 +124,8 @@ fn a_fabric_without_anything_has_few_candidates() {
 
 #[test]
 fn a_budget_ends_the_search_with_what_is_known_and_a_larger_one_resumes_it() {
-    let scenario = shipped("quickstart", &[]);
-    let question = question("p99(small) < 1ms", 200);
+    let scenario = shipped("quickstart", SMALL);
+    let question = question("p99(small) < 1ms", 100);
     let dir = tempfile::tempdir().unwrap();
     let within = |most: Option<usize>| {
         let watch = Calls { most, ..Calls::default() };
