@@ -144,7 +144,7 @@ impl Advice {
             said.push(format!("nothing that was tried is known to meet {}", self.objectives));
         }
         said.extend(self.untried.iter().map(|(name, reason)| format!("{name} was not tried: {reason}")));
-        said.extend(self.notes.iter().cloned());
+        said.extend(self.notes.iter().map(|note| format!("note: {note}")));
         said
     }
 
