@@ -143,7 +143,7 @@ fn a_budget_ends_the_search_with_what_is_known_and_a_larger_one_resumes_it() {
         let runs = std::fs::read_to_string(dir.path().join("runs.jsonl")).unwrap().lines().count();
         (advice, first, runs)
     };
-    let (short, first, few) = within(Some(600));
+    let (short, first, few) = within(Some(100));
     assert!(first[0].ranking.iter().all(|one| one.line.is_none()));
     assert!(short.ranking.iter().any(|one| one.state != plimsoll_advise::State::Searched));
     let (whole, _, all) = within(None);
