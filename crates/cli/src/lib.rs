@@ -5,6 +5,7 @@
 //! Results go to stdout; everything else goes to stderr. The exit status is 0, 1 (a finding: a figure is off, a load is
 //! above its line), 2 (an error), or 128 plus the signal's number after Ctrl-C.
 
+mod advise;
 #[cfg(target_os = "linux")]
 mod breakdown;
 mod bursts;
@@ -97,6 +98,7 @@ subcommands! {
     "Simulate" {
         Run in run,
         Line in line,
+        Advise in advise,
         Compare in compare,
         Figure in figure,
         Replay in replay,

@@ -1,5 +1,7 @@
 //! Makes the runs that the searches of all variants request, on all cores, until every line is known.
 
+mod trials;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,6 +26,7 @@ use crate::question::Asked;
 use crate::reach::Reach;
 use crate::search::{Ask, FirstLook, Line, SearchRange, SearchState, Slos, VariantSearch, rounded};
 use crate::so_far::{Judged, SoFar};
+pub use trials::{Trial, trials};
 
 /// The number of times that a run with too few messages is made ten times as long, to measure their rate.
 const LENGTHENED: u32 = 5;
@@ -499,6 +502,12 @@ impl<'a> Driver<'a> {
         Ok(&self.models[&written])
     }
 
+    fn key(&self, (variant, ask): &(usize, Ask)) -> Key {
+        let variant = self.variants[*variant].label.clone();
+        let load = self.asked.over.written(ask.load);
+        Key { variant, load, replicate: ask.replicate, is_short: self.is_first_look }
+    }
+
     /// Returns the runs that are needed, in their order: from the journal, or else run now. `left` runs are expected
     /// until all lines are known, these included; `lines` are the lines so far, or `None` while variants are compared.
     fn run(
@@ -507,13 +516,7 @@ impl<'a> Driver<'a> {
         left: usize,
         lines: Option<Vec<(String, Line)>>,
     ) -> Result<Vec<Run>, SearchStop> {
-        let key = |(variant, ask): &(usize, Ask)| Key {
-            variant: self.variants[*variant].label.clone(),
-            load: self.asked.over.written(ask.load),
-            replicate: ask.replicate,
-            is_short: self.is_first_look,
-        };
-        let keys: Vec<Key> = wanted.iter().map(key).collect();
+        let keys: Vec<Key> = wanted.iter().map(|wanted| self.key(wanted)).collect();
         let mut todo: Vec<usize> =
             (0..wanted.len()).filter(|&index| self.journal().get(&keys[index]).is_none()).collect();
         self.so_far().on_round(left.saturating_sub(wanted.len() - todo.len()), lines);

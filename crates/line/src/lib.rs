@@ -26,7 +26,7 @@ mod smaller;
 pub mod so_far;
 mod text;
 
-pub use drive::{News, Room, SearchStop, SearchWatch, affordable, draw};
+pub use drive::{News, Room, SearchStop, SearchWatch, Trial, affordable, draw, trials};
 pub use lines::Lines;
 pub use over::Over;
 pub use plimsoll_experiment::Slo;

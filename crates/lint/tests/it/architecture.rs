@@ -100,6 +100,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("line", &["experiment", "report", "results", "scenario", "sim", "stats", "text", "traffic", "units"]),
+    // What to turn on: candidates, their lines, and the settings of the best.
+    ("advise", &["experiment", "line", "report", "results", "scenario", "sim", "stats", "text", "units"]),
     // Files of a real network, as a scenario; it runs nothing.
     ("import", &["bursts", "files", "report", "scenario", "stats", "text", "traffic", "units"]),
     // A page on which one turns a scenario's keys, with its server.
@@ -119,6 +121,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "advise",
             "breakdown",
             "bursts",
             "circuits",
@@ -201,8 +204,18 @@ fn nothing_depends_on_the_command_line() {
 /// that says so.
 #[test]
 fn strangers_files_are_opened_by_one_function() {
-    let crates =
-        ["chronos-load", "cli", "import", "line", "models", "report", "reproduce", "results", "scenario", "sim"];
+    let crates = [
+        "chronos-load",
+        "cli",
+        "import",
+        "line",
+        "models",
+        "report",
+        "reproduce",
+        "results",
+        "scenario",
+        "sim",
+    ];
     let opens =
         ["File::open(", "File::options(", "File::create(", "OpenOptions", "fs::read(", "read_to_string("];
     // The kernel's files, folders that are only synced, files that this process has made, and tests.

@@ -1,0 +1,31 @@
+//! The files that turn a candidate on are those that the programs read.
+
+use plimsoll_advise::Applied;
+use plimsoll_host::Policy;
+
+use super::*;
+
+#[test]
+fn the_files_of_every_candidate_are_read_by_what_they_are_for() {
+    let scenario = shipped("quickstart", &[]);
+    let watch = Calls { most: Some(1), ..Calls::default() };
+    let (prepared, advice) = ask(&scenario, &question("p99(small) < 1ms", 200), &watch);
+    let mut policies = 0;
+    for one in &advice.ranking {
+        let Some(applied) = Applied::one(&prepared, &advice, one) else { continue };
+        if let Some(policy) = &applied.policy {
+            let parsed = Policy::parse(policy, "advised");
+            assert!(parsed.is_ok(), "{}: {}\n{policy}", one.name, parsed.unwrap_err());
+            policies += 1;
+        }
+        let made = Scenario::parse("best.toml", &applied.scenario, Path::new("."));
+        let made = made.unwrap_or_else(|errors| panic!("{}: {}", one.name, errors[0]));
+        assert_eq!(made.points().len(), 1);
+        assert_eq!(made.points()[0].model.run.duration, scenario.points()[0].model.run.duration);
+        let texts = format!("{}{}", applied.settings, applied.policy.unwrap_or_default());
+        for section in ["port", "host", "topology", "transport"] {
+            assert!(!texts.contains(&format!("<{section}.")), "{}: a key has no value\n{texts}", one.name);
+        }
+    }
+    assert_eq!(policies, 4, "dctcp, hull, qjump and phantom queues have a part at hosts");
+}

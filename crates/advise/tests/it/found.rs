@@ -1,0 +1,155 @@
+//! Networks whose best mechanism is known.
+#![allow(clippy::print_stderr, reason = "a test; its runner shows it where it fails")]
+
+use plimsoll_advise::{BASE, Have};
+use plimsoll_report::{Format, TableStyle};
+
+use super::*;
+
+/// The quickstart in short: transfers of 1 MB, so that a run of a fifth of a second has many.
+const SMALL: &[&str] = &["workload.background.size=1MB", "run.duration=2s", "run.warmup=20ms"];
+
+fn shown(advice: &Advice) -> String {
+    advice.render(Format::Table, &TableStyle { width: 200, ..TableStyle::default() })
+}
+
+#[test]
+fn hull_or_dctcp_on_the_quickstart() {
+    let scenario = shipped("quickstart", SMALL);
+    let (_, advice) = ask(&scenario, &question("p99(small) < 1ms", 200), &Calls::default());
+    eprintln!("{}", shown(&advice));
+    let best = advice.best().unwrap();
+    assert!(
+        ["hull", "dctcp", "DCTCP, phantom queues"].iter().any(|name| best.name.starts_with(name)),
+        "{}",
+        best.name
+    );
+}
+
+/// QJump's testbed with requests of one packet beside transfers between all hosts.
+const QJUMP: &str = r#"
+[workload.requests]
+kind = "rpc"
+client = "h0"
+servers = ["h5", "h10"]
+request = "100B"
+response = "100B"
+load = "80Mbps"
+[workload.background]
+kind = "all-to-all"
+size = "200KB"
+load = 0.3
+"#;
+
+#[test]
+fn qjump_on_its_testbed() {
+    let text = plimsoll_shipped::text("qjump/testbed").unwrap();
+    let scenario = load(&format!("{text}{QJUMP}"), &["run.duration=8ms", "run.warmup=1ms"]);
+    // Its switches are those of 2015: no queues of pFabric.
+    let mut question = question("p99(requests) < 120us", 300);
+    question.have = Have::parse(Some("ecn, 8 queues, pfc, buffers, linux hosts")).unwrap();
+    let (_, advice) = ask(&scenario, &question, &Calls::default());
+    eprintln!("{}", shown(&advice));
+    assert!(advice.best().unwrap().name.starts_with("qjump"), "{}", advice.best().unwrap().name);
+}
+
+/// DeTail's pages in a smaller network of the same kind: 16 hosts, paths to choose from, oversubscribed.
+const DETAIL: &str = r#"
+version = 1
+title = "pages beside transfers"
+[run]
+duration = "80ms"
+warmup = "10ms"
+drain = "500ms"
+[topology]
+kind = "leaf-spine"
+leaves = 4
+spines = 2
+hosts_per_leaf = 4
+rate = "1Gbps"
+fabric_rate = "1Gbps"
+delay = "10us"
+[port.switch]
+buffer = "128KB"
+[transport]
+min_window = 1
+recovery = "newreno"
+min_rto = "10ms"
+initial_rto = "10ms"
+rto_granularity = "1ms"
+ack_every = 1
+initial_window = 10
+handshake = false
+[workload.pages]
+kind = "pages"
+size = "8KB"
+pages_per_second = 300
+order = "sequential"
+retrievals = 10
+front_ends = ["h0", "h2", "h4", "h6", "h8", "h10", "h12", "h14"]
+[workload.background]
+kind = "all-to-all"
+size = "200KB"
+load = 0.2
+"#;
+
+#[test]
+fn detail_on_its_pages() {
+    let scenario = load(DETAIL, &[]);
+    // What DeTail asks of switches, and no queues of pFabric.
+    let mut question = question("p99(pages) < 10ms", 100);
+    let have = "ecn, 8 queues, pfc, adaptive paths, spraying, buffers, linux hosts";
+    question.have = Have::parse(Some(have)).unwrap();
+    let (_, advice) = ask(&scenario, &question, &Calls::default());
+    eprintln!("{}", shown(&advice));
+    assert!(advice.best().unwrap().name.starts_with("detail"), "{}", advice.best().unwrap().name);
+}
+
+#[test]
+fn nothing_where_the_load_is_far_below_the_line() {
+    let scenario = shipped("quickstart", &["workload.background.load=0.02"]);
+    let (prepared, advice) = ask(&scenario, &question("p99(small) < 50ms", 400), &Calls::default());
+    assert!(!advice.is_needed && advice.is_met && advice.ranking.is_empty(), "{}", shown(&advice));
+    assert!((advice.tried_at / advice.over.today - 2.0).abs() < 1e-9);
+    assert!(advice.sentences()[0].starts_with("nothing is needed: TCP meets p99(small) < 50ms at 0.04"));
+    assert_eq!(plimsoll_advise::Applied::of(&prepared, &advice), None);
+}
+
+#[test]
+fn a_fabric_without_anything_has_few_candidates() {
+    let scenario = shipped("quickstart", SMALL);
+    let mut question = question("p99(small) < 1ms", 200);
+    question.have = Have::parse(Some("linux hosts")).unwrap();
+    let (_, advice) = ask(&scenario, &question, &Calls::default());
+    let names: Vec<&str> = advice.ranking.iter().map(|one| one.name.as_str()).collect();
+    assert!(names.contains(&BASE) && names.contains(&"linux") && !names.contains(&"dctcp"), "{names:?}");
+    assert!(advice.untried.contains(&("dctcp".to_owned(), "needs ecn".to_owned())));
+    // Its hosts have a queue for each flow already.
+    let nics = advice.ranking.iter().find(|one| one.name == "per-flow NICs").unwrap();
+    assert_eq!(nics.state, plimsoll_advise::State::WithoutEffect);
+}
+
+#[test]
+fn a_budget_ends_the_search_with_what_is_known_and_a_larger_one_resumes_it() {
+    let scenario = shipped("quickstart", SMALL);
+    let question = question("p99(small) < 1ms", 60);
+    let dir = tempfile::tempdir().unwrap();
+    let within = |most: Option<usize>| {
+        let watch = Calls { most, ..Calls::default() };
+        let prepared = prepare(&Registry::default(), &scenario, &question, &watch).unwrap();
+        let advice = advise(&prepared, dir.path(), ROOM, &watch).unwrap();
+        let first = watch.first.into_inner().unwrap();
+        assert_eq!(first.len(), 1, "a first ranking stands, once");
+        let runs = std::fs::read_to_string(dir.path().join("runs.jsonl")).unwrap().lines().count();
+        (advice, first, runs)
+    };
+    let (short, first, few) = within(Some(100));
+    assert!(first[0].ranking.iter().all(|one| one.line.is_none()));
+    assert!(short.ranking.iter().any(|one| one.state != plimsoll_advise::State::Searched));
+    let (whole, _, all) = within(None);
+    assert!(few > 0 && few < all, "{few} {all}");
+    assert!(whole.best().is_some());
+    // A third search finds all its runs.
+    let (again, _, same) = within(None);
+    assert_eq!((again, same), (whole, all));
+}
