@@ -80,8 +80,8 @@ pub fn apply(
     Ok(())
 }
 
-/// Confirms the policy `name`, or the pending change of it, so that the process that applied it no longer rolls it back.
-/// Returns false if it is not applied.
+/// Confirms the policy `name`, or the pending change of it, so that the process that applied it no longer rolls it
+/// back. Returns false if it is not applied.
 ///
 /// # Errors
 /// Returns an error if the policy is applied in part, or the confirmation cannot be written.

@@ -3,8 +3,8 @@
 //!
 //! A folder without a plan belongs to an apply that had not begun, or to a rollback that was complete.
 //!
-//! While a changed policy takes the place of an applied one, `change.json` has its plan and `change-progress` a byte for
-//! each part of the change that has begun; `plan.json` still has the earlier plan, to which a rollback returns. The
+//! While a changed policy takes the place of an applied one, `change.json` has its plan and `change-progress` a byte
+//! for each part of the change that has begun; `plan.json` still has the earlier plan, to which a rollback returns. The
 //! change is final when `change.json` takes the place of `plan.json`; `earlier.json` then has the earlier policy.
 //!
 //! A rollback executes its journal as root. Therefore journals are stored and trusted only where only root can have

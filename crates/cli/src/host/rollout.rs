@@ -28,10 +28,12 @@ pub struct RolloutArgs {
     pub on: Option<std::path::PathBuf>,
     /// Number of hosts of the first wave. The next wave begins when all hosts of a wave are confirmed; if one fails,
     /// the wave is rolled back, and no other begins.
-    #[arg(long, value_name = "HOSTS", default_value_t = 1, requires = "on", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "HOSTS", default_value_t = 1, requires = "on")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     wave: u32,
     /// Factor by which each wave is larger than the one before.
-    #[arg(long, value_name = "FACTOR", default_value_t = 1, requires = "on", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "FACTOR", default_value_t = 1, requires = "on")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     growth: u32,
     /// Command that runs another one at a host; `{host}` is the host's name. Words are separated by spaces, and no
     /// shell reads them.
