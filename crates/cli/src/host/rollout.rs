@@ -47,7 +47,7 @@ pub struct RolloutArgs {
     /// Name or path of this program at the hosts.
     #[arg(long, value_name = "PROGRAM", default_value = "plimsoll", requires = "on")]
     remote: String,
-    /// Form of the result: a row a host, with its wave, its state, and its last message.
+    /// Form of the result, a row a host, with its wave, its state, and its last message.
     #[arg(long, value_name = "FORMAT", default_value = "table", requires = "on")]
     format: Format,
 }
