@@ -84,14 +84,14 @@ pub struct Rollout {
 }
 
 impl Rollout {
-    /// Creates a rollout to `hosts` hosts, none of which has begun; [`Rollout::next`] returns its first commands.
+    /// Creates a rollout to `hosts` hosts, none of which has begun; [`Rollout::next_commands`] returns its first commands.
     pub fn new(hosts: usize, sizes: WaveSizes) -> Rollout {
         let (size, growth) = (sizes.first.max(1), sizes.growth.max(1));
         Rollout { hosts: vec![HostState::Waiting; hosts], wave: 0..0, size, growth, has_failed: false }
     }
 
     /// Returns the commands to run now, each once, with the indices of their hosts.
-    pub fn next(&mut self) -> Vec<(usize, HostCommand)> {
+    pub fn next_commands(&mut self) -> Vec<(usize, HostCommand)> {
         let is = |state: HostState| self.hosts[self.wave.clone()].contains(&state);
         if is(HostState::Applying) || is(HostState::Confirming) || is(HostState::RollingBack) {
             return Vec::new();
@@ -199,7 +199,7 @@ mod tests {
         let mut rollout = Rollout::new(hosts, sizes);
         let mut waves = Vec::new();
         while !rollout.is_over() {
-            let commands = rollout.next();
+            let commands = rollout.next_commands();
             if commands.iter().any(|(_, command)| *command == HostCommand::Apply) {
                 waves.push(commands.iter().map(|(host, _)| *host).collect());
             }
@@ -253,7 +253,7 @@ mod tests {
                 if turn == stop_at {
                     rollout.stop();
                 }
-                open.extend(rollout.next());
+                open.extend(rollout.next_commands());
                 let wave = rollout.wave();
                 for (host, state) in rollout.hosts().iter().enumerate() {
                     let is_settled = matches!(state, HostState::Waiting | HostState::Confirmed);

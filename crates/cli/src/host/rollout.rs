@@ -152,7 +152,7 @@ impl Fleet<'_> {
                 note!("interrupted: the present wave is rolled back");
                 rollout.stop();
             }
-            let commands = rollout.next();
+            let commands = rollout.next_commands();
             if commands.iter().any(|(_, command)| *command == HostCommand::Apply) {
                 waves += 1;
                 let names =

@@ -22,10 +22,10 @@ impl Facts for Beneath<'_> {
         let Some(mut device) = self.facts.device(name)? else { return Ok(None) };
         for step in self.steps.iter().rev() {
             match step {
-                Step::Segments { device: of, before, after } if of == name => {
-                    if device.gso_max_segs == *after {
-                        device.gso_max_segs = *before;
-                    }
+                Step::Segments { device: of, before, after }
+                    if of == name && device.gso_max_segs == *after =>
+                {
+                    device.gso_max_segs = *before;
                 }
                 Step::Clsact { device: of } if of == name => device.clsact = false,
                 _ => {}

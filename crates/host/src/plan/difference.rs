@@ -156,8 +156,6 @@ pub struct PlanChange {
     pub plan: ApplyPlan,
     /// The steps that differ.
     pub difference: Difference,
-    /// The policy in force, which the change replaces.
-    pub earlier: Policy,
 }
 
 /// Plans `policy` in place of `applied`, its version in force.
@@ -194,7 +192,7 @@ pub fn plan_change(
     }
     let plan = plan(policy, &Beneath { facts, steps }, folders)?;
     let difference = Difference::between(steps, &plan.steps);
-    Ok(PlanChange { plan, difference, earlier: applied.plan.policy.clone() })
+    Ok(PlanChange { plan, difference })
 }
 
 /// Prints the part as a line of a diff.
