@@ -113,9 +113,19 @@ impl Rollout {
         self.command(HostCommand::Apply, HostState::Applying, |_| true)
     }
 
-    /// Records the reply of host `host` to its command. A reply that belongs to no command of the host is ignored.
-    pub fn on_reply(&mut self, host: usize, reply: HostReply) {
+    /// Records the reply of host `host` to `command`. A reply to a command that another one has followed is ignored: an
+    /// apply also ends when it is rolled back.
+    pub fn on_reply(&mut self, host: usize, command: HostCommand, reply: HostReply) {
         let Some(state) = self.hosts.get_mut(host) else { return };
+        let awaited = match state {
+            HostState::Applying | HostState::Applied => HostCommand::Apply,
+            HostState::Confirming => HostCommand::Confirm,
+            HostState::RollingBack => HostCommand::RollBack,
+            _ => return,
+        };
+        if command != awaited {
+            return;
+        }
         *state = match (*state, reply) {
             (HostState::Applying, HostReply::Applied) => HostState::Applied,
             (HostState::Applying, HostReply::Unchanged) => HostState::Confirmed,
@@ -209,7 +219,7 @@ mod tests {
                     HostCommand::Apply => HostReply::Applied,
                     HostCommand::Confirm | HostCommand::RollBack => HostReply::Done,
                 };
-                rollout.on_reply(host, reply);
+                rollout.on_reply(host, command, reply);
             }
         }
         (rollout, waves)
@@ -231,6 +241,18 @@ mod tests {
         assert_eq!(rollout.hosts(), [Confirmed, Confirmed, RolledBack, RolledBack, Waiting, Waiting]);
         let (rollout, _) = run(3, sizes(2, 1), Some((0, HostCommand::Apply)));
         assert_eq!(rollout.hosts(), [RolledBack, RolledBack, Waiting]);
+    }
+
+    #[test]
+    fn an_apply_that_ends_by_its_rollback_is_no_failure_of_the_rollback() {
+        let mut rollout = Rollout::new(2, sizes(2, 1));
+        rollout.next_commands();
+        rollout.on_reply(0, HostCommand::Apply, HostReply::Applied);
+        rollout.on_reply(1, HostCommand::Apply, HostReply::Failed);
+        assert_eq!(rollout.next_commands().len(), 2);
+        rollout.on_reply(0, HostCommand::Apply, HostReply::Failed);
+        rollout.on_reply(0, HostCommand::RollBack, HostReply::Done);
+        assert_eq!(rollout.hosts()[0], HostState::RolledBack);
     }
 
     proptest! {
@@ -265,7 +287,7 @@ mod tests {
                 prop_assert!(!open.is_empty(), "nothing is under way: {:?}", rollout);
                 let (which, luck) = draws.next().unwrap_or((0, 9));
                 let (host, command) = open.swap_remove(which % open.len());
-                rollout.on_reply(host, match (luck, command) {
+                rollout.on_reply(host, command, match (luck, command) {
                     (0, _) => HostReply::Failed,
                     (1, HostCommand::Apply) => HostReply::Unchanged,
                     (_, HostCommand::Apply) => HostReply::Applied,

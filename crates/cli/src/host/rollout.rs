@@ -163,7 +163,7 @@ impl Fleet<'_> {
                 self.hosts[host].wave.get_or_insert(waves);
                 if let Err(error) = self.start(host, command) {
                     self.hosts[host].message = format!("{error:#}");
-                    rollout.on_reply(host, HostReply::Failed);
+                    rollout.on_reply(host, command, HostReply::Failed);
                 }
             }
             self.listen(&mut rollout);
@@ -221,7 +221,7 @@ impl Fleet<'_> {
             let line = plimsoll_text::printable(&line).into_owned();
             note!("{}: {line}", self.hosts[host].name);
             if command == HostCommand::Apply && line.starts_with(super::TO_KEEP_IT) {
-                rollout.on_reply(host, HostReply::Applied);
+                rollout.on_reply(host, command, HostReply::Applied);
                 let applies = |one: &&mut Running| one.host == host && one.command == command;
                 self.running.iter_mut().filter(applies).for_each(|one| one.has_replied = true);
             } else {
@@ -250,7 +250,7 @@ impl Fleet<'_> {
                 (HostCommand::Apply, true) => HostReply::Unchanged,
                 (HostCommand::Confirm | HostCommand::RollBack, true) => HostReply::Done,
             };
-            rollout.on_reply(one.host, reply);
+            rollout.on_reply(one.host, one.command, reply);
             self.running.swap_remove(index);
         }
         Ok(())
