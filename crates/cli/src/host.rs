@@ -1,15 +1,19 @@
 //! Implements `plimsoll host`, which plans, applies, observes and rolls back policies of this host.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context as _, Result, anyhow};
 use clap::Subcommand;
-use plimsoll_host::{ApplyPlan, Host, Policy, PolicyJournal, PolicyName, StateFolders, UnitName};
+use plimsoll_host::{ApplyPlan, Host, PlanChange, Policy, PolicyJournal, PolicyName, StateFolders, UnitName};
 use plimsoll_process::note;
 use plimsoll_scenario::Registry;
 use plimsoll_units::Span;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::memory::{self, Work};
 use crate::output::{self, Done};
@@ -21,6 +25,7 @@ mod kernel;
 #[cfg(not(feature = "kernel"))]
 #[path = "host/without_programs.rs"]
 mod kernel;
+mod rollout;
 
 /// Install mechanisms on this host by a policy: plan its changes, apply it, observe it, roll it back.
 ///
@@ -58,17 +63,22 @@ struct PlanArgs {
 
 /// Apply the policy: check every step, record the state before it, then change the host.
 ///
+/// If an earlier version of the policy is applied, only the steps that differ are undone or made. With --on, the policy
+/// is applied at other hosts instead, in waves.
+///
 /// Waits while another process changes the host by a policy. If a step fails, the steps before it are undone. If this
 /// process is killed, `plimsoll host rollback` restores the host.
 #[derive(clap::Args)]
 struct ApplyArgs {
-    /// File of the policy.
+    /// File of the policy; `-` reads standard input.
     #[arg(value_name = "POLICY.toml")]
     policy: PathBuf,
     /// Wait this long for `plimsoll host confirm`, or for Enter on a terminal in the foreground. Without it, or at
     /// Ctrl-C, SIGTERM or the loss of the terminal, roll back: for a host that the policy may cut off.
     #[arg(long, value_name = "TIME")]
     confirm_within: Option<Span>,
+    #[command(flatten)]
+    rollout: rollout::RolloutArgs,
 }
 
 /// Show budgets, passed and refused packets, marks and phantom queues.
@@ -97,12 +107,17 @@ struct NameArgs {
 /// modified it since.
 ///
 /// Changes in another network namespace are undone there, if it can be found and entered; otherwise nothing is undone,
-/// and a message says where to run the command.
+/// and a message says where to run the command. A change of an applied policy that is interrupted or not confirmed is
+/// reverted to the earlier version; the next rollback undoes that.
 #[derive(clap::Args)]
 struct RollbackArgs {
     /// File or name of the policy.
-    #[arg(value_name = "POLICY")]
-    policy: PolicySubject,
+    #[arg(value_name = "POLICY", required_unless_present = "last")]
+    policy: Option<PolicySubject>,
+    /// Undo only the last apply of this version of the policy, confirmed or not, so that the version that it has
+    /// replaced is in force again; do nothing where another version is. `-` reads standard input.
+    #[arg(long, value_name = "POLICY.toml", conflicts_with_all = ["policy", "gone"])]
+    last: Option<PathBuf>,
     /// Undo the rest of a policy whose devices, network namespace, pins or cgroups are gone for good.
     #[arg(long)]
     gone: bool,
@@ -156,6 +171,11 @@ impl FromStr for PolicySubject {
 }
 
 pub fn run(args: &Args, _: &Registry) -> Done {
+    if let Some(Action::Apply(ApplyArgs { policy, confirm_within: Some(within), rollout })) = &args.action
+        && let Some(list) = &rollout.on
+    {
+        return rollout::run(policy, list, *within, rollout);
+    }
     if let Some(Action::Apply(_) | Action::Rollback(_)) = &args.action {
         memory::begin(Work::Host);
     }
@@ -167,24 +187,67 @@ pub fn run(args: &Args, _: &Registry) -> Done {
     }
 }
 
-fn planned(path: &Path, folders: &StateFolders) -> Result<ApplyPlan> {
-    let policy = Policy::read(path)?;
-    Ok(plimsoll_host::plan(&policy, &Host, folders)?)
+/// Reads a policy from a file, or from standard input.
+fn read_policy(path: &Path) -> Result<Policy> {
+    if path != Path::new("-") {
+        return Ok(Policy::read(path)?);
+    }
+    let mut text = String::new();
+    let mut bounded = std::io::stdin().lock().take(POLICY_BYTES_MAX);
+    bounded.read_to_string(&mut text).context("cannot read the policy from standard input")?;
+    Policy::parse(&text, "").map_err(|error| anyhow!("standard input: {error}"))
+}
+
+/// The changes that an apply makes.
+enum Planned {
+    /// The policy is not applied yet.
+    First(ApplyPlan),
+    /// An earlier version of it is applied.
+    Changed(PlanChange),
+}
+
+fn planned(policy: &Policy, folders: &StateFolders) -> Result<Planned, plimsoll_host::Error> {
+    let applied = match PolicyJournal::of(folders, policy.name()).read() {
+        // The plan has a note about this.
+        Err(error) if error.is_denied() => None,
+        journal => journal?,
+    };
+    match applied {
+        Some(applied) => plimsoll_host::plan_change(policy, &applied, &Host, folders).map(Planned::Changed),
+        None => plimsoll_host::plan(policy, &Host, folders).map(Planned::First),
+    }
 }
 
 fn show(path: &Path, folders: &StateFolders) -> Done {
-    let plan = planned(path, folders)?;
-    let name = plan.policy.name();
-    let applied = match PolicyJournal::of(folders, name).read() {
-        // The plan has a note about this.
-        Err(error) if error.is_denied() => false,
-        journal => journal?.is_some(),
+    let policy = read_policy(path)?;
+    let name = policy.name();
+    let text = match planned(&policy, folders)? {
+        Planned::First(plan) => format!("policy {name}: would change\n\n{plan}"),
+        Planned::Changed(change) if change.difference.is_empty() => {
+            format!("policy {name}: applied already; nothing would change (=)\n\n{change}")
+        }
+        Planned::Changed(change) => {
+            format!("policy {name}: applied already; would change, except for =\n\n{change}")
+        }
     };
-    let state = if applied { "applied already; from here it would change" } else { "would change" };
-    output::print(&format!("policy {name}: {state}\n\n{plan}"))?;
+    output::print(&text)?;
     match kernel::LACKS {
         None => note!("nothing was changed; to apply the policy: plimsoll host apply {}", path.display()),
         Some(lacks) => note!("nothing was changed, and the policy cannot be applied: {lacks}"),
     }
     Ok(ExitCode::SUCCESS)
 }
+
+/// Watches the signals that would otherwise end this process within a change; 0 means none yet.
+fn watched() -> Result<Arc<AtomicUsize>> {
+    let caught = Arc::new(AtomicUsize::new(0));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register_usize(signal, caught.clone(), signal as usize)?;
+    }
+    Ok(caught)
+}
+
+/// The largest policy on standard input, in bytes.
+const POLICY_BYTES_MAX: u64 = 1 << 20;
+/// The beginning of the message of an apply that waits for its confirmation, by which a rollout recognizes it.
+const TO_KEEP_IT: &str = "to keep it, ";

@@ -6,8 +6,8 @@ use crate::here::{DeviceMismatch, Entered, Here};
 use crate::journal::{Applied, PolicyJournal};
 use crate::lock::HostLock;
 use crate::names::PolicyName;
-use crate::step::{Step, System, Undone};
-use crate::{ApplyPlan, Error};
+use crate::step::{Step, System};
+use crate::{ApplyPlan, Error, change};
 
 /// The progress of an apply. A process may end at any of these points; a rollback then restores the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +29,8 @@ pub struct RolledBack {
     pub left: Vec<String>,
     /// The path by which the policy's network namespace was entered, if it is not this thread's.
     pub network: Option<PathBuf>,
+    /// Whether an earlier version of the policy is in force again.
+    pub to_earlier: bool,
 }
 
 /// Applies `plan`, which must have been made under the same lock: checks all steps, writes the journal, and makes the
@@ -48,7 +50,7 @@ pub fn apply(
     if journal.read()?.is_some() {
         return Err(Error::Applied(plan.policy.name().clone()));
     }
-    let reasons = plan.steps.iter().filter_map(|step| system.check(step).err());
+    let reasons = plan.steps.iter().filter_map(|step| system.check(step, false).err());
     let mut reasons: Vec<String> = reasons.map(|error| error.to_string()).collect();
     reasons.dedup();
     if !reasons.is_empty() {
@@ -78,21 +80,24 @@ pub fn apply(
     Ok(())
 }
 
-/// Confirms the policy `name`, so that the process that applied it no longer rolls it back. Returns false if it is not
-/// applied.
+/// Confirms the policy `name`, or the pending change of it, so that the process that applied it no longer rolls it
+/// back. Returns false if it is not applied.
 ///
 /// # Errors
 /// Returns an error if the policy is applied in part, or the confirmation cannot be written.
-pub fn confirm(lock: &HostLock, name: &PolicyName) -> Result<bool, Error> {
+pub fn confirm(lock: &HostLock, name: &PolicyName, system: &mut dyn System) -> Result<bool, Error> {
     let journal = PolicyJournal::of(lock.folders(), name);
     let Some(applied) = journal.read()? else { return Ok(false) };
-    if applied.begun < applied.plan.steps.len() {
+    if !applied.is_complete() {
         return Err(Error::InPart(name.clone()));
     }
+    let _there = applied.here.enter(name)?;
+    change::finish(&journal, system)?;
     journal.confirm().map(|()| true)
 }
 
-/// Rolls back the policy `name` in the network namespace where it was applied; returns none if it is not applied.
+/// Rolls back the policy `name` in the network namespace where it was applied; returns none if it is not applied. A
+/// pending change of it is reverted instead, so that the earlier version is in force again.
 ///
 /// # Errors
 /// Returns an error if a change cannot be undone. The others are undone, and the journal stays for another rollback.
@@ -116,10 +121,15 @@ pub fn rollback_rest(
     system: &mut dyn System,
 ) -> Result<Option<RolledBack>, Error> {
     let journal = PolicyJournal::of(lock.folders(), name);
-    let Some(Applied { here, plan, begun, .. }) = journal.read()? else { return undo(&journal, system) };
+    let Some(Applied { here, plan, begun, change, .. }) = journal.read()? else {
+        return undo(&journal, system);
+    };
     let entered = here.enter_network(name)?;
     let is_there = |step: &&Step| entered.is_some() || !step.is_of_network();
-    let steps: Vec<Step> = plan.steps[..begun].iter().filter(is_there).cloned().collect();
+    // The added steps of a change come after those of the plan.
+    let added = change.iter().flat_map(|change| &change.difference.added);
+    let steps: Vec<Step> = plan.steps[..begun].iter().chain(added).filter(is_there).cloned().collect();
+    let here = change.as_ref().map_or(here, |change| change.here.clone());
     let network = entered.as_ref().and_then(Entered::way);
     undo_steps(&journal, Some((&here, RollbackExtent::Rest)), &steps, system, network).map(Some)
 }
@@ -141,6 +151,9 @@ fn undo(journal: &PolicyJournal, system: &mut dyn System) -> Result<Option<Rolle
         journal.remove()?;
         return Ok(None);
     };
+    if let Some(pending) = &applied.change {
+        return change::revert(journal, pending, system).map(Some);
+    }
     let entered = applied.here.enter(applied.plan.policy.name())?;
     let of = Some((&applied.here, RollbackExtent::All));
     undo_steps(journal, of, &applied.plan.steps[..applied.begun], system, entered.way()).map(Some)
@@ -163,7 +176,7 @@ fn undo_steps(
     network: Option<&Path>,
 ) -> Result<RolledBack, Error> {
     let network = network.map(Path::to_owned);
-    let mut result = RolledBack { steps: begun.len(), left: Vec::new(), network };
+    let mut result = RolledBack { steps: begun.len(), network, ..RolledBack::default() };
     let mut failures = Vec::new();
     for step in begun.iter().rev() {
         let missing =
@@ -181,8 +194,7 @@ fn undo_steps(
             }
         }
         match system.undo(step) {
-            Ok(Undone::Restored) => {}
-            Ok(Undone::Left(why)) => result.left.push(why),
+            Ok(undone) => result.left.extend(undone.left()),
             Err(error) => failures.push(error.to_string()),
         }
     }

@@ -24,6 +24,11 @@ pub enum Error {
     /// Some of the policy's steps were not made.
     #[error("policy {0} is applied in part; to undo it: plimsoll host rollback {0}")]
     InPart(PolicyName),
+    /// The policy's last apply waits for its confirmation.
+    #[error(
+        "policy {0} waits for a confirmation; first `plimsoll host confirm {0}` or `plimsoll host rollback {0}`"
+    )]
+    Unconfirmed(PolicyName),
     /// Another process holds the lock longer than this one may wait.
     #[error("another process is changing this host by a policy; try again when it has ended")]
     Busy,

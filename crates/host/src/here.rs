@@ -4,6 +4,7 @@
 //! and even its interface index: devices are recognized by name, interface index and link-layer address together.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::fs::{self, File};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -41,6 +42,13 @@ pub(crate) enum DeviceMismatch {
     Renamed(String),
     /// No device of this namespace has its interface index, or one that was made anew.
     Gone(String),
+}
+
+impl fmt::Display for DeviceMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (DeviceMismatch::Renamed(why) | DeviceMismatch::Gone(why)) = self;
+        f.write_str(why)
+    }
 }
 
 /// The identity of a file or folder, independent of its path.

@@ -3,6 +3,10 @@
 //!
 //! A folder without a plan belongs to an apply that had not begun, or to a rollback that was complete.
 //!
+//! While a changed policy takes the place of an applied one, `change.json` has its plan and `change-progress` a byte
+//! for each part of the change that has begun; `plan.json` still has the earlier plan, to which a rollback returns. The
+//! change is final when `change.json` takes the place of `plan.json`; `earlier.json` then has the earlier policy.
+//!
 //! A rollback executes its journal as root. Therefore journals are stored and trusted only where only root can have
 //! written them ([`Folder`]), and may contain only steps that follow from their policy (`plan/allowed.rs`).
 
@@ -17,7 +21,9 @@ use serde::{Deserialize, Serialize};
 use crate::folders::StateFolders;
 use crate::here::Here;
 use crate::names::PolicyName;
-use crate::{ApplyPlan, Error};
+use crate::plan::{Difference, Move, PlanChange};
+use crate::step::Step;
+use crate::{ApplyPlan, Error, Policy};
 
 /// A policy that is applied, at least in part.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -32,6 +38,45 @@ pub struct Applied {
     /// Whether the policy was confirmed, or needs no confirmation.
     #[serde(skip)]
     pub confirmed: bool,
+    /// The change of this policy that is under way, or waits for its confirmation.
+    #[serde(skip)]
+    pub change: Option<PendingChange>,
+}
+
+/// A change of an applied policy that is not final.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PendingChange {
+    /// The namespace and file systems in which both versions are applied.
+    pub here: Here,
+    /// The new plan.
+    pub plan: ApplyPlan,
+    /// The steps in which it differs from the applied plan.
+    pub difference: Difference,
+    /// The number of its parts that have begun.
+    pub begun: usize,
+}
+
+impl Applied {
+    /// Returns whether all steps, and all parts of a change, have begun.
+    pub fn is_complete(&self) -> bool {
+        let is_changed = |change: &PendingChange| change.begun == change.difference.moves().len();
+        self.begun == self.plan.steps.len() && self.change.as_ref().is_none_or(is_changed)
+    }
+
+    /// Returns the policy in force: with a pending change, the new one.
+    pub fn policy(&self) -> &Policy {
+        self.change.as_ref().map_or(&self.plan.policy, |change| &change.plan.policy)
+    }
+
+    /// Returns the steps of that policy that have begun, in order.
+    pub fn steps(&self) -> Vec<&Step> {
+        let Some(change) = &self.change else { return self.plan.steps[..self.begun].iter().collect() };
+        let moves = change.difference.moves();
+        let is_made = |step: &&Step| {
+            change.difference.kept.contains(step) || moves[..change.begun].contains(&Move::Make(step))
+        };
+        change.plan.steps.iter().filter(is_made).collect()
+    }
 }
 
 /// The journal of one policy.
@@ -94,8 +139,27 @@ impl PolicyJournal {
         let progress = folder.file(PROGRESS, OFlags::RDONLY).map_err(doing())?;
         let begun = progress.map(|file| file.metadata()).transpose().map_err(doing())?;
         applied.begun = begun.map_or(0, |about| about.len() as usize).min(applied.plan.steps.len());
-        applied.confirmed = !folder.has(UNCONFIRMED).map_err(doing())?;
+        applied.change = self.pending(&folder, &applied.plan)?;
+        applied.confirmed = applied.change.is_none() && !folder.has(UNCONFIRMED).map_err(doing())?;
         Ok(Some(applied))
+    }
+
+    /// Reads the change of the plan `applied` that is not final, if any.
+    fn pending(&self, folder: &Folder, applied: &ApplyPlan) -> Result<Option<PendingChange>, Error> {
+        let path = folder.path().join(CHANGE);
+        let doing = || Error::doing_as_root(format!("reading {}", path.display()));
+        let Some(text) = folder.read(CHANGE, LONGEST).map_err(doing())? else { return Ok(None) };
+        let wrong = |why: String| Error::Journal { file: path.display().to_string(), why };
+        let Applied { here, plan, .. } =
+            serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+        plan.check(&self.name, &self.folders).map_err(wrong)?;
+        if !here.is_of(plan.cgroups.as_deref(), &self.folders) {
+            return Err(wrong("it names folders other than those of pins and cgroups".to_owned()));
+        }
+        let difference = Difference::between(&applied.steps, &plan.steps);
+        let progress = folder.read(CHANGE_PROGRESS, LONGEST).map_err(doing())?;
+        let begun = progress.map_or(0, |bytes| bytes.len()).min(difference.moves().len());
+        Ok(Some(PendingChange { here, plan, difference, begun }))
     }
 
     /// Reads the journal of the policy `name`.
@@ -120,7 +184,7 @@ impl PolicyJournal {
         let wrong = |why| Error::Journal { file: "the plan".to_owned(), why };
         plan.check(&self.name, &self.folders).map_err(wrong)?;
         let here = Here::of(&plan.steps, plan.cgroups.as_deref(), &self.folders)?;
-        let applied = Applied { here, plan: plan.clone(), begun: 0, confirmed: !to_confirm };
+        let applied = Applied { here, plan: plan.clone(), begun: 0, confirmed: !to_confirm, change: None };
         // A rollback that was killed at its very end may have left files.
         self.remove()?;
         let folder = Folder::make(&self.folders.state).and_then(|state| state.folder(self.name.as_str()));
@@ -134,12 +198,99 @@ impl PolicyJournal {
         folder.rename(UNFINISHED, PLAN).map_err(doing())
     }
 
+    /// Writes the new plan of a changed policy beside the applied plan `applied`.
+    ///
+    /// # Errors
+    /// The errors of [`PolicyJournal::begin`].
+    pub(crate) fn begin_change(&self, change: &PlanChange, applied: &Applied) -> Result<(), Error> {
+        let wrong = |why| Error::Journal { file: "the plan".to_owned(), why };
+        let plan = change.plan.clone();
+        plan.check(&self.name, &self.folders).map_err(wrong)?;
+        let both = [applied.plan.steps.clone(), plan.steps.clone()].concat();
+        let here = Here::of(&both, plan.cgroups.as_deref(), &self.folders)?;
+        let new = Applied { here, plan, begun: 0, confirmed: false, change: None };
+        self.writing(|folder| {
+            folder.write(CHANGE_PROGRESS, b"")?;
+            let text = serde_json::to_string_pretty(&new).expect("a plan is plain data");
+            folder.write(UNFINISHED, text.as_bytes())?;
+            folder.rename(UNFINISHED, CHANGE)
+        })
+    }
+
+    /// Makes the change final: its plan takes the place of the applied one, whose policy is kept for
+    /// [`PolicyJournal::earlier`].
+    ///
+    /// # Errors
+    /// Returns an error if the journal cannot be written.
+    pub(crate) fn finish_change(&self, applied: &Applied, change: &PendingChange) -> Result<(), Error> {
+        // One progress that is complete for both plans, so that the rename alone decides which is applied.
+        let complete = vec![b'.'; applied.plan.steps.len().max(change.plan.steps.len())];
+        let policy = serde_json::to_string_pretty(&applied.plan.policy).expect("a policy is plain data");
+        self.writing(|folder| {
+            folder.write(UNFINISHED, &complete)?;
+            folder.rename(UNFINISHED, PROGRESS)?;
+            folder.write(UNFINISHED, policy.as_bytes())?;
+            folder.rename(UNFINISHED, EARLIER)?;
+            folder.rename(CHANGE, PLAN)?;
+            folder.remove(CHANGE_PROGRESS)
+        })
+    }
+
+    /// Forgets a change whose parts are all undone.
+    ///
+    /// # Errors
+    /// Returns an error if the journal cannot be written.
+    pub(crate) fn drop_change(&self) -> Result<(), Error> {
+        self.writing(|folder| folder.remove(CHANGE).and_then(|()| folder.remove(CHANGE_PROGRESS)))
+    }
+
+    /// Reads the policy that the last final change has replaced, if there was one.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be read.
+    pub(crate) fn earlier(&self) -> Result<Option<Policy>, Error> {
+        let Some(folder) = self.folder()? else { return Ok(None) };
+        let path = folder.path().join(EARLIER);
+        let doing = Error::doing_as_root(format!("reading {}", path.display()));
+        let Some(text) = folder.read(EARLIER, LONGEST).map_err(doing)? else { return Ok(None) };
+        let wrong = |why: String| Error::Journal { file: path.display().to_string(), why };
+        let policy: Policy = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+        policy.check().map_err(|error| wrong(error.to_string()))?;
+        match policy.name.as_ref() == Some(&self.name) {
+            true => Ok(Some(policy)),
+            false => Err(wrong(format!("it is not the policy {}", self.name))),
+        }
+    }
+
+    fn writing(&self, write: impl FnOnce(&Folder) -> std::io::Result<()>) -> Result<(), Error> {
+        let shown = self.folders.state.join(self.name.as_str());
+        let doing = || Error::doing_as_root(format!("writing {}", shown.display()));
+        let folder = self.folder()?.ok_or_else(|| doing()(std::io::ErrorKind::NotFound.into()))?;
+        write(&folder).map_err(doing())
+    }
+
     /// Records that the next step begins.
     ///
     /// # Errors
     /// Returns an error if the record cannot be written.
     pub fn next_step(&self) -> Result<(), Error> {
-        self.in_progress(OFlags::WRONLY | OFlags::APPEND, &mut |mut file| file.write_all(b"."))
+        self.in_progress(PROGRESS, OFlags::WRONLY | OFlags::APPEND, &mut append)
+    }
+
+    /// Records that the next part of a change begins.
+    ///
+    /// # Errors
+    /// Returns an error if the record cannot be written.
+    pub(crate) fn next_move(&self) -> Result<(), Error> {
+        self.in_progress(CHANGE_PROGRESS, OFlags::WRONLY | OFlags::APPEND, &mut append)
+    }
+
+    /// Records that the part of a change that was recorded last did not begin.
+    ///
+    /// # Errors
+    /// Returns an error if the record cannot be written.
+    pub(crate) fn move_not_begun(&self) -> Result<(), Error> {
+        self.in_progress(CHANGE_PROGRESS, OFlags::WRONLY, &mut shorten)
     }
 
     /// Records that the step that was recorded last did not begin.
@@ -147,18 +298,18 @@ impl PolicyJournal {
     /// # Errors
     /// Returns an error if the record cannot be written.
     pub fn step_not_begun(&self) -> Result<(), Error> {
-        let shorten = &mut |file: &File| file.set_len(file.metadata()?.len().saturating_sub(1));
-        self.in_progress(OFlags::WRONLY, shorten)
+        self.in_progress(PROGRESS, OFlags::WRONLY, &mut shorten)
     }
 
     fn in_progress(
         &self,
+        name: &str,
         flags: OFlags,
         change: &mut dyn FnMut(&File) -> std::io::Result<()>,
     ) -> Result<(), Error> {
-        let shown = self.folders.state.join(self.name.as_str()).join(PROGRESS);
+        let shown = self.folders.state.join(self.name.as_str()).join(name);
         let doing = || Error::doing(format!("writing {}", shown.display()));
-        let file = self.folder()?.map(|folder| folder.file(PROGRESS, flags)).transpose().map_err(doing())?;
+        let file = self.folder()?.map(|folder| folder.file(name, flags)).transpose().map_err(doing())?;
         let file = file.flatten().ok_or_else(|| doing()(std::io::ErrorKind::NotFound.into()))?;
         change(&file).and_then(|()| file.sync_all()).map_err(doing())
     }
@@ -181,7 +332,7 @@ impl PolicyJournal {
         let Some(state) = Folder::open(&self.folders.state).map_err(doing())? else { return Ok(()) };
         let Some(folder) = state.find(self.name.as_str()).map_err(doing())? else { return Ok(()) };
         // The plan is removed first: without it the other files have no effect.
-        for name in [PLAN, PROGRESS, UNCONFIRMED, UNFINISHED] {
+        for name in [PLAN, CHANGE, PROGRESS, CHANGE_PROGRESS, UNCONFIRMED, EARLIER, UNFINISHED] {
             folder.remove(name).map_err(doing())?;
         }
         state.remove_folder(self.name.as_str()).map_err(doing())
@@ -198,7 +349,18 @@ impl PolicyJournal {
     }
 }
 
+fn append(mut file: &File) -> std::io::Result<()> {
+    file.write_all(b".")
+}
+
+fn shorten(file: &File) -> std::io::Result<()> {
+    file.set_len(file.metadata()?.len().saturating_sub(1))
+}
+
 const PLAN: &str = "plan.json";
+const CHANGE: &str = "change.json";
+const CHANGE_PROGRESS: &str = "change-progress";
+const EARLIER: &str = "earlier.json";
 const UNFINISHED: &str = "plan.json.unfinished";
 const PROGRESS: &str = "progress";
 const UNCONFIRMED: &str = "unconfirmed";

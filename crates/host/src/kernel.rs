@@ -31,18 +31,22 @@ use crate::step::{Hold, PortProgram, Step, System, Undone};
 pub struct Kernel<'a>(pub &'a HostLock);
 
 impl System for Kernel<'_> {
-    fn check(&self, step: &Step) -> Result<(), Error> {
+    fn check(&self, step: &Step, replaces: bool) -> Result<(), Error> {
         match step {
-            Step::Program { program, pins, .. } => unpinned(pins).and_then(|()| check_program(program)),
-            Step::Level { level, share, pins, .. } => {
-                unpinned(pins).and_then(|()| levels::check(*level, *share))
+            Step::Program { program, pins, .. } => {
+                unpinned(pins, replaces).and_then(|()| check_program(program))
             }
+            Step::Level { level, share, pins, .. } => {
+                unpinned(pins, replaces).and_then(|()| levels::check(*level, *share))
+            }
+            // What is there now is this policy's.
+            _ if replaces => Ok(()),
             Step::DropIn { file, .. } if file.exists() => Err(Error::Program(format!(
                 "{} was created after the plan was made; plan again",
                 file.display()
             ))),
             Step::Dctcp { pins } => {
-                unpinned(pins)?;
+                unpinned(pins, false)?;
                 let known = Host.sysctl("net.ipv4.tcp_available_congestion_control")?;
                 if known.split_whitespace().any(|name| name == DCTCP_NAME) {
                     return Err(Error::Program(format!("{DCTCP_NAME} is registered already")));
@@ -179,12 +183,13 @@ fn find_pins(pins: &Path) -> Result<Option<Folder>, Error> {
     Folder::open(pins).map_err(Error::doing(format!("examining {}", pins.display())))
 }
 
-fn unpinned(pins: &Path) -> Result<(), Error> {
+/// Checks that the folder of pins can be created; with `replaces`, the policy's own is there and is removed first.
+fn unpinned(pins: &Path, replaces: bool) -> Result<(), Error> {
     if !Host.has_pins() {
         return Err(Error::Program(NO_PINS.to_owned()));
     }
     find_pins(pins)?;
-    if pins.exists() {
+    if !replaces && pins.exists() {
         return Err(Error::Program(format!(
             "{} exists already; see docs/host.md, \"By hand\"",
             pins.display()

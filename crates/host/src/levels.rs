@@ -85,7 +85,7 @@ pub fn attach_unit(name: &PolicyName, unit: &UnitName, folders: &StateFolders) -
     let _lock = HostLock::acquire(folders, &mut || begun.elapsed() < PATIENCE)?;
     let Some(applied) = PolicyJournal::of(folders, name).read()? else { return Ok(false) };
     applied.here.check_mounts(name)?;
-    let steps = &applied.plan.steps[..applied.begun];
+    let steps = applied.steps();
     let level = steps.iter().find_map(|step| match step {
         Step::DropIn { unit: of, level, .. } if of == unit => Some(*level),
         _ => None,

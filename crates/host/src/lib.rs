@@ -4,6 +4,7 @@
 //! policy.toml ──parse, check──> Policy ──with the host's properties (Facts)──> ApplyPlan: an ordered list of Steps
 //!                                                                           │
 //!   plan:     print the plan as a diff; change nothing                      │
+//!   change:   apply only the steps in which a changed policy differs from its applied version (`change.rs`)
 //!   apply:    check every step, write the plan to disk (Journal) ───────────┤──> for each step: record, then make it
 //!   rollback: undo the steps that have begun, in reverse order <────────────┘    (System, in `kernel`)
 //!   status:   read the maps that the programs have pinned
@@ -25,6 +26,7 @@
 //! Without the feature `kernel`, a policy can be parsed and planned, but not applied.
 
 mod apply;
+mod change;
 mod commands;
 mod error;
 mod facts;
@@ -44,17 +46,19 @@ mod names;
 mod observe;
 mod plan;
 mod policy;
+mod rollout;
 #[cfg(feature = "kernel")]
 mod shaper;
 mod status;
 mod step;
 
 pub use apply::{ApplyProgress, RolledBack, apply, confirm, roll_back_plan, rollback, rollback_rest};
+pub use change::{apply_change, roll_back_last};
 pub use error::Error;
 pub use facts::{Device, Facts, Host, HostRoute, RootQueue, Unit};
 pub use folders::StateFolders;
 pub use here::{Entered, Here};
-pub use journal::{Applied, PolicyJournal};
+pub use journal::{Applied, PendingChange, PolicyJournal};
 #[cfg(feature = "kernel")]
 pub use kernel::Kernel;
 #[cfg(feature = "kernel")]
@@ -66,10 +70,11 @@ pub use metrics::{bind, open_metrics, serve};
 pub use names::{CgroupPath, DeviceName, InvalidName, PolicyName, Prefix, UnitName};
 #[cfg(feature = "kernel")]
 pub use observe::observe;
-pub use plan::{ApplyPlan, plan};
+pub use plan::{ApplyPlan, Difference, Move, PlanChange, plan, plan_change};
 #[cfg(feature = "kernel")]
 pub use plimsoll_bpf::ConnectionOptions;
 pub use policy::{Dctcp, DeviceSide, Pacer, PacerQueue, Policy, PolicyError, QjumpPolicy, in_line};
+pub use rollout::{HostCommand, HostReply, HostState, Rollout, WaveSizes};
 #[cfg(feature = "kernel")]
 pub use shaper::{pace, pace_nothing};
 pub use status::{AssignmentStatus, DctcpStatus, LevelStatus, PacerStatus, PhantomQueueStatus, PolicyStatus};

@@ -34,7 +34,7 @@ pub fn observe(applied: &Applied) -> Result<PolicyStatus, Error> {
     let mut status = PolicyStatus {
         policy: plan.policy.name().clone(),
         network: applied.here.other_network(),
-        complete: applied.begun == plan.steps.len(),
+        complete: applied.is_complete(),
         confirmed: applied.confirmed,
         device: None,
         epoch_ns: None,
@@ -46,7 +46,7 @@ pub fn observe(applied: &Applied) -> Result<PolicyStatus, Error> {
         dctcp: None,
     };
     let mut level_pins = None;
-    for step in &plan.steps[..applied.begun] {
+    for step in applied.steps() {
         match step {
             Step::Program { program: PortProgram::Limiter(qjump), pins, .. } => {
                 status.device = Some(qjump.device.clone());

@@ -14,11 +14,14 @@ use crate::policy::{Dctcp, DeviceSide, PhantomQueuePolicy, Policy, QjumpPolicy, 
 use crate::step::{Hold, PortProgram, Step};
 
 mod allowed;
+mod beneath;
 mod conflicts;
+mod difference;
 mod levels;
 mod pacer;
 mod shown;
 
+pub use difference::{Difference, Move, PlanChange, plan_change};
 #[cfg(feature = "kernel")]
 pub(crate) use levels::TRAFFIC;
 

@@ -103,17 +103,17 @@ pub fn pace_nothing(applied: &Applied) -> Result<(), Error> {
 
 /// Returns the device, the shape and the pins of a pacer by a filter.
 fn shaper_of(applied: &Applied) -> Result<(&DeviceName, Shape, &Path), Error> {
-    let plan = &applied.plan;
-    let shaper = plan.steps.iter().find_map(|step| match step {
+    let steps = applied.steps();
+    let shaper = steps.iter().find_map(|step| match step {
         Step::Shaper { device, shape, .. } => Some((device, *shape)),
         _ => None,
     });
-    let pins = plan.steps.iter().find_map(|step| match step {
+    let pins = steps.iter().find_map(|step| match step {
         Step::Program { program: PortProgram::Pacer { shaped: true, .. }, pins, .. } => Some(pins),
         _ => None,
     });
     let Some(((device, shape), pins)) = shaper.zip(pins) else {
-        let name = plan.policy.name();
+        let name = applied.policy().name();
         let reason =
             format!("policy {name} has no pacer by a TBF: packets leave at the times that its program gives");
         return Err(Error::Unavailable(vec![reason]));

@@ -307,11 +307,12 @@ pub enum Undone {
 
 /// Makes and undoes steps.
 pub trait System {
-    /// Checks, without a change, whether the step is likely to succeed.
+    /// Checks, without a change, whether the step is likely to succeed. With `replaces`, the object that it makes is
+    /// there in an earlier version, which is removed first.
     ///
     /// # Errors
     /// Returns the reason why it would not.
-    fn check(&self, step: &Step) -> Result<(), Error>;
+    fn check(&self, step: &Step, replaces: bool) -> Result<(), Error>;
 
     /// Makes the change of the step.
     ///

@@ -123,4 +123,8 @@ fn the_dashboard_asks_for_metrics_that_there_are() {
     for name in asked.iter().filter(|name| name.starts_with("process_")) {
         assert!(shown.contains(name), "{name}");
     }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/prometheus/plimsoll.rules.yml");
+    let rules = std::fs::read_to_string(path).expect("the alert rules");
+    let alerted = plimsoll_testing::metrics::alerted(&rules, "chronos_");
+    assert!(alerted.len() >= 4 && alerted.is_subset(&shown), "{alerted:?}");
 }

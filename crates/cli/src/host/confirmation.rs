@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use rustix::process::getpgrp;
 use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
 
+use super::TO_KEEP_IT;
 use super::kernel::say;
 
 /// The result of the wait.
@@ -43,11 +44,11 @@ pub fn wait(
         let entered = entered.clone();
         let read = move || entered.store(is_entered(), Ordering::Relaxed);
         match thread::Builder::new().name("terminal".to_owned()).spawn(read) {
-            Ok(_) => say(&format!("to keep it, press Enter or {command}")),
-            Err(error) => say(&format!("to keep it, {command} (Enter is not read: {error})")),
+            Ok(_) => say(&format!("{TO_KEEP_IT}press Enter or {command}")),
+            Err(error) => say(&format!("{TO_KEEP_IT}{command} (Enter is not read: {error})")),
         }
     } else {
-        say(&format!("to keep it, {command}"));
+        say(&format!("{TO_KEEP_IT}{command}"));
     }
     loop {
         match journal.read() {

@@ -1,12 +1,10 @@
 //! The parts of `plimsoll host` that need the eBPF programs.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use plimsoll_host::{ApplyPlan, ApplyProgress, Error, HostLock, Kernel, PolicyStatus, RolledBack};
+use plimsoll_host::{ApplyProgress, Error, HostLock, Kernel, PolicyStatus, RolledBack};
 use plimsoll_process::note;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::confirmation::{self, ConfirmationEnd};
 use super::*;
@@ -29,20 +27,26 @@ pub fn run(action: &Action, folders: &StateFolders) -> Done {
 }
 
 fn apply(args: &ApplyArgs, folders: &StateFolders) -> Done {
-    let policy = Policy::read(&args.policy)?;
+    let policy = read_policy(&args.policy)?;
     let name = policy.name().clone();
     if args.confirm_within.is_some() {
         // A stopped process could not roll the policy back.
         plimsoll_linux::job_control::ignore()?;
     }
     let signal = watched()?;
-    let plan = match make(&policy, args, folders, &signal) {
+    let made = match make(&policy, args, folders, &signal) {
         Err(Error::Busy) if signal.load(Ordering::Relaxed) > 0 => return Ok(ended_by(&signal)),
         made => made?,
     };
+    if let Planned::Changed(change) = &made
+        && change.difference.is_empty()
+    {
+        output::print(&format!("policy {name} is applied already: nothing to change\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if let Some(within) = args.confirm_within {
         let ended = confirmation::wait(&name, folders, within, &signal);
-        if let Some(why) = settle(&plan, folders, ended)? {
+        if let Some(why) = settle(&made, folders, ended)? {
             say(&why);
             return Ok(ended_by(&signal));
         }
@@ -57,30 +61,50 @@ fn make(
     args: &ApplyArgs,
     folders: &StateFolders,
     signal: &AtomicUsize,
-) -> Result<ApplyPlan, Error> {
+) -> Result<Planned, Error> {
     let lock = locked(folders, &mut || signal.load(Ordering::Relaxed) == 0)?;
-    let plan = plimsoll_host::plan(policy, &Host, folders)?;
+    let made = planned(policy, folders)?;
+    let to_confirm = args.confirm_within.is_some();
+    let lines: Vec<String> = match &made {
+        Planned::First(plan) => plan.steps.iter().map(ToString::to_string).collect(),
+        Planned::Changed(change) => change.difference.moves().iter().map(ToString::to_string).collect(),
+    };
     let mut tell = |moment| {
         if let ApplyProgress::Begun(index) = moment {
-            say(&format!("[{}/{}] {}", index + 1, plan.steps.len(), plan.steps[index]));
+            say(&format!("[{}/{}] {}", index + 1, lines.len(), lines[index]));
         }
     };
-    plimsoll_host::apply(&lock, &plan, &mut Kernel(&lock), args.confirm_within.is_some(), &mut tell)?;
-    Ok(plan)
+    match &made {
+        Planned::First(plan) => plimsoll_host::apply(&lock, plan, &mut Kernel(&lock), to_confirm, &mut tell)?,
+        Planned::Changed(change) => {
+            // An apply that changes nothing needs no confirmation, and is the last apply from now on.
+            let to_confirm = to_confirm && !change.difference.is_empty();
+            let left = plimsoll_host::apply_change(&lock, change, &mut Kernel(&lock), to_confirm, &mut tell)?;
+            left.iter().for_each(|left| note!("warning: {left}"));
+        }
+    }
+    Ok(made)
 }
 
 /// Keeps or rolls back an applied policy, depending on the confirmation and on other processes' changes. If it does not
 /// stay, returns a message, which is printed afterwards, since a lost terminal accepts no output.
-fn settle(plan: &ApplyPlan, folders: &StateFolders, ended: ConfirmationEnd) -> Result<Option<String>, Error> {
+fn settle(made: &Planned, folders: &StateFolders, ended: ConfirmationEnd) -> Result<Option<String>, Error> {
+    let (Planned::First(plan) | Planned::Changed(PlanChange { plan, .. })) = made;
     let name = plan.policy.name();
     let lock = HostLock::acquire(folders, &mut || true)?;
     let (why, back) = match (PolicyJournal::of(folders, name).read(), ended) {
         (Ok(None), _) => return Ok(Some("it was rolled back by another process".to_owned())),
+        (Ok(Some(applied)), _) if *applied.policy() != plan.policy => {
+            return Ok(Some("another process has put its earlier version in force again".to_owned()));
+        }
         (Ok(Some(applied)), _) if applied.confirmed => return Ok(None),
-        (Ok(Some(_)), ConfirmationEnd::Kept) => return plimsoll_host::confirm(&lock, name).map(|_| None),
+        (Ok(Some(_)), ConfirmationEnd::Kept) => {
+            return plimsoll_host::confirm(&lock, name, &mut Kernel(&lock)).map(|_| None);
+        }
         (Ok(Some(_)), ConfirmationEnd::Unconfirmed(why)) => {
             (why.to_owned(), plimsoll_host::rollback(&lock, name, &mut Kernel(&lock))?.unwrap_or_default())
         }
+        (Err(error), _) if matches!(made, Planned::Changed(_)) => return Err(error),
         (Err(error), _) => {
             (error.to_string(), plimsoll_host::roll_back_plan(&lock, plan, &mut Kernel(&lock))?)
         }
@@ -113,19 +137,10 @@ fn ended_by(signal: &AtomicUsize) -> ExitCode {
     }
 }
 
-/// Watches the signals that would otherwise end this process within a change; 0 means none yet.
-fn watched() -> Result<Arc<AtomicUsize>> {
-    let caught = Arc::new(AtomicUsize::new(0));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register_usize(signal, caught.clone(), signal as usize)?;
-    }
-    Ok(caught)
-}
-
 fn confirm(name: &PolicyName, folders: &StateFolders) -> Done {
     let begun = Instant::now();
     let lock = locked(folders, &mut || begun.elapsed() < PATIENCE)?;
-    if !plimsoll_host::confirm(&lock, name)? {
+    if !plimsoll_host::confirm(&lock, name, &mut Kernel(&lock))? {
         let error = Error::not_applied(name, &PolicyJournal::all(folders)?);
         return Err(anyhow!("{error}; it may have been rolled back already"));
     }
@@ -134,11 +149,24 @@ fn confirm(name: &PolicyName, folders: &StateFolders) -> Done {
 }
 
 fn rollback(args: &RollbackArgs, folders: &StateFolders) -> Done {
-    let name = &args.policy.0;
+    let last = args.last.as_deref().map(read_policy).transpose()?;
+    let name = match (&last, &args.policy) {
+        (Some(policy), _) => policy.name(),
+        (None, Some(subject)) => &subject.0,
+        (None, None) => return Err(anyhow!("no policy given; write `plimsoll host rollback POLICY`")),
+    };
     let lock = locked(folders, &mut || true)?;
-    let rollback = if args.gone { plimsoll_host::rollback_rest } else { plimsoll_host::rollback };
-    let Some(back) = rollback(&lock, name, &mut Kernel(&lock))? else {
-        output::print(&format!("policy {name} is not applied: nothing to do\n"))?;
+    let mut kernel = Kernel(&lock);
+    let (back, absent) = match &last {
+        Some(policy) => {
+            let back = plimsoll_host::roll_back_last(&lock, policy, &Host, &mut kernel)?;
+            (back, "not in force in this version")
+        }
+        None if args.gone => (plimsoll_host::rollback_rest(&lock, name, &mut kernel)?, "not applied"),
+        None => (plimsoll_host::rollback(&lock, name, &mut kernel)?, "not applied"),
+    };
+    let Some(back) = back else {
+        output::print(&format!("policy {name} is {absent}: nothing to do\n"))?;
         return Ok(ExitCode::SUCCESS);
     };
     back.left.iter().for_each(|left| note!("warning: {left}"));
@@ -155,6 +183,12 @@ fn rolled_back(name: &PolicyName, back: &RolledBack) -> String {
     let network =
         network.map(|way| format!(", in the network namespace {}", way.display())).unwrap_or_default();
     match back.left.len() {
+        0 if back.to_earlier => {
+            format!("policy {name} is back at its earlier version: {} changes undone{network}", back.steps)
+        }
+        left if back.to_earlier => {
+            format!("policy {name} is back at its earlier version, but for {left} changes{network}")
+        }
         0 => format!("policy {name} is rolled back: {} changes undone{network}", back.steps),
         left => format!("policy {name} is rolled back, but for {left} of {} changes{network}", back.steps),
     }

@@ -9,7 +9,7 @@ pub const LACKS: Option<&str> = Some(output::NO_PROGRAMS);
 pub fn run(action: &Action, folders: &StateFolders) -> Done {
     match action {
         Action::Plan(args) => return show(&args.policy, folders),
-        Action::Apply(args) => drop(planned(&args.policy, folders)?),
+        Action::Apply(args) => drop(planned(&read_policy(&args.policy)?, folders)?),
         _ => {}
     }
     Err(anyhow!(output::NO_PROGRAMS))

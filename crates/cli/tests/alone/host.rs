@@ -87,7 +87,7 @@ fn lacks() -> Option<&'static str> {
 }
 
 /// Returns whether the test can run, and prints the reason if not.
-fn able() -> bool {
+pub fn able() -> bool {
     if let Some(reason) = lacks() {
         plimsoll_testing::skipped!("{reason}");
     }

@@ -9,4 +9,5 @@ mod common;
 mod emulate;
 mod host;
 mod qjump_kernel;
+mod rollout;
 mod systemd;

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::{ApplyPlan, Planning};
 use crate::Error;
 use crate::folders::StateFolders;
+use crate::here::Here;
 use crate::journal::{Applied, PolicyJournal};
 use crate::names::DeviceName;
 use crate::policy::Policy;
@@ -17,13 +18,23 @@ use crate::step::Step;
 pub(super) fn others(policy: &Policy, folders: &StateFolders) -> Result<Vec<ApplyPlan>, Error> {
     let names = PolicyJournal::all(folders)?.into_iter().filter(|name| name != policy.name());
     let applied = names.map(|name| PolicyJournal::of(folders, &name).read());
-    applied.filter_map(|applied| Some(applied.transpose()?.map(shared))).collect()
+    let mut plans = Vec::new();
+    for applied in applied {
+        let Some(Applied { here, plan, change, .. }) = applied? else { continue };
+        // Either version of a policy with a pending change may stay.
+        plans.extend(
+            [Some(plan), change.map(|change| change.plan)]
+                .into_iter()
+                .flatten()
+                .map(|plan| shared(&here, plan)),
+        );
+    }
+    Ok(plans)
 }
 
-/// Returns the part of an applied policy's plan that is shared with policies in this namespace.
-fn shared(applied: Applied) -> ApplyPlan {
-    let mut plan = applied.plan;
-    if !applied.here.is_own_network() {
+/// Returns the part of the plan of a policy applied at `here` that is shared with policies in this namespace.
+fn shared(here: &Here, mut plan: ApplyPlan) -> ApplyPlan {
+    if !here.is_own_network() {
         plan.steps.retain(|step| !step.is_of_network());
         let Policy { qjump, phantom_queue, pacer, .. } = &mut plan.policy;
         (*qjump, *phantom_queue, *pacer) = (None, Vec::new(), None);

@@ -1,4 +1,4 @@
-//! Prints an [`ApplyPlan`].
+//! Prints an [`ApplyPlan`] and a [`PlanChange`].
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -6,28 +6,49 @@ use std::fmt::Write as _;
 use plimsoll_mechanisms::qjump::{Levels, latency_bound, priority_of};
 
 use super::ApplyPlan;
+use super::difference::{Difference, Move, PlanChange};
 use crate::policy::{QjumpPolicy, Tagging};
+use crate::step::Step;
 
 /// Prints the diff, the computed numbers, and the steps that are left to the operator.
 impl fmt::Display for ApplyPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(qjump) = &self.policy.qjump {
-            f.write_str(&shown(qjump))?;
-        }
-        for step in &self.steps {
-            writeln!(f, "  {step}")?;
-        }
-        if let Some(advice) = self.policy.qjump.as_ref().and_then(for_the_switch) {
-            writeln!(f, "\nAt the switches:\n  {advice}")?;
-        }
-        if !self.notes.is_empty() {
-            writeln!(f, "\nNote:")?;
-        }
-        for note in &self.notes {
-            writeln!(f, "  {note}")?;
-        }
-        Ok(())
+        write_plan(f, self, &self.steps.iter().map(Step::to_string).collect::<Vec<_>>())
     }
+}
+
+/// Prints the difference from the policy in force in the same way; a line with `=` stays as it is.
+impl fmt::Display for PlanChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Difference { kept, released, .. } = &self.difference;
+        let kept = kept.iter().flat_map(|step| {
+            let lines = step.to_string();
+            lines.lines().map(|line| line.trim_start().replacen(['+', '~', '-'], "=", 1)).collect::<Vec<_>>()
+        });
+        let moves = self.difference.moves();
+        let moves =
+            moves.iter().map(Move::to_string).chain(released.iter().map(|step| Move::Undo(step).to_string()));
+        write_plan(f, &self.plan, &kept.chain(moves).collect::<Vec<_>>())
+    }
+}
+
+fn write_plan(f: &mut fmt::Formatter<'_>, plan: &ApplyPlan, lines: &[String]) -> fmt::Result {
+    if let Some(qjump) = &plan.policy.qjump {
+        f.write_str(&shown(qjump))?;
+    }
+    for line in lines {
+        writeln!(f, "  {line}")?;
+    }
+    if let Some(advice) = plan.policy.qjump.as_ref().and_then(for_the_switch) {
+        writeln!(f, "\nAt the switches:\n  {advice}")?;
+    }
+    if !plan.notes.is_empty() {
+        writeln!(f, "\nNote:")?;
+    }
+    for note in &plan.notes {
+        writeln!(f, "  {note}")?;
+    }
+    Ok(())
 }
 
 /// Prints the epoch and the budgets of its levels.

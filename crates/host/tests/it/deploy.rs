@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use plimsoll_host::{Policy, open_metrics};
 use plimsoll_testing::metrics;
@@ -28,6 +29,20 @@ fn the_dashboard_asks_for_metrics_that_there_are() {
     assert!(unknown.is_empty(), "metrics that there are not: {unknown:?}");
     let unasked: Vec<&String> = known.difference(&asked).collect();
     assert!(unasked.is_empty(), "metrics that no panel shows: {unasked:?}");
+}
+
+/// Every metric in an alert rule exists, and promtool reads the rules where it is installed.
+#[test]
+fn the_alert_rules_ask_for_metrics_that_there_are() {
+    let path = deploy("prometheus/plimsoll.rules.yml");
+    let rules = fs::read_to_string(&path).unwrap();
+    let (known, asked) = (metrics::shown(&open_metrics(&[])), metrics::alerted(&rules, "plimsoll_"));
+    let unknown: Vec<&String> = asked.difference(&known).collect();
+    assert!(unknown.is_empty() && asked.len() >= 6, "of {asked:?} there are not: {unknown:?}");
+    match Command::new("promtool").args(["check", "rules"]).arg(&path).output() {
+        Err(error) => plimsoll_testing::skipped!("promtool (package prometheus): {error}"),
+        Ok(said) => assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr)),
+    }
 }
 
 /// Units do not hide from the planner the files that it reads.

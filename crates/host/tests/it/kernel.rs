@@ -2,6 +2,7 @@
 //! any step. The tests need root and iproute2, and are skipped elsewhere with the reason.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
+mod change;
 mod counts;
 mod crash;
 mod exact;

@@ -98,8 +98,8 @@ struct Ends<'a> {
 }
 
 impl System for Ends<'_> {
-    fn check(&self, step: &Step) -> Result<(), Error> {
-        self.kernel.check(step)
+    fn check(&self, step: &Step, replaces: bool) -> Result<(), Error> {
+        self.kernel.check(step, replaces)
     }
     fn act(&mut self, step: &Step) -> Result<(), Error> {
         self.kernel.act(step)

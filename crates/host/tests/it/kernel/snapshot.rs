@@ -30,15 +30,20 @@ pub fn snapshot(world: &World) -> Vec<String> {
     }
     // These are attached by link, which an older bpftool cannot list by device.
     let of_devices = ["near", "far"].map(|device| number_of(device).to_string());
-    state.extend(text("bpftool", "link show").split("\n").filter_map(|line| {
+    let mut unordered: Vec<String> = Vec::new();
+    unordered.extend(text("bpftool", "link show").split("\n").filter_map(|line| {
         let ours = of_devices.iter().any(|index| line.contains(&format!("ifindex {index} ")));
         ours.then(|| format!("link: {}", normalised(line)))
     }));
     state.extend(settings().into_iter().map(|line| format!("sysctl: {line}")));
     let cgroups = world.cgroups();
     for root in [cgroups.join(&world.name), format!("/sys/fs/bpf/plimsoll/{}", world.name).into()] {
-        state.extend(text("find", &root.display().to_string()).lines().map(|line| format!("file: {line}")));
+        unordered
+            .extend(text("find", &root.display().to_string()).lines().map(|line| format!("file: {line}")));
     }
+    // Their order is that in which they were made.
+    unordered.sort();
+    state.extend(unordered);
     state
 }
 

@@ -12,8 +12,8 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 
 use plimsoll_host::{
-    ApplyPlan, ApplyProgress, Error, Facts as _, Host, HostLock, Kernel, Policy, PolicyJournal, RolledBack,
-    StateFolders,
+    ApplyPlan, ApplyProgress, Error, Facts as _, Host, HostLock, Kernel, PlanChange, Policy, PolicyJournal,
+    RolledBack, StateFolders,
 };
 
 /// The environment variable of a test that runs inside.
@@ -71,6 +71,13 @@ impl World {
         plan
     }
 
+    /// Plans a changed version of the applied policy.
+    pub fn change(&self, rest: &str) -> PlanChange {
+        let policy = self.policy(rest);
+        let applied = PolicyJournal::applied(&StateFolders::default(), policy.name()).unwrap();
+        plimsoll_host::plan_change(&policy, &applied, &Host, &StateFolders::default()).unwrap()
+    }
+
     pub fn rollback(&self) -> Option<RolledBack> {
         self.try_rollback().unwrap()
     }
@@ -110,6 +117,16 @@ pub fn apply(plan: &ApplyPlan) -> Result<(), Error> {
 pub fn apply_until(plan: &ApplyPlan, at: &mut dyn FnMut(ApplyProgress)) -> Result<(), Error> {
     let lock = lock();
     plimsoll_host::apply(&lock, plan, &mut Kernel(&lock), false, at)
+}
+
+/// Applies a change, and calls `at` at every point of progress.
+pub fn change_until(
+    change: &PlanChange,
+    to_confirm: bool,
+    at: &mut dyn FnMut(ApplyProgress),
+) -> Result<Vec<String>, Error> {
+    let lock = lock();
+    plimsoll_host::apply_change(&lock, change, &mut Kernel(&lock), to_confirm, at)
 }
 
 /// The namespace, as its parent process names it.
