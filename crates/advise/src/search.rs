@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
+use plimsoll_line::lines::Variant;
 use plimsoll_line::search::{Line, rounded};
 use plimsoll_line::{Asked, LineQuestion, News, Room, SearchStop, SearchWatch, SoFar, Trial, draw, trials};
 use plimsoll_results::run_dir::Existing;
@@ -46,45 +46,29 @@ const JUDGES: u32 = 8;
 /// The most candidates whose lines are searched.
 const SURVIVORS_MAX: usize = 4;
 
-/// A part of the budget, with the lines that a search has found within it.
+/// A part of the budget.
 struct Limited<'a> {
     watch: &'a dyn AdviseWatch,
     until: f64,
-    /// The latest lines of the search; those of its first look, which has one run a load, are not kept.
-    lines: Mutex<(bool, BTreeMap<String, Line>)>,
-}
-
-impl<'a> Limited<'a> {
-    fn new(watch: &'a dyn AdviseWatch, until: f64) -> Limited<'a> {
-        Limited { watch, until, lines: Mutex::default() }
-    }
-
-    fn into_lines(self) -> BTreeMap<String, Line> {
-        self.lines.into_inner().unwrap_or_else(PoisonError::into_inner).1
-    }
 }
 
 impl SearchWatch for Limited<'_> {
-    fn on_news(&self, news: &News<'_>, so_far: &SoFar) {
+    fn on_news(&self, news: &News<'_>, _so_far: &SoFar) {
         match news {
             News::Judged(judged) if !judged.verdict.ends_with("first run") => {
                 self.watch.on_news(&format!("{} at {}: {}", judged.variant, judged.load, judged.verdict));
             }
             News::Warning(text) => self.watch.on_news(text),
-            News::Round => {
-                let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-                // Until a load is judged by several runs, the lines are those of single runs.
-                lines.0 |= so_far.judged.iter().any(|judged| !judged.verdict.ends_with("first run"));
-                if lines.0 {
-                    lines.1 = so_far.lines.iter().cloned().collect();
-                }
-            }
             _ => {}
         }
     }
 
     fn goes_on(&self) -> bool {
-        self.watch.goes_on() && self.watch.spent() < self.until
+        self.watch.goes_on()
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        self.watch.spent() >= self.until
     }
 }
 
@@ -147,7 +131,7 @@ impl Searching<'_> {
             .flat_map(|replicate| names.iter().map(move |name| (name, replicate)))
             .map(|(name, replicate)| Trial { variant: name.clone(), load: self.at, replicate })
             .collect();
-        let limited = Limited::new(self.watch, until);
+        let limited = Limited { watch: self.watch, until };
         let runs = trials(&self.with_others, self.dir, self.room, &limited, &wanted)?;
         for (trial, run) in wanted.into_iter().zip(runs) {
             let known = &mut self.trials.entry(trial.variant).or_default().0;
@@ -262,33 +246,35 @@ impl Searching<'_> {
         names.insert(0, BASE.to_owned());
         let question = LineQuestion { variants: names.clone(), ..self.asked.question.clone() };
         let asked = Asked { question, ..self.asked.clone() };
-        let limited = Limited::new(self.watch, until);
-        let (lines, state) = match draw(&asked, Some(self.dir), Existing::Resume, self.room, &limited) {
-            Ok(lines) => {
-                let found = lines.variants.into_iter().map(|variant| (variant.name, variant.line));
-                (found.collect(), State::Searched)
-            }
-            Err(SearchStop::Cancelled) if self.watch.goes_on() => (limited.into_lines(), State::Unfinished),
-            Err(error) => return Err(error),
-        };
+        let limited = Limited { watch: self.watch, until };
+        let lines: BTreeMap<String, (Line, State)> =
+            match draw(&asked, Some(self.dir), Existing::Resume, self.room, &limited) {
+                Ok(lines) => {
+                    let state = |variant: &Variant| match variant.unfinished {
+                        Some(_) => State::Unfinished,
+                        None => State::Searched,
+                    };
+                    let found = lines.variants.into_iter();
+                    found.map(|variant| (variant.name.clone(), (variant.line.clone(), state(&variant)))).collect()
+                }
+                Err(SearchStop::OutOfTime) => BTreeMap::new(),
+                Err(error) => return Err(error),
+            };
         for name in names {
             let known = self.states.get(&name).copied();
-            let line: Option<&Line> = lines.get(&name);
             // A search that the budget ended changes nothing of a line that is known already.
             if known == Some(State::Searched) {
                 continue;
             }
-            match line.filter(|line| line.low().is_some() || line.high().is_some()) {
-                Some(line) => {
+            match lines.get(&name) {
+                Some((line, state)) if line.low().is_some() || line.high().is_some() => {
                     self.lines.insert(name.clone(), line.clone());
-                    self.states.insert(name, state);
+                    self.states.insert(name, *state);
                 }
-                None if state == State::Unfinished => {
-                    self.notes.push(format!("the time did not suffice for the line of {name}"));
+                Some((_, State::Searched)) => {
+                    self.states.insert(name, State::Searched);
                 }
-                None => {
-                    self.states.insert(name, state);
-                }
+                _ => self.notes.push(format!("the time did not suffice for the line of {name}")),
             }
         }
         Ok(())

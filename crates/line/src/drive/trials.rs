@@ -44,7 +44,7 @@ pub fn trials(
         .collect();
     let known: Vec<(usize, Ask)> = asks.iter().flatten().copied().collect();
     match driver.run(&known, known.len(), None) {
-        Ok(_) | Err(SearchStop::Cancelled) => {}
+        Ok(_) | Err(SearchStop::Cancelled | SearchStop::OutOfTime) => {}
         Err(error) => return Err(error),
     }
     let journal = driver.journal();
