@@ -8,6 +8,7 @@
 #[cfg(target_os = "linux")]
 mod breakdown;
 mod bursts;
+mod calibrate;
 #[cfg(target_os = "linux")]
 mod check;
 mod circuits;
@@ -27,6 +28,7 @@ mod host;
 mod import;
 mod line;
 mod man;
+mod measured;
 mod memory;
 mod merge;
 mod model;
@@ -98,6 +100,7 @@ subcommands! {
         Run in run,
         Line in line,
         Compare in compare,
+        Calibrate in calibrate,
         Figure in figure,
         Replay in replay,
         #[cfg(unix)]
