@@ -108,12 +108,12 @@ fn sentence(verdict: &Verdict, latencies: &MeasuredLatencies, quantiles: &[Quant
                                  with a longer `--duration`"
             .to_owned(),
         Verdict::NotSignificant => {
-            let interval = |quantile: &Quantile| Some((quantile, quantile.difference_us?.interval?));
-            let last = quantiles.iter().rev().find_map(interval);
-            let finest = last.map_or_else(String::new, |(quantile, interval)| {
+            let excluded = quantiles.iter().rev().find_map(|quantile| {
+                let interval = quantile.difference_us?.interval?;
                 let width = interval.high.abs().max(interval.low.abs());
-                format!("; at {} a difference of more than {width:.3} us is excluded", quantile.name)
+                Some(format!("; at {} a difference of more than {width:.3} us is excluded", quantile.name))
             });
+            let finest = excluded.unwrap_or_default();
             format!("no significant difference{finest}")
         }
         Verdict::Layer(layer) => format!("{}: {}", name(*layer), reason(*layer)),

@@ -7,7 +7,7 @@ use crate::{bench, measured, scenario};
 const IDLE: &str = "workload.bulk.load=0.01";
 const QUIET: &str = "workload.get.load=20Mbps";
 const LOADED: &str = "workload.get.load=200Mbps";
-const LONG: &str = "run.duration=4s";
+const LONG: &str = "run.duration=2s";
 
 #[test]
 fn hidden_parameters_are_found_and_predict_a_load_that_was_not_fitted() {
@@ -58,8 +58,8 @@ fn a_constant_service_and_the_stack_are_fitted_as_their_sum() {
     println!("{fit:?}");
     assert_eq!(fit.fitted.len(), 1);
     assert!(fit.merged[0].contains("host.processor.interrupt cannot be told from workload.get.service"));
-    // Each request meets at least one interrupt at each end.
-    assert!((16.0 - 0.5..22.0).contains(&fit.fitted[0].us), "{}", fit.fitted[0].us);
+    // A request meets two interrupts: its own at the server, and its response's at the client.
+    assert!((fit.fitted[0].us - 16.0).abs() < 0.1, "{}", fit.fitted[0].us);
 }
 
 #[test]
