@@ -77,7 +77,8 @@ impl Comparison {
                 Some(Observed { difference: quantile.difference_us?, queue_us, service_us })
             })
             .collect();
-        let verdict = layer::judge(&observed, server.and_then(|server| server_differs(server, modelled)), timeout_us);
+        let verdict =
+            layer::judge(&observed, server.and_then(|server| server_differs(server, modelled)), timeout_us);
         Comparison {
             workload: workload.to_owned(),
             run: run.to_owned(),
@@ -102,11 +103,14 @@ fn server_differs(server: &MeasuredLatencies, modelled: &Modelled) -> Option<boo
 fn sentence(verdict: &Verdict, latencies: &MeasuredLatencies, quantiles: &[Quantile]) -> String {
     match verdict {
         Verdict::NoIntervals if latencies.samples.is_none() => {
-            "cannot tell: the file does not state how many latencies it has, so its error is unknown".to_owned()
+            "cannot tell: the file does not state how many latencies it has, so its error is unknown"
+                .to_owned()
         }
-        Verdict::NoIntervals => "cannot tell: too few latencies or messages for an interval; measure longer, or run \
+        Verdict::NoIntervals => {
+            "cannot tell: too few latencies or messages for an interval; measure longer, or run \
                                  with a longer `--duration`"
-            .to_owned(),
+                .to_owned()
+        }
         Verdict::NotSignificant => {
             let excluded = quantiles.iter().rev().find_map(|quantile| {
                 let interval = quantile.difference_us?.interval?;
@@ -126,7 +130,8 @@ fn sentence(verdict: &Verdict, latencies: &MeasuredLatencies, quantiles: &[Quant
             )
         }
         Verdict::Several => {
-            "cannot tell: no single layer explains the differences; calibrate at an idle load first".to_owned()
+            "cannot tell: no single layer explains the differences; calibrate at an idle load first"
+                .to_owned()
         }
     }
 }
@@ -143,7 +148,9 @@ fn name(layer: Layer) -> &'static str {
 fn reason(layer: Layer) -> &'static str {
     match layer {
         Layer::Host => "the difference is the same at all quantiles, as a delay of the hosts' stacks is",
-        Layer::Queue => "the difference grows with the quantile as queueing delay does: load, buffers, other traffic",
+        Layer::Queue => {
+            "the difference grows with the quantile as queueing delay does: load, buffers, other traffic"
+        }
         Layer::Loss => {
             "the difference jumps by at least half of a retransmission timeout: lost packets on one side only"
         }
@@ -151,23 +158,31 @@ fn reason(layer: Layer) -> &'static str {
     }
 }
 
-/// Lists comparisons, a row for each quantile.
+/// Lists comparisons, a row for each quantile. Unknown numbers are empty.
 pub fn listing(comparisons: &[Comparison]) -> Listing {
     let text = ["workload", "run", "quantile"];
-    let numbers = ["measured us", "interval", "model us", "interval", "difference us", "interval"];
+    let numbers = [
+        "measured us",
+        "measured interval",
+        "model us",
+        "model interval",
+        "difference us",
+        "difference interval",
+    ];
     let column = |name: &&str, is_text| ListingColumn { name: (*name).to_owned(), width: 0, is_text };
     let padded = |name: &&str| ListingColumn { width: name.len() + 2, ..column(name, true) };
     let columns = text.iter().map(padded).chain(numbers.iter().map(|name| column(name, false))).collect();
     let cells = |estimate: Option<&Estimate>| {
         let interval = estimate.and_then(|estimate| estimate.interval);
         [
-            estimate.map_or_else(|| "-".to_owned(), |estimate| format!("{:.3}", estimate.value)),
-            interval.map_or_else(|| "-".to_owned(), |i| format!("{:.3} .. {:.3}", i.low, i.high)),
+            estimate.map_or_else(String::new, |estimate| format!("{:.3}", estimate.value)),
+            interval.map_or_else(String::new, |i| format!("{:.3} .. {:.3}", i.low, i.high)),
         ]
     };
     let row = |comparison: &Comparison, quantile: &Quantile| {
         let names = [comparison.workload.clone(), comparison.run.clone(), quantile.name.clone()];
-        let sides = [quantile.measured_us.as_ref(), Some(&quantile.modelled_us), quantile.difference_us.as_ref()];
+        let sides =
+            [quantile.measured_us.as_ref(), Some(&quantile.modelled_us), quantile.difference_us.as_ref()];
         names.into_iter().chain(sides.into_iter().flat_map(cells)).collect()
     };
     let rows = comparisons

@@ -49,7 +49,9 @@ pub enum CalibrateError {
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n\n"))]
     Scenario(Vec<ScenarioError>),
     /// The scenario has several variants or swept values.
-    #[error("the scenario has several points: {0}; choose one with --variant, and a value of a swept key with --set")]
+    #[error(
+        "the scenario has several points: {0}; choose one with --variant, and a value of a swept key with --set"
+    )]
     Points(String),
     /// No message of the workload completed.
     #[error("workload `{0}` has no completed message after the warm-up; allowed: a longer `--duration`")]
@@ -95,6 +97,13 @@ pub struct Fitted {
     pub us: f64,
     /// Half of its 95 % interval in us, from the errors of the quantiles.
     pub error_us: f64,
+}
+
+impl Fitted {
+    /// Returns the ends of the 95 % interval in us.
+    pub fn interval(&self) -> [f64; 2] {
+        [(self.us - self.error_us).max(0.0), self.us + self.error_us]
+    }
 }
 
 /// Runs of the workload with some values.
@@ -147,7 +156,8 @@ impl<'a> Calibration<'a> {
         })?;
         let outcomes = outcomes.into_inner().unwrap_or_default();
         let outcomes: Vec<&Outcome> = outcomes.iter().flatten().collect();
-        Modelled::of(&outcomes, &self.workload).ok_or_else(|| CalibrateError::NoMessages(self.workload.clone()))
+        Modelled::of(&outcomes, &self.workload)
+            .ok_or_else(|| CalibrateError::NoMessages(self.workload.clone()))
     }
 
     /// Fits parameters: those of `keys`, or the default ones if there are none.
@@ -168,7 +178,8 @@ impl<'a> Calibration<'a> {
             .filter(|share| measured(latencies, *share).is_some_and(|found| found.interval.is_some()))
             .collect();
         if shares.len() <= parameters.len() {
-            let has = latencies.samples.map_or("no stated number of latencies".to_owned(), |n| format!("{n}"));
+            let has =
+                latencies.samples.map_or("no stated number of latencies".to_owned(), |n| format!("{n}"));
             return Err(CalibrateError::TooFew(has, samples_needed(0.9)));
         }
         let mut search = Search { calibration: self, latencies, shares, parameters, runs: 0 };
@@ -204,8 +215,11 @@ impl Search<'_> {
             let mut factor = 1.0;
             let mut moved = None;
             for _ in 0..=HALVINGS_MAX {
-                let next: Vec<f64> =
-                    values.iter().zip(&whole).map(|(value, step)| self.bounded(value + factor * step)).collect();
+                let next: Vec<f64> = values
+                    .iter()
+                    .zip(&whole)
+                    .map(|(value, step)| self.bounded(value + factor * step))
+                    .collect();
                 let there = self.evaluate(&next)?;
                 if cost(&there.us) < cost(&here.us) {
                     moved = Some((next, there));
@@ -360,6 +374,9 @@ fn solve(matrix: &[Vec<f64>], right: &[f64]) -> Option<Vec<f64>> {
 
 /// Returns the standard deviations of the solution: the roots of the diagonal of the inverse.
 fn deviations(matrix: &[Vec<f64>]) -> Vec<f64> {
-    let unit = |at: usize| (0..matrix.len()).map(|other| f64::from(u8::from(other == at))).collect::<Vec<f64>>();
-    (0..matrix.len()).map(|at| solve(matrix, &unit(at)).map_or(f64::INFINITY, |column| column[at].sqrt())).collect()
+    let unit =
+        |at: usize| (0..matrix.len()).map(|other| f64::from(u8::from(other == at))).collect::<Vec<f64>>();
+    (0..matrix.len())
+        .map(|at| solve(matrix, &unit(at)).map_or(f64::INFINITY, |column| column[at].sqrt()))
+        .collect()
 }

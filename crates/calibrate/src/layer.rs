@@ -97,7 +97,8 @@ pub fn judge(observed: &[Observed], server: Option<bool>, timeout_us: f64) -> Ve
 
 /// Returns whether the differences jump, from near zero, to half of the timeout or more, in either direction.
 fn is_step(known: &[(Interval, &Observed)], timeout_us: f64) -> bool {
-    let size = |interval: &Interval| if interval.low > 0.0 { interval.low } else { (-interval.high).max(0.0) };
+    let size =
+        |interval: &Interval| if interval.low > 0.0 { interval.low } else { (-interval.high).max(0.0) };
     known.windows(2).any(|pair| {
         let above = size(&pair[1].0);
         above >= 0.5 * timeout_us && pair[0].1.difference.value.abs() < 0.25 * above
@@ -153,7 +154,10 @@ mod tests {
         assert_eq!(of([(0.1, 0.1), (3.3, 0.5), (11.0, 2.0), (21.0, 4.0)]), Verdict::Layer(Layer::Queue));
         // A queue without an equal in the run.
         assert_eq!(of([(0.1, 0.05), (60.0, 1.0), (70.0, 5.0), (80.0, 9.0)]), Verdict::Layer(Layer::Queue));
-        assert_eq!(of([(0.0, 0.1), (0.2, 0.5), (9_800.0, 400.0), (9_900.0, 99.0)]), Verdict::Layer(Layer::Loss));
+        assert_eq!(
+            of([(0.0, 0.1), (0.2, 0.5), (9_800.0, 400.0), (9_900.0, 99.0)]),
+            Verdict::Layer(Layer::Loss)
+        );
         assert_eq!(of([(0.1, 0.2), (0.2, 0.5), (-1.0, 2.0), (3.0, 5.0)]), Verdict::NotSignificant);
         assert_eq!(of([(20.0, 0.2), (-10.0, 1.0), (3.0, 1.0), (0.0, 1.0)]), Verdict::Several);
         assert_eq!(of([(20.0, -1.0); 4]), Verdict::NoIntervals);
@@ -161,7 +165,8 @@ mod tests {
 
     #[test]
     fn a_constant_service_is_not_told_from_the_host() {
-        let found = judged([(20.0, 0.2), (20.0, 0.2), (20.0, 1.0), (21.0, 3.0)], [0.0, 1.0, 9.0, 20.0], [10.0; 4]);
+        let found =
+            judged([(20.0, 0.2), (20.0, 0.2), (20.0, 1.0), (21.0, 3.0)], [0.0, 1.0, 9.0, 20.0], [10.0; 4]);
         assert_eq!(found, Verdict::CannotTell(vec![Layer::Host, Layer::Service]));
     }
 }

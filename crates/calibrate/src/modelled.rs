@@ -75,9 +75,8 @@ impl Modelled {
 }
 
 fn estimate(samples: &Samples, share: f64) -> Estimate {
-    let estimate = widened(
-        samples.estimate(Statistic::Percentile(share)).expect("at least one message has completed"),
-    );
+    let estimate =
+        widened(samples.estimate(Statistic::Percentile(share)).expect("at least one message has completed"));
     // Few messages beyond a quantile have no error that could be relied on, even where an interval exists.
     let is_enough = estimate.samples >= samples_needed(share.max(1.0 - share));
     Estimate { interval: estimate.interval.filter(|_| is_enough), ..estimate }

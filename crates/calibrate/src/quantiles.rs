@@ -106,6 +106,8 @@ mod tests {
         let found = difference(&side(120.0, 3.0), &side(100.0, 4.0));
         assert_eq!((found.value, found.interval), (20.0, Some(Interval { low: 15.0, high: 25.0 })));
         let found = ratio(&side(200.0, 0.0), &side(100.0, 0.0));
-        assert!((found.value - 2.0).abs() < 1e-9 && found.interval.is_some_and(|i| (i.low - i.high).abs() < 1e-9));
+        assert!(
+            (found.value - 2.0).abs() < 1e-9 && found.interval.is_some_and(|i| (i.low - i.high).abs() < 1e-9)
+        );
     }
 }

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use plimsoll_calibrate::{Calibration, Check, CheckVerdict, Comparison, Fit, listing, shortest_timeout};
+use plimsoll_calibrate::{
+    Calibration, Check, CheckVerdict, Comparison, Fit, Verdict, listing, shortest_timeout,
+};
 use plimsoll_experiment::bench::{self, Bench, BenchWatch};
 use plimsoll_process::note;
 use plimsoll_report::table::Listing;
@@ -64,7 +66,9 @@ pub struct Args {
 /// Parses a share in per cent or as a number: `10%`, or `0.1`.
 fn tolerance(text: &str) -> Result<f64, String> {
     let share = plimsoll_units::parse_share(text).ok();
-    share.filter(|share| (0.001..=1.0).contains(share)).ok_or_else(|| "write a share from 0.1% to 100%".to_owned())
+    share
+        .filter(|share| (0.001..=1.0).contains(share))
+        .ok_or_else(|| "write a share from 0.1% to 100%".to_owned())
 }
 
 /// A watch that ends the runs at Ctrl-C.
@@ -129,12 +133,9 @@ fn key_of(at: &str, workload: &str) -> String {
 /// Returns the scenario that includes the original and sets the fitted values.
 fn include(scenario: &Scenario, original: &Path, out: &Path, fit: &Fit) -> anyhow::Result<String> {
     let quoted = |text: &str| serde_json::to_string(text);
-    let text = |set: &[String]| -> anyhow::Result<String> {
-        Ok(set.iter().map(quoted).collect::<Result<Vec<_>, _>>()?.join(",\n    "))
-    };
     let head = "# Made by `plimsoll calibrate`: the included scenario with fitted values.\n";
-    let set: Vec<String> = scenario.overrides().set.iter().chain(&fit.set).cloned().collect();
-    let set = text(&set)?;
+    let set = scenario.overrides().set.iter().chain(&fit.set).map(|set| quoted(set));
+    let set = set.collect::<Result<Vec<_>, _>>()?.join(",\n    ");
     if !original.is_file() {
         // A built-in scenario has no file that could be included.
         return Ok(format!("{head}set = [\n    {set},\n]\n\n{}", scenario.text()));
@@ -148,26 +149,56 @@ fn include(scenario: &Scenario, original: &Path, out: &Path, fit: &Fit) -> anyho
 }
 
 fn print(args: &Args, calibrated: &Calibrated<'_>) -> anyhow::Result<()> {
-    if args.format == Format::Json {
-        return output::print(&format!("{}\n", serde_json::to_string_pretty(calibrated)?));
+    match args.format {
+        Format::Json => output::print(&format!("{}\n", serde_json::to_string_pretty(calibrated)?)),
+        Format::Csv => output::print(&numbers(calibrated).written(args.format.of_report())),
+        format => output::print(&text(calibrated, format)),
     }
-    let format = args.format.of_report();
-    let rows = calibrated.fit.fitted.iter().map(|fitted| {
-        vec![fitted.key.clone(), format!("{:.3}", fitted.us), format!("{:.3}", fitted.error_us)]
+}
+
+/// Lists the fitted values in us and the checked ratios, which one file can have together.
+fn numbers(calibrated: &Calibrated<'_>) -> Listing {
+    let fitted = calibrated.fit.fitted.iter().map(|fitted| {
+        let [low, high] = fitted.interval().map(|end| format!("{end:.3}"));
+        vec![fitted.key.clone(), format!("{:.3}", fitted.us), low, high, String::new()]
     });
-    let mut text = Listing::labelled(&["key", "fitted us", "+/- us"], rows.collect()).written(format) + "\n";
+    let checked = calibrated.check.iter().flat_map(|check| &check.ratios).map(|(name, ratio, verdict)| {
+        let number = |number: Option<f64>| number.map_or_else(String::new, |number| format!("{number:.3}"));
+        let interval = ratio.and_then(|ratio| ratio.interval);
+        let ends = [interval.map(|i| i.low), interval.map(|i| i.high)].map(number);
+        let [low, high] = ends;
+        vec![name.clone(), number(ratio.map(|ratio| ratio.value)), low, high, said(*verdict).to_owned()]
+    });
+    Listing::labelled(&["name", "value", "low", "high", "verdict"], fitted.chain(checked).collect())
+}
+
+fn text(calibrated: &Calibrated<'_>, format: Format) -> String {
+    let format = format.of_report();
+    let rows = calibrated.fit.fitted.iter().map(|fitted| {
+        let [low, high] = fitted.interval();
+        vec![fitted.key.clone(), format!("{:.3}", fitted.us), format!("{low:.3} .. {high:.3}")]
+    });
+    let mut text =
+        Listing::labelled(&["key", "fitted us", "95 % interval"], rows.collect()).written(format) + "\n";
     for sentence in &calibrated.fit.merged {
-        text += &output::folded(sentence, "", "");
+        text += &(output::folded(sentence, "", "") + "\n");
     }
     text += &listing(std::slice::from_ref(calibrated.fitted)).written(format);
-    text += &format!("\nat the fitted load: {}\n", calibrated.fitted.sentence);
+    let fitted = match calibrated.fitted.verdict {
+        Verdict::NotSignificant => calibrated.fitted.sentence.as_str(),
+        Verdict::NoIntervals => "cannot tell: too few latencies or messages for an interval",
+        _ => {
+            "the fitted scenario differs from the measurement: fit other keys, or change the distribution of the service"
+        }
+    };
+    text += &format!("\n{}", output::folded(&format!("at the fitted load: {fitted}"), "", "  "));
     if let Some(check) = calibrated.check {
         let rows = check.ratios.iter().map(|(name, ratio, verdict)| {
             let interval = ratio.and_then(|ratio| ratio.interval);
             vec![
                 name.clone(),
-                ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{:.3}", ratio.value)),
-                interval.map_or_else(|| "-".to_owned(), |i| format!("{:.3} .. {:.3}", i.low, i.high)),
+                ratio.map_or_else(String::new, |ratio| format!("{:.3}", ratio.value)),
+                interval.map_or_else(String::new, |i| format!("{:.3} .. {:.3}", i.low, i.high)),
                 said(*verdict).to_owned(),
             ]
         });
@@ -175,7 +206,7 @@ fn print(args: &Args, calibrated: &Calibrated<'_>) -> anyhow::Result<()> {
         text += &format!("\n{}", Listing::labelled(&names, rows.collect()).written(format));
         text += &format!("\nat the checked load: {}\n", said(check.verdict));
     }
-    output::print(&text)
+    text
 }
 
 fn said(verdict: CheckVerdict) -> &'static str {

@@ -57,12 +57,15 @@ fn split(option: &str, text: &str, workloads: &[&str]) -> anyhow::Result<(String
     match text.split_once('=') {
         Some((name, path)) if workloads.contains(&name) => Ok((name.to_owned(), PathBuf::from(path))),
         Some((name, _)) if !PathBuf::from(text).exists() => {
-            let help = did_you_mean(name, workloads.iter().copied()).map_or_else(String::new, |help| format!("; {help}"));
+            let help = did_you_mean(name, workloads.iter().copied())
+                .map_or_else(String::new, |help| format!("; {help}"));
             bail!("{option} {text}: no workload `{name}`; allowed: {}{help}", workloads.join(", "))
         }
         _ => match workloads {
             [only] => Ok(((*only).to_owned(), PathBuf::from(text))),
-            _ => bail!("{option} {text}: name its workload, as NAME={text}; allowed: {}", workloads.join(", ")),
+            _ => {
+                bail!("{option} {text}: name its workload, as NAME={text}; allowed: {}", workloads.join(", "))
+            }
         },
     }
 }
@@ -73,10 +76,18 @@ mod tests {
 
     #[test]
     fn a_file_names_its_workload_unless_there_is_one() {
-        let of = |text: &str, workloads: &[&str]| split("--measured", text, workloads).map_err(|error| error.to_string());
+        let of = |text: &str, workloads: &[&str]| {
+            split("--measured", text, workloads).map_err(|error| error.to_string())
+        };
         assert_eq!(of("get.hlog", &["get"]), Ok(("get".to_owned(), PathBuf::from("get.hlog"))));
         assert_eq!(of("get=a=b", &["get", "set"]), Ok(("get".to_owned(), PathBuf::from("a=b"))));
-        assert!(of("get.hlog", &["get", "set"]).is_err_and(|said| said.contains("NAME=get.hlog; allowed: get, set")));
-        assert!(of("gte=x", &["get"]).is_err_and(|said| said.contains("no workload `gte`") && said.contains("get")));
+        assert!(
+            of("get.hlog", &["get", "set"])
+                .is_err_and(|said| said.contains("NAME=get.hlog; allowed: get, set"))
+        );
+        assert!(
+            of("gte=x", &["get"])
+                .is_err_and(|said| said.contains("no workload `gte`") && said.contains("get"))
+        );
     }
 }

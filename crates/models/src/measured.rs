@@ -81,7 +81,9 @@ pub enum MeasuredError {
         help: String,
     },
     /// A tag was requested, and the file has none.
-    #[error("a tag was asked for; only interval logs, JSON of load generators and Prometheus histograms have tags")]
+    #[error(
+        "a tag was asked for; only interval logs, JSON of load generators and Prometheus histograms have tags"
+    )]
     NoTags,
     /// The output has several tables of percentiles.
     #[error(

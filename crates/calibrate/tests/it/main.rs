@@ -64,8 +64,10 @@ fn modelled(set: &[&str]) -> Modelled {
 /// Returns the latencies of `get`, and its times at the server, in a run with another seed.
 fn measured(set: &[&str]) -> [MeasuredLatencies; 2] {
     let outcome = outcome(set, Some(2));
-    let messages = outcome.messages.iter().filter(|message| message.workload == 0 && message.completed.is_some());
-    let messages: Vec<_> = messages.filter(|message| message.created.as_ps() >= outcome.warmup.as_ps()).collect();
+    let messages =
+        outcome.messages.iter().filter(|message| message.workload == 0 && message.completed.is_some());
+    let messages: Vec<_> =
+        messages.filter(|message| message.created.as_ps() >= outcome.warmup.as_ps()).collect();
     let of = |us: Vec<f64>| MeasuredLatencies {
         samples: Some(us.len() as u64),
         distribution: Empirical::of_samples(us),

@@ -19,11 +19,8 @@ fn hidden_parameters_are_found_and_predict_a_load_that_was_not_fitted() {
     let fit = calibration.fit(&idle, &[]).unwrap();
     println!("{fit:?}");
     assert_eq!(fit.merged, [""; 0]);
-    for ((fitted, key), us) in fit
-        .fitted
-        .iter()
-        .zip(["workload.get.service.mean", "host.processor.interrupt"])
-        .zip([14.0, 3.0])
+    for ((fitted, key), us) in
+        fit.fitted.iter().zip(["workload.get.service.mean", "host.processor.interrupt"]).zip([14.0, 3.0])
     {
         assert_eq!(fitted.key, key);
         assert!((fitted.us - us).abs() < 0.1 * us, "{key}: {} and not {us}", fitted.us);

@@ -48,7 +48,14 @@ pub fn run(
                         modelled.unfinished
                     );
                 }
-                comparisons.push(Comparison::of(&workload, &run, &latencies, servers.get(&workload), &modelled, timeout));
+                comparisons.push(Comparison::of(
+                    &workload,
+                    &run,
+                    &latencies,
+                    servers.get(&workload),
+                    &modelled,
+                    timeout,
+                ));
             }
         }
     }
@@ -59,9 +66,9 @@ pub fn run(
         Format::Json => format!("{}\n", serde_json::to_string_pretty(&comparisons)?),
         format => {
             let table = listing(&comparisons).written(format.of_report());
-            let verdicts = comparisons
-                .iter()
-                .map(|found| output::folded(&format!("{}, {}: {}", found.workload, found.run, found.sentence), "", "  "));
+            let verdicts = comparisons.iter().map(|found| {
+                output::folded(&format!("{}, {}: {}", found.workload, found.run, found.sentence), "", "  ")
+            });
             match format {
                 Format::Csv => table,
                 _ => format!("{table}\n{}", verdicts.collect::<String>()),
@@ -76,7 +83,11 @@ fn by_label(points: &[PointOutcome]) -> BTreeMap<String, Vec<&Outcome>> {
     let mut groups: BTreeMap<String, Vec<&Outcome>> = BTreeMap::new();
     for point in points {
         let sweep = point.key.sweep_label();
-        let label = if sweep.is_empty() { point.key.variant.clone() } else { format!("{}, {sweep}", point.key.variant) };
+        let label = if sweep.is_empty() {
+            point.key.variant.clone()
+        } else {
+            format!("{}, {sweep}", point.key.variant)
+        };
         groups.entry(label).or_default().push(&point.outcome);
     }
     groups

@@ -101,10 +101,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("line", &["experiment", "report", "results", "scenario", "sim", "stats", "text", "traffic", "units"]),
     // Measured latencies beside those of runs, and the parameters that bring the two together.
-    (
-        "calibrate",
-        &["experiment", "models", "report", "results", "scenario", "sim", "stats", "units"],
-    ),
+    ("calibrate", &["experiment", "models", "report", "results", "scenario", "sim", "stats", "units"]),
     // Files of a real network, as a scenario; it runs nothing.
     ("import", &["bursts", "files", "report", "scenario", "stats", "text", "traffic", "units"]),
     // A page on which one turns a scenario's keys, with its server.
@@ -207,8 +204,18 @@ fn nothing_depends_on_the_command_line() {
 /// that says so.
 #[test]
 fn strangers_files_are_opened_by_one_function() {
-    let crates =
-        ["chronos-load", "cli", "import", "line", "models", "report", "reproduce", "results", "scenario", "sim"];
+    let crates = [
+        "chronos-load",
+        "cli",
+        "import",
+        "line",
+        "models",
+        "report",
+        "reproduce",
+        "results",
+        "scenario",
+        "sim",
+    ];
     let opens =
         ["File::open(", "File::options(", "File::create(", "OpenOptions", "fs::read(", "read_to_string("];
     // The kernel's files, folders that are only synced, files that this process has made, and tests.

@@ -52,7 +52,9 @@ pub(super) fn of_query(
         let name = series["metric"]["__name__"].as_str().unwrap_or(UNNAMED);
         let number = |pair: &Value| pair[1].as_str()?.parse::<f64>().ok();
         let count = match series["values"].as_array() {
-            Some(values) => values.iter().map(number).collect::<Option<Vec<f64>>>().map(|values| increase(&values)),
+            Some(values) => {
+                values.iter().map(number).collect::<Option<Vec<f64>>>().map(|values| increase(&values))
+            }
             None => number(&series["value"]),
         };
         add(&mut histograms, name.strip_suffix(SUFFIX).unwrap_or(name), bound, count)?;
@@ -74,7 +76,12 @@ fn series(line: &str) -> Option<(&str, &str, &str)> {
     Some((name.trim().strip_suffix(SUFFIX)?, bound, after.split_whitespace().next()?))
 }
 
-fn add(histograms: &mut Histograms, metric: &str, bound: &str, count: Option<f64>) -> Result<(), MeasuredError> {
+fn add(
+    histograms: &mut Histograms,
+    metric: &str,
+    bound: &str,
+    count: Option<f64>,
+) -> Result<(), MeasuredError> {
     let wrong = |reason: String| MeasuredError::Buckets { metric: metric.to_owned(), reason };
     let upper: Option<f64> = bound.parse().ok().filter(|upper: &f64| *upper >= 0.0);
     let upper = upper.ok_or_else(|| wrong(format!("`le=\"{bound}\"`")))?;
@@ -96,13 +103,15 @@ fn chosen(
 ) -> Result<MeasuredLatencies, MeasuredError> {
     let names: Vec<&str> = histograms.keys().map(String::as_str).collect();
     let metric = part("histograms", tag, &names)?;
-    let wrong = |reason: &str| MeasuredError::Buckets { metric: metric.to_owned(), reason: reason.to_owned() };
+    let wrong =
+        |reason: &str| MeasuredError::Buckets { metric: metric.to_owned(), reason: reason.to_owned() };
     let mut buckets = histograms[metric].clone();
     buckets.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
     if buckets.windows(2).any(|pair| pair[0].1 > pair[1].1) {
         return Err(wrong("the counts fall"));
     }
-    let all = buckets.pop().filter(|last| last.0.is_infinite()).ok_or_else(|| wrong("no bucket `le=\"+Inf\"`"))?.1;
+    let all =
+        buckets.pop().filter(|last| last.0.is_infinite()).ok_or_else(|| wrong("no bucket `le=\"+Inf\"`"))?.1;
     if all <= 0.0 {
         return Err(wrong("no latency was counted"));
     }

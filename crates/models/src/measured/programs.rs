@@ -82,8 +82,10 @@ fn of_fio(
     let us = unit.unwrap_or(Unit::Nanoseconds).us();
     let distribution = match latencies["bins"].as_object() {
         Some(bins) => {
-            let bins: Option<Vec<(f64, u64)>> =
-                bins.iter().map(|(bin, count)| Some((bin.parse::<f64>().ok()? * us, count.as_u64()?))).collect();
+            let bins: Option<Vec<(f64, u64)>> = bins
+                .iter()
+                .map(|(bin, count)| Some((bin.parse::<f64>().ok()? * us, count.as_u64()?)))
+                .collect();
             let bins = bins.filter(|bins| bins.iter().any(|bin| bin.1 > 0 && bin.0.is_finite()));
             Empirical::of_counts(bins.ok_or(MeasuredError::Json)?)
         }
@@ -106,7 +108,8 @@ fn percentiles(latencies: &Value, us: f64) -> Option<Empirical> {
     points.iter_mut().for_each(|point| point.0 = point.0.max(least).min(longest.max(least)));
     points.retain(|point| point.1 < 1.0);
     points.push((longest, 1.0));
-    let rises = points.windows(2).all(|pair| pair[0].0 <= pair[1].0) && points.iter().all(|point| point.0.is_finite());
+    let rises = points.windows(2).all(|pair| pair[0].0 <= pair[1].0)
+        && points.iter().all(|point| point.0.is_finite());
     rises.then(|| Empirical::of_points(points))
 }
 
@@ -129,8 +132,11 @@ mod tests {
         let mut bytes = Vec::new();
         V2DeflateSerializer::new().serialize(&histogram, &mut bytes).expect("it is written");
         let encoded = base64::engine::general_purpose::STANDARD.encode(&bytes);
-        let verb = format!("{{\"Percentile Latencies\":{{\"Histogram log format\":{{\"Compressed Histogram\":\"{encoded}\"}}}}}}");
-        let json = format!("{{\"ALL STATS\":{{\"Gets\":{verb},\"Sets\":{{\"Count\":0}},\"Totals\":{verb}}}}}");
+        let verb = format!(
+            "{{\"Percentile Latencies\":{{\"Histogram log format\":{{\"Compressed Histogram\":\"{encoded}\"}}}}}}"
+        );
+        let json =
+            format!("{{\"ALL STATS\":{{\"Gets\":{verb},\"Sets\":{{\"Count\":0}},\"Totals\":{verb}}}}}");
         for hints in [Hints::default(), hints("Gets")] {
             let found = read(json.as_bytes(), hints).expect("a histogram");
             assert_eq!(found.samples, Some(1_000));
@@ -142,15 +148,25 @@ mod tests {
 
     #[test]
     fn fio_has_percentiles_or_bins_in_ns() {
-        let part = |latencies: &str| format!("{{\"jobs\":[{{\"jobname\":\"a\",\"read\":{{\"total_ios\":0,\"clat_ns\":{{\"N\":0}}}},\
-             \"write\":{{\"total_ios\":200,\"clat_ns\":{latencies}}}}}]}}");
-        let plain = part("{\"min\":1000,\"max\":90000,\"percentile\":{\"50.000000\":20000,\"99.000000\":80000}}");
+        let part = |latencies: &str| {
+            format!(
+                "{{\"jobs\":[{{\"jobname\":\"a\",\"read\":{{\"total_ios\":0,\"clat_ns\":{{\"N\":0}}}},\
+             \"write\":{{\"total_ios\":200,\"clat_ns\":{latencies}}}}}]}}"
+            )
+        };
+        let plain =
+            part("{\"min\":1000,\"max\":90000,\"percentile\":{\"50.000000\":20000,\"99.000000\":80000}}");
         let found = read(plain.as_bytes(), Hints::default()).expect("percentiles");
         assert_eq!((found.samples, found.distribution.bracket(0.99)), (Some(200), (20.0, 80.0)));
         let bins = part("{\"N\":4,\"bins\":{\"1000\":3,\"9000\":1}}");
         let found = read(bins.as_bytes(), hints("write")).expect("bins");
         assert_eq!((found.samples, found.distribution.bracket(0.99)), (Some(4), (9.0, 9.0)));
         assert!(read(b"{\"jobs\":[]}", Hints::default()).is_err());
-        assert!(read(b"{\"latency\":3}", Hints::default()).expect_err("no latencies").to_string().contains("JSON"));
+        assert!(
+            read(b"{\"latency\":3}", Hints::default())
+                .expect_err("no latencies")
+                .to_string()
+                .contains("JSON")
+        );
     }
 }
