@@ -124,8 +124,8 @@ fn sentence(verdict: &Verdict, latencies: &MeasuredLatencies, quantiles: &[Quant
         Verdict::CannotTell(layers) => {
             let names: Vec<&str> = layers.iter().map(|layer| name(*layer)).collect();
             format!(
-                "cannot tell between {}: each alone explains the differences; times from inside the server (`--server`) \
-                 exclude one",
+                "cannot tell between {}: each alone explains the differences; `--server` \
+                 excludes one",
                 names.join(" and ")
             )
         }

@@ -309,8 +309,8 @@ impl Search<'_> {
                 Some(&other) => {
                     let ratio = dot(effect, &effects[other]) / dot(&effects[other], &effects[other]);
                     sentences.push(format!(
-                        "{key} cannot be told from {first} by these latencies: 1 us of it has the effect of {ratio:.2} us of \
-                         {first}, whose value is the sum of both; a measurement inside the server tells them apart",
+                        "{key} cannot be told from {first} by these latencies: 1 us of it has the effect of {ratio:.2} \
+                         us of {first}, whose value is the sum; a measurement inside the server tells them apart",
                         first = self.parameters[other].key
                     ));
                 }

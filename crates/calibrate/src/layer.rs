@@ -10,10 +10,10 @@
 //! | loss | nothing at low quantiles, and half of the shortest retransmission timeout or more above |
 //!
 //! A shape fits if one multiple of it is inside the interval of every difference, each widened by a quarter of the
-//! difference, since a longer queue is not exactly a multiple of a shorter one. A loss is judged first. Times that were
-//! measured inside the server decide about it: if they differ from those of the run, only the shape of the service
-//! counts, and otherwise only the others. Where no shape fits, a difference that grows with the quantile is a queue that
-//! the run does not have. The verdict names no layer where several shapes fit, or none.
+//! difference, since a longer queue is not exactly a multiple of a shorter one. A loss is judged first. Times that
+//! were measured inside the server decide about it: if they differ from those of the run, only the shape of the
+//! service counts, and otherwise only the others. Where no shape fits, a difference that grows with the quantile is a
+//! queue that the run does not have. The verdict names no layer where several fit, or none.
 
 use plimsoll_stats::{Estimate, Interval};
 use serde::Serialize;

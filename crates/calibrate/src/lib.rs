@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! file ── models::measured ──> quantiles ──┐
-//!                                          ├── Comparison: differences, intervals ── layer ──> host, queue, loss, service
+//!                                          ├── Comparison: differences ── layer ──> host, queue, loss, service
 //! outcomes ── Modelled (with parts) ───────┘
 //!
 //! Scenario, keys ── fit (Gauss-Newton, the same seeds) ──> Fit ── include ──> a scenario at another load ──> Check

@@ -188,7 +188,7 @@ fn text(calibrated: &Calibrated<'_>, format: Format) -> String {
         Verdict::NotSignificant => calibrated.fitted.sentence.as_str(),
         Verdict::NoIntervals => "cannot tell: too few latencies or messages for an interval",
         _ => {
-            "the fitted scenario differs from the measurement: fit other keys, or change the distribution of the service"
+            "the fitted scenario differs from the measurement: fit other keys, or change the service's distribution"
         }
     };
     text += &format!("\n{}", output::folded(&format!("at the fitted load: {fitted}"), "", "  "));

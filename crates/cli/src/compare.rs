@@ -38,9 +38,9 @@ pub struct Args {
     /// Also write a page with the figures, report.html, and summary.json into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Compare measured latencies with the runs instead, by quantile, and name the layer to which the difference points:
-    /// `get=get.hlog` with the name of a workload; may be repeated. Reads HdrHistogram logs, CSV, the output of wrk2,
-    /// memtier_benchmark and fio, and Prometheus histograms.
+    /// Compare measured latencies with the runs instead, by quantile, and name the layer to which the difference
+    /// points: `get=get.hlog` with the name of a workload; may be repeated. Reads HdrHistogram logs, CSV, the output
+    /// of wrk2, memtier_benchmark and fio, and Prometheus histograms.
     #[arg(long, value_name = "[NAME=]FILE", conflicts_with = "out")]
     measured: Vec<String>,
     /// Times of the same requests inside the server, which tell a slower service from a longer queue; at most one for a

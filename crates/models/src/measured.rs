@@ -6,7 +6,8 @@
 //! | one histogram, V1 or V2, compressed or not, as bytes or in base64 | HdrHistogram | ns |
 //! | percentiles as text (`.hgrm`) | HdrHistogram, `chronos-load run --hdr FILE` | us |
 //! | the whole output of wrk2 | `wrk2 --latency` | ms |
-//! | JSON of a load generator: its histogram, or its percentiles | `memtier_benchmark --json-out-file`, `fio --output-format=json` | us, ns |
+//! | JSON: a histogram | `memtier_benchmark --json-out-file` | us |
+//! | JSON: percentiles or bins | `fio --output-format=json` | ns |
 //! | buckets with a bound `le`, as text or as the answer to a query | Prometheus, OpenMetrics | s |
 //! | a latency a line, or `latency,share` of a cumulative distribution | anything | us |
 //! | CSV with a column of latencies | anything | us |
@@ -98,8 +99,8 @@ pub enum MeasuredError {
     Bytes,
     /// The file is JSON, which has percentiles at best.
     #[error(
-        "JSON without latencies; allowed: the JSON of memtier_benchmark, of fio, or of a Prometheus query for buckets, a \
-         histogram, as `chronos-load run --hdr FILE` writes it, or a CSV file"
+        "JSON without latencies; allowed: the JSON of memtier_benchmark, of fio, or of a Prometheus query for buckets, \
+         a histogram, as `chronos-load run --hdr FILE` writes it, or a CSV file"
     )]
     Json,
     /// The counts of a Prometheus histogram fall, or a bound is no number.

@@ -44,7 +44,7 @@ pub fn run(
                 let run = format!("{name}: {label}");
                 if modelled.unfinished > 0 {
                     note!(
-                        "warning: {run}: {} messages of {workload} were unfinished when the run ended, and are left out",
+                        "warning: {run}: {} messages of {workload} were unfinished at the end and are left out",
                         modelled.unfinished
                     );
                 }

@@ -44,8 +44,9 @@ pub struct LawOptions {
 #[cfg_attr(feature = "command", derive(clap::Args))]
 #[serde(default)]
 pub struct MeasuredOptions {
-    /// Measured latencies instead of a formula: an HDR histogram (interval log, V2, or percentiles as text), the output
-    /// of wrk2, JSON of memtier_benchmark or fio, buckets of Prometheus, a CSV file with a latency a line or `latency,share` of a cumulative distribution, or a run directory.
+    /// Measured latencies instead of a formula: an HDR histogram (interval log, V2, or percentiles as text), the
+    /// output of wrk2, JSON of memtier_benchmark or fio, buckets of Prometheus, a CSV file with a latency a line or
+    /// `latency,share` of a cumulative distribution, or a run directory.
     #[cfg_attr(feature = "command", arg(long, alias = "file", value_name = "FILE"))]
     from: Option<PathBuf>,
     /// Unit of the numbers in FILE; by default us, ns for encoded histograms, and ms for wrk2.
