@@ -1,5 +1,7 @@
 //! Implements `plimsoll compare`, which compares each variant with itself in the first run.
 
+mod measured;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,6 +16,7 @@ use plimsoll_results::side_by_side::{Samples, side_by_side};
 use plimsoll_results::{PointKey, PointOutcome, RunDir, Summary};
 use plimsoll_scenario::{Registry, Scenario};
 
+use crate::measured::FileHints;
 use crate::memory::{Budget, Work};
 use crate::output::{self, Done, Shown};
 
@@ -35,6 +38,17 @@ pub struct Args {
     /// Also write a page with the figures, report.html, and summary.json into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Compare measured latencies with the runs instead, by quantile, and name the layer to which the difference
+    /// points: `get=get.hlog` with the name of a workload; may be repeated. Reads HdrHistogram logs, CSV, the output
+    /// of wrk2, memtier_benchmark and fio, and Prometheus histograms.
+    #[arg(long, value_name = "[NAME=]FILE", conflicts_with = "out")]
+    measured: Vec<String>,
+    /// Times of the same requests inside the server, which tell a slower service from a longer queue; at most one for a
+    /// workload.
+    #[arg(long, value_name = "[NAME=]FILE", requires = "measured")]
+    server: Vec<String>,
+    #[command(flatten)]
+    hints: FileHints,
     #[command(flatten)]
     budget: Budget,
 }
@@ -92,6 +106,10 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
                 names[0]
             );
         }
+    }
+    if !args.measured.is_empty() {
+        let scenarios = kept.iter().map(|&at| scenarios[at].as_ref()).collect::<Vec<_>>();
+        return measured::run(args, &names, &points, &scenarios);
     }
     let (summary, points) = side_by_side(points, &names)?;
     let printed = output::print_compared(&summary, &runs, args.shown);

@@ -9,6 +9,7 @@ mod advise;
 #[cfg(target_os = "linux")]
 mod breakdown;
 mod bursts;
+mod calibrate;
 #[cfg(target_os = "linux")]
 mod check;
 mod circuits;
@@ -28,6 +29,7 @@ mod host;
 mod import;
 mod line;
 mod man;
+mod measured;
 mod memory;
 mod merge;
 mod model;
@@ -100,6 +102,7 @@ subcommands! {
         Line in line,
         Advise in advise,
         Compare in compare,
+        Calibrate in calibrate,
         Figure in figure,
         Replay in replay,
         #[cfg(unix)]

@@ -215,6 +215,14 @@ impl Empirical {
         Empirical { points, steps: false }
     }
 
+    /// Returns the two points between which the quantile of a share lies. They differ where the data are coarser than a
+    /// latency, as the buckets of a histogram are.
+    pub fn bracket(&self, share: f64) -> (f64, f64) {
+        let at = self.points.partition_point(|point| point.1 < share).min(self.points.len() - 1);
+        let low = if self.steps { at } else { at.saturating_sub(1) };
+        (self.points[low].0, self.points[at].0)
+    }
+
     /// Returns the number of samples, if it is made of samples with a point each.
     pub(crate) fn samples(&self) -> Option<u64> {
         self.steps.then_some(self.points.len() as u64)
@@ -252,7 +260,8 @@ impl Empirical {
         }
     }
 
-    fn quantile(&self, share: f64) -> f64 {
+    /// Returns the least latency in us that a share of `share` of the latencies does not exceed.
+    pub fn quantile(&self, share: f64) -> f64 {
         let at = self.points.partition_point(|point| point.1 < share).min(self.points.len() - 1);
         let (high, next) = self.points[at];
         match at.checked_sub(1).map(|before| self.points[before]) {

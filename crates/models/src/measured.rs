@@ -6,6 +6,9 @@
 //! | one histogram, V1 or V2, compressed or not, as bytes or in base64 | HdrHistogram | ns |
 //! | percentiles as text (`.hgrm`) | HdrHistogram, `chronos-load run --hdr FILE` | us |
 //! | the whole output of wrk2 | `wrk2 --latency` | ms |
+//! | JSON: a histogram | `memtier_benchmark --json-out-file` | us |
+//! | JSON: percentiles or bins | `fio --output-format=json` | ns |
+//! | buckets with a bound `le`, as text or as the answer to a query | Prometheus, OpenMetrics | s |
 //! | a latency a line, or `latency,share` of a cumulative distribution | anything | us |
 //! | CSV with a column of latencies | anything | us |
 //!
@@ -13,8 +16,12 @@
 //! same requests corrected for coordinated omission. Percentiles as text are linear between two lines, since a
 //! histogram has no finer data; the count of a line is more exact than its percentile, and is used instead.
 
+mod buckets;
+mod programs;
+
 use hdrhistogram::Histogram;
 use plimsoll_text::csv;
+use plimsoll_text::spelling::did_you_mean;
 use plimsoll_traffic::hdr::{self, HdrError};
 
 use crate::law::{Empirical, LawError};
@@ -26,6 +33,8 @@ pub struct MeasuredLatencies {
     pub distribution: Empirical,
     /// The number of latencies, if the file states it.
     pub samples: Option<u64>,
+    /// The share of latencies whose values the file bounds, 1 unless a histogram has counts above its last bound.
+    pub bounded: f64,
     /// The reasons why the measurement is suspect, from the file.
     pub suspect: Vec<String>,
 }
@@ -64,16 +73,18 @@ pub enum MeasuredError {
     /// The file begins as a histogram, a log or percentiles, and is none.
     #[error(transparent)]
     Hdr(HdrError),
-    /// The intervals of a log have several tags, or lack the requested one.
-    #[error("the log has intervals {listed}; choose one tag with --tag{help}")]
+    /// The file has several parts, such as tags of a log or verbs of a load generator, or lacks the requested one.
+    #[error("the file has {listed}; choose one with --tag{help}")]
     Tags {
-        /// The tags and how many latencies each has.
+        /// The parts; those of a log with the number of latencies.
         listed: String,
         /// The nearest spelling, if a tag was requested.
         help: String,
     },
     /// A tag was requested, and the file has none.
-    #[error("a tag was asked for; only an interval log of HdrHistogram has tags")]
+    #[error(
+        "a tag was asked for; only interval logs, JSON of load generators and Prometheus histograms have tags"
+    )]
     NoTags,
     /// The output has several tables of percentiles.
     #[error(
@@ -88,9 +99,18 @@ pub enum MeasuredError {
     Bytes,
     /// The file is JSON, which has percentiles at best.
     #[error(
-        "JSON has no distribution; allowed: a histogram, as `chronos-load run --hdr FILE` writes it, or a CSV file"
+        "JSON without latencies; allowed: the JSON of memtier_benchmark, of fio, or of a Prometheus query for buckets, \
+         a histogram, as `chronos-load run --hdr FILE` writes it, or a CSV file"
     )]
     Json,
+    /// The counts of a Prometheus histogram fall, or a bound is no number.
+    #[error("`{metric}`: {reason}; allowed: `le` bounds with counts that do not fall, up to `le=\"+Inf\"`")]
+    Buckets {
+        /// The name of the histogram.
+        metric: String,
+        /// The reason.
+        reason: String,
+    },
     /// The file has no column of that name.
     #[error("no column `{name}`; allowed: {allowed}")]
     Column {
@@ -114,7 +134,9 @@ pub enum MeasuredError {
 impl From<HdrError> for MeasuredError {
     fn from(error: HdrError) -> MeasuredError {
         match error {
-            HdrError::Tags { listed, help } => MeasuredError::Tags { listed, help },
+            HdrError::Tags { listed, help } => {
+                MeasuredError::Tags { listed: format!("intervals {listed}"), help }
+            }
             other => MeasuredError::Hdr(other),
         }
     }
@@ -127,7 +149,8 @@ pub struct Hints<'a> {
     pub unit: Option<Unit>,
     /// The name of the column of a CSV file that has the latencies.
     pub column: Option<&'a str>,
-    /// The tag of the intervals of a log; empty for intervals without one.
+    /// The part of the file: the tag of the intervals of a log, empty for intervals without one; the verb of a load
+    /// generator's JSON; the name of a Prometheus histogram.
     pub tag: Option<&'a str>,
 }
 
@@ -147,6 +170,12 @@ pub fn read(bytes: &[u8], hints: Hints<'_>) -> Result<MeasuredLatencies, Measure
     if hdr::is_log(text) {
         return of_histogram(&hdr::of_log(text, tag)?, unit, suspect);
     }
+    if first.starts_with(['{', '[']) {
+        return programs::read(text, unit, tag, suspect);
+    }
+    if buckets::is_exposition(text) {
+        return buckets::of_text(text, unit, tag, suspect);
+    }
     if tag.is_some() {
         return Err(MeasuredError::NoTags);
     }
@@ -155,9 +184,6 @@ pub fn read(bytes: &[u8], hints: Hints<'_>) -> Result<MeasuredLatencies, Measure
     }
     if hdr::is_base64(first) {
         return of_histogram(&hdr::of_base64(first)?, unit, suspect);
-    }
-    if first.starts_with(['{', '[']) {
-        return Err(MeasuredError::Json);
     }
     if hdr::is_head_of_percentiles(first) {
         return of_percentiles(text, 0, unit.unwrap_or(Unit::Microseconds), suspect);
@@ -176,8 +202,24 @@ pub fn read(bytes: &[u8], hints: Hints<'_>) -> Result<MeasuredLatencies, Measure
     Ok(MeasuredLatencies {
         distribution: listed.scaled(unit.unwrap_or(Unit::Microseconds).us()),
         samples,
+        bounded: 1.0,
         suspect,
     })
+}
+
+/// Returns the part of a file that was asked for, or the only one; `noun` names such parts.
+fn part<'a>(noun: &str, asked: Option<&str>, parts: &[&'a str]) -> Result<&'a str, MeasuredError> {
+    let listed = || format!("{noun} {}", parts.join(", "));
+    match (asked, parts) {
+        (None, [only]) => Ok(only),
+        (None, []) => Err(LawError::Empty.into()),
+        (None, _) => Err(MeasuredError::Tags { listed: listed(), help: String::new() }),
+        (Some(asked), _) => parts.iter().find(|part| **part == asked).copied().ok_or_else(|| {
+            let help = did_you_mean(asked, parts.iter().copied());
+            let help = help.map_or_else(String::new, |help| format!("; {help}"));
+            MeasuredError::Tags { listed: listed(), help }
+        }),
+    }
 }
 
 /// Returns the reason in a comment that marks a run of `chronos-load` as suspect.
@@ -198,6 +240,7 @@ fn of_histogram(
     Ok(MeasuredLatencies {
         distribution: Empirical::of_counts(counts),
         samples: Some(histogram.len()),
+        bounded: 1.0,
         suspect,
     })
 }
@@ -213,7 +256,8 @@ fn of_percentiles(
     let rows = hdr::percentiles(text, above)?;
     let all = rows.last().ok_or(LawError::Empty)?.1;
     let points = rows.iter().map(|(value, count)| (value * us, *count as f64 / all as f64)).collect();
-    Ok(MeasuredLatencies { distribution: Empirical::of_points(points), samples: Some(all), suspect })
+    let distribution = Empirical::of_points(points);
+    Ok(MeasuredLatencies { distribution, samples: Some(all), bounded: 1.0, suspect })
 }
 
 /// Reads the column of a CSV file with that name; empty cells are skipped.
@@ -246,7 +290,7 @@ fn of_column(
         return Err(LawError::Empty.into());
     }
     let samples = Some(latencies.len() as u64);
-    Ok(MeasuredLatencies { distribution: Empirical::of_samples(latencies), samples, suspect })
+    Ok(MeasuredLatencies { distribution: Empirical::of_samples(latencies), samples, bounded: 1.0, suspect })
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 pub use fan_out::FanOutArguments;
+pub use law::{FILE_BYTES_MAX, UnitName};
 pub use page::Page;
 pub use qjump::QjumpArguments;
 pub use redundancy::{Hedge, Replicas, Retry};

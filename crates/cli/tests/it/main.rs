@@ -3,6 +3,7 @@
 
 mod browser;
 mod bursts;
+mod calibrate;
 mod capture;
 mod circuits;
 mod columns;

@@ -207,6 +207,16 @@ fn the_page_of_tail_models() {
 }
 
 #[test]
+fn the_page_of_calibration() {
+    let place = Place::new();
+    crate::calibrate::prepare(&place);
+    // The load generator has tests of its own, with a server to ask.
+    stand_in(&place, "chronos-load", "for file; do :; done\ncp \"${file%.hlog}.csv\" \"$file\"");
+    run_page("calibrate.md", &place, &[]);
+    assert!(place.path("results/calibrated").exists());
+}
+
+#[test]
 fn the_page_of_bursts() {
     let place = Place::new();
     if !place.may_capture() {

@@ -102,6 +102,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("line", &["experiment", "report", "results", "scenario", "sim", "stats", "text", "traffic", "units"]),
     // What to turn on: candidates, their lines, and the settings of the best.
     ("advise", &["experiment", "line", "report", "results", "scenario", "sim", "stats", "text", "units"]),
+    // Measured latencies beside those of runs, and the parameters that bring the two together.
+    ("calibrate", &["experiment", "models", "report", "results", "scenario", "sim", "stats", "units"]),
     // Files of a real network, as a scenario; it runs nothing.
     ("import", &["bursts", "files", "report", "scenario", "stats", "text", "traffic", "units"]),
     // A page on which one turns a scenario's keys, with its server.
@@ -124,6 +126,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "advise",
             "breakdown",
             "bursts",
+            "calibrate",
             "circuits",
             "circuits-live",
             "experiment",

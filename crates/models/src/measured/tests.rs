@@ -93,7 +93,7 @@ fn what_has_no_latencies_says_what_is_allowed() {
         (b"", "there is no latency in it"),
         (b"Value Percentile TotalCount\n5 0.0 3\n4 1.0 4\n", "line 3: `4 1.0 4`; allowed: `VALUE PERCENTILE"),
         (b"1\n2\nfast\n", "line 3: `fast`"),
-        (b"{\n  \"suspect\": []\n}\n", "JSON has no distribution; allowed: a histogram"),
+        (b"{\n  \"suspect\": []\n}\n", "JSON without latencies; allowed: the JSON of memtier_benchmark"),
     ] {
         let error = read(bytes, Hints::default()).expect_err("it has none").to_string();
         assert!(error.contains(part), "{error}");
@@ -126,8 +126,7 @@ fn the_tags_of_a_log_are_not_added_up() {
     let error = read(TWO_TAGS.as_bytes(), Hints::default()).expect_err("there are two").to_string();
     assert_eq!(
         error,
-        "the log has intervals with tag `raw` (1000 in all), with tag `co-fixed` (1000 in all); choose one tag \
-         with --tag"
+        "the file has intervals with tag `raw` (1000 in all), with tag `co-fixed` (1000 in all); choose one with --tag"
     );
     for (name, p99) in [("raw", 1_000.0), ("co-fixed", 400_000.0)] {
         let found = read(TWO_TAGS.as_bytes(), tag(name)).expect("there is one");
@@ -145,7 +144,7 @@ fn the_tags_of_a_log_are_not_added_up() {
     let mixed = TWO_TAGS.replace("Tag=raw,", "");
     assert!(read(mixed.as_bytes(), Hints::default()).is_err());
     assert_eq!(read(mixed.as_bytes(), tag("")).expect("there is one").samples, Some(1_000));
-    assert!(read(b"10\n20\n", tag("raw")).expect_err("a list").to_string().contains("only an interval log"));
+    assert!(read(b"10\n20\n", tag("raw")).expect_err("a list").to_string().contains("only interval logs"));
 }
 
 #[test]

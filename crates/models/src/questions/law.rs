@@ -44,8 +44,9 @@ pub struct LawOptions {
 #[cfg_attr(feature = "command", derive(clap::Args))]
 #[serde(default)]
 pub struct MeasuredOptions {
-    /// Measured latencies instead of a formula: an HDR histogram (interval log, V2, or percentiles as text), the output
-    /// of wrk2, a CSV file with a latency a line or `latency,share` of a cumulative distribution, or a run directory.
+    /// Measured latencies instead of a formula: an HDR histogram (interval log, V2, or percentiles as text), the
+    /// output of wrk2, JSON of memtier_benchmark or fio, buckets of Prometheus, a CSV file with a latency a line or
+    /// `latency,share` of a cumulative distribution, or a run directory.
     #[cfg_attr(feature = "command", arg(long, alias = "file", value_name = "FILE"))]
     from: Option<PathBuf>,
     /// Unit of the numbers in FILE; by default us, ns for encoded histograms, and ms for wrk2.
@@ -88,7 +89,7 @@ pub enum LawName {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[cfg_attr(feature = "command", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
-enum UnitName {
+pub enum UnitName {
     /// Numbers are nanoseconds.
     Ns,
     /// Numbers are microseconds.
@@ -97,6 +98,17 @@ enum UnitName {
     Ms,
     /// The numbers of the file are seconds.
     S,
+}
+
+impl From<UnitName> for Unit {
+    fn from(name: UnitName) -> Unit {
+        match name {
+            UnitName::Ns => Unit::Nanoseconds,
+            UnitName::Us => Unit::Microseconds,
+            UnitName::Ms => Unit::Milliseconds,
+            UnitName::S => Unit::Seconds,
+        }
+    }
 }
 
 /// A distribution, and the line that describes it above a table.
@@ -195,6 +207,7 @@ impl MeasuredOptions {
         Ok(measured::MeasuredLatencies {
             distribution: Empirical::of_samples(us),
             samples,
+            bounded: 1.0,
             suspect: Vec::new(),
         })
     }
@@ -205,14 +218,9 @@ impl MeasuredOptions {
             let text = format!("--from {name}: only a run directory has workloads and points");
             return Err(BadModel::new(text));
         }
-        let unit = self.unit.map(|unit| match unit {
-            UnitName::Ns => Unit::Nanoseconds,
-            UnitName::Us => Unit::Microseconds,
-            UnitName::Ms => Unit::Milliseconds,
-            UnitName::S => Unit::Seconds,
-        });
         let bytes = plimsoll_files::read(path, Origin::Argument, FILE_BYTES_MAX)
             .map_err(|error| BadModel::new(format!("--from: cannot read {name}: {error}")))?;
+        let unit = self.unit.map(Unit::from);
         let hints = Hints { unit, column: self.column.as_deref(), tag: self.tag.as_deref() };
         measured::read(&bytes, hints).map_err(|error| BadModel::new(format!("--from {name}: {error}")))
     }
@@ -300,7 +308,7 @@ impl<'de> Deserialize<'de> for LatencyShare {
 }
 
 /// The most bytes of a file of latencies.
-const FILE_BYTES_MAX: u64 = 512 << 20;
+pub const FILE_BYTES_MAX: u64 = 512 << 20;
 
 /// Samples beyond a percentile without which it is hardly more than the largest samples.
 const TAIL_SAMPLES: f64 = 10.0;

@@ -1,0 +1,172 @@
+//! [`Verdict`]: the layer to which the differences of the quantiles point.
+//!
+//! Each layer has a shape over the quantiles, and a difference that is a multiple of one shape points to its layer:
+//!
+//! | layer | shape |
+//! |---|---|
+//! | host | the same at every quantile |
+//! | queue | the queueing delay of the run's messages around each quantile |
+//! | service | the time at the server of the run's messages around each quantile |
+//! | loss | nothing at low quantiles, and half of the shortest retransmission timeout or more above |
+//!
+//! A shape fits if one multiple of it is inside the interval of every difference, each widened by a quarter of the
+//! difference, since a longer queue is not exactly a multiple of a shorter one. A loss is judged first. Times that
+//! were measured inside the server decide about it: if they differ from those of the run, only the shape of the
+//! service counts, and otherwise only the others. Where no shape fits, a difference that grows with the quantile is a
+//! queue that the run does not have. The verdict names no layer where several fit, or none.
+
+use plimsoll_stats::{Estimate, Interval};
+use serde::Serialize;
+
+/// A place where latency arises.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layer {
+    /// The network stack of the hosts, or another delay that every request has.
+    Host,
+    /// Queues: switches, NICs and pacers.
+    Queue,
+    /// Lost packets, which wait for a retransmission timeout.
+    Loss,
+    /// The server, waiting for it included.
+    Service,
+}
+
+/// The result of a comparison.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind", content = "layers")]
+pub enum Verdict {
+    /// No difference has an interval: too few latencies, or an unknown number of them.
+    NoIntervals,
+    /// Every interval contains zero.
+    NotSignificant,
+    /// One layer explains the differences.
+    Layer(Layer),
+    /// Each of these layers alone explains the differences.
+    CannotTell(Vec<Layer>),
+    /// No layer alone explains the differences.
+    Several,
+}
+
+/// A difference at one quantile, with the parts of the run's messages around it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Observed {
+    /// Measured minus modelled, in us.
+    pub difference: Estimate,
+    /// The mean queueing delay of the run's messages in us.
+    pub queue_us: f64,
+    /// The mean time at the server of the run's messages in us.
+    pub service_us: f64,
+}
+
+/// The part of a difference by which a shape may miss it.
+const SLACK: f64 = 0.25;
+
+/// Judges the differences, in order of their quantiles. `server` is whether the times inside the server differ from
+/// those of the run, where they were measured. `timeout_us` is the shortest retransmission timeout.
+pub fn judge(observed: &[Observed], server: Option<bool>, timeout_us: f64) -> Verdict {
+    let known: Vec<(Interval, &Observed)> =
+        observed.iter().filter_map(|seen| Some((seen.difference.interval?, seen))).collect();
+    if known.is_empty() {
+        return Verdict::NoIntervals;
+    }
+    if known.iter().all(|(interval, _)| interval.contains(0.0)) {
+        return Verdict::NotSignificant;
+    }
+    if is_step(&known, timeout_us) {
+        return Verdict::Layer(Layer::Loss);
+    }
+    let shapes: [(Layer, fn(&Observed) -> f64); 3] = [
+        (Layer::Host, |_| 1.0),
+        (Layer::Queue, |seen| seen.queue_us),
+        (Layer::Service, |seen| seen.service_us),
+    ];
+    let fitting: Vec<Layer> =
+        shapes.iter().filter(|(_, shape)| fits(&known, shape)).map(|(layer, _)| *layer).collect();
+    let fitting: Vec<Layer> = match server {
+        Some(differs) => fitting.into_iter().filter(|layer| (*layer == Layer::Service) == differs).collect(),
+        None => fitting,
+    };
+    match &fitting[..] {
+        [only] => Verdict::Layer(*only),
+        [] if server != Some(true) && grows(&known) => Verdict::Layer(Layer::Queue),
+        [] => Verdict::Several,
+        _ => Verdict::CannotTell(fitting),
+    }
+}
+
+/// Returns whether the differences jump, from near zero, to half of the timeout or more, in either direction.
+fn is_step(known: &[(Interval, &Observed)], timeout_us: f64) -> bool {
+    let size =
+        |interval: &Interval| if interval.low > 0.0 { interval.low } else { (-interval.high).max(0.0) };
+    known.windows(2).any(|pair| {
+        let above = size(&pair[1].0);
+        above >= 0.5 * timeout_us && pair[0].1.difference.value.abs() < 0.25 * above
+    })
+}
+
+/// Returns whether one multiple of a shape is inside all intervals.
+fn fits(known: &[(Interval, &Observed)], shape: &dyn Fn(&Observed) -> f64) -> bool {
+    let (mut least, mut most) = (f64::NEG_INFINITY, f64::INFINITY);
+    for (interval, seen) in known {
+        let slack = SLACK * seen.difference.value.abs();
+        let (low, high) = (interval.low - slack, interval.high + slack);
+        let at = shape(seen);
+        if at > 0.0 {
+            (least, most) = (least.max(low / at), most.min(high / at));
+        } else if low > 0.0 || high < 0.0 {
+            return false;
+        }
+    }
+    least <= most && least.is_finite() && (least > 0.0 || most < 0.0)
+}
+
+/// Returns whether the difference at the highest quantile is above that at the lowest, with their intervals apart.
+fn grows(known: &[(Interval, &Observed)]) -> bool {
+    known.first().zip(known.last()).is_some_and(|(first, last)| last.0.low > first.0.high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(differences: [(f64, f64); 4], queue: [f64; 4], service: [f64; 4]) -> Verdict {
+        let seen = |at: usize| {
+            let (value, half) = differences[at];
+            let interval = (half >= 0.0).then_some(Interval { low: value - half, high: value + half });
+            Observed {
+                difference: Estimate { value, interval, samples: 10_000 },
+                queue_us: queue[at],
+                service_us: service[at],
+            }
+        };
+        judge(&[0, 1, 2, 3].map(seen), None, 10_000.0)
+    }
+
+    #[test]
+    fn the_shape_of_the_differences_names_the_layer() {
+        let (queue, service) = ([0.1, 3.0, 12.0, 20.0], [7.0, 23.0, 46.0, 69.0]);
+        let of = |differences| judged(differences, queue, service);
+        let shift = [(20.0, 0.2), (20.1, 0.5), (20.5, 2.0), (19.0, 5.0)];
+        assert_eq!(of(shift), Verdict::Layer(Layer::Host));
+        assert_eq!(of(shift.map(|(value, half)| (-value, half))), Verdict::Layer(Layer::Host));
+        assert_eq!(of([(3.6, 0.2), (12.0, 1.0), (22.0, 2.0), (37.0, 6.0)]), Verdict::Layer(Layer::Service));
+        assert_eq!(of([(0.1, 0.1), (3.3, 0.5), (11.0, 2.0), (21.0, 4.0)]), Verdict::Layer(Layer::Queue));
+        // A queue without an equal in the run.
+        assert_eq!(of([(0.1, 0.05), (60.0, 1.0), (70.0, 5.0), (80.0, 9.0)]), Verdict::Layer(Layer::Queue));
+        assert_eq!(
+            of([(0.0, 0.1), (0.2, 0.5), (9_800.0, 400.0), (9_900.0, 99.0)]),
+            Verdict::Layer(Layer::Loss)
+        );
+        assert_eq!(of([(0.1, 0.2), (0.2, 0.5), (-1.0, 2.0), (3.0, 5.0)]), Verdict::NotSignificant);
+        assert_eq!(of([(20.0, 0.2), (-10.0, 1.0), (3.0, 1.0), (0.0, 1.0)]), Verdict::Several);
+        assert_eq!(of([(20.0, -1.0); 4]), Verdict::NoIntervals);
+    }
+
+    #[test]
+    fn a_constant_service_is_not_told_from_the_host() {
+        let found =
+            judged([(20.0, 0.2), (20.0, 0.2), (20.0, 1.0), (21.0, 3.0)], [0.0, 1.0, 9.0, 20.0], [10.0; 4]);
+        assert_eq!(found, Verdict::CannotTell(vec![Layer::Host, Layer::Service]));
+    }
+}
