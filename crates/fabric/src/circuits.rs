@@ -372,7 +372,7 @@ impl HybridRates {
         let hops = network.hybrid()?;
         let host = *network.link(PortId(0));
         let out = *network.link(hops.circuit_to(0));
-        let up = network.links().iter().find(|link| link.tier == 0 && network.is_packet_uplink(link))?;
+        let up = *network.link(hops.of_packet_network(PortId(0)));
         let circuit = out.rate.min(host.rate);
         let packet = up.rate.min(host.rate);
         // The two switches together must not exceed the rate of the receiver's link (Kapoor's thesis, section 7.2),

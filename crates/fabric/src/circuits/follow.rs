@@ -109,11 +109,10 @@ impl<H: Hooks> Fabric<H> {
         {
             *counted.sent.get_mut(packet.src.0 as usize, packet.dst.0 as usize) += u64::from(packet.size);
         }
-        let far = self.network.far_switch(port);
-        if far == Some(hops.packet_switch()) {
+        if hops.is_packet_uplink(port) {
             circuits.log.count_beside(packet);
         }
-        if far != Some(hops.circuit_switch()) {
+        if self.network.far_switch(port) != Some(hops.circuit_switch()) {
             return Passage::OnPath;
         }
         if !circuits.passes(now, bits, packet) {
