@@ -1,7 +1,7 @@
-//! [`Circuits`]: the circuit switch of a hybrid network, and the controller that drives it and the hosts' queues.
+//! [`Circuits`]: the circuit switches of a hybrid network, and the controller that drives them and the hosts' queues.
 //!
 //! ```text
-//! clock ──> Controller ──Instruction──> Crossbar: dark, or a matching
+//! clock ──> Controller ──Instruction──> Crossbar of each circuit switch: dark, or a matching
 //!               ^                  └──> every NIC: open this class, close it, a new week
 //!               └── Demand, from the caller and the NICs
 //!
@@ -13,7 +13,7 @@
 
 mod follow;
 
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Range};
 
 use plimsoll_circuits::{
     CircuitController, Classify, Demand, Estimator, InvalidControl, Matching, ResidueRate, Switching,
@@ -29,11 +29,12 @@ use crate::unbuildable::Unbuildable;
 /// The number of the clock that drives circuits.
 pub const CIRCUITS_CLOCK: u32 = 2;
 
-/// The circuit switch, its controller, and the observations of both.
+/// The circuit switches, their controller, and the observations of both.
 #[derive(Debug)]
 pub(crate) struct Circuits {
     controller: CircuitController,
-    crossbar: Crossbar,
+    /// The circuit switches by number.
+    crossbars: Vec<Crossbar>,
     /// The place where demand is read.
     estimator: Estimator,
     /// Time from the reading until the controller has the demand of all hosts.
@@ -245,18 +246,25 @@ pub struct CircuitLog {
     rate: Rate,
     /// The packets that the circuit switch lost.
     pub losses: CircuitLosses,
-    /// The index in `circuits` of the first established circuit, by which senders are found.
-    first: usize,
-    /// The index in `circuits` of each sender's circuit, where it has one.
-    of_sender: Vec<Option<u32>>,
+    /// The established circuits by circuit switch.
+    established: Vec<EstablishedCircuits>,
     /// The configurations so far.
     configurations: u64,
 }
 
+/// The established circuits of a circuit switch, as indices of [`CircuitLog::circuits`].
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct EstablishedCircuits {
+    all: Range<usize>,
+    /// The circuit of each sender, where it has one.
+    of_sender: Vec<Option<u32>>,
+}
+
 impl CircuitLog {
-    /// Returns the log of a circuit switch whose senders may send at `rate`.
-    fn new(rate: Rate) -> CircuitLog {
-        CircuitLog { rate, weeks: vec![CircuitWeek::default()], ..CircuitLog::default() }
+    /// Returns the log of so many circuit switches whose senders may send at `rate`.
+    fn new(rate: Rate, planes: usize) -> CircuitLog {
+        let established = vec![EstablishedCircuits::default(); planes];
+        CircuitLog { rate, established, weeks: vec![CircuitWeek::default()], ..CircuitLog::default() }
     }
 
     /// Records that a week begins, and the number of configurations in its schedule.
@@ -284,13 +292,14 @@ impl CircuitLog {
         self.weeks.last_mut().expect("week 0 has begun with the run")
     }
 
-    /// Records that a configuration is established at `now`.
-    fn put_up(&mut self, now: Time, week: u64, matching: &Matching) {
-        self.first = self.circuits.len();
-        self.of_sender.clear();
-        self.of_sender.resize(matching.ports(), None);
+    /// Records that the circuit switch of number `plane` has established a configuration at `now`.
+    fn put_up(&mut self, now: Time, week: u64, plane: usize, matching: &Matching) {
+        let EstablishedCircuits { all, of_sender } = &mut self.established[plane];
+        let first = self.circuits.len();
+        of_sender.clear();
+        of_sender.resize(matching.ports(), None);
         for (sender, receiver) in matching.circuits() {
-            self.of_sender[sender] = Some(self.circuits.len() as u32);
+            of_sender[sender] = Some(self.circuits.len() as u32);
             self.circuits.push(CircuitUse {
                 week,
                 configuration: self.configurations,
@@ -305,15 +314,16 @@ impl CircuitLog {
                 rate: self.rate,
             });
         }
+        *all = first..self.circuits.len();
         self.configurations += 1;
     }
 
-    /// Records that the established circuits end at `now`.
-    fn take_down(&mut self, now: Time) {
-        for circuit in &mut self.circuits[self.first..] {
+    /// Records that the established circuits of a circuit switch end at `now`.
+    fn take_down(&mut self, now: Time, plane: usize) {
+        let all = std::mem::take(&mut self.established[plane].all);
+        for circuit in &mut self.circuits[all] {
             circuit.until = circuit.until.min(now);
         }
-        self.first = self.circuits.len();
     }
 
     fn lose_dark(&mut self) {
@@ -346,7 +356,8 @@ impl CircuitLog {
 
     fn count(&mut self, now: Time, packet: &Packet, onset: Option<Time>) {
         self.count_known(packet);
-        if let Some(Some(index)) = self.of_sender.get(packet.src.0 as usize) {
+        let of_sender = &self.established[packet.circuit_plane() as usize].of_sender;
+        if let Some(Some(index)) = of_sender.get(packet.src.0 as usize) {
             let circuit = &mut self.circuits[*index as usize];
             if circuit.first.is_none() {
                 (circuit.first, circuit.onset) = (Some(now), onset);
@@ -361,6 +372,8 @@ impl CircuitLog {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HybridRates {
     pub(crate) classes: ClassRates,
+    /// The number of circuit switches.
+    planes: usize,
     circuit: Rate,
     packet: Rate,
     drain: Span,
@@ -371,20 +384,29 @@ impl HybridRates {
     pub(crate) fn of(network: &Network, full_size: u64, classify: Classify) -> Option<HybridRates> {
         let hops = network.hybrid()?;
         let host = *network.link(PortId(0));
-        let out = *network.link(hops.circuit_to(0));
+        let out = *network.link(hops.circuit_to(0, 0));
+        let planes = u64::from(hops.planes());
         let up = *network.link(hops.of_packet_network(PortId(0)));
         let circuit = out.rate.min(host.rate);
         let packet = up.rate.min(host.rate);
-        // The two switches together must not exceed the rate of the receiver's link (Kapoor's thesis, section 7.2),
+        // The switches together must not exceed the rate of the receiver's link (Kapoor's thesis, section 7.2),
         // unless the packet switch is as fast as a circuit.
         let rest = Rate::from_bps(host.rate.as_bps() - packet.as_bps());
         let circuit_first = rest < packet;
-        let limit = if circuit_first { circuit } else { circuit.min(rest) };
+        let shared = if circuit_first { host.rate } else { rest };
+        let limit = circuit.min(Rate::from_bps(shared.as_bps() / planes));
         // A frame that has just started, the ToR that sends it on, and both links.
         let frame = |rate: Rate| rate.byte_time().span(full_size);
         let drain = frame(host.rate) + host.propagation + frame(out.rate) + out.propagation;
         Some(HybridRates {
-            classes: ClassRates { circuit: limit, packet, circuit_first, classify },
+            classes: ClassRates {
+                circuit: limit,
+                circuit_uplinks: hops.planes(),
+                packet,
+                circuit_first,
+                classify,
+            },
+            planes: hops.planes() as usize,
             circuit: limit,
             packet,
             drain,
@@ -424,13 +446,15 @@ impl Circuits {
         let scheduler =
             spec.scheduler.as_ref().map_or_else(|| control.scheduler.make(), |factory| factory.make());
         let counted = || Counted { sent: Demand::new(ports), read: Demand::new(ports) };
+        let dark = |_| Crossbar {
+            state: CircuitState::Dark,
+            since: Time::ZERO,
+            before: (CircuitState::Dark, Time::ZERO),
+        };
+        let controller = CircuitController::new(control, switching, drain, scheduler, ports);
         Ok(Some(Box::new(Circuits {
-            controller: CircuitController::new(control, switching, drain, scheduler, ports),
-            crossbar: Crossbar {
-                state: CircuitState::Dark,
-                since: Time::ZERO,
-                before: (CircuitState::Dark, Time::ZERO),
-            },
+            controller: controller.with_planes(rates.planes),
+            crossbars: (0..rates.planes).map(dark).collect(),
             estimator: control.estimator,
             gathering: control.demand_loop + control.demand_packet,
             computation: control.computation,
@@ -438,7 +462,7 @@ impl Circuits {
             counted: (control.estimator == Estimator::SwitchCounters).then(counted),
             asked: false,
             activity: Activities { hosts: ports, idle: control.week * 2, of: vec![None; ports * ports] },
-            log: CircuitLog::new(rates.circuit),
+            log: CircuitLog::new(rates.circuit, rates.planes),
         })))
     }
 
@@ -453,11 +477,11 @@ impl Circuits {
         (self.controller.next_due(), Owner::new(OwnerKind::Clock, CIRCUITS_CLOCK))
     }
 
-    /// A packet has arrived at the circuit switch by a link on which its bits took `serialisation`. Returns whether it
+    /// A packet has arrived at its circuit switch by a link on which its bits took `serialisation`. Returns whether it
     /// passes.
     fn passes(&mut self, now: Time, serialisation: Span, packet: &Packet) -> bool {
         let began = Time::from_ps(now.as_ps().saturating_sub(serialisation.as_ps()));
-        let Crossbar { state, since, before } = &self.crossbar;
+        let Crossbar { state, since, before } = &self.crossbars[packet.circuit_plane() as usize];
         let (state, since) = if now > *since { (state, since) } else { (&before.0, &before.1) };
         let CircuitState::Lit(matching) = state else {
             self.log.lose_dark();

@@ -55,9 +55,11 @@ impl<H: Hooks> Fabric<H> {
         circuits.controller.on_demand_of(&demand, |sender, receiver| match (faults, network.hybrid()) {
             (Some(faults), Some(hops)) => {
                 let (sender, receiver) = (HostId(sender as u32), HostId(receiver as u32));
-                let up = [PortId(sender.0), hops.circuit_from(sender.0)];
-                let down = [hops.circuit_to(receiver.0), network.port_towards(receiver)];
-                !up.into_iter().chain(down).any(|port| faults.is_known_dead(port))
+                let circuits = (0..hops.planes()).flat_map(|plane| {
+                    [hops.circuit_from(sender.0, plane), hops.circuit_to(receiver.0, plane)]
+                });
+                let ends = [PortId(sender.0), network.port_towards(receiver)];
+                !ends.into_iter().chain(circuits).any(|port| faults.is_known_dead(port))
             }
             _ => true,
         });
@@ -78,7 +80,7 @@ impl<H: Hooks> Fabric<H> {
     /// Returns the log of the circuits up to `end`.
     pub fn take_circuit_log(&mut self, end: Time) -> Option<CircuitLog> {
         let circuits = self.circuits.as_mut()?;
-        circuits.log.take_down(end);
+        (0..circuits.crossbars.len()).for_each(|plane| circuits.log.take_down(end, plane));
         circuits.log.end_week(end);
         Some(std::mem::take(&mut circuits.log))
     }
@@ -95,7 +97,8 @@ impl<H: Hooks> Fabric<H> {
         let rate =
             scheduled.map_or(link.rate, |changing| changing.rate_at(now - link.propagation, link.rate));
         let bits = rate.byte_time().span(u64::from(packet.size));
-        if self.network.near_switch(port) == Some(hops.circuit_switch()) {
+        let plane_of = |switch: Option<u32>| switch.and_then(|switch| hops.plane_of(switch));
+        if plane_of(self.network.near_switch(port)).is_some() {
             // The crossbar passes bits on as they come.
             packet.add_transit(link.propagation);
             return Passage::OnPath;
@@ -112,13 +115,11 @@ impl<H: Hooks> Fabric<H> {
         if hops.is_packet_uplink(port) {
             circuits.log.count_beside(packet);
         }
-        if self.network.far_switch(port) != Some(hops.circuit_switch()) {
-            return Passage::OnPath;
-        }
+        let Some(plane) = plane_of(self.network.far_switch(port)) else { return Passage::OnPath };
         if !circuits.passes(now, bits, packet) {
             return Passage::Lost;
         }
-        let out = hops.circuit_to(packet.dst.0);
+        let out = hops.circuit_to(packet.dst.0, plane);
         Passage::Through(out, now + self.network.link(out).propagation)
     }
 }
@@ -148,22 +149,26 @@ impl Circuits {
                     tell(host, ClassSignal::Week(&plan.configurations, residue, spread));
                 }
                 self.log.begin_week(now, self.controller.week(), plan.configurations.len());
-                if let CircuitState::Lit(matching) = &self.crossbar.state {
-                    // A circuit that remains established is counted in each week.
-                    self.log.take_down(now);
-                    self.log.put_up(now, self.controller.week(), matching);
+                for (plane, crossbar) in self.crossbars.iter().enumerate() {
+                    if let CircuitState::Lit(matching) = &crossbar.state {
+                        // A circuit that remains established is counted in each week.
+                        self.log.take_down(now, plane);
+                        self.log.put_up(now, self.controller.week(), plane, matching);
+                    }
                 }
             }
-            Instruction::Pause => (0..hosts).for_each(|host| tell(host, ClassSignal::Close)),
-            Instruction::Darken => {
-                self.log.take_down(now);
-                self.crossbar.change(now, CircuitState::Dark);
+            Instruction::Pause(plane) => {
+                (0..hosts).for_each(|host| tell(host, ClassSignal::Close(*plane as u32)));
             }
-            Instruction::Light(matching) => {
-                self.crossbar.change(now, CircuitState::Lit(matching.clone()));
-                self.log.put_up(now, self.controller.week(), matching);
+            Instruction::Darken(plane) => {
+                self.log.take_down(now, *plane);
+                self.crossbars[*plane].change(now, CircuitState::Dark);
+            }
+            Instruction::Light(plane, matching) => {
+                self.crossbars[*plane].change(now, CircuitState::Lit(matching.clone()));
+                self.log.put_up(now, self.controller.week(), *plane, matching);
                 for (sender, receiver) in matching.circuits() {
-                    tell(sender, ClassSignal::Open(receiver as u32));
+                    tell(sender, ClassSignal::Open(*plane as u32, receiver as u32));
                 }
             }
         }

@@ -1,14 +1,14 @@
 //! Racks with a packet network and a circuit switch above them (REACToR, Kapoor's thesis, section 7.2).
 //!
 //! ```text
-//!      packet network (eps)         circuit switch (ocs): no buffer, a matching of hosts
-//!        │ p uplinks a rack            │ one uplink a host
+//!      packet network (eps)         circuit switches (ocs): no buffer, a matching of hosts each
+//!        │ p uplinks a rack            │ an uplink to each a host
 //!        └──────────── ToR ────────────┘
 //!                       │ n hosts
 //! ```
 //!
 //! The packet network is one switch, or a topology of its own, whose hosts are the uplinks of the racks: rack by rack.
-//! Switches are numbered so: ToRs, the switches of the packet network, the circuit switch. [`next_hops`] has the
+//! Switches are numbered so: ToRs, the switches of the packet network, the circuit switches. [`next_hops`] has the
 //! numbers of ports.
 
 pub(super) mod next_hops;
@@ -31,7 +31,7 @@ use next_hops::NextHops;
 pub struct Hybrid {
     /// Number of racks.
     pub racks: u32,
-    /// Hosts of a rack, each with an uplink of its own to the circuit switch; 1 by default.
+    /// Hosts of a rack, each with uplinks of its own to the circuit switches; 1 by default.
     #[serde(default = "one")]
     pub hosts_per_rack: u32,
     /// Uplinks of a rack to the packet network; default: as many as it has hosts.
@@ -42,6 +42,11 @@ pub struct Hybrid {
     /// `packet_rate` and `packet_delay`; its other links have the table's own rates and delays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<PacketNetwork>,
+    /// Uplinks of a host to circuit switches, 1 to 16; default 1. Each leads to a switch of its own, `ocs0`, `ocs1` and
+    /// so on, so that a host has as many circuits at a time, to different hosts or to one. Together with the packet
+    /// switch's they share the rate of a host's link.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub circuit_uplinks: u32,
     /// Rate of a host's link.
     pub rate: Rate,
     /// Rate of an uplink to the packet network.
@@ -61,6 +66,12 @@ pub struct Hybrid {
 
 fn one() -> u32 {
     1
+}
+
+/// A scenario without `circuit_uplinks` has the digest that it had before there was this key.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_one(uplinks: &u32) -> bool {
+    *uplinks == 1
 }
 
 impl Hybrid {
@@ -115,7 +126,7 @@ impl Hybrid {
         let names = (0..self.packet_switches()).map(|switch| packet.switch_name(switch));
         if let Some(name) = names.into_iter().find(taken) {
             let problem = format!("a switch with the name `{name}`, which another node has");
-            check.error("packet", problem, "names other than those of hosts, racks and `ocs0`");
+            check.error("packet", problem, "names other than those of hosts, racks and circuit switches");
         }
     }
 
@@ -123,10 +134,11 @@ impl Hybrid {
     fn own_switch(&self, name: &str) -> Option<u32> {
         let number = |tier: &str| name.strip_prefix(tier)?.parse::<u32>().ok();
         let rack = number("tor").filter(|rack| *rack < self.racks);
-        rack.or_else(|| number("ocs").filter(|circuit| *circuit == 0).map(|_| self.circuit_switch()))
+        let circuits = number("ocs").filter(|circuit| *circuit < self.circuit_uplinks);
+        rack.or_else(|| circuits.map(|circuit| self.first_circuit_switch() + circuit))
     }
 
-    fn circuit_switch(&self) -> u32 {
+    fn first_circuit_switch(&self) -> u32 {
         self.racks + self.packet_switches()
     }
 }
@@ -144,6 +156,10 @@ impl Kind for Hybrid {
         check.at_least("racks", self.racks, 2);
         check.at_least("hosts_per_rack", self.hosts_per_rack, 1);
         check.at_least("packet_uplinks", self.uplinks(), 1);
+        if !(1..=CIRCUIT_UPLINKS_MAX).contains(&self.circuit_uplinks) {
+            let problem = format!("{} uplinks of a host to circuit switches", self.circuit_uplinks);
+            check.error("circuit_uplinks", problem, format!("1 to {CIRCUIT_UPLINKS_MAX}"));
+        }
         check.rate("rate", self.rate);
         check.rate("packet_rate", self.packet_rate);
         check.rate("circuit_rate", self.circuit_rate.unwrap_or(self.rate));
@@ -166,17 +182,21 @@ impl Kind for Hybrid {
 
     fn links(&self) -> u64 {
         let packet = self.packet.as_ref().map_or(self.all_uplinks(), |packet| packet.params().links());
-        self.hosts().saturating_mul(2).saturating_add(packet)
+        let of_hosts = self.hosts().saturating_mul(u64::from(self.circuit_uplinks) + 1);
+        of_hosts.saturating_add(packet)
     }
 
     fn switches(&self) -> Vec<u32> {
         let packet = self.packet.as_ref().map_or(vec![1], |packet| packet.params().switches());
-        [self.racks].into_iter().chain(packet).chain([1]).collect()
+        [self.racks].into_iter().chain(packet).chain([self.circuit_uplinks]).collect()
     }
 
     fn switch_ports(&self, tier: usize) -> u32 {
         match (tier, &self.packet) {
-            (0, _) => self.hosts_per_rack.saturating_mul(2).saturating_add(self.uplinks()),
+            (0, _) => {
+                let of_host = self.circuit_uplinks.saturating_add(1);
+                self.hosts_per_rack.saturating_mul(of_host).saturating_add(self.uplinks())
+            }
             (tier, _) if tier + 1 == self.tiers().len() => count(self.hosts()),
             (_, None) => count(self.all_uplinks()),
             (tier, Some(packet)) => packet.params().switch_ports(tier - 1),
@@ -204,7 +224,8 @@ impl Kind for Hybrid {
 
     fn cuts(&self) -> Vec<TopologyCut> {
         let [_, packet, circuit] = self.classes();
-        let circuits = circuit.rate.as_bps() as f64 * f64::from(self.hosts_per_rack);
+        let circuits =
+            circuit.rate.as_bps() as f64 * f64::from(self.hosts_per_rack) * f64::from(self.circuit_uplinks);
         let bits_per_second = packet.rate.as_bps() as f64 * f64::from(self.uplinks()) + circuits;
         vec![TopologyCut {
             links: "the uplinks of a rack to both switches",
@@ -230,9 +251,10 @@ impl Kind for Hybrid {
                 let uplinks = hosts(rack * self.uplinks()..(rack + 1) * self.uplinks());
                 let above = uplinks.flat_map(in_packet).map(own);
                 let below = hosts(rack * hosts_per_rack..(rack + 1) * hosts_per_rack);
-                above.chain([Node::Switch(self.circuit_switch())]).chain(below).collect()
+                let first = self.first_circuit_switch();
+                above.chain(switches(first..first + self.circuit_uplinks)).chain(below).collect()
             }
-            Node::Switch(switch) if switch == self.circuit_switch() => switches(0..racks).collect(),
+            Node::Switch(switch) if switch >= self.first_circuit_switch() => switches(0..racks).collect(),
             Node::Switch(switch) => in_packet(Node::Switch(switch - racks)).into_iter().map(own).collect(),
         };
         let mut seen = std::collections::BTreeSet::new();
@@ -246,7 +268,8 @@ impl Kind for Hybrid {
             Some(packet) => packet.params().network()?,
             None => Network::rack(count(self.all_uplinks()), packet),
         };
-        let hops = NextHops::new([self.racks, self.hosts_per_rack, self.uplinks()], above);
+        let counts = [self.racks, self.hosts_per_rack, self.uplinks(), self.circuit_uplinks];
+        let hops = NextHops::new(counts, above);
         Ok(hops.network([host, packet, circuit], self.tiers()))
     }
 
@@ -261,7 +284,9 @@ impl Kind for Hybrid {
     fn switch_name(&self, switch: u32) -> String {
         match switch.checked_sub(self.racks) {
             None => format!("tor{switch}"),
-            Some(above) if above >= self.packet_switches() => "ocs0".to_owned(),
+            Some(above) if above >= self.packet_switches() => {
+                format!("ocs{}", above - self.packet_switches())
+            }
             Some(above) => match &self.packet {
                 Some(packet) => packet.params().switch_name(above),
                 None => "eps0".to_owned(),
@@ -269,6 +294,9 @@ impl Kind for Hybrid {
         }
     }
 }
+
+/// The most circuit switches: a packet has room for the number of one of these.
+const CIRCUIT_UPLINKS_MAX: u32 = 16;
 
 /// Returns a count as the number that it is, or the largest.
 fn count(number: u64) -> u32 {

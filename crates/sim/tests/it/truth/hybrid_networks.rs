@@ -1,4 +1,4 @@
-//! Hybrid networks at size: a packet network that is a topology of its own.
+//! Hybrid networks at size: a packet network that is a topology of its own, and hosts with several circuits at a time.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use plimsoll_results::summary::Options;
 use plimsoll_results::{Digest, PointKey, PointOutcome, Summary};
 use plimsoll_units::{Span, Time};
 
-use crate::truth::lab::run;
+use crate::truth::lab::{Run, run};
 
 /// Eight hosts in four racks. Each rack has two uplinks; those of racks 0 and 1 lead to one leaf.
 const LEAF_SPINE: &str = "
@@ -147,4 +147,85 @@ fn racks_without_the_packet_network_have_circuits() {
         .map(|circuit| circuit.bytes)
         .sum();
     assert!(carried > 100_000, "{carried}");
+}
+
+/// Eight hosts, whose links carry two circuits of 4 Gb/s beside the packet switch.
+const UPLINKS: &str = "
+    version = 1
+    title = 'uplinks'
+    [run]
+    drain = '200ms'
+    [topology]
+    kind = 'hybrid'
+    racks = 8
+    rate = '10Gbps'
+    circuit_rate = '4Gbps'
+    packet_rate = '1Gbps'
+    delay = '1us'
+    circuit_uplinks = 2
+    [host]
+    backpressure = true
+    [port.host]
+    buffer = '256KB'
+    [transport]
+    kind = 'cubic'
+    segment = '1448B'
+    header = '52B'
+    handshake = false
+    ";
+
+/// Returns the bytes that circuits of week 4 carried from h0.
+fn of_week_4(run: &Run) -> u64 {
+    let circuits = run.circuits.iter().filter(|circuit| circuit.week == 4 && circuit.sender.0 == 0);
+    circuits.map(|circuit| circuit.bytes).sum()
+}
+
+/// One flow has both circuits to its receiver: a whole week at 4 Gb/s is 750,000 bytes, or 500 packets, by each.
+#[test]
+fn two_uplinks_carry_a_flow_by_two_circuits() {
+    let text = format!("{UPLINKS}{}", flow("bulk", "h0", "h1", "20MB"));
+    let two = run(&text);
+    let one = run(&text.replace("circuit_uplinks = 2", "circuit_uplinks = 1"));
+    assert_eq!((of_week_4(&one) / 1_500, of_week_4(&two) / 1_500), (500, 1_000));
+    assert_eq!(two.counters.circuit_drops, 0);
+    // Together they are no faster than the host's link beside the packet switch: 4.5 Gb/s each.
+    let fast = run(&text.replace("circuit_rate = '4Gbps'", "circuit_rate = '10Gbps'"));
+    assert_eq!(of_week_4(&fast) / 1_500, 1_687_500 / 1_500);
+}
+
+/// Two flows of a host have circuits to their receivers at once, and no port has more circuits than uplinks.
+#[test]
+fn a_host_has_as_many_circuits_at_a_time_as_uplinks() {
+    let to_two = format!("{UPLINKS}{}{}", flow("a", "h0", "h1", "8MB"), flow("b", "h0", "h2", "8MB"));
+    let busy =
+        format!("{UPLINKS}[workload.all]\nkind = 'all-to-all'\nload = 0.6\nsize = '300KB'\ncount = 40\n");
+    for (text, is_pair) in [(to_two, true), (busy, false)] {
+        let run = run(&text);
+        assert_eq!((run.counters.circuit_drops, run.outcome.warnings.len()), (0, 0));
+        let mut both = 0;
+        for circuit in &run.circuits {
+            let at_once =
+                run.circuits.iter().filter(|other| other.from <= circuit.from && circuit.from < other.until);
+            let (mut sends, mut receives) = (0, 0);
+            for other in at_once {
+                sends += u32::from(other.sender == circuit.sender);
+                receives += u32::from(other.receiver == circuit.receiver);
+                both += u32::from(other.sender == circuit.sender && other.receiver != circuit.receiver);
+            }
+            assert!(sends <= 2 && receives <= 2, "{sends} and {receives} at {}", circuit.from);
+        }
+        assert!(!is_pair || both > 5, "{both}");
+    }
+}
+
+/// Data is not resent because its packets travel by two circuits, and a failed circuit switch costs its hosts circuits.
+#[test]
+fn two_circuits_to_one_host_keep_the_order_of_packets() {
+    let text = format!("{UPLINKS}{}", flow("bulk", "h0", "h1", "20MB"));
+    let whole = run(&text);
+    assert_eq!(whole.counters.retransmissions, 0);
+    let dead =
+        run(&format!("{text}[[fault]]\nfrom = 'tor0'\nto = 'ocs1'\ndown = true\nat = '0s'\nuntil = '9ms'\n"));
+    assert_eq!(of_week_4(&dead), 0, "a host with a dead uplink has no circuits");
+    assert!(dead.messages.iter().all(|message| message.completed.is_some()));
 }

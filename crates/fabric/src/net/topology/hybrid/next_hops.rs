@@ -1,9 +1,10 @@
 //! The links and next hops of a hybrid network.
 //!
 //! ```text
-//! ports     NICs, ports towards hosts, all ports of the packet network, ToR to circuit switch (host by host), back
+//! ports     NICs, ports towards hosts, all ports of the packet network, ToR to circuit switch (host by host), back,
+//!                                      │                                and the same for each other circuit switch
 //!                                      └ ToR to packet network (rack by rack), back, between its switches
-//! switches  ToRs, the switches of the packet network, the circuit switch
+//! switches  ToRs, the switches of the packet network, the circuit switches
 //! ```
 //!
 //! A host's packets leave its rack by one uplink, and reach it by the same one: an uplink belongs to one host, or to
@@ -20,21 +21,31 @@ pub(crate) struct NextHops {
     racks: u32,
     hosts_per_rack: u32,
     packet_uplinks: u32,
+    /// The number of circuit switches.
+    planes: u32,
     /// The packet network; its hosts are the uplinks.
     packet: Box<Network>,
 }
 
 impl NextHops {
-    /// Returns the next hops of so many racks with hosts and uplinks to the network `packet`.
-    pub(super) fn new([racks, hosts_per_rack, packet_uplinks]: [u32; 3], packet: Network) -> NextHops {
-        NextHops { racks, hosts_per_rack, packet_uplinks, packet: Box::new(packet) }
+    /// Returns the next hops of so many racks with hosts, with uplinks to the network `packet` and, of each host, to
+    /// circuit switches.
+    pub(super) fn new(counts: [u32; 4], packet: Network) -> NextHops {
+        let [racks, hosts_per_rack, packet_uplinks, planes] = counts;
+        NextHops { racks, hosts_per_rack, packet_uplinks, planes, packet: Box::new(packet) }
     }
 
     /// Returns the network whose next hops these are, with links of hosts, of uplinks to the packet network and of
     /// circuits.
     pub(super) fn network(self, classes: [LinkClass; 3], tiers: &[&'static str]) -> Network {
         let links = self.links(classes, tiers.len() as u8 - 1);
-        Network::new(self.hosts(), self.circuit_switch() + 1, links, tiers, Paths::Hybrid(self))
+        Network::new(
+            self.hosts(),
+            self.first_circuit_switch() + self.planes,
+            links,
+            tiers,
+            Paths::Hybrid(self),
+        )
     }
 
     fn hosts(&self) -> u32 {
@@ -51,19 +62,28 @@ impl NextHops {
         self.racks
     }
 
-    /// Returns the number of the circuit switch.
-    pub(crate) fn circuit_switch(&self) -> u32 {
+    /// Returns the number of circuit switches.
+    pub(crate) fn planes(&self) -> u32 {
+        self.planes
+    }
+
+    fn first_circuit_switch(&self) -> u32 {
         self.racks + self.packet.switches()
     }
 
-    /// Returns the port to the circuit switch by which `host` sends.
-    pub(crate) fn circuit_from(&self, host: u32) -> PortId {
-        PortId(self.first_circuit() + host)
+    /// Returns the plane of `switch`, if it is a circuit switch.
+    pub(crate) fn plane_of(&self, switch: u32) -> Option<u32> {
+        switch.checked_sub(self.first_circuit_switch())
     }
 
-    /// Returns the port of the circuit switch towards `host`.
-    pub(crate) fn circuit_to(&self, host: u32) -> PortId {
-        PortId(self.first_circuit() + self.hosts() + host)
+    /// Returns the port to the circuit switch of `plane` by which `host` sends.
+    pub(crate) fn circuit_from(&self, host: u32, plane: u32) -> PortId {
+        PortId(self.first_circuit() + 2 * self.hosts() * plane + host)
+    }
+
+    /// Returns the port of the circuit switch of `plane` towards `host`.
+    pub(crate) fn circuit_to(&self, host: u32, plane: u32) -> PortId {
+        PortId(self.circuit_from(host, plane).0 + self.hosts())
     }
 
     /// Returns whether `port` sends from a rack to the packet network.
@@ -99,7 +119,7 @@ impl NextHops {
 
     /// Returns the number of ports.
     fn ports(&self) -> u32 {
-        self.first_circuit() + 2 * self.hosts()
+        self.first_circuit() + 2 * self.hosts() * self.planes
     }
 
     fn rack_of(&self, host: u32) -> u32 {
@@ -131,19 +151,21 @@ impl NextHops {
             let class = if number < uplinks { packet } else { class };
             class.link(node(link.from), node(link.to), tier)
         }));
-        let circuit_switch = Node::Switch(self.circuit_switch());
         let racks = || (0..self.hosts()).map(|host| Node::Switch(self.rack_of(host)));
-        links.extend(racks().map(|rack| circuit.link(rack, circuit_switch, 0)));
-        links.extend(racks().map(|rack| circuit.link(circuit_switch, rack, circuit_tier)));
+        for plane in 0..self.planes {
+            let circuit_switch = Node::Switch(self.first_circuit_switch() + plane);
+            links.extend(racks().map(|rack| circuit.link(rack, circuit_switch, 0)));
+            links.extend(racks().map(|rack| circuit.link(circuit_switch, rack, circuit_tier)));
+        }
         links
     }
 
     /// Returns the port by which `switch` passes `packet` on, whose path class is known, if that is no choice: at a ToR,
-    /// at the circuit switch, and from the packet network down to a rack.
+    /// at a circuit switch, and from the packet network down to a rack.
     pub(crate) fn own_port(&self, switch: u32, packet: &Packet) -> Option<PortId> {
         let (src, dst) = (packet.src.0, packet.dst.0);
-        if switch == self.circuit_switch() {
-            return Some(self.circuit_to(dst));
+        if let Some(plane) = self.plane_of(switch) {
+            return Some(self.circuit_to(dst, plane));
         }
         if let Some(within) = self.packet_switch(switch) {
             let uplink = self.uplink_of(dst);
@@ -153,7 +175,7 @@ impl NextHops {
         Some(if switch == self.rack_of(dst) {
             PortId(self.hosts() + dst)
         } else if packet.path_class() == PathClass::Circuit {
-            self.circuit_from(src)
+            self.circuit_from(src, packet.circuit_plane())
         } else {
             self.of_packet_network(PortId(self.uplink_of(src).0))
         })
@@ -161,8 +183,8 @@ impl NextHops {
 
     /// Returns the ports by the packet network; a circuit is not a choice of a switch.
     pub(in crate::net::topology) fn choices(&self, switch: u32, dst: u32) -> Choices {
-        if switch == self.circuit_switch() {
-            return Choices::one(self.circuit_to(dst).0);
+        if let Some(plane) = self.plane_of(switch) {
+            return Choices::one(self.circuit_to(dst, plane).0);
         }
         if let Some(within) = self.packet_switch(switch) {
             let mut uplinks = self.uplinks_of_rack(dst);

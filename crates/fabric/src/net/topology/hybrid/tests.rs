@@ -15,6 +15,7 @@ fn hybrid() -> Hybrid {
         hosts_per_rack: 2,
         packet_uplinks: Some(1),
         packet: None,
+        circuit_uplinks: 1,
         rate: Rate::from_gbps(100),
         packet_rate: Rate::from_gbps(10),
         circuit_rate: None,
@@ -64,6 +65,7 @@ fn hybrids() -> Vec<Hybrid> {
     vec![
         hybrid(),
         Hybrid { packet_uplinks: None, ..hybrid() },
+        Hybrid { circuit_uplinks: 3, ..hybrid() },
         with(4, 2, 1, leaf_spine(2, 2)),
         with(4, 2, 2, leaf_spine(4, 2)),
         // The two uplinks of a rack lead to different leaves.
@@ -93,6 +95,19 @@ fn packets_go_by_the_switch_of_their_class() {
 }
 
 #[test]
+fn circuits_go_by_the_circuit_switch_of_the_packet() {
+    let network = Hybrid { circuit_uplinks: 3, ..hybrid() }.network().expect("a hybrid network can be built");
+    for plane in 0..3 {
+        let mut packet = Packet::new(HostId(0), HostId(5), 9, 1500);
+        packet.set_path_class(PathClass::Circuit);
+        packet.set_circuit_plane(plane);
+        let nodes: Vec<Node> = network.path(&packet).map(|port| network.link(port).to).collect();
+        let to_5 = Node::Host(HostId(5));
+        assert_eq!(nodes, [Node::Switch(0), Node::Switch(4 + plane), Node::Switch(2), to_5]);
+    }
+}
+
+#[test]
 fn neighbours_are_the_ends_of_links() {
     for hybrid in hybrids() {
         let network = hybrid.network().expect("a hybrid network can be built");
@@ -107,7 +122,8 @@ fn neighbours_are_the_ends_of_links() {
         for switch in 0..network.switches() {
             assert_eq!(hybrid.switch(&hybrid.switch_name(switch)), Some(switch));
         }
-        assert_eq!(hybrid.switch_name(network.switches() - 1), "ocs0");
+        let last = hybrid.circuit_uplinks - 1;
+        assert_eq!(hybrid.switch_name(network.switches() - 1), format!("ocs{last}"));
         for (tier, count) in hybrid.switches().into_iter().enumerate() {
             let of_tier = |link: &&crate::net::topology::Link| {
                 matches!(link.from, Node::Switch(_)) && usize::from(link.tier) == tier
@@ -193,7 +209,7 @@ fn rack_is_same(hybrid: &Hybrid, src: u32, dst: u32) -> bool {
 /// The two uplinks of a rack lead to different leaves: without a way to the one, packets for its hosts take the other.
 #[test]
 fn another_uplink_of_the_rack_takes_over() {
-    let hybrid = &hybrids()[4];
+    let hybrid = &hybrids()[5];
     let network = hybrid.network().expect("a hybrid network can be built");
     let switch = |name: &str| Node::Switch(hybrid.switch(name).expect("it has such a switch"));
     let packet = Packet::new(HostId(0), HostId(3), 5, 1500);
