@@ -151,6 +151,11 @@ impl CircuitController {
         self.reads.min(self.begins()).min(step.unwrap_or(Time::MAX))
     }
 
+    /// Returns the time from the reading of a week's demand to its beginning.
+    pub fn lead(&self) -> Span {
+        self.lead
+    }
+
     /// Returns the schedule of the week that has begun last.
     pub fn plan(&self) -> &Schedule {
         &self.plan

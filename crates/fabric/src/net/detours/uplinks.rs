@@ -1,5 +1,5 @@
-//! [`UplinkDetours`]: the uplinks by which packets leave and reach the racks of a hybrid network some of whose links are
-//! dead.
+//! [`UplinkDetours`]: the uplinks by which packets leave and reach the racks of a hybrid network, some of whose links
+//! are dead.
 //!
 //! ```text
 //! ToR of the source ── leaving: an uplink ──> packet network ── towards: an uplink of the other rack ──> its ToR

@@ -42,8 +42,8 @@ pub enum ClassSignal<'a> {
     Open(u32, u32),
     /// The host has no circuit by this circuit switch any more.
     Close(u32),
-    /// A week begins, with these configurations of all circuit switches and this residue for the packet switch. Where a time is given, the
-    /// residue may be sent at the rate that spreads it over that time; otherwise at once.
+    /// A week begins, with these configurations of all circuit switches and this residue for the packet switch. Where a
+    /// time is given, the residue may be sent at the rate that spreads it over that time; otherwise at once.
     Week(&'a [Configuration], &'a Demand, Option<Span>),
 }
 

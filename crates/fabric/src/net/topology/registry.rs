@@ -1,5 +1,5 @@
-//! The registry of topology kinds: macros that make an enum of kinds, such as [`super::Topology`], its names, its schema
-//! and the dispatch to [`super::Kind`] from a table of one line a kind, which is in `topology.rs`.
+//! The registry of topology kinds: macros that make an enum of kinds, such as [`super::Topology`], its names, its
+//! schema and the dispatch to [`super::Kind`] from a table of one line a kind, which is in `topology.rs`.
 
 /// Makes the enum of all kinds from lines `Parameters "name" in module;`.
 macro_rules! topologies {

@@ -160,8 +160,8 @@ impl NextHops {
         links
     }
 
-    /// Returns the port by which `switch` passes `packet` on, whose path class is known, if that is no choice: at a ToR,
-    /// at a circuit switch, and from the packet network down to a rack.
+    /// Returns the port by which `switch` passes `packet` on, whose path class is known, if that is no choice: at a
+    /// ToR, at a circuit switch, and from the packet network down to a rack.
     pub(crate) fn own_port(&self, switch: u32, packet: &Packet) -> Option<PortId> {
         let (src, dst) = (packet.src.0, packet.dst.0);
         if let Some(plane) = self.plane_of(switch) {

@@ -144,7 +144,8 @@ fn tiers_are_the_ones_of_the_packet_network_between_racks_and_circuits() {
     }
 }
 
-/// Follows a packet through the network with the links `dead`; returns the nodes that it passes, and whether it arrives.
+/// Follows a packet through the network with the links `dead`; returns the nodes that it passes, and whether it
+/// arrives.
 fn follow(network: &Network, dead: &BTreeSet<PortId>, packet: &Packet) -> (Vec<Node>, bool) {
     let mut selector = PathSelector::hash();
     selector.set_detours((!dead.is_empty()).then(|| Detours::around(network, dead)));
