@@ -147,13 +147,17 @@ class HybridTopology(_HybridTopology, total=False):
     `ocs`; with `packet`, the tiers of that network in place of `eps`. A circuit leads from one host to another;
     the table `circuits` says how they are scheduled."""
     hosts_per_rack: int
-    """Hosts of a rack, each with an uplink of its own to the circuit switch; 1 by default."""
+    """Hosts of a rack, each with uplinks of its own to the circuit switches; 1 by default."""
     packet_uplinks: int
     """Uplinks of a rack to the packet network; default: as many as it has hosts."""
     packet: PacketNetwork
     """The network between the racks' uplinks in place of one packet switch: a table with the `kind` `leaf-spine`,
     `fat-tree`, `clos` or `file` and the keys of that topology. Its hosts are the uplinks, rack by rack, and have
     `packet_rate` and `packet_delay`; its other links have the table's own rates and delays."""
+    circuit_uplinks: int
+    """Uplinks of a host to circuit switches, 1 to 16; default 1. Each leads to a switch of its own, `ocs0`, `ocs1`
+    and so on, so that a host has as many circuits at a time, to different hosts or to one. Together with the
+    packet switch's they share the rate of a host's link."""
     circuit_rate: Rate
     """Rate of a circuit; default: `rate`."""
     packet_delay: Span
@@ -1787,13 +1791,17 @@ class HybridTopologyPartial(TypedDict, total=False):
     racks: int
     """Number of racks."""
     hosts_per_rack: int
-    """Hosts of a rack, each with an uplink of its own to the circuit switch; 1 by default."""
+    """Hosts of a rack, each with uplinks of its own to the circuit switches; 1 by default."""
     packet_uplinks: int
     """Uplinks of a rack to the packet network; default: as many as it has hosts."""
     packet: PacketNetworkPartial
     """The network between the racks' uplinks in place of one packet switch: a table with the `kind` `leaf-spine`,
     `fat-tree`, `clos` or `file` and the keys of that topology. Its hosts are the uplinks, rack by rack, and have
     `packet_rate` and `packet_delay`; its other links have the table's own rates and delays."""
+    circuit_uplinks: int
+    """Uplinks of a host to circuit switches, 1 to 16; default 1. Each leads to a switch of its own, `ocs0`, `ocs1`
+    and so on, so that a host has as many circuits at a time, to different hosts or to one. Together with the
+    packet switch's they share the rate of a host's link."""
     rate: Rate
     """Rate of a host's link."""
     packet_rate: Rate
